@@ -1,0 +1,314 @@
+"""Field types that several requests share: numbers and switches as rendered, lists, maps, hosts."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Collection, Mapping
+from numbers import Integral
+from typing import Annotated, Any, TypeVar, get_args
+
+from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, ValidationInfo
+
+from airflow_provider_webdata.api.models.base import RequestModel, nearest, problem
+
+T = TypeVar("T")
+
+_TEMPLATE_HINT = (
+    "a template renders to text unless the DAG has render_template_as_native_obj=True or the field is given "
+    "whole, as an XComArg"
+)
+
+
+def _integer(value: Any) -> Any:
+    if isinstance(value, bool):
+        raise problem("whole_number", "a whole number is expected, a boolean is not one")
+    if isinstance(value, str):
+        if not re.fullmatch(r"\s*[+-]?[0-9]{1,30}\s*", value):
+            raise problem("whole_number", "a whole number is expected")
+        return int(value)
+    if isinstance(value, Integral):
+        return int(value)
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    raise problem("whole_number", "a whole number is expected")
+
+
+def _number(value: Any) -> Any:
+    if isinstance(value, bool):
+        raise problem("number", "a number is expected, a boolean is not one")
+    if isinstance(value, str) and re.fullmatch(r"\s*[+-]?[0-9]{1,30}(\.[0-9]{1,30})?\s*", value):
+        value = float(value) if "." in value else int(value)
+    if isinstance(value, (int, float)) and math.isfinite(value):
+        return value
+    raise problem("number", "a number is expected")
+
+
+def _switch(value: Any) -> Any:
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, str) and value.strip().lower() in {"true", "false"}:
+        return value.strip().lower() == "true"
+    raise problem("switch", "true or false is expected, as a boolean or as text")
+
+
+def _not_blank(value: str) -> str:
+    if not value.strip():
+        raise problem("blank", "must not be blank")
+    return value
+
+
+def _list(value: Any) -> Any:
+    if isinstance(value, (str, bytes)):
+        raise problem("list_type", f"a list is expected, text was given ({_TEMPLATE_HINT})")
+    return value
+
+
+def _string_map(value: Any) -> Any:
+    if not isinstance(value, Mapping):
+        raise problem("map_type", f"a mapping of names to text is expected ({_TEMPLATE_HINT})")
+    try:
+        items = dict(value)
+    except Exception as error:
+        # A mapping of someone else's making may fail in any way; the caller is promised a ValidationError.
+        raise problem("map_type", "the mapping cannot be read") from error
+    for key, item in items.items():
+        if not isinstance(key, str) or not key:
+            raise problem("map_type", "every name must be text and not empty")
+        if not isinstance(item, str):
+            raise problem(
+                "map_type",
+                f"the value of '{key}' must be text, {type(item).__name__} was given; "
+                "write numbers in quotes and anything deeper as JSON text",
+            )
+    return {_encodable(key): _encodable(item) for key, item in items.items()}
+
+
+def _encodable(value: str) -> str:
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise problem("text", "the text holds half of a surrogate pair, which UTF-8 cannot carry") from None
+    return str(value)
+
+
+def _headers(value: dict[str, str]) -> dict[str, str]:
+    for name, content in value.items():
+        if not re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", name):
+            raise problem("header_name", f"'{name}' is not the name of an HTTP header")
+        if re.search(r"[\x00-\x08\x0a-\x1f\x7f]", content):
+            # The value stays out of the text: it may be a credential.
+            raise problem(
+                "header_value", f"the value of header '{name}' holds a line break or control character"
+            )
+    return value
+
+
+_DEEPEST = 100
+
+
+def json_copy(value: Any, depth: int = 0) -> Any:
+    """Return a copy of `value` made of JSON types only.
+
+    :raises PydanticCustomError: it holds something that JSON cannot carry.
+    """
+    if depth > _DEEPEST:
+        raise problem("json", f"nested more than {_DEEPEST} levels deep")
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        return _encodable(value)
+    if isinstance(value, Integral):
+        return int(value)
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise problem("json", "JSON has no NaN and no infinity")
+        return value
+    if isinstance(value, (list, tuple)):
+        return [json_copy(item, depth + 1) for item in value]
+    if isinstance(value, dict):
+        for key in value:
+            if not isinstance(key, str):
+                raise problem("json", f"JSON names are text, {type(key).__name__} was given")
+        return {_encodable(key): json_copy(item, depth + 1) for key, item in value.items()}
+    raise problem("json", f"JSON cannot carry a value of type {type(value).__name__}")
+
+
+def _json_object(value: Any) -> Any:
+    if not isinstance(value, dict):
+        raise problem("json_object", f"a JSON object is expected ({_TEMPLATE_HINT})")
+    return json_copy(value)
+
+
+def _json_schema(value: dict[str, Any]) -> dict[str, Any]:
+    # Imported here because it takes its time and few requests carry a schema.
+    from jsonschema import Draft4Validator, Draft7Validator, Draft202012Validator
+    from jsonschema.exceptions import best_match
+
+    found = []
+    # The service names no draft, so a schema of any is one. Formats stay unchecked: a pattern is a regular
+    # expression of JavaScript, not of Python.
+    for draft in (Draft202012Validator, Draft7Validator, Draft4Validator):
+        try:
+            error = best_match(draft(draft.META_SCHEMA).iter_errors(value))
+        except RecursionError:
+            raise problem("json_schema", "the JSON Schema is nested too deeply") from None
+        if error is None:
+            return value
+        found.append(error)
+    where = "/".join(str(part) for part in found[0].absolute_path) or "the top level"
+    raise problem("json_schema", f"this is not a JSON Schema; at {where}: {found[0].message[:200]}")
+
+
+_LABEL = r"[^\W_](?:[\w-]{0,61}[^\W_])?"
+_HOSTNAME = re.compile(rf"{_LABEL}(?:\.{_LABEL})*")
+
+
+def hostname(value: str) -> str:
+    """Return `value` when it is a bare host name of at most 253 characters; the service lower-cases it.
+
+    :raises PydanticCustomError: it has a protocol, port, path, wildcard or blank in it, or is too long.
+    """
+    if "://" in value or "/" in value:
+        raise problem(
+            "hostname", "a host name has no protocol and no path: example.com, not https://example.com/a"
+        )
+    if len(value) > 253:
+        raise problem("hostname", "a host name has at most 253 characters")
+    if not _HOSTNAME.fullmatch(value):
+        raise problem("hostname", "this is not a host name such as example.com or docs.example.com")
+    return value
+
+
+def _domain_pattern(value: str) -> str:
+    host = value.removeprefix("*.")
+    if "://" in host or "/" in host or ":" in host:
+        raise problem("domain", "a domain has no protocol, path or port: example.com or *.example.com")
+    if len(host) > 253 or not _HOSTNAME.fullmatch(host):
+        raise problem("domain", "this is neither a domain (example.com) nor a wildcard (*.example.com)")
+    return value
+
+
+def _top_level_domain(value: str) -> str:
+    if value.startswith("."):
+        raise problem("tld", "a top-level domain is written without the leading dot")
+    if value != value.lower():
+        raise problem("tld", "a top-level domain is written in lower case")
+    if not re.fullmatch(_LABEL, value):
+        raise problem("tld", "this is not a top-level domain such as zip or xyz")
+    return value
+
+
+def _web_address(value: str) -> str:
+    if not value.strip():
+        raise problem("url", "must not be blank")
+    if re.search(r"\s", value):
+        raise problem("url", "a URL holds no blanks and no line breaks")
+    scheme = re.match(r"([A-Za-z][A-Za-z0-9+.-]*)://", value)
+    if scheme and scheme[1].lower() not in {"http", "https"}:
+        raise problem("url", "the service reads http and https only")
+    if scheme and not re.match(r"[^/?#]", value[scheme.end() :]):
+        raise problem("url", "the URL names no host")
+    return value
+
+
+def _identifier(value: str) -> str:
+    if not re.fullmatch(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}", value):
+        raise problem("uuid", "a UUID is expected, as the service gave it")
+    return value
+
+
+String = Annotated[str, Field(strict=True)]
+"""Text, sent as given."""
+
+Text = Annotated[String, AfterValidator(_not_blank)]
+"""Text that says something: not empty, not only blanks."""
+
+Integer = Annotated[int, BeforeValidator(_integer)]
+"""A whole number; "5" is one, true is not."""
+
+Number = Annotated[int | float, PlainValidator(_number)]
+"""A number; "1.5" is one, true is not."""
+
+Switch = Annotated[bool, BeforeValidator(_switch)]
+"""True or false, also as text in any case; 0 and 1 are not."""
+
+Listed = Annotated[list[T], BeforeValidator(_list)]
+"""A list, never text that looks like one."""
+
+StringMap = Annotated[dict[str, str], PlainValidator(_string_map)]
+"""Names to text."""
+
+Headers = Annotated[StringMap, AfterValidator(_headers)]
+"""HTTP headers; the values may be credentials, so fields of this type have `repr=False`."""
+
+JsonSchema = Annotated[dict[str, Any], PlainValidator(_json_object), AfterValidator(_json_schema)]
+"""A JSON Schema of any draft."""
+
+Hostname = Annotated[String, AfterValidator(hostname)]
+DomainPattern = Annotated[String, AfterValidator(_domain_pattern)]
+TopLevelDomain = Annotated[String, AfterValidator(_top_level_domain)]
+
+WebAddress = Annotated[String, AfterValidator(_web_address)]
+"""An http or https URL; the service puts `http://` in front when the protocol is missing."""
+
+Identifier = Annotated[String, AfterValidator(_identifier)]
+
+
+def not_both(value: object, info: ValidationInfo) -> None:
+    """Refuse the second of the domain filters `include_domains` and `exclude_domains`: only one is allowed.
+
+    :raises PydanticCustomError: both are given.
+    """
+    others = {"include_domains", "exclude_domains"} - {info.field_name}
+    if value is not None and any(info.data.get(other) is not None for other in others):
+        raise problem(
+            "domain_filters", "excludeDomains and includeDomains cannot both be given; keep one of them"
+        )
+
+
+def one_of(what: str, *models: type[RequestModel], names: Collection[str] = ()) -> PlainValidator:
+    """Return a validator that reads an object by its `type`, or a plain name where names are allowed.
+
+    Errors then carry the path of the field alone, without the branches of a union.
+
+    :param what: what to call one of them in messages.
+    :param models: the shapes; each has a `type` of literals.
+    :param names: what may be given as text; it stays text on the wire.
+    """
+    by_type = {kind: model for model in models for kind in get_args(model.model_fields["type"].annotation)}
+
+    def read(value: Any) -> Any:
+        if isinstance(value, str):
+            if value in names:
+                return str(value)
+            if value in by_type:
+                raise problem("needs_object", f"'{value}' needs options: give an object with type '{value}'")
+            raise problem("unknown_type", _no_such(what, value, names or by_type))
+        if isinstance(value, models):
+            return type(value).model_validate(value)
+        if not isinstance(value, (Mapping, RequestModel)):
+            raise problem("unknown_type", f"{what} is {'text or ' if names else ''}an object with a type")
+        kind = value.get("type") if isinstance(value, Mapping) else getattr(value, "type", None)
+        if not isinstance(kind, str):
+            raise problem("missing_type", f"{what} needs a 'type': one of {', '.join(by_type)}")
+        if kind not in by_type:
+            raise problem("unknown_type", _no_such(what, kind, by_type))
+        return by_type[kind].model_validate(value)
+
+    return PlainValidator(read)
+
+
+def _no_such(what: str, given: str, known: Collection[str]) -> str:
+    found = nearest(given, known)
+    hint = f"did you mean '{found}'?" if found else f"there are {', '.join(known)}"
+    return f"{what} of this name does not exist; {hint}"
+
+
+def switch_or(model: type[RequestModel]) -> PlainValidator:
+    """Return a validator for a field that takes true, false or an object of the given model."""
+
+    def read(value: Any) -> Any:
+        return model.model_validate(value) if isinstance(value, (Mapping, RequestModel)) else _switch(value)
+
+    return PlainValidator(read)

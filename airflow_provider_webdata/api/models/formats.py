@@ -1,0 +1,180 @@
+"""Output formats of a scraped page, as strings or as objects with options."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, get_args
+
+from pydantic import Field
+
+from airflow_provider_webdata.api.models.base import RequestModel
+from airflow_provider_webdata.api.models.fields import (
+    Integer,
+    JsonSchema,
+    Listed,
+    String,
+    Switch,
+    Text,
+    one_of,
+)
+
+PlainFormatName = Literal[
+    "markdown",
+    "summary",
+    "html",
+    "rawHtml",
+    "links",
+    "images",
+    "branding",
+    "product",
+    "menu",
+    "audio",
+    "video",
+    "rawBase64",
+]
+"""Formats without options. `rawBase64` is from the supplement and stands alone."""
+
+FormatName = Literal[PlainFormatName, "screenshot", "json", "changeTracking", "deterministicJson"]
+"""Formats that may be given as text; the others have an option that must be given."""
+
+
+class Viewport(RequestModel):
+    """Size of the browser window for a screenshot; both sides are required.
+
+    :param width: pixels, at least 1.
+    :param height: pixels, at least 1.
+    """
+
+    width: Annotated[Integer, Field(ge=1)]
+    height: Annotated[Integer, Field(ge=1)]
+
+
+class PlainFormat(RequestModel):
+    """A format without options, in object form."""
+
+    type: PlainFormatName
+
+
+class ScreenshotFormat(RequestModel):
+    """A picture of the page; the link that comes back lives 24 hours.
+
+    :param full_page: the whole page, whatever the viewport's height. Service default: false.
+    :param quality: 1 to 100, 100 is best.
+    :param viewport: window size.
+    """
+
+    type: Literal["screenshot"] = "screenshot"
+    full_page: Switch | None = None
+    quality: Annotated[Integer, Field(ge=1, le=100)] | None = None
+    viewport: Viewport | None = None
+
+
+class JsonFormat(RequestModel):
+    """Data extracted from the page by a language model.
+
+    :param schema_: JSON Schema of what to extract; on the wire `schema`.
+    :param prompt: what to extract, in words.
+    """
+
+    type: Literal["json"] = "json"
+    schema_: JsonSchema | None = Field(None, alias="schema")
+    prompt: String | None = None
+
+
+class DeterministicJsonFormat(RequestModel):
+    """JSON extraction by a generated and reused extractor (supplement 4.2)."""
+
+    type: Literal["deterministicJson"] = "deterministicJson"
+    schema_: JsonSchema | None = Field(None, alias="schema")
+    prompt: String | None = None
+
+
+class ChangeTrackingFormat(RequestModel):
+    """Comparison with the earlier scrape of the same page.
+
+    :param modes: `git-diff` for a detailed difference, `json` to compare extracted data.
+    :param schema_: JSON Schema for json mode; on the wire `schema`.
+    :param prompt: what to extract in json mode; the service has a default.
+    :param tag: separates histories: a scrape is compared with earlier ones of the same tag only. May be null.
+    """
+
+    nullable = frozenset({"tag"})
+
+    type: Literal["changeTracking"] = "changeTracking"
+    modes: Listed[Literal["git-diff", "json"]] | None = None
+    schema_: JsonSchema | None = Field(None, alias="schema")
+    prompt: String | None = None
+    tag: String | None = None
+
+
+class QuestionFormat(RequestModel):
+    """A question about the page; the response has `answer`.
+
+    :param question: required, at most 10,000 characters.
+    """
+
+    type: Literal["question"] = "question"
+    question: Annotated[Text, Field(max_length=10_000)]
+
+
+class HighlightsFormat(RequestModel):
+    """Passages of the page that answer a query; the response has `highlights`.
+
+    :param query: required, at most 10,000 characters.
+    """
+
+    type: Literal["highlights"] = "highlights"
+    query: Annotated[Text, Field(max_length=10_000)]
+
+
+class AttributeSelector(RequestModel):
+    """An attribute to read from all elements that a CSS selector matches."""
+
+    selector: Text
+    attribute: Text
+
+
+class AttributesFormat(RequestModel):
+    """Attribute values of chosen elements (supplement 4.2)."""
+
+    type: Literal["attributes"] = "attributes"
+    selectors: Listed[AttributeSelector]
+
+
+class QueryFormat(RequestModel):
+    """The forerunner of `question` and `highlights` (supplement 4.2); new DAGs take one of those.
+
+    :param prompt: at most 10,000 characters.
+    :param mode: `freeform` or `directQuote`.
+    """
+
+    type: Literal["query"] = "query"
+    prompt: Annotated[Text, Field(max_length=10_000)]
+    mode: Literal["freeform", "directQuote"] | None = None
+
+
+Format = Annotated[
+    FormatName
+    | PlainFormat
+    | ScreenshotFormat
+    | JsonFormat
+    | DeterministicJsonFormat
+    | ChangeTrackingFormat
+    | QuestionFormat
+    | HighlightsFormat
+    | AttributesFormat
+    | QueryFormat,
+    one_of(
+        "a format",
+        PlainFormat,
+        ScreenshotFormat,
+        JsonFormat,
+        DeterministicJsonFormat,
+        ChangeTrackingFormat,
+        QuestionFormat,
+        HighlightsFormat,
+        AttributesFormat,
+        QueryFormat,
+        names=get_args(FormatName),
+    ),
+]
+"""A format as text or as an object; a list may mix both."""

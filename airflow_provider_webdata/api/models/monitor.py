@@ -1,0 +1,280 @@
+"""Creating and changing monitors: what to watch, when, and whom to tell."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
+
+from airflow_provider_webdata.api.models.base import RequestModel, problem
+from airflow_provider_webdata.api.models.fields import (
+    Hostname,
+    Identifier,
+    Integer,
+    Listed,
+    Number,
+    String,
+    Switch,
+    Text,
+    WebAddress,
+    not_both,
+    one_of,
+)
+from airflow_provider_webdata.api.models.schedule import MonitorSchedule
+from airflow_provider_webdata.api.models.scrape import MonitorScrapeOptions
+from airflow_provider_webdata.api.models.webhook import MonitorWebhookConfig
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from typing_extensions import Self
+
+
+class CrawlOptions(RequestModel):
+    """How far a crawl target goes (supplement 6.1).
+
+    :param limit: pages, at least 1. Service default: 10,000, all of which are reserved as credits per check.
+    :param max_discovery_depth: how many links away from the start, 0 or more.
+    :param max_depth: the documentation's other depth option, 0 or more.
+    :param include_paths: regular expressions over the path; only matching pages.
+    :param exclude_paths: regular expressions over the path; no matching pages.
+    :param regex_on_full_url: match the whole URL; on the wire `regexOnFullURL`. Service default: false.
+    :param sitemap: `skip`, `include` (service default) or `only`.
+    :param ignore_query_parameters: one page per path. Service default: false.
+    :param deduplicate_similar_urls: on the wire `deduplicateSimilarURLs`. Service default: true.
+    :param crawl_entire_domain: also pages beside and above the start. Service default: false.
+    :param allow_external_links: service default: false.
+    :param allow_subdomains: service default: false.
+    :param ignore_robots_txt: enterprise feature. Service default: false.
+    :param robots_user_agent: enterprise feature.
+    :param delay: seconds between two pages, 0 or more.
+    :param max_concurrency: at least 1. Service default: the team's limit.
+    :param prompt: the options in words; what is given explicitly wins.
+    """
+
+    limit: Annotated[Integer, Field(ge=1)] | None = None
+    max_discovery_depth: Annotated[Integer, Field(ge=0)] | None = None
+    max_depth: Annotated[Integer, Field(ge=0)] | None = None
+    include_paths: Listed[Text] | None = None
+    exclude_paths: Listed[Text] | None = None
+    regex_on_full_url: Switch | None = Field(None, alias="regexOnFullURL")
+    sitemap: Literal["skip", "include", "only"] | None = None
+    ignore_query_parameters: Switch | None = None
+    deduplicate_similar_urls: Switch | None = Field(None, alias="deduplicateSimilarURLs")
+    crawl_entire_domain: Switch | None = None
+    allow_external_links: Switch | None = None
+    allow_subdomains: Switch | None = None
+    ignore_robots_txt: Switch | None = None
+    robots_user_agent: Text | None = None
+    delay: Annotated[Number, Field(ge=0)] | None = None
+    max_concurrency: Annotated[Integer, Field(ge=1)] | None = None
+    prompt: Text | None = None
+
+
+class ScrapeTarget(RequestModel):
+    """Pages to watch, by URL.
+
+    :param id: UUID of a stored target; send it back on update, or the target's history is lost.
+    :param urls: at least one.
+    :param scrape_options: how to fetch them.
+    """
+
+    parts = {"scrapeOptions": MonitorScrapeOptions}  # noqa: RUF012
+
+    type: Literal["scrape"] = "scrape"
+    id: Identifier | None = None
+    urls: Annotated[Listed[WebAddress], Field(min_length=1)]
+    scrape_options: MonitorScrapeOptions | None = None
+
+
+class CrawlTarget(RequestModel):
+    """A site to watch.
+
+    :param id: UUID of a stored target; send it back on update, or the target's history is lost.
+    :param url: where the crawl starts.
+    :param crawl_options: how far it goes; without `limit` the service reserves 10,000 credits per check.
+    :param scrape_options: how to fetch each page.
+    """
+
+    parts = {"crawlOptions": CrawlOptions, "scrapeOptions": MonitorScrapeOptions}  # noqa: RUF012
+
+    type: Literal["crawl"] = "crawl"
+    id: Identifier | None = None
+    url: WebAddress
+    crawl_options: CrawlOptions | None = None
+    scrape_options: MonitorScrapeOptions | None = None
+
+    def _doubts(self) -> list[str]:
+        if self.crawl_options is not None and self.crawl_options.limit is not None:
+            return []
+        return ["crawlOptions.limit: not given, so the service reserves 10,000 credits for every check"]
+
+
+class SearchTarget(RequestModel):
+    """Searches whose new results are watched. Takes no scrape options; needs a goal (supplement 13.3).
+
+    :param id: UUID of a stored target; send it back on update, or the target's history is lost.
+    :param queries: 1 to 12, each 1 to 256 characters.
+    :param search_window: how recently a result was published. Service default: 24h.
+    :param max_results: 1 to 50, over all queries. Service default: 10.
+    :param include_domains: at most 50 host names; not together with exclude_domains.
+    :param exclude_domains: at most 50 host names.
+    """
+
+    type: Literal["search"] = "search"
+    id: Identifier | None = None
+    queries: Annotated[Listed[Annotated[Text, Field(max_length=256)]], Field(min_length=1, max_length=12)]
+    search_window: Literal["5m", "15m", "1h", "6h", "24h", "7d"] | None = None
+    max_results: Annotated[Integer, Field(ge=1, le=50)] | None = None
+    include_domains: Annotated[Listed[Hostname], Field(max_length=50)] | None = None
+    exclude_domains: Annotated[Listed[Hostname], Field(max_length=50)] | None = None
+
+    @field_validator("include_domains", "exclude_domains")
+    @classmethod
+    def _not_both(cls, value: list[str] | None, info: ValidationInfo) -> list[str] | None:
+        not_both(value, info)
+        return value
+
+
+MonitorTarget = Annotated[
+    ScrapeTarget | CrawlTarget | SearchTarget, one_of("a target", ScrapeTarget, CrawlTarget, SearchTarget)
+]
+
+
+def _email(value: str) -> str:
+    if not re.fullmatch(r"[^@\s,;<>]+@[^@\s,;<>]+\.[^@\s,;<>.]+", value):
+        raise problem("email", "this is not an e-mail address such as name@example.com")
+    return value
+
+
+class EmailNotification(RequestModel):
+    """Mail about changes; none is sent when nothing meaningful changed.
+
+    :param enabled: service default: false.
+    :param include_diffs: service default: false.
+    :param recipients: at most 25 addresses; when omitted, eligible members of the team. Others must confirm
+        by mail first.
+    """
+
+    enabled: Switch | None = None
+    include_diffs: Switch | None = None
+    recipients: Annotated[Listed[Annotated[String, AfterValidator(_email)]], Field(max_length=25)] | None = (
+        None
+    )
+
+
+class MonitorNotification(RequestModel):
+    """Whom to tell, apart from the webhook."""
+
+    email: EmailNotification | None = None
+
+
+_Name = Annotated[Text, Field(max_length=256)]
+_Targets = Annotated[Listed[MonitorTarget], Field(min_length=1, max_length=50)]
+_Goal = Annotated[String, Field(max_length=2000)]
+_RetentionDays = Annotated[Integer, Field(ge=1, le=365)]
+
+_SEARCH_NEEDS_GOAL = (
+    "a search target needs a non-blank goal, unless judgeEnabled is false; "
+    "add a goal that says which results matter"
+)
+
+
+class MonitorCreateRequest(RequestModel):
+    """Body of `POST /v2/monitor`.
+
+    :param name: required, 1 to 256 characters. The service lets several monitors share a name.
+    :param schedule: required.
+    :param targets: required, 1 to 50.
+    :param goal: at most 2000 characters; which changes matter, in words. Blank or null counts as none. Turns
+        judging on when `judge_enabled` is omitted.
+    :param judge_enabled: whether changes are judged against the goal.
+    :param notification: whom to mail.
+    :param retention_days: 1 to 365. Service default: 30.
+    :param webhook: endpoint for page and check events.
+    """
+
+    nullable = frozenset({"goal"})
+
+    name: _Name
+    schedule: MonitorSchedule
+    targets: _Targets
+    goal: _Goal | None = None
+    judge_enabled: Switch | None = None
+    notification: MonitorNotification | None = None
+    retention_days: _RetentionDays | None = None
+    webhook: MonitorWebhookConfig | None = None
+
+    @model_validator(mode="after")
+    def _search_has_goal(self) -> Self:
+        if _has_search(self.targets) and _is_blank(self.goal) and self.judge_enabled is not False:
+            raise problem("goal", _SEARCH_NEEDS_GOAL)
+        return self
+
+    def _doubts(self) -> list[str]:
+        if self.judge_enabled and _is_blank(self.goal):
+            return ["judgeEnabled: nothing is judged without a goal"]
+        return []
+
+
+class MonitorUpdateRequest(RequestModel):
+    """Body of `PATCH /v2/monitor/{id}`: at least one field; what is omitted stays as it is.
+
+    Rules between fields are judged as far as the body alone tells: a goal that is not given may be stored.
+
+    :param status: `active` or `paused`. Send `schedule` along when resuming, or no next run is computed.
+    :param targets: replaces all targets; carry each `id` over, or its history is lost.
+    :param goal: null clears it. Send `judge_enabled` along: whether a goal alone turns judging on is
+        disputed.
+    :param webhook: re-points the webhook; the service has no way to remove one.
+    """
+
+    nullable = frozenset({"goal"})
+
+    name: _Name | None = None
+    status: Literal["active", "paused"] | None = None
+    schedule: MonitorSchedule | None = None
+    targets: _Targets | None = None
+    goal: _Goal | None = None
+    judge_enabled: Switch | None = None
+    notification: MonitorNotification | None = None
+    retention_days: _RetentionDays | None = None
+    webhook: MonitorWebhookConfig | None = None
+
+    @classmethod
+    def _given(cls, data: Mapping[Any, Any]) -> dict[Any, Any]:
+        given = super()._given(data)
+        # Anywhere else null reads as "not given"; here its author expects the webhook to be gone.
+        if "webhook" in data and "webhook" not in given:
+            raise problem(
+                "webhook", "webhook: the service cannot remove one, only re-point it; leave the field out"
+            )
+        return given
+
+    @model_validator(mode="after")
+    def _says_something(self) -> Self:
+        if not self.to_wire():
+            raise problem("empty_update", "an update needs at least one field")
+        cleared = "goal" in self.model_fields_set and _is_blank(self.goal)
+        if cleared and self.judge_enabled and _has_search(self.targets or ()):
+            raise problem("goal", _SEARCH_NEEDS_GOAL)
+        return self
+
+    def _doubts(self) -> list[str]:
+        found = []
+        if self.status == "active" and self.schedule is None:
+            found.append("status: send the schedule along when resuming, or the service computes no next run")
+        if self.targets and not all(target.id for target in self.targets):
+            found.append("targets: one without its id loses its history and reports all pages as new")
+        if not _is_blank(self.goal) and self.judge_enabled is None:
+            found.append("goal: send judgeEnabled along; whether an update turns judging on is disputed")
+        return found
+
+
+def _has_search(targets: Sequence[RequestModel]) -> bool:
+    return any(isinstance(target, SearchTarget) for target in targets)
+
+
+def _is_blank(goal: str | None) -> bool:
+    return goal is None or not goal.strip()

@@ -1,0 +1,44 @@
+"""Parsers that turn files found at a URL into text."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from airflow_provider_webdata.api.models.base import RequestModel
+from airflow_provider_webdata.api.models.fields import Integer, Switch, one_of
+
+
+class PdfParser(RequestModel):
+    """PDF to markdown, at 1 credit per page.
+
+    :param mode: `fast` (embedded text only), `auto` (fast first, then OCR; service default), `ocr` (OCR
+        always).
+    :param max_pages: 1 to 10,000; how many pages are parsed.
+    :param pages: return the markdown of each page too (supplement 4.2).
+    :param blocks: return the layout blocks of each page too (supplement 4.2).
+    :param page_markers: mark page borders in the markdown (supplement 4.2).
+    """
+
+    type: Literal["pdf"] = "pdf"
+    mode: Literal["fast", "auto", "ocr"] | None = None
+    max_pages: Annotated[Integer, Field(ge=1, le=10_000)] | None = None
+    pages: Switch | None = None
+    blocks: Switch | None = None
+    page_markers: Switch | None = None
+
+
+class ImageParser(RequestModel):
+    """Text recognition on raster images (supplement 4.2)."""
+
+    type: Literal["image"] = "image"
+
+
+ParserName = Literal["pdf", "image"]
+
+Parser = Annotated[
+    ParserName | PdfParser | ImageParser,
+    one_of("a parser", PdfParser, ImageParser, names=("pdf", "image")),
+]
+"""A parser as an object (reference) or as text (supplement 4.2)."""

@@ -1,0 +1,113 @@
+"""When a monitor checks: a cron expression or one of a few phrases."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Annotated
+from zoneinfo import ZoneInfo, available_timezones
+
+from pydantic import AfterValidator, Field, model_validator
+
+from airflow_provider_webdata.api.models.base import RequestModel, nearest, problem
+from airflow_provider_webdata.api.models.cron import CronError, read_cron
+from airflow_provider_webdata.api.models.fields import Text
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+_START = r"(?:starting|start)(?: (?:at|on))?"
+_PHRASES = (
+    re.compile(rf"every (?P<minutes>[0-9]+) (?:minutes?|mins?)(?: {_START} :?(?P<offset>[0-9]{{1,2}}))?"),
+    re.compile(rf"(?:hourly|every hour)(?: (?:at|on|{_START}) :?(?P<offset>[0-9]{{1,2}}))?"),
+    re.compile(r"every (?P<hours>[0-9]+) (?:hours?|hrs?)"),
+    re.compile(
+        r"(?:daily|every day)(?: at (?P<hour>[0-9]{1,2})(?::(?P<minute>[0-9]{2}))? ?(?P<half>am|pm)?)?"
+    ),
+    re.compile(r"weekly|every week"),
+)
+
+
+def _cron(value: str) -> str:
+    try:
+        read_cron(value)
+    except CronError as error:
+        raise problem("cron", str(error)) from None
+    return value
+
+
+def _phrase(value: str) -> str:
+    plain = " ".join(re.sub(r"[.,]", "", value.lower()).split())
+    for pattern in _PHRASES:
+        match = pattern.fullmatch(plain)
+        if match:
+            _check_numbers(match.groupdict())
+            return value
+    raise problem(
+        "schedule_text",
+        "the service does not read this phrase; it knows 'every N minutes', 'hourly', 'every N hours', "
+        "'daily at 9:00' and 'weekly'. Use cron for anything else",
+    )
+
+
+def _check_numbers(given: dict[str, str | None]) -> None:
+    number = {name: int(value) for name, value in given.items() if value and value.isdigit()}
+    minutes, hours, hour = number.get("minutes"), number.get("hours"), number.get("hour")
+    if minutes is not None and (minutes < 5 or 60 % minutes):
+        raise problem(
+            "schedule_text", "'every N minutes' takes an N that divides 60 and is at least 5; else use cron"
+        )
+    if hours is not None and (not hours or 24 % hours):
+        raise problem("schedule_text", "'every N hours' takes an N that divides 24; else use cron")
+    if number.get("offset", 0) > 59 or number.get("minute", 0) > 59:
+        raise problem("schedule_text", "minutes go from 0 to 59")
+    if hour is not None and given.get("half") and not 1 <= hour <= 12:
+        raise problem("schedule_text", "with am or pm, hours go from 1 to 12")
+    if hour is not None and hour > 23:
+        raise problem("schedule_text", "hours go from 0 to 23")
+
+
+def _time_zone(value: str) -> str:
+    try:
+        # Directories and stray files of the zone database are no zones, and fail in their own ways.
+        ZoneInfo(value)
+    except (KeyError, ValueError, OSError):
+        known = False
+    else:
+        known = value not in {"localtime", "posixrules", "Factory"} and not value.startswith(
+            ("posix/", "right/")
+        )
+    if not known:
+        found = nearest(value, available_timezones())
+        hint = f"did you mean '{found}'?" if found else "an IANA name such as Europe/Berlin is expected"
+        raise problem("timezone", f"there is no such time zone; {hint}")
+    return value
+
+
+class MonitorSchedule(RequestModel):
+    """When a monitor checks: exactly one of `cron` and `text`.
+
+    The service stores a text as cron, and does not check more often than every five minutes. Every gap
+    between two runs counts here, the one over the full hour included (`*/7` is refused: 56 to 60), where the
+    service compares the next two runs only and so accepts the same expression at one time and not at another.
+
+    :param cron: five numeric fields, at most 128 characters. `*`, lists, ranges and steps; no names, no
+        shorthands.
+    :param text: at most 128 characters: `every N minutes` (N divides 60, at least 5; `starting at :MM`),
+        `hourly` (`at :MM`), `every N hours` (N divides 24), `daily` (`at 9:00`, `at 9 pm`), `weekly`.
+    :param timezone: IANA name, for both forms. Service default: UTC.
+    """
+
+    cron: Annotated[Text, Field(max_length=128), AfterValidator(_cron)] | None = None
+    text: Annotated[Text, Field(max_length=128), AfterValidator(_phrase)] | None = None
+    timezone: Annotated[Text, AfterValidator(_time_zone)] | None = None
+
+    @model_validator(mode="after")
+    def _one_form(self) -> Self:
+        if self.cron is not None and self.text is not None:
+            raise problem("schedule", "give either 'cron' or 'text', not both")
+        if self.cron is None and self.text is None:
+            raise problem("schedule", "one of 'cron' and 'text' is required")
+        return self
+
+    def _doubts(self) -> list[str]:
+        return list(read_cron(self.cron).doubts) if self.cron is not None else []

@@ -1,0 +1,171 @@
+"""Options for fetching a page, shared by search, monitors and the scraping operations."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, field_validator
+
+from airflow_provider_webdata.api.models.actions import Action
+from airflow_provider_webdata.api.models.base import RequestModel, problem
+from airflow_provider_webdata.api.models.fields import (
+    Headers,
+    Integer,
+    Listed,
+    String,
+    Switch,
+    Text,
+    switch_or,
+)
+from airflow_provider_webdata.api.models.formats import Format
+from airflow_provider_webdata.api.models.parsers import Parser
+from airflow_provider_webdata.api.models.threat import ThreatProtection
+
+
+class Location(RequestModel):
+    """Where the page is fetched from; language and time zone follow.
+
+    :param country: ISO 3166-1 alpha-2 in capitals. Service default: US.
+    :param languages: language tags in order of preference; default by the country.
+    """
+
+    country: Annotated[String, Field(pattern=r"^[A-Z]{2}$")] | None = None
+    languages: Listed[Text] | None = None
+
+
+class Profile(RequestModel):
+    """Browser state (cookies, local storage, sessions) kept under a name.
+
+    :param name: 1 to 128 characters, required.
+    :param save_changes: whether state is saved back; one saving session at a time. Service default: true.
+    """
+
+    name: Annotated[String, Field(min_length=1, max_length=128)]
+    save_changes: Switch | None = None
+
+
+class PIIOptions(RequestModel):
+    """How personally identifiable information is redacted.
+
+    :param mode: `accurate` (service default), `aggressive` or `fast`.
+    :param entities: kinds to redact; all when omitted.
+    :param replace_style: `tag` (service default), `mask` or `remove`.
+    """
+
+    mode: Literal["accurate", "aggressive", "fast"] | None = None
+    entities: Listed[Literal["PERSON", "EMAIL", "PHONE", "LOCATION", "FINANCIAL", "SECRET"]] | None = None
+    replace_style: Literal["tag", "mask", "remove"] | None = None
+
+
+class AuditMetadata(RequestModel):
+    """Who to name in the organization's audit log.
+
+    :param username: required, at most 1024 characters.
+    """
+
+    username: Annotated[String, Field(max_length=1024)]
+
+
+class MonitorScrapeOptions(RequestModel):
+    """Scrape options inside a monitor target; the service does not validate them, so this is the only check.
+
+    Same as `ScrapeOptions`, except that `changeTracking` may stand without `markdown`: monitors add that
+    themselves (supplement 13.3, 13.13). A monitor's `maxAge` defaults to 0.
+    """
+
+    formats: Listed[Format] | None = None
+    only_main_content: Switch | None = None
+    only_clean_content: Switch | None = None
+    include_tags: Listed[Text] | None = None
+    exclude_tags: Listed[Text] | None = None
+    max_age: Annotated[Integer, Field(ge=0)] | None = None
+    min_age: Annotated[Integer, Field(ge=0)] | None = None
+    headers: Headers | None = Field(None, repr=False)
+    wait_for: Annotated[Integer, Field(ge=0, le=60_000)] | None = None
+    mobile: Switch | None = None
+    skip_tls_verification: Switch | None = None
+    timeout: Annotated[Integer, Field(ge=1000, le=300_000)] | None = None
+    parsers: Listed[Parser] | None = None
+    actions: Annotated[Listed[Action], Field(max_length=50)] | None = None
+    location: Location | None = None
+    remove_base64_images: Switch | None = None
+    block_ads: Switch | None = None
+    proxy: Literal["basic", "enhanced", "auto", "stealth"] | None = None
+    store_in_cache: Switch | None = None
+    lockdown: Switch | None = None
+    redact_pii: Annotated[bool | PIIOptions, switch_or(PIIOptions)] | None = Field(None, alias="redactPII")
+    profile: Profile | None = None
+    threat_protection: ThreatProtection | None = None
+    audit_metadata: AuditMetadata | None = None
+    fast_mode: Switch | None = None
+    check_prompt_injection: Switch | None = None
+
+    @field_validator("formats")
+    @classmethod
+    def _fitting_formats(cls, formats: list[Format] | None) -> list[Format] | None:
+        kinds = _kinds(formats)
+        if kinds.count("screenshot") > 1:
+            raise problem("formats", "at most one screenshot format can be asked for")
+        if "rawBase64" in kinds and len(kinds) > 1:
+            raise problem("formats", "rawBase64 cannot be combined with other formats")
+        return formats
+
+    def _doubts(self) -> list[str]:
+        found = []
+        if self.store_in_cache and (self.actions or self.headers):
+            found.append("storeInCache: the service sets it to false when actions or headers are given")
+        if self.only_clean_content and self.lockdown:
+            found.append("onlyCleanContent: not supported with zero data retention, which lockdown counts as")
+        return found
+
+
+class ScrapeOptions(MonitorScrapeOptions):
+    """Options for fetching a page; all are optional, and what is not given is not sent.
+
+    Defaults named here are the service's. Rules come from the reference, those marked (supplement) from the
+    supplement, section 4.2. Where only the service's source code tells a rule (half of `timeout` for
+    `waitFor`, largest viewport, total of waits), the service decides.
+
+    :param formats: what to return, as text or objects. Default: markdown. Inside a search, giving it turns
+        scraping on. `changeTracking` needs `markdown` too; at most one screenshot (supplement).
+    :param only_main_content: drop headers, navigation, footers. Default: true.
+    :param only_clean_content: also drop leftover boilerplate by a language model. Default: false.
+    :param include_tags: HTML tags (or CSS selectors) to keep.
+    :param exclude_tags: HTML tags (or CSS selectors) to drop.
+    :param max_age: milliseconds, 0 or more; a younger cached page is returned. Default: 2 days, 2 years under
+        lockdown.
+    :param min_age: milliseconds, 0 or more; when set, only the cache is asked. 1 takes a page of any age.
+    :param headers: sent with the page request; kept out of reprs.
+    :param wait_for: milliseconds to wait before the content is taken, 0 to 60,000 (supplement). Default: 0.
+    :param mobile: emulate a mobile device. Default: false.
+    :param skip_tls_verification: default: true.
+    :param timeout: milliseconds, 1000 to 300,000. Default: 60,000.
+    :param parsers: default: pdf. An empty list means that PDFs come back as they are.
+    :param actions: at most 50 (supplement), done before the content is taken.
+    :param location: where the page is fetched from.
+    :param remove_base64_images: default: true.
+    :param block_ads: default: true.
+    :param proxy: `basic`, `enhanced`, `auto` (default); `stealth` is another name of enhanced (supplement).
+    :param store_in_cache: default: true.
+    :param lockdown: serve from the cache only, at 5 credits a hit and 1 a miss. Default: false.
+    :param redact_pii: true, or an object; on the wire `redactPII`. Default: false.
+    :param profile: browser state to use.
+    :param threat_protection: override of the organization's policy.
+    :param audit_metadata: whom to name in the audit log.
+    :param fast_mode: (supplement).
+    :param check_prompt_injection: 4 more credits; a detection is a 403 (supplement).
+    """
+
+    @field_validator("formats")
+    @classmethod
+    def _change_tracking_has_markdown(cls, formats: list[Format] | None) -> list[Format] | None:
+        kinds = _kinds(formats)
+        if "changeTracking" in kinds and "markdown" not in kinds:
+            raise problem(
+                "formats", "changeTracking needs the format markdown too; add 'markdown' to the list"
+            )
+        return formats
+
+
+def _kinds(formats: list[Format] | None) -> list[str]:
+    return [item if isinstance(item, str) else item.type for item in formats or ()]

@@ -1,0 +1,222 @@
+"""Searching the web, and scraping what is found in the same call."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator, model_validator
+
+from airflow_provider_webdata.api.models.base import RequestModel, ResponseModel, problem
+from airflow_provider_webdata.api.models.fields import (
+    Hostname,
+    Integer,
+    Listed,
+    String,
+    Switch,
+    Text,
+    not_both,
+    one_of,
+)
+from airflow_provider_webdata.api.models.page import PageContent
+from airflow_provider_webdata.api.models.scrape import ScrapeOptions
+from airflow_provider_webdata.api.models.threat import ThreatProtection
+from airflow_provider_webdata.api.query import MAX_QUERY_LENGTH, Query, QueryError, check_tbs
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+
+def _query(value: Any) -> Any:
+    return str(value) if isinstance(value, Query) else value
+
+
+def _tbs(value: str) -> str:
+    try:
+        check_tbs(value)
+    except QueryError as error:
+        raise problem("tbs", str(error)) from None
+    return value
+
+
+_Tbs = Annotated[String, AfterValidator(_tbs)]
+
+
+class WebSource(RequestModel):
+    """The `web` source with filters of its own.
+
+    :param tbs: time filter, as in `SearchRequest`.
+    :param location: geo-targeting, as in `SearchRequest`.
+    """
+
+    type: Literal["web"] = "web"
+    tbs: _Tbs | None = None
+    location: Text | None = None
+
+
+class OtherSource(RequestModel):
+    """The `images` or `news` source in object form; neither takes filters."""
+
+    type: Literal["images", "news"]
+
+
+SourceName = Literal["web", "images", "news"]
+Source = Annotated[
+    SourceName | WebSource | OtherSource,
+    one_of("a source", WebSource, OtherSource, names=("web", "images", "news")),
+]
+
+CategoryName = Literal["codehost", "research", "pdf", "github", "developer", "gov"]
+"""`codehost`, `research`, `pdf` are the reference's; the others the supplement's. Sent as given."""
+
+_CATEGORIES = ("codehost", "research", "pdf", "github", "developer", "gov")
+
+
+class CategoryFilter(RequestModel):
+    """A category in object form."""
+
+    type: CategoryName
+
+
+Category = Annotated[CategoryName | CategoryFilter, one_of("a category", CategoryFilter, names=_CATEGORIES)]
+
+
+class SearchRequest(RequestModel):
+    """Body of `POST /v2/search`; only `query` is required, and defaults named here are the service's.
+
+    :param query: at most 500 characters, with the operators that `api.query.Query` builds; a `Query` will do.
+    :param limit: 1 to 100 results per source. Default: 10.
+    :param sources: `web`, `images`, `news`, all as text or all as objects; the web object may carry `tbs` and
+        `location`. Default: web.
+    :param categories: `codehost`, `research`, `pdf` (and from the supplement `github`, `gov`, `developer`,
+        the last one only alone), all as text or all as objects. Default: no filter.
+    :param include_domains: host names without protocol or path; not together with exclude_domains.
+    :param exclude_domains: host names without protocol or path.
+    :param tbs: time filter, see `api.query.check_tbs`; `api.query.tbs` builds one from dates.
+    :param location: place for geo-targeting, such as `Berlin,Germany`; best together with country.
+    :param country: two-letter ISO code. Default: US.
+    :param safe: filter explicit content. Default: no filter.
+    :param timeout: milliseconds, at least 1. Default: 60,000.
+    :param ignore_invalid_urls: leave out URLs that other operations refuse; on the wire `ignoreInvalidURLs`.
+        Default: false.
+    :param highlights: descriptions by relevance to the query. Default: true.
+    :param enterprise: `anon` or `zdr`, kinds of zero data retention; must be enabled for the team.
+    :param scrape_options: how to scrape the results; without `formats` results are not scraped.
+    :param threat_protection: override of the organization's policy.
+    :param integration: label of the caller (supplement 1); may be null.
+    :param origin: label of the caller (supplement 1).
+    """
+
+    nullable = frozenset({"integration"})
+    parts = {"scrapeOptions": ScrapeOptions}  # noqa: RUF012
+
+    query: Annotated[Text, BeforeValidator(_query), Field(max_length=MAX_QUERY_LENGTH)]
+    limit: Annotated[Integer, Field(ge=1, le=100)] | None = None
+    sources: Listed[Source] | None = None
+    categories: Listed[Category] | None = None
+    include_domains: Listed[Hostname] | None = None
+    exclude_domains: Listed[Hostname] | None = None
+    tbs: _Tbs | None = None
+    location: Text | None = None
+    country: Annotated[String, Field(pattern=r"^[A-Za-z]{2}$")] | None = None
+    safe: Switch | None = None
+    timeout: Annotated[Integer, Field(ge=1)] | None = None
+    ignore_invalid_urls: Switch | None = Field(None, alias="ignoreInvalidURLs")
+    highlights: Switch | None = None
+    enterprise: Listed[Literal["anon", "zdr"]] | None = None
+    scrape_options: ScrapeOptions | None = None
+    threat_protection: ThreatProtection | None = None
+    integration: Text | None = None
+    origin: Text | None = None
+
+    @field_validator("sources", "categories")
+    @classmethod
+    def _one_form(cls, value: list[Any] | None) -> list[Any] | None:
+        if len({isinstance(item, str) for item in value or ()}) > 1:
+            raise problem(
+                "mixed_forms", "give all items as text or all as objects; the service takes no mixture"
+            )
+        return value
+
+    @field_validator("categories")
+    @classmethod
+    def _developer_stands_alone(cls, value: list[Any] | None) -> list[Any] | None:
+        kinds = {item if isinstance(item, str) else item.type for item in value or ()}
+        if "developer" in kinds and len(kinds) > 1:
+            raise problem("categories", "the category 'developer' cannot be combined with others")
+        return value
+
+    @field_validator("include_domains", "exclude_domains")
+    @classmethod
+    def _not_both(cls, value: list[str] | None, info: ValidationInfo) -> list[str] | None:
+        not_both(value, info)
+        return value
+
+    @model_validator(mode="after")
+    def _clean_content_keeps_data(self) -> Self:
+        if self.enterprise and self.scrape_options is not None and self.scrape_options.only_clean_content:
+            raise problem(
+                "onlyCleanContent",
+                "scrapeOptions.onlyCleanContent is not supported on zero-data-retention requests, which "
+                "'enterprise' asks for; drop one of them",
+            )
+        return self
+
+    def _doubts(self) -> list[str]:
+        if self.scrape_options is not None and not self.scrape_options.formats:
+            return ["scrapeOptions: without formats the results are not scraped; add formats=['markdown']"]
+        return []
+
+
+class WebResult(PageContent):
+    """A result of the `web` source; `category`, with open values, is there when categories were asked for."""
+
+    title: str | None = None
+    description: str | None = None
+    url: str | None = None
+    position: int | None = None
+    category: str | None = None
+
+
+class NewsResult(PageContent):
+    """A result of the `news` source."""
+
+    title: str | None = None
+    snippet: str | None = None
+    url: str | None = None
+    date: str | None = None
+    image_url: str | None = None
+    position: int | None = None
+    category: str | None = None
+
+
+class ImageResult(ResponseModel):
+    """A result of the `images` source; width and height in pixels."""
+
+    title: str | None = None
+    image_url: str | None = None
+    image_width: int | None = None
+    image_height: int | None = None
+    url: str | None = None
+    position: int | None = None
+
+
+class SearchData(ResponseModel):
+    """Results by source; which arrays are there depends on `sources`.
+
+    `research` is where the service announced that results of that category move to (supplement 12).
+    """
+
+    web: list[WebResult] | None = None
+    images: list[ImageResult] | None = None
+    news: list[NewsResult] | None = None
+    research: list[dict[str, Any]] | None = None
+
+
+class SearchResponse(ResponseModel):
+    """Answer of `POST /v2/search`; `credits_used` counts the search and what it scraped."""
+
+    success: bool | None = None
+    data: SearchData
+    warning: str | None = None
+    id: str | None = None
+    credits_used: int | float | None = None

@@ -1,0 +1,81 @@
+"""Where the service reports events to."""
+
+from __future__ import annotations
+
+import ipaddress
+from typing import Annotated, Any
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, Field, field_validator, model_validator
+
+from airflow_provider_webdata.api.models.base import RequestModel, nearest, problem
+from airflow_provider_webdata.api.models.fields import Headers, Listed, String, StringMap, Text
+
+_MONITOR_EVENTS = ("monitor.page", "monitor.check.completed")
+
+
+def _receiver(value: str) -> str:
+    if any(character.isspace() or not character.isprintable() for character in value):
+        raise problem("webhook_url", "a URL holds no blanks and no control characters")
+    try:
+        parts = urlsplit(value)
+        host = parts.hostname
+        _ = parts.port
+    except ValueError:
+        raise problem("webhook_url", "this is not a URL") from None
+    if not host or parts.scheme not in {"http", "https"}:
+        raise problem("webhook_url", "a webhook URL is written in full: https://host/path")
+    if parts.scheme == "http" and not _is_loopback(host):
+        raise problem("webhook_url", "a webhook URL is https; plain http is for loopback addresses only")
+    return value
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+class WebhookConfig(RequestModel):
+    """An endpoint of ours that receives the events of a job.
+
+    The endpoint must answer 2xx within 10 seconds; else the service tries again after 1, 5 and 15 minutes.
+
+    :param url: https, or http to a loopback address; required. Plain text in place of the object means this.
+    :param headers: sent along with every event; kept out of reprs.
+    :param metadata: text values, echoed in the payload. Numbers and objects are refused: the service delivers
+        text only (supplement 16.2).
+    :param events: which events to send; all when omitted. For jobs without prefix: `completed`, `page`, ...
+    """
+
+    url: Annotated[String, AfterValidator(_receiver)]
+    headers: Headers | None = Field(None, repr=False)
+    metadata: StringMap | None = None
+    events: Listed[Text] | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short_form(cls, data: Any) -> Any:
+        return {"url": data} if isinstance(data, str) else data
+
+
+class MonitorWebhookConfig(WebhookConfig):
+    """An endpoint of ours that receives the events of a monitor; as `WebhookConfig`, but for the events.
+
+    :param events: `monitor.page`, `monitor.check.completed`; both when omitted.
+    """
+
+    events: Listed[Text] | None = None
+
+    @field_validator("events")
+    @classmethod
+    def _monitor_events(cls, events: list[str] | None) -> list[str] | None:
+        for event in events or ():
+            if event not in _MONITOR_EVENTS:
+                found = nearest(event.removeprefix("monitor."), ("page", "check.completed"))
+                hint = f"did you mean 'monitor.{found}'?" if found else f"there are {' and '.join(_MONITOR_EVENTS)}"
+                raise problem("monitor_event", f"a monitor does not send '{event}'; {hint}")
+        return events

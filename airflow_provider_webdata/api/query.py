@@ -1,0 +1,349 @@
+"""Search queries and time filters, built instead of typed.
+
+`Query` writes the operators of the reference with the quoting they need. Text that comes from elsewhere goes
+through `words` or `phrase` and cannot become an operator. The service's query language has no escape for a
+double quote, so double quotes in a text become blanks.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta, tzinfo
+from typing import Any, Literal
+from zoneinfo import ZoneInfo
+
+MAX_QUERY_LENGTH = 500
+"""Characters of a query, at most."""
+
+
+class QueryError(ValueError):
+    """A query or a time filter that the service would not take, with what to change."""
+
+
+_OPERATORS = (
+    "site",
+    "filetype",
+    "inurl",
+    "allinurl",
+    "intitle",
+    "allintitle",
+    "related",
+    "imagesize",
+    "larger",
+)
+_OPERATOR = re.compile(rf"(?:{'|'.join(_OPERATORS)}):", re.IGNORECASE)
+_QUOTES = re.compile('["\u201c\u201d\u201e\u201f\u00ab\u00bb\uff02]')
+_HOST = re.compile(r"[\w*.-]+(?:/[^\s\"]*)?")
+
+
+@dataclass(frozen=True)
+class Query:
+    """A search query; every method returns a new one with a term more, and `str()` gives the text.
+
+    `Query("airflow provider").site("example.com").filetype("pdf", exclude=True)` reads
+    `airflow provider site:example.com -filetype:pdf`.
+
+    `allinurl` and `allintitle` claim all words after them, so they come last whenever they are added, and a
+    query has one of them at most. Terms are joined by "and"; the reference documents no "or" and no grouping.
+
+    :param text: plain words, as for `words`.
+    :raises QueryError: at the first term that cannot be written or that makes the query longer than 500
+        characters.
+    """
+
+    terms: tuple[str, ...] = ()
+    last: str | None = None
+
+    def __init__(self, text: str = "") -> None:
+        object.__setattr__(self, "terms", tuple(_plain(token) for token in _tokens(text)))
+        object.__setattr__(self, "last", None)
+        self._check_length()
+
+    def __str__(self) -> str:
+        return " ".join((*self.terms, self.last) if self.last else self.terms)
+
+    def _check_length(self) -> None:
+        if len(str(self)) > MAX_QUERY_LENGTH:
+            raise QueryError(
+                f"the query has {len(str(self))} characters, {MAX_QUERY_LENGTH} is the most; drop some terms "
+                "(domains fit in include_domains and exclude_domains)"
+            )
+
+    def _with(self, *terms: str, last: str | None = None) -> Query:
+        longer = Query()
+        object.__setattr__(longer, "terms", (*self.terms, *terms))
+        object.__setattr__(longer, "last", last or self.last)
+        longer._check_length()
+        return longer
+
+    def words(self, text: str) -> Query:
+        """Add plain words; one that reads like an operator or an exclusion is put in quotes."""
+        return self._with(*(_plain(token) for token in _tokens(text)))
+
+    def phrase(self, text: str) -> Query:
+        """Add words that must occur exactly so."""
+        return self._with(_quoted(text, "phrase"))
+
+    def exclude(self, *texts: str) -> Query:
+        """Leave out results with any of the given words; several words in one text are one phrase."""
+        return self._with(*(f"-{_operand(text, 'exclude')}" for text in texts))
+
+    def site(self, domain: str, *, exclude: bool = False) -> Query:
+        """Keep to a website, or leave it out; `domain` has no protocol."""
+        return self._with(_negated(f"site:{_host(domain, 'site')}", exclude))
+
+    def filetype(self, extension: str, *, exclude: bool = False) -> Query:
+        """Keep to files with an extension, such as `pdf`, or leave them out."""
+        if not re.fullmatch(r"[A-Za-z0-9]+", extension):
+            raise QueryError(
+                f"filetype takes an extension without the dot, such as pdf (given: {extension!r})"
+            )
+        return self._with(_negated(f"filetype:{extension}", exclude))
+
+    def inurl(self, word: str, *, exclude: bool = False) -> Query:
+        """Keep to results whose URL has a word in it, or leave them out."""
+        return self._with(_negated(f"inurl:{_operand(word, 'inurl')}", exclude))
+
+    def intitle(self, word: str, *, exclude: bool = False) -> Query:
+        """Keep to results whose title has a word or phrase in it, or leave them out."""
+        return self._with(_negated(f"intitle:{_operand(word, 'intitle')}", exclude))
+
+    def allinurl(self, *words: str) -> Query:
+        """Keep to results whose URL has all of the words in it."""
+        return self._with(last=self._claiming("allinurl", words))
+
+    def allintitle(self, *words: str) -> Query:
+        """Keep to results whose title has all of the words in it."""
+        return self._with(last=self._claiming("allintitle", words))
+
+    def _claiming(self, operator: str, words: tuple[str, ...]) -> str:
+        if self.last:
+            raise QueryError(
+                f"{operator} claims all words after it, and so does {self.last.partition(':')[0]}, which "
+                "the query has already; use inurl or intitle for one of them"
+            )
+        tokens = [_plain(token) for text in words for token in _tokens(text)]
+        if not tokens:
+            raise QueryError(f"{operator} needs at least one word")
+        return f"{operator}:{' '.join(tokens)}"
+
+    def related(self, domain: str, *, exclude: bool = False) -> Query:
+        """Keep to sites related to a domain, or leave them out."""
+        return self._with(_negated(f"related:{_host(domain, 'related')}", exclude))
+
+    def image_size(self, width: int, height: int, *, exclude: bool = False) -> Query:
+        """Keep to images of exactly this size in pixels, or leave them out."""
+        return self._with(_negated(f"imagesize:{_size(width, height, 'image_size')}", exclude))
+
+    def larger(self, width: int, height: int, *, exclude: bool = False) -> Query:
+        """Keep to images larger than this size in pixels, or leave them out."""
+        return self._with(_negated(f"larger:{_size(width, height, 'larger')}", exclude))
+
+
+def _tokens(text: str) -> list[str]:
+    if not isinstance(text, str):
+        raise QueryError(f"text is expected, {type(text).__name__} was given")
+    return _QUOTES.sub(" ", text).split()
+
+
+def _plain(token: str) -> str:
+    if _OPERATOR.match(token) or (token.startswith("-") and token.strip("-")):
+        return f'"{token}"'
+    return token
+
+
+def _quoted(text: str, what: str) -> str:
+    tokens = _tokens(text)
+    if not tokens:
+        raise QueryError(f"{what} needs a word that is not blank")
+    return f'"{" ".join(tokens)}"'
+
+
+def _operand(text: str, what: str) -> str:
+    quoted = _quoted(text, what)
+    return quoted[1:-1] if re.fullmatch(r"\w[^\s:]*", quoted[1:-1]) else quoted
+
+
+def _host(domain: str, what: str) -> str:
+    if not isinstance(domain, str) or not _HOST.fullmatch(domain) or domain.startswith("-"):
+        raise QueryError(f"{what} takes a domain without protocol, such as example.com (given: {domain!r})")
+    return domain
+
+
+def _size(width: int, height: int, what: str) -> str:
+    for pixels in (width, height):
+        if isinstance(pixels, bool) or not isinstance(pixels, int) or pixels < 1:
+            raise QueryError(
+                f"{what} takes width and height in pixels, at least 1 (given: {width!r}x{height!r})"
+            )
+    return f"{width}x{height}"
+
+
+def _negated(term: str, exclude: bool) -> str:
+    return f"-{term}" if exclude else term
+
+
+_TBS_FORMS = (
+    "it takes qdr:h, qdr:d, qdr:w, qdr:m or qdr:y; cdr:1,cd_min:MM/DD/YYYY,cd_max:MM/DD/YYYY; "
+    "sbd:1 (by date); or sbd:1 and one of the others, joined by a comma"
+)
+_CUSTOM_RANGE = re.compile(r"cdr:1,cd_min:([0-9/]{10}),cd_max:([0-9/]{10})")
+
+
+def check_tbs(value: str) -> None:
+    """Check a time filter against the documented grammar.
+
+    Documented are `qdr:` with h, d, w, m or y; `cdr:1,cd_min:MM/DD/YYYY,cd_max:MM/DD/YYYY`; `sbd:1`; and
+    combinations with commas. Other values that a search engine may know, such as `qdr:h6`, are not
+    documented.
+
+    :raises QueryError: it is none of these, has a day that does not exist, or ends before it begins.
+    """
+    rest = value
+    span = _CUSTOM_RANGE.search(value)
+    if span:
+        first, last = _day_of_filter(span[1]), _day_of_filter(span[2])
+        if last < first:
+            raise QueryError(f"the time filter ends ({span[2]}) before it begins ({span[1]}); swap the dates")
+        rest = f"{value[: span.start()]}cdr{value[span.end() :]}"
+    parts = rest.split(",")
+    for part in parts:
+        if part == "cdr" and span:
+            continue
+        if not re.fullmatch(r"qdr:[hdwmy]|sbd:1", part):
+            raise QueryError(f"the time filter has {part!r} in it; {_TBS_FORMS}")
+    kinds = [part.partition(":")[0] for part in parts]
+    if len(set(kinds)) < len(kinds):
+        raise QueryError("the time filter says the same thing twice; keep one of each kind")
+    if {"qdr", "cdr"} <= set(kinds):
+        raise QueryError("the time filter has a recent period (qdr) and a range (cdr); keep one of them")
+
+
+def _day_of_filter(text: str) -> date:
+    match = re.fullmatch(r"([0-9]{2})/([0-9]{2})/([0-9]{4})", text)
+    try:
+        if match:
+            return date(int(match[3]), int(match[1]), int(match[2]))
+    except ValueError:
+        pass
+    raise QueryError(f"the time filter has {text!r} where a date that exists is expected, as MM/DD/YYYY")
+
+
+Period = Literal["hour", "day", "week", "month", "year"]
+_PERIODS = {
+    "hour": timedelta(hours=1),
+    "day": timedelta(days=1),
+    "week": timedelta(weeks=1),
+    "month": None,
+    "year": None,
+}
+
+
+def recent(period: Period | timedelta, *, sort_by_date: bool = False) -> str:
+    """Return the time filter for the last hour, day, week, month or year.
+
+    :param period: its name, or a duration of exactly one hour, day or week.
+    :param sort_by_date: newest first.
+    :raises QueryError: the service has no such period; `tbs` takes any two dates.
+    """
+    if isinstance(period, timedelta):
+        names = [
+            name for name, length in _PERIODS.items() if length == timedelta(seconds=period.total_seconds())
+        ]
+    else:
+        names = [period] if period in _PERIODS else []
+    if not names:
+        raise QueryError(
+            f"the service filters by the last {', '.join(_PERIODS)} (given: {period!r}); for another period, "
+            "give tbs() two dates"
+        )
+    return _sorted(f"qdr:{names[0][0]}", sort_by_date)
+
+
+def tbs(start: Any, end: Any = None, *, sort_by_date: bool = False, tz: str | tzinfo | None = None) -> str:
+    """Return the time filter for a range of days: `cdr:1,cd_min:MM/DD/YYYY,cd_max:MM/DD/YYYY`.
+
+    The filter knows whole days only, both included. An end at midnight excludes its day, so the data interval
+    of a daily DAG gives one day; one within a day, or of no length, gives that day.
+
+    :param start: first moment: a datetime or date (pendulum's too), ISO 8601 text such as `{{ ds }}`, or an
+        object with `start` and `end` (a pendulum Interval, a DataInterval) when `end` is left out.
+    :param end: last moment; a plain date, or text without a time, includes its day.
+    :param sort_by_date: newest first.
+    :param tz: time zone whose days are meant; by default that of `start`.
+    :raises QueryError: the range ends before it begins, a moment is missing, or one has a time zone where the
+        other has none.
+    """
+    if end is None and hasattr(start, "start") and hasattr(start, "end"):
+        start, end = start.start, start.end
+    first, last = _moment(start, "start"), _moment(end, "end")
+    if isinstance(first, datetime) and isinstance(last, datetime):
+        if (first.tzinfo is None) != (last.tzinfo is None):
+            raise QueryError("the range has a time zone at one end only; give both, or neither")
+        if last < first:
+            raise QueryError(f"the range ends ({last}) before it begins ({first}); swap them")
+    zone = _zone(tz) or (first.tzinfo if isinstance(first, datetime) else None)
+    first_day, last_day = _day(first, zone), _day(last, zone)
+    if isinstance(last, datetime) and last_day > first_day and _local(last, zone).time() == _MIDNIGHT:
+        last_day -= timedelta(days=1)
+    if last_day < first_day:
+        raise QueryError(f"the range ends ({last_day}) before it begins ({first_day}); swap them")
+    return _sorted(f"cdr:1,cd_min:{_written(first_day)},cd_max:{_written(last_day)}", sort_by_date)
+
+
+_MIDNIGHT = datetime.min.time()
+
+
+def _moment(value: Any, which: str) -> date:
+    if isinstance(value, str):
+        return _read_moment(value, which)
+    if isinstance(value, date):
+        return value
+    if value is None or any(kind.__name__ == "Undefined" for kind in type(value).__mro__):
+        raise QueryError(
+            f"the range has no {which}: a run that was started by hand or by an asset has no data interval. "
+            "Give dates instead, such as those of dag_run.run_after, or leave the filter out for such runs"
+        )
+    raise QueryError(
+        f"the {which} of the range must be a date or a datetime, {type(value).__name__} was given"
+    )
+
+
+def _read_moment(text: str, which: str) -> date:
+    try:
+        if re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", text):
+            return date.fromisoformat(text)
+        return datetime.fromisoformat(re.sub(r"[Zz]$", "+00:00", text))
+    except ValueError:
+        raise QueryError(
+            f"the {which} of the range is {text!r}, which is no ISO 8601 date such as 2026-05-01 or "
+            "2026-05-01T06:00:00+00:00"
+        ) from None
+
+
+def _zone(tz: str | tzinfo | None) -> tzinfo | None:
+    if not isinstance(tz, str):
+        return tz
+    try:
+        return ZoneInfo(tz)
+    except (KeyError, ValueError, OSError):
+        raise QueryError(f"there is no time zone {tz!r}; give an IANA name such as Europe/Berlin") from None
+
+
+def _local(moment: datetime, zone: tzinfo | None) -> datetime:
+    return moment.astimezone(zone) if zone is not None and moment.tzinfo is not None else moment
+
+
+def _day(moment: date, zone: tzinfo | None) -> date:
+    if isinstance(moment, datetime):
+        moment = _local(moment, zone)
+    return date(moment.year, moment.month, moment.day)
+
+
+def _written(day: date) -> str:
+    return f"{day.month:02}/{day.day:02}/{day.year:04}"
+
+
+def _sorted(value: str, sort_by_date: bool) -> str:
+    return f"sbd:1,{value}" if sort_by_date else value
