@@ -1,0 +1,151 @@
+"""Executes declared endpoints over httpx, sync and async, with one pooled connection set per client.
+
+The two clients only move bytes; what is sent and what an answer means is decided once, in `exchange`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import httpx
+from tenacity import AsyncRetrying, Retrying
+
+from airflow_provider_webdata.api import exchange
+from airflow_provider_webdata.api.config import ClientConfig
+from airflow_provider_webdata.api.retry import retry_options
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from types import TracebackType
+
+    from airflow_provider_webdata.api.endpoints import Endpoint, ResponseT
+    from airflow_provider_webdata.api.models.base import RequestModel
+
+__all__ = ["AsyncWebDataClient", "ClientConfig", "WebDataClient"]
+
+
+class WebDataClient:
+    """The service over blocking HTTP. Thread-safe; close it, or use it as a context manager.
+
+    :param config: where the service is and how to talk to it.
+    """
+
+    def __init__(self, config: ClientConfig) -> None:
+        self.config = config
+        self._http = httpx.Client(**exchange.http_options(config))
+
+    def call(
+        self,
+        endpoint: Endpoint[ResponseT],
+        *,
+        path: Mapping[str, str] | None = None,
+        query: Mapping[str, Any] | None = None,
+        body: RequestModel | None = None,
+        extra_body: Mapping[str, Any] | None = None,
+    ) -> ResponseT:
+        """Execute one declared call and return its parsed answer.
+
+        :param endpoint: what to call.
+        :param path: values of the path's placeholders.
+        :param query: query parameters; None values are left out.
+        :param body: the request model.
+        :param extra_body: merged into the body as it is, on top of `body` and unchecked.
+        :raises InvalidRequestError: a path value is empty or not an identifier; nothing was sent.
+        :raises APIError: the service says that the call failed; the class tells how.
+        :raises InvalidResponseError: what came back is not an answer of this service.
+        :raises TransportError: no complete answer came.
+        """
+        prepared = exchange.prepare(self.config, endpoint, path, query, body, extra_body)
+        return self._execute(prepared)
+
+    def follow(self, endpoint: Endpoint[ResponseT], link: str) -> ResponseT:
+        """Fetch the page behind a `next` link, on this connection's own origin whatever host the link names.
+
+        :param endpoint: the call that gave the link.
+        :param link: the link; only its path from `/v2` on and its query are used.
+        :raises InvalidResponseError: the link does not lead into the service's API.
+        """
+        return self._execute(exchange.prepare_link(self.config, endpoint, link))
+
+    def _execute(self, prepared: exchange.Prepared[ResponseT]) -> ResponseT:
+        options = retry_options(prepared.endpoint, self.config.retry_budget)
+        answer: ResponseT = Retrying(**options)(self._attempt, prepared)
+        return answer
+
+    def _attempt(self, prepared: exchange.Prepared[ResponseT]) -> ResponseT:
+        with (
+            exchange.transport_errors(prepared),
+            self._http.stream(**prepared.request) as response,
+        ):
+            reader = exchange.Reader(prepared, response)
+            for chunk in response.iter_bytes():
+                reader.feed(chunk)
+        return reader.finish()
+
+    def close(self) -> None:
+        """Close all pooled connections."""
+        self._http.close()
+
+    def __enter__(self) -> WebDataClient:
+        """Return the client itself."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close the client."""
+        self.close()
+
+
+class AsyncWebDataClient:
+    """The service over non-blocking HTTP, with the surface of `WebDataClient`.
+
+    :param config: where the service is and how to talk to it.
+    """
+
+    def __init__(self, config: ClientConfig) -> None:
+        self.config = config
+        self._http = httpx.AsyncClient(**exchange.http_options(config))
+
+    async def call(
+        self,
+        endpoint: Endpoint[ResponseT],
+        *,
+        path: Mapping[str, str] | None = None,
+        query: Mapping[str, Any] | None = None,
+        body: RequestModel | None = None,
+        extra_body: Mapping[str, Any] | None = None,
+    ) -> ResponseT:
+        """Execute one declared call; see `WebDataClient.call`."""
+        prepared = exchange.prepare(self.config, endpoint, path, query, body, extra_body)
+        return await self._execute(prepared)
+
+    async def follow(self, endpoint: Endpoint[ResponseT], link: str) -> ResponseT:
+        """Fetch the page behind a `next` link; see `WebDataClient.follow`."""
+        return await self._execute(exchange.prepare_link(self.config, endpoint, link))
+
+    async def _execute(self, prepared: exchange.Prepared[ResponseT]) -> ResponseT:
+        options = retry_options(prepared.endpoint, self.config.retry_budget)
+        return await AsyncRetrying(**options)(self._attempt, prepared)
+
+    async def _attempt(self, prepared: exchange.Prepared[ResponseT]) -> ResponseT:
+        with exchange.transport_errors(prepared):
+            async with self._http.stream(**prepared.request) as response:
+                reader = exchange.Reader(prepared, response)
+                async for chunk in response.aiter_bytes():
+                    reader.feed(chunk)
+        return reader.finish()
+
+    async def aclose(self) -> None:
+        """Close all pooled connections."""
+        await self._http.aclose()
+
+    async def __aenter__(self) -> AsyncWebDataClient:
+        """Return the client itself."""
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close the client."""
+        await self.aclose()

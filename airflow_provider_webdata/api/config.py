@@ -1,0 +1,99 @@
+"""Where the service is and how to talk to it: the client's settings, checked when they are made."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import httpx
+
+from airflow_provider_webdata.api.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_VISIBLE = re.compile(r"[\x21-\x7e]+")
+_HEADER_VALUE = re.compile(r"[\x20-\x7e\t]*")
+
+_RESERVED_HEADERS = frozenset(
+    {"authorization", "content-length", "content-type", "host", "transfer-encoding"}
+)
+
+
+@dataclass(frozen=True)
+class ClientConfig:
+    """Settings of a client.
+
+    :param base_url: origin of the service, with a path in front of `/v2` if a proxy adds one. A trailing `/v2`
+        is taken off.
+    :param api_key: the bearer key. Reference: Authentication.
+    :param timeout: seconds for connecting, sending, and the least for reading; reading always waits longer
+        than the service-side `timeout` of the very request.
+    :param retry_budget: seconds that one call may spend on repetitions and the pauses between them; 0 turns
+        repetitions off.
+    :param max_concurrency: most requests in flight at once; None leaves it to the connection pool (100).
+    :param max_response_bytes: most bytes of a response, after decompression.
+    :param verify: whether TLS certificates are verified.
+    :param ca_file: path of a CA bundle to verify against instead of the usual one.
+    :param proxy: URL of an HTTP proxy.
+    :param headers: sent with every request.
+    :raises ConfigurationError: a setting cannot work; the message names it and never its secret value.
+    """
+
+    base_url: str
+    api_key: str = field(repr=False)
+    timeout: float = 30.0
+    retry_budget: float = 30.0
+    max_concurrency: int | None = None
+    max_response_bytes: int = 64 * 2**20
+    verify: bool = True
+    ca_file: str | None = None
+    proxy: str | None = field(default=None, repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        base_url = self.base_url.strip().rstrip("/").removesuffix("/v2").rstrip("/")
+        object.__setattr__(self, "base_url", base_url)
+        self._check_base_url()
+        if not self.api_key:
+            raise ConfigurationError("the API key is empty: put the service's key into the password field")
+        if not _VISIBLE.fullmatch(self.api_key):
+            # httpx would put the key into the text of its own error.
+            raise ConfigurationError(
+                "the API key holds blanks, line breaks or characters outside ASCII: paste it again"
+            )
+        numbers: tuple[tuple[str, float, float], ...] = (
+            ("timeout", self.timeout, 0.001),
+            ("retry_budget", self.retry_budget, 0),
+            ("max_response_bytes", self.max_response_bytes, 1),
+            ("max_concurrency", 1 if self.max_concurrency is None else self.max_concurrency, 1),
+        )
+        for name, number, least in numbers:
+            if not least <= number < float("inf"):
+                raise ConfigurationError(f"{name} must be a number of at least {least} (given: {number!r})")
+        if self.proxy is not None and urlsplit(self.proxy).scheme not in {"http", "https"}:
+            raise ConfigurationError("proxy must be a URL that starts with http:// or https://")
+        for name, value in self.headers.items():
+            if not _TOKEN.fullmatch(name) or name.lower() in _RESERVED_HEADERS:
+                raise ConfigurationError(f"headers: {name!r} cannot be set as an extra header")
+            if not isinstance(value, str) or not _HEADER_VALUE.fullmatch(value):
+                raise ConfigurationError(f"headers: the value of {name!r} must be one line of ASCII text")
+
+    def _check_base_url(self) -> None:
+        try:
+            parts = urlsplit(self.base_url)
+            good = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+            good = good and _VISIBLE.fullmatch(self.base_url) is not None
+            httpx.URL(self.base_url)
+        except (ValueError, httpx.InvalidURL):
+            good = False
+            parts = urlsplit("")
+        if not good or parts.query or parts.fragment or parts.username or parts.password:
+            shown = "" if "@" in self.base_url else f" (given: {self.base_url[:200]!r})"
+            raise ConfigurationError(
+                "the base URL must look like https://host or https://host:port/path, with no login, query "
+                f"or fragment{shown}"
+            )

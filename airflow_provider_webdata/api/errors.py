@@ -1,0 +1,269 @@
+"""Every way a call can fail, as one tree, so that a caller decides by class and never by parsing text.
+
+Each error says in `verdict` what a later repetition can expect, which is all that a retry policy needs to know.
+No error carries a header, a key or a request body; what the service wrote is trimmed before it is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel, ValidationError
+
+Verdict = Literal["never", "later", "unknown"]
+"""What repeating the same call may bring: never success; success at a later time; nobody can tell."""
+
+_SECRET_PARTS = ("header", "secret", "token", "password", "authorization", "cookie", "key")
+
+
+class WebDataError(Exception):
+    """Base of all errors of the web data service's client."""
+
+    verdict: ClassVar[Verdict] = "unknown"
+
+
+class ConfigurationError(WebDataError):
+    """The connection's settings cannot work: a bad base URL, key, header, proxy or number."""
+
+    verdict = "never"
+
+
+class InvalidRequestError(WebDataError):
+    """The request breaks a documented rule; nothing was sent.
+
+    :param operation: name of the operation, such as `search`.
+    :param problems: one sentence per broken rule, each naming field, rule and given value.
+    """
+
+    verdict = "never"
+
+    def __init__(self, operation: str, problems: Sequence[str]) -> None:
+        super().__init__(operation, tuple(problems))
+        self.operation = operation
+        self.problems = tuple(problems)
+
+    def __str__(self) -> str:
+        count = "a problem" if len(self.problems) == 1 else f"{len(self.problems)} problems"
+        lines = "".join(f"\n  - {problem}" for problem in self.problems)
+        return f"{self.operation}: nothing was sent, the request has {count}:{lines}"
+
+    @classmethod
+    def from_validation_error(
+        cls, operation: str, error: ValidationError, model: type[BaseModel] | None = None
+    ) -> InvalidRequestError:
+        """Put a pydantic error into a DAG author's words.
+
+        :param operation: name of the operation the request was for.
+        :param error: what the request model raised.
+        :param model: the request model; with it, top-level fields are also named in Python spelling.
+        """
+        names = {}
+        if model is not None:
+            names = {
+                field.alias: name
+                for name, field in model.model_fields.items()
+                if field.alias and field.alias != name
+            }
+        return cls(operation, [_problem(issue, names) for issue in error.errors(include_url=False)])
+
+
+def _problem(issue: Mapping[str, Any], python_names: Mapping[str, str]) -> str:
+    path = ""
+    for part in issue["loc"]:
+        path += f"[{part}]" if isinstance(part, int) else f".{part}" if path else str(part)
+    first = str(issue["loc"][0]) if issue["loc"] else ""
+    if first in python_names:
+        path = f"{python_names[first]}{path[len(first) :]} (sent as {first})"
+    message = issue["msg"].removeprefix("Value error, ")
+    sentence = f"{path}: {message}" if path else message
+    if issue["type"] in {"missing", "unknown_field"} or any(
+        secret in str(part).lower() for part in issue["loc"] for secret in _SECRET_PARTS
+    ):
+        return sentence
+    given = issue.get("input")
+    if isinstance(given, Mapping) or (isinstance(given, Sequence) and not isinstance(given, str)):
+        # A container may hold a secret further down; its kind and size say enough.
+        return f"{sentence} (given: {type(given).__name__} of {len(given)})"
+    return f"{sentence} (given: {trimmed(repr(given), 120)})"
+
+
+def trimmed(text: str, limit: int = 500) -> str:
+    """Return `text` in one line of at most `limit` characters."""
+    text = " ".join(text.split())
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"
+
+
+class TransportError(WebDataError):
+    """No complete answer came: the host could not be reached, or the connection broke, or time ran out.
+
+    :param operation: name of the operation.
+    :param reason: what went wrong, in words.
+    :param sent: whether the service may have received the request. When true, it may also have acted on it,
+        so that repeating a call that starts or bills something can do so twice.
+    """
+
+    def __init__(self, operation: str, reason: str, *, sent: bool) -> None:
+        super().__init__(operation, reason)
+        self.operation = operation
+        self.reason = reason
+        self.sent = sent
+
+    def __str__(self) -> str:
+        doubt = "; the service may have acted on it all the same" if self.sent else "; nothing was sent"
+        return f"{self.operation}: {self.reason}{doubt}"
+
+
+class InvalidResponseError(WebDataError):
+    """An answer came that is not what the service documents: no JSON, cut short, a wrong shape, a redirect.
+
+    :param operation: name of the operation.
+    :param reason: what is wrong with the answer.
+    :param status: HTTP status of the answer.
+    """
+
+    def __init__(self, operation: str, reason: str, *, status: int) -> None:
+        super().__init__(operation, reason)
+        self.operation = operation
+        self.reason = reason
+        self.status = status
+
+    def __str__(self) -> str:
+        return f"{self.operation}: the answer (HTTP {self.status}) is not usable: {self.reason}"
+
+
+class ResponseTooLargeError(InvalidResponseError):
+    """The answer is larger than the connection's limit; reading stopped there."""
+
+    verdict = "never"
+
+
+class APIError(WebDataError):
+    """The service answered that the call failed.
+
+    :param operation: name of the operation.
+    :param status: HTTP status.
+    :param message: the service's own text, trimmed.
+    :param code: the service's error code, where it gave one; the set is open.
+    :param details: the service's `details`, as it came: a list of issues or an object.
+    :param retry_after: seconds the service asked to wait, where it did.
+    :param body: the other fields of the error body, such as `checkId` of a conflict.
+    """
+
+    def __init__(
+        self,
+        operation: str,
+        status: int,
+        message: str,
+        *,
+        code: str | None = None,
+        details: Any = None,
+        retry_after: float | None = None,
+        body: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__(operation, status, message)
+        self.operation = operation
+        self.status = status
+        self.message = message
+        self.code = code
+        self.details = details
+        self.retry_after = retry_after
+        self.body = dict(body or {})
+
+    def __str__(self) -> str:
+        code = f", {self.code}" if self.code else ""
+        wait = f"; retry after {self.retry_after:g} s" if self.retry_after is not None else ""
+        return f"{self.operation}: HTTP {self.status}{code}: {self.message}{wait}"
+
+
+class UnsuccessfulError(APIError):
+    """HTTP 200 with `success: false`."""
+
+
+class ClientError(APIError):
+    """A 4xx status that has no class of its own: the request will not do as it is."""
+
+    verdict = "never"
+
+
+class BadRequestError(ClientError):
+    """400: the service refused the body."""
+
+
+class AuthenticationError(ClientError):
+    """401: the API key is missing, wrong or revoked."""
+
+
+class PaymentRequiredError(ClientError):
+    """402: not enough credits."""
+
+
+class EntitlementError(ClientError):
+    """403: the team lacks a feature that the request uses, or may not do this.
+
+    :param features: names of the features in the request that need an entitlement; may be empty.
+    """
+
+    def __init__(self, *args: Any, features: Sequence[str] = (), **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.features = tuple(features)
+
+    def __str__(self) -> str:
+        if not self.features:
+            return super().__str__()
+        return (
+            f"{super().__str__()} (the request uses {' and '.join(self.features)}, "
+            "which must be enabled for the team)"
+        )
+
+
+class NotFoundError(APIError):
+    """404: unknown, expired, deleted, of another team, or too new for the replica that was asked."""
+
+
+class CacheMissError(NotFoundError):
+    """404 with `SCRAPE_NO_CACHED_DATA` or `SCRAPE_LOCKDOWN_CACHE_MISS`; a lockdown miss is billed."""
+
+    verdict = "never"
+
+
+class RequestTimeoutError(APIError):
+    """408: the service ran out of time."""
+
+
+class ConflictError(APIError):
+    """409: the object is in a state that does not allow this."""
+
+
+class RateLimitError(APIError):
+    """429: over the plan's rate or concurrency; `retry_after` holds the wait in seconds where it is known."""
+
+    verdict = "later"
+
+
+class ServerError(APIError):
+    """5xx: a fault of the service or of a proxy in front of it."""
+
+
+CACHE_MISS_CODES = frozenset({"SCRAPE_NO_CACHED_DATA", "SCRAPE_LOCKDOWN_CACHE_MISS"})
+
+_BY_STATUS: dict[int, type[APIError]] = {
+    400: BadRequestError,
+    401: AuthenticationError,
+    402: PaymentRequiredError,
+    403: EntitlementError,
+    404: NotFoundError,
+    408: RequestTimeoutError,
+    409: ConflictError,
+    429: RateLimitError,
+}
+
+
+def error_class(status: int, code: str | None) -> type[APIError]:
+    """Return the class for an HTTP error status and the service's code."""
+    if status == 404 and code in CACHE_MISS_CODES:
+        return CacheMissError
+    if status >= 500:
+        return ServerError
+    return _BY_STATUS.get(status, ClientError)

@@ -1,0 +1,320 @@
+"""One HTTP exchange with the service, apart from the moving of bytes: what is sent, and what an answer means."""
+
+from __future__ import annotations
+
+import logging
+import ssl
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from io import BytesIO
+from typing import TYPE_CHECKING, Any, Generic
+from urllib.parse import quote, urlsplit
+
+import httpx
+from pydantic import ValidationError
+from pydantic_core import from_json, to_json
+
+from airflow_provider_webdata import __version__
+from airflow_provider_webdata.api.endpoints import Endpoint, ResponseT
+from airflow_provider_webdata.api.errors import (
+    APIError,
+    ConfigurationError,
+    EntitlementError,
+    InvalidRequestError,
+    InvalidResponseError,
+    ResponseTooLargeError,
+    TransportError,
+    UnsuccessfulError,
+    error_class,
+    trimmed,
+)
+from airflow_provider_webdata.api.retry import named_wait
+
+if TYPE_CHECKING:
+    from airflow_provider_webdata.api.config import ClientConfig
+    from airflow_provider_webdata.api.models.base import RequestModel
+
+log = logging.getLogger(__name__)
+
+MARGIN_SECONDS = 15.0
+"""How much longer than the service's own timeout the client reads, so that the service's answer wins."""
+
+_MAX_ERROR_BYTES = 256 * 1024
+
+_ENTITLED = {
+    "threatProtection": "threatProtection (Threat Protection)",
+    "enterprise": "enterprise (zero data retention search)",
+    "zeroDataRetention": "zeroDataRetention",
+}
+
+# Raised before a single byte of the request went out; all others leave it open.
+_NOT_SENT = (
+    httpx.ConnectError,
+    httpx.ConnectTimeout,
+    httpx.PoolTimeout,
+    httpx.ProxyError,
+    httpx.UnsupportedProtocol,
+)
+
+
+@dataclass(frozen=True)
+class Prepared(Generic[ResponseT]):
+    """A call ready to be sent, any number of times.
+
+    :param endpoint: what is called.
+    :param request: arguments of httpx's `stream`.
+    :param features: features in the body that need an entitlement.
+    :param config: the client's settings.
+    """
+
+    endpoint: Endpoint[ResponseT]
+    request: dict[str, Any]
+    features: tuple[str, ...]
+    config: ClientConfig
+
+
+def http_options(config: ClientConfig) -> dict[str, Any]:
+    """Return the arguments of `httpx.Client` and `httpx.AsyncClient` for these settings."""
+    options: dict[str, Any] = {
+        "headers": {
+            **config.headers,
+            "accept": "application/json",
+            "accept-encoding": "gzip, deflate",
+            "authorization": f"Bearer {config.api_key}",
+            "user-agent": f"airflow-provider-webdata/{__version__}",
+        },
+        # A redirect is an answer to report, never one to follow: the key must not leave this host.
+        "follow_redirects": False,
+        "verify": config.verify,
+    }
+    if config.verify and config.ca_file:
+        try:
+            options["verify"] = ssl.create_default_context(cafile=config.ca_file)
+        except OSError as error:
+            raise ConfigurationError(f"ca_file {config.ca_file!r} cannot be used: {error}") from error
+    if config.proxy:
+        options["proxy"] = config.proxy
+    if config.max_concurrency is not None:
+        options["limits"] = httpx.Limits(
+            max_connections=config.max_concurrency, max_keepalive_connections=config.max_concurrency
+        )
+    return options
+
+
+def prepare(
+    config: ClientConfig,
+    endpoint: Endpoint[ResponseT],
+    path: Mapping[str, str] | None,
+    query: Mapping[str, Any] | None,
+    body: RequestModel | None,
+    extra_body: Mapping[str, Any] | None,
+) -> Prepared[ResponseT]:
+    """Turn a declared call and its values into what is sent.
+
+    :raises InvalidRequestError: a value of the path is not an identifier.
+    """
+    url = config.base_url + endpoint.path.format_map(
+        {name: _segment(endpoint, name, value) for name, value in (path or {}).items()}
+    )
+    request: dict[str, Any] = {"method": endpoint.method, "url": url}
+    params = {name: value for name, value in (query or {}).items() if value is not None}
+    if params:
+        request["params"] = params
+    wire: dict[str, Any] = {}
+    if body is not None or extra_body:
+        wire = {**(body.to_wire() if body is not None else {}), **(extra_body or {})}
+        request["content"] = to_json(wire)
+        request["headers"] = {"content-type": "application/json"}
+    service = endpoint.service_seconds(wire) + MARGIN_SECONDS if endpoint.service_seconds else 0.0
+    request["timeout"] = _timeout(config, service)
+    return Prepared(endpoint, request, _features(wire), config)
+
+
+def prepare_link(config: ClientConfig, endpoint: Endpoint[ResponseT], link: str) -> Prepared[ResponseT]:
+    """Turn a `next` link into a call on the connection's own origin.
+
+    :raises InvalidResponseError: the link has no path below `/v2/`.
+    """
+    parts = urlsplit(link)
+    start = parts.path.find("/v2/")
+    if start < 0 or ".." in parts.path.split("/"):
+        raise InvalidResponseError(
+            endpoint.name, f"the next link {trimmed(link, 200)!r} has no path below /v2/", status=200
+        )
+    url = config.base_url + parts.path[start:] + (f"?{parts.query}" if parts.query else "")
+    request = {"method": "GET", "url": url, "timeout": _timeout(config, 0.0)}
+    return Prepared(endpoint, request, (), config)
+
+
+def _timeout(config: ClientConfig, service_seconds: float) -> httpx.Timeout:
+    # No pool timeout: waiting for a free connection is what max_concurrency asks for.
+    return httpx.Timeout(config.timeout, read=max(config.timeout, service_seconds), pool=None)
+
+
+def _segment(endpoint: Endpoint[Any], name: str, value: str) -> str:
+    # An empty or dotted segment would turn "get this one" into another call, such as "list all".
+    if not isinstance(value, str) or not value.strip() or value in {".", ".."}:
+        raise InvalidRequestError(endpoint.name, [f"{name}: must be an identifier (given: {value!r})"])
+    return quote(value.strip(), safe="")
+
+
+def _features(wire: Mapping[str, Any]) -> tuple[str, ...]:
+    options = wire.get("scrapeOptions")
+    holders = (wire, options) if isinstance(options, Mapping) else (wire,)
+    return tuple(label for key, label in _ENTITLED.items() if any(holder.get(key) for holder in holders))
+
+
+@contextmanager
+def transport_errors(prepared: Prepared[Any]) -> Iterator[None]:
+    """Turn what httpx raises into `TransportError`, telling apart what was sent from what was not."""
+    name = prepared.endpoint.name
+    try:
+        yield
+    except httpx.TimeoutException as error:
+        seconds = prepared.request["timeout"].read
+        reason = (
+            f"no connection to {prepared.config.base_url} within {prepared.config.timeout:g} s"
+            if isinstance(error, _NOT_SENT)
+            else f"no answer from {prepared.config.base_url} within {seconds:g} s"
+        )
+        raise TransportError(name, reason, sent=not isinstance(error, _NOT_SENT)) from error
+    except httpx.DecodingError as error:
+        raise InvalidResponseError(name, "the compressed body cannot be read", status=200) from error
+    except httpx.TransportError as error:
+        what = "cannot reach" if isinstance(error, _NOT_SENT) else "lost the connection to"
+        reason = f"{what} {prepared.config.base_url} ({trimmed(str(error), 200) or type(error).__name__})"
+        raise TransportError(name, reason, sent=not isinstance(error, _NOT_SENT)) from error
+
+
+class Reader(Generic[ResponseT]):
+    """Collects one response's bytes up to the limit and says what they mean.
+
+    Bytes are gathered here rather than in the httpx response, which would keep them in a reference cycle until
+    the garbage collector comes by.
+
+    :param prepared: the call that was made.
+    :param response: the response, its body not read yet.
+    :raises ResponseTooLargeError: the announced or the actual size is over the limit.
+    """
+
+    def __init__(self, prepared: Prepared[ResponseT], response: httpx.Response) -> None:
+        self._prepared = prepared
+        self._endpoint = prepared.endpoint
+        self._status = response.status_code
+        self._headers = response.headers
+        # Its getvalue() hands the bytes over without a copy, and pydantic parses bytes without one.
+        self._buffer = BytesIO()
+        self._limit = prepared.config.max_response_bytes
+        if self._status >= 300:
+            self._limit = min(self._limit, _MAX_ERROR_BYTES)
+        elif (announced := self._headers.get("content-length", "")).isdecimal():
+            self._check_size(int(announced))
+
+    def _check_size(self, size: int) -> None:
+        if size > self._limit and self._status < 300:
+            raise ResponseTooLargeError(
+                self._endpoint.name,
+                f"it is larger than {self._limit} bytes; ask for less or raise the connection's limit",
+                status=self._status,
+            )
+
+    def feed(self, chunk: bytes) -> None:
+        """Take the next bytes of the body, decompressed."""
+        size = self._buffer.tell()
+        self._check_size(size + len(chunk))
+        if size < self._limit:
+            self._buffer.write(chunk)
+
+    def finish(self) -> ResponseT:
+        """Return the parsed answer, or raise what the answer says.
+
+        :raises APIError: the service says that the call failed.
+        :raises InvalidResponseError: the body is not what the service documents.
+        """
+        if "deprecation" in self._headers:
+            log.warning("%s: the service calls this endpoint deprecated", self._endpoint.name)
+        if self._status >= 400:
+            raise self._api_error(self._error_body())
+        if self._status >= 300:
+            raise self._unusable(
+                f"it redirects to {_origin(self._headers.get('location', ''))}; "
+                "set the connection's host to the service's own address"
+            )
+        try:
+            model = self._endpoint.response.model_validate_json(self._buffer.getvalue() or b"{}")
+        except ValidationError as error:
+            # A failure told with HTTP 200 need not have the shape of a success.
+            body = self._error_body()
+            if body.get("success") is False:
+                raise self._api_error(body) from None
+            raise self._unusable(self._explain(error)) from None
+        if getattr(model, "success", None) is False and not self._endpoint.judged_by_status:
+            raise self._api_error(self._error_body())
+        return model
+
+    def _unusable(self, reason: str) -> InvalidResponseError:
+        return InvalidResponseError(self._endpoint.name, reason, status=self._status)
+
+    def _explain(self, error: ValidationError) -> str:
+        first = error.errors(include_input=False, include_url=False)[0]
+        if first["type"] != "json_invalid":
+            place = ".".join(str(part) for part in first["loc"]) or "the body"
+            return f"{place}: {first['msg']} ({error.error_count()} such places)"
+        kind = self._headers.get("content-type", "no content type").partition(";")[0]
+        body = self._buffer.getvalue()
+        if body[:64].lstrip()[:1] in (b"{", b"["):
+            return f"its JSON is damaged or cut short after {len(body)} bytes"
+        return f"it is {kind}, not JSON; check that the connection's host is the service"
+
+    def _error_body(self) -> dict[str, Any]:
+        try:
+            body = from_json(self._buffer.getvalue())
+        except ValueError:
+            return {}
+        return body if isinstance(body, dict) else {}
+
+    def _api_error(self, body: dict[str, Any]) -> APIError:
+        code = body.get("code")
+        code = code if isinstance(code, str) else None
+        message = self._message(body)
+        details = body.get("details")
+        if isinstance(details, list) and (issues := "; ".join(filter(None, map(_issue, details[:5])))):
+            message = trimmed(f"{message} ({issues})", 1000)
+        message = message.replace(self._prepared.config.api_key, "***")
+        cls = UnsuccessfulError if self._status < 400 else error_class(self._status, code)
+        extra: dict[str, Any] = {}
+        if cls is EntitlementError:
+            extra["features"] = self._prepared.features
+        return cls(
+            self._endpoint.name,
+            self._status,
+            message,
+            code=code,
+            details=details,
+            retry_after=named_wait(self._headers, message, body),
+            body={key: body[key] for key in body.keys() - {"success", "error", "code", "details"}},
+            **extra,
+        )
+
+    def _message(self, body: dict[str, Any]) -> str:
+        for key in ("error", "message"):
+            if isinstance(body.get(key), str) and body[key].strip():
+                return trimmed(body[key])
+        if body:
+            return "the service gave no reason"
+        kind = self._headers.get("content-type", "an empty body").partition(";")[0]
+        return f"no JSON error body came but {kind}, probably from a proxy in front of the service"
+
+
+def _issue(issue: Any) -> str:
+    if not isinstance(issue, Mapping):
+        return trimmed(str(issue), 200)
+    path = issue.get("path")
+    place = ".".join(map(str, path)) if isinstance(path, list) else str(path or "")
+    return trimmed(f"{place}: {issue.get('message', '')}".strip(": "), 200)
+
+
+def _origin(location: str) -> str:
+    parts = urlsplit(location)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}" if parts.netloc else "another path"

@@ -1,0 +1,119 @@
+"""When a failed call may be repeated within the process, how long to wait, and when to stop.
+
+Short and bounded on purpose: whoever waits here holds a worker slot. A wait longer than the budget is raised
+to the caller, who can give the slot back.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Mapping
+from datetime import datetime, timezone
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING, Any
+
+from tenacity import RetryCallState, retry_if_exception, stop_after_attempt, stop_before_delay
+
+from airflow_provider_webdata.api.errors import (
+    APIError,
+    RateLimitError,
+    RequestTimeoutError,
+    ServerError,
+    TransportError,
+)
+
+if TYPE_CHECKING:
+    from airflow_provider_webdata.api.endpoints import Endpoint
+
+MAX_ATTEMPTS = 6
+FIRST_PAUSE_SECONDS = 0.5
+LONGEST_PAUSE_SECONDS = 10.0
+
+_WAIT_IN_TEXT = re.compile(r"retry\s+(?:after|in)\s+(\d+(?:\.\d+)?)\s*s", re.IGNORECASE)
+
+
+def named_wait(headers: Mapping[str, str], message: str, body: Mapping[str, Any]) -> float | None:
+    """Return the seconds that the service asks to wait, or None.
+
+    The header `Retry-After` comes first, in seconds or as an HTTP date; then the body's fields; then the text
+    of the message, since the service is known to write the wait of a 429 only there.
+
+    :param headers: response headers, looked up by lower-case name.
+    :param message: the error text.
+    :param body: the parsed error body.
+    """
+    wait = _seconds(headers.get("retry-after"))
+    details = body.get("details")
+    if wait is None and isinstance(details, Mapping):
+        wait = _seconds(details.get("retryAfterSeconds"))
+    if wait is None:
+        wait = _seconds(body.get("retry_after_seconds"))
+    if wait is None and (found := _WAIT_IN_TEXT.search(message)):
+        wait = float(found[1])
+    return wait
+
+
+def _seconds(value: object) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, (str, int, float)):
+        return None
+    try:
+        wait = float(value)
+    except (ValueError, OverflowError):
+        try:
+            when = parsedate_to_datetime(str(value))
+        except (ValueError, TypeError, OverflowError):
+            return None
+        if when.tzinfo is None:
+            when = when.replace(tzinfo=timezone.utc)
+        wait = (when - datetime.now(timezone.utc)).total_seconds()
+        return max(wait, 0.0)
+    return wait if 0 <= wait < float("inf") else None
+
+
+def may_repeat(error: BaseException, *, repeatable: bool) -> bool:
+    """Return whether the call that failed with `error` may be made again at once.
+
+    A refusal for rate and a request that never left are safe for every call. All else is repeated only where a
+    repetition can neither start nor bill anything.
+
+    :param error: what the call raised.
+    :param repeatable: `Endpoint.repeatable` of the call.
+    """
+    if isinstance(error, RateLimitError):
+        return True
+    if isinstance(error, TransportError):
+        return repeatable or not error.sent
+    if isinstance(error, (ServerError, RequestTimeoutError)):
+        return repeatable and getattr(error, "status", 0) != 501
+    return False
+
+
+def pause(state: RetryCallState) -> float:
+    """Return the seconds to wait before the next attempt: the service's word, or a growing random pause."""
+    error = state.outcome.exception() if state.outcome else None
+    named = error.retry_after if isinstance(error, APIError) else None
+    if named is not None:
+        # A little more than asked, differently for each caller, so that not all come back in the same instant.
+        return named + random.uniform(0, min(1.0, 0.1 * named + 0.05))  # noqa: S311
+    ceiling = min(FIRST_PAUSE_SECONDS * 2.0 ** (state.attempt_number - 1), LONGEST_PAUSE_SECONDS)
+    return random.uniform(ceiling / 2, ceiling)  # noqa: S311
+
+
+def retry_options(endpoint: Endpoint[Any], budget: float) -> dict[str, Any]:
+    """Return the arguments of tenacity's `Retrying` or `AsyncRetrying` for one call.
+
+    :param endpoint: the declared call.
+    :param budget: seconds that attempts and pauses may take together; a pause that would end later is not
+        begun.
+    """
+
+    def repeat(error: BaseException) -> bool:
+        return may_repeat(error, repeatable=endpoint.repeatable)
+
+    return {
+        "retry": retry_if_exception(repeat),
+        "wait": pause,
+        "stop": stop_before_delay(budget) | stop_after_attempt(MAX_ATTEMPTS),
+        "reraise": True,
+    }

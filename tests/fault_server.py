@@ -1,0 +1,156 @@
+"""A raw socket server that misbehaves as told, and clients to point at it."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import ssl
+import struct
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from airflow_provider_webdata.api.client import AsyncWebDataClient, ClientConfig, WebDataClient
+
+API_KEY = "wd-secret-key-0123456789"
+
+Step = Callable[[socket.socket], None]
+
+
+@dataclass
+class SeenRequest:
+    method: str
+    target: str
+    headers: dict[str, str]
+    body: bytes
+
+
+class FaultServer:
+    """Answers the n-th request with the n-th step; the last step serves all further requests."""
+
+    def __init__(self, steps: Sequence[Step], tls: ssl.SSLContext | None = None) -> None:
+        self._tls = tls
+        self._steps = list(steps)
+        self._lock = threading.Lock()
+        self._over = threading.Event()
+        self._open: list[socket.socket] = []
+        self.requests: list[SeenRequest] = []
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self._listener.getsockname()[1]
+        self.url = f"http{'s' if tls else ''}://127.0.0.1:{self.port}"
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self) -> None:
+        while not self._over.is_set():
+            try:
+                connection, _ = self._listener.accept()
+            except OSError:
+                return
+            self._open.append(connection)
+            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+
+    def _serve(self, connection: socket.socket) -> None:
+        with contextlib.suppress(OSError), connection:
+            if self._tls is not None:
+                connection = self._tls.wrap_socket(connection, server_side=True)
+            while (seen := _read_request(connection)) is not None:
+                with self._lock:
+                    step = self._steps[min(len(self.requests), len(self._steps) - 1)]
+                    self.requests.append(seen)
+                step(connection)
+
+    def close(self) -> None:
+        self._over.set()
+        with contextlib.suppress(OSError):
+            # Closing alone leaves the port open for as long as accept() waits on it.
+            self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+        for connection in self._open:
+            with contextlib.suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+
+
+def _read_request(connection: socket.socket) -> SeenRequest | None:
+    data = b""
+    while b"\r\n\r\n" not in data:
+        chunk = connection.recv(65536)
+        if not chunk:
+            return None
+        data += chunk
+    head, _, body = data.partition(b"\r\n\r\n")
+    first, *lines = head.decode("latin-1").split("\r\n")
+    headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+    length = int(headers.get("content-length", 0))
+    while len(body) < length:
+        body += connection.recv(65536)
+    method, target, _ = first.split(" ")
+    return SeenRequest(method, target, headers, body)
+
+
+def answer(
+    status: int = 200,
+    body: bytes | str = b"{}",
+    content_type: str = "application/json",
+    headers: dict[str, str] | None = None,
+    length: int | None = None,
+) -> Step:
+    """Send a whole response; `length` announces another size than the body has, and then hangs up."""
+    raw = body.encode() if isinstance(body, str) else body
+    lines = [
+        f"HTTP/1.1 {status} X",
+        f"content-type: {content_type}",
+        f"content-length: {len(raw) if length is None else length}",
+        *(f"{name}: {value}" for name, value in (headers or {}).items()),
+    ]
+    data = "\r\n".join(lines).encode() + b"\r\n\r\n" + raw
+
+    def send(connection: socket.socket) -> None:
+        connection.sendall(data)
+        if length is not None:
+            connection.close()
+
+    return send
+
+
+def raw(data: bytes) -> Step:
+    """Send bytes as they are and hang up."""
+
+    def send(connection: socket.socket) -> None:
+        connection.sendall(data)
+        connection.close()
+
+    return send
+
+
+def hang_up(connection: socket.socket) -> None:
+    """Close without a word."""
+    connection.close()
+
+
+def reset(connection: socket.socket) -> None:
+    """Close with a TCP reset."""
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    connection.close()
+
+
+def never_answer(connection: socket.socket) -> None:
+    """Keep the connection open until the client gives up."""
+    with contextlib.suppress(OSError):
+        connection.recv(1)
+
+
+@dataclass
+class Caller:
+    """Runs one call on a sync or an async client, so that each row of a table tries both."""
+
+    kind: str
+    options: dict[str, Any] = field(default_factory=dict)
+
+    async def call(self, url: str, endpoint: Any, **arguments: Any) -> Any:
+        config = ClientConfig(url, API_KEY, **{"timeout": 5.0, "retry_budget": 20.0, **self.options})
+        if self.kind == "sync":
+            with WebDataClient(config) as client:
+                return client.call(endpoint, **arguments)
+        async with AsyncWebDataClient(config) as async_client:
+            return await async_client.call(endpoint, **arguments)

@@ -1,0 +1,223 @@
+"""What leaves the client and what it makes of good answers, over real sockets."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime as dt
+import gc
+import ipaddress
+import json
+import ssl
+import threading
+import weakref
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from airflow_provider_webdata.api import endpoints, errors, exchange, models
+from airflow_provider_webdata.api.client import AsyncWebDataClient, ClientConfig, WebDataClient
+from tests.fault_server import API_KEY, Caller, answer
+
+OK = answer(body='{"success": true, "data": {}}')
+NO_MONITORS = answer(body='{"data": []}')
+
+
+async def test_what_is_sent(caller: Caller, serve: Any) -> None:
+    server = serve(OK)
+    caller.options["headers"] = {"X-Team": "data"}
+    await caller.call(
+        f"{server.url}/v2",
+        endpoints.SEARCH,
+        body=models.SearchRequest(query="naïve", limit=5),
+        extra_body={"limit": 7, "newField": {"a": None}},
+    )
+    (request,) = server.requests
+    assert (request.method, request.target) == ("POST", "/v2/search")
+    assert json.loads(request.body) == {"query": "naïve", "limit": 7, "newField": {"a": None}}
+    assert request.headers["content-type"] == "application/json"
+    assert request.headers["authorization"] == f"Bearer {API_KEY}"
+    assert request.headers["x-team"] == "data"
+    assert request.headers["user-agent"].startswith("airflow-provider-webdata/")
+
+
+async def test_query_parameters_leave_out_what_is_not_given(caller: Caller, serve: Any) -> None:
+    server = serve(answer(body='{"data": []}'))
+    await caller.call(server.url, endpoints.LIST_MONITORS, query={"limit": 100, "offset": 0, "status": None})
+    assert server.requests[0].target == "/v2/monitor?limit=100&offset=0"
+    assert server.requests[0].body == b""
+
+
+@pytest.mark.parametrize(
+    ("request_fields", "least_seconds"),
+    [
+        ({}, 60),
+        ({"timeout": 120_000}, 120),
+        ({"timeout": 1_000}, 1),
+        ({"timeout": 90_000, "scrape_options": {"formats": ["markdown"]}}, 150),
+        ({"timeout": 90_000, "scrape_options": {"formats": ["markdown"], "timeout": 300_000}}, 390),
+        ({"scrape_options": {"only_main_content": True}}, 60),
+    ],
+)
+def test_reading_outlasts_the_service(request_fields: dict[str, Any], least_seconds: float) -> None:
+    config = ClientConfig("https://host", API_KEY, timeout=10)
+    body = models.SearchRequest(query="x", **request_fields)
+    timeout = exchange.prepare(config, endpoints.SEARCH, None, None, body, None).request["timeout"]
+    assert timeout.read > least_seconds
+    assert timeout.read >= timeout.connect == 10
+    assert timeout.pool is None
+
+
+@pytest.mark.parametrize(
+    ("link", "target"),
+    [
+        (
+            "https://evil.example/v2/monitor/m/checks/c?skip=25&limit=25",
+            "/v2/monitor/m/checks/c?skip=25&limit=25",
+        ),
+        ("http://10.0.0.1:3002/v2/monitor/m/checks/c?skip=25", "/v2/monitor/m/checks/c?skip=25"),
+        ("https://proxy.example/prefix/v2/monitor/m/checks/c", "/v2/monitor/m/checks/c"),
+        ("/v2/monitor/m/checks/c?skip=1", "/v2/monitor/m/checks/c?skip=1"),
+    ],
+)
+async def test_next_links_stay_on_the_connections_host(serve: Any, link: str, target: str) -> None:
+    server = serve(answer(body='{"data": {"id": "c"}}'))
+    with WebDataClient(ClientConfig(server.url, API_KEY)) as client:
+        client.follow(endpoints.GET_MONITOR_CHECK, link)
+    async with AsyncWebDataClient(ClientConfig(server.url, API_KEY)) as async_client:
+        await async_client.follow(endpoints.GET_MONITOR_CHECK, link)
+    assert [request.target for request in server.requests] == [target, target]
+
+
+@pytest.mark.parametrize("link", ["https://evil.example/", "", "/v2/../admin", "javascript:alert(1)"])
+def test_next_links_that_lead_nowhere(serve: Any, link: str) -> None:
+    server = serve(OK)
+    with (
+        WebDataClient(ClientConfig(server.url, API_KEY)) as client,
+        pytest.raises(errors.InvalidResponseError, match="next link"),
+    ):
+        client.follow(endpoints.GET_MONITOR_CHECK, link)
+    assert server.requests == []
+
+
+def test_one_connection_serves_many_calls(serve: Any) -> None:
+    ports: list[int] = []
+
+    def note(connection: Any) -> None:
+        ports.append(connection.getpeername()[1])
+        NO_MONITORS(connection)
+
+    server = serve(note)
+    with WebDataClient(ClientConfig(server.url, API_KEY)) as client:
+        for _ in range(5):
+            client.call(endpoints.LIST_MONITORS)
+    assert len(ports) == 5
+    assert len(set(ports)) == 1
+
+
+async def test_max_concurrency_holds(serve: Any) -> None:
+    lock = threading.Lock()
+    now = most = 0
+    go_on = threading.Event()
+
+    def count(connection: Any) -> None:
+        nonlocal now, most
+        with lock:
+            now += 1
+            most = max(most, now)
+            if now == 2:
+                go_on.set()
+        go_on.wait(5)
+        with lock:
+            now -= 1
+        NO_MONITORS(connection)
+
+    server = serve(count)
+    async with AsyncWebDataClient(ClientConfig(server.url, API_KEY, max_concurrency=2)) as client:
+        await asyncio.gather(*(client.call(endpoints.LIST_MONITORS) for _ in range(12)))
+    assert most == 2
+    assert len(server.requests) == 12
+
+
+def test_a_large_body_is_freed_without_the_garbage_collector(
+    serve: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    readers: list[weakref.ref[exchange.Reader[Any]]] = []
+
+    class Watched(exchange.Reader[Any]):
+        def __init__(self, *arguments: Any) -> None:
+            super().__init__(*arguments)
+            readers.append(weakref.ref(self))
+
+    monkeypatch.setattr(exchange, "Reader", Watched)
+    server = serve(answer(body=json.dumps({"data": {"web": [{"markdown": "x" * 1_000_000}]}})))
+    with WebDataClient(ClientConfig(server.url, API_KEY)) as client:
+        gc.collect()
+        gc.disable()
+        try:
+            result = client.call(endpoints.SEARCH, body=models.SearchRequest(query="x"))
+            assert len(readers) == 1
+            assert readers[0]() is None
+        finally:
+            gc.enable()
+    assert result.data is not None
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "sandbox")])
+    now = dt.datetime.now(dt.timezone.utc)
+    built = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - dt.timedelta(days=1))
+        .not_valid_after(now + dt.timedelta(days=1))
+        .add_extension(
+            x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), critical=False
+        )
+        .sign(key, hashes.SHA256())
+    )
+    path = tmp_path_factory.mktemp("tls") / "server.pem"
+    path.write_bytes(
+        key.private_bytes(
+            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+        )
+        + built.public_bytes(serialization.Encoding.PEM)
+    )
+    return path
+
+
+@pytest.mark.parametrize(
+    ("settings", "trusted"),
+    [
+        (lambda path: {}, False),
+        (lambda path: {"ca_file": str(path)}, True),
+        (lambda path: {"verify": False}, True),
+    ],
+    ids=["unknown authority", "ca_file", "verify off"],
+)
+async def test_tls(caller: Caller, serve: Any, certificate: Path, settings: Any, trusted: bool) -> None:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate)
+    server = serve(answer(body='{"data": []}'), tls=context)
+    caller.options.update(settings(certificate), retry_budget=0)
+    if trusted:
+        await caller.call(server.url, endpoints.LIST_MONITORS)
+    else:
+        with pytest.raises(errors.TransportError, match="CERTIFICATE_VERIFY_FAILED") as caught:
+            await caller.call(server.url, endpoints.LIST_MONITORS)
+        assert caught.value.sent is False
+    assert len(server.requests) == trusted
+
+
+def test_a_ca_file_that_is_missing_is_a_configuration_error(tmp_path: Path) -> None:
+    with pytest.raises(errors.ConfigurationError, match="ca_file"):
+        WebDataClient(ClientConfig("https://host", API_KEY, ca_file=str(tmp_path / "no.pem")))

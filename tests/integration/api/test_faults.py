@@ -1,0 +1,228 @@
+"""What the client makes of every fault: which error, and how often the call was made."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import traceback
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta, timezone
+from email.utils import format_datetime
+from typing import Any
+
+import pytest
+
+from airflow_provider_webdata.api import endpoints, errors, models
+from tests.fault_server import API_KEY, Caller, Step, answer, hang_up, never_answer, raw, reset
+
+OK_SEARCH = answer(body='{"success": true, "data": {"web": []}, "id": "s-1", "creditsUsed": 2}')
+OK_MONITORS = answer(body='{"success": true, "data": []}')
+
+SEARCH: dict[str, Any] = {"endpoint": endpoints.SEARCH, "body": models.SearchRequest(query="pendulum")}
+LIST: dict[str, Any] = {"endpoint": endpoints.LIST_MONITORS}
+CHECK: dict[str, Any] = {
+    "endpoint": endpoints.GET_MONITOR_CHECK,
+    "path": {"monitor_id": "m-1", "check_id": "c-1"},
+}
+CREATE: dict[str, Any] = {
+    "endpoint": endpoints.CREATE_MONITOR,
+    "body": models.MonitorCreateRequest(
+        name="prices",
+        schedule={"cron": "0 6 * * *"},
+        targets=[{"type": "scrape", "urls": ["https://shop.example/"]}],
+    ),
+}
+
+
+def failure(status: int, headers: dict[str, str] | None = None, **body: Any) -> Step:
+    return answer(status, json.dumps({"success": False, **body}), headers=headers)
+
+
+def in_seconds(seconds: int) -> str:
+    return format_datetime(datetime.now(timezone.utc) + timedelta(seconds=seconds), usegmt=True)
+
+
+RATE_TEXT = (
+    "Rate limit exceeded. Consumed (req/min): 11, Remaining (req/min): 0. Upgrade your plan or "
+    "please retry after 37s, resets at Sat Nov 21 2026 10:00:37 GMT+0000 (Coordinated Universal Time)"
+)
+CHUNKED_CUT = (
+    b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n20\r\n{"
+)
+
+
+@dataclass
+class Row:
+    name: str
+    call: dict[str, Any]
+    steps: list[Step]
+    error: type[errors.WebDataError] | None
+    requests: int = 1
+    """How many requests reach the server: whether the call was repeated."""
+    has: dict[str, Any] = field(default_factory=dict)
+    """Attributes of the error."""
+    says: str = ""
+    """A part of its text."""
+    options: dict[str, Any] = field(default_factory=dict)
+
+
+# fmt: off
+ROWS = [
+    # What the service refuses, each once and never again.
+    Row("400", SEARCH, [failure(400, error="Invalid request body", details=[{"path": ["limit"], "message": "too big"}])],
+        errors.BadRequestError, has={"status": 400, "verdict": "never"}, says="limit: too big"),
+    Row("401", SEARCH, [failure(401, error="Unauthorized: Invalid token")],
+        errors.AuthenticationError, has={"verdict": "never"}, says="Invalid token"),
+    Row("402 without success", SEARCH, [answer(402, '{"error": "Payment Required: Insufficient credits"}')],
+        errors.PaymentRequiredError, has={"verdict": "never"}, says="Insufficient credits"),
+    Row("403 names the feature",
+        {**SEARCH, "body": models.SearchRequest(query="x", threat_protection={"mode": "normal"})},
+        [failure(403, error="not enabled")],
+        errors.EntitlementError, has={"verdict": "never"}, says="Threat Protection"),
+    Row("403 of enterprise search", {**SEARCH, "body": models.SearchRequest(query="x", enterprise=["zdr"])},
+        [failure(403, error="no")], errors.EntitlementError, says="zero data retention"),
+    Row("404", LIST, [failure(404, error="Monitor not found")],
+        errors.NotFoundError, has={"verdict": "unknown"}, says="Monitor not found"),
+    Row("404 no cached data", SEARCH, [failure(404, code="SCRAPE_NO_CACHED_DATA", error="none")],
+        errors.CacheMissError, has={"code": "SCRAPE_NO_CACHED_DATA", "verdict": "never"}),
+    Row("404 lockdown miss is billed", LIST, [failure(404, code="SCRAPE_LOCKDOWN_CACHE_MISS", error="none")],
+        errors.CacheMissError, has={"verdict": "never"}),
+    Row("409 keeps the check id", CREATE, [failure(409, error="running", checkId="c-9")],
+        errors.ConflictError, has={"body": {"checkId": "c-9"}}),
+    Row("410", LIST, [failure(410, error="gone")], errors.ClientError, has={"verdict": "never"}),
+    Row("413", SEARCH, [failure(413, error="too large")], errors.ClientError, has={"verdict": "never"}),
+    Row("422", SEARCH, [failure(422, error="schema")], errors.ClientError),
+    Row("unknown status and code", LIST, [failure(499, code="NEW_CODE", error="?")],
+        errors.ClientError, has={"code": "NEW_CODE"}),
+    Row("error body that is a list", LIST, [answer(400, "[1, 2]")], errors.BadRequestError),
+    Row("error body without text", LIST, [answer(400, '{"success": false}')],
+        errors.BadRequestError, says="no reason"),
+    Row("error text echoes the key", LIST, [failure(401, error=f"Invalid token {API_KEY}")],
+        errors.AuthenticationError, says="***"),
+    # Time and load: repeated only where a repetition cannot start or bill anything.
+    Row("408 of a search is not repeated", SEARCH, [failure(408, error="Request timed out"), OK_SEARCH],
+        errors.RequestTimeoutError, says="timed out"),
+    Row("408 of a read is repeated", LIST, [failure(408, error="slow"), OK_MONITORS], None, requests=2),
+    Row("500 of a search is not repeated", SEARCH, [failure(500, code="UNKNOWN_ERROR", error="x"), OK_SEARCH],
+        errors.ServerError, has={"code": "UNKNOWN_ERROR", "verdict": "unknown"}),
+    Row("500 of a create is not repeated", CREATE, [failure(500, error="x"), OK_SEARCH], errors.ServerError),
+    Row("500 of a read is repeated", LIST, [failure(500, error="x"), failure(503, error="x"), OK_MONITORS],
+        None, requests=3),
+    Row("500 for ever ends", LIST, [failure(500, error="x")], errors.ServerError, requests=6),
+    Row("no repetition with a budget of nothing", LIST, [failure(500, error="x")],
+        errors.ServerError, options={"retry_budget": 0}),
+    Row("HTML from a proxy", LIST, [answer(502, "<html>bad gateway</html>", "text/html")],
+        errors.ServerError, requests=6, says="text/html"),
+    # 429 is a refusal, so that even a create may be repeated, within the budget.
+    Row("429 Retry-After in seconds", SEARCH, [failure(429, {"Retry-After": "0"}, error="x"), OK_SEARCH],
+        None, requests=2),
+    Row("429 Retry-After as a date that has passed", CREATE,
+        [failure(429, {"Retry-After": in_seconds(-60)}, error="x"), answer(body='{"success": true, "data": {"id": "m"}}')],
+        None, requests=2),
+    Row("429 over the budget, in seconds", SEARCH, [failure(429, {"Retry-After": "90"}, error="x"), OK_SEARCH],
+        errors.RateLimitError, has={"retry_after": 90.0, "verdict": "later"}),
+    Row("429 over the budget, as a date", LIST, [failure(429, {"Retry-After": in_seconds(600)}, error="x")],
+        errors.RateLimitError),
+    Row("429 over the budget, only in the text", SEARCH, [failure(429, error=RATE_TEXT), OK_SEARCH],
+        errors.RateLimitError, has={"retry_after": 37.0}),
+    Row("429 header before text", SEARCH, [failure(429, {"Retry-After": "120"}, error=RATE_TEXT)],
+        errors.RateLimitError, has={"retry_after": 120.0}),
+    Row("429 wait in the body", SEARCH, [failure(429, error="x", reason="ip", retry_after_seconds=3600)],
+        errors.RateLimitError, has={"retry_after": 3600.0}),
+    Row("429 without a word", SEARCH, [answer(429, ""), OK_SEARCH], None, requests=2),
+    Row("429 nonsense wait", SEARCH, [failure(429, {"Retry-After": "soon"}, error="x"), OK_SEARCH], None, requests=2),
+    # The wire.
+    Row("closed without an answer, a read", LIST, [hang_up, OK_MONITORS], None, requests=2),
+    Row("closed without an answer, a search", SEARCH, [hang_up, OK_SEARCH],
+        errors.TransportError, has={"sent": True}, says="may have acted"),
+    Row("closed without an answer, a create", CREATE, [hang_up], errors.TransportError, has={"sent": True}),
+    Row("reset", SEARCH, [reset], errors.TransportError, has={"sent": True}),
+    Row("cut inside the headers", SEARCH, [raw(b"HTTP/1.1 200 OK\r\ncontent-")],
+        errors.TransportError, has={"sent": True}),
+    Row("cut inside the body", SEARCH, [answer(body='{"success": tr', length=500)],
+        errors.TransportError, has={"sent": True}),
+    Row("cut inside the body, a read", LIST, [answer(body='{"success": tr', length=500), OK_MONITORS],
+        None, requests=2),
+    Row("cut inside a chunk", SEARCH, [raw(CHUNKED_CUT)], errors.TransportError, has={"sent": True}),
+    Row("not HTTP at all", SEARCH, [raw(b"SSH-2.0-OpenSSH_9\r\n\r\n")], errors.TransportError),
+    Row("no answer in time", CREATE, [never_answer], errors.TransportError,
+        has={"sent": True}, says="within 0.3 s", options={"timeout": 0.3}),
+    # Answers that are none.
+    Row("200 with success false", SEARCH, [failure(200, code="SCRAPE_DNS_RESOLUTION_ERROR", error="no such host")],
+        errors.UnsuccessfulError, has={"code": "SCRAPE_DNS_RESOLUTION_ERROR", "status": 200}, says="no such host"),
+    Row("a check is judged by its status", CHECK,
+        [answer(body='{"success": false, "data": {"id": "c-1", "status": "failed", "error": "x"}}')], None),
+    Row("HTML", SEARCH, [answer(body="<html>welcome</html>", content_type="text/html")],
+        errors.InvalidResponseError, says="text/html, not JSON"),
+    Row("empty", SEARCH, [answer(204, b"")], errors.InvalidResponseError, says="data: Field required"),
+    Row("empty answer to a delete", {"endpoint": endpoints.DELETE_MONITOR, "path": {"monitor_id": "m"}},
+        [answer(204, b"")], None),
+    Row("JSON cut short", SEARCH, [answer(body='{"success": true, "data": {"web": [')],
+        errors.InvalidResponseError, says="cut short"),
+    Row("wrong shape", SEARCH, [answer(body='{"success": true, "data": {"web": 7}}')],
+        errors.InvalidResponseError, says="data.web"),
+    Row("not UTF-8", SEARCH, [answer(body=b'{"success": true, "warning": "\xff\xfe"}')], errors.InvalidResponseError),
+    Row("a list for an object", SEARCH, [answer(body="[]")], errors.InvalidResponseError),
+    Row("announced too large", SEARCH, [answer(body=b" " * 5000)],
+        errors.ResponseTooLargeError, says="larger than 1000 bytes", options={"max_response_bytes": 1000}),
+    Row("too large when unpacked", SEARCH,
+        [answer(body=gzip.compress(b" " * 50_000), headers={"content-encoding": "gzip"})],
+        errors.ResponseTooLargeError, options={"max_response_bytes": 1000}),
+    Row("not really gzip", SEARCH, [answer(body=b"plain", headers={"content-encoding": "gzip"})],
+        errors.InvalidResponseError, says="compressed"),
+    Row("gzip", SEARCH, [answer(body=gzip.compress(b'{"success": true, "data": {}}'), headers={"content-encoding": "gzip"})], None),
+    Row("redirect to another origin", SEARCH, [answer(302, headers={"location": "https://u:p@evil.example/v2"})],
+        errors.InvalidResponseError, says="redirects to https://evil.example"),
+    Row("redirect on the same origin", LIST, [answer(307, headers={"location": "/v2/elsewhere"})],
+        errors.InvalidResponseError),
+    # What a newer service may say breaks nothing.
+    Row("unknown fields and states", CHECK,
+        [answer(body='{"data": {"id": "c", "status": "paused_for_tea", "pages": [{"status": "x", "new": 1}]}, "y": {}}',
+                headers={"Deprecation": "true"})], None),
+]
+# fmt: on
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+async def test_fault(row: Row, caller: Caller, serve: Any, caplog: pytest.LogCaptureFixture) -> None:
+    server = serve(*row.steps)
+    caller.options.update(row.options)
+    if row.error is None:
+        await caller.call(server.url, **row.call)
+    else:
+        with pytest.raises(errors.WebDataError) as caught:
+            await caller.call(server.url, **row.call)
+        assert type(caught.value) is row.error
+        assert row.says in str(caught.value)
+        assert {name: getattr(caught.value, name) for name in row.has} == row.has
+        trace = "".join(traceback.format_exception(caught.value))
+        assert API_KEY not in trace + repr(caught.value) + str(vars(caught.value))
+    assert len(server.requests) == row.requests
+    assert {request.headers["authorization"] for request in server.requests} == {f"Bearer {API_KEY}"}
+    assert API_KEY not in caplog.text
+
+
+async def test_nothing_listens(caller: Caller, serve: Any) -> None:
+    server = serve(OK_SEARCH)
+    server.close()
+    caller.options["retry_budget"] = 0.1
+    with pytest.raises(errors.TransportError) as caught:
+        await caller.call(server.url, **CREATE)
+    assert caught.value.sent is False
+    assert "nothing was sent" in str(caught.value)
+
+
+@pytest.mark.parametrize("monitor_id", ["", "  ", ".", "..", None])
+async def test_a_bad_identifier_never_becomes_another_call(
+    caller: Caller, serve: Any, monitor_id: Any
+) -> None:
+    server = serve(OK_MONITORS)
+    with pytest.raises(errors.InvalidRequestError, match="monitor_id"):
+        await caller.call(server.url, endpoints.GET_MONITOR, path={"monitor_id": monitor_id})
+    assert server.requests == []
+
+
+async def test_identifiers_are_quoted(caller: Caller, serve: Any) -> None:
+    server = serve(answer(body='{"data": {"id": "m"}}'))
+    await caller.call(server.url, endpoints.GET_MONITOR, path={"monitor_id": "a/../b?c"})
+    assert server.requests[0].target == "/v2/monitor/a%2F..%2Fb%3Fc"

@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+from datetime import datetime, timedelta, timezone
+from email.utils import format_datetime
+from typing import Any
+
+import pytest
+
+from airflow_provider_webdata.api import errors
+from airflow_provider_webdata.api.retry import may_repeat, named_wait
+
+TEXT = (
+    "Rate limit exceeded. Consumed (req/min): 11, Remaining (req/min): 0. please retry after 37s, resets at X"
+)
+
+
+@pytest.mark.parametrize(
+    ("headers", "message", "body", "seconds"),
+    [
+        ({}, "", {}, None),
+        ({"retry-after": "5"}, "", {}, 5.0),
+        ({"retry-after": "0"}, "", {}, 0.0),
+        ({"retry-after": " 2.5 "}, "", {}, 2.5),
+        ({"retry-after": "5"}, TEXT, {"retry_after_seconds": 9}, 5.0),
+        ({"retry-after": "soon"}, TEXT, {}, 37.0),
+        ({"retry-after": "-3"}, TEXT, {}, 37.0),
+        ({"retry-after": "nan"}, "", {}, None),
+        ({"retry-after": "inf"}, "", {}, None),
+        ({}, TEXT, {}, 37.0),
+        ({}, TEXT, {"retry_after_seconds": 9}, 9.0),
+        ({}, TEXT, {"details": {"retryAfterSeconds": 600}}, 600.0),
+        ({}, "Retry in 12 seconds", {}, 12.0),
+        ({}, "no hint", {"details": ["x"], "retry_after_seconds": True}, None),
+    ],
+)
+def test_named_wait(
+    headers: dict[str, str], message: str, body: dict[str, Any], seconds: float | None
+) -> None:
+    assert named_wait(headers, message, body) == seconds
+
+
+@pytest.mark.parametrize(("offset", "low", "high"), [(120, 110, 120), (-120, 0, 0)])
+def test_named_wait_as_a_date(offset: int, low: float, high: float) -> None:
+    date = format_datetime(datetime.now(timezone.utc) + timedelta(seconds=offset), usegmt=True)
+    wait = named_wait({"retry-after": date}, "", {})
+    assert wait is not None
+    assert low <= wait <= high
+
+
+@pytest.mark.parametrize(
+    ("error", "starts_something", "reads"),
+    [
+        (errors.RateLimitError("x", 429, ""), True, True),
+        (errors.TransportError("x", "", sent=False), True, True),
+        (errors.TransportError("x", "", sent=True), False, True),
+        (errors.ServerError("x", 500, ""), False, True),
+        (errors.ServerError("x", 501, ""), False, False),
+        (errors.RequestTimeoutError("x", 408, ""), False, True),
+        (errors.CacheMissError("x", 404, ""), False, False),
+        (errors.ConflictError("x", 409, ""), False, False),
+        (errors.UnsuccessfulError("x", 200, ""), False, False),
+        (errors.InvalidResponseError("x", "", status=200), False, False),
+        (errors.InvalidRequestError("x", ["y"]), False, False),
+        (KeyError("x"), False, False),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, Exception) else "",
+)
+def test_may_repeat(error: Exception, starts_something: bool, reads: bool) -> None:
+    assert may_repeat(error, repeatable=False) is starts_something
+    assert may_repeat(error, repeatable=True) is reads
