@@ -1,0 +1,42 @@
+"""Run the benchmarks named on the command line, or all of them, and keep the tables as Markdown."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from pathlib import Path
+from types import ModuleType
+
+from benchmarks import import_cost, peak_memory, search_cost
+
+BENCHMARKS: dict[str, ModuleType] = {
+    "search_cost": search_cost,
+    "peak_memory": peak_memory,
+    "import_cost": import_cost,
+}
+
+
+def table(rows: list[dict[str, object]]) -> str:
+    """Return the rows as a Markdown table."""
+    columns = list(rows[0])
+    lines = ["| " + " | ".join(columns) + " |", "| " + " | ".join("---" for _ in columns) + " |"]
+    lines += ["| " + " | ".join(str(row.get(column, "")) for column in columns) + " |" for row in rows]
+    return "\n".join(lines)
+
+
+def main(names: list[str]) -> None:
+    """Run the named benchmarks and write each table to `benchmarks/results`."""
+    results = Path(__file__).parent / "results"
+    results.mkdir(exist_ok=True)
+    print(f"Python {platform.python_version()}, {platform.machine()}, {os.cpu_count()} cores\n")
+    for name in names or BENCHMARKS:
+        module = BENCHMARKS[name]
+        print(f"## {name}\n\n{module.__doc__}")
+        text = table(module.run())
+        (results / f"{name}.md").write_text(text + "\n")
+        print(text + "\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

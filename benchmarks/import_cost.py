@@ -1,0 +1,56 @@
+"""What a DAG file and every Airflow process pay for importing this package, in ms over Airflow's own import."""
+
+from __future__ import annotations
+
+import statistics
+import subprocess
+import sys
+
+RUNS = 11
+
+IMPORTS = {
+    "search operator, over airflow.sdk": (
+        "from airflow.sdk import DAG, BaseOperator",
+        "from airflow_provider_webdata.operators.search import WebDataSearchOperator",
+    ),
+    "monitor operators, over airflow.sdk": (
+        "from airflow.sdk import DAG, BaseOperator",
+        "from airflow_provider_webdata.operators.monitor import WebDataCreateMonitorOperator",
+    ),
+    "plugin module, over airflow.plugins_manager": (
+        "import airflow.plugins_manager",
+        "import airflow_provider_webdata.plugin",
+    ),
+    "http provider's operator, over airflow.sdk": (
+        "from airflow.sdk import DAG, BaseOperator",
+        "from airflow.providers.http.operators.http import HttpOperator",
+    ),
+}
+
+
+def run() -> list[dict[str, object]]:
+    """Return a row per import: the median and the spread of its cost in ms."""
+    rows: list[dict[str, object]] = []
+    for name, (before, measured) in IMPORTS.items():
+        code = (
+            f"{before}\nimport time\nstart = time.perf_counter()\n{measured}\n"
+            "print((time.perf_counter() - start) * 1000)"
+        )
+        times = []
+        for _ in range(RUNS):
+            done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+            if done.returncode:
+                break
+            times.append(float(done.stdout.split()[-1]))
+        if times:
+            rows.append(
+                {
+                    "import": name,
+                    "median ms": round(statistics.median(times), 1),
+                    "least ms": round(min(times), 1),
+                    "most ms": round(max(times), 1),
+                }
+            )
+        else:
+            rows.append({"import": f"{name}: not installed"})
+    return rows
