@@ -32,7 +32,7 @@ _OPERATORS = (
     "imagesize",
     "larger",
 )
-_OPERATOR = re.compile(rf"(?:{'|'.join(_OPERATORS)}):", re.IGNORECASE)
+_OPERATOR = re.compile(rf"(?<!\w)(?:{'|'.join(_OPERATORS)}):", re.IGNORECASE)
 _QUOTES = re.compile('["\u201c\u201d\u201e\u201f\u00ab\u00bb\uff02]')
 _HOST = re.compile(r"[\w*.-]+(?:/[^\s\"]*)?")
 
@@ -148,7 +148,8 @@ def _tokens(text: str) -> list[str]:
 
 
 def _plain(token: str) -> str:
-    if _OPERATOR.match(token) or (token.startswith("-") and token.strip("-")):
+    # Punctuation in front, such as a bracket, may be skipped before an operator is looked for.
+    if _OPERATOR.search(token) or (re.match(r"\W*-", token) and token.strip("-")):
         return f'"{token}"'
     return token
 
@@ -275,7 +276,7 @@ def tbs(start: Any, end: Any = None, *, sort_by_date: bool = False, tz: str | tz
     :raises QueryError: the range ends before it begins, a moment is missing, or one has a time zone where the
         other has none.
     """
-    if end is None and hasattr(start, "start") and hasattr(start, "end"):
+    if end is None and not _is_missing(start) and hasattr(start, "start") and hasattr(start, "end"):
         start, end = start.start, start.end
     first, last = _moment(start, "start"), _moment(end, "end")
     if isinstance(first, datetime) and isinstance(last, datetime):
@@ -300,7 +301,7 @@ def _moment(value: Any, which: str) -> date:
         return _read_moment(value, which)
     if isinstance(value, date):
         return value
-    if value is None or any(kind.__name__ == "Undefined" for kind in type(value).__mro__):
+    if _is_missing(value):
         raise QueryError(
             f"the range has no {which}: a run that was started by hand or by an asset has no data interval. "
             "Give dates instead, such as those of dag_run.run_after, or leave the filter out for such runs"
@@ -308,6 +309,11 @@ def _moment(value: Any, which: str) -> date:
     raise QueryError(
         f"the {which} of the range must be a date or a datetime, {type(value).__name__} was given"
     )
+
+
+def _is_missing(value: Any) -> bool:
+    # Jinja hands a name that the context lacks over as an object that fails at any touch.
+    return value is None or any(kind.__name__ == "Undefined" for kind in type(value).__mro__)
 
 
 def _read_moment(text: str, which: str) -> date:

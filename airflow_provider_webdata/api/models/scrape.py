@@ -114,6 +114,8 @@ class MonitorScrapeOptions(RequestModel):
         found = []
         if self.store_in_cache and (self.actions or self.headers):
             found.append("storeInCache: the service sets it to false when actions or headers are given")
+        if self.wait_for and self.timeout and self.wait_for * 2 > self.timeout:
+            found.append("waitFor: more than half of timeout, which the service may refuse")
         if self.only_clean_content and self.lockdown:
             found.append("onlyCleanContent: not supported with zero data retention, which lockdown counts as")
         return found

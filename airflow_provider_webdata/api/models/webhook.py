@@ -76,6 +76,10 @@ class MonitorWebhookConfig(WebhookConfig):
         for event in events or ():
             if event not in _MONITOR_EVENTS:
                 found = nearest(event.removeprefix("monitor."), ("page", "check.completed"))
-                hint = f"did you mean 'monitor.{found}'?" if found else f"there are {' and '.join(_MONITOR_EVENTS)}"
+                hint = (
+                    f"did you mean 'monitor.{found}'?"
+                    if found
+                    else f"there are {' and '.join(_MONITOR_EVENTS)}"
+                )
                 raise problem("monitor_event", f"a monitor does not send '{event}'; {hint}")
         return events

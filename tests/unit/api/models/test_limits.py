@@ -88,8 +88,15 @@ ROWS: dict[str, Row] = {
         m.SearchRequest,
         lambda v: search(sources=[v]),
         "sources.0",
-        ["web", "images", "news", {"type": "web"}, {"type": "images"}, {"type": "news"}]
-        + [{"type": "web", "tbs": "qdr:d", "location": "Germany"}],
+        [
+            "web",
+            "images",
+            "news",
+            {"type": "web"},
+            {"type": "images"},
+            {"type": "news"},
+            {"type": "web", "tbs": "qdr:d", "location": "Germany"},
+        ],
         ["videos", {"type": "videos"}, {}, 5, None, {"type": 5}],
     ),
     "tbs of a source": (
@@ -103,18 +110,39 @@ ROWS: dict[str, Row] = {
         m.SearchRequest,
         lambda v: search(categories=[v]),
         "categories.0",
-        ["codehost", "research", "pdf", "github", "developer", "gov"]
-        + [{"type": "codehost"}, {"type": "research"}, {"type": "pdf"}],
+        [
+            "codehost",
+            "research",
+            "pdf",
+            "github",
+            "developer",
+            "gov",
+            {"type": "codehost"},
+            {"type": "research"},
+            {"type": "pdf"},
+        ],
         ["code", "PDF", {"type": "x"}, {}, 1],
     ),
     "includeDomains": (
         m.SearchRequest,
         lambda v: search(includeDomains=[v]),
         "includeDomains.0",
-        ["example.com", "docs.example.com", "EXAMPLE.com", "münchen.de", "a" * 63 + ".com", "1.2.3.4"]
-        + [f"{'.'.join(['a' * 60] * 4)}.{'b' * 9}"],
-        ["https://example.com", "example.com/docs", "example.com:80", "*.example.com", "", " example.com"]
-        + [
+        [
+            "example.com",
+            "docs.example.com",
+            "EXAMPLE.com",
+            "münchen.de",
+            "a" * 63 + ".com",
+            "1.2.3.4",
+            f"{'.'.join(['a' * 60] * 4)}.{'b' * 9}",
+        ],
+        [
+            "https://example.com",
+            "example.com/docs",
+            "example.com:80",
+            "*.example.com",
+            "",
+            " example.com",
             "example..com",
             ".com",
             "-a.com",
@@ -251,8 +279,6 @@ ROWS: dict[str, Row] = {
             "json",
             "branding",
             "product",
-        ]
-        + [
             "menu",
             "audio",
             "video",
@@ -260,8 +286,6 @@ ROWS: dict[str, Row] = {
             "deterministicJson",
             {"type": "markdown"},
             {"type": "rawHtml"},
-        ]
-        + [
             {"type": "screenshot"},
             {"type": "json"},
             {"type": "menu"},
@@ -321,8 +345,9 @@ ROWS: dict[str, Row] = {
         m.ScrapeOptions,
         lambda v: fmt("json", schema=v),
         "formats.1.schema",
-        [{}, {"type": "object", "properties": {"price": {"type": ["number", "null"]}}, "required": ["price"]}]
-        + [
+        [
+            {},
+            {"type": "object", "properties": {"price": {"type": ["number", "null"]}}, "required": ["price"]},
             {"items": [{"type": "string"}]},
             {"pattern": r"^\p{L}+$"},
             {"maximum": 5, "exclusiveMaximum": True},
@@ -377,8 +402,13 @@ ROWS: dict[str, Row] = {
         m.ScrapeOptions,
         lambda v: {"parsers": [v]},
         "parsers.0",
-        ["pdf", "image", {"type": "pdf"}, {"type": "image"}]
-        + [{"type": "pdf", "pages": True, "blocks": False, "pageMarkers": True}],
+        [
+            "pdf",
+            "image",
+            {"type": "pdf"},
+            {"type": "image"},
+            {"type": "pdf", "pages": True, "blocks": False, "pageMarkers": True},
+        ],
         ["docx", {"type": "docx"}, {}, 5],
     ),
     "parser mode": (
@@ -556,16 +586,15 @@ ROWS: dict[str, Row] = {
             "https://example.com:8443",
             "http://127.0.0.1:8080/x",
             "http://[::1]:9/x",
-        ]
-        + ["http://localhost/x", "http://127.8.9.1"],
+            "http://localhost/x",
+            "http://127.8.9.1",
+        ],
         [
             "http://example.com",
             "http://10.0.0.1",
             "http://localhost.example.com",
             "ftp://example.com",
             "example.com",
-        ]
-        + [
             "https://",
             "",
             "https://a b",

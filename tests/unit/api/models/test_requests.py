@@ -330,6 +330,8 @@ def test_scrape_options_of_a_target_are_validated_here(problems: Any) -> None:
         (m.ScrapeOptions, {"storeInCache": True, "headers": {"A": "b"}}, 1),
         (m.ScrapeOptions, {"storeInCache": True}, 0),
         (m.ScrapeOptions, {"onlyCleanContent": True, "lockdown": True}, 1),
+        (m.ScrapeOptions, {"waitFor": 2501, "timeout": 5000}, 1),
+        (m.ScrapeOptions, {"waitFor": 2500, "timeout": 5000}, 0),
         (m.CrawlTarget, {"type": "crawl", "url": "a.example"}, 1),
         (m.CrawlTarget, {"type": "crawl", "url": "a.example", "crawlOptions": {}}, 1),
         (m.CrawlTarget, {"type": "crawl", "url": "a.example", "crawlOptions": {"limit": 5}}, 0),

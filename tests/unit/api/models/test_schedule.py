@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -136,14 +137,12 @@ def test_runs_agree_with_a_cron_library(text: str, start: datetime) -> None:
         with pytest.raises(CronError, match="never fires"):
             read_cron(text)
         return
-    gaps = [
-        round((later - earlier) / timedelta(minutes=1))
-        for earlier, later in zip(times, times[1:], strict=False)
-    ]
+    gaps = [round((later - earlier) / timedelta(minutes=1)) for earlier, later in itertools.pairwise(times)]
     try:
         cron = read_cron(text)
     except CronError as error:
-        assert "apart" in str(error)
+        told = str(error)
+        assert "apart" in told
         assert min(gaps) < 5
         return
     assert min(gaps) >= 5
