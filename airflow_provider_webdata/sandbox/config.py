@@ -1,0 +1,52 @@
+"""What a sandbox can be told before it starts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+DEFAULT_API_KEY = "wd-sandbox-key"
+ENTITLEMENTS = ("enterprise", "threatProtection")
+RATE_CLASSES = ("search", "crawl", "crawl-status", "account")
+
+
+@dataclass
+class SandboxConfig:
+    """Settings of one sandbox.
+
+    :param host: address to listen on.
+    :param port: port to listen on; 0 takes a free one.
+    :param api_key: the only key that is accepted.
+    :param state: SQLite file that holds the state; memory when absent.
+    :param pages: directory of more pages (see ``pages.py``), laid over the built-in ones.
+    :param quirks: names (or ``name=value``) of the quirks to show from the start.
+    :param speed: how many times faster than real time the sandbox's clock runs.
+    :param latency_ms: milliseconds each call of the service takes, in real time.
+    :param credits: credits of the team at the start.
+    :param rate_limits: calls per minute by rate class; a class that is absent is not limited.
+    :param entitlements: features the team has: ``enterprise``, ``threatProtection``.
+    :param bulk: ``(results, bytes)``: every web search answers that many generated results with that many
+        bytes of markdown each, whatever the query; for measurements.
+    :param compress: gzip answers for callers that accept it.
+    :param queue_seconds: how long a check stays queued (sandbox time).
+    :param check_seconds: how long a check runs (sandbox time).
+    :param webhook_secret: key of the signature on webhook deliveries; unsigned when absent.
+    :param webhook_timeout: real seconds a webhook receiver has to answer.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 0
+    api_key: str = field(default=DEFAULT_API_KEY, repr=False)
+    state: str | None = None
+    pages: str | None = None
+    quirks: tuple[str, ...] = ()
+    speed: float = 1.0
+    latency_ms: float = 0.0
+    credits: int = 100_000
+    rate_limits: dict[str, int] = field(default_factory=dict)
+    entitlements: tuple[str, ...] = ()
+    bulk: tuple[int, int] | None = None
+    compress: bool = True
+    queue_seconds: float = 0.0
+    check_seconds: float = 0.0
+    webhook_secret: str | None = field(default=None, repr=False)
+    webhook_timeout: float = 10.0

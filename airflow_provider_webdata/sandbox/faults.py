@@ -1,0 +1,103 @@
+"""Faults on demand: answers that go wrong in a chosen way, for chosen calls, a chosen number of times."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+KINDS = {
+    "status": "answer with `status`, `body` and `headers` before any work is done",
+    "delay": "wait `seconds` of real time, then go on as usual",
+    "drop": "close the connection before any work is done",
+    "drop_after_work": "do the work, then close the connection without an answer",
+    "truncate": "do the work, announce the whole answer, send half of it and close the connection",
+    "garbage": "do the work, answer 200 with text that is not JSON",
+    "html": "answer 502 with a proxy's HTML page before any work is done",
+    "rate_limit": "answer 429 that asks for `seconds`, before any work is done",
+    "fail_check": "let a monitor's check end as failed (matches no call)",
+}
+ALIASES = {"drop_before_work": "drop"}
+
+
+@dataclass
+class Fault:
+    """One fault. ``path`` is a regular expression from the start of the path, so a plain prefix works too.
+
+    ``times``: how often it still shows; None for ever. ``seconds``: real seconds.
+    """
+
+    kind: str
+    method: str | None = None
+    path: str | None = None
+    times: int | None = 1
+    status: int = 500
+    body: Any = None
+    headers: dict[str, str] = field(default_factory=dict)
+    seconds: float = 0.0
+    id: int = 0
+    hits: int = 0
+
+    def __post_init__(self) -> None:
+        self.kind = ALIASES.get(self.kind, self.kind)
+        if self.kind not in KINDS:
+            raise ValueError(f"unknown kind of fault {self.kind!r}; known are {', '.join(KINDS)}")
+        try:
+            re.compile(self.path or "")
+        except re.error as error:
+            raise ValueError(f"path is not a regular expression: {error}") from None
+
+    def matches(self, method: str, path: str) -> bool:
+        """Whether the fault is due for this call."""
+        if self.kind == "fail_check" or self.times == 0:
+            return False
+        if self.method is not None and self.method.upper() != method:
+            return False
+        return self.path is None or re.match(self.path, path) is not None
+
+
+class Faults:
+    """All faults that were asked for, oldest first."""
+
+    def __init__(self) -> None:
+        self._faults: list[Fault] = []
+        self._ids = itertools.count(1)
+
+    def add(self, fault: Fault) -> int:
+        """Add a fault and return its id."""
+        fault.id = next(self._ids)
+        self._faults.append(fault)
+        return fault.id
+
+    def clear(self) -> None:
+        """Remove all faults."""
+        self._faults.clear()
+
+    def all(self) -> list[Fault]:
+        """Return all faults, those that are used up too."""
+        return list(self._faults)
+
+    def take(self, method: str, path: str) -> list[Fault]:
+        """Return the faults due for a call: any delays, and at most one other. Each counts as shown once."""
+        due: list[Fault] = []
+        for fault in self._faults:
+            if fault.matches(method, path) and (fault.kind == "delay" or all(f.kind == "delay" for f in due)):
+                due.append(fault)
+        for fault in due:
+            _use(fault)
+        return due
+
+    def take_check_failure(self) -> bool:
+        """Whether the check that ends now is to fail."""
+        for fault in self._faults:
+            if fault.kind == "fail_check" and fault.times != 0:
+                _use(fault)
+                return True
+        return False
+
+
+def _use(fault: Fault) -> None:
+    fault.hits += 1
+    if fault.times is not None:
+        fault.times -= 1

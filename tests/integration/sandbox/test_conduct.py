@@ -1,0 +1,306 @@
+"""How every call is treated: keys, paths, bodies, limits, and the form of the answer."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import logging
+import re
+import socket
+from typing import Any
+
+import httpx
+import pytest
+
+from airflow_provider_webdata.sandbox.server import SandboxServer
+
+USAGE = "/v2/team/credit-usage"
+
+
+@pytest.mark.parametrize(
+    ("header", "text"),
+    [
+        (None, "Unauthorized: Token missing"),
+        ("", "Unauthorized: Token missing"),
+        ("Bearer", "Unauthorized: Token missing"),
+        ("Basic d2Q6", "Unauthorized: Token missing"),
+        ("Bearer wrong", "Unauthorized: Invalid token"),
+        ("Bearer wd-sandbox-key-and-more", "Unauthorized: Invalid token"),
+    ],
+)
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_keys_that_are_refused(sandbox, header: str | None, text: str, method: str) -> None:
+    headers = {} if header is None else {"Authorization": header}
+    path = USAGE if method == "GET" else "/v2/search"
+    response = httpx.request(
+        method, sandbox.url + path, headers=headers, json={"query": "x"}, trust_env=False
+    )
+    assert (response.status_code, response.json()) == (401, {"success": False, "error": text})
+
+
+def test_the_scheme_is_read_in_any_case(sandbox) -> None:
+    response = httpx.get(
+        sandbox.url + USAGE, headers={"Authorization": f"bearer {sandbox.api_key}"}, trust_env=False
+    )
+    assert response.status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("GET", "/"),
+        ("GET", "/v2"),
+        ("GET", "/v2/search"),
+        ("POST", "/v1/search"),
+        ("PUT", "/v2/monitor"),
+        ("POST", "/v2/crawl"),
+        ("GET", "/v2/v2/monitor"),
+        ("GET", "/v2/monitor/"),
+        ("GET", "/v2/team/credit-usage/historical"),
+    ],
+)
+def test_unknown_paths(api, method: str, path: str) -> None:
+    response = api.http.request(method, path)
+    assert (response.status_code, response.json()) == (404, {"success": False, "error": "Not Found"})
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"{",
+        b"query=river",
+        b'{"query": "x"',
+        b"\xff\xfe",
+        b'{"query": NaN}',
+        b"[" * 100_000,
+        b"{'query': 'x'}",
+    ],
+)
+def test_invalid_json(api, raw: bytes) -> None:
+    response = api.http.post("/v2/search", content=raw)
+    assert response.status_code == 400
+    assert response.json()["code"] == "BAD_REQUEST_INVALID_JSON"
+
+
+@pytest.mark.parametrize(("size", "status"), [(10 * 1024 * 1024, 400), (10 * 1024 * 1024 + 1, 413)])
+def test_size_of_the_body(api, size: int, status: int) -> None:
+    frame = b'{"query":""}'
+    raw = frame[:-2] + b"x" * (size - len(frame)) + frame[-2:]
+    assert len(raw) == size
+    assert api.http.post("/v2/search", content=raw).status_code == status
+
+
+@pytest.mark.parametrize(("method", "path"), [("POST", "/v2/search"), ("POST", "/v2/monitor")])
+def test_unknown_top_level_keys(api, method: str, path: str) -> None:
+    answer = api.http.request(method, path, json={"query": "x", "colour": 1, "name": "x"}).json()
+    assert answer["code"] == "BAD_REQUEST"
+    assert answer["error"].startswith("Unrecognized key in body")
+    assert "colour" in answer["details"][0]["message"]
+
+
+def test_shape_of_a_search_that_is_refused(api) -> None:
+    answer = api.search(includeDomains=["a.example"], excludeDomains=["b.example"]).json()
+    assert answer.keys() == {"success", "error", "details"}
+    assert answer["error"] == "Invalid request body"
+    assert answer["details"][0]["message"] == "includeDomains and excludeDomains cannot both be specified"
+
+
+def test_shape_of_a_monitor_that_is_refused(api) -> None:
+    answer = api.http.post("/v2/monitor", json={"name": ""}).json()
+    assert answer.keys() == {"success", "code", "error", "details"}
+    assert answer["code"] == "BAD_REQUEST"
+
+
+@pytest.mark.parametrize("text", ["ü", "日本", "😀", "\ud83d", "\x00", '"\\'])
+def test_any_text_comes_back_as_it_was(api, text: str) -> None:
+    raw = json.dumps(
+        {
+            "name": text,
+            "schedule": {"text": "hourly"},
+            "targets": [{"type": "scrape", "urls": ["https://a.example"]}],
+        }
+    )
+    created = api.http.post("/v2/monitor", content=raw)
+    assert created.status_code == 200
+    assert (
+        json.loads(api.http.get(f"/v2/monitor/{created.json()['data']['id']}").content)["data"]["name"]
+        == text
+    )
+
+
+@pytest.mark.parametrize(
+    ("accept", "compress", "encoded"),
+    [("gzip", True, True), ("identity", True, False), ("gzip", False, False)],
+)
+def test_gzip(sandbox, api, accept: str, compress: bool, encoded: bool) -> None:
+    sandbox.control.configure(compress=compress)
+    request = {"query": "river", "scrapeOptions": {"formats": ["rawHtml"]}}
+    with api.http.stream("POST", "/v2/search", json=request, headers={"Accept-Encoding": accept}) as response:
+        raw = b"".join(response.iter_raw())
+    assert (response.headers.get("content-encoding") == "gzip") is encoded
+    assert int(response.headers["content-length"]) == len(raw)
+    assert len(json.loads(gzip.decompress(raw) if encoded else raw)["data"]["web"]) == 10
+
+
+@pytest.mark.parametrize(
+    ("rate_class", "calls"),
+    [
+        ("search", ["POST /v2/search"]),
+        ("crawl", ["POST /v2/monitor", "PATCH /v2/monitor/ID", "POST /v2/monitor/ID/run"]),
+        (
+            "crawl-status",
+            ["GET /v2/monitor", "GET /v2/monitor/ID", "GET /v2/monitor/ID/checks", "DELETE /v2/monitor/ID"],
+        ),
+        ("account", ["GET /v2/team/credit-usage"]),
+    ],
+)
+def test_rate_limits_by_class(sandbox, api, rate_class: str, calls: list[str]) -> None:
+    monitor = api.create()["id"]
+    others = {"search", "crawl", "crawl-status", "account"} - {rate_class}
+    for call in calls:
+        method, path = call.replace("ID", monitor).split()
+        for limits, limited in (({rate_class: 0}, True), (dict.fromkeys(others, 0), False)):
+            sandbox.control.configure(rate_limits=limits)
+            response = api.http.request(method, path, json={"query": "x"})
+            assert (response.status_code == 429) is limited, call
+
+
+def test_a_limit_is_for_a_minute(sandbox, api) -> None:
+    sandbox.control.configure(rate_limits={"search": 2})
+    assert [api.search().status_code for _ in range(3)] == [200, 200, 429]
+    sandbox.control.advance(61)
+    assert api.search().status_code == 200
+
+
+def test_text_of_a_429(sandbox, api) -> None:
+    sandbox.control.configure(rate_limits={"search": 0})
+    response = api.search()
+    match = re.search(
+        r"Consumed \(req/min\): 1, Remaining \(req/min\): 0\. .* retry after (\d+)s, resets at "
+        r"\w{3} \w{3} \d{2} \d{4} \d\d:\d\d:\d\d GMT\+0000 \(Coordinated Universal Time\)$",
+        response.json()["error"],
+    )
+    assert match
+    assert response.headers["retry-after"] == match[1]
+    assert 0 < int(match[1]) <= 60
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"rate_limits": {"books": 1}}, {"rate_limits": {"search": -1}}, {"entitlements": ["x"]}, {"x": 1}],
+)
+def test_settings_are_checked(sandbox, settings: dict[str, Any]) -> None:
+    with pytest.raises(Exception, match="400"):
+        sandbox.control.configure(**settings)
+
+
+@pytest.mark.parametrize("path", [USAGE, "/v2/monitor"])
+def test_latency(sandbox, api, path: str) -> None:
+    sandbox.control.configure(latency_ms=400)
+    with pytest.raises(httpx.ReadTimeout):
+        api.http.get(path, timeout=0.05)
+
+
+def test_pages_are_listed(sandbox) -> None:
+    before = sandbox.control.pages()
+    assert len(before) > 30
+    sandbox.control.set_page("https://one-more.example", "<p>x</p>", title="One more")
+    assert {"url": "https://one-more.example/", "title": "One more", "status": 200} in sandbox.control.pages()
+    assert sandbox.control.delete_page("https://one-more.example") is True
+    assert sandbox.control.delete_page("https://one-more.example") is False
+    assert sandbox.control.pages() == before
+
+
+def test_reset(sandbox, api) -> None:
+    sandbox.control.configure(queue_seconds=60, credits=5, latency_ms=1)
+    sandbox.control.set_quirks(["chunked"])
+    sandbox.control.add_fault("status", path="/nowhere", times=None)
+    sandbox.control.set_page("https://one-more.example", "<p>x</p>")
+    api.http.post(f"/v2/monitor/{api.create()['id']}/run")
+    sandbox.control.reset()
+    sandbox.control.advance(3600)
+    state = sandbox.control.state()
+    assert (state["monitors"], state["checks"], state["quirks"], state["requests"]) == ([], [], [], 0)
+    assert state["credits"] == 100_000
+    assert sandbox.control.faults() == []
+    assert api.web("site:one-more.example") == []
+
+
+def test_no_credits(sandbox, api) -> None:
+    sandbox.control.configure(credits=0)
+    response = api.search()
+    assert response.status_code == 402
+    assert response.json()["error"].startswith("Insufficient credits")
+    assert api.http.get(USAGE).json()["data"]["remainingCredits"] == 0
+
+
+def test_credit_usage(api) -> None:
+    answer = api.http.get(USAGE).json()
+    assert answer["success"] is True
+    assert answer["data"].keys() == {
+        "remainingCredits",
+        "planCredits",
+        "billingPeriodStart",
+        "billingPeriodEnd",
+    }
+
+
+def test_requests_are_recorded_without_the_key(sandbox, api) -> None:
+    api.search("river", limit=1)
+    api.http.get("/v2/monitor?limit=5")
+    (search,) = sandbox.control.requests("/v2/search")
+    assert (search["method"], search["body"], search["status"]) == (
+        "POST",
+        {"query": "river", "limit": 1},
+        200,
+    )
+    assert search["headers"]["authorization"] == "Bearer ***"
+    (listing,) = sandbox.control.requests(method="GET")
+    assert (listing["query"], listing["body"]) == ({"limit": "5"}, None)
+    assert sandbox.api_key not in json.dumps(sandbox.control.requests())
+    sandbox.control.clear_requests()
+    assert sandbox.control.requests() == []
+
+
+def test_log_lines_hold_no_secret(sandbox, api, caplog) -> None:
+    with caplog.at_level(logging.DEBUG):
+        api.http.get("/v2/monitor", headers={"X-Secret": "hush"})
+        httpx.get(sandbox.url + USAGE, headers={"Authorization": "Bearer another-secret"}, trust_env=False)
+    lines = [
+        record.getMessage()
+        for record in caplog.records
+        if record.name.startswith("airflow_provider_webdata.sandbox")
+    ]
+    assert len(lines) == 2
+    assert lines[0].startswith("GET /v2/monitor 200")
+    assert not re.search(f"{sandbox.api_key}|another-secret|hush|Bearer", "\n".join(lines))
+
+
+def test_many_calls_over_one_connection(sandbox) -> None:
+    request = (
+        f"GET {USAGE} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {sandbox.api_key}\r\n\r\n".encode() * 20
+    )
+    host, port = sandbox.url.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), timeout=10) as connection:
+        connection.sendall(request)
+        received = b""
+        while received.count(b"remainingCredits") < 20:
+            part = connection.recv(65536)
+            assert part, "the connection ended early"
+            received += part
+    assert received.count(b"HTTP/1.1 200 OK") == 20
+
+
+@pytest.mark.parametrize(
+    "settings", [{"quirks": ("nonsense",)}, {"speed": 0}, {"pages": "/nonexistent"}, {"entitlements": ("x",)}]
+)
+def test_a_sandbox_that_cannot_start_says_so(settings: dict[str, Any]) -> None:
+    with pytest.raises(RuntimeError, match="did not start"), SandboxServer(**settings):
+        pass
+
+
+def test_speed() -> None:
+    with SandboxServer(speed=1_000_000) as server:
+        first = server.control.state()["now"]
+        assert server.control.state()["now"][:10] >= first[:10]
+        assert server.control.state()["speed"] == 1_000_000

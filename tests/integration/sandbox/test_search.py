@@ -1,0 +1,561 @@
+"""Search: every operator and filter, the sources, scraping of results, and what it costs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from airflow_provider_webdata.sandbox.search import Clause, parse_query
+
+RIVER = "river.example"
+PDF = "journal.example/papers/fish-ladders.pdf"
+
+
+@pytest.mark.parametrize(
+    ("query", "found", "not_found"),
+    [
+        pytest.param("salmon", ["river.example/salmon", PDF], ["weather.example/"], id="word"),
+        pytest.param("SALMON", ["river.example/salmon"], [], id="case"),
+        pytest.param("bridge", ["river.example/bridges"], [], id="plural is folded"),
+        pytest.param("riviere", ["river.example/fr/crue"], ["river.example/floods"], id="accents are folded"),
+        pytest.param('"bridge reopens"', ["river.example/bridges"], ["river.example/archive"], id="phrase"),
+        pytest.param('"reopens bridge"', [], ["river.example/bridges"], id="phrase keeps its order"),
+        pytest.param('"bridges reopen"', [], ["river.example/bridges"], id="phrase is not fuzzy"),
+        pytest.param("river -flood", ["river.example/salmon"], ["river.example/floods"], id="minus word"),
+        pytest.param(
+            'river -"fish ladder"', ["river.example/floods"], ["river.example/salmon"], id="minus phrase"
+        ),
+        pytest.param(
+            "river site:weather.example", ["weather.example/levels"], ["river.example/floods"], id="site"
+        ),
+        pytest.param(
+            "pipelines site:pipeline.example", ["docs.pipeline.example/"], [], id="site takes subdomains"
+        ),
+        pytest.param(
+            "site:river.example/fr", ["river.example/fr/crue"], ["river.example/floods"], id="site with path"
+        ),
+        pytest.param(
+            "river -site:river.example", ["weather.example/levels"], ["river.example/floods"], id="minus site"
+        ),
+        pytest.param("river filetype:pdf", [PDF], ["river.example/salmon"], id="filetype"),
+        pytest.param("river -filetype:pdf", ["river.example/salmon"], [PDF], id="minus filetype"),
+        pytest.param(
+            "inurl:climate", ["weather.example/climate/2019"], ["weather.example/levels"], id="inurl"
+        ),
+        pytest.param(
+            "report -inurl:climate",
+            ["weather.example/reports/annual.pdf"],
+            ["weather.example/climate/2019"],
+            id="minus inurl",
+        ),
+        pytest.param(
+            "allinurl:pipeline issues 42",
+            ["code.example/pipeline/pipeline/issues/42"],
+            ["code.example/pipeline/pipeline"],
+            id="allinurl",
+        ),
+        pytest.param(
+            "intitle:scheduling",
+            ["docs.pipeline.example/guide/scheduling"],
+            ["docs.pipeline.example/releases"],
+            id="intitle",
+        ),
+        pytest.param(
+            'intitle:"stone bridge"',
+            ["river.example/bridges"],
+            ["gallery.example/"],
+            id="intitle with phrase",
+        ),
+        pytest.param(
+            "river -intitle:gazette", ["weather.example/levels"], ["river.example/floods"], id="minus intitle"
+        ),
+        pytest.param(
+            "allintitle:data sensors",
+            ["docs.pipeline.example/guide/sensors"],
+            ["docs.pipeline.example/guide/quality"],
+            id="allintitle",
+        ),
+        pytest.param(
+            "related:docs.pipeline.example",
+            ["code.example/pipeline/pipeline"],
+            ["docs.pipeline.example/", "river.example/salmon"],
+            id="related",
+        ),
+        pytest.param(
+            "river -related:weather.example",
+            ["journal.example/papers/rain"],
+            ["river.example/salmon"],
+            id="minus related",
+        ),
+        pytest.param("river imagesize:1x1", ["river.example/floods"], [], id="imagesize leaves web alone"),
+        pytest.param("zebra unicorn", [], ["river.example/"], id="nothing"),
+        pytest.param('""', [], ["river.example/"], id="empty phrase"),
+    ],
+)
+def test_operators(api, query: str, found: list[str], not_found: list[str]) -> None:
+    urls = api.web(query)
+    assert set(found) <= set(urls)
+    assert not set(not_found) & set(urls)
+
+
+@pytest.mark.parametrize(
+    ("query", "sizes"),
+    [
+        ("valley imagesize:1920x1080", {(1920, 1080)}),
+        ("valley larger:1000x700", {(1920, 1080), (1024, 768)}),
+        ("valley larger:1920x1080", set()),
+        ("valley -larger:640x480", {(640, 480), (300, 200)}),
+        ("valley imagesize:nonsense", set()),
+    ],
+)
+def test_image_operators(api, query: str, sizes: set[tuple[int, int]]) -> None:
+    data = api.search(query, sources=["images"], includeDomains=["gallery.example"]).json()["data"]
+    assert {(item["imageWidth"], item["imageHeight"]) for item in data["images"]} == sizes
+
+
+@pytest.mark.parametrize(
+    ("query", "clauses"),
+    [
+        ("a b", [Clause("word", "a"), Clause("word", "b")]),
+        ('-"a b" c', [Clause("phrase", "a b", True), Clause("word", "c")]),
+        ("-site:a.example", [Clause("site", "a.example", True)]),
+        (
+            "allintitle:a b -c d",
+            [Clause("intitle", w) for w in "ab"] + [Clause("word", "c", True), Clause("intitle", "d")],
+        ),
+        ("time:noon", [Clause("word", "time:noon")]),
+        ('"open', [Clause("phrase", "open")]),
+        ("site:", [Clause("word", "site:")]),
+    ],
+)
+def test_parsing(query: str, clauses: list[Clause]) -> None:
+    assert parse_query(query) == clauses
+
+
+@pytest.mark.parametrize(
+    ("filters", "found", "not_found"),
+    [
+        ({"includeDomains": ["weather.example"]}, ["weather.example/levels"], ["river.example/floods"]),
+        (
+            {"includeDomains": ["EXAMPLE.com", "River.Example"]},
+            ["river.example/floods"],
+            ["weather.example/levels"],
+        ),
+        ({"excludeDomains": ["river.example"]}, ["weather.example/levels"], ["river.example/floods"]),
+        ({"safe": True}, ["river.example/floods"], ["nightlife.example/"]),
+        ({"safe": False}, ["nightlife.example/"], []),
+        ({"ignoreInvalidURLs": True}, ["river.example/floods"], ["intranet/wiki"]),
+        ({}, ["intranet/wiki", "nightlife.example/"], []),
+        ({"categories": ["research"]}, ["journal.example/papers/rain"], ["river.example/floods", PDF]),
+        ({"categories": ["pdf"]}, [PDF], ["journal.example/papers/rain"]),
+        (
+            {"categories": [{"type": "codehost"}]},
+            ["code.example/gauge/river-levels"],
+            ["river.example/floods"],
+        ),
+        ({"categories": ["research", "pdf"]}, [PDF, "journal.example/papers/rain"], ["river.example/floods"]),
+        ({"categories": []}, ["river.example/floods", PDF], []),
+        ({"tbs": "qdr:d"}, ["river.example/floods"], ["river.example/bridges", "river.example/"]),
+        ({"tbs": "qdr:h"}, [], ["river.example/floods"]),
+        ({"tbs": "qdr:w"}, ["river.example/bridges"], ["river.example/salmon"]),
+        ({"tbs": "qdr:m"}, ["river.example/salmon"], ["river.example/archive"]),
+        ({"tbs": "qdr:y"}, ["river.example/archive"], ["weather.example/climate/2019"]),
+        (
+            {"sources": [{"type": "web", "tbs": "qdr:d"}], "tbs": "qdr:y"},
+            ["river.example/floods"],
+            ["river.example/archive"],
+        ),
+        ({"country": "DE", "location": "Berlin,Germany", "lang": "de"}, ["river.example/floods"], []),
+    ],
+)
+def test_filters(api, filters: dict[str, Any], found: list[str], not_found: list[str]) -> None:
+    urls = api.web("river", **filters)
+    assert set(found) <= set(urls)
+    assert not set(not_found) & set(urls)
+
+
+def test_tbs_range_covers_its_last_day(sandbox, api) -> None:
+    for day in (
+        "2024-02-28T23:59:59Z",
+        "2024-02-29T00:00:00Z",
+        "2024-02-29T23:59:59Z",
+        "2024-03-01T00:00:00Z",
+    ):
+        sandbox.control.set_page(f"https://leap.example/{day[:19]}", "<p>leapling</p>", published=day)
+    urls = api.web("leapling", tbs="cdr:1,cd_min:02/29/2024,cd_max:02/29/2024")
+    assert urls == ["leap.example/2024-02-29T00:00:00", "leap.example/2024-02-29T23:59:59"]
+
+
+def test_tbs_sorts_by_date(api, sandbox) -> None:
+    now = sandbox.control.state()["now"]
+    sandbox.control.set_page("https://new.example/", "<p>One river.</p>", published=now)
+    assert api.web("river", tbs="sbd:1")[0] == "new.example/"
+    assert api.web("river", tbs="qdr:y,sbd:1")[:2] == ["new.example/", "weather.example/levels"]
+    assert api.web("river")[0] != "new.example/"
+
+
+@pytest.mark.parametrize("form", [lambda name: name, lambda name: {"type": name}])
+@pytest.mark.parametrize("sources", [["web"], ["news"], ["images"], ["web", "news", "images"]])
+def test_sources_decide_the_arrays_and_limit_holds_for_each(api, form, sources: list[str]) -> None:
+    answer = api.search("river", sources=[form(name) for name in sources], limit=2).json()
+    assert {name: len(items) for name, items in answer["data"].items()} == dict.fromkeys(sources, 2)
+
+
+def test_defaults(api) -> None:
+    answer = api.search("river").json()
+    assert list(answer["data"]) == ["web"]
+    assert len(answer["data"]["web"]) == 10
+    assert all(item.keys() == {"url", "title", "description"} for item in answer["data"]["web"])
+    assert answer["success"] is True
+    assert answer["creditsUsed"] == 2
+    assert len(answer["id"]) == 36
+
+
+def test_items_of_each_source(api) -> None:
+    data = api.search("flood", sources=["news", "images"], categories=["pdf"]).json()["data"]
+    news, image = data["news"][0], data["images"][0]
+    assert news.keys() >= {"title", "snippet", "url", "date", "position"}
+    assert image == {
+        "title": "Flooded meadow beside the river",
+        "imageUrl": "https://river.example/img/flood.jpg",
+        "imageWidth": 1600,
+        "imageHeight": 900,
+        "url": "https://river.example/floods",
+        "position": 1,
+    }
+
+
+def test_category_is_stated(api) -> None:
+    items = api.search("river", categories=["codehost", "research", "pdf"]).json()["data"]["web"]
+    assert {item["category"] for item in items} == {"codehost", "research", "pdf"}
+
+
+@pytest.mark.parametrize(
+    ("highlights", "description"),
+    [(True, "Cellars near the mill should be cleared."), (False, "The river stands at 412 cm and may reach")],
+)
+def test_highlights(api, highlights: bool, description: str) -> None:
+    items = api.search("cellars mill", highlights=highlights).json()["data"]["web"]
+    floods = next(item for item in items if item["url"].endswith("/floods"))
+    assert floods["description"].startswith(description)
+
+
+def document(api, url: str, **options: Any) -> dict[str, Any]:
+    response = api.search(f"inurl:{url}", limit=1, scrapeOptions=options)
+    assert response.status_code == 200, response.text
+    return response.json()["data"]["web"][0]
+
+
+@pytest.mark.parametrize(
+    ("url", "options", "name", "holds", "lacks"),
+    [
+        (
+            "/floods",
+            {"formats": ["markdown"]},
+            "markdown",
+            ["# River level rises", "1. Move cars"],
+            ["newsletter", "All of"],
+        ),
+        (
+            "/floods",
+            {"formats": ["markdown"], "onlyMainContent": False},
+            "markdown",
+            ["newsletter", "All of"],
+            [],
+        ),
+        (
+            "/floods",
+            {"formats": ["markdown"], "includeTags": ["ol"]},
+            "markdown",
+            ["1. Move cars"],
+            ["412 cm"],
+        ),
+        (
+            "/floods",
+            {"formats": ["markdown"], "excludeTags": ["ol", "h2"]},
+            "markdown",
+            ["412 cm"],
+            ["Move cars", "What to do"],
+        ),
+        ("/floods", {"formats": ["html"]}, "html", ["<ol>", "<h1>"], ["<footer", "<nav"]),
+        ("/floods", {"formats": ["rawHtml"]}, "rawHtml", ["<!doctype html>", "<footer", "<nav"], []),
+        (
+            "/floods",
+            {"formats": ["links"]},
+            "links",
+            ["https://weather.example/warnings", "https://river.example/bridges"],
+            [],
+        ),
+        ("/floods", {"formats": ["images"]}, "images", ["https://river.example/img/flood.jpg"], []),
+        ("/floods", {"formats": ["summary"]}, "summary", ["412 cm"], ["Move cars"]),
+        ("/floods", {"formats": [{"type": "markdown"}]}, "markdown", ["412 cm"], []),
+        ("/levels", {"formats": ["markdown"]}, "markdown", ["| Upper mill | 388 |", "| --- | --- |"], []),
+        ("/scheduling", {"formats": ["markdown"]}, "markdown", ["```\nschedule = ", "**ended**"], []),
+        (
+            "/warnings",
+            {"formats": ["markdown"]},
+            "markdown",
+            ["![Warning sign](<Base64-Image-Removed>)"],
+            ["data:image"],
+        ),
+        (
+            "/warnings",
+            {"formats": ["markdown"], "removeBase64Images": False},
+            "markdown",
+            ["data:image/gif"],
+            [],
+        ),
+        ("/warnings", {"formats": ["html"]}, "html", ["data:image/gif"], []),
+        (
+            "/warnings",
+            {"formats": ["markdown"], "excludeTags": [".cookie-banner"]},
+            "markdown",
+            ["Flood watch"],
+            ["cookies"],
+        ),
+        (
+            "/grinders",
+            {"formats": ["html"], "includeTags": ["#price", "p.stock"]},
+            "html",
+            ["59.00", "In stock"],
+            ["burrs"],
+        ),
+        ("fish-ladders", {"formats": ["markdown"]}, "markdown", ["# Fish ladders", "## Discussion"], []),
+    ],
+)
+def test_formats(
+    api, url: str, options: dict[str, Any], name: str, holds: list[str], lacks: list[str]
+) -> None:
+    item = document(api, url, **options)
+    assert item.keys() == {"url", "title", "description", "metadata", name}
+    assert all(text in item[name] for text in holds), item[name]
+    assert not any(text in item[name] for text in lacks), item[name]
+
+
+def test_metadata(api) -> None:
+    item = document(api, "papers/rain", formats=["markdown"])
+    metadata = item["metadata"]
+    assert metadata["title"] == "Rain and river levels: a model"
+    assert metadata["sourceURL"] == metadata["url"] == "https://journal.example/papers/rain"
+    assert (metadata["statusCode"], metadata["language"], metadata["contentType"]) == (200, "en", "text/html")
+    assert metadata["citation_author"] == ["A. Brook", "B. Ford"]
+    assert (metadata["creditsUsed"], metadata["cacheState"]) == (1, "miss")
+
+
+@pytest.mark.parametrize(
+    ("options", "pages", "credits"),
+    [({}, 3, 3), ({"parsers": [{"type": "pdf", "maxPages": 2}]}, 2, 2), ({"parsers": ["pdf"]}, 3, 3)],
+)
+def test_pdf_pages_are_capped_and_billed(api, options: dict[str, Any], pages: int, credits: int) -> None:
+    item = document(api, "fish-ladders", formats=["markdown", "rawHtml"], **options)
+    metadata = item["metadata"]
+    assert (metadata["numPages"], metadata["totalPages"], metadata["creditsUsed"]) == (pages, 3, credits)
+    assert ("Discussion" in item["markdown"]) is (pages == 3)
+    assert item["rawHtml"] is None
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"formats": [name]} for name in ("screenshot", "json", "branding", "product", "menu", "audio", "video")]
+    + [
+        {"formats": [{"type": "question", "question": "?"}]},
+        {"formats": [{"type": "highlights", "query": "x"}]},
+    ]
+    + [
+        {"formats": ["markdown"], **more}
+        for more in (
+            {"actions": [{"type": "click", "selector": "a"}]},
+            {"onlyCleanContent": True},
+            {"redactPII": True},
+            {"redactPII": {"mode": "fast"}},
+            {"parsers": []},
+            {"includeTags": ["div > p"]},
+        )
+    ],
+)
+def test_what_it_cannot_do_it_refuses(api, options: dict[str, Any]) -> None:
+    before = api.balance()
+    response = api.search("river", scrapeOptions=options)
+    assert response.status_code == 400
+    assert response.json()["code"] == "UNSUPPORTED_IN_SANDBOX"
+    assert api.balance() == before
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"formats": []}, {"onlyMainContent": False}, {"waitFor": 5, "mobile": True}]
+)
+def test_without_formats_nothing_is_scraped(api, options: dict[str, Any]) -> None:
+    answer = api.search("river", scrapeOptions=options).json()
+    assert all(item.keys() == {"url", "title", "description"} for item in answer["data"]["web"])
+    assert answer["creditsUsed"] == 2
+
+
+def test_news_is_scraped_too(api) -> None:
+    answer = api.search("flood", sources=["news"], limit=1, scrapeOptions={"formats": ["markdown"]}).json()
+    assert answer["data"]["news"][0]["markdown"].startswith("# ")
+    assert answer["creditsUsed"] == 3
+
+
+@pytest.mark.parametrize(
+    ("body", "credits"),
+    [
+        ({"limit": 10}, 2),
+        ({"limit": 11}, 4),
+        ({"limit": 10, "sources": ["web", "images"]}, 4),
+        ({"query": "zebra"}, 0),
+        (
+            {"limit": 3, "scrapeOptions": {"formats": ["markdown", "links"]}, "query": "river -filetype:pdf"},
+            5,
+        ),
+        (
+            {
+                "limit": 3,
+                "scrapeOptions": {"formats": ["links"], "proxy": "enhanced"},
+                "query": "river -filetype:pdf",
+            },
+            17,
+        ),
+        ({"limit": 10, "enterprise": ["zdr"]}, 10),
+        ({"limit": 11, "enterprise": ["anon"]}, 4),
+        ({"limit": 3, "threatProtection": {"mode": "normal"}}, 8),
+        ({"limit": 3, "threatProtection": {"mode": "off"}}, 2),
+    ],
+)
+def test_credits(sandbox, api, body: dict[str, Any], credits: int) -> None:
+    sandbox.control.configure(entitlements=["enterprise", "threatProtection"])
+    before = api.balance()
+    answer = api.search(**body).json()
+    assert answer["creditsUsed"] == credits
+    assert api.balance() == before - credits
+
+
+@pytest.mark.parametrize(
+    ("body", "entitlement"),
+    [
+        ({"enterprise": ["zdr"]}, "enterprise"),
+        ({"enterprise": ["anon"]}, "enterprise"),
+        ({"threatProtection": {}}, "threatProtection"),
+        ({"scrapeOptions": {"threatProtection": {"mode": "off"}}}, "threatProtection"),
+    ],
+)
+def test_entitlements(sandbox, api, body: dict[str, Any], entitlement: str) -> None:
+    assert api.search(**body).status_code == 403
+    sandbox.control.configure(entitlements=[entitlement])
+    assert api.search(**body).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("policy", "gone"),
+    [
+        ({"blacklist": ["docs.pipeline.example"]}, True),
+        ({"blacklist": ["*.pipeline.example"]}, True),
+        ({"blacklist": ["*.docs.pipeline.example"]}, False),
+        ({"blacklist": ["pipeline.example"]}, False),
+        ({"blockedTlds": ["example"]}, True),
+        ({"blockedTlds": ["example"], "whitelist": ["*.pipeline.example"]}, False),
+        ({"blacklist": ["docs.pipeline.example"], "mode": "off"}, False),
+    ],
+)
+def test_threat_lists(sandbox, api, policy: dict[str, Any], gone: bool) -> None:
+    sandbox.control.configure(entitlements=["threatProtection"])
+    assert ("docs.pipeline.example/releases" not in api.web("sensors", threatProtection=policy)) is gone
+
+
+def test_timeout_of_the_search(sandbox, api) -> None:
+    sandbox.control.configure(latency_ms=30)
+    response = api.search(timeout=10)
+    assert (response.status_code, response.json()) == (408, {"success": False, "error": "Request timed out"})
+    assert api.search(timeout=30).status_code == 200
+
+
+class TestCache:
+    """The cache between searches and pages: maxAge, minAge, lockdown, storeInCache."""
+
+    URL = "https://river.example/salmon"
+
+    def scrape(self, api, **options: Any) -> tuple[int, dict[str, Any]]:
+        answer = api.search("inurl:salmon", limit=1, scrapeOptions={"formats": ["markdown"], **options})
+        return answer.status_code, answer.json()
+
+    def text(self, api, **options: Any) -> str:
+        status, answer = self.scrape(api, **options)
+        assert status == 200, answer
+        return answer["data"]["web"][0]["markdown"]
+
+    @pytest.mark.parametrize(
+        ("wait", "options", "fresh"),
+        [
+            (0, {}, False),
+            (172_799, {}, False),
+            (172_801, {}, True),
+            (0, {"maxAge": 0}, True),
+            (61, {"maxAge": 60_000}, True),
+            (59, {"maxAge": 60_000}, False),
+            (61, {"minAge": 60_000}, False),
+            (0, {"minAge": 1}, False),
+            (0, {"headers": {"Cookie": "a"}}, True),
+            (86_400 * 300, {"lockdown": True}, False),
+        ],
+    )
+    def test_age(self, sandbox, api, wait: float, options: dict[str, Any], fresh: bool) -> None:
+        assert "312 salmon" in self.text(api)
+        sandbox.control.set_page(self.URL, "<p>No more salmon.</p>")
+        sandbox.control.advance(wait)
+        assert ("No more salmon" in self.text(api, **options)) is fresh
+
+    @pytest.mark.parametrize(
+        ("options", "code", "credits"),
+        [
+            ({"minAge": 1}, "SCRAPE_NO_CACHED_DATA", 0),
+            ({"lockdown": True}, "SCRAPE_LOCKDOWN_CACHE_MISS", 1),
+        ],
+    )
+    def test_miss(self, api, options: dict[str, Any], code: str, credits: int) -> None:
+        before = api.balance()
+        status, answer = self.scrape(api, **options)
+        assert (status, answer["success"], answer["code"]) == (404, False, code)
+        assert api.balance() == before - credits
+
+    def test_too_young_for_min_age(self, api) -> None:
+        self.text(api)
+        assert self.scrape(api, minAge=60_000)[0] == 404
+
+    @pytest.mark.parametrize(
+        "options", [{"storeInCache": False}, {"headers": {"A": "b"}}, {"profile": {"name": "p"}}]
+    )
+    def test_not_stored(self, api, options: dict[str, Any]) -> None:
+        self.text(api, **options)
+        assert self.scrape(api, minAge=1)[0] == 404
+
+    def test_lockdown_hit_costs_five(self, api) -> None:
+        self.text(api)
+        _, answer = self.scrape(api, lockdown=True)
+        assert answer["creditsUsed"] == 2 + 5
+        assert answer["data"]["web"][0]["metadata"]["cacheState"] == "hit"
+
+
+def test_a_page_that_is_down_is_no_result(sandbox, api) -> None:
+    sandbox.control.set_page("https://river.example/floods", "<p>river</p>", status=503)
+    assert "river.example/floods" not in api.web("river")
+
+
+def test_a_page_that_cannot_be_scraped_does_not_spoil_the_search(sandbox, api) -> None:
+    sandbox.control.set_page("https://odd.example/1", "<p>oddity one</p>")
+    sandbox.control.set_page("https://odd.example/2", "<p>oddity two</p>", error="SCRAPE_SSL_ERROR")
+    answer = api.search("oddity", scrapeOptions={"formats": ["markdown"]}).json()
+    good, bad = answer["data"]["web"]
+    assert good["markdown"] == "oddity one"
+    assert bad.keys() == {"url", "title", "description", "metadata"}
+    assert "SCRAPE_SSL_ERROR" in bad["metadata"]["error"]
+    assert answer["creditsUsed"] == 3
+
+
+@pytest.mark.parametrize(
+    ("results", "size", "limit", "count"), [(10, 5000, 10, 10), (3, 1, 10, 3), (50, 100, 20, 20)]
+)
+def test_bulk(sandbox, api, results: int, size: int, limit: int, count: int) -> None:
+    sandbox.control.configure(bulk=(results, size))
+    items = api.search("anything", limit=limit, scrapeOptions={"formats": ["markdown"]}).json()["data"]["web"]
+    assert [len(item["markdown"]) for item in items] == [size] * count
+    assert "markdown" not in api.search("anything").json()["data"]["web"][0]
