@@ -1,0 +1,166 @@
+"""What the blocking and the asynchronous hook share: how each call is made up, and the paging of lists."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from pydantic import ValidationError
+
+from airflow_provider_webdata.api import endpoints, models
+from airflow_provider_webdata.api.endpoints import Endpoint, ResponseT
+from airflow_provider_webdata.api.errors import InvalidRequestError, InvalidResponseError
+from airflow_provider_webdata.api.models.base import RequestModel
+
+RequestT = TypeVar("RequestT", bound=RequestModel)
+Body = Mapping[str, Any]
+
+PAGE_SIZE = 100
+"""Most items that one page of a list holds. Supplement 13.5 and 13.10."""
+
+
+@dataclass(frozen=True)
+class Call(Generic[ResponseT]):
+    """One call, ready for a client.
+
+    :param endpoint: what is called.
+    :param path: values of the path's placeholders.
+    :param query: query parameters; None values are left out.
+    :param body: the request model.
+    :param extra_body: merged into the body unchecked.
+    """
+
+    endpoint: Endpoint[ResponseT]
+    path: Mapping[str, str] | None = None
+    query: Mapping[str, Any] | None = None
+    body: RequestModel | None = None
+    extra_body: Body | None = None
+
+    def arguments(self) -> dict[str, Any]:
+        """Return the keyword arguments of the client's `call`."""
+        return {"path": self.path, "query": self.query, "body": self.body, "extra_body": self.extra_body}
+
+
+def body_for(model: type[RequestT], request: RequestT | Body, operation: str) -> RequestT:
+    """Return the request model of a call.
+
+    :param model: the model.
+    :param request: the model itself, or a mapping with wire or Python names.
+    :param operation: what the error calls the call.
+    :raises InvalidRequestError: the mapping breaks a documented rule.
+    """
+    if isinstance(request, model):
+        return request
+    try:
+        return model.model_validate(request)
+    except ValidationError as error:
+        raise InvalidRequestError.from_validation_error(operation, error, model) from None
+
+
+def search(request: models.SearchRequest | Body, extra_body: Body | None) -> Call[models.SearchResponse]:
+    """Make up POST /v2/search."""
+    endpoint = endpoints.SEARCH
+    body = body_for(models.SearchRequest, request, endpoint.name)
+    return Call(endpoint, body=body, extra_body=extra_body)
+
+
+def create_monitor(
+    request: models.MonitorCreateRequest | Body, extra_body: Body | None
+) -> Call[models.MonitorResponse]:
+    """Make up POST /v2/monitor."""
+    endpoint = endpoints.CREATE_MONITOR
+    body = body_for(models.MonitorCreateRequest, request, endpoint.name)
+    return Call(endpoint, body=body, extra_body=extra_body)
+
+
+def update_monitor(
+    monitor_id: str, request: models.MonitorUpdateRequest | Body | None, extra_body: Body | None
+) -> Call[models.MonitorResponse]:
+    """Make up PATCH /v2/monitor/{monitorId}."""
+    endpoint = endpoints.UPDATE_MONITOR
+    body = None if request is None else body_for(models.MonitorUpdateRequest, request, endpoint.name)
+    return Call(endpoint, path={"monitor_id": monitor_id}, body=body, extra_body=extra_body)
+
+
+def list_monitors(limit: int | None, offset: int | None) -> Call[models.MonitorListResponse]:
+    """Make up GET /v2/monitor."""
+    return Call(endpoints.LIST_MONITORS, query={"limit": limit, "offset": offset})
+
+
+def list_monitor_checks(
+    monitor_id: str, limit: int | None, offset: int | None, status: str | None
+) -> Call[models.MonitorCheckListResponse]:
+    """Make up GET /v2/monitor/{monitorId}/checks."""
+    query = {"limit": limit, "offset": offset, "status": status}
+    return Call(endpoints.LIST_MONITOR_CHECKS, path={"monitor_id": monitor_id}, query=query)
+
+
+def get_monitor_check(
+    monitor_id: str, check_id: str, limit: int | None, skip: int | None, status: str | None
+) -> Call[models.MonitorCheckResponse]:
+    """Make up GET /v2/monitor/{monitorId}/checks/{checkId}."""
+    path = {"monitor_id": monitor_id, "check_id": check_id}
+    query = {"limit": limit, "skip": skip, "status": status}
+    return Call(endpoints.GET_MONITOR_CHECK, path=path, query=query)
+
+
+def of_monitor(endpoint: Endpoint[ResponseT], monitor_id: str) -> Call[ResponseT]:
+    """Make up a call that names a monitor and nothing else."""
+    return Call(endpoint, path={"monitor_id": monitor_id})
+
+
+def check_of_run(answer: models.MonitorRunResponse) -> models.MonitorCheck:
+    """Return the check that a run started; its id alone is enough.
+
+    :param answer: what the service answered.
+    :raises InvalidResponseError: it names no check.
+    """
+    if answer.data is not None:
+        return answer.data
+    if answer.id:
+        return models.MonitorCheck(id=answer.id)
+    raise InvalidResponseError(endpoints.RUN_MONITOR.name, "it names no check", status=200)
+
+
+class MonitorPages:
+    """Where the listing of monitors stands.
+
+    The service gives neither a total nor a link: a page shorter than asked is the last one. Monitors created
+    meanwhile push others onto the next page, so that what was seen is skipped.
+    """
+
+    def __init__(self) -> None:
+        self.query: dict[str, int] | None = {"limit": PAGE_SIZE, "offset": 0}
+        self._seen: set[str] = set()
+
+    def take(self, page: list[models.Monitor]) -> list[models.Monitor]:
+        """Return the page's monitors that are new, and move on."""
+        fresh = [monitor for monitor in page if monitor.id not in self._seen]
+        self._seen.update(monitor.id for monitor in fresh)
+        if self.query is not None:
+            more = len(page) >= PAGE_SIZE and bool(fresh)
+            self.query = {**self.query, "offset": self.query["offset"] + len(page)} if more else None
+        return fresh
+
+
+class CheckPages:
+    """Where the reading of one check's pages stands; pages that come twice are dropped."""
+
+    def __init__(self) -> None:
+        self._seen: set[str] = set()
+        self._links: set[str] = set()
+
+    def take(self, detail: models.MonitorCheckDetail) -> models.MonitorCheckDetail:
+        """Return the part of the check with the pages that are new."""
+        fresh = [page for page in detail.pages or [] if page.id is None or page.id not in self._seen]
+        self._seen.update(page.id for page in fresh if page.id is not None)
+        return detail.model_copy(update={"pages": fresh})
+
+    def next_link(self, *links: str | None) -> str | None:
+        """Return the link to the next part, once each, so that a link in a circle ends the reading."""
+        link = next((link for link in links if link), None)
+        if link is None or link in self._links:
+            return None
+        self._links.add(link)
+        return link

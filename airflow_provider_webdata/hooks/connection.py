@@ -1,0 +1,319 @@
+"""What an Airflow connection of type `webdata` says, checked and put into the client's settings.
+
+A connection may come from the form, from JSON or from a URI, where every extra is text; all are read alike.
+"""
+
+from __future__ import annotations
+
+import difflib
+import ipaddress
+import json
+import logging
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NoReturn, Protocol
+from urllib.parse import unquote, urlsplit
+
+from airflow_provider_webdata.api.config import ClientConfig
+from airflow_provider_webdata.api.errors import ConfigurationError
+
+log = logging.getLogger(__name__)
+
+DEFAULT_SIGNATURE_HEADER = "X-Firecrawl-Signature"
+
+_MEGABYTE = 2**20
+_HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_FIELDS_OF_CLIENT = {"base_url": "host", "api_key": "password", "max_response_bytes": "max_response_mb"}
+
+
+class AirflowConnection(Protocol):
+    """The part of an Airflow connection that is read, which the SDK's class and the core's share."""
+
+    conn_id: Any
+    host: Any
+    schema: Any
+    port: Any
+    password: Any
+    extra: Any
+
+
+@dataclass(frozen=True)
+class WebhookSettings:
+    """How the service's deliveries reach this Airflow.
+
+    :param url: public address under which the deliveries arrive.
+    :param secret: value that a delivery must carry.
+    :param signing_secret: key of the deliveries' signature.
+    :param signature_header: header that holds the signature.
+    """
+
+    url: str | None = None
+    secret: str | None = field(default=None, repr=False)
+    signing_secret: str | None = field(default=None, repr=False)
+    signature_header: str = DEFAULT_SIGNATURE_HEADER
+
+
+@dataclass(frozen=True)
+class ConnectionSettings:
+    """All that a connection says.
+
+    :param conn_id: the connection's id.
+    :param client: settings of the client.
+    :param webhook: settings of the deliveries.
+    """
+
+    conn_id: str
+    client: ClientConfig
+    webhook: WebhookSettings
+
+    def secrets(self) -> Iterator[str]:
+        """Yield every value that must not be shown, for Airflow's secrets masker."""
+        yield self.client.api_key
+        yield from self.client.headers.values()
+        for secret in (self.webhook.secret, self.webhook.signing_secret):
+            if secret:
+                yield secret
+        if self.client.proxy:
+            parts = urlsplit(self.client.proxy)
+            for secret in (parts.username, parts.password):
+                if secret:
+                    yield secret
+                    yield unquote(secret)
+
+
+def settings_of(connection: AirflowConnection) -> ConnectionSettings:
+    """Read a connection.
+
+    :param connection: an Airflow connection of type `webdata`.
+    :raises ConfigurationError: a field cannot work; the message names the connection, the field, the rule and
+        the remedy, and never a secret.
+    """
+    reader = _Reader(connection)
+    options = reader.client_options()
+    try:
+        client = ClientConfig(**options)
+    except ConfigurationError as error:
+        raise ConfigurationError(f"connection {reader.conn_id!r}: {_in_form_words(str(error))}") from None
+    return ConnectionSettings(conn_id=reader.conn_id, client=client, webhook=reader.webhook())
+
+
+def _in_form_words(message: str) -> str:
+    """Say `host` where the client says `base_url`: the reader of the message looks at a connection."""
+    for name, shown in _FIELDS_OF_CLIENT.items():
+        message = re.sub(rf"\b{name}\b", shown, message)
+    return message.replace("the base URL", "host (Base URL)").replace("the API key", "password (API Key)", 1)
+
+
+class _Reader:
+    def __init__(self, connection: AirflowConnection) -> None:
+        self.conn_id = str(connection.conn_id)
+        self._connection = connection
+        self._extra = self._parsed_extra()
+        self._warn_of_unknown()
+
+    def _refuse(self, name: str, rule: str, remedy: str) -> NoReturn:
+        raise ConfigurationError(f"connection {self.conn_id!r}: {name} {rule}; {remedy}")
+
+    def _parsed_extra(self) -> dict[str, Any]:
+        extra = self._connection.extra or {}
+        # Airflow 3.2 leaves the extras of a URI unserialized.
+        if isinstance(extra, str):
+            try:
+                extra = json.loads(extra)
+            except ValueError:
+                self._refuse("extra", "is not valid JSON", "write a JSON object, or clear it")
+        if not isinstance(extra, dict):
+            self._refuse("extra", f"is a JSON {type(extra).__name__}", "write a JSON object, or clear it")
+        # Older Airflow forms prefix the names of their fields.
+        return {key.removeprefix("extra__webdata__"): value for key, value in extra.items()}
+
+    def _warn_of_unknown(self) -> None:
+        known = [*_CLIENT_EXTRAS, *_WEBHOOK_EXTRAS]
+        for name in self._extra.keys() - set(known):
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(known)}"
+            log.warning("connection %r: extra %r is unknown and has no effect; %s", self.conn_id, name, hint)
+
+    def client_options(self) -> dict[str, Any]:
+        options: dict[str, Any] = {"base_url": self._base_url(), "api_key": self._api_key()}
+        for name, (option, read) in _CLIENT_EXTRAS.items():
+            if (value := self._given(name)) is not None:
+                options[option] = read(self, name, value)
+        return options
+
+    def webhook(self) -> WebhookSettings:
+        given = {
+            option: self._text(name, value)
+            for name, option in _WEBHOOK_EXTRAS.items()
+            if (value := self._given(name)) is not None
+        }
+        if url := given.get("url"):
+            parts = urlsplit(url)
+            if not (parts.scheme == "https" or (parts.scheme == "http" and _is_loopback(parts.hostname))):
+                self._refuse(
+                    "webhook_url",
+                    "must be an https address (http only for a loopback address)",
+                    "give the public address of the Airflow API server",
+                )
+            given["url"] = url.rstrip("/")
+        if (header := given.get("signature_header")) and not _HEADER_NAME.fullmatch(header):
+            self._refuse("signature_header", f"is no header name (given: {header!r})", "write one such name")
+        return WebhookSettings(**given)
+
+    def _given(self, name: str) -> Any:
+        value = self._extra.get(name)
+        return None if isinstance(value, str) and not value.strip() else value
+
+    def _api_key(self) -> str:
+        # Secret stores and copied text often add a line break; a key never holds one.
+        key = str(self._connection.password or "").strip()
+        if key.lower().startswith("bearer "):
+            self._refuse("password (API Key)", "starts with 'Bearer'", "enter the key alone")
+        return key
+
+    def _base_url(self) -> str:
+        host = str(self._connection.host or "").strip().rstrip("/")
+        if not host or host.endswith(":"):
+            self._refuse("host (Base URL)", "is empty", "enter the service's address, such as https://host")
+        scheme, path = "https", ""
+        schema = str(self._connection.schema or "").strip().strip("/")
+        if schema.lower() in {"http", "https"}:
+            scheme = schema.lower()
+        elif schema:
+            # In the URI form of a connection the path arrives as schema.
+            path = f"/{schema}"
+        if "://" not in host:
+            if ":" in host and _is_ipv6(host):
+                host = f"[{host}]"
+            host = f"{scheme}://{host}"
+        url = self._with_port(host) + path
+        parts = urlsplit(url)
+        if parts.scheme.lower() == "http" and not _is_loopback(parts.hostname):
+            log.warning(
+                "connection %r: host (Base URL) is plain http, so that anybody on the way can read the API "
+                "key; use https",
+                self.conn_id,
+            )
+        return url
+
+    def _with_port(self, url: str) -> str:
+        if not (port := self._connection.port):
+            return url
+        try:
+            parts = urlsplit(url)
+            own = parts.port
+        except ValueError:
+            # What is wrong with it is said where the whole base URL is checked.
+            return url
+        if own is None:
+            return parts._replace(netloc=f"{parts.netloc}:{port}").geturl()
+        if own != int(port):
+            self._refuse("port", f"is {port}, but host (Base URL) says {own}", "clear one of them")
+        return url
+
+    def _text(self, name: str, value: Any) -> str:
+        if not isinstance(value, str):
+            self._refuse(name, f"must be text, not {type(value).__name__}", "write it in quotes")
+        return value.strip()
+
+    def _number(self, name: str, value: Any) -> float:
+        try:
+            number = math.nan if isinstance(value, bool) else float(value)
+        except (TypeError, ValueError):
+            number = math.nan
+        if not math.isfinite(number):
+            self._refuse(name, f"must be a number (given: {value!r})", "write a number such as 30")
+        return number
+
+    def _megabytes(self, name: str, value: Any) -> int:
+        number = self._number(name, value)
+        if number <= 0:
+            self._refuse(name, f"must be more than 0 (given: {value!r})", "write a number such as 64")
+        return max(1, int(number * _MEGABYTE))
+
+    def _count(self, name: str, value: Any) -> int:
+        number = self._number(name, value)
+        if not number.is_integer() or number < 1:
+            self._refuse(
+                name, f"must be a whole number of at least 1 (given: {value!r})", "write one, or clear it"
+            )
+        return int(number)
+
+    def _switch(self, name: str, value: Any) -> bool:
+        if isinstance(value, bool):
+            return value
+        switch = _SWITCHES.get(str(value).strip().lower())
+        if switch is None:
+            self._refuse(name, f"must be true or false (given: {value!r})", "write true or false")
+        return switch
+
+    def _file(self, name: str, value: Any) -> str:
+        path = self._text(name, value)
+        if not Path(path).is_file():
+            self._refuse(
+                name, f"names a file that is not here (given: {path!r})", "put it on this machine too"
+            )
+        return path
+
+    def _headers(self, name: str, value: Any) -> dict[str, str]:
+        if isinstance(value, str):
+            try:
+                value = json.loads(value)
+            except ValueError:
+                value = None
+        if not isinstance(value, Mapping) or not all(isinstance(text, str) for text in value.values()):
+            self._refuse(
+                name, "must be a JSON object of texts", 'write it like {"X-Tenant": "data"}, or clear it'
+            )
+        return dict(value)
+
+
+_SWITCHES = {
+    "true": True,
+    "1": True,
+    "yes": True,
+    "on": True,
+    "false": False,
+    "0": False,
+    "no": False,
+    "off": False,
+}
+
+_CLIENT_EXTRAS: dict[str, tuple[str, Callable[[_Reader, str, Any], Any]]] = {
+    "timeout": ("timeout", _Reader._number),
+    "retry_budget": ("retry_budget", _Reader._number),
+    "max_concurrency": ("max_concurrency", _Reader._count),
+    "max_response_mb": ("max_response_bytes", _Reader._megabytes),
+    "verify": ("verify", _Reader._switch),
+    "ca_file": ("ca_file", _Reader._file),
+    "proxy": ("proxy", _Reader._text),
+    "headers": ("headers", _Reader._headers),
+}
+
+_WEBHOOK_EXTRAS = {
+    "webhook_url": "url",
+    "webhook_secret": "secret",
+    "signing_secret": "signing_secret",
+    "signature_header": "signature_header",
+}
+
+
+def _is_loopback(host: str | None) -> bool:
+    if host is None:
+        return False
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _is_ipv6(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).version == 6
+    except ValueError:
+        return False

@@ -1,0 +1,190 @@
+"""Testing a connection tells apart what can be wrong, and spends no credits."""
+
+from __future__ import annotations
+
+import contextlib
+import http.server
+import socket
+import ssl
+import threading
+from collections.abc import Iterator
+
+import pytest
+from airflow.sdk import BaseHook
+
+from airflow_provider_webdata.hooks.webdata import WebDataHook
+
+
+@contextlib.contextmanager
+def answering(
+    status: int, body: bytes, content_type: str = "application/json", **headers: str
+) -> Iterator[str]:
+    """Serve the same answer to every GET."""
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(status)
+            self.send_header("Content-Type", content_type)
+            self.send_header("Content-Length", str(len(body)))
+            for name, value in headers.items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None: ...
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+def test_works(sandbox, connect):
+    """The key is verified, the credits are named, none is spent."""
+    connect(sandbox.url, sandbox.api_key)
+    before = sandbox.control.state()["credits"]
+    assert WebDataHook().test_connection() == (
+        True,
+        f"The API key works; {before} credits are left of {before} in the plan.",
+    )
+    assert sandbox.control.state()["credits"] == before
+    assert [request["path"] for request in sandbox.control.requests()] == ["/v2/team/credit-usage"]
+
+
+def test_through_airflow(sandbox, connect):
+    """As the API server does it: from the connection to its hook."""
+    connect(sandbox.url, sandbox.api_key)
+    hook = BaseHook.get_hook("webdata_default")
+    assert isinstance(hook, WebDataHook)
+    assert hook.test_connection()[0] is True
+
+
+def test_key_refused(sandbox, connect):
+    connect(sandbox.url, "some-other-key")
+    works, message = WebDataHook().test_connection()
+    assert not works
+    assert message.startswith("The service refuses the API key")
+    assert "some-other-key" not in message
+
+
+def test_host_unreachable(connect):
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    connect(f"http://127.0.0.1:{port}", retry_budget=0)
+    works, message = WebDataHook().test_connection()
+    assert not works
+    assert message.startswith("The host is not reachable")
+    assert f"127.0.0.1:{port}" in message
+
+
+def test_unknown_host(connect):
+    connect("https://no-such-host.invalid", retry_budget=0)
+    works, message = WebDataHook().test_connection()
+    assert not works
+    assert message.startswith("The host is not reachable")
+
+
+def test_no_tls(sandbox, connect):
+    """https against a server that speaks plain http."""
+    connect(sandbox.url.replace("http://", "https://"), retry_budget=0)
+    works, message = WebDataHook().test_connection()
+    assert not works
+    assert message.startswith("The TLS connection fails")
+
+
+def test_untrusted_certificate(connect, tmp_path):
+    """A certificate of nobody we know."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(_self_signed(tmp_path))
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def serve() -> None:
+            with contextlib.suppress(OSError):
+                while True:
+                    connection, _ = listener.accept()
+                    with contextlib.suppress(OSError), connection:
+                        context.wrap_socket(connection, server_side=True).close()
+
+        threading.Thread(target=serve, daemon=True).start()
+        connect(f"https://127.0.0.1:{listener.getsockname()[1]}", retry_budget=0)
+        works, message = WebDataHook().test_connection()
+    assert not works
+    assert message.startswith("The TLS connection fails")
+
+
+OTHERS = {
+    "a web site's 404": (404, b"<html>Not here</html>", "text/html", "is not this service"),
+    "a web site": (200, b"<html>Welcome</html>", "text/html", "is not this service"),
+    "another JSON API": (200, b'{"status": "ok"}', "application/json", "is not this service"),
+    "another JSON API's 404": (404, b'{"detail": "Not Found"}', "application/json", "is not this service"),
+    "a JSON list": (200, b"[1, 2]", "application/json", "is not this service"),
+    "a fault": (503, b"<html>Bad gateway</html>", "text/html", "a fault of its own"),
+    "forbidden": (403, b'{"success": false, "error": "blocked"}', "application/json", "forbids the call: blocked"),
+    "rate limit": (429, b'{"success": false, "error": "slow down"}', "application/json", "limits the rate"),
+    "a failure in a 200": (200, b'{"success": false, "error": "no"}', "application/json", "not as expected"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("status", "body", "content_type", "words"), OTHERS.values(), ids=OTHERS.keys())
+def test_not_this_service(connect, status, body, content_type, words):
+    with answering(status, body, content_type) as url:
+        connect(url, retry_budget=0)
+        works, message = WebDataHook().test_connection()
+    assert not works
+    assert words in message
+
+
+def test_redirect_is_reported(connect):
+    """The key must not follow it."""
+    with answering(302, b"", Location="https://elsewhere.example/v2") as url:
+        connect(url, retry_budget=0)
+        works, message = WebDataHook().test_connection()
+    assert not works
+    assert "https://elsewhere.example" in message
+
+
+def test_team_without_figures(connect):
+    """The documented 404: the key was good."""
+    with answering(404, b'{"success": false, "error": "Could not find credit usage information"}') as url:
+        connect(url)
+        works, message = WebDataHook().test_connection()
+    assert works
+    assert "no credit figures" in message
+
+
+def test_bad_setting(connect):
+    connect("https://api.example.com", timeout="soon")
+    assert WebDataHook().test_connection() == (
+        False,
+        "connection 'webdata_default': timeout must be a number (given: 'soon'); write a number such as 30",
+    )
+
+
+def _self_signed(folder) -> str:
+    import datetime
+
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "nobody")])
+    now = datetime.datetime.now(datetime.timezone.utc)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(now - datetime.timedelta(days=1))
+        .not_valid_after(now + datetime.timedelta(days=1))
+        .sign(key, hashes.SHA256())
+    )
+    path = folder / "self.pem"
+    path.write_bytes(
+        key.private_bytes(
+            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+        )
+        + certificate.public_bytes(serialization.Encoding.PEM)
+    )
+    return str(path)

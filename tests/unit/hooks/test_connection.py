@@ -1,0 +1,217 @@
+"""An Airflow connection, in whichever form it is written, becomes checked settings; what cannot work is refused."""
+
+from __future__ import annotations
+
+import json
+import logging
+
+import pytest
+from airflow.sdk import Connection
+
+from airflow_provider_webdata.api.errors import ConfigurationError
+from airflow_provider_webdata.hooks.connection import DEFAULT_SIGNATURE_HEADER, settings_of
+
+KEY = "wd-key-0123456789"
+
+
+def connection(host="https://api.example.com", password=KEY, extra=None, **fields) -> Connection:
+    text = extra if isinstance(extra, str) else json.dumps(extra) if extra is not None else None
+    return Connection(conn_id="web", conn_type="webdata", host=host, password=password, extra=text, **fields)
+
+
+BASE_URLS = [
+    ({"host": "https://api.example.com"}, "https://api.example.com"),
+    ({"host": "https://api.example.com/"}, "https://api.example.com"),
+    ({"host": "https://api.example.com/v2"}, "https://api.example.com"),
+    ({"host": " https://api.example.com/v2/ "}, "https://api.example.com"),
+    ({"host": "api.example.com"}, "https://api.example.com"),
+    ({"host": "api.example.com/v2"}, "https://api.example.com"),
+    ({"host": "api.example.com", "port": 8443}, "https://api.example.com:8443"),
+    ({"host": "api.example.com:8443", "port": 8443}, "https://api.example.com:8443"),
+    ({"host": "https://api.example.com/v2", "port": 8443}, "https://api.example.com:8443"),
+    ({"host": "https://gate.example.com/webdata/v2"}, "https://gate.example.com/webdata"),
+    ({"host": "gate.example.com", "schema": "webdata/v2"}, "https://gate.example.com/webdata"),
+    ({"host": "localhost", "schema": "http", "port": 8000}, "http://localhost:8000"),
+    ({"host": "http://127.0.0.1:8000"}, "http://127.0.0.1:8000"),
+    ({"host": "::1", "schema": "http", "port": 8000}, "http://[::1]:8000"),
+    ({"host": "http://[::1]:8000"}, "http://[::1]:8000"),
+]
+
+
+@pytest.mark.parametrize(("fields", "url"), BASE_URLS)
+def test_base_url(fields, url, caplog):
+    """Host with or without scheme, port and path; `/v2` belongs to the paths, not to the base."""
+    assert settings_of(connection(**fields)).client.base_url == url
+    assert caplog.records == []
+
+
+URIS = [
+    (f"webdata://:{KEY}@api.example.com", "https://api.example.com", {}),
+    (f"webdata://:{KEY}@api.example.com:8443/v2", "https://api.example.com:8443", {}),
+    (f"webdata://:{KEY}@https%3A%2F%2Fapi.example.com%2Fv2/", "https://api.example.com", {}),
+    (f"webdata://https://:{KEY}@api.example.com:8443/v2", "https://api.example.com:8443", {}),
+    (f"webdata://:{KEY}@127.0.0.1:8000/http", "http://127.0.0.1:8000", {}),
+    (
+        f"webdata://:{KEY}@api.example.com/?timeout=12.5&retry_budget=0&max_concurrency=4&max_response_mb=2"
+        "&verify=false&proxy=http%3A%2F%2Fproxy.example%3A3128&headers=%7B%22X-Tenant%22%3A+%22data%22%7D",
+        "https://api.example.com",
+        {
+            "timeout": 12.5,
+            "retry_budget": 0.0,
+            "max_concurrency": 4,
+            "max_response_bytes": 2 * 2**20,
+            "verify": False,
+            "proxy": "http://proxy.example:3128",
+            "headers": {"X-Tenant": "data"},
+        },
+    ),
+]
+
+
+@pytest.mark.parametrize(("uri", "url", "options"), URIS)
+def test_uri_form(uri, url, options):
+    """In a URI every extra is text."""
+    settings = settings_of(Connection(conn_id="web", uri=uri))
+    assert settings.client.base_url == url
+    assert settings.client.api_key == KEY
+    assert {name: getattr(settings.client, name) for name in options} == options
+
+
+def test_json_form(tmp_path):
+    """In JSON the extras have their types."""
+    bundle = tmp_path / "ca.pem"
+    bundle.touch()
+    extra = {
+        "timeout": 10, "retry_budget": 5, "max_concurrency": 2, "max_response_mb": 0.5, "verify": True,
+        "ca_file": str(bundle), "proxy": "http://user:pa%24s@proxy.example:3128",
+        "headers": {"X-Tenant": "data"}, "webhook_url": "https://airflow.example.com/",
+        "webhook_secret": "hush-webhook", "signing_secret": "hush-signing", "signature_header": "X-Signature",
+    }  # fmt: skip
+    text = json.dumps({"conn_type": "webdata", "host": "api.example.com", "password": KEY, "extra": extra})
+    settings = settings_of(Connection.from_json(text, conn_id="web"))
+    client, webhook = settings.client, settings.webhook
+    assert (client.timeout, client.retry_budget, client.max_concurrency) == (10, 5, 2)
+    assert (client.max_response_bytes, client.verify, client.ca_file) == (2**19, True, str(bundle))
+    assert (webhook.url, webhook.secret) == ("https://airflow.example.com", "hush-webhook")
+    assert (webhook.signing_secret, webhook.signature_header) == ("hush-signing", "X-Signature")
+    assert set(settings.secrets()) == {
+        KEY, "data", "hush-webhook", "hush-signing", "user", "pa%24s", "pa$s",
+    }  # fmt: skip
+
+
+def test_what_is_left_out_keeps_the_defaults():
+    """Empty fields of the form count as not given."""
+    plain = settings_of(connection())
+    blank = settings_of(connection(extra={"timeout": None, "proxy": "", "headers": " ", "verify": None}))
+    assert blank == plain
+    assert (plain.client.timeout, plain.client.verify, plain.client.proxy) == (30.0, True, None)
+    assert plain.webhook.url is None
+    assert plain.webhook.signature_header == DEFAULT_SIGNATURE_HEADER
+
+
+def test_names_of_older_forms():
+    """Airflow once prefixed the names of form fields."""
+    assert settings_of(connection(extra={"extra__webdata__timeout": "7"})).client.timeout == 7
+
+
+@pytest.mark.parametrize("value", [True, "true", "True", "1", "yes", "on"])
+def test_switch_on(value):
+    assert settings_of(connection(extra={"verify": value})).client.verify is True
+
+
+@pytest.mark.parametrize("value", [False, "false", "FALSE", "0", "no", "off"])
+def test_switch_off(value):
+    assert settings_of(connection(extra={"verify": value})).client.verify is False
+
+
+REFUSED = {
+    "no host": ({"host": None}, "host (Base URL) is empty"),
+    "scheme alone": ({"host": "https://"}, "host (Base URL) is empty"),
+    "not a URL": ({"host": "https://a b:c"}, "host (Base URL) must look like"),
+    "other scheme": ({"host": "ftp://api.example.com"}, "host (Base URL) must look like https://host"),
+    "login in the URL": ({"host": "https://u:hunter22@api.example.com"}, "with no login"),
+    "query in the URL": ({"host": "https://api.example.com/?a=b"}, "no login, query"),
+    "two ports": ({"host": "https://api.example.com:1", "port": 2}, "port is 2, but host (Base URL) says 1"),
+    "no key": ({"password": None}, "password (API Key) is empty"),
+    "blank key": ({"password": " \n"}, "password (API Key) is empty"),
+    "scheme with the key": ({"password": f"Bearer {KEY}"}, "enter the key alone"),
+    "key with a blank": ({"password": f"{KEY} x"}, "password (API Key) holds blanks"),
+    "extra that is no JSON": ({"extra": "{timeout"}, "extra is not valid JSON"),
+    "extra that is a list": ({"extra": [1]}, "extra is a JSON list"),
+    "timeout in words": ({"extra": {"timeout": "soon"}}, "timeout must be a number (given: 'soon')"),
+    "timeout that is a switch": ({"extra": {"timeout": True}}, "timeout must be a number (given: True)"),
+    "timeout zero": ({"extra": {"timeout": 0}}, "timeout must be a number of at least 0.001"),
+    "endless timeout": ({"extra": {"timeout": "inf"}}, "timeout must be a number (given: 'inf')"),
+    "negative budget": ({"extra": {"retry_budget": "-1"}}, "retry_budget must be a number of at least 0"),
+    "no concurrency": ({"extra": {"max_concurrency": 0}}, "max_concurrency must be a whole number"),
+    "half concurrency": ({"extra": {"max_concurrency": 1.5}}, "max_concurrency must be a whole number"),
+    "no size": ({"extra": {"max_response_mb": 0}}, "max_response_mb must be more than 0"),
+    "verify in words": ({"extra": {"verify": "maybe"}}, "verify must be true or false (given: 'maybe')"),
+    "missing bundle": ({"extra": {"ca_file": "/no/such.pem"}}, "ca_file names a file that is not here"),
+    "proxy without scheme": ({"extra": {"proxy": "proxy.example:3128"}}, "proxy must be a URL"),
+    "headers that are no object": ({"extra": {"headers": "X: y"}}, "headers must be a JSON object of texts"),
+    "header that is a number": ({"extra": {"headers": {"X": 1}}}, "headers must be a JSON object of texts"),
+    "header of our own": ({"extra": {"headers": {"Authorization": "x"}}}, "'Authorization' cannot be set"),
+    "header of two lines": ({"extra": {"headers": {"X-A": "a\nb"}}}, "must be one line"),
+    "plain http webhook": ({"extra": {"webhook_url": "http://airflow.example"}}, "webhook_url must be an https"),
+    "signature header": ({"extra": {"signature_header": "a b"}}, "signature_header is no header name"),
+    "secret that is a number": ({"extra": {"webhook_secret": 5}}, "webhook_secret must be text"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("fields", "words"), REFUSED.values(), ids=REFUSED.keys())
+def test_refused(fields, words):
+    """The message names the connection, the field, the rule, and says what to do; it shows no secret."""
+    with pytest.raises(ConfigurationError) as caught:
+        settings_of(connection(**fields))
+    message = str(caught.value)
+    assert message.startswith("connection 'web': ")
+    assert words in message
+    assert KEY not in message
+    assert "hunter22" not in message
+
+
+def test_unknown_extra(caplog):
+    """An extra that is misspelt has no effect, and says so with the nearest name."""
+    settings_of(connection(extra={"retrybudget": 5, "colour": "red"}))
+    messages = [record.getMessage() for record in caplog.records]
+    assert any(
+        "'retrybudget' is unknown" in text and "did you mean 'retry_budget'?" in text for text in messages
+    )
+    assert any("'colour' is unknown" in text and "known are timeout" in text for text in messages)
+
+
+@pytest.mark.parametrize(
+    ("host", "warns"),
+    [
+        ("http://api.example.com", True),
+        ("http://10.0.0.5:80", True),
+        ("http://127.0.0.1", False),
+        ("http://localhost", False),
+    ],
+)
+def test_plain_http(host, warns, caplog):
+    """The key travels in the clear; on this machine that is fine."""
+    with caplog.at_level(logging.WARNING):
+        settings_of(connection(host=host))
+    assert ["plain http" in record.getMessage() for record in caplog.records] == [True] * warns
+
+
+def test_webhook_on_this_machine():
+    """Plain http is for the sandbox."""
+    settings = settings_of(connection(extra={"webhook_url": "http://127.0.0.1:8080"}))
+    assert settings.webhook.url == "http://127.0.0.1:8080"
+
+
+def test_repr_shows_no_secret():
+    """Settings turn up in tracebacks and logs."""
+    extra = {
+        "headers": {"X-Token": "hush-header"},
+        "proxy": "http://user:hush-proxy@p.example",
+        "webhook_secret": "hush-webhook",
+        "signing_secret": "hush-signing",
+    }
+    settings = settings_of(connection(extra=extra))
+    assert KEY not in repr(settings)
+    assert "hush" not in repr(settings)
+    assert "api.example.com" in repr(settings)

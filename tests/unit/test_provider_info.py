@@ -1,0 +1,125 @@
+"""What Airflow reads about the package is valid, and everything that it names exists."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import subprocess
+import sys
+from importlib.metadata import entry_points
+from pathlib import Path
+
+import airflow
+import jsonschema
+import pytest
+from airflow.providers_manager import ProvidersManager
+from airflow.sdk.providers_manager_runtime import ProvidersManagerTaskRuntime
+
+from airflow_provider_webdata.get_provider_info import get_provider_info
+from airflow_provider_webdata.hooks.connection import _CLIENT_EXTRAS, _WEBHOOK_EXTRAS
+from airflow_provider_webdata.sandbox.cli import add_arguments as sandbox_flags
+
+INFO = get_provider_info()
+(CONNECTION,) = INFO["connection-types"]
+FIELDS = CONNECTION["conn-fields"]
+
+
+def test_schema():
+    """Airflow's own schema of provider metadata."""
+    schema = json.loads((Path(airflow.__file__).parent / "provider_info.schema.json").read_text())
+    jsonschema.validate(INFO, schema)
+
+
+@pytest.mark.parametrize(
+    "module", [name for room in ("hooks", "operators") for entry in INFO[room] for name in entry["python-modules"]]
+)  # fmt: skip
+def test_modules_import(module):
+    assert importlib.import_module(module).__doc__
+
+
+@pytest.mark.parametrize("path", [CONNECTION["hook-class-name"], *INFO["cli"]])
+def test_named_objects_exist(path):
+    module, _, name = path.rpartition(".")
+    assert callable(getattr(importlib.import_module(module), name))
+
+
+def test_hook_knows_its_connection_type():
+    from airflow_provider_webdata.hooks.webdata import WebDataHook
+
+    assert WebDataHook.conn_type == CONNECTION["connection-type"]
+    assert WebDataHook.hook_name == CONNECTION["hook-name"]
+    assert WebDataHook.default_conn_name == "webdata_default"
+
+
+def test_form_has_every_extra():
+    """What the form offers is what the connection reads."""
+    assert set(FIELDS) == {*_CLIENT_EXTRAS, *_WEBHOOK_EXTRAS}
+
+
+def test_secrets_are_masked_in_the_form():
+    """A field is masked with `format: password`."""
+    masked = {name for name, field in FIELDS.items() if field["schema"].get("format") == "password"}
+    assert masked == {"proxy", "headers", "webhook_secret", "signing_secret"}
+
+
+def test_airflow_builds_the_form():
+    """Airflow's providers manager takes the fields, their labels and the relabelled standard fields."""
+    manager = ProvidersManager()
+    widgets = {
+        name.removeprefix("extra__webdata__"): widget
+        for name, widget in manager.connection_form_widgets.items()
+        if name.startswith("extra__webdata__")
+    }
+    assert set(widgets) == set(FIELDS)
+    assert widgets["webhook_secret"].is_sensitive
+    assert not widgets["timeout"].is_sensitive
+    assert widgets["verify"].field["value"] is True
+    behaviour = manager.field_behaviours["webdata"]
+    assert behaviour["relabeling"] == {"host": "Base URL", "password": "API Key"}
+    assert set(behaviour["hidden_fields"]) == {"login", "schema", "port"}
+    hook = ProvidersManagerTaskRuntime().hooks["webdata"]
+    assert hook.hook_class_name == CONNECTION["hook-class-name"]
+
+
+def test_plugin_is_registered_once():
+    """Through the entry point, and so not in the metadata: twice makes Airflow drop other plugins."""
+    (entry,) = entry_points(group="airflow.plugins", name="webdata")
+    assert entry.value == "airflow_provider_webdata.plugin:WebDataPlugin"
+    assert "plugins" not in INFO
+
+
+def test_command_line():
+    """`airflow webdata sandbox` is part of Airflow's own parser, with the sandbox's flags."""
+    from airflow.cli.cli_parser import get_parser
+
+    given = get_parser().parse_args(
+        ["webdata", "sandbox", "--port", "0", "--quirk", "list", "--credits", "7"]
+    )
+    assert (given.port, given.quirk, given.credits) == (0, ["list"], 7)
+    alone = argparse.ArgumentParser()
+    sandbox_flags(alone)
+    assert vars(alone.parse_args([])).keys() <= vars(given).keys()
+
+
+def test_command_line_runs(capsys):
+    from airflow.cli.cli_parser import get_parser
+
+    given = get_parser().parse_args(["webdata", "sandbox", "--quirk", "list"])
+    with pytest.raises(SystemExit) as ended:
+        given.func(given)
+    assert ended.value.code == 0
+    assert "late-replica" in capsys.readouterr().out
+
+
+def test_command_line_costs_no_server():
+    """Every `airflow` command builds this parser: no web server, no client of ours for it."""
+    code = (
+        "import sys, airflow.cli.cli_parser as p; p.get_parser();"
+        "print(*sorted(name for name in sys.modules if name.startswith('airflow_provider_webdata')))"
+    )
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], check=True, capture_output=True, text=True
+    ).stdout.split()
+    assert "airflow_provider_webdata.cli" in loaded
+    assert not [name for name in loaded if ".sandbox.s" in name or ".api" in name or ".hooks" in name]
