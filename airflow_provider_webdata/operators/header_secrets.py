@@ -1,0 +1,43 @@
+"""Header values in an operator's arguments are secrets: Airflow's masker must know them before it stores the
+rendered arguments. In answers, the models replace them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+_PUBLIC_HEADERS = frozenset(
+    {
+        "accept",
+        "accept-encoding",
+        "accept-language",
+        "cache-control",
+        "content-type",
+        "referer",
+        "user-agent",
+    }
+)
+"""Headers whose values nobody hides; masking `en-US` would blot out half a log."""
+
+
+def header_values(value: Any) -> Iterator[str]:
+    """Yield the secret header values in an argument: those of every mapping called `headers`, at any depth.
+
+    :param value: a rendered argument.
+    """
+    if isinstance(value, Mapping):
+        for name, inner in value.items():
+            if _is_headers(name, inner):
+                for header, text in inner.items():
+                    if str(header).lower() not in _PUBLIC_HEADERS and text not in (None, ""):
+                        yield str(text)
+            else:
+                yield from header_values(inner)
+    elif isinstance(value, (list, tuple, set)):
+        for inner in value:
+            yield from header_values(inner)
+
+
+def _is_headers(name: object, value: object) -> bool:
+    return isinstance(name, str) and name.lower() == "headers" and isinstance(value, Mapping)

@@ -1,0 +1,23 @@
+"""Counters in Airflow's own metrics."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+
+def count(name: str, number: float, context: Context, **tags: str) -> None:
+    """Add to a counter, tagged with the task.
+
+    :param name: name of the counter.
+    :param number: how much to add; a fraction is rounded.
+    :param context: the task's context.
+    :param tags: further tags.
+    """
+    from airflow.sdk.observability.stats import Stats
+
+    if (ti := context.get("ti")) is not None:
+        tags = {"dag_id": ti.dag_id, "task_id": ti.task_id, **tags}
+    Stats.incr(name, round(number), tags=tags)

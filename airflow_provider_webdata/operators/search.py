@@ -1,0 +1,161 @@
+"""The operator for web searches."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from airflow_provider_webdata.operators.base import WebDataOperator
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from airflow.sdk import Context
+
+_RESULT_KINDS = ("web", "images", "news")
+
+
+class WebDataSearchOperator(WebDataOperator):
+    """Search the web, and scrape the results where `scrape_options` asks for it. Bills credits.
+
+    Every argument up to `integration` is a field of POST /v2/search, templated; what is left out is not sent, so
+    that the service's own default applies. In mappings inside, wire and Python names both work.
+
+    XCom: a mapping with the wire names `id`, `creditsUsed`, `warning` and the arrays that came (`web`, `images`,
+    `news`), each also under its own key. With `returns`, the return value is that one list, so that
+    `process.expand(item=search.output)` maps over the results; the other keys hold `id`, `creditsUsed` and
+    `warning` as before.
+
+    :param query: what to search, at most 500 characters; see `airflow_provider_webdata.api.query` for a builder.
+    :param limit: most results per source, 1 to 100; default 10.
+    :param sources: `web`, `images`, `news`, or mappings with `type` (and `tbs`, `location` for web).
+    :param categories: `codehost`, `research`, `pdf`, or mappings with `type`.
+    :param include_domains: only these host names; not together with `exclude_domains`.
+    :param exclude_domains: none of these host names.
+    :param tbs: time filter, such as `qdr:d` or `{{ macros.webdata.tbs(data_interval_start, data_interval_end) }}`.
+    :param location: place to search from, best with `country`.
+    :param country: ISO country code; default US.
+    :param safe: filter explicit content.
+    :param timeout: milliseconds that the service may search; default 60000.
+    :param ignore_invalid_urls: leave out URLs that other operations of the service cannot take.
+    :param highlights: whether descriptions are highlights for the query; default true.
+    :param enterprise: `zdr` or `anon`, for teams that have it.
+    :param threat_protection: threat protection override, for teams that have it.
+    :param scrape_options: options for scraping the results; `formats` turns it on.
+    :param origin: label of the caller, for the service's own statistics; default `api`. Supplement 1.
+    :param integration: another such label. Supplement 1.
+    :param returns: `web`, `images` or `news`: return this list alone.
+    :param kwargs: arguments of `WebDataOperator` and `BaseOperator`.
+    """
+
+    request_fields: ClassVar[Sequence[str]] = (
+        "query",
+        "limit",
+        "sources",
+        "categories",
+        "include_domains",
+        "exclude_domains",
+        "tbs",
+        "location",
+        "country",
+        "safe",
+        "timeout",
+        "ignore_invalid_urls",
+        "highlights",
+        "enterprise",
+        "threat_protection",
+        "scrape_options",
+        "origin",
+        "integration",
+    )
+    template_fields: Sequence[str] = (*WebDataOperator.template_fields, *request_fields)
+    template_fields_renderers: ClassVar[dict[str, str]] = {
+        **WebDataOperator.template_fields_renderers,
+        "sources": "json",
+        "categories": "json",
+        "threat_protection": "json",
+        "scrape_options": "json",
+    }
+
+    def __init__(
+        self,
+        *,
+        query: str,
+        limit: int | str | None = None,
+        sources: Sequence[str | Mapping[str, Any]] | None = None,
+        categories: Sequence[str | Mapping[str, Any]] | None = None,
+        include_domains: Sequence[str] | None = None,
+        exclude_domains: Sequence[str] | None = None,
+        tbs: str | None = None,
+        location: str | None = None,
+        country: str | None = None,
+        safe: bool | str | None = None,
+        timeout: int | str | None = None,
+        ignore_invalid_urls: bool | str | None = None,
+        highlights: bool | str | None = None,
+        enterprise: Sequence[str] | None = None,
+        threat_protection: Mapping[str, Any] | None = None,
+        scrape_options: Mapping[str, Any] | None = None,
+        origin: str | None = None,
+        integration: str | None = None,
+        returns: Literal["web", "images", "news"] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        if returns is not None and returns not in _RESULT_KINDS:
+            raise ValueError(f"returns must be one of {', '.join(_RESULT_KINDS)} (given: {returns!r})")
+        if returns is not None and kwargs.get("multiple_outputs"):
+            raise ValueError(f"multiple_outputs needs a mapping, but returns={returns!r} makes it a list")
+        kwargs.setdefault("multiple_outputs", returns is None)
+        super().__init__(**kwargs)
+        self.query = query
+        self.limit = limit
+        self.sources = sources
+        self.categories = categories
+        self.include_domains = include_domains
+        self.exclude_domains = exclude_domains
+        self.tbs = tbs
+        self.location = location
+        self.country = country
+        self.safe = safe
+        self.timeout = timeout
+        self.ignore_invalid_urls = ignore_invalid_urls
+        self.highlights = highlights
+        self.enterprise = enterprise
+        self.threat_protection = threat_protection
+        self.scrape_options = scrape_options
+        self.origin = origin
+        self.integration = integration
+        self.returns = returns
+
+    def call_service(self, context: Context) -> Any:
+        """Search, log and count what came, and return it with wire names."""
+        from airflow_provider_webdata.api.models import SearchRequest
+
+        request = self.checked_request(SearchRequest, "search")
+        answer = self.hook.search(request, extra_body=self.checked_extra_body("search")).to_wire()
+        results = answer.pop("data", None) or {}
+        answer.pop("success", None)
+        outcome: dict[str, Any] = {"id": None, "creditsUsed": None, "warning": None, **answer}
+        self._report(outcome, results, context)
+        if self.returns is None:
+            return {**outcome, **results}
+        if self.do_xcom_push and (ti := context.get("ti")) is not None:
+            for key, value in outcome.items():
+                ti.xcom_push(key, value)
+        return results.get(self.returns) or []
+
+    def _report(self, outcome: Mapping[str, Any], results: Mapping[str, Any], context: Context) -> None:
+        from airflow_provider_webdata.operators.metrics import count
+
+        counts = {kind: len(items) for kind, items in results.items() if isinstance(items, list)}
+        if outcome["warning"]:
+            self.log.warning("The service warns: %s", outcome["warning"])
+        self.log.info(
+            "Search %s brought %s; credits used: %s",
+            outcome["id"] or "without id",
+            ", ".join(f"{number} {kind}" for kind, number in counts.items()) or "no results",
+            "unknown" if outcome["creditsUsed"] is None else outcome["creditsUsed"],
+        )
+        for kind, number in counts.items():
+            count("webdata.search.results", number, context, source=kind)
+        if isinstance(outcome["creditsUsed"], (int, float)):
+            count("webdata.credits_used", outcome["creditsUsed"], context, operation="search")

@@ -1,0 +1,129 @@
+"""What the operators take: every documented field, by keyword, templated."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+from airflow.sdk import DAG
+
+from airflow_provider_webdata.api.models import MonitorCreateRequest, MonitorUpdateRequest, SearchRequest
+from airflow_provider_webdata.operators.header_secrets import header_values
+from airflow_provider_webdata.operators.monitor import (
+    WebDataCreateMonitorOperator,
+    WebDataDeleteMonitorOperator,
+    WebDataListMonitorsOperator,
+    WebDataRunMonitorOperator,
+    WebDataUpdateMonitorOperator,
+)
+from airflow_provider_webdata.operators.search import WebDataSearchOperator
+
+REQUESTS = [
+    (WebDataSearchOperator, SearchRequest),
+    (WebDataCreateMonitorOperator, MonitorCreateRequest),
+    (WebDataUpdateMonitorOperator, MonitorUpdateRequest),
+]
+OPERATORS = [
+    WebDataSearchOperator,
+    WebDataCreateMonitorOperator,
+    WebDataUpdateMonitorOperator,
+    WebDataDeleteMonitorOperator,
+    WebDataRunMonitorOperator,
+    WebDataListMonitorsOperator,
+]
+
+
+@pytest.mark.parametrize(("operator", "model"), REQUESTS)
+def test_every_field_is_a_templated_keyword(operator, model):
+    """The request model is the list of documented fields."""
+    fields = set(model.model_fields)
+    keywords = {
+        name
+        for name, parameter in inspect.signature(operator.__init__).parameters.items()
+        if parameter.kind is inspect.Parameter.KEYWORD_ONLY
+    }
+    assert set(operator.request_fields) == fields
+    assert fields <= keywords
+    assert {*fields, "extra_body", "webdata_conn_id"} <= set(operator.template_fields)
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_every_keyword_is_documented(operator):
+    text = inspect.getdoc(operator)
+    for name in inspect.signature(operator.__init__).parameters:
+        if name != "self":
+            assert f":param {name}:" in text, name
+
+
+REFUSED = {
+    "unknown kind of result": (
+        WebDataSearchOperator,
+        {"query": "q", "returns": "videos"},
+        "returns must be one of",
+    ),
+    "mapping of a list": (
+        WebDataSearchOperator,
+        {"query": "q", "returns": "web", "multiple_outputs": True},
+        "multiple_outputs",
+    ),
+    "if_exists": (
+        WebDataCreateMonitorOperator,
+        {"name": "n", "schedule": {}, "targets": [], "if_exists": "replace"},
+        "if_exists must be one of update, reuse, error, create",
+    ),
+    "id of what is to be created": (
+        WebDataCreateMonitorOperator,
+        {"name": "n", "schedule": {}, "targets": [], "if_exists": "create", "monitor_id": "m"},
+        "monitor_id",
+    ),
+    "neither id nor name": (WebDataUpdateMonitorOperator, {"status": "paused"}, "monitor_id or monitor_name"),
+    "id and name": (
+        WebDataDeleteMonitorOperator,
+        {"monitor_id": "m", "monitor_name": "n"},
+        "monitor_id or monitor_name",
+    ),
+    "body for a request without one": (
+        WebDataRunMonitorOperator,
+        {"monitor_id": "m", "extra_body": {"a": 1}},
+        "extra_body would have no effect",
+    ),
+    "if_running": (WebDataRunMonitorOperator, {"monitor_id": "m", "if_running": "wait"}, "if_running"),
+}
+
+
+@pytest.mark.parametrize(("operator", "arguments", "words"), REFUSED.values(), ids=REFUSED.keys())
+def test_contradictions_fail_while_the_dag_is_read(operator, arguments, words):
+    """What can be seen without rendering is said to whoever writes the DAG, before it runs."""
+    with pytest.raises(ValueError, match=words):
+        operator(task_id="t", **arguments)
+
+
+def test_dag_survives_serialization():
+    """Airflow stores DAGs serialized; the operators hold nothing that cannot be."""
+    from airflow.serialization.serialized_objects import DagSerialization
+
+    with DAG("d", schedule=None) as dag:
+        WebDataSearchOperator(
+            task_id="s", query="q", scrape_options={"formats": [{"type": "json", "schema": {}}]}
+        )
+        WebDataSearchOperator.partial(task_id="m", limit=3).expand(query=["a", "b"])
+        WebDataCreateMonitorOperator(task_id="c", name="n", schedule={"text": "daily"}, targets=[])
+    restored = DagSerialization.deserialize_dag(DagSerialization.serialize_dag(dag))
+    assert set(restored.task_dict) == {"s", "m", "c"}
+
+
+VALUES = [
+    ({"headers": {"X-Key": "secret-1"}}, ["secret-1"]),
+    ([{"scrapeOptions": {"headers": {"Cookie": "secret-2"}}}, {"webhook": {"Headers": {"A": "secret-3"}}}],
+     ["secret-2", "secret-3"]),
+    ({"headers": {"Accept-Language": "en-US", "User-Agent": "me"}}, []),
+    ({"headers": {"X-Number": 12345, "X-None": None, "X-Empty": ""}}, ["12345"]),
+    ({"headers": "no mapping", "header": {"X": "y"}}, []),
+    (None, []),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("value", "secrets"), VALUES)
+def test_header_values(value, secrets):
+    """Found at any depth, but for headers that nobody hides."""
+    assert list(header_values(value)) == secrets
