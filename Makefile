@@ -1,0 +1,79 @@
+# From a fresh clone, with nothing prepared but Python 3.10 or newer, make and git:
+#
+#   make demo        two example DAGs on a real Airflow, against the sandbox; nothing keeps running
+#   make up          the same, left running for a look around;  make down  ends it
+#   make test        style, types, import walls, unit, integration and end-to-end tests
+#   make test-floor  unit and integration tests on the oldest supported Airflow
+#   make bench       what is claimed about speed, measured
+#   make lint        style, types and import walls only
+#   make screenshot  the connection form as a browser shows it, written to docs/images
+
+PYTHON ?= python3
+VENV := .venv
+FLOOR := .venv-floor
+BIN := $(VENV)/bin
+
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# The code of this clone, whatever the caller's shell prefers.
+unexport PYTHONPATH
+
+.DEFAULT_GOAL := help
+.PHONY: help demo up down test test-floor bench lint screenshot browser clean
+
+help:
+	@sed -n 's/^#   //p' Makefile
+
+demo: $(VENV)/.installed
+	@$(BIN)/python -m demo run
+
+up: $(VENV)/.installed
+	@$(BIN)/python -m demo up
+
+down: $(VENV)/.installed
+	@$(BIN)/python -m demo down
+
+test: lint browser
+	@echo "== unit tests"
+	@$(BIN)/python -m pytest -q tests/unit
+	@echo "== integration tests"
+	@$(BIN)/python -m pytest -q tests/integration
+	@echo "== end-to-end tests"
+	@$(BIN)/python -m pytest -q tests/e2e
+
+test-floor: $(FLOOR)/.installed-dev
+	@echo "== unit and integration tests on $$($(FLOOR)/bin/python -c 'from airflow import __version__ as v; print("Airflow", v)')"
+	@$(FLOOR)/bin/python -m pytest -q tests/unit tests/integration
+
+bench: $(VENV)/.installed-dev
+	@$(BIN)/python -m benchmarks
+
+lint: $(VENV)/.installed-dev
+	@echo "== ruff"
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@echo "== mypy"
+	@$(BIN)/mypy
+	@echo "== import walls"
+	@$(BIN)/lint-imports
+
+screenshot: $(VENV)/.installed-dev browser
+	@WEBDATA_SCREENSHOTS=docs/images $(BIN)/python -m pytest -q tests/e2e/test_connection_form.py
+
+browser:
+	@tests/browser-setup
+
+clean: down
+	rm -rf $(VENV) $(FLOOR) .airflow build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+
+# An environment is complete when its stamp exists and is newer than what it was made from.
+$(VENV)/.installed: pyproject.toml constraints.txt
+	@tests/make-venv $(PYTHON) $(VENV) constraints.txt .
+	@touch $@
+
+$(VENV)/.installed-dev: pyproject.toml constraints.txt
+	@tests/make-venv $(PYTHON) $(VENV) constraints.txt '.[dev]'
+	@touch $(VENV)/.installed $@
+
+$(FLOOR)/.installed-dev: pyproject.toml constraints-floor.txt
+	@tests/make-venv $(PYTHON) $(FLOOR) constraints-floor.txt '.[dev]'
+	@touch $@

@@ -1,0 +1,117 @@
+"""`python -m demo run | up | down`: the commands behind `make demo`, `make up` and `make down`."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+import time
+from typing import TYPE_CHECKING
+
+from demo.errors import DemoError
+from demo.runs import follow, scheduled_run
+from demo.stack import HOMES, Stack
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import FrameType
+
+# The task of each example whose return value sums the run up.
+EXAMPLES = {"webdata_search": "report", "webdata_monitor": "report"}
+
+
+def main() -> int:
+    """Run one command; 0 when it did what it says, 1 with a reason on stderr, 130 when interrupted."""
+    parser = argparse.ArgumentParser(prog="python -m demo", description=__doc__)
+    commands: dict[str, Callable[[], None]] = {"run": run, "up": up, "down": down}
+    parser.add_argument("command", choices=commands)
+    command = commands[parser.parse_args().command]
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _interrupt)
+    try:
+        command()
+    except DemoError as error:
+        print(f"\n{error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("\ninterrupted; everything that was started has been ended", file=sys.stderr)
+        return 130
+    return 0
+
+
+def run() -> None:
+    """Start everything, run the examples, show what came of them, end everything."""
+    with Stack(HOMES / "demo", say=_progress()) as stack:
+        results = run_examples(stack)
+        stack.say("ending Airflow and the sandbox")
+    show(results)
+
+
+def up() -> None:
+    """Like `run`, and leave Airflow and the sandbox running."""
+    home = HOMES / "up"
+    if (running := Stack.running_in(home)) is not None:
+        print("Already up.")
+        _show_login(running)
+        return
+    stack = Stack(home, say=_progress())
+    try:
+        stack.start()
+        results = run_examples(stack)
+    except BaseException:
+        stack.stop()
+        raise
+    show(results)
+    _show_login(stack)
+
+
+def down() -> None:
+    """End what `up` left running."""
+    running = Stack.running_in(HOMES / "up")
+    if running is None:
+        print("Nothing is up.")
+        return
+    running.stop()
+    print("Ended Airflow and the sandbox.")
+
+
+def run_examples(stack: Stack) -> dict[str, str]:
+    """Run every example through the scheduler; returns each one's report."""
+    stack.wait_for_dags(list(EXAMPLES))
+    results = {}
+    for dag_id, last_task in EXAMPLES.items():
+        run_id = scheduled_run(stack.api, dag_id)
+        stack.say(f"{dag_id}: the scheduler made {run_id}")
+        follow(stack.api, dag_id, run_id, stack.say)
+        results[dag_id] = str(stack.api.xcom(dag_id, run_id, last_task))
+    return results
+
+
+def show(results: dict[str, str]) -> None:
+    """Print each report under its DAG's name."""
+    for dag_id, report in results.items():
+        print(f"\n{dag_id}\n{'-' * len(dag_id)}\n{report}")
+
+
+def _show_login(stack: Stack) -> None:
+    user, password = stack.login
+    print(f"\nAirflow  {stack.airflow_url}  (user {user}, password {password})")
+    print(f"Sandbox  {stack.sandbox_url}  (API key: see the connection webdata_default)")
+    print("End both with: make down")
+
+
+def _progress() -> Callable[[str], None]:
+    started = time.monotonic()
+
+    def say(text: str) -> None:
+        print(f"[{time.monotonic() - started:5.1f} s] {text}", flush=True)
+
+    return say
+
+
+def _interrupt(_signal: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+if __name__ == "__main__":
+    sys.exit(main())

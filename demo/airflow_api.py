@@ -1,0 +1,125 @@
+"""The few calls of Airflow's public REST API that it takes to run DAGs and to read what came of them."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+ENDED = frozenset({"success", "failed"})
+
+
+class AirflowAPI:
+    """One logged-in user of the API server at `url`."""
+
+    def __init__(self, url: str, username: str, password: str) -> None:
+        self._credentials = {"username": username, "password": password}
+        # An HTTP proxy in the environment has no business between two programs on one machine.
+        self._http = httpx.Client(base_url=url, trust_env=False, timeout=30)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
+
+    def healthy(self) -> dict[str, str]:
+        """Each component and its status; empty while nothing answers."""
+        try:
+            answer = self._http.get("/api/v2/monitor/health")
+        except httpx.TransportError:
+            return {}
+        if answer.status_code != httpx.codes.OK:
+            return {}
+        return {name: str(component["status"]) for name, component in answer.json().items() if component}
+
+    def call(self, method: str, path: str, **kwargs: Any) -> Any:
+        """JSON of an API call below `/api/v2`; raises `httpx.HTTPStatusError` with the server's words."""
+        answer = self._send(method, path, **kwargs)
+        if answer.status_code == httpx.codes.UNAUTHORIZED:
+            del self._http.headers["Authorization"]
+            answer = self._send(method, path, **kwargs)
+        if answer.is_error:
+            raise httpx.HTTPStatusError(
+                f"{method} {path}: {answer.status_code} {answer.text[:500]}",
+                request=answer.request,
+                response=answer,
+            )
+        return answer.json() if answer.content else None
+
+    def add_connection(self, connection: dict[str, Any]) -> None:
+        """Create or replace a connection, given with the API's own field names."""
+        name = quote(connection["connection_id"], safe="")
+        try:
+            self.call("GET", f"/connections/{name}")
+        except httpx.HTTPStatusError as error:
+            if error.response.status_code != httpx.codes.NOT_FOUND:
+                raise
+            self.call("POST", "/connections", json=connection)
+        else:
+            self.call("PATCH", f"/connections/{name}", json=connection)
+
+    def import_errors(self) -> dict[str, str]:
+        """DAG file to stack trace."""
+        found = self.call("GET", "/importErrors")["import_errors"]
+        return {error["filename"]: error["stack_trace"] for error in found}
+
+    def dag_ids(self) -> set[str]:
+        """Every DAG that was parsed so far."""
+        return {dag["dag_id"] for dag in self.call("GET", "/dags", params={"limit": 100})["dags"]}
+
+    def unpause(self, dag_id: str) -> None:
+        """Hand the DAG to the scheduler."""
+        self.call("PATCH", f"/dags/{dag_id}", json={"is_paused": False})
+
+    def trigger(self, dag_id: str, conf: dict[str, Any] | None = None) -> str:
+        """Start a manual run; returns its id."""
+        body = {"logical_date": None, "conf": conf or {}}
+        return str(self.call("POST", f"/dags/{dag_id}/dagRuns", json=body)["dag_run_id"])
+
+    def runs(self, dag_id: str) -> list[dict[str, Any]]:
+        """The DAG's runs, oldest first."""
+        found = self.call("GET", f"/dags/{dag_id}/dagRuns", params={"order_by": "run_after"})
+        return list(found["dag_runs"])
+
+    def run(self, dag_id: str, run_id: str) -> dict[str, Any]:
+        """One run."""
+        found: dict[str, Any] = self.call("GET", f"/dags/{dag_id}/dagRuns/{quote(run_id, safe='')}")
+        return found
+
+    def task_instances(self, dag_id: str, run_id: str) -> list[dict[str, Any]]:
+        """Task instances of a run, mapped ones one by one."""
+        path = f"/dags/{dag_id}/dagRuns/{quote(run_id, safe='')}/taskInstances"
+        return list(self.call("GET", path, params={"limit": 100})["task_instances"])
+
+    def xcom(
+        self, dag_id: str, run_id: str, task_id: str, key: str = "return_value", map_index: int = -1
+    ) -> Any:
+        """The value that a task pushed."""
+        task = f"/dags/{dag_id}/dagRuns/{quote(run_id, safe='')}/taskInstances/{task_id}"
+        params = {"map_index": map_index, "deserialize": False, "stringify": False}
+        return self.call("GET", f"{task}/xcomEntries/{key}", params=params)["value"]
+
+    def log_lines(
+        self, dag_id: str, run_id: str, task_id: str, try_number: int, map_index: int = -1
+    ) -> list[str]:
+        """What a task try logged, one text per event, exceptions spelled out."""
+        path = f"/dags/{dag_id}/dagRuns/{quote(run_id, safe='')}/taskInstances/{task_id}/logs/{try_number}"
+        content = self.call("GET", path, params={"map_index": map_index, "full_content": True})["content"]
+        return [line for entry in content for line in _readable(entry)]
+
+    def _send(self, method: str, path: str, **kwargs: Any) -> httpx.Response:
+        if "Authorization" not in self._http.headers:
+            login = self._http.post("/auth/token", json=self._credentials)
+            login.raise_for_status()
+            self._http.headers["Authorization"] = f"Bearer {login.json()['access_token']}"
+        return self._http.request(method, f"/api/v2{path}", **kwargs)
+
+
+def _readable(entry: Any) -> list[str]:
+    if not isinstance(entry, dict):
+        return str(entry).splitlines()
+    text = f"{entry.get('level') or ''} {entry.get('event', '')}".strip()
+    lines = text.splitlines()
+    for error in entry.get("error_detail") or []:
+        lines.append(f"{error.get('exc_type')}: {error.get('exc_value')}")
+    return lines

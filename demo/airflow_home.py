@@ -1,0 +1,90 @@
+"""The settings of a small Airflow that lives in one folder and disturbs nothing else on the machine."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+
+@dataclass(frozen=True)
+class Ports:
+    """The ports that a standalone Airflow listens on."""
+
+    api: int
+    worker_logs: int
+    trigger_logs: int
+
+    @classmethod
+    def free(cls) -> Ports:
+        """Ports that nothing uses just now."""
+        with contextlib.ExitStack() as stack:
+            found = [stack.enter_context(_bound()).getsockname()[1] for _ in range(3)]
+        return cls(*found)
+
+
+@contextlib.contextmanager
+def _bound() -> Iterator[socket.socket]:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        yield listener
+
+
+def airflow_environment(
+    home: Path, ports: Ports, dag_folders: Sequence[Path], overrides: Mapping[str, str]
+) -> dict[str, str]:
+    """Environment of every process of this Airflow: the caller's, without its own Airflow settings."""
+    inherited = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("AIRFLOW_", "_AIRFLOW", "PYTHONPATH"))
+    }
+    url = f"http://127.0.0.1:{ports.api}"
+    bundles = [
+        {
+            "name": f"webdata_{folder.name}",
+            "classpath": "airflow.dag_processing.bundles.local.LocalDagBundle",
+            "kwargs": {"path": str(folder)},
+        }
+        for folder in dag_folders
+    ]
+    return {
+        **inherited,
+        # `airflow standalone` starts its components by name.
+        "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]),
+        "NO_PROXY": "127.0.0.1,localhost",
+        "no_proxy": "127.0.0.1,localhost",
+        "PYTHONUNBUFFERED": "1",
+        "AIRFLOW_HOME": str(home),
+        "AIRFLOW__CORE__DAGS_FOLDER": str(dag_folders[0]),
+        "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+        "AIRFLOW__CORE__PARALLELISM": "4",
+        "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"{url}/execution/",
+        "AIRFLOW__CORE__TEST_CONNECTION": "Enabled",
+        "AIRFLOW__API__HOST": "127.0.0.1",
+        "AIRFLOW__API__PORT": str(ports.api),
+        "AIRFLOW__API__BASE_URL": url,
+        "AIRFLOW__LOGGING__WORKER_LOG_SERVER_PORT": str(ports.worker_logs),
+        "AIRFLOW__LOGGING__TRIGGER_LOG_SERVER_PORT": str(ports.trigger_logs),
+        "AIRFLOW__DAG_PROCESSOR__DAG_BUNDLE_CONFIG_LIST": json.dumps(bundles),
+        "AIRFLOW__DAG_PROCESSOR__REFRESH_INTERVAL": "10",
+        "AIRFLOW__DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": "10",
+        "AIRFLOW__USAGE_DATA_COLLECTION__ENABLED": "False",
+        "SCARF_ANALYTICS": "false",
+        **overrides,
+    }
+
+
+def login(home: Path) -> tuple[str, str]:
+    """User and password that Airflow generated at its first start; raises `FileNotFoundError` before."""
+    generated = home / "simple_auth_manager_passwords.json.generated"
+    ((user, password),) = json.loads(generated.read_text()).items()
+    return user, password

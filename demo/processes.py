@@ -1,0 +1,108 @@
+"""Start a program in a session of its own, and end everything that it started.
+
+Airflow's components fork, and a task run is moved to a process group of its own, so ending one process or
+one group leaves others behind. The session is what they all keep, also after their parent has died.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import time
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import psutil
+
+from demo.errors import DemoError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Session:
+    """A started program: `pid` leads the session, `started` (epoch seconds) tells it from a recycled pid."""
+
+    name: str
+    pid: int
+    started: float
+    log: str
+
+    @classmethod
+    def start(
+        cls, name: str, argv: Sequence[str], *, env: Mapping[str, str], cwd: Path, log: Path
+    ) -> Session:
+        """Start `argv` detached from the terminal, its output going to `log`."""
+        log.parent.mkdir(parents=True, exist_ok=True)
+        with log.open("wb") as output:
+            process = subprocess.Popen(
+                argv,
+                env=dict(env),
+                cwd=cwd,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        return cls(name, process.pid, psutil.Process(process.pid).create_time(), str(log))
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any]) -> Session:
+        """The session that an earlier process wrote down with `to_state`."""
+        return cls(**state)
+
+    def to_state(self) -> dict[str, Any]:
+        """JSON-able; see `from_state`."""
+        return asdict(self)
+
+    def leader_runs(self) -> bool:
+        """Whether the started program itself is still there (its children may outlive it)."""
+        return any(process.pid == self.pid for process in self.members())
+
+    def members(self) -> list[psutil.Process]:
+        """Every live process of the session."""
+        if self._pid_was_recycled():
+            return []
+        return [process for process in psutil.process_iter() if self._holds(process)]
+
+    def stop(self, grace: float = 6.0) -> None:
+        """Ask the leader to end, then whoever is left, then force; returns once none remains."""
+        for ask, patience in ((signal.SIGINT, grace), (signal.SIGTERM, 5.0), (signal.SIGKILL, 10.0)):
+            leader_first = [process for process in self.members() if process.pid == self.pid]
+            targets = leader_first if ask is signal.SIGINT else self.members()
+            for process in targets:
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    process.send_signal(ask)
+            if targets and wait_until(lambda: not self.members(), patience):
+                return
+            if not self.members():
+                return
+        raise DemoError(f"{self.name}: processes {[p.pid for p in self.members()]} could not be ended.")
+
+    def _pid_was_recycled(self) -> bool:
+        try:
+            return abs(psutil.Process(self.pid).create_time() - self.started) > 1.0
+        except psutil.NoSuchProcess:
+            return False
+
+    def _holds(self, process: psutil.Process) -> bool:
+        try:
+            if os.getsid(process.pid) != self.pid:
+                return False
+            return process.status() != psutil.STATUS_ZOMBIE and process.create_time() >= self.started - 1.0
+        except (ProcessLookupError, PermissionError, psutil.Error):
+            return False
+
+
+def wait_until(condition: Callable[[], bool], patience: float, pause: float = 0.1) -> bool:
+    """Ask `condition` until it holds (True) or `patience` seconds have passed (False)."""
+    deadline = time.monotonic() + patience
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(pause)
+    return True

@@ -1,0 +1,66 @@
+"""A service whose answers are slow to arrive: work is done at once, the answer waits until it is let go."""
+
+from __future__ import annotations
+
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import TracebackType
+
+import httpx
+
+
+class HoldingProxy:
+    """Forwards to `target`; answers to `hold` (method, path) wait from then on until `release`.
+
+    `answered` is set when the target has done the work of a held call.
+    """
+
+    def __init__(self, target: str, hold: tuple[str, str]) -> None:
+        self.answered = threading.Event()
+        self._released = threading.Event()
+        proxy = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def _forward(self) -> None:
+                body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+                headers = {k: v for k, v in self.headers.items() if k.lower() not in ("host", "connection")}
+                answer = httpx.request(
+                    self.command, target + self.path, content=body, headers=headers, trust_env=False
+                )
+                if (self.command, self.path) == hold:
+                    proxy.answered.set()
+                    proxy._released.wait()
+                try:
+                    self.send_response(answer.status_code)
+                    self.send_header("Content-Type", answer.headers.get("Content-Type", ""))
+                    self.send_header("Content-Length", str(len(answer.content)))
+                    self.end_headers()
+                    self.wfile.write(answer.content)
+                except OSError:
+                    # Whoever asked was killed meanwhile; that is what this proxy is for.
+                    self.close_connection = True
+
+            do_GET = _forward  # noqa: N815
+            do_POST = _forward  # noqa: N815
+            do_PATCH = _forward  # noqa: N815
+
+            def log_message(self, format: str, *args: object) -> None:
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self._server.server_port}"
+
+    def release(self) -> None:
+        """Let every held answer go, and hold none from now on."""
+        self._released.set()
+
+    def __enter__(self) -> HoldingProxy:
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.release()
+        self._server.shutdown()
+        self._server.server_close()

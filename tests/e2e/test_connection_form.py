@@ -1,0 +1,136 @@
+"""The connection form in a real browser: what a user sees, what is masked, and that what is saved works.
+
+With `WEBDATA_SCREENSHOTS` set to a folder (`make screenshot`), the pictures in the docs are made anew.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Locator, Page, expect, sync_playwright
+
+from airflow_provider_webdata.sandbox.control import SandboxControl
+from demo.stack import Stack
+from tests.e2e.conftest import API_KEY, CONNECTION_HEADER
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+FLAGS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+
+STANDARD_FIELDS = {"host": "text", "password": "password"}
+EXTRA_FIELDS = {
+    "timeout": "text",
+    "retry_budget": "text",
+    "max_concurrency": "text",
+    "max_response_mb": "text",
+    "verify": "checkbox",
+    "ca_file": "text",
+    "proxy": "password",
+    "headers": "password",
+    "webhook_url": "text",
+    "webhook_secret": "password",
+    "signing_secret": "password",
+    "signature_header": "text",
+}
+
+
+def chromium() -> str:
+    for candidate in (os.environ.get("CHROMIUM"), *map(shutil.which, NAMES)):
+        if candidate:
+            return candidate
+    pytest.fail(
+        "This test needs a Chromium: install one (on Debian: apt-get install chromium) so that it is on the "
+        "PATH, or name its executable in the environment variable CHROMIUM."
+    )
+
+
+@pytest.fixture
+def page(stack: Stack) -> Iterator[Page]:
+    user, password = stack.login
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium(), args=FLAGS)
+        page = browser.new_page(viewport={"width": 1100, "height": 900}, base_url=stack.airflow_url)
+        page.goto("/connections")
+        page.get_by_label("Username").fill(user)
+        page.get_by_label("Password", exact=True).fill(password)
+        page.get_by_role("button", name="Sign in").click()
+        expect(page.get_by_role("button", name="Add Connection")).to_be_visible(timeout=30_000)
+        yield page
+        browser.close()
+
+
+def test_connection_made_with_the_form_works(page: Page, stack: Stack, sandbox: SandboxControl) -> None:
+    page.get_by_role("button", name="Add Connection").click()
+    form = page.get_by_role("dialog")
+    form.get_by_label("Connection ID").fill("webdata_browser")
+    form.get_by_role("combobox").fill("Web Data")
+    page.keyboard.press("Enter")
+
+    form.get_by_label("Base URL").fill(stack.sandbox_url)
+    form.get_by_label("API Key", exact=True).fill(API_KEY)
+    for name, kind in STANDARD_FIELDS.items():
+        expect(form.locator(f"[name={name}]")).to_have_attribute("type", kind)
+    for hidden in ("login", "schema"):
+        expect(form.locator(f"[name={hidden}]")).to_have_count(0)
+    _picture(page, form, "connection-form.png")
+
+    form.get_by_role("button", name="Extra Fields", exact=True).click()
+    shown = {
+        box.get_attribute("name").removeprefix("element_"): box.get_attribute("type") or "text"
+        for box in form.locator("input[name^=element_]").all()
+    }
+    assert shown == EXTRA_FIELDS
+    form.locator("[name=element_retry_budget]").fill("5")
+    form.locator("[name=element_headers]").fill(f'{{"X-Team": "{CONNECTION_HEADER}"}}')
+    _picture(page, form, "connection-form-extras.png")
+    assert API_KEY not in form.inner_text()
+    assert CONNECTION_HEADER not in form.inner_text()
+
+    form.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("row").filter(has_text="webdata_browser")).to_be_visible()
+
+    # What the server stored, tested by the server; the password is not sent again.
+    stored = stack.api.call("GET", "/connections/webdata_browser")
+    assert stored["password"] == "***"
+    verdict = stack.api.call("POST", "/connections/test", json=stored)
+    assert verdict["status"], verdict
+    headers = [request["headers"] for request in sandbox.requests()]
+    assert CONNECTION_HEADER in [given.get("x-team") for given in headers]
+
+
+def test_test_button_says_what_is_wrong_and_what_is_right(page: Page, stack: Stack) -> None:
+    wrong = {
+        "connection_id": "webdata_wrong",
+        "conn_type": "webdata",
+        "host": "http://127.0.0.1",
+        "port": 9,
+        "password": "no-such-key",
+    }
+    stack.api.add_connection(wrong)
+    page.reload()
+
+    for connection_id, works in (("webdata_default", True), ("webdata_wrong", False)):
+        row = page.get_by_role("row").filter(has_text=connection_id)
+        with page.expect_response(lambda answer: answer.url.endswith("/connections/test")) as answer:
+            row.get_by_role("button", name="Test Connection").click()
+        verdict = answer.value.json()
+        assert verdict.get("status") is works, verdict
+        expect(page.get_by_text(verdict["message"])).to_be_visible()
+
+
+def _picture(page: Page, form: Locator, name: str) -> None:
+    if folder := os.environ.get("WEBDATA_SCREENSHOTS"):
+        # The dialog scrolls inside the window; a picture shows it whole.
+        page.set_viewport_size({"width": 1100, "height": 1900 if "extras" in name else 900})
+        form.screenshot(path=Path(folder) / name, animations="disabled")
