@@ -47,7 +47,8 @@ def get_provider_info() -> dict[str, Any]:
                 "hook-name": _INTEGRATION,
                 "conn-fields": _connection_fields(),
                 "ui-field-behaviour": {
-                    "hidden-fields": ["login", "schema", "port"],
+                    # The port stays in sight: Airflow 3.3.1 and 3.3.2 refuse to test a connection that has none.
+                    "hidden-fields": ["login", "schema"],
                     "relabeling": {"host": "Base URL", "password": "API Key"},
                     "placeholders": {"host": "https://api.example.com", "extra": "{}"},
                 },
@@ -103,7 +104,8 @@ def _connection_fields() -> dict[str, dict[str, Any]]:
             "description": "URL of an HTTP proxy, with its login if it needs one.",
             "schema": secret,
         },
-        "headers": {
+        # Airflow's API hides an extra by its key alone: "headers" would be shown to whoever may read connections.
+        "secret_headers": {
             "label": "Extra headers (JSON object)",
             "description": 'Sent with every request, for example {"X-Tenant": "data"}.',
             "schema": secret,

@@ -26,7 +26,12 @@ DEFAULT_SIGNATURE_HEADER = "X-Firecrawl-Signature"
 
 _MEGABYTE = 2**20
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_FIELDS_OF_CLIENT = {"base_url": "host", "api_key": "password", "max_response_bytes": "max_response_mb"}
+_FIELDS_OF_CLIENT = {
+    "base_url": "host",
+    "api_key": "password",
+    "max_response_bytes": "max_response_mb",
+    "headers": "secret_headers",
+}
 
 
 class AirflowConnection(Protocol):
@@ -290,7 +295,7 @@ _CLIENT_EXTRAS: dict[str, tuple[str, Callable[[_Reader, str, Any], Any]]] = {
     "verify": ("verify", _Reader._switch),
     "ca_file": ("ca_file", _Reader._file),
     "proxy": ("proxy", _Reader._text),
-    "headers": ("headers", _Reader._headers),
+    "secret_headers": ("headers", _Reader._headers),
 }
 
 _WEBHOOK_EXTRAS = {

@@ -64,10 +64,15 @@ class WebDataRetryPolicy(_Base):
         from airflow.sdk import RetryDecision
 
         from airflow_provider_webdata.api.errors import RateLimitError, WebDataError
+        from airflow_provider_webdata.api.query import QueryError
 
         if isinstance(exception, RateLimitError):
             return RetryDecision.retry(delay=rate_limit_wait(exception), reason=str(exception))
-        if isinstance(exception, WebDataError) and exception.verdict == "never":
+        # A query or time filter is built while templates are rendered, before any of the operator's own code runs.
+        hopeless = isinstance(exception, QueryError) or (
+            isinstance(exception, WebDataError) and exception.verdict == "never"
+        )
+        if hopeless:
             return RetryDecision.fail(reason=str(exception))
         return RetryDecision.default()
 

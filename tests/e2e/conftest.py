@@ -49,7 +49,7 @@ def stack() -> Iterator[Stack]:
                 "conn_type": "webdata",
                 "host": stack.sandbox_url,
                 "password": API_KEY,
-                "extra": json.dumps({"headers": {"X-Team": CONNECTION_HEADER}}),
+                "extra": json.dumps({"secret_headers": {"X-Team": CONNECTION_HEADER}}),
             }
         )
         stack.wait_for_dags(["webdata_search", "webdata_monitor", "e2e_killed_worker", "e2e_secrets"])

@@ -37,7 +37,7 @@ EXTRA_FIELDS = {
     "verify": "checkbox",
     "ca_file": "text",
     "proxy": "password",
-    "headers": "password",
+    "secret_headers": "password",
     "webhook_url": "text",
     "webhook_secret": "password",
     "signing_secret": "password",
@@ -92,7 +92,7 @@ def test_connection_made_with_the_form_works(page: Page, stack: Stack, sandbox: 
     }
     assert shown == EXTRA_FIELDS
     form.locator("[name=element_retry_budget]").fill("5")
-    form.locator("[name=element_headers]").fill(f'{{"X-Team": "{CONNECTION_HEADER}"}}')
+    form.locator("[name=element_secret_headers]").fill(f'{{"X-Team": "{CONNECTION_HEADER}"}}')
     _picture(page, form, "connection-form-extras.png")
     assert API_KEY not in form.inner_text()
     assert CONNECTION_HEADER not in form.inner_text()
@@ -103,6 +103,7 @@ def test_connection_made_with_the_form_works(page: Page, stack: Stack, sandbox: 
     # What the server stored, tested by the server; the password is not sent again.
     stored = stack.api.call("GET", "/connections/webdata_browser")
     assert stored["password"] == "***"
+    assert CONNECTION_HEADER not in str(stored)
     verdict = stack.api.call("POST", "/connections/test", json=stored)
     assert verdict["status"], verdict
     headers = [request["headers"] for request in sandbox.requests()]

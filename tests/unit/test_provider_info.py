@@ -60,7 +60,7 @@ def test_form_has_every_extra():
 def test_secrets_are_masked_in_the_form():
     """A field is masked with `format: password`."""
     masked = {name for name, field in FIELDS.items() if field["schema"].get("format") == "password"}
-    assert masked == {"proxy", "headers", "webhook_secret", "signing_secret"}
+    assert masked == {"proxy", "secret_headers", "webhook_secret", "signing_secret"}
 
 
 def test_airflow_builds_the_form():
@@ -77,7 +77,7 @@ def test_airflow_builds_the_form():
     assert widgets["verify"].field["value"] is True
     behaviour = manager.field_behaviours["webdata"]
     assert behaviour["relabeling"] == {"host": "Base URL", "password": "API Key"}
-    assert set(behaviour["hidden_fields"]) == {"login", "schema", "port"}
+    assert set(behaviour["hidden_fields"]) == {"login", "schema"}
     hook = ProvidersManagerTaskRuntime().hooks["webdata"]
     assert hook.hook_class_name == CONNECTION["hook-class-name"]
 

@@ -109,7 +109,7 @@ async def test_bad_request_is_not_sent(hook, sandbox):
 async def test_secrets_are_masked(kind, sandbox, connect):
     """Whatever Airflow redacts from then on, the connection's secrets are among it."""
     secrets = {
-        "headers": {"X-Tenant": f"hush-{kind.__name__}-header"},
+        "secret_headers": {"X-Tenant": f"hush-{kind.__name__}-header"},
         "webhook_secret": f"hush-{kind.__name__}-webhook",
         "signing_secret": f"hush-{kind.__name__}-signing",
         "proxy": f"http://someone:hush-{kind.__name__}-pa%24s@proxy.example:1",

@@ -53,7 +53,7 @@ URIS = [
     (f"webdata://:{KEY}@127.0.0.1:8000/http", "http://127.0.0.1:8000", {}),
     (
         f"webdata://:{KEY}@api.example.com/?timeout=12.5&retry_budget=0&max_concurrency=4&max_response_mb=2"
-        "&verify=false&proxy=http%3A%2F%2Fproxy.example%3A3128&headers=%7B%22X-Tenant%22%3A+%22data%22%7D",
+        "&verify=false&proxy=http%3A%2F%2Fproxy.example%3A3128&secret_headers=%7B%22X-Tenant%22%3A+%22data%22%7D",
         "https://api.example.com",
         {
             "timeout": 12.5,
@@ -62,7 +62,7 @@ URIS = [
             "max_response_bytes": 2 * 2**20,
             "verify": False,
             "proxy": "http://proxy.example:3128",
-            "headers": {"X-Tenant": "data"},
+            "secret_headers": {"X-Tenant": "data"},
         },
     ),
 ]
@@ -84,7 +84,7 @@ def test_json_form(tmp_path):
     extra = {
         "timeout": 10, "retry_budget": 5, "max_concurrency": 2, "max_response_mb": 0.5, "verify": True,
         "ca_file": str(bundle), "proxy": "http://user:pa%24s@proxy.example:3128",
-        "headers": {"X-Tenant": "data"}, "webhook_url": "https://airflow.example.com/",
+        "secret_headers": {"X-Tenant": "data"}, "webhook_url": "https://airflow.example.com/",
         "webhook_secret": "hush-webhook", "signing_secret": "hush-signing", "signature_header": "X-Signature",
     }  # fmt: skip
     text = json.dumps({"conn_type": "webdata", "host": "api.example.com", "password": KEY, "extra": extra})
@@ -102,7 +102,9 @@ def test_json_form(tmp_path):
 def test_what_is_left_out_keeps_the_defaults():
     """Empty fields of the form count as not given."""
     plain = settings_of(connection())
-    blank = settings_of(connection(extra={"timeout": None, "proxy": "", "headers": " ", "verify": None}))
+    blank = settings_of(
+        connection(extra={"timeout": None, "proxy": "", "secret_headers": " ", "verify": None})
+    )
     assert blank == plain
     assert (plain.client.timeout, plain.client.verify, plain.client.proxy) == (30.0, True, None)
     assert plain.webhook.url is None
@@ -149,10 +151,10 @@ REFUSED = {
     "verify in words": ({"extra": {"verify": "maybe"}}, "verify must be true or false (given: 'maybe')"),
     "missing bundle": ({"extra": {"ca_file": "/no/such.pem"}}, "ca_file names a file that is not here"),
     "proxy without scheme": ({"extra": {"proxy": "proxy.example:3128"}}, "proxy must be a URL"),
-    "headers that are no object": ({"extra": {"headers": "X: y"}}, "headers must be a JSON object of texts"),
-    "header that is a number": ({"extra": {"headers": {"X": 1}}}, "headers must be a JSON object of texts"),
-    "header of our own": ({"extra": {"headers": {"Authorization": "x"}}}, "'Authorization' cannot be set"),
-    "header of two lines": ({"extra": {"headers": {"X-A": "a\nb"}}}, "must be one line"),
+    "headers that are no object": ({"extra": {"secret_headers": "X: y"}}, "secret_headers must be a JSON object"),
+    "header that is a number": ({"extra": {"secret_headers": {"X": 1}}}, "secret_headers must be a JSON object"),
+    "header of our own": ({"extra": {"secret_headers": {"Authorization": "x"}}}, "'Authorization' cannot be set"),
+    "header of two lines": ({"extra": {"secret_headers": {"X-A": "a\nb"}}}, "must be one line"),
     "plain http webhook": ({"extra": {"webhook_url": "http://airflow.example"}}, "webhook_url must be an https"),
     "signature header": ({"extra": {"signature_header": "a b"}}, "signature_header is no header name"),
     "secret that is a number": ({"extra": {"webhook_secret": 5}}, "webhook_secret must be text"),
@@ -206,7 +208,7 @@ def test_webhook_on_this_machine():
 def test_repr_shows_no_secret():
     """Settings turn up in tracebacks and logs."""
     extra = {
-        "headers": {"X-Token": "hush-header"},
+        "secret_headers": {"X-Token": "hush-header"},
         "proxy": "http://user:hush-proxy@p.example",
         "webhook_secret": "hush-webhook",
         "signing_secret": "hush-signing",

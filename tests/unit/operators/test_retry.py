@@ -8,6 +8,7 @@ import pytest
 from airflow.sdk import BaseOperator
 
 from airflow_provider_webdata.api import errors
+from airflow_provider_webdata.api.query import QueryError
 from airflow_provider_webdata.operators.retry import HAS_RETRY_POLICIES, WebDataRetryPolicy, rate_limit_wait
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
 
@@ -39,6 +40,7 @@ FAILURES = [
     (api(errors.UnsuccessfulError, 200), "default"),
     (errors.TransportError("search", "gone", sent=True), "default"),
     (errors.InvalidResponseError("search", "garbage", status=200), "default"),
+    (QueryError("the query is too long"), "fail"),
     (ValueError("the task's own"), "default"),
 ]
 
