@@ -62,7 +62,7 @@ URIS = [
             "max_response_bytes": 2 * 2**20,
             "verify": False,
             "proxy": "http://proxy.example:3128",
-            "secret_headers": {"X-Tenant": "data"},
+            "headers": {"X-Tenant": "data"},
         },
     ),
 ]
