@@ -78,15 +78,19 @@ def _problem(issue: Mapping[str, Any], python_names: Mapping[str, str]) -> str:
         path = f"{python_names[first]}{path[len(first) :]} (sent as {first})"
     message = issue["msg"].removeprefix("Value error, ")
     sentence = f"{path}: {message}" if path else message
-    if issue["type"] in {"missing", "unknown_field"} or any(
-        secret in str(part).lower() for part in issue["loc"] for secret in _SECRET_PARTS
-    ):
+    if issue["type"] in {"missing", "unknown_field"} or _may_be_secret(issue["loc"]):
         return sentence
     given = issue.get("input")
     if isinstance(given, Mapping) or (isinstance(given, Sequence) and not isinstance(given, str)):
         # A container may hold a secret further down; its kind and size say enough.
         return f"{sentence} (given: {type(given).__name__} of {len(given)})"
     return f"{sentence} (given: {trimmed(repr(given), 120)})"
+
+
+def _may_be_secret(location: Sequence[int | str]) -> bool:
+    # What an action types into a page may be a password.
+    typed = "actions" in location and location[-1] in {"text", "script"}
+    return typed or any(secret in str(part).lower() for part in location for secret in _SECRET_PARTS)
 
 
 def trimmed(text: str, limit: int = 500) -> str:
