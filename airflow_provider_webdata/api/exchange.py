@@ -41,6 +41,7 @@ MARGIN_SECONDS = 15.0
 """How much longer than the service's own timeout the client reads, so that the service's answer wins."""
 
 _MAX_ERROR_BYTES = 256 * 1024
+_SHORTEST_SECRET = 5
 
 _ENTITLED = {
     "threatProtection": "threatProtection (Threat Protection)",
@@ -272,7 +273,21 @@ class Reader(Generic[ResponseT]):
             body = from_json(self._buffer.getvalue())
         except ValueError:
             return {}
-        return body if isinstance(body, dict) else {}
+        return self._scrubbed(body) if isinstance(body, dict) else {}
+
+    def _scrubbed(self, value: Any) -> Any:
+        """Return what the service wrote without the key and the connection's headers, which it may echo."""
+        if isinstance(value, dict):
+            return {key: self._scrubbed(item) for key, item in value.items()}
+        if isinstance(value, list):
+            return [self._scrubbed(item) for item in value]
+        if isinstance(value, str):
+            config = self._prepared.config
+            for secret in (config.api_key, *config.headers.values()):
+                # Shorter ones hide nothing and would tear up ordinary words; Airflow's masker draws the line here too.
+                if len(secret) >= _SHORTEST_SECRET:
+                    value = value.replace(secret, "***")
+        return value
 
     def _api_error(self, body: dict[str, Any]) -> APIError:
         code = body.get("code")
@@ -281,7 +296,6 @@ class Reader(Generic[ResponseT]):
         details = body.get("details")
         if isinstance(details, list) and (issues := "; ".join(filter(None, map(_issue, details[:5])))):
             message = trimmed(f"{message} ({issues})", 1000)
-        message = message.replace(self._prepared.config.api_key, "***")
         cls = UnsuccessfulError if self._status < 400 else error_class(self._status, code)
         extra: dict[str, Any] = {}
         if cls is EntitlementError:

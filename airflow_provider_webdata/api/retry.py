@@ -85,7 +85,7 @@ def may_repeat(error: BaseException, *, repeatable: bool) -> bool:
     if isinstance(error, TransportError):
         return repeatable or not error.sent
     if isinstance(error, (ServerError, RequestTimeoutError)):
-        return repeatable and getattr(error, "status", 0) != 501
+        return repeatable and error.status != 501
     return False
 
 

@@ -4,6 +4,8 @@ rendered arguments. In answers, the models replace them.
 
 from __future__ import annotations
 
+import contextlib
+import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -37,6 +39,12 @@ def header_values(value: Any) -> Iterator[str]:
     elif isinstance(value, (list, tuple, set)):
         for inner in value:
             yield from header_values(inner)
+    elif isinstance(value, str) and "headers" in value.lower():
+        # A template may have rendered an argument to JSON text.
+        with contextlib.suppress(ValueError):
+            parsed = json.loads(value)
+            if not isinstance(parsed, str):
+                yield from header_values(parsed)
 
 
 def _is_headers(name: object, value: object) -> bool:

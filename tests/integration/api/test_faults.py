@@ -46,6 +46,7 @@ RATE_TEXT = (
     "Rate limit exceeded. Consumed (req/min): 11, Remaining (req/min): 0. Upgrade your plan or "
     "please retry after 37s, resets at Sat Nov 21 2026 10:00:37 GMT+0000 (Coordinated Universal Time)"
 )
+HEADER = "team-secret-9f3"
 CHUNKED_CUT = (
     b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n20\r\n{"
 )
@@ -99,6 +100,10 @@ ROWS = [
         errors.BadRequestError, says="no reason"),
     Row("error text echoes the key", LIST, [failure(401, error=f"Invalid token {API_KEY}")],
         errors.AuthenticationError, says="***"),
+    Row("the whole error body echoes key and headers", SEARCH,
+        [failure(400, error=f"bad header {HEADER}", details=[{"path": [], "message": API_KEY}], seen={"a": [HEADER]})],
+        errors.BadRequestError, says="bad header ***", has={"body": {"seen": {"a": ["***"]}}},
+        options={"headers": {"X-Team": HEADER}}),
     # Time and load: repeated only where a repetition cannot start or bill anything.
     Row("408 of a search is not repeated", SEARCH, [failure(408, error="Request timed out"), OK_SEARCH],
         errors.RequestTimeoutError, says="timed out"),
@@ -196,7 +201,9 @@ async def test_fault(row: Row, caller: Caller, serve: Any, caplog: pytest.LogCap
         assert row.says in str(caught.value)
         assert {name: getattr(caught.value, name) for name in row.has} == row.has
         trace = "".join(traceback.format_exception(caught.value))
-        assert API_KEY not in trace + repr(caught.value) + str(vars(caught.value))
+        everything = trace + repr(caught.value) + str(vars(caught.value))
+        assert API_KEY not in everything
+        assert HEADER not in everything
     assert len(server.requests) == row.requests
     assert {request.headers["authorization"] for request in server.requests} == {f"Bearer {API_KEY}"}
     assert API_KEY not in caplog.text

@@ -119,6 +119,9 @@ VALUES = [
     ({"headers": {"Accept-Language": "en-US", "User-Agent": "me"}}, []),
     ({"headers": {"X-Number": 12345, "X-None": None, "X-Empty": ""}}, ["12345"]),
     ({"headers": "no mapping", "header": {"X": "y"}}, []),
+    ('{"webhook": {"headers": {"X-Key": "secret-4"}}}', ["secret-4"]),
+    ("plain words about headers", []),
+    ('"headers"', []),
     (None, []),
 ]  # fmt: skip
 
