@@ -54,7 +54,36 @@ def get_provider_info() -> dict[str, Any]:
                 },
             }
         ],
+        "config": {"webdata": {"description": "The inbox for webhook deliveries.", "options": _options()}},
         "cli": ["airflow_provider_webdata.cli.get_commands"],
+    }
+
+
+def _options() -> dict[str, dict[str, Any]]:
+    """Return the options of the configuration's section `[webdata]`."""
+    return {
+        "inbox_url": {
+            "description": "Address of the server whose inbox triggers and sensors read. Empty: the API server, as "
+            "`[core] execution_api_server_url` or `[api] base_url` names it.",
+            "version_added": "0.1.0",
+            "type": "string",
+            "example": "http://airflow-api:8080",
+            "default": "",
+        },
+        "inbox_max_body_mb": {
+            "description": "Largest delivery that is accepted, in megabytes.",
+            "version_added": "0.1.0",
+            "type": "float",
+            "example": None,
+            "default": "16",
+        },
+        "inbox_retention_days": {
+            "description": "Days for which deliveries are kept. 0 keeps all.",
+            "version_added": "0.1.0",
+            "type": "float",
+            "example": None,
+            "default": "30",
+        },
     }
 
 
@@ -117,17 +146,34 @@ def _connection_fields() -> dict[str, dict[str, Any]]:
         },
         "webhook_secret": {
             "label": "Webhook secret",
-            "description": "Sent back by the service in a header, which proves that a delivery is ours.",
+            "description": "Sent back by the service in a header, which proves that a delivery is ours. "
+            "At least 16 characters that nobody can guess.",
+            "schema": secret,
+        },
+        "previous_webhook_secret": {
+            "label": "Previous webhook secret",
+            "description": "Accepted too while deliveries with the former secret may still come.",
             "schema": secret,
         },
         "signing_secret": {
             "label": "Signing secret",
-            "description": "Key with which the service signs its deliveries (HMAC), where it does.",
+            "description": "Key with which the service signs its deliveries (HMAC), where it does. With a webhook "
+            "secret too, a delivery needs both.",
+            "schema": secret,
+        },
+        "previous_signing_secret": {
+            "label": "Previous signing secret",
+            "description": "Accepted too while the service may still sign with it.",
             "schema": secret,
         },
         "signature_header": {
             "label": "Signature header",
-            "description": "Name of the header that holds the signature.",
+            "description": "Name of the header that holds the signature. Default X-Firecrawl-Signature.",
+            "schema": text,
+        },
+        "inbox_url": {
+            "label": "Inbox URL",
+            "description": "Where this Airflow's own processes read the deliveries, if it is not the API server.",
             "schema": text,
         },
     }

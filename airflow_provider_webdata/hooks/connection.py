@@ -25,6 +25,7 @@ log = logging.getLogger(__name__)
 DEFAULT_SIGNATURE_HEADER = "X-Firecrawl-Signature"
 
 _MEGABYTE = 2**20
+_SHORTEST_SECRET = 16
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _FIELDS_OF_CLIENT = {
     "base_url": "host",
@@ -51,14 +52,30 @@ class WebhookSettings:
 
     :param url: public address under which the deliveries arrive.
     :param secret: value that a delivery must carry.
+    :param previous_secret: what `secret` was before; accepted still, sent no more.
     :param signing_secret: key of the deliveries' signature.
+    :param previous_signing_secret: what `signing_secret` was before; accepted still.
     :param signature_header: header that holds the signature.
+    :param inbox_url: address under which this Airflow's own processes read the deliveries.
     """
 
     url: str | None = None
     secret: str | None = field(default=None, repr=False)
+    previous_secret: str | None = field(default=None, repr=False)
     signing_secret: str | None = field(default=None, repr=False)
+    previous_signing_secret: str | None = field(default=None, repr=False)
     signature_header: str = DEFAULT_SIGNATURE_HEADER
+    inbox_url: str | None = None
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """The webhook secrets that a delivery may carry, the current one first; empty if none is set."""
+        return _given_of(self.secret, self.previous_secret)
+
+    @property
+    def signing_secrets(self) -> tuple[str, ...]:
+        """The keys that a signature may be made with, the current one first; empty if none is set."""
+        return _given_of(self.signing_secret, self.previous_signing_secret)
 
 
 @dataclass(frozen=True)
@@ -78,15 +95,18 @@ class ConnectionSettings:
         """Yield every value that must not be shown, for Airflow's secrets masker."""
         yield self.client.api_key
         yield from self.client.headers.values()
-        for secret in (self.webhook.secret, self.webhook.signing_secret):
-            if secret:
-                yield secret
+        yield from self.webhook.secrets
+        yield from self.webhook.signing_secrets
         if self.client.proxy:
             parts = urlsplit(self.client.proxy)
             for secret in (parts.username, parts.password):
                 if secret:
                     yield secret
                     yield unquote(secret)
+
+
+def _given_of(current: str | None, previous: str | None) -> tuple[str, ...]:
+    return tuple(secret for secret in (current, previous) if secret)
 
 
 def settings_of(connection: AirflowConnection) -> ConnectionSettings:
@@ -164,9 +184,36 @@ class _Reader:
                     "give the public address of the Airflow API server",
                 )
             given["url"] = url.rstrip("/")
+        if url := given.get("inbox_url"):
+            if urlsplit(url).scheme not in {"http", "https"} or not urlsplit(url).hostname:
+                self._refuse(
+                    "inbox_url", f"must be an http address (given: {url!r})", "write one, or clear it"
+                )
+            given["inbox_url"] = url.rstrip("/")
+        self._check_webhook_secrets(given)
         if (header := given.get("signature_header")) and not _HEADER_NAME.fullmatch(header):
             self._refuse("signature_header", f"is no header name (given: {header!r})", "write one such name")
         return WebhookSettings(**given)
+
+    def _check_webhook_secrets(self, given: Mapping[str, str]) -> None:
+        for name, current in (("secret", "webhook_secret"), ("signing_secret", "signing_secret")):
+            if given.get(f"previous_{name}") and not given.get(name):
+                self._refuse(
+                    f"previous_{current}", f"is set without {current}", f"set {current}, or clear it"
+                )
+        for option in ("secret", "previous_secret"):
+            secret = given.get(option, "")
+            name = option.replace("secret", "webhook_secret")
+            # It travels as the value of a header.
+            if not (secret.isascii() and secret.isprintable()):
+                self._refuse(name, "must be plain ASCII without line breaks", "write letters and digits")
+            if 0 < len(secret) < _SHORTEST_SECRET:
+                log.warning(
+                    "connection %r: %s has fewer than %d characters, so that it can be guessed; make a longer one",
+                    self.conn_id,
+                    name,
+                    _SHORTEST_SECRET,
+                )
 
     def _given(self, name: str) -> Any:
         value = self._extra.get(name)
@@ -301,8 +348,11 @@ _CLIENT_EXTRAS: dict[str, tuple[str, Callable[[_Reader, str, Any], Any]]] = {
 _WEBHOOK_EXTRAS = {
     "webhook_url": "url",
     "webhook_secret": "secret",
+    "previous_webhook_secret": "previous_secret",
     "signing_secret": "signing_secret",
+    "previous_signing_secret": "previous_signing_secret",
     "signature_header": "signature_header",
+    "inbox_url": "inbox_url",
 }
 
 

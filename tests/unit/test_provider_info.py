@@ -60,7 +60,14 @@ def test_form_has_every_extra():
 def test_secrets_are_masked_in_the_form():
     """A field is masked with `format: password`."""
     masked = {name for name, field in FIELDS.items() if field["schema"].get("format") == "password"}
-    assert masked == {"proxy", "secret_headers", "webhook_secret", "signing_secret"}
+    assert masked == {
+        "proxy",
+        "secret_headers",
+        "webhook_secret",
+        "previous_webhook_secret",
+        "signing_secret",
+        "previous_signing_secret",
+    }
 
 
 def test_airflow_builds_the_form():

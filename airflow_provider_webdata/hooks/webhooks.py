@@ -1,0 +1,102 @@
+"""How the service is told to report to our inbox, and where the inbox is read."""
+
+from __future__ import annotations
+
+import secrets
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+from airflow.sdk.configuration import conf
+
+from airflow_provider_webdata.api.errors import ConfigurationError
+from airflow_provider_webdata.inbox.wire import SECRET_HEADER, delivery_url, is_key
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from airflow_provider_webdata.hooks.connection import ConnectionSettings
+
+_EXECUTION_PATH = "/execution"
+
+
+def new_key() -> str:
+    """Return a correlation key that nobody can guess."""
+    return secrets.token_urlsafe(24)
+
+
+def can_receive(settings: ConnectionSettings) -> bool:
+    """Return whether deliveries can reach us: there is a public address, and a secret to know them by.
+
+    :param settings: of the connection.
+    """
+    return bool(settings.webhook.url and (settings.webhook.secret or settings.webhook.signing_secret))
+
+
+def webhook_for(
+    settings: ConnectionSettings,
+    key: str,
+    events: Sequence[str] | None = None,
+    metadata: Mapping[str, str] | None = None,
+) -> dict[str, Any]:
+    """Return the webhook object that makes the service report to our inbox, with wire names.
+
+    Reference, Webhook object and Monitor webhook object. It holds the connection's webhook secret: for requests
+    only, never for logs or XCom.
+
+    :param settings: of the connection.
+    :param key: correlation key, from `new_key`.
+    :param events: names of the events to report; all, if left out.
+    :param metadata: texts that come back with every delivery.
+    :raises ConfigurationError: the connection has no public address or no secret.
+    """
+    webhook = settings.webhook
+    if not can_receive(settings) or webhook.url is None:
+        missing = "webhook_url" if not webhook.url else "webhook_secret (or signing_secret)"
+        raise ConfigurationError(
+            f"connection {settings.conn_id!r}: {missing} is not set, so that no webhook can reach this Airflow; "
+            "set it, or wait by polling"
+        )
+    made: dict[str, Any] = {"url": delivery_url(webhook.url, settings.conn_id, key)}
+    if webhook.secret:
+        made["headers"] = {SECRET_HEADER: webhook.secret}
+    if events is not None:
+        made["events"] = list(events)
+    if metadata:
+        made["metadata"] = dict(metadata)
+    return made
+
+
+def key_of(settings: ConnectionSettings, url: str | None) -> str | None:
+    """Return the correlation key of a webhook address of ours, or None for any other address.
+
+    :param settings: of the connection.
+    :param url: the `url` of a webhook object.
+    """
+    if not url or not settings.webhook.url:
+        return None
+    ours = delivery_url(settings.webhook.url, settings.conn_id) + "/"
+    key = unquote(url.removeprefix(ours)) if url.startswith(ours) else ""
+    return key if is_key(key) else None
+
+
+def inbox_url(settings: ConnectionSettings) -> str:
+    """Return the address of the server whose inbox is read, without the inbox's own path.
+
+    The connection's `inbox_url`, else `[webdata] inbox_url`, else what workers and triggerers know the API server
+    by: `[core] execution_api_server_url`, else `[api] base_url`.
+
+    :param settings: of the connection.
+    :raises ConfigurationError: none of them is set.
+    """
+    found = (
+        settings.webhook.inbox_url
+        or conf.get("webdata", "inbox_url", fallback="")
+        or conf.get("core", "execution_api_server_url", fallback="").rstrip("/").removesuffix(_EXECUTION_PATH)
+        or conf.get("api", "base_url", fallback="")
+    )
+    if not found:
+        raise ConfigurationError(
+            f"connection {settings.conn_id!r}: it is not known where the inbox is; set [webdata] inbox_url to the "
+            "address of the API server"
+        )
+    return str(found).rstrip("/")

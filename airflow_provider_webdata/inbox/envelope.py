@@ -1,0 +1,125 @@
+"""What a delivery says about itself. Its shape is open, so that whatever cannot be read is simply not known.
+
+Reference, Events; supplement 16.2 to 16.6.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic_core import from_json
+
+LONGEST_TEXT = 200
+"""Characters; names and ids that are longer are none of the service's."""
+
+OPERATIONS = ("batch_scrape", "crawl", "extract", "agent", "monitor")
+"""What an event's name may begin with, before the first dot."""
+
+
+class NotJSONError(ValueError):
+    """The body of a delivery is no JSON."""
+
+
+@dataclass(frozen=True)
+class Envelope:
+    """The part of a delivery that is looked at; None for all that is missing or odd.
+
+    :param event: `type` as it came.
+    :param operation: what the event's name begins with, such as `monitor`.
+    :param name: the event without its operation, such as `check.completed`.
+    :param job_id: `id`: of the job, for monitors of the check.
+    :param monitor_id: `data.monitorId`.
+    :param webhook_id: the id of the event, the same on every redelivery.
+    :param success: as it came; false for a page or check that failed.
+    """
+
+    event: str | None = None
+    operation: str | None = None
+    name: str | None = None
+    job_id: str | None = None
+    monitor_id: str | None = None
+    webhook_id: str | None = None
+    success: bool | None = None
+
+    @classmethod
+    def read(cls, body: bytes) -> Envelope:
+        """Read the envelope of a delivery.
+
+        :param body: the body as it came.
+        :raises NotJSONError: it is no JSON. JSON of any shape is fine.
+        """
+        return cls.of(parse(body))
+
+    @classmethod
+    def of(cls, payload: Any) -> Envelope:
+        """Read the envelope of a parsed delivery.
+
+        :param payload: any JSON value.
+        """
+        if not isinstance(payload, dict):
+            return cls()
+        event = _text(payload.get("type"))
+        operation, name = split_event(event) if event else (None, None)
+        first = first_of(payload)
+        success = payload.get("success")
+        return cls(
+            event=event,
+            operation=operation,
+            name=name,
+            job_id=_text(payload.get("id")) or _text(first.get("checkId")),
+            monitor_id=_text(first.get("monitorId")),
+            webhook_id=_text(payload.get("webhookId")),
+            success=success if isinstance(success, bool) else None,
+        )
+
+
+def parse(body: bytes) -> Any:
+    """Return the value of a delivery's body.
+
+    :param body: the body as it came.
+    :raises NotJSONError: it is no JSON, no UTF-8, or nested beyond measure.
+    """
+    try:
+        return from_json(body, allow_inf_nan=False)
+    except (ValueError, RecursionError) as error:
+        raise NotJSONError(str(error)) from None
+
+
+def first_of(payload: dict[str, Any]) -> dict[str, Any]:
+    """Return what `data` holds: the object itself or the first of an array, else an empty one.
+
+    :param payload: a delivery's body.
+    """
+    data = payload.get("data")
+    if isinstance(data, list):
+        data = data[0] if data else None
+    return data if isinstance(data, dict) else {}
+
+
+def split_event(event: str) -> tuple[str | None, str]:
+    """Return operation and name of an event; the operation is None where the event does not say it.
+
+    :param event: for example `monitor.check.completed`, or `check.completed`.
+    """
+    operation, dot, name = event.partition(".")
+    return (operation, name) if dot and operation in OPERATIONS else (None, event)
+
+
+def same_event(one: str, other: str) -> bool:
+    """Return whether two names mean the same event: one of them may lack the operation.
+
+    :param one: the name of an event.
+    :param other: another one.
+    """
+    (operation, name), (other_operation, other_name) = split_event(one), split_event(other)
+    return name == other_name and (
+        operation is None or other_operation is None or operation == other_operation
+    )
+
+
+def _text(value: Any) -> str | None:
+    if not isinstance(value, str) or not value or len(value) > LONGEST_TEXT:
+        return None
+    # A database may refuse NUL, and surrogates cannot be encoded at all.
+    return value if value.isprintable() else None

@@ -1,0 +1,40 @@
+"""Where the inbox's routes are, and the header that proves a delivery is ours."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import quote
+
+SECRET_HEADER = "X-WebData-Webhook-Secret"  # noqa: S105
+"""Header that the service sends back with every delivery (reference, Webhook object: `headers`)."""
+
+INBOX_PATH = "/webdata/inbox"
+"""Deliveries arrive here: the one path that the service must be able to reach."""
+
+DELIVERIES_PATH = "/webdata/deliveries"
+"""Stored deliveries are read here, by triggers and sensors."""
+
+INLINE_BODY_BYTES = 16 * 1024
+"""Larger bodies are left out where deliveries are listed, and fetched one by one."""
+
+_KEY = re.compile(r"[A-Za-z0-9._~-]{1,200}")
+
+
+def is_key(text: str) -> bool:
+    """Return whether a text can be a correlation key: 1 to 200 letters, digits, `.`, `_`, `~` or `-`.
+
+    :param text: what stands in a URL.
+    """
+    return _KEY.fullmatch(text) is not None
+
+
+def delivery_url(base: str, conn_id: str, key: str | None = None) -> str:
+    """Return the address for the deliveries of a connection.
+
+    :param base: address of the Airflow API server, with the path under which it is published, if any.
+    :param conn_id: id of the connection whose secrets the deliveries carry.
+    :param key: correlation key of one wait or monitor; without it, the address for webhooks set up by hand.
+    """
+    root = base.rstrip("/").removesuffix(INBOX_PATH)
+    url = f"{root}{INBOX_PATH}/{quote(conn_id, safe='')}"
+    return url if key is None else f"{url}/{quote(key, safe='')}"

@@ -1,0 +1,127 @@
+"""The envelope of a delivery is read leniently: what is odd is not known, and only what is no JSON is refused."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from airflow_provider_webdata.inbox.envelope import Envelope, NotJSONError, same_event, split_event
+
+CHECK = {
+    "success": True,
+    "type": "monitor.check.completed",
+    "id": "check-1",
+    "webhookId": "event-1",
+    "data": [{"monitorId": "monitor-1", "checkId": "check-1", "status": "completed"}],
+}
+
+READ = [
+    pytest.param(
+        CHECK,
+        Envelope(
+            "monitor.check.completed", "monitor", "check.completed", "check-1", "monitor-1", "event-1", True
+        ),
+        id="monitor check",
+    ),
+    pytest.param(
+        {**CHECK, "data": CHECK["data"][0]},
+        Envelope(
+            "monitor.check.completed", "monitor", "check.completed", "check-1", "monitor-1", "event-1", True
+        ),
+        id="data as an object",
+    ),
+    pytest.param(
+        {**CHECK, "id": None, "type": "check.completed", "success": "yes", "webhookId": 7},
+        Envelope("check.completed", None, "check.completed", "check-1", "monitor-1", None, None),
+        id="check id from the data, odd values dropped",
+    ),
+    pytest.param(
+        {"success": False, "type": "crawl.page", "id": "job-1", "data": [], "error": "no"},
+        Envelope("crawl.page", "crawl", "page", "job-1", None, None, False),
+        id="failed page",
+    ),
+    pytest.param(
+        {"type": "batch_scrape.completed", "id": "job-1", "data": ["text"]},
+        Envelope("batch_scrape.completed", "batch_scrape", "completed", "job-1"),
+        id="data of texts",
+    ),
+    pytest.param({"type": "brand.new"}, Envelope("brand.new", None, "brand.new"), id="unknown operation"),
+    pytest.param({"type": "x" * 201, "id": "a\x00b", "webhookId": "\n"}, Envelope(), id="no texts to keep"),
+    pytest.param([CHECK], Envelope(), id="array"),
+    pytest.param("text", Envelope(), id="text"),
+    pytest.param(None, Envelope(), id="null"),
+    pytest.param({}, Envelope(), id="empty"),
+]
+
+
+@pytest.mark.parametrize(("payload", "envelope"), READ)
+def test_read(payload, envelope):
+    assert Envelope.read(json.dumps(payload).encode()) == envelope
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"{", b"{}{}", b'{"a":NaN}', b"\xff", b'"\xed\xa0\x80"', b"[" * 100_000, b"'a'", b"\xef\xbb\xbf{}"],
+)
+def test_no_json(body):
+    with pytest.raises(NotJSONError):
+        Envelope.read(body)
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes(body):
+    try:
+        Envelope.read(body)
+    except NotJSONError:
+        with pytest.raises((ValueError, RecursionError)):
+            json.loads(body.decode(), parse_constant=lambda name: int("no number: " + name))
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+)
+FIELDS = st.sampled_from(["type", "id", "webhookId", "success", "data", "monitorId", "checkId"])
+
+
+@given(
+    st.dictionaries(FIELDS, JSON | st.dictionaries(FIELDS, JSON) | st.lists(st.dictionaries(FIELDS, JSON)))
+)
+def test_any_shape(payload):
+    envelope = Envelope.of(payload)
+    for text in (envelope.event, envelope.job_id, envelope.monitor_id, envelope.webhook_id):
+        assert text is None or (0 < len(text) <= 200 and text.isprintable())
+    assert envelope.success in (True, False, None)
+
+
+@pytest.mark.parametrize(
+    ("event", "parts"),
+    [
+        ("monitor.check.completed", ("monitor", "check.completed")),
+        ("check.completed", (None, "check.completed")),
+        ("completed", (None, "completed")),
+        ("batch_scrape.page", ("batch_scrape", "page")),
+        ("monitor", (None, "monitor")),
+    ],
+)
+def test_split_event(event, parts):
+    assert split_event(event) == parts
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("monitor.check.completed", "check.completed", True),
+        ("monitor.check.completed", "monitor.check.completed", True),
+        ("crawl.completed", "completed", True),
+        ("crawl.completed", "batch_scrape.completed", False),
+        ("crawl.completed", "crawl.page", False),
+        ("check.completed", "completed", False),
+    ],
+)
+def test_same_event(one, other, same):
+    assert same_event(one, other) is same
+    assert same_event(other, one) is same
