@@ -74,14 +74,24 @@ class Conduct:
         faults = self._sandbox.faults.take(request.method, request.path)
         try:
             reply = await self._reply(request, raw, body, readable, faults)
-            record["status"] = reply.status
-            self._dress(reply)
+        except _DroppedError:
+            self._note(request, record["status"], started)
+            await _hang_up(receive)
+            return
+        record["status"] = reply.status
+        self._dress(reply)
+        # Before the answer goes out: whoever has it finds the line.
+        self._note(request, reply.status, started)
+        try:
             await self._send(reply, request, send, cut=any(fault.kind == "truncate" for fault in faults))
         except _DroppedError:
             await _hang_up(receive)
+
+    @staticmethod
+    def _note(request: _Request, status: int | None, started: float) -> None:
         # Neither the headers nor the body: they may hold secrets.
         spent = (time.perf_counter() - started) * 1000
-        log.info("%s %s %s %.0f ms", request.method, request.path, record["status"], spent)
+        log.info("%s %s %s %.0f ms", request.method, request.path, status, spent)
 
     async def _reply(
         self, request: _Request, raw: bytes | None, body: Any, readable: bool, faults: list[Fault]
