@@ -3,25 +3,63 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-from airflow.cli.cli_config import ActionCommand, Arg, GroupCommand
+from airflow.cli.cli_config import (
+    ARG_OUTPUT,
+    ARG_VERBOSE,
+    ARG_YES,
+    ActionCommand,
+    Arg,
+    GroupCommand,
+    lazy_load_command,
+)
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Callable
+
+_PACKAGE = "airflow_provider_webdata"
+_SANDBOX = f"{_PACKAGE}.sandbox.cli"
+_INBOX = f"{_PACKAGE}.inbox.server.cli"
 
 
-class _SandboxFlags(Arg):
-    """All flags of the sandbox, which declares them itself."""
+class _OwnFlags(Arg):
+    """All flags of a command that declares them itself, in `add_arguments` of its module."""
 
-    def __init__(self) -> None:
+    def __init__(self, module: str) -> None:
         # Airflow sorts arguments by their flags; this one stands for all.
-        super().__init__(flags=("--sandbox",))  # type: ignore[no-untyped-call]
+        super().__init__(flags=("--flags",))  # type: ignore[no-untyped-call]
+        self._module = module
 
     def add_to_parser(self, parser: argparse.ArgumentParser) -> None:
-        from airflow_provider_webdata.sandbox.cli import add_arguments
+        import_module(self._module).add_arguments(parser)
 
-        add_arguments(parser)
+
+def _arg(*flags: str, **options: Any) -> Arg:
+    return Arg(flags, **options)  # type: ignore[no-untyped-call]
+
+
+_ID = _arg("id", help="Id of the delivery", type=int)
+_IDS = _arg("id", help="Id of a delivery", type=int, nargs="+")
+_CONN_ID = _arg("--conn-id", help="Only deliveries of this connection")
+_EVENT = _arg(
+    "--event",
+    help="Only this event, with or without its operation, such as monitor.check.completed; may be repeated",
+    action="append",
+    default=[],
+)
+_KEY = _arg("--key", help="Only deliveries with this correlation key")
+_JOB_ID = _arg("--job-id", help="Only deliveries of this job, for monitors of this check")
+_MONITOR_ID = _arg("--monitor-id", help="Only deliveries of this monitor")
+_LIMIT = _arg("--limit", help="Most deliveries to show (default: %(default)s)", type=int, default=50)
+_OLDER_THAN = _arg(
+    "--older-than",
+    help="Age such as 30d, 12h or 90m (default: [webdata] inbox_retention_days)",
+    metavar="AGE",
+)
+_DRY_RUN = _arg("--dry-run", help="Only say how many deliveries would be deleted", action="store_true")
 
 
 def get_commands() -> list[GroupCommand]:
@@ -29,17 +67,46 @@ def get_commands() -> list[GroupCommand]:
     sandbox = ActionCommand(
         name="sandbox",
         help="Run an emulator of the service, for the development of DAGs",
-        func=run_sandbox,
-        args=(_SandboxFlags(),),
+        func=_runner(_SANDBOX),
+        args=(_OwnFlags(_SANDBOX),),
     )
-    return [GroupCommand(name="webdata", help="Tools for the web data service", subcommands=(sandbox,))]
+    inbox = GroupCommand(name="inbox", help="Webhook deliveries that were received", subcommands=_inbox())
+    return [GroupCommand(name="webdata", help="Tools for the web data service", subcommands=(inbox, sandbox))]
 
 
-def run_sandbox(args: argparse.Namespace) -> None:
-    """Run the sandbox until it is interrupted, and exit with its status.
+def _inbox() -> tuple[ActionCommand, ...]:
+    return (
+        ActionCommand(
+            name="list",
+            help="List deliveries, the newest first",
+            func=lazy_load_command(f"{_INBOX}.list_deliveries"),
+            args=(_CONN_ID, _EVENT, _KEY, _JOB_ID, _MONITOR_ID, _LIMIT, ARG_OUTPUT, ARG_VERBOSE),
+        ),
+        ActionCommand(
+            name="show",
+            help="Show one delivery with its body",
+            func=lazy_load_command(f"{_INBOX}.show_delivery"),
+            args=(_ID, ARG_OUTPUT, ARG_VERBOSE),
+        ),
+        ActionCommand(
+            name="replay",
+            help="Announce deliveries again, to readers that wait now",
+            description="Store copies of deliveries as if they had been received now. Sensors and triggers that "
+            "wait for them take them for new ones.",
+            func=lazy_load_command(f"{_INBOX}.replay_deliveries"),
+            args=(_IDS, ARG_VERBOSE),
+        ),
+        ActionCommand(
+            name="prune",
+            help="Delete old deliveries",
+            func=lazy_load_command(f"{_INBOX}.prune_deliveries"),
+            args=(_OLDER_THAN, _DRY_RUN, ARG_YES, ARG_VERBOSE),
+        ),
+    )
 
-    :param args: the sandbox's flags.
-    """
-    from airflow_provider_webdata.sandbox.cli import run
 
-    sys.exit(run(args))
+def _runner(module: str) -> Callable[[argparse.Namespace], None]:
+    def run(args: argparse.Namespace) -> None:
+        sys.exit(import_module(module).run(args))
+
+    return run

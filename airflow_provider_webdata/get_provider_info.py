@@ -56,6 +56,7 @@ def get_provider_info() -> dict[str, Any]:
         ],
         "config": {"webdata": {"description": "The inbox for webhook deliveries.", "options": _options()}},
         "cli": ["airflow_provider_webdata.cli.get_commands"],
+        "db-managers": ["airflow_provider_webdata.inbox.server.db_manager.InboxDBManager"],
     }
 
 

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 from airflow.plugins_manager import AirflowPlugin
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable, MutableMapping
     from datetime import datetime
+
+    Message = MutableMapping[str, Any]
 
 
 def tbs(start: datetime, end: datetime, *, sort_by_date: bool = False) -> str:
@@ -26,8 +28,30 @@ def tbs(start: datetime, end: datetime, *, sort_by_date: bool = False) -> str:
     return query.tbs(start, end, sort_by_date=sort_by_date)
 
 
+class _Inbox:
+    """The webhook inbox as an ASGI application, which comes into being at its first request."""
+
+    def __init__(self) -> None:
+        self._application: Any = None
+
+    async def __call__(
+        self,
+        scope: MutableMapping[str, Any],
+        receive: Callable[[], Awaitable[Message]],
+        send: Callable[[Message], Awaitable[None]],
+    ) -> None:
+        if self._application is None:
+            from airflow_provider_webdata.inbox.server.app import application
+
+            self._application = application()
+        await self._application(scope, receive, send)
+
+
 class WebDataPlugin(AirflowPlugin):
-    """Macros for templates, under `macros.webdata`."""
+    """Macros for templates, under `macros.webdata`, and the webhook inbox on the API server."""
 
     name = "webdata"
+    fastapi_apps: list[dict[str, Any]] = [  # noqa: RUF012
+        {"app": _Inbox(), "url_prefix": "/webdata", "name": "Web data inbox"}
+    ]
     macros: list[Callable[..., Any]] = [tbs]  # noqa: RUF012

@@ -1,0 +1,56 @@
+"""How reading the inbox can fail. Whoever waits goes on trying; the words are for the one who must put it right."""
+
+from __future__ import annotations
+
+from airflow_provider_webdata.api.errors import WebDataError
+
+
+class InboxError(WebDataError):
+    """Base of all errors of reading the inbox.
+
+    :param reason: what is wrong, with the address and the connection's id.
+    """
+
+
+class InboxUnreachableError(InboxError):
+    """No answer came, or one that says that the server or its database cannot answer now.
+
+    :param reason: what is wrong.
+    :param retry_after: seconds the server asks to wait, where it does.
+    """
+
+    verdict = "later"
+
+    def __init__(self, reason: str, *, retry_after: float | None = None) -> None:
+        super().__init__(reason)
+        self.retry_after = retry_after
+
+
+class InboxRefusedError(InboxError):
+    """401: the server knows another secret for this connection, or does not know the connection."""
+
+
+class InboxMissingError(InboxError):
+    """There is no inbox at this address: the plugin is not loaded there, or the address leads elsewhere."""
+
+
+class InboxAnswerError(InboxError):
+    """The inbox answered what its interface does not have: a mistake here or there, or another version."""
+
+
+class DeliveryGoneError(InboxError):
+    """404: the inbox has no such delivery; it was pruned, or belongs to another connection."""
+
+    verdict = "never"
+
+
+class CursorAheadError(InboxError):
+    """410: the cursor is beyond all that the inbox ever stored, so its database was reset.
+
+    :param reason: what is wrong.
+    :param cursor: the end of the feed as it is now.
+    """
+
+    def __init__(self, reason: str, *, cursor: str) -> None:
+        super().__init__(reason)
+        self.cursor = cursor

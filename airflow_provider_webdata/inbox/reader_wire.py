@@ -1,0 +1,251 @@
+"""What a reader sends to the inbox, and what the answers mean, apart from the moving of bytes."""
+
+from __future__ import annotations
+
+import ssl
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+import httpx
+import msgspec
+
+from airflow_provider_webdata import __version__
+from airflow_provider_webdata.api.errors import trimmed
+from airflow_provider_webdata.api.retry import named_wait
+from airflow_provider_webdata.inbox import tokens
+from airflow_provider_webdata.inbox.reader_errors import (
+    CursorAheadError,
+    DeliveryGoneError,
+    InboxAnswerError,
+    InboxMissingError,
+    InboxRefusedError,
+    InboxUnreachableError,
+)
+from airflow_provider_webdata.inbox.wire import DELIVERIES_PATH
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+LONGEST_WAIT = 30.0
+"""Seconds that the inbox holds a long poll at most."""
+
+MOST_VALUES = 1000
+"""Keys, job ids, monitor ids and events that one search may name."""
+
+_TIMEOUT = 10.0
+_MARGIN = 15.0
+
+
+@dataclass(frozen=True)
+class InboxAddress:
+    """Where an inbox is and how to show that one may read it.
+
+    :param url: address of the server, without the inbox's own path.
+    :param conn_id: id of the connection whose deliveries are read.
+    :param secret: the connection's webhook secret, or its signing secret where it has no other.
+    :param verify: whether TLS certificates are verified.
+    :param ca_files: paths of CA bundles that are trusted besides the usual ones.
+    """
+
+    url: str
+    conn_id: str
+    secret: str = field(repr=False)
+    verify: bool = True
+    ca_files: tuple[str, ...] = ()
+
+
+class Delivery(msgspec.Struct, frozen=True, gc=False):
+    """A stored delivery. What could not be read of it when it came is None.
+
+    `position` is its place in the feed (None just after it was stored), `id` its lasting name. `event` is the
+    `type` as it came, `job_id` the envelope's `id`: for monitors that of the check. `received_at` is ISO 8601,
+    `size` the body's bytes. `body` is the JSON as it came, or unset where it is too large to be listed.
+    """
+
+    id: int
+    size: int
+    received_at: str
+    position: int | None = None
+    key: str | None = None
+    event: str | None = None
+    job_id: str | None = None
+    monitor_id: str | None = None
+    success: bool | None = None
+    body: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+
+    @property
+    def has_body(self) -> bool:
+        """Whether the body came along."""
+        return not isinstance(self.body, msgspec.UnsetType)
+
+    def payload(self) -> Any:
+        """Return the body, parsed now; None where it did not come along."""
+        return None if isinstance(self.body, msgspec.UnsetType) else msgspec.json.decode(self.body)
+
+
+class Page(msgspec.Struct, frozen=True):
+    """Deliveries in the order of the feed, the cursor behind them, and whether there are more already."""
+
+    deliveries: list[Delivery]
+    cursor: str
+    more: bool = False
+
+
+_PAGE = msgspec.json.Decoder(Page)
+_DELIVERY = msgspec.json.Decoder(Delivery)
+
+
+def http_options(address: InboxAddress) -> dict[str, Any]:
+    """Return the arguments of `httpx.Client` and `httpx.AsyncClient` for an inbox."""
+    verify: Any = address.verify
+    if verify and address.ca_files and address.url.startswith("https:"):
+        verify = ssl.create_default_context()
+        for path in address.ca_files:
+            verify.load_verify_locations(path)
+    return {
+        "headers": {
+            "accept": "application/json",
+            "user-agent": f"airflow-provider-webdata/{__version__}",
+        },
+        "follow_redirects": False,
+        "verify": verify,
+    }
+
+
+def feed_request(
+    address: InboxAddress,
+    after: str | None,
+    wait: float,
+    limit: int | None,
+    filters: dict[str, Iterable[str]],
+    received_after: str | None,
+) -> dict[str, Any]:
+    """Return the arguments of httpx's `request` for one page of the feed."""
+    params: list[tuple[str, str]] = [
+        (name, value) for name, values in filters.items() for value in values if value
+    ]
+    for name, value in (("after", after), ("limit", limit), ("received_after", received_after)):
+        if value is not None:
+            params.append((name, str(value)))
+    if wait > 0:
+        params.append(("wait", f"{wait:g}"))
+    return {
+        "method": "GET",
+        "url": _url(address),
+        "params": params,
+        "headers": _authorization(address),
+        "timeout": httpx.Timeout(_TIMEOUT, read=wait + _MARGIN),
+    }
+
+
+def search_request(address: InboxAddress, body: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments of httpx's `request` for a search."""
+    return {
+        "method": "POST",
+        "url": f"{_url(address)}/search",
+        "content": msgspec.json.encode(body),
+        "headers": {**_authorization(address), "content-type": "application/json"},
+        "timeout": httpx.Timeout(_TIMEOUT, read=_MARGIN),
+    }
+
+
+def fetch_request(address: InboxAddress, delivery_id: int) -> dict[str, Any]:
+    """Return the arguments of httpx's `request` for one delivery with its body."""
+    return {
+        "method": "GET",
+        "url": f"{_url(address)}/{delivery_id:d}",
+        "headers": _authorization(address),
+        "timeout": httpx.Timeout(_TIMEOUT, read=60.0),
+    }
+
+
+def unreachable(address: InboxAddress, error: httpx.HTTPError) -> InboxUnreachableError:
+    """Say that no answer came."""
+    words = trimmed(str(error), 200) or type(error).__name__
+    return InboxUnreachableError(f"the inbox at {address.url} does not answer ({words})")
+
+
+def page_of(address: InboxAddress, response: httpx.Response) -> Page:
+    """Return the page that a response holds.
+
+    :raises InboxError: it holds none.
+    """
+    _check(address, response)
+    page: Page = _decoded(address, response, _PAGE)
+    return page
+
+
+def delivery_of(address: InboxAddress, response: httpx.Response, delivery_id: int) -> Delivery:
+    """Return the delivery that a response holds.
+
+    :raises InboxError: it holds none.
+    """
+    if response.status_code == 404 and "error" in _body(response):
+        raise DeliveryGoneError(
+            f"connection {address.conn_id!r}: the inbox at {address.url} has no delivery {delivery_id}; "
+            "it may have been pruned ([webdata] inbox_retention_days)"
+        )
+    _check(address, response)
+    delivery: Delivery = _decoded(address, response, _DELIVERY)
+    return delivery
+
+
+def _url(address: InboxAddress) -> str:
+    return f"{address.url}{DELIVERIES_PATH}/{quote(address.conn_id, safe='')}"
+
+
+def _authorization(address: InboxAddress) -> dict[str, str]:
+    return {"authorization": f"Bearer {tokens.issue(address.secret, address.conn_id)}"}
+
+
+def _decoded(address: InboxAddress, response: httpx.Response, decoder: msgspec.json.Decoder[Any]) -> Any:
+    try:
+        return decoder.decode(response.content)
+    except msgspec.MsgspecError as error:
+        kind = response.headers.get("content-type", "no content type").partition(";")[0]
+        if "json" not in kind:
+            raise _missing(address, f"what is there answers with {kind}") from None
+        raise InboxAnswerError(f"the inbox at {address.url} answers what cannot be read: {error}") from None
+
+
+def _check(address: InboxAddress, response: httpx.Response) -> None:
+    status = response.status_code
+    if status == 200:
+        return
+    body = _body(response)
+    reason = body.get("error")
+    words = f"HTTP {status}" + (f": {trimmed(reason, 300)}" if isinstance(reason, str) else "")
+    if status == 401:
+        raise InboxRefusedError(
+            f"the inbox at {address.url} refuses the token for connection {address.conn_id!r} ({words}); the API "
+            "server must read the same connection with the same webhook_secret (or signing_secret), and the "
+            "clocks of both machines must agree"
+        )
+    if status == 410 and isinstance(body.get("cursor"), str):
+        raise CursorAheadError(
+            f"the inbox at {address.url} was reset: it never came as far as the cursor", cursor=body["cursor"]
+        )
+    if status >= 500 or status in {408, 429}:
+        raise InboxUnreachableError(
+            f"the inbox at {address.url} cannot answer now ({words})",
+            retry_after=named_wait(response.headers, "", {}),
+        )
+    if status == 404 or 300 <= status < 400:
+        raise _missing(address, words)
+    raise InboxAnswerError(f"the inbox at {address.url} refuses a request of ours ({words})")
+
+
+def _missing(address: InboxAddress, words: str) -> InboxMissingError:
+    return InboxMissingError(
+        f"there is no inbox at {address.url} ({words}); the API server must have this provider installed, and "
+        "[webdata] inbox_url, or inbox_url of the connection, must name its address"
+    )
+
+
+def _body(response: httpx.Response) -> dict[str, Any]:
+    try:
+        body = msgspec.json.decode(response.content)
+    except msgspec.MsgspecError:
+        return {}
+    return body if isinstance(body, dict) else {}

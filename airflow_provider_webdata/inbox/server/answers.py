@@ -1,0 +1,68 @@
+"""What the routes answer, and how it is sent."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from starlette.types import Send
+
+RETRY_AFTER_SECONDS = 5
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One response, with a JSON body.
+
+    :param status: of HTTP.
+    :param body: encoded.
+    :param headers: beside content type and length.
+    """
+
+    status: int
+    body: bytes
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, status: int, value: Any, headers: Mapping[str, str] | None = None) -> Answer:
+        """Return an answer that carries a value.
+
+        :param status: of HTTP.
+        :param value: becomes the JSON body.
+        :param headers: beside content type and length.
+        """
+        return cls(status, json.dumps(value).encode(), headers or {})
+
+    @classmethod
+    def error(cls, status: int, message: str, headers: Mapping[str, str] | None = None) -> Answer:
+        """Return an answer that says what is wrong.
+
+        :param status: of HTTP.
+        :param message: for the sender.
+        :param headers: beside content type and length.
+        """
+        return cls.of(status, {"error": message}, headers)
+
+    async def send(self, send: Send) -> None:
+        """Send it.
+
+        :param send: of the ASGI call.
+        """
+        headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(self.body))]
+        headers += [(name.encode("latin-1"), value.encode("latin-1")) for name, value in self.headers.items()]
+        await send({"type": "http.response.start", "status": self.status, "headers": headers})
+        await send({"type": "http.response.body", "body": self.body})
+
+
+def not_now(status: int, message: str, seconds: float = RETRY_AFTER_SECONDS) -> Answer:
+    """Return an answer that asks to come again.
+
+    :param status: 429 or 503.
+    :param message: for the sender.
+    :param seconds: after how many.
+    """
+    return Answer.error(status, message, {"retry-after": str(max(1, round(seconds)))})

@@ -1,0 +1,170 @@
+"""The inbox's ASGI application: mounted on the API server by the plugin, or served alone."""
+
+from __future__ import annotations
+
+import gc
+import json
+import logging
+from functools import cached_property
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
+import anyio.to_thread
+
+from airflow_provider_webdata.inbox.server.answers import Answer, not_now
+from airflow_provider_webdata.inbox.server.auth import Gate, headers_of
+from airflow_provider_webdata.inbox.server.connections import Connections, airflow_gate
+from airflow_provider_webdata.inbox.server.deliveries import Deliveries
+from airflow_provider_webdata.inbox.server.openapi import document
+from airflow_provider_webdata.inbox.server.receive import ClientGoneError, Receiver
+from airflow_provider_webdata.inbox.server.records import StoreUnavailableError
+from airflow_provider_webdata.inbox.server.service import Inbox, retention_days
+from airflow_provider_webdata.inbox.wire import is_key
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from starlette.types import Receive, Scope, Send
+
+log = logging.getLogger(__name__)
+
+DEFAULT_MOST_BYTES = 16 * 2**20
+
+_MOUNT = "webdata"
+_NOT_FOUND = Answer.error(404, "there is nothing here")
+
+
+class InboxApplication:
+    """Answers every request whose path holds `/webdata/inbox` or `/webdata/deliveries`, wherever it is mounted.
+
+    :param inbox: stores and reads.
+    :param gate: returns the gate of a connection; blocks.
+    :param most_bytes: size of the largest delivery that is accepted.
+    :param keep_days: for how many days deliveries are kept; 0 keeps all.
+    """
+
+    def __init__(
+        self,
+        inbox: Inbox,
+        gate: Callable[[str], Gate],
+        *,
+        most_bytes: int = DEFAULT_MOST_BYTES,
+        keep_days: float = 0.0,
+    ) -> None:
+        self.inbox = inbox
+        self._keep_days = keep_days
+        connections = Connections(gate)
+        self._receiver = Receiver(connections, inbox.writer, most_bytes)
+        self._deliveries = Deliveries(connections, inbox.feed)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            return
+        self.inbox.start_pruning(self._keep_days)
+        try:
+            answer = await self._answer(scope, receive)
+        except ClientGoneError:
+            return
+        except Exception:
+            log.exception("The inbox failed at %s", scope["method"])
+            answer = not_now(503, "the inbox failed, see its log")
+        await answer.send(send)
+
+    async def aclose(self) -> None:
+        """Store what was submitted and send readers away."""
+        await self.inbox.close()
+
+    async def _answer(self, scope: Scope, receive: Receive) -> Answer:
+        parts = _parts(scope)
+        if parts is None:
+            return _NOT_FOUND
+        match parts:
+            case ["inbox", conn_id]:
+                return await self._receive(scope, receive, conn_id, None)
+            case ["inbox", conn_id, key]:
+                return await self._receive(scope, receive, conn_id, key) if is_key(key) else _NOT_FOUND
+            case ["deliveries", conn_id]:
+                return _only(scope, "GET") or await self._deliveries.page(
+                    conn_id, scope["query_string"], headers_of(scope), receive
+                )
+            case ["deliveries", conn_id, "search"]:
+                return _only(scope, "POST") or await self._deliveries.search(
+                    conn_id, headers_of(scope), receive
+                )
+            case ["deliveries", conn_id, delivery_id]:
+                return _only(scope, "GET") or await self._deliveries.one(
+                    conn_id, delivery_id, headers_of(scope)
+                )
+            case ["inbox-health"]:
+                return _only(scope, "GET") or await self._health()
+            case ["inbox-openapi.json"]:
+                return _only(scope, "GET") or self._description
+        return _NOT_FOUND
+
+    async def _receive(self, scope: Scope, receive: Receive, conn_id: str, key: str | None) -> Answer:
+        return _only(scope, "POST") or await self._receiver.take(conn_id, key, headers_of(scope), receive)
+
+    async def _health(self) -> Answer:
+        try:
+            await anyio.to_thread.run_sync(self.inbox.store.end, abandon_on_cancel=True)
+        except StoreUnavailableError:
+            return not_now(503, "the database does not answer")
+        return Answer.of(200, {"status": "ok"})
+
+    @cached_property
+    def _description(self) -> Answer:
+        return Answer(200, json.dumps(document()).encode())
+
+
+def application() -> InboxApplication:
+    """Return the inbox of this Airflow: its database, its connections, its configuration.
+
+    :raises StoreUnavailableError: this process has no access to Airflow's database.
+    :raises ValueError: an option of `[webdata]` cannot be used.
+    """
+    inbox = Inbox.open()
+
+    def gate(conn_id: str) -> Gate:
+        return airflow_gate(conn_id, inbox.store.end)
+
+    made = InboxApplication(inbox, gate, most_bytes=most_body_bytes(), keep_days=retention_days())
+    # An API server holds hundreds of thousands of objects that live as long as it does. Looking through them all
+    # for garbage, again and again under load, would stop every request for a third of a second.
+    gc.freeze()
+    return made
+
+
+def most_body_bytes() -> int:
+    """Return the size of the largest delivery that is accepted (`[webdata] inbox_max_body_mb`, 16).
+
+    :raises ValueError: it is no number above 0.
+    """
+    from airflow.configuration import conf
+
+    megabytes = conf.getfloat("webdata", "inbox_max_body_mb", fallback=16.0)
+    if not 0 < megabytes < float("inf"):
+        raise ValueError(f"[webdata] inbox_max_body_mb must be above 0 (given: {megabytes})")
+    return int(megabytes * 2**20)
+
+
+def _parts(scope: Scope) -> list[str] | None:
+    """Return what follows the mount in the path, decoded part by part; None where that is no text.
+
+    A connection's id may hold a slash, which only the raw path tells from one that parts.
+    """
+    raw = scope.get("raw_path") or scope["path"].encode()
+    parts = raw.decode("latin-1").split("/")
+    if _MOUNT not in parts:
+        return None
+    found = parts[parts.index(_MOUNT) + 1 :]
+    try:
+        return [unquote(part, errors="strict") for part in found]
+    except UnicodeDecodeError:
+        return None
+
+
+def _only(scope: Scope, method: str) -> Answer | None:
+    if scope["method"] == method:
+        return None
+    return Answer.error(405, f"only {method} works here", {"allow": method})

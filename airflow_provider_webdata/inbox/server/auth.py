@@ -1,0 +1,123 @@
+"""Who may deliver, and who may read."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from airflow_provider_webdata.hooks.connection import DEFAULT_SIGNATURE_HEADER, ConnectionSettings
+from airflow_provider_webdata.inbox import tokens
+from airflow_provider_webdata.inbox.wire import SECRET_HEADER
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+SIGNATURE_PREFIX = b"sha256="
+_SECRET_HEADER = SECRET_HEADER.lower().encode()
+
+Headers = dict[bytes, bytes]
+
+
+@dataclass(frozen=True)
+class Gate:
+    """What a connection demands of deliveries and readers.
+
+    :param conn_id: id of the connection.
+    :param secrets: webhook secrets, any of which a delivery may carry; empty where none is demanded.
+    :param signing_secrets: keys, any of which may have signed a delivery; empty where none is demanded.
+    :param signature_header: lower case.
+    :param open: false for a connection that there is not, or that demands nothing: nobody gets through.
+    """
+
+    conn_id: str
+    secrets: tuple[bytes, ...] = field(repr=False)
+    signing_secrets: tuple[bytes, ...] = field(repr=False)
+    signature_header: bytes
+    open: bool
+
+    @classmethod
+    def of(cls, settings: ConnectionSettings) -> Gate:
+        """Return the gate of a connection.
+
+        :param settings: of the connection.
+        """
+        webhook = settings.webhook
+        if not (webhook.secrets or webhook.signing_secrets):
+            return cls.closed(settings.conn_id)
+        return cls(
+            settings.conn_id,
+            tuple(secret.encode() for secret in webhook.secrets),
+            tuple(secret.encode() for secret in webhook.signing_secrets),
+            webhook.signature_header.lower().encode(),
+            open=True,
+        )
+
+    @classmethod
+    def closed(cls, conn_id: str) -> Gate:
+        """Return a gate that compares as any other and lets nobody through.
+
+        :param conn_id: what was asked for.
+        """
+        return cls(conn_id, (_DUMMY,), (_DUMMY,), DEFAULT_SIGNATURE_HEADER.lower().encode(), open=False)
+
+    def passes_secret(self, headers: Headers) -> bool:
+        """Return whether a delivery carries the secret, where one is demanded.
+
+        :param headers: of the request, names in lower case.
+        """
+        given = headers.get(_SECRET_HEADER, b"")
+        right = False
+        for secret in self.secrets:
+            right |= hmac.compare_digest(given, secret)
+        return (right or not self.secrets) and self.open
+
+    def is_signed(self, headers: Headers) -> bool:
+        """Return whether a delivery claims to be signed: only then is its body worth reading to strangers.
+
+        :param headers: of the request, names in lower case.
+        """
+        return self.signature_header in headers
+
+    def passes_signature(self, headers: Headers, body: bytes) -> bool:
+        """Return whether a delivery is signed with a right key, where one is demanded. Supplement 16.1.
+
+        :param headers: of the request, names in lower case.
+        :param body: raw.
+        """
+        if not self.signing_secrets and self.signature_header not in headers:
+            return self.open
+        given = headers.get(self.signature_header, b"")
+        right = False
+        # What claims to be signed costs the same whether or not a signature is demanded.
+        for secret in self.signing_secrets or (_DUMMY,):
+            digest = hmac.new(secret, body, hashlib.sha256).hexdigest().encode()
+            right |= hmac.compare_digest(given, SIGNATURE_PREFIX + digest)
+        return (right or not self.signing_secrets) and self.open
+
+    def passes_token(self, headers: Headers) -> bool:
+        """Return whether a reader knows one of the connection's secrets.
+
+        :param headers: of the request, names in lower case.
+        """
+        scheme, _, token = headers.get(b"authorization", b"").decode("latin-1").partition(" ")
+        keys = [secret.decode() for secret in (*self.secrets, *self.signing_secrets)]
+        right = tokens.verify(token.strip(), keys, self.conn_id)
+        return right and scheme.lower() == "bearer" and self.open
+
+
+_DUMMY = secrets.token_bytes(32).hex().encode()
+
+
+def headers_of(scope: Mapping[str, object]) -> Headers:
+    """Return the headers of a request; of one that comes twice, the first.
+
+    :param scope: of the ASGI call.
+    """
+    pairs: Iterable[tuple[bytes, bytes]] = scope["headers"]  # type: ignore[assignment]
+    found: Headers = {}
+    for name, value in pairs:
+        found.setdefault(name.lower(), value)
+    return found

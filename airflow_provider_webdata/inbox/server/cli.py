@@ -1,0 +1,170 @@
+"""`airflow webdata inbox list | show | replay | prune`: a look into the inbox, past all HTTP."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import sys
+from datetime import datetime, timedelta, timezone
+from typing import TYPE_CHECKING, Any
+
+from airflow.cli.simple_table import AirflowConsole
+from airflow.utils import yaml
+from airflow.utils.cli import action_cli, suppress_logs_and_warning
+from airflow.utils.providers_configuration_loader import providers_configuration_loaded
+
+from airflow_provider_webdata.inbox.envelope import NotJSONError, parse
+from airflow_provider_webdata.inbox.server.records import (
+    DeliveryFilter,
+    DeliveryNotFoundError,
+    StoreUnavailableError,
+)
+from airflow_provider_webdata.inbox.server.retention import prune_all
+from airflow_provider_webdata.inbox.server.service import airflow_engine, retention_days
+from airflow_provider_webdata.inbox.server.store import DeliveryStore
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator
+
+    from airflow_provider_webdata.inbox.server.records import StoredDelivery
+
+_AGE = re.compile(r"(\d+)\s*([dhm])")
+_UNITS = {"d": "days", "h": "hours", "m": "minutes"}
+
+
+@suppress_logs_and_warning
+@providers_configuration_loaded
+def list_deliveries(args: argparse.Namespace) -> None:
+    """List deliveries, the newest first.
+
+    :param args: conn_id, event, key, job_id, monitor_id, limit, output.
+    """
+    wanted = DeliveryFilter(
+        keys=(args.key,) if args.key else (),
+        job_ids=(args.job_id,) if args.job_id else (),
+        monitor_ids=(args.monitor_id,) if args.monitor_id else (),
+        events=tuple(args.event),
+    )
+    if args.limit < 1:
+        raise SystemExit(f"--limit must be 1 or more (given: {args.limit})")
+    with _store() as store:
+        found = store.newest(args.conn_id, wanted, args.limit)
+    AirflowConsole().print_as(found, args.output, mapper=_fields)
+
+
+@suppress_logs_and_warning
+@providers_configuration_loaded
+def show_delivery(args: argparse.Namespace) -> None:
+    """Show one delivery with its body.
+
+    :param args: id, output.
+    """
+    with _store() as store:
+        delivery = store.get(None, args.id)
+    if delivery is None:
+        raise SystemExit(f"no delivery {args.id} is in the inbox")
+    fields = _fields(delivery)
+    body = _payload(delivery)
+    if args.output == "json":
+        _write(json.dumps({**fields, "body": body}, indent=2))
+    elif args.output == "yaml":
+        _write(yaml.dump({**fields, "body": body}))
+    else:
+        rows = [{"field": name, "value": value} for name, value in fields.items()]
+        AirflowConsole().print_as(rows, args.output)
+        _write(json.dumps(body, indent=2))
+
+
+@action_cli  # type: ignore[untyped-decorator]
+@suppress_logs_and_warning
+@providers_configuration_loaded
+def replay_deliveries(args: argparse.Namespace) -> None:
+    """Announce deliveries again.
+
+    :param args: id, a list.
+    """
+    with _store() as store:
+        try:
+            copies = store.replay(args.id)
+        except DeliveryNotFoundError as error:
+            raise SystemExit(f"{error}; nothing was replayed") from None
+    for original, copy in copies.items():
+        _write(f"delivery {original} is announced again as {copy}")
+
+
+@action_cli  # type: ignore[untyped-decorator]
+@suppress_logs_and_warning
+@providers_configuration_loaded
+def prune_deliveries(args: argparse.Namespace) -> None:
+    """Delete old deliveries.
+
+    :param args: older_than, dry_run, yes.
+    """
+    age = _age(args.older_than)
+    before = datetime.now(timezone.utc) - age
+    since = before.isoformat(timespec="seconds")
+    with _store() as store:
+        count = store.count_before(before)
+        if args.dry_run or not count:
+            _write(f"{count} deliveries were received before {since}; none was deleted")
+            return
+        question = f"Delete {count} deliveries that were received before {since}? (y/n) "
+        if not args.yes and input(question).strip().lower() != "y":
+            raise SystemExit("Cancelled")
+        _write(f"{prune_all(store, before)} deliveries were deleted")
+
+
+@contextlib.contextmanager
+def _store() -> Iterator[DeliveryStore]:
+    try:
+        yield DeliveryStore(airflow_engine())
+    except StoreUnavailableError as error:
+        raise SystemExit(f"The inbox cannot be reached: {error}") from None
+
+
+def _age(text: str | None) -> timedelta:
+    if text is None:
+        days = retention_days()
+        if not days:
+            raise SystemExit(
+                "[webdata] inbox_retention_days is 0, which keeps all deliveries; say --older-than, such as 30d"
+            )
+        return timedelta(days=days)
+    match = _AGE.fullmatch(text.strip())
+    if match is None:
+        raise SystemExit(
+            f"--older-than must be a number of days, hours or minutes, such as 30d, 12h or 90m (given: {text!r})"
+        )
+    with contextlib.suppress(OverflowError):
+        age = timedelta(**{_UNITS[match[2]]: int(match[1])})
+        if age < timedelta(days=365 * 1000):
+            return age
+    raise SystemExit(f"--older-than is more than a thousand years (given: {text!r})")
+
+
+def _fields(delivery: StoredDelivery) -> dict[str, Any]:
+    return {
+        "id": delivery.id,
+        "conn_id": delivery.conn_id,
+        "event": delivery.event,
+        "success": delivery.success,
+        "job_id": delivery.job_id,
+        "monitor_id": delivery.monitor_id,
+        "key": delivery.key,
+        "received_at": delivery.received_at.isoformat(timespec="seconds"),
+        "size": delivery.size,
+        "replay_of": delivery.replay_of,
+    }
+
+
+def _payload(delivery: StoredDelivery) -> Any:
+    try:
+        return parse(delivery.body or b"")
+    except NotJSONError:
+        return None
+
+
+def _write(text: str) -> None:
+    sys.stdout.write(f"{text}\n")

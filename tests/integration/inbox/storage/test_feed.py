@@ -1,0 +1,225 @@
+"""Long polling: whoever waits is told at once, and only about what is meant for it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+
+import pytest
+from sqlalchemy import create_engine
+
+from airflow_provider_webdata.inbox.server.announcer import Announcer
+from airflow_provider_webdata.inbox.server.feed import Feed
+from airflow_provider_webdata.inbox.server.records import (
+    CursorAheadError,
+    DeliveryFilter,
+    Page,
+    StoreUnavailableError,
+    TooManyReadersError,
+)
+from airflow_provider_webdata.inbox.server.service import Inbox
+from airflow_provider_webdata.inbox.server.store import DeliveryStore
+from airflow_provider_webdata.inbox.server.tables import metadata
+from demo.postgres import Postgres
+
+from .conftest import Database, NewOne
+
+CONN = "webdata_default"
+ALL = DeliveryFilter()
+LONG = 20.0
+"""Seconds that no wait of these tests takes unless something is wrong."""
+
+
+@pytest.fixture
+async def inbox(database: Database) -> AsyncIterator[Inbox]:
+    inbox = Inbox.open(database.engine())
+    yield inbox
+    await inbox.close()
+
+
+def jobs(page: Page) -> list[str | None]:
+    return [delivery.job_id for delivery in page.deliveries]
+
+
+async def waiting(announcer: Announcer, count: int = 1) -> None:
+    """Return once so many readers wait."""
+
+    async def ask() -> None:
+        while len(announcer._waiters) != count:
+            await asyncio.sleep(0.005)
+
+    await asyncio.wait_for(ask(), LONG)
+
+
+async def test_what_is_there_comes_at_once(inbox: Inbox, new: NewOne) -> None:
+    await inbox.writer.submit(new("a"))
+    page = await asyncio.wait_for(inbox.feed.read(CONN, ALL, wait=1000), LONG)
+    assert jobs(page) == ["a"]
+    assert await inbox.feed.read(CONN, ALL, page.cursor) == Page([], page.cursor, more=False)
+    assert (await inbox.feed.read(CONN, ALL, "end")).cursor == page.cursor
+
+
+async def test_a_delivery_of_this_process_wakes_without_a_watch(database: Database, new: NewOne) -> None:
+    store = database.store()
+    # Nobody looks by himself: whatever wakes the reader is the commit.
+    announcer = Announcer(store, watch_interval=1e6)
+    feed = Feed(store, announcer)
+    for number in range(3):
+        reading = asyncio.create_task(feed.read(CONN, ALL, "end", wait=LONG))
+        await waiting(announcer)
+        store.add([new(f"job{number}")])
+        announcer.announce_soon()
+        assert jobs(await reading) == [f"job{number}"]
+    announcer.close()
+
+
+async def test_a_delivery_of_another_process_is_noticed(
+    inbox: Inbox, database: Database, new: NewOne
+) -> None:
+    reading = asyncio.create_task(inbox.feed.read(CONN, ALL, "end", wait=LONG))
+    await waiting(inbox._announcer)
+    # That one has no announcer: the row has no position yet, as if the other process had died just then.
+    database.store().add([new("a")])
+    assert jobs(await reading) == ["a"]
+
+
+async def test_a_wait_ends_with_nothing(inbox: Inbox) -> None:
+    assert await inbox.feed.read(CONN, ALL, wait=0.05) == Page([], 0, more=False)
+    assert await inbox.feed.read(CONN, ALL, "end", wait=0.05) == Page([], 0, more=False)
+
+
+async def test_what_is_not_asked_for_does_not_end_the_wait(inbox: Inbox, new: NewOne) -> None:
+    wanted = DeliveryFilter(events=("check.completed",), keys=("k",))
+    reading = asyncio.create_task(inbox.feed.read(CONN, wanted, wait=LONG))
+    await waiting(inbox._announcer)
+    match = {"event": "monitor.check.completed", "name": "check.completed"}
+    for one in (
+        new("other connection", conn_id="other", key="k", **match),
+        new("other event", key="k"),
+        new("other key", key="x", **match),
+    ):
+        await inbox.writer.submit(one)
+    await waiting(inbox._announcer)
+    assert not reading.done()
+    await inbox.writer.submit(new("asked for", key="k", **match))
+    assert jobs(await reading) == ["asked for"]
+
+
+async def test_the_cursor_of_an_empty_page_has_moved_on(inbox: Inbox, new: NewOne) -> None:
+    await inbox.writer.submit(new(conn_id="other"))
+    end = await asyncio.to_thread(inbox.store.end)
+    assert (await inbox.feed.read(CONN, ALL, wait=0.05)).cursor == end > 0
+
+
+async def test_every_waiting_reader_is_told_and_no_other(inbox: Inbox, new: NewOne) -> None:
+    conns = [f"conn-{number % 10}" for number in range(100)]
+    reading = [asyncio.create_task(inbox.feed.read(conn, ALL, "end", wait=LONG)) for conn in conns]
+    await waiting(inbox._announcer, len(conns))
+    await asyncio.gather(*(inbox.writer.submit(new(number, conn_id=f"conn-{number}")) for number in "123"))
+    await waiting(inbox._announcer, 70)
+    pages = await asyncio.gather(
+        *(task for task, conn in zip(reading, conns, strict=True) if conn[5:] in "123")
+    )
+    assert len(pages) == 30
+    assert all(len(page.deliveries) == 1 for page in pages)
+    assert sum(task.done() for task in reading) == 30
+    for task in reading:
+        task.cancel()
+
+
+async def test_readers_that_come_and_go_see_everything_once(
+    inbox: Inbox, database: Database, new: NewOne
+) -> None:
+    """Here and in another process deliveries are stored while readers page, by long polls of any length."""
+    other = Inbox.open(database.engine())
+    stored = [new() for _ in range(300)]
+    done = asyncio.Event()
+
+    async def write() -> None:
+        for number, one in enumerate(stored):
+            await (inbox, other)[number % 2].writer.submit(one)
+
+    async def read(wait: float) -> list[str | None]:
+        found: list[str | None] = []
+        cursor = 0
+        while True:
+            all_is_stored = done.is_set()
+            page = await inbox.feed.read(CONN, ALL, cursor, limit=50, wait=wait)
+            assert page.cursor >= cursor
+            cursor = page.cursor
+            found += jobs(page)
+            if all_is_stored and not page.deliveries:
+                return found
+
+    reading = [asyncio.create_task(read(wait)) for wait in (0.001, 0.02, 0.3, 1.0)]
+    await write()
+    done.set()
+    for found in await asyncio.gather(*reading):
+        assert sorted(map(str, found)) == sorted(str(one.job_id) for one in stored)
+    await other.close()
+
+
+async def test_only_so_many_wait(database: Database) -> None:
+    announcer = Announcer(database.store(), most_readers=3)
+    feed = Feed(database.store(), announcer)
+    reading = [asyncio.create_task(feed.read(CONN, ALL, wait=LONG)) for _ in range(3)]
+    await waiting(announcer, 3)
+    with pytest.raises(TooManyReadersError):
+        await feed.read(CONN, ALL, wait=LONG)
+    assert await feed.read(CONN, ALL) == Page([], 0, more=False)
+    reading[0].cancel()
+    await waiting(announcer, 2)
+    assert await feed.read(CONN, ALL, wait=0.01) == Page([], 0, more=False)
+    for task in reading:
+        task.cancel()
+    announcer.close()
+
+
+@pytest.mark.parametrize("wait", [0.0, LONG])
+async def test_a_cursor_beyond_the_end(inbox: Inbox, wait: float) -> None:
+    with pytest.raises(CursorAheadError):
+        await inbox.feed.read(CONN, ALL, 12, wait=wait)
+
+
+async def test_closing_sends_readers_away(inbox: Inbox, new: NewOne) -> None:
+    await inbox.writer.submit(new())
+    page = await inbox.feed.read(CONN, ALL)
+    reading = [asyncio.create_task(inbox.feed.read(CONN, ALL, page.cursor, wait=1000)) for _ in range(5)]
+    await waiting(inbox._announcer, 5)
+    await inbox.close()
+    assert await asyncio.wait_for(asyncio.gather(*reading), LONG) == [Page([], page.cursor, more=False)] * 5
+
+
+async def test_waiting_through_an_outage(
+    own_postgres: Postgres, new: NewOne, caplog: pytest.LogCaptureFixture
+) -> None:
+    engine = create_engine(own_postgres.create_database("inbox"), pool_pre_ping=True)
+    metadata.create_all(engine)
+    inbox = Inbox.open(engine)
+    reading = asyncio.create_task(inbox.feed.read(CONN, ALL, wait=LONG))
+    await waiting(inbox._announcer)
+    await asyncio.to_thread(own_postgres.stop, crash=True)
+    await logged(caplog, "cannot be announced now: the database cannot be reached")
+    with pytest.raises(StoreUnavailableError):
+        await inbox.feed.read(CONN, ALL)
+    assert not reading.done()
+    await asyncio.to_thread(own_postgres.start)
+    await logged(caplog, "announced again")
+    assert caplog.text.count("cannot be announced now") == 1
+    await asyncio.to_thread(DeliveryStore(engine).add, [new("after")])
+    assert jobs(await reading) == ["after"]
+    await inbox.close()
+    engine.dispose()
+
+
+async def logged(caplog: pytest.LogCaptureFixture, words: str) -> None:
+    caplog.set_level("INFO", "airflow_provider_webdata")
+    await until(lambda: words in caplog.text)
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async def ask() -> None:
+        while not condition():
+            await asyncio.sleep(0.01)
+
+    await asyncio.wait_for(ask(), LONG)

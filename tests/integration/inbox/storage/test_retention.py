@@ -1,0 +1,88 @@
+"""Old deliveries go, the others stay, and an outage only postpones it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable
+from datetime import datetime, timedelta, timezone
+
+import pytest
+from sqlalchemy import event
+
+from airflow_provider_webdata.inbox.server.retention import keep_pruned, prune_all
+from airflow_provider_webdata.inbox.server.service import Inbox
+from airflow_provider_webdata.inbox.server.store import DeliveryStore
+from airflow_provider_webdata.inbox.server.tables import metadata
+
+from .conftest import Database, NewOne
+
+
+def aged(days: float) -> datetime:
+    return datetime.now(timezone.utc) - timedelta(days=days)
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async def ask() -> None:
+        while not condition():
+            await asyncio.sleep(0.01)
+
+    await asyncio.wait_for(ask(), 20)
+
+
+@contextlib.asynccontextmanager
+async def pruning(store: DeliveryStore, days: float) -> AsyncIterator[None]:
+    task = asyncio.create_task(keep_pruned(store, days, interval=0.02, first_within=0.02))
+    yield
+    assert not task.done()
+    task.cancel()
+
+
+def test_many_go_in_small_transactions(database: Database, new: NewOne) -> None:
+    engine = database.engine()
+    store = DeliveryStore(engine)
+    for _ in range(3):
+        store.add([new(received_at=aged(10)) for _ in range(500)])
+    store.add([new("young", received_at=aged(1))])
+    deleted: list[int] = []
+
+    @event.listens_for(engine, "after_cursor_execute")
+    def _(connection: object, cursor: object, statement: str, *rest: object) -> None:
+        if statement.startswith("DELETE"):
+            deleted.append(cursor.rowcount)  # type: ignore[attr-defined]
+
+    assert prune_all(store, aged(5)) == 1500
+    assert max(deleted) <= 500
+    assert database.job_ids() == ["young"]
+
+
+async def test_pruning_goes_on_by_itself(database: Database, new: NewOne) -> None:
+    store = database.store()
+    store.add([new("kept", received_at=aged(1))])
+    async with pruning(store, days=5):
+        for _ in range(2):
+            store.add([new("old", received_at=aged(6))])
+            await until(lambda: database.job_ids() == ["kept"])
+
+
+async def test_pruning_outlives_an_outage(
+    database: Database, new: NewOne, caplog: pytest.LogCaptureFixture
+) -> None:
+    store, engine = database.store(), database.engine()
+    metadata.drop_all(engine)
+    async with pruning(store, days=5):
+        await until(lambda: "cannot be deleted now: the inbox's tables are missing" in caplog.text)
+        metadata.create_all(engine)
+        store.add([new("kept"), new("old", received_at=aged(6))])
+        await until(lambda: database.job_ids() == ["kept"])
+
+
+@pytest.mark.parametrize(("days", "running"), [(0, 0), (0.5, 1), (30, 1)])
+async def test_an_inbox_prunes_unless_told_to_keep_all(database: Database, days: float, running: int) -> None:
+    inbox = Inbox.open(database.engine())
+    inbox.start_pruning(days)
+    inbox.start_pruning(days)
+    named = [task for task in asyncio.all_tasks() if task.get_name() == "webdata-inbox-pruning"]
+    assert len(named) == running
+    await inbox.close()
+    assert all(task.done() for task in named)

@@ -1,0 +1,293 @@
+"""What goes in comes out: once, in order, to whom it is meant for."""
+
+from __future__ import annotations
+
+import itertools
+from datetime import datetime, timedelta, timezone
+
+import pytest
+from sqlalchemy import event, text
+
+from airflow_provider_webdata.inbox.envelope import same_event, split_event
+from airflow_provider_webdata.inbox.server.records import (
+    CursorAheadError,
+    DeliveryFilter,
+    DeliveryNotFoundError,
+    NewDelivery,
+    Page,
+)
+from airflow_provider_webdata.inbox.server.store import DeliveryStore
+from airflow_provider_webdata.inbox.server.tables import metadata
+from airflow_provider_webdata.inbox.wire import INLINE_BODY_BYTES
+
+from .conftest import Database, NewOne
+
+ALL = DeliveryFilter()
+CONN = "webdata_default"
+NOON = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)
+
+
+def read_all(store: DeliveryStore, wanted: DeliveryFilter = ALL, after: int = 0, limit: int = 2) -> list[str]:
+    """Job ids of all pages."""
+    found: list[str] = []
+    page = Page([], after, more=True)
+    while page.more:
+        page = store.read(CONN, wanted, page.cursor, limit)
+        found += [delivery.job_id or "" for delivery in page.deliveries]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("batches", "results"),
+    [
+        ([], []),
+        (["a"], [[True]]),
+        (["aa"], [[True, False]]),
+        (["aba", "ba"], [[True, True, False], [False, False]]),
+        (["ab", "bc", "cd"], [[True, True], [False, True], [False, True]]),
+        (["abcabcabc"], [[True, True, True, False, False, False, False, False, False]]),
+    ],
+)
+def test_what_came_before_is_stored_once(
+    store: DeliveryStore, new: NewOne, batches: list[str], results: list[list[bool]]
+) -> None:
+    one_of_each = {letter: new(letter) for letter in "abcd"}
+    assert [store.add([one_of_each[letter] for letter in batch]) for batch in batches] == results
+    assert read_all(store) == list(dict.fromkeys("".join(batches)))
+
+
+def test_the_same_identity_of_another_connection_is_another_delivery(
+    store: DeliveryStore, new: NewOne
+) -> None:
+    one = new("one", dedupe="d" * 64)
+    batch = [one, new("two", dedupe="d" * 64, conn_id="WEBDATA_DEFAULT"), one]
+    assert store.add(batch) == [True, True, False]
+    assert read_all(store) == ["one"]
+
+
+def test_every_field_comes_back(store: DeliveryStore, new: NewOne) -> None:
+    full = new("jöb", key="k~1", event="page", operation=None, name="page", success=None, body=b"\x00\xff{}")
+    bare = new(key=None, event=None, operation=None, name=None, monitor_id=None, success=False)
+    store.add([full, bare])
+    first, second = store.read(CONN, ALL, 0, 10).deliveries
+    for stored, sent in ((first, full), (second, bare)):
+        for name in ("conn_id", "key", "event", "job_id", "monitor_id", "success", "body", "received_at"):
+            assert getattr(stored, name) == getattr(sent, name), name
+        assert stored.size == len(sent.body)
+    assert first.received_at.tzinfo is timezone.utc
+    assert store.get(CONN, first.id) == first
+    assert store.get(None, first.id) == first
+    assert store.get("another", first.id) is None
+    assert store.get(CONN, 999) is None
+
+
+@pytest.mark.parametrize(
+    ("size", "inline"),
+    [(1, True), (INLINE_BODY_BYTES, True), (INLINE_BODY_BYTES + 1, False), (5_000_000, False)],
+)
+def test_large_bodies_are_fetched_one_by_one(
+    store: DeliveryStore, new: NewOne, size: int, inline: bool
+) -> None:
+    body = b"7" * size
+    store.add([new(body=body)])
+    (listed,) = store.read(CONN, ALL, 0, 10).deliveries
+    assert (listed.body, listed.size) == (body if inline else None, size)
+    fetched = store.get(CONN, listed.id)
+    assert fetched is not None
+    assert fetched.body == body
+
+
+@pytest.mark.parametrize(
+    ("wanted", "found"),
+    [
+        (ALL, "abcde"),
+        (DeliveryFilter(keys=("k1",)), "ab"),
+        (DeliveryFilter(keys=("K1",)), ""),
+        (DeliveryFilter(keys=("k1", "k3", "none")), "abd"),
+        (DeliveryFilter(job_ids=("c", "e")), "ce"),
+        (DeliveryFilter(monitor_ids=("m2",)), "cd"),
+        (DeliveryFilter(keys=("k1",), job_ids=("c",), monitor_ids=("m2",)), "abcd"),
+        (DeliveryFilter(events=("monitor.page",)), "ac"),
+        (DeliveryFilter(events=("page",)), "ace"),
+        (DeliveryFilter(events=("crawl.page",)), "ce"),
+        (DeliveryFilter(events=("check.completed", "monitor.page")), "abcd"),
+        (DeliveryFilter(keys=("k1",), events=("page",)), "a"),
+        (DeliveryFilter(received_after=NOON), "cde"),
+        (DeliveryFilter(received_after=NOON + timedelta(microseconds=1)), "de"),
+        (DeliveryFilter(received_after=NOON.astimezone(timezone(timedelta(hours=9)))), "cde"),
+        (DeliveryFilter(keys=("k1",), received_after=NOON), ""),
+        (DeliveryFilter(keys=(*(f"x{n}" for n in range(999)), "k1")), "ab"),
+    ],
+)
+def test_filters(store: DeliveryStore, new: NewOne, wanted: DeliveryFilter, found: str) -> None:
+    rows = [
+        # job, key, event, monitor, minutes from noon
+        ("a", "k1", "monitor.page", "m1", -2),
+        ("b", "k1", "monitor.check.completed", "m1", -1),
+        ("c", "k2", "page", "m2", 0),
+        ("d", "k3", "check.completed", "m2", 1),
+        ("e", None, "crawl.page", None, 2),
+    ]
+    batch = []
+    for job, key, kind, monitor, minutes in rows:
+        operation, name = split_event(kind)
+        at = NOON + timedelta(minutes=minutes)
+        batch.append(
+            new(
+                job,
+                key=key,
+                event=kind,
+                operation=operation,
+                name=name,
+                monitor_id=monitor,
+                received_at=at,
+            )
+        )
+    store.add(batch)
+    assert "".join(read_all(store, wanted)) == found
+    assert "".join(reversed([d.job_id or "" for d in store.newest(CONN, wanted, 10)])) == found
+
+
+EVENTS = [
+    prefix + name
+    for prefix in ("", "crawl.", "batch_scrape.", "extract.", "agent.", "monitor.", "other.")
+    for name in ("started", "page", "completed", "check.completed", "page.page")
+]
+
+
+def test_events_are_the_same_for_the_database_as_for_readers(store: DeliveryStore, new: NewOne) -> None:
+    bodies = [b'{"type": "%s"}' % kind.encode() for kind in EVENTS]
+    store.add([NewDelivery.from_body(CONN, None, body, NOON) for body in bodies])
+    for asked in EVENTS:
+        found = {d.event for d in store.read(CONN, DeliveryFilter(events=(asked,)), 0, 1000).deliveries}
+        assert found == {kind for kind in EVENTS if same_event(asked, kind)}, asked
+
+
+def test_a_cursor_passes_over_what_the_filter_leaves_out(store: DeliveryStore, new: NewOne) -> None:
+    wanted = DeliveryFilter(job_ids=("a", "b"))
+    store.add([new("x"), new("a"), new("y"), new("b"), new("z")])
+    first = store.read(CONN, wanted, 0, 1)
+    assert [d.job_id for d in first.deliveries] == ["a"]
+    assert first.more
+    assert first.cursor == first.deliveries[0].position
+    second = store.read(CONN, wanted, first.cursor, 1)
+    assert [d.job_id for d in second.deliveries] == ["b"]
+    assert not second.more
+    assert second.cursor == store.end() > (second.deliveries[0].position or 0)
+    assert store.read(CONN, wanted, second.cursor, 1) == Page([], second.cursor, more=False)
+
+
+def test_an_empty_inbox(store: DeliveryStore) -> None:
+    assert store.end() == 0
+    assert store.read(CONN, ALL, 0, 10) == Page([], 0, more=False)
+    assert store.sequence() == 0
+    assert store.changes(0).newest == {}
+    with pytest.raises(CursorAheadError) as caught:
+        store.read(CONN, ALL, 1, 10)
+    assert caught.value.end == 0
+
+
+def test_changes_name_the_connections(store: DeliveryStore, new: NewOne) -> None:
+    store.add([new(conn_id="a")])
+    start = store.end()
+    store.add([new(conn_id="b"), new(conn_id="c"), new(conn_id="b")])
+    changes = store.changes(start)
+    assert changes.newest.keys() == {"b", "c"}
+    assert max(changes.newest.values()) == changes.end == store.end()
+
+
+def test_positions_and_ids_do_not_come_back_after_pruning(store: DeliveryStore, new: NewOne) -> None:
+    later = datetime.now(timezone.utc) + timedelta(days=1)
+    seen: list[tuple[int, int]] = []
+    for _ in range(3):
+        store.add([new(), new()])
+        seen += [(d.id, d.position or 0) for d in store.read(CONN, ALL, 0, 10).deliveries]
+        assert store.prune(later) == 2
+    ids, positions = zip(*seen, strict=True)
+    assert len(seen) == 6
+    assert list(ids) == sorted(set(ids))
+    assert list(positions) == sorted(set(positions))
+    assert store.read(CONN, ALL, positions[-1], 10).cursor == positions[-1]
+
+
+def test_a_cursor_from_before_a_restored_backup_misses_nothing(
+    database: Database, store: DeliveryStore, new: NewOne
+) -> None:
+    store.add([new() for _ in range(5)])
+    cursor = store.end()
+    engine = database.engine()
+    metadata.drop_all(engine)
+    metadata.create_all(engine)
+    with pytest.raises(CursorAheadError):
+        store.read(CONN, ALL, cursor, 10)
+    store.add([new("after")])
+    assert read_all(store, after=cursor) == ["after"]
+
+
+def test_a_cursor_beyond_the_end(store: DeliveryStore, new: NewOne) -> None:
+    store.add([new()])
+    end = store.end()
+    with pytest.raises(CursorAheadError) as caught:
+        store.read(CONN, ALL, end + 1, 10)
+    assert caught.value.end == end
+
+
+def test_replay(store: DeliveryStore, new: NewOne) -> None:
+    old = NOON - timedelta(days=1)
+    first, second = new("a", received_at=old, body=b"[1]"), new("b", received_at=old)
+    store.add([first, second])
+    one, two = store.read(CONN, ALL, 0, 10).deliveries
+    cursor = store.end()
+    copies = store.replay([two.id, one.id, two.id])
+    assert list(copies) == [two.id, one.id]
+    again = store.read(CONN, DeliveryFilter(received_after=NOON), cursor, 10).deliveries
+    assert [(d.job_id, d.replay_of, d.id) for d in again] == [
+        ("b", two.id, copies[two.id]),
+        ("a", one.id, copies[one.id]),
+    ]
+    assert again[1].body == b"[1]"
+    # The original is still known: the service's own repetition is one. So is a second replay possible.
+    assert store.add([first]) == [False]
+    assert store.replay([one.id, copies[one.id]]).keys() == {one.id, copies[one.id]}
+
+
+def test_replay_of_what_is_not_there_replays_nothing(store: DeliveryStore, new: NewOne) -> None:
+    store.add([new()])
+    cursor = store.end()
+    with pytest.raises(DeliveryNotFoundError, match="no delivery 77, 88 is in the inbox"):
+        store.replay([1, 77, 88])
+    assert store.end() == cursor
+
+
+def test_pruning_takes_the_oldest_few_at_a_time(store: DeliveryStore, new: NewOne) -> None:
+    ages = [1, 5, 2, 4, 3]
+    store.add([new(f"{age}", received_at=NOON - timedelta(days=age)) for age in ages])
+    before = NOON - timedelta(days=2)
+    assert store.count_before(before) == 3
+    assert store.prune(before, limit=2) == 2
+    assert read_all(store) == ["1", "2", "3"]
+    assert store.prune(before, limit=2) == 1
+    assert store.prune(before, limit=2) == 0
+    assert read_all(store) == ["1", "2"]
+
+
+def test_one_transaction_for_a_batch(database: Database, new: NewOne) -> None:
+    engine = database.engine()
+    store = DeliveryStore(engine)
+    commits = itertools.count()
+    event.listen(engine, "commit", lambda _: next(commits))
+    store.add([new() for _ in range(150)])
+    assert next(commits) == 1
+
+
+@pytest.mark.parametrize("count", [1, 999, 1000, 1001, 2500])
+def test_any_number_gets_its_positions(postgres_database: Database, new: NewOne, count: int) -> None:
+    store = postgres_database.store()
+    store.add([new() for _ in range(count)])
+    assert store.sequence() == count
+    assert store.sequence() == 0
+    with postgres_database.engine().connect() as connection:
+        found = connection.execute(
+            text("SELECT count(DISTINCT position), min(position) > 0 FROM webdata_inbox_delivery")
+        ).one()
+    assert tuple(found) == (count, True)
