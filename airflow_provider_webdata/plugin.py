@@ -41,9 +41,9 @@ class _Inbox:
         send: Callable[[Message], Awaitable[None]],
     ) -> None:
         if self._application is None:
-            from airflow_provider_webdata.inbox.server.app import application
+            from airflow_provider_webdata.inbox.server.app import application_or_excuse
 
-            self._application = application()
+            self._application = application_or_excuse()
         await self._application(scope, receive, send)
 
 

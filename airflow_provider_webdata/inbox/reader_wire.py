@@ -14,6 +14,7 @@ from airflow_provider_webdata import __version__
 from airflow_provider_webdata.api.errors import trimmed
 from airflow_provider_webdata.api.retry import named_wait
 from airflow_provider_webdata.inbox import tokens
+from airflow_provider_webdata.inbox.envelope import parse
 from airflow_provider_webdata.inbox.reader_errors import (
     CursorAheadError,
     DeliveryGoneError,
@@ -81,7 +82,7 @@ class Delivery(msgspec.Struct, frozen=True, gc=False):
 
     def payload(self) -> Any:
         """Return the body, parsed now; None where it did not come along."""
-        return None if isinstance(self.body, msgspec.UnsetType) else msgspec.json.decode(self.body)
+        return None if isinstance(self.body, msgspec.UnsetType) else parse(bytes(self.body))
 
 
 class Page(msgspec.Struct, frozen=True):

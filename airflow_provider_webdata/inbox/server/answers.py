@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from starlette.types import Send
+    from starlette.types import Receive, Scope, Send
 
 RETRY_AFTER_SECONDS = 5
 
@@ -46,6 +46,11 @@ class Answer:
         :param headers: beside content type and length.
         """
         return cls.of(status, {"error": message}, headers)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002
+        """Answer any request, as an ASGI application."""
+        if scope["type"] == "http":
+            await self.send(send)
 
     async def send(self, send: Send) -> None:
         """Send it.

@@ -31,7 +31,9 @@ log = logging.getLogger(__name__)
 DEFAULT_MOST_BYTES = 16 * 2**20
 
 _MOUNT = "webdata"
+_HEADS = ("inbox", "deliveries", "inbox-health", "inbox-openapi.json")
 _NOT_FOUND = Answer.error(404, "there is nothing here")
+_GONE = Answer.error(400, "the sender broke off")
 
 
 class InboxApplication:
@@ -59,13 +61,17 @@ class InboxApplication:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
+        if scope["type"] == "websocket":
+            # Unanswered, it would be an internal error of the server.
+            await send({"type": "websocket.close"})
         if scope["type"] != "http":
             return
         self.inbox.start_pruning(self._keep_days)
         try:
             answer = await self._answer(scope, receive)
         except ClientGoneError:
-            return
+            # Nobody reads it, but an application that answers nothing is an error to what stands around it.
+            answer = _GONE
         except Exception:
             log.exception("The inbox failed at %s", scope["method"])
             answer = not_now(503, "the inbox failed, see its log")
@@ -135,6 +141,18 @@ def application() -> InboxApplication:
     return made
 
 
+def application_or_excuse() -> InboxApplication | Answer:
+    """Return the inbox of this Airflow; where it cannot be had, what answers 503 until the process is restarted.
+
+    Meant for the plugin: there is nobody to raise to but the sender of a delivery.
+    """
+    try:
+        return application()
+    except (StoreUnavailableError, ValueError) as error:
+        log.error("The inbox cannot work; deliveries are put off: %s", error)
+        return not_now(503, "the inbox is not set up, see its log", 60)
+
+
 def most_body_bytes() -> int:
     """Return the size of the largest delivery that is accepted (`[webdata] inbox_max_body_mb`, 16).
 
@@ -155,9 +173,14 @@ def _parts(scope: Scope) -> list[str] | None:
     """
     raw = scope.get("raw_path") or scope["path"].encode()
     parts = raw.decode("latin-1").split("/")
-    if _MOUNT not in parts:
+    # The API server itself may be published under a path that holds the same word.
+    starts = (
+        here + 1 for here, part in enumerate(parts[:-1]) if part == _MOUNT and parts[here + 1] in _HEADS
+    )
+    start = next(starts, None)
+    if start is None:
         return None
-    found = parts[parts.index(_MOUNT) + 1 :]
+    found = parts[start:]
     try:
         return [unquote(part, errors="strict") for part in found]
     except UnicodeDecodeError:

@@ -13,6 +13,7 @@ from airflow.cli.simple_table import AirflowConsole
 from airflow.utils import yaml
 from airflow.utils.cli import action_cli, suppress_logs_and_warning
 from airflow.utils.providers_configuration_loader import providers_configuration_loaded
+from rich.markup import escape
 
 from airflow_provider_webdata.inbox.envelope import NotJSONError, parse
 from airflow_provider_webdata.inbox.server.records import (
@@ -51,7 +52,7 @@ def list_deliveries(args: argparse.Namespace) -> None:
         raise SystemExit(f"--limit must be 1 or more (given: {args.limit})")
     with _store() as store:
         found = store.newest(args.conn_id, wanted, args.limit)
-    AirflowConsole().print_as(found, args.output, mapper=_fields)
+    AirflowConsole().print_as([_shown(_fields(one), args.output) for one in found], args.output)
 
 
 @suppress_logs_and_warning
@@ -73,7 +74,7 @@ def show_delivery(args: argparse.Namespace) -> None:
         _write(yaml.dump({**fields, "body": body}))
     else:
         rows = [{"field": name, "value": value} for name, value in fields.items()]
-        AirflowConsole().print_as(rows, args.output)
+        AirflowConsole().print_as([_shown(row, args.output) for row in rows], args.output)
         _write(json.dumps(body, indent=2))
 
 
@@ -126,7 +127,10 @@ def _store() -> Iterator[DeliveryStore]:
 
 def _age(text: str | None) -> timedelta:
     if text is None:
-        days = retention_days()
+        try:
+            days = retention_days()
+        except ValueError as error:
+            raise SystemExit(str(error)) from None
         if not days:
             raise SystemExit(
                 "[webdata] inbox_retention_days is 0, which keeps all deliveries; say --older-than, such as 30d"
@@ -157,6 +161,13 @@ def _fields(delivery: StoredDelivery) -> dict[str, Any]:
         "size": delivery.size,
         "replay_of": delivery.replay_of,
     }
+
+
+def _shown(row: dict[str, Any], output: str) -> dict[str, Any]:
+    """Return a row whose text a table shows as it is: brackets are no markup."""
+    if output != "table":
+        return row
+    return {name: escape(value) if isinstance(value, str) else value for name, value in row.items()}
 
 
 def _payload(delivery: StoredDelivery) -> Any:

@@ -129,6 +129,8 @@ def explained(error: exc.SQLAlchemyError) -> StoreUnavailableError:
 
 
 def _code(original: BaseException) -> Any:
-    """Return the SQLSTATE of PostgreSQL's drivers, or MySQL's number."""
-    state = getattr(original, "sqlstate", None) or getattr(original, "pgcode", None)
-    return state or next(iter(original.args), None)
+    """Return MySQL's number, or the SQLSTATE of PostgreSQL's drivers; MySQL's say both, and there it tells less."""
+    first = next(iter(original.args), None)
+    if isinstance(first, int):
+        return first
+    return getattr(original, "sqlstate", None) or getattr(original, "pgcode", None)

@@ -109,12 +109,16 @@ class NewDelivery:
 def _identity(conn_id: str, key: str | None, envelope: Envelope, body: bytes) -> str:
     """Return the same digest for every repetition of a delivery, and for nothing else.
 
-    The event stays part of it beside the service's id: should a server give one id to several events, none of them
-    is taken for another's repetition. Each part is led by its length, so that no two lists of parts read alike.
+    Where the service gives an id it counts whatever the address: a signed body that somebody sends again to another
+    address of the connection is still the same event. The event's name stays part of it: should a server give one id
+    to several events, none of them is taken for another's repetition.
     """
-    own = b"id" if envelope.webhook_id else b"body"
-    what = envelope.webhook_id.encode() if envelope.webhook_id else hashlib.sha256(body).digest()
-    parts = [conn_id.encode(), (key or "").encode(), (envelope.event or "").encode(), own, what]
+    event = (envelope.event or "").encode()
+    if envelope.webhook_id:
+        parts = [conn_id.encode(), b"id", event, envelope.webhook_id.encode()]
+    else:
+        parts = [conn_id.encode(), b"body", event, (key or "").encode(), hashlib.sha256(body).digest()]
+    # Each part is led by its length, so that no two lists of parts read alike.
     digest = hashlib.sha256()
     for part in parts:
         digest.update(len(part).to_bytes(4, "big") + part)

@@ -54,13 +54,17 @@ class Inbox:
                 keep_pruned(self.store, days), name="webdata-inbox-pruning"
             )
 
+    def send_readers_away(self) -> None:
+        """Answer waiting readers at once, and later ones without waiting."""
+        self._announcer.close()
+
     async def close(self) -> None:
         """Stop pruning, send waiting readers away, and store what was submitted."""
         if self._pruning is not None:
             self._pruning.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await self._pruning
-        self._announcer.close()
+        self.send_readers_away()
         await self.writer.close()
 
 

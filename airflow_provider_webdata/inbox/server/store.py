@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import uuid
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlalchemy import Select, and_, case, delete, func, insert, or_, select
 
@@ -26,10 +26,12 @@ from airflow_provider_webdata.inbox.server.tables import delivery
 from airflow_provider_webdata.inbox.wire import INLINE_BODY_BYTES
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from sqlalchemy import ColumnElement
     from sqlalchemy.engine import Connection, Engine
+
+_T = TypeVar("_T")
 
 MOST_DELIVERIES = 1000
 """Most deliveries in one page."""
@@ -87,11 +89,10 @@ class DeliveryStore:
     def sequence(self) -> int:
         """Announce what is committed and has no position yet; return how many deliveries that were."""
         announced = 0
-        with transaction(self._engine) as connection:
-            if not sequencer.anything_pending(connection):
-                return 0
         while True:
             with transaction(self._engine) as connection:
+                if not sequencer.anything_pending(connection):
+                    return announced
                 count = sequencer.assign_positions(connection)
             announced += count
             if count < sequencer.ROUND:
@@ -99,23 +100,23 @@ class DeliveryStore:
 
     def end(self) -> int:
         """Return the newest position, 0 before the first, after announcing what is committed."""
-        self.sequence()
-        with transaction(self._engine) as connection:
-            return sequencer.end(connection)
+        return self._up_to_date(sequencer.end)
 
     def changes(self, since: int) -> Changes:
         """Announce what is committed, and return which connections got deliveries after a position.
 
         :param since: a position.
         """
-        self.sequence()
-        with transaction(self._engine) as connection:
+
+        def look(connection: Connection) -> Changes:
             end = sequencer.end(connection)
             if end <= since:
                 return Changes(end, {})
             newest = select(delivery.c.conn_id, func.max(delivery.c.position))
             later = newest.where(delivery.c.position > since).group_by(delivery.c.conn_id)
             return Changes(end, {row[0]: row[1] for row in connection.execute(later)})
+
+        return self._up_to_date(look)
 
     def read(self, conn_id: str, wanted: DeliveryFilter, after: int, limit: int) -> Page:
         """Return announced deliveries of a connection in the order of their positions.
@@ -129,17 +130,28 @@ class DeliveryStore:
         :raises CursorAheadError: nothing was ever announced at or beyond the cursor.
         """
         limit = max(1, min(limit, MOST_DELIVERIES))
-        self.sequence()
-        with transaction(self._engine) as connection:
+
+        def look(connection: Connection) -> Page:
             # Before the rows: whatever has a position up to here can be seen by the query that follows.
             end = sequencer.end(connection)
             if after > end:
                 raise CursorAheadError(end)
             rows = connection.execute(_selection(conn_id, wanted, after, limit + 1)).all()
-        deliveries = [_stored(row) for row in rows[:limit]]
-        newest = rows[:limit][-1].position if rows else 0
-        more = len(rows) > limit
-        return Page(deliveries, newest if more else max(end, newest), more)
+            found = [_stored(row) for row in rows[:limit]]
+            newest = rows[:limit][-1].position if rows else 0
+            more = len(rows) > limit
+            return Page(found, newest if more else max(end, newest), more)
+
+        return self._up_to_date(look)
+
+    def _up_to_date(self, look: Callable[[Connection], _T]) -> _T:
+        """Return what is seen once everything is announced that is committed now."""
+        with transaction(self._engine) as connection:
+            if not sequencer.anything_pending(connection):
+                return look(connection)
+        self.sequence()
+        with transaction(self._engine) as connection:
+            return look(connection)
 
     def get(self, conn_id: str | None, delivery_id: int) -> StoredDelivery | None:
         """Return one delivery with its body, or None.

@@ -99,9 +99,9 @@ delivery = Table(
     Index("idx_webdata_inbox_delivery_conn_id_position", "conn_id", "position"),
     # What waits for its position, oldest first.
     Index("idx_webdata_inbox_delivery_position_id", "position", "id"),
-    Index("idx_webdata_inbox_delivery_correlation_key", "correlation_key"),
-    Index("idx_webdata_inbox_delivery_job_id", "job_id"),
-    Index("idx_webdata_inbox_delivery_monitor_id", "monitor_id"),
+    Index("idx_webdata_inbox_delivery_conn_id_correlation_key", "conn_id", "correlation_key"),
+    Index("idx_webdata_inbox_delivery_conn_id_job_id", "conn_id", "job_id"),
+    Index("idx_webdata_inbox_delivery_conn_id_monitor_id", "conn_id", "monitor_id"),
     Index("idx_webdata_inbox_delivery_received_at", "received_at"),
     # A pruned delivery's id must not come back with another delivery behind it.
     sqlite_autoincrement=True,

@@ -21,6 +21,7 @@ OPTIONS: dict[str, Any] = {
     "target_metadata": metadata,
     "version_table": VERSION_TABLE,
     "include_object": is_own,
+    "include_schemas": metadata.schema is not None,
     "compare_type": True,
     "render_as_batch": True,
 }

@@ -18,9 +18,9 @@ COUNTER = "webdata_inbox_counter"
 INDEXES = {
     "conn_id_position": ["conn_id", "position"],
     "position_id": ["position", "id"],
-    "correlation_key": ["correlation_key"],
-    "job_id": ["job_id"],
-    "monitor_id": ["monitor_id"],
+    "conn_id_correlation_key": ["conn_id", "correlation_key"],
+    "conn_id_job_id": ["conn_id", "job_id"],
+    "conn_id_monitor_id": ["conn_id", "monitor_id"],
     "received_at": ["received_at"],
 }
 

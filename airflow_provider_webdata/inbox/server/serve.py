@@ -1,0 +1,152 @@
+"""`airflow webdata inbox serve`: the inbox alone, with none of Airflow's own routes.
+
+Every `airflow` command imports this for its flags: what serving needs is imported when it serves.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import socket
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator
+
+    from airflow_provider_webdata.inbox.server.app import InboxApplication
+
+DEFAULT_HOST, DEFAULT_PORT = "127.0.0.1", 8793
+
+KEEP_ALIVE_SECONDS = 75
+"""For how long an idle connection stays: longer than proxies keep theirs, so that they never use a closed one."""
+
+GRACE_SECONDS = 20
+"""For how long a stop waits for deliveries that are under way: one may take ten to arrive and eight to be stored."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the flags to a parser.
+
+    :param parser: of the command.
+    """
+    parser.add_argument("--host", default=DEFAULT_HOST, help="address to listen on (default: %(default)s)")
+    parser.add_argument(
+        "--port",
+        type=int,
+        default=DEFAULT_PORT,
+        help="port to listen on; 0 takes a free one (default: %(default)s)",
+    )
+    parser.add_argument("--ssl-certfile", metavar="FILE", help="certificate, to serve https")
+    parser.add_argument(
+        "--ssl-keyfile", metavar="FILE", help="key of the certificate, where it is in a file of its own"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Serve the inbox until SIGINT or SIGTERM; return the exit status.
+
+    What was acknowledged is stored when this returns.
+
+    :param args: `host`, `port`, `ssl_certfile` and `ssl_keyfile`.
+    """
+    from airflow_provider_webdata.inbox.server.app import application
+    from airflow_provider_webdata.inbox.server.records import StoreUnavailableError
+
+    if args.ssl_keyfile and not args.ssl_certfile:
+        return _failed("--ssl-keyfile needs --ssl-certfile")
+    for flag, path in (("--ssl-certfile", args.ssl_certfile), ("--ssl-keyfile", args.ssl_keyfile)):
+        if path and not Path(path).is_file():
+            return _failed(f"{flag}: there is no such file (given: {path!r})")
+    try:
+        made = application()
+        with _listen(args.host, args.port) as listener:
+            _serve(made, listener, args.ssl_certfile, args.ssl_keyfile)
+    except (OSError, OverflowError, ValueError, StoreUnavailableError) as error:
+        return _failed(str(error))
+    return 0
+
+
+def _serve(
+    made: InboxApplication, listener: socket.socket, certfile: str | None, keyfile: str | None
+) -> None:
+    import asyncio
+    import ssl
+
+    import uvicorn
+
+    from airflow_provider_webdata.inbox.server.records import StoreUnavailableError
+    from airflow_provider_webdata.inbox.server.service import retention_days
+
+    class Server(uvicorn.Server):
+        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+            await super().startup(sockets)
+            made.inbox.start_pruning(retention_days())
+            print(f"inbox listening on {_address(listener, certfile)}", flush=True)  # noqa: T201
+
+        async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+            # Readers would wait on; deliveries that are under way are stored and answered.
+            made.inbox.send_readers_away()
+            await super().shutdown(sockets)
+            await made.aclose()
+
+        @contextlib.contextmanager
+        def capture_signals(self) -> Iterator[None]:
+            # Uvicorn's own would end the process by the signal once more, as if it had failed.
+            loop = asyncio.get_running_loop()
+            for number in (signal.SIGINT, signal.SIGTERM):
+                loop.add_signal_handler(number, self.handle_exit, number, None)
+            yield
+
+    settings = uvicorn.Config(
+        made,
+        ssl_certfile=certfile,
+        ssl_keyfile=keyfile,
+        # Airflow has set up logging already.
+        log_config=None,
+        # A stranger could fill the log with uvicorn's warnings of requests that are no HTTP.
+        log_level="error",
+        access_log=False,
+        lifespan="off",
+        server_header=False,
+        ws="none",
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
+        timeout_graceful_shutdown=GRACE_SECONDS,
+    )
+    try:
+        settings.load()
+    except ssl.SSLError as error:
+        raise ValueError(f"--ssl-certfile, --ssl-keyfile: no certificate and its key: {error}") from None
+    try:
+        made.inbox.store.end()
+    except StoreUnavailableError as error:
+        # It may come: until then, deliveries are refused so that the service repeats them.
+        print(f"inbox: nothing can be stored now: {error}", file=sys.stderr)  # noqa: T201
+    Server(settings).run(sockets=[listener])
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    # The protocol is named because asyncio switches Nagle's algorithm off only for sockets that say they are TCP.
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host, port))
+        listener.listen(1024)
+    except BaseException:
+        listener.close()
+        raise
+    return listener
+
+
+def _address(listener: socket.socket, certfile: str | None) -> str:
+    host, port = listener.getsockname()[:2]
+    scheme = "https" if certfile else "http"
+    return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
+
+
+def _failed(message: str) -> int:
+    print(f"inbox: {message}", file=sys.stderr)  # noqa: T201
+    return 2
