@@ -11,6 +11,7 @@
 PYTHON ?= python3
 VENV := .venv
 FLOOR := .venv-floor
+BENCH := .venv-bench
 BIN := $(VENV)/bin
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -18,7 +19,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONPATH
 
 .DEFAULT_GOAL := help
-.PHONY: help demo up down test test-floor bench lint screenshot browser clean
+.PHONY: help demo up down test test-floor bench lint screenshot browser services clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -32,7 +33,7 @@ up: $(VENV)/.installed
 down: $(VENV)/.installed
 	@$(BIN)/python -m demo down
 
-test: lint browser
+test: lint services
 	@echo "== unit tests"
 	@$(BIN)/python -m pytest -q tests/unit
 	@echo "== integration tests"
@@ -40,12 +41,13 @@ test: lint browser
 	@echo "== end-to-end tests"
 	@$(BIN)/python -m pytest -q tests/e2e
 
-test-floor: $(FLOOR)/.installed-dev
+test-floor: $(FLOOR)/.installed-dev services
 	@echo "== unit and integration tests on $$($(FLOOR)/bin/python -c 'from airflow import __version__ as v; print("Airflow", v)')"
 	@$(FLOOR)/bin/python -m pytest -q tests/unit tests/integration
 
-bench: $(VENV)/.installed-dev
-	@$(BIN)/python -m benchmarks
+bench: $(BENCH)/.installed-dev
+	@tests/postgres-setup
+	@$(BENCH)/bin/python -m benchmarks
 
 lint: $(VENV)/.installed-dev
 	@echo "== ruff"
@@ -62,8 +64,13 @@ screenshot: $(VENV)/.installed-dev browser
 browser:
 	@tests/browser-setup
 
+# The programs that tests start for themselves.
+services: browser
+	@tests/postgres-setup
+	@tests/nginx-setup
+
 clean: down
-	rm -rf $(VENV) $(FLOOR) .airflow build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(FLOOR) $(BENCH) .airflow build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 # An environment is complete when its stamp exists and is newer than what it was made from.
 $(VENV)/.installed: pyproject.toml constraints.txt
@@ -76,4 +83,9 @@ $(VENV)/.installed-dev: pyproject.toml constraints.txt
 
 $(FLOOR)/.installed-dev: pyproject.toml constraints-floor.txt
 	@tests/make-venv $(PYTHON) $(FLOOR) constraints-floor.txt '.[dev]'
+	@touch $@
+
+# What it is compared with stays out of the environment that is tested.
+$(BENCH)/.installed-dev: pyproject.toml constraints.txt
+	@tests/make-venv $(PYTHON) $(BENCH) constraints.txt '.[dev,bench]'
 	@touch $@

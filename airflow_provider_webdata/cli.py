@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _PACKAGE = "airflow_provider_webdata"
 _SANDBOX = f"{_PACKAGE}.sandbox.cli"
 _INBOX = f"{_PACKAGE}.inbox.server.cli"
+_SERVE = f"{_PACKAGE}.inbox.server.serve"
 
 
 class _OwnFlags(Arg):
@@ -101,6 +102,12 @@ def _inbox() -> tuple[ActionCommand, ...]:
             help="Delete old deliveries",
             func=lazy_load_command(f"{_INBOX}.prune_deliveries"),
             args=(_OLDER_THAN, _DRY_RUN, ARG_YES, ARG_VERBOSE),
+        ),
+        ActionCommand(
+            name="serve",
+            help="Serve the inbox alone, without the rest of Airflow's API server",
+            func=_runner(_SERVE),
+            args=(_OwnFlags(_SERVE),),
         ),
     )
 

@@ -6,8 +6,10 @@ Its settings are PostgreSQL's own, `fsync` included: what is tested and measured
 from __future__ import annotations
 
 import contextlib
+import glob
 import os
 import pwd
+import re
 import secrets
 import shutil
 import signal
@@ -22,6 +24,14 @@ from demo.errors import DemoError
 from demo.processes import wait_until
 
 USER = "webdata"
+# Its input ends with the process that started it, however that ends.
+_WATCH = """
+read _
+kill -INT $1
+for _ in $(seq 100); do kill -0 $1 2>/dev/null || break; sleep 0.1; done
+rm -rf "$2"
+"""
+_FOLDERS = ("/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin")
 
 
 @dataclass
@@ -93,9 +103,8 @@ class Postgres:
                 start_new_session=True,
                 **_as_owner(),
             )
-        # Its input ends with this process, however that ends.
         self._watchdog = subprocess.Popen(
-            ["/bin/sh", "-c", f"read _; kill -INT {self._server.pid}"],
+            ["/bin/sh", "-c", _WATCH, "watchdog", str(self._server.pid), str(self.folder)],
             stdin=subprocess.PIPE,
             start_new_session=True,
         )
@@ -174,10 +183,9 @@ def _as_owner() -> dict[str, Any]:
 
 def _program(name: str) -> str:
     """Path of one of PostgreSQL's programs, which Debian keeps out of the PATH."""
-    folders = [*Path("/usr/lib/postgresql").glob("*/bin"), *Path("/usr").glob("pgsql-*/bin")]
-    newest_first = sorted(folders, key=lambda folder: [int(n) for n in _numbers(folder)], reverse=True)
-    found = shutil.which(name) or shutil.which(name, path=os.pathsep.join(map(str, newest_first)))
-    if found is None:
+    folders = sorted((folder for pattern in _FOLDERS for folder in glob.glob(pattern)), key=_version)
+    places = os.pathsep.join([os.environ.get("PATH", ""), *reversed(folders)])
+    if (found := shutil.which(name, path=places)) is None:
         raise DemoError(
             f"PostgreSQL's program '{name}' is not on this machine; run tests/postgres-setup as root, "
             "or install PostgreSQL's server (on Debian and Ubuntu the package 'postgresql')."
@@ -185,5 +193,5 @@ def _program(name: str) -> str:
     return found
 
 
-def _numbers(folder: Path) -> list[str]:
-    return "".join(c if c.isdigit() else " " for c in str(folder)).split()
+def _version(folder: str) -> list[int]:
+    return [int(number) for number in re.findall(r"\d+", folder)]

@@ -44,7 +44,13 @@ def test_no_airflow_needed(module: str) -> None:
         ("plugin", "fastapi starlette httpx sqlalchemy airflow_provider_webdata.api"),
         ("operators.search", "airflow_provider_webdata.api airflow_provider_webdata.hooks"),
         ("operators.monitor", "airflow_provider_webdata.api airflow_provider_webdata.hooks"),
-        ("cli", "starlette uvicorn airflow_provider_webdata.sandbox airflow_provider_webdata.api"),
+        ("sensors.monitor", "airflow_provider_webdata.api airflow_provider_webdata.triggers"),
+        ("sensors.webhook", "airflow_provider_webdata.api airflow_provider_webdata.triggers"),
+        (
+            "cli",
+            "starlette uvicorn sqlalchemy airflow_provider_webdata.sandbox airflow_provider_webdata.api "
+            "airflow_provider_webdata.inbox",
+        ),
         ("get_provider_info", "airflow pydantic httpx"),
         ("sandbox.server", "airflow_provider_webdata.api airflow_provider_webdata.hooks"),
     ],

@@ -113,8 +113,9 @@ class Announcer:
     def _run(self) -> None:
         if self._thread is None and not self._closing:
             # A daemon: a hanging database must not keep the process from ending.
-            self._thread = threading.Thread(target=self._work, name="webdata-inbox-announcer", daemon=True)
-            self._thread.start()
+            thread = threading.Thread(target=self._work, name="webdata-inbox-announcer", daemon=True)
+            thread.start()
+            self._thread = thread
 
     def _work(self) -> None:
         while self._something_to_do():

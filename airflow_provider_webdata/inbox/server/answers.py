@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Awaitable, Callable, Mapping
 
     from starlette.types import Receive, Scope, Send
 
@@ -52,15 +52,22 @@ class Answer:
         if scope["type"] == "http":
             await self.send(send)
 
-    async def send(self, send: Send) -> None:
+    async def send(self, send: Send, pass_over: Callable[[], Awaitable[None]] | None = None) -> None:
         """Send it.
 
         :param send: of the ASGI call.
+        :param pass_over: takes what still comes of a body that nobody wants; then the connection is closed. Closed
+            on somebody who is still sending, it would be reset, and take the answer along.
         """
         headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(self.body))]
         headers += [(name.encode("latin-1"), value.encode("latin-1")) for name, value in self.headers.items()]
+        if pass_over is not None:
+            headers.append((b"connection", b"close"))
         await send({"type": "http.response.start", "status": self.status, "headers": headers})
-        await send({"type": "http.response.body", "body": self.body})
+        await send({"type": "http.response.body", "body": self.body, "more_body": pass_over is not None})
+        if pass_over is not None:
+            await pass_over()
+            await send({"type": "http.response.body", "body": b""})
 
 
 def not_now(status: int, message: str, seconds: float = RETRY_AFTER_SECONDS) -> Answer:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import json
 import logging
@@ -9,7 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-import anyio.to_thread
+import anyio
 
 from airflow_provider_webdata.inbox.server.answers import Answer, not_now
 from airflow_provider_webdata.inbox.server.auth import Gate, headers_of
@@ -24,13 +25,17 @@ from airflow_provider_webdata.inbox.wire import is_key
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from starlette.types import Receive, Scope, Send
+    from starlette.types import Message, Receive, Scope, Send
 
 log = logging.getLogger(__name__)
 
 DEFAULT_MOST_BYTES = 16 * 2**20
 
+LINGER_SECONDS, LINGER_BYTES = 1.0, 2**20
+"""How much is taken of a body that nobody wants."""
+
 _MOUNT = "webdata"
+_HEALTHY_SECONDS = 1.0
 _HEADS = ("inbox", "deliveries", "inbox-health", "inbox-openapi.json")
 _NOT_FOUND = Answer.error(404, "there is nothing here")
 _GONE = Answer.error(400, "the sender broke off")
@@ -55,6 +60,7 @@ class InboxApplication:
     ) -> None:
         self.inbox = inbox
         self._keep_days = keep_days
+        self._asking: asyncio.Future[Answer] | None = None
         connections = Connections(gate)
         self._receiver = Receiver(connections, inbox.writer, most_bytes)
         self._deliveries = Deliveries(connections, inbox.feed)
@@ -67,15 +73,17 @@ class InboxApplication:
         if scope["type"] != "http":
             return
         self.inbox.start_pruning(self._keep_days)
+        body = _Body(receive)
         try:
-            answer = await self._answer(scope, receive)
+            answer = await self._answer(scope, body)
         except ClientGoneError:
             # Nobody reads it, but an application that answers nothing is an error to what stands around it.
             answer = _GONE
         except Exception:
             log.exception("The inbox failed at %s", scope["method"])
             answer = not_now(503, "the inbox failed, see its log")
-        await answer.send(send)
+        unread = not body.is_whole and _has_body(scope)
+        await answer.send(send, body.pass_over if unread else None)
 
     async def aclose(self) -> None:
         """Store what was submitted and send readers away."""
@@ -112,8 +120,20 @@ class InboxApplication:
         return _only(scope, "POST") or await self._receiver.take(conn_id, key, headers_of(scope), receive)
 
     async def _health(self) -> Answer:
+        # Anybody may ask: many who ask at once are one question to the database.
+        if self._asking is None:
+            self._asking = asyncio.ensure_future(self._ask_database())
+            self._asking.add_done_callback(
+                lambda _: asyncio.get_running_loop().call_later(_HEALTHY_SECONDS, self._ask_anew)
+            )
+        return await asyncio.shield(self._asking)
+
+    def _ask_anew(self) -> None:
+        self._asking = None
+
+    async def _ask_database(self) -> Answer:
         try:
-            await anyio.to_thread.run_sync(self.inbox.store.end, abandon_on_cancel=True)
+            await self.inbox.feed.end()
         except StoreUnavailableError:
             return not_now(503, "the database does not answer")
         return Answer.of(200, {"status": "ok"})
@@ -185,6 +205,39 @@ def _parts(scope: Scope) -> list[str] | None:
         return [unquote(part, errors="strict") for part in found]
     except UnicodeDecodeError:
         return None
+
+
+class _Body:
+    """Passes the request's body on, and knows whether all of it came."""
+
+    __slots__ = ("_receive", "is_whole")
+
+    def __init__(self, receive: Receive) -> None:
+        self._receive = receive
+        self.is_whole = False
+
+    async def __call__(self) -> Message:
+        message = await self._receive()
+        if message["type"] == "http.request" and not message.get("more_body", False):
+            self.is_whole = True
+        return message
+
+    async def pass_over(self) -> None:
+        """Take what still comes and throw it away, though not for as long as the sender likes."""
+        left = LINGER_BYTES
+        with anyio.move_on_after(LINGER_SECONDS):
+            while left > 0 and not self.is_whole:
+                message = await self()
+                if message["type"] == "http.disconnect":
+                    return
+                left -= len(message.get("body", b""))
+
+
+def _has_body(scope: Scope) -> bool:
+    return any(
+        name == b"transfer-encoding" or (name == b"content-length" and value != b"0")
+        for name, value in scope["headers"]
+    )
 
 
 def _only(scope: Scope, method: str) -> Answer | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import re
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import parse_qsl
@@ -39,7 +40,13 @@ MOST_VALUES = 1000
 LARGEST_SEARCH = 2**20
 """Bytes of the body of a search."""
 
+TEXT_PATTERN = "[^\\u0000-\\u001f\\u007f]{1,255}"
+"""Of keys, ids and events, as far as readers may ask for them."""
+
+_TEXT = re.compile(TEXT_PATTERN)
+_NUMBER = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?", re.ASCII)
 _DIGITS = 18
+_LIMIT_RULE = f"limit: must be a whole number from 1 to {LARGEST_LIMIT}"
 _QUERY_LISTS = {"key": "keys", "job_id": "job_ids", "monitor_id": "monitor_ids", "event": "events"}
 _LISTS = (*_QUERY_LISTS.values(),)
 _DENIED = Answer.error(
@@ -193,23 +200,34 @@ def _of_body(body: bytes) -> tuple[DeliveryFilter, Cursor, int]:
         raise _BadRequestError("the body must be a JSON object")
     if unknown := given.keys() - {*_LISTS, "after", "limit", "received_after"}:
         raise _BadRequestError(f"unknown field {min(unknown)[:50]!r}")
-    lists = {name: given.get(name) or [] for name in _LISTS}
+    lists = {name: given.get(name, []) for name in _LISTS}
     for name, values in lists.items():
         if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
             raise _BadRequestError(f"{name}: must be an array of texts")
     return (
         _filter(lists, given.get("received_after")),
         _cursor(given.get("after")),
-        _limit(given.get("limit")),
+        _limit(_whole(given.get("limit"))),
     )
+
+
+def _whole(given: object) -> int | None:
+    """Return a number of a JSON body, where 5.0 is as whole as 5."""
+    if given is None or (isinstance(given, int) and not isinstance(given, bool)):
+        return given
+    if isinstance(given, float) and given.is_integer():
+        return int(given)
+    raise _BadRequestError(_LIMIT_RULE)
 
 
 def _filter(lists: Mapping[str, Sequence[str]], received_after: object) -> DeliveryFilter:
     if sum(map(len, lists.values())) > MOST_VALUES:
         raise _BadRequestError(f"at most {MOST_VALUES} keys, ids and events in all")
     for name, values in lists.items():
-        if not all(value and len(value) <= 255 and value.isprintable() for value in values):
-            raise _BadRequestError(f"{name}: each must be 1 to 255 printable characters")
+        if not all(map(_TEXT.fullmatch, values)):
+            raise _BadRequestError(
+                f"{name}: each must be 1 to 255 characters, none of them a control character"
+            )
     return DeliveryFilter(
         **{name: tuple(values) for name, values in lists.items()}, received_after=_moment(received_after)
     )
@@ -219,7 +237,9 @@ def _moment(text: object) -> datetime | None:
     if text is None:
         return None
     try:
-        moment = datetime.fromisoformat(str(text).replace("Z", "+00:00"))
+        if not isinstance(text, str):
+            raise ValueError
+        moment = datetime.fromisoformat(text.replace("Z", "+00:00"))
         return moment.astimezone(timezone.utc) if moment.tzinfo else moment.replace(tzinfo=timezone.utc)
     except (ValueError, OverflowError):
         raise _BadRequestError(
@@ -237,24 +257,20 @@ def _cursor(given: object) -> int | None:
     )
 
 
-def _limit(given: object) -> int:
+def _limit(given: str | int | None) -> int:
     if given is None:
         return DEFAULT_LIMIT
-    number = -1
-    if isinstance(given, int) and not isinstance(given, bool):
-        number = given
-    elif isinstance(given, str) and given.isascii() and given.isdigit() and len(given) <= _DIGITS:
-        number = int(given)
+    text = str(given)
+    number = int(text) if text.isascii() and text.isdigit() and len(text) <= _DIGITS else 0
     if not 1 <= number <= LARGEST_LIMIT:
-        raise _BadRequestError(f"limit: must be a whole number from 1 to {LARGEST_LIMIT}")
+        raise _BadRequestError(_LIMIT_RULE)
     return number
 
 
 def _wait(given: str | None) -> float:
-    try:
-        seconds = float(given) if given is not None else 0.0
-    except ValueError:
-        seconds = -1.0
+    seconds = float(given) if given is not None and _NUMBER.fullmatch(given) else -1.0
+    if given is None:
+        return 0.0
     if not 0 <= seconds <= LONGEST_WAIT:
         raise _BadRequestError(f"wait: must be 0 to {LONGEST_WAIT:g} seconds")
     return seconds

@@ -61,12 +61,19 @@ class Feed:
         """
         deadline = time.monotonic() + wait
         if after == "end":
-            page = Page([], await self._in_thread(self._store.end), more=False)
+            page = Page([], await self.end(), more=False)
         else:
             page = await self._read(conn_id, wanted, after or 0, limit)
         while not (page.deliveries or self._announcer.closed) and (left := deadline - time.monotonic()) > 0:
             page = await self._next_page(conn_id, wanted, page, limit, left)
         return page
+
+    async def end(self) -> int:
+        """Return the newest position; see `DeliveryStore.end`.
+
+        :raises StoreUnavailableError: the database cannot be read now.
+        """
+        return await self._in_thread(self._store.end)
 
     async def get(self, conn_id: str, delivery_id: int) -> StoredDelivery | None:
         """Return one delivery with its body, or None; see `DeliveryStore.get`.

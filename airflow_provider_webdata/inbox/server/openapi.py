@@ -146,7 +146,7 @@ def _query() -> list[dict[str, Any]]:
 
 
 def _search() -> dict[str, Any]:
-    texts = {"type": "array", "items": _text(), "maxItems": deliveries.MOST_VALUES}
+    texts = {"type": ["array", "null"], "items": _text(), "maxItems": deliveries.MOST_VALUES}
     return {
         "type": "object",
         "additionalProperties": False,
@@ -160,7 +160,7 @@ def _search() -> dict[str, Any]:
 
 
 def _text() -> dict[str, Any]:
-    return {"type": "string", "minLength": 1, "maxLength": 255}
+    return {"type": "string", "pattern": f"^{deliveries.TEXT_PATTERN}$"}
 
 
 def _limit() -> dict[str, Any]:

@@ -34,16 +34,15 @@ BODY_SECONDS = 10.0
 LARGE_BODY = 256 * 1024
 """Bytes from which a body is looked at in a thread, so that it does not hold up the others."""
 
+STRANGE_BODIES_AT_ONCE, STRANGE_BYTES_AT_ONCE = 100, 64 * 2**20
 REFUSALS_PER_SECOND, REFUSALS_AT_ONCE = 50.0, 200.0
 LOG_LINES_PER_SECOND, LOG_LINES_AT_ONCE = 1.0, 10.0
 
 STORED = Answer.of(200, {"status": "stored"})
 DUPLICATE = Answer.of(200, {"status": "duplicate"})
-# The rest of the body is not wanted, so that the connection cannot be used again.
-_CLOSE = {"connection": "close"}
-REFUSED = Answer.error(401, "the webhook secret or the signature is missing or wrong", _CLOSE)
-TOO_LARGE = Answer.error(413, "the body is too large", _CLOSE)
-TOO_SLOW = Answer.error(408, f"the body took more than {BODY_SECONDS:g} seconds", _CLOSE)
+REFUSED = Answer.error(401, "the webhook secret or the signature is missing or wrong")
+TOO_LARGE = Answer.error(413, "the body is too large")
+TOO_SLOW = Answer.error(408, f"the body took more than {BODY_SECONDS:g} seconds")
 NOT_JSON = Answer.error(400, "the body is not JSON")
 
 
@@ -68,6 +67,8 @@ class Receiver:
     def __init__(self, connections: Connections, writer: Writer, most_bytes: int) -> None:
         self._connections, self._writer, self._most_bytes = connections, writer, most_bytes
         self._bodies = Bodies()
+        # Whoever only claims a signature must not take the places of those who know the secret.
+        self._strange_bodies = Bodies(STRANGE_BODIES_AT_ONCE, STRANGE_BYTES_AT_ONCE)
         self._refusals = TokenBucket(REFUSALS_PER_SECOND, REFUSALS_AT_ONCE)
         self._log_lines = TokenBucket(LOG_LINES_PER_SECOND, LOG_LINES_AT_ONCE)
 
@@ -82,8 +83,13 @@ class Receiver:
         """
         try:
             gate = await self._connections.gate(conn_id)
-            with self._bodies.one() as body:
-                return await self._take(gate, key, headers, receive, body)
+            right = gate.passes_secret(headers)
+            if not gate.is_signed(headers) and (not right or gate.signing_secrets):
+                return self._refused(gate)
+            bodies = self._bodies if right and gate.secrets else self._strange_bodies
+            with bodies.one() as body:
+                await self._read(headers, receive, body)
+                return await self._judge(gate, key, headers, body.whole(), right=right)
         except _AnswerError as early:
             return early.answer
         except BusyError as error:
@@ -93,14 +99,9 @@ class Receiver:
                 log.warning("A delivery was not stored and will come again: %s", error)
             return not_now(503, "the delivery could not be stored now")
 
-    async def _take(
-        self, gate: Gate, key: str | None, headers: Headers, receive: Receive, body: Body
+    async def _judge(
+        self, gate: Gate, key: str | None, headers: Headers, raw: bytes, *, right: bool
     ) -> Answer:
-        right = gate.passes_secret(headers)
-        if not gate.is_signed(headers) and (not right or gate.signing_secrets):
-            return self._refused(gate)
-        await self._read(headers, receive, body)
-        raw = body.whole()
         if len(raw) >= LARGE_BODY:
             right &= await anyio.to_thread.run_sync(gate.passes_signature, headers, raw)
         else:

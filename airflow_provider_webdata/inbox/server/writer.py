@@ -101,9 +101,9 @@ class Writer:
         waiting = _Waiting(delivery, loop, loop.create_future())
         with self._changed:
             self._refuse_if_full(delivery)
+            self._see_to_a_thread()
             self._waiting.append(waiting)
             self._waiting_bytes += len(delivery.body)
-            self._see_to_a_thread()
             self._changed.notify()
         try:
             return await asyncio.wait_for(waiting.future, self._patience)
@@ -133,9 +133,9 @@ class Writer:
     def _see_to_a_thread(self) -> None:
         """Start the thread, or another one where it hangs in a connection that died without a word."""
         thread = self._thread
-        if thread is not None and (not thread.busy_since or not self._hangs(thread)):
-            return
-        if thread is not None:
+        if thread is not None and thread.handle.is_alive():
+            if not thread.busy_since or time.monotonic() - thread.busy_since <= self._patience:
+                return
             self._stuck = [stuck for stuck in self._stuck if stuck.handle.is_alive()]
             if len(self._stuck) >= MOST_STUCK_THREADS:
                 return
@@ -149,19 +149,16 @@ class Writer:
         )
         fresh.handle.start()
 
-    def _hangs(self, thread: _Thread) -> bool:
-        return time.monotonic() - thread.busy_since > self._patience
-
     def _work(self, thread: _Thread) -> None:
         while batch := self._next_batch(thread):
+            outcomes: list[_Outcome] = [StoreUnavailableError("the inbox failed, see its log")] * len(batch)
             try:
                 outcomes = self._add(batch)
+                if any(outcome is True for outcome in outcomes):
+                    self._stored()
             except BaseException:
                 # Whatever it is, those who wait must not wait in vain, nor later ones find no thread.
-                log.exception("The inbox could not store %d deliveries", len(batch))
-                outcomes = [StoreUnavailableError("the inbox failed, see its log")] * len(batch)
-            if any(outcome is True for outcome in outcomes):
-                self._stored()
+                log.exception("The inbox failed while it stored %d deliveries", len(batch))
             _answer(batch, outcomes)
 
     def _next_batch(self, thread: _Thread) -> list[_Waiting]:

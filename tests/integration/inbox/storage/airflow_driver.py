@@ -1,8 +1,11 @@
-"""Runs in a process of its own, in an Airflow home of its own: what would take seconds a command, many at once.
+"""Runs in a process of its own, in an Airflow home of its own, one step after the other.
 
-`commands`: reads a JSON list of argument lists, runs each as `airflow ...`, and prints [status, output] for each.
-`schema`: prints how the inbox's tables differ from what the code expects.
-`downgrade REVISION`, `upgrade REVISION`, `sql`: through the DB manager.
+Reads a JSON list of steps, and prints a JSON list of answers:
+
+- `["airflow", ...]`, a command: exit status and output.
+- `["schema"]`: what there is of the inbox's tables, and how they differ from what the code expects.
+- `["upgrade", revision]` and `["sql"]`, the statements of both ways: through the DB manager; what is printed.
+- `["execute", statement]`: on Airflow's database; the first value of the first row, if it gives any.
 """
 
 from __future__ import annotations
@@ -11,24 +14,32 @@ import contextlib
 import io
 import json
 import sys
+from collections.abc import Callable
 from typing import Any
 
 
-def commands() -> list[list[Any]]:
+def airflow(*argv: str) -> tuple[Any, str]:
     from airflow.cli.cli_parser import get_parser
 
-    results: list[list[Any]] = []
-    for argv in json.load(sys.stdin):
-        output = io.StringIO()
-        status: Any = 0
-        with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
-            try:
-                args = get_parser().parse_args(argv)
-                args.func(args)
-            except SystemExit as end:
-                status = end.code
-        results.append([status, output.getvalue()])
-    return results
+    output = io.StringIO()
+    status: Any = 0
+    with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
+        try:
+            args = get_parser().parse_args(argv)
+            args.func(args)
+        except SystemExit as end:
+            status = end.code
+    return status, output.getvalue()
+
+
+def execute(statement: str) -> Any:
+    from airflow import settings
+    from sqlalchemy import text
+
+    assert settings.engine is not None
+    with settings.engine.begin() as connection:
+        result = connection.execute(text(statement))
+        return result.scalar() if result.returns_rows else None
 
 
 def schema() -> dict[str, Any]:
@@ -45,6 +56,7 @@ def schema() -> dict[str, Any]:
         options = {
             "version_table": InboxDBManager.version_table_name,
             "compare_type": True,
+            "include_schemas": InboxDBManager.metadata.schema is not None,
             "include_object": lambda _, name, kind, *__: kind != "table" or name in names,
         }
         context = MigrationContext.configure(connection, opts=options)
@@ -54,38 +66,44 @@ def schema() -> dict[str, Any]:
             {*inspect(connection).get_table_names(schema=schema), *inspect(connection).get_table_names()}
         )
         revision = context.get_current_revision() if InboxDBManager.version_table_name in tables else None
+    with contextlib.closing(settings.Session()) as session:  # type: ignore[misc]
+        complete = InboxDBManager(session).check_migration()
     return {
         "differences": [repr(one) for one in differences],
         "tables": [name for name in tables if "webdata" in name],
         "airflow": "dag_run" in tables,
         "revision": revision,
-        "complete": InboxDBManager(settings.Session()).check_migration(),  # type: ignore[misc]
+        "complete": complete,
     }
 
 
-def manager(action: str, *arguments: str) -> str:
+def upgrade(revision: str) -> str:
+    return printed(lambda manager: manager.upgradedb(to_revision=revision))
+
+
+def sql() -> str:
+    def both_ways(manager: Any) -> None:
+        manager.upgradedb(show_sql_only=True)
+        head = manager.get_script_object().get_current_head()
+        manager.downgrade("base", from_revision=head, show_sql_only=True)
+
+    return printed(both_ways)
+
+
+def printed(work: Callable[[Any], None]) -> str:
     from airflow import settings
 
     from airflow_provider_webdata.inbox.server.db_manager import InboxDBManager
 
-    found = InboxDBManager(settings.Session())  # type: ignore[misc]
     output = io.StringIO()
-    with contextlib.redirect_stdout(output):
-        if action == "sql":
-            found.upgradedb(show_sql_only=True)
-            found.downgrade(
-                "base", from_revision=found.get_script_object().get_current_head(), show_sql_only=True
-            )
-        elif action == "downgrade":
-            found.downgrade(*arguments)
-        else:
-            found.upgradedb(to_revision=arguments[0])
+    with contextlib.redirect_stdout(output), contextlib.closing(settings.Session()) as session:  # type: ignore[misc]
+        work(InboxDBManager(session))
     return output.getvalue()
 
 
+STEPS: list[Callable[..., Any]] = [airflow, execute, schema, upgrade, sql]
+
 if __name__ == "__main__":
-    action, *rest = sys.argv[1:]
-    answer = (
-        commands() if action == "commands" else schema() if action == "schema" else manager(action, *rest)
-    )
-    sys.stdout.write(f"\nANSWER {json.dumps(answer)}\n")
+    by_name = {step.__name__: step for step in STEPS}
+    answers = [by_name[name](*arguments) for name, *arguments in json.load(sys.stdin)]
+    sys.stdout.write(f"\nANSWER {json.dumps(answers)}\n")

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 
 import pytest
-from sqlalchemy import create_engine
+from sqlalchemy import create_engine, event
 
 from airflow_provider_webdata.inbox.server.announcer import Announcer
 from airflow_provider_webdata.inbox.server.feed import Feed
@@ -157,6 +157,25 @@ async def test_readers_that_come_and_go_see_everything_once(
     for found in await asyncio.gather(*reading):
         assert sorted(map(str, found)) == sorted(str(one.job_id) for one in stored)
     await other.close()
+
+
+async def test_nobody_looks_while_nobody_waits(database: Database, new: NewOne) -> None:
+    engine = database.engine()
+    looks: list[str] = []
+    event.listen(engine, "before_cursor_execute", lambda *call: looks.append(call[2]))
+    store = DeliveryStore(engine)
+    announcer = Announcer(store, watch_interval=0.01)
+    feed = Feed(store, announcer)
+    await feed.read(CONN, ALL, wait=0.1)
+    while_waiting = len(looks)
+    await waiting(announcer, 0)
+    # A look that had begun may end; of the fifty that would come in this time there is none.
+    await asyncio.sleep(0.5)
+    assert len(looks) - while_waiting < while_waiting
+    seen = len(looks)
+    await asyncio.sleep(0.1)
+    assert len(looks) == seen
+    announcer.close()
 
 
 async def test_only_so_many_wait(database: Database) -> None:

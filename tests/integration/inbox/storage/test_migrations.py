@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import create_engine, text
+from sqlalchemy import create_engine
 
 from demo.postgres import Postgres
 
 DRIVER = Path(__file__).with_name("airflow_driver.py")
+MANAGER = "airflow_provider_webdata.inbox.server.db_manager.InboxDBManager"
 TABLES = ["alembic_version_webdata", "webdata_inbox_counter", "webdata_inbox_delivery"]
 
 
@@ -26,19 +27,23 @@ class Home:
 
     env: Mapping[str, str]
 
-    def airflow(self, *argv: str) -> str:
-        return self._run([sys.executable, "-m", "airflow", *argv])
-
-    def ask(self, *argv: str, stdin: str = "") -> Any:
-        output = self._run([sys.executable, str(DRIVER), *argv], stdin)
-        return json.loads(output.rpartition("\nANSWER ")[2])
-
-    def _run(self, argv: list[str], stdin: str = "") -> str:
+    def run(self, *steps: str) -> list[Any]:
+        """The answers of `airflow_driver` to these steps; a failed command fails the test."""
         done = subprocess.run(
-            argv, env=dict(self.env), input=stdin, capture_output=True, text=True, timeout=180
+            [sys.executable, str(DRIVER)],
+            env=dict(self.env),
+            input=json.dumps(
+                [step.split(maxsplit=1 if step.startswith("execute") else -1) for step in steps]
+            ),
+            capture_output=True,
+            text=True,
+            timeout=120,
         )
         assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
-        return done.stdout
+        answers: list[Any] = json.loads(done.stdout.rpartition("\nANSWER ")[2])
+        for step, answer in zip(steps, answers, strict=True):
+            assert not step.startswith("airflow") or answer[0] in (0, None), answer
+        return answers
 
 
 MakeHome = Callable[..., Home]
@@ -65,85 +70,84 @@ def make_home(tmp_path: Path, request: pytest.FixtureRequest) -> MakeHome:
     return make
 
 
-def url_of(home: Home) -> str:
-    return home.env["AIRFLOW__DATABASE__SQL_ALCHEMY_CONN"]
-
-
 COMPLETE = {"differences": [], "tables": TABLES, "airflow": True, "complete": True}
+BELOW = {"tables": ["alembic_version_webdata"], "airflow": True, "revision": None, "complete": False}
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
 def test_there_and_back(make_home: MakeHome, kind: str) -> None:
-    home = make_home(kind)
-    # What `airflow db migrate` makes from the code ...
-    home.airflow("db", "migrate")
-    made = home.ask("schema")
-    head = made.pop("revision")
+    # Airflow finds the manager by itself; only `airflow db-manager` asks for its name in the configuration too.
+    home = make_home(kind, AIRFLOW__DATABASE__EXTERNAL_DB_MANAGERS=MANAGER)
+    _, made, _, below, _, again, *_, kept, _, anew, _, gone = home.run(
+        # What Airflow makes from the code ...
+        "airflow db migrate",
+        "schema",
+        # ... is gone after the way down ...
+        f"airflow db-manager downgrade {MANAGER} --to-revision base --yes",
+        "schema",
+        # ... and is the same when the migrations make it.
+        "upgrade heads",
+        "schema",
+        # A second migration finds nothing to do, and keeps what is stored.
+        "execute INSERT INTO webdata_inbox_counter (id, last_position) VALUES (1, 42)",
+        "airflow db migrate",
+        "execute SELECT last_position FROM webdata_inbox_counter",
+        # A reset makes the tables anew; without what follows it, it leaves none.
+        "airflow db reset --yes",
+        "schema",
+        "airflow db reset --yes --skip-init",
+        "schema",
+    )
+    head = made["revision"]
     assert head
-    assert made == COMPLETE
-    # ... is gone after the way down ...
-    home.ask("downgrade", "base")
-    below = home.ask("schema")
-    assert below["tables"] == ["alembic_version_webdata"]
-    assert below["airflow"]
-    assert not below["complete"]
-    # ... and is the same when the migrations make it.
-    home.ask("upgrade", "heads")
-    assert home.ask("schema") == {**COMPLETE, "revision": head}
-    # A second migration finds nothing to do and keeps what is stored.
-    insert = "INSERT INTO webdata_inbox_counter (id, last_position) VALUES (1, 42)"
-    engine = create_engine(url_of(home))
-    with engine.begin() as connection:
-        connection.execute(text(insert))
-    home.airflow("db", "migrate")
-    with engine.connect() as connection:
-        assert connection.execute(text("SELECT last_position FROM webdata_inbox_counter")).scalar() == 42
-    engine.dispose()
-    # A reset makes them anew, and with no more than that leaves none.
-    home.airflow("db", "reset", "--yes")
-    assert home.ask("schema") == {**COMPLETE, "revision": head}
-    home.airflow("db", "reset", "--yes", "--skip-init")
-    assert home.ask("schema")["tables"] == []
+    assert made == {**COMPLETE, "revision": head}
+    assert below == {**below, **BELOW}
+    assert again == made
+    assert kept == 42
+    assert anew == made
+    assert gone["tables"] == []
 
 
 def test_tables_without_a_version_are_taken_over(make_home: MakeHome) -> None:
-    home = make_home("sqlite")
-    home.airflow("db", "migrate")
-    engine = create_engine(url_of(home))
-    with engine.begin() as connection:
-        connection.execute(text("DROP TABLE alembic_version_webdata"))
-    engine.dispose()
-    home.airflow("db", "migrate")
-    assert home.ask("schema")["complete"]
+    _, made, *_, found = make_home("sqlite").run(
+        "airflow db migrate",
+        "schema",
+        "execute DROP TABLE alembic_version_webdata",
+        "airflow db migrate",
+        "schema",
+    )
+    assert found == made
+    assert found["complete"]
 
 
 def test_a_schema_of_its_own(make_home: MakeHome) -> None:
     home = make_home("postgresql", AIRFLOW__DATABASE__SQL_ALCHEMY_SCHEMA="airflow_data")
-    engine = create_engine(url_of(home))
-    with engine.begin() as connection:
-        connection.execute(text("CREATE SCHEMA airflow_data"))
     # Airflow's own tables would come to this schema too; ours alone are looked at here.
-    home.ask("upgrade", "heads")
-    made = home.ask("schema")
+    *_, made, there = home.run(
+        "execute CREATE SCHEMA airflow_data",
+        "upgrade heads",
+        "schema",
+        "execute SELECT string_agg(table_name, ' ' ORDER BY table_name) FROM information_schema.tables"
+        " WHERE table_schema = 'airflow_data'",
+    )
     assert made["tables"] == TABLES
     assert made["differences"] == []
-    with engine.connect() as connection:
-        query = "SELECT table_name FROM information_schema.tables WHERE table_schema = 'airflow_data'"
-        assert set(connection.execute(text(query)).scalars()) == set(TABLES[1:])
-    engine.dispose()
+    assert there.split() == TABLES[1:]
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
 def test_the_statements_can_be_looked_at_first(make_home: MakeHome, kind: str) -> None:
     home = make_home(kind)
-    printed = home.ask("sql")
+    (printed,) = home.run("sql")
     for words in ("CREATE TABLE webdata_inbox_delivery", "CREATE TABLE webdata_inbox_counter"):
         assert words in printed
         assert words.replace("CREATE", "DROP") in printed
     if kind == "postgresql":
-        engine = create_engine(url_of(home))
         statements = "\n".join(line for line in printed.splitlines() if "[info" not in line)
-        with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        engine = create_engine(home.env["AIRFLOW__DATABASE__SQL_ALCHEMY_CONN"], isolation_level="AUTOCOMMIT")
+        with engine.connect() as connection:
             connection.exec_driver_sql(statements)
         engine.dispose()
-        assert home.ask("schema")["tables"] == []
+        (left,) = home.run("schema")
+        # Alembic's own table stays, empty.
+        assert left["tables"] == ["alembic_version_webdata"]

@@ -265,7 +265,7 @@ async def test_an_error_of_our_own_is_no_success_and_not_the_end(
     for _ in range(2):
         with pytest.raises(StoreUnavailableError, match="the inbox failed"):
             await writer.submit(new())
-    assert "could not store 1 deliveries" in caplog.text
+    assert "failed while it stored 1 deliveries" in caplog.text
     await writer.close()
 
 

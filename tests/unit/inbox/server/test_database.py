@@ -44,7 +44,12 @@ SECRET = "secret-of-the-address"
             "airflow db migrate",
         ),
         (exc.ProgrammingError, DriverError(1146, SECRET), StoreUnavailableError, "airflow db migrate"),
-        (exc.ProgrammingError, DriverError(1146, SECRET, sqlstate="42S02"), StoreUnavailableError, "db migrate"),
+        (
+            exc.ProgrammingError,
+            DriverError(1146, SECRET, sqlstate="42S02"),
+            StoreUnavailableError,
+            "db migrate",
+        ),
         (exc.OperationalError, DriverError(1205, SECRET), ContendedError, "locked"),
         (exc.OperationalError, DriverError(1213, SECRET), ContendedError, "locked"),
         (exc.OperationalError, DriverError(SECRET, pgcode="40P01"), ContendedError, "locked"),

@@ -1,0 +1,137 @@
+"""An Airflow of its own, migrated and with connections; the inbox served from it as users serve it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import create_engine, select
+
+from airflow_provider_webdata.inbox.server.tables import delivery
+from tests.integration.inbox.http.served_inbox import EXTRAS, SECRET
+
+# Of another type, though with everything that the inbox asks for; and one whose settings cannot work.
+OTHERS = {
+    "other": {"conn_type": "http", "extra": json.dumps({"webhook_secret": SECRET})},
+    "broken": {"conn_type": "webdata", "extra": json.dumps({"webhook_secret": SECRET, "webhook_url": "::"})},
+}
+
+
+@dataclass(frozen=True)
+class AirflowHome:
+    """`env` is what a process of this Airflow needs."""
+
+    folder: Path
+    env: Mapping[str, str]
+
+    @classmethod
+    def make(cls, folder: Path) -> AirflowHome:
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith("AIRFLOW")}
+        env = {
+            **inherited,
+            "AIRFLOW_HOME": str(folder),
+            "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+            "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{folder}/airflow.db",
+            "AIRFLOW__WEBDATA__INBOX_MAX_BODY_MB": "1",
+            "PYTHONUNBUFFERED": "1",
+        }
+        home = cls(folder, env)
+        home.airflow("db", "migrate")
+        known = {
+            kind: {
+                "conn_type": "webdata",
+                "host": "https://api.service.example",
+                "password": "wd-key-0123456789",
+                "extra": json.dumps(extra),
+            }
+            for kind, extra in EXTRAS.items()
+        }
+        listed = folder / "connections.json"
+        listed.write_text(json.dumps({**known, **OTHERS}))
+        home.airflow("connections", "import", str(listed))
+        return home
+
+    def airflow(self, *argv: str) -> str:
+        return self.python("-m", "airflow", *argv)
+
+    def python(self, *argv: str) -> str:
+        done = subprocess.run(
+            [sys.executable, *argv], env=dict(self.env), capture_output=True, text=True, timeout=180
+        )
+        assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+        return done.stdout
+
+    def stored(self, conn_id: str) -> list[bytes]:
+        """Bodies in the database, seen from outside."""
+        engine = create_engine(self.env["AIRFLOW__DATABASE__SQL_ALCHEMY_CONN"])
+        with engine.connect() as link:
+            chosen = select(delivery.c.body).where(delivery.c.conn_id == conn_id).order_by(delivery.c.id)
+            bodies = list(link.execute(chosen).scalars())
+        engine.dispose()
+        return bodies
+
+    @contextlib.contextmanager
+    def serving(self, *flags: str) -> Iterator[ServeProcess]:
+        """`airflow webdata inbox serve` on a free port."""
+        process = ServeProcess(self, flags)
+        try:
+            process.wait_until_ready()
+            yield process
+        finally:
+            process.kill()
+
+
+class ServeProcess:
+    """`url` is what it says it listens on; `output` all that it printed."""
+
+    def __init__(self, home: AirflowHome, flags: tuple[str, ...]) -> None:
+        argv = [sys.executable, "-m", "airflow", "webdata", "inbox", "serve", "--port", "0", *flags]
+        self._process = subprocess.Popen(
+            argv, env=dict(home.env), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
+        self._lines: list[str] = []
+        self._ready = threading.Event()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+        self.url = ""
+
+    @property
+    def output(self) -> str:
+        return "".join(self._lines)
+
+    def wait_until_ready(self) -> None:
+        self._ready.wait(120)
+        assert self.url, f"the inbox did not start: {self.output}"
+
+    def send(self, number: signal.Signals) -> None:
+        self._process.send_signal(number)
+
+    def wait(self) -> int:
+        """The exit status; all of the output is there."""
+        status = self._process.wait(60)
+        self._reader.join(20)
+        return status
+
+    def kill(self) -> None:
+        self._process.kill()
+        self._process.wait()
+        self._reader.join(20)
+
+    def _read(self) -> None:
+        stdout: Any = self._process.stdout
+        for line in stdout:
+            self._lines.append(line)
+            if line.startswith("inbox listening on "):
+                self.url = line.split()[-1]
+                self._ready.set()
+        stdout.close()
+        self._ready.set()

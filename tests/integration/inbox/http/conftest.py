@@ -1,0 +1,101 @@
+"""The inbox served over each of the databases that Airflow uses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+
+import pytest
+from airflow.utils.orm_event_handlers import setup_event_handlers
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+from sqlalchemy import Engine, create_engine
+
+from airflow_provider_webdata.inbox.server.tables import metadata
+from demo.postgres import Postgres
+from tests.integration.inbox.http.airflow_home import AirflowHome
+from tests.integration.inbox.http.served_inbox import ServedInbox
+
+
+def engine_of(url: str) -> Engine:
+    """An engine as Airflow makes it, on a database that has the inbox's tables."""
+    engine = create_engine(url, pool_pre_ping=True)
+    setup_event_handlers(engine)
+    metadata.create_all(engine)
+    return engine
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Postgres]:
+    with Postgres() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def on_sqlite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedInbox]:
+    folder: Path = tmp_path_factory.mktemp("inbox")
+    engine = engine_of(f"sqlite:///{folder}/inbox.db")
+    with ServedInbox(engine) as served:
+        yield served
+    engine.dispose()
+
+
+@pytest.fixture(scope="session")
+def on_postgres(postgres: Postgres) -> Iterator[ServedInbox]:
+    engine = engine_of(postgres.create_database("inbox_http"))
+    with ServedInbox(engine) as served:
+        yield served
+    engine.dispose()
+
+
+@pytest.fixture
+def sqlite_engine(tmp_path: Path) -> Iterator[Engine]:
+    """A database that a test may lock."""
+    engine = engine_of(f"sqlite:///{tmp_path}/inbox.db")
+    yield engine
+    engine.dispose()
+
+
+@pytest.fixture(scope="session", params=["sqlite", "postgresql"])
+def served(request: pytest.FixtureRequest) -> ServedInbox:
+    """The inbox over each database; a test takes connections of its own, see `fresh`."""
+    name = {"sqlite": "on_sqlite", "postgresql": "on_postgres"}[request.param]
+    found: ServedInbox = request.getfixturevalue(name)
+    return found
+
+
+@pytest.fixture(scope="session")
+def airflow_home(tmp_path_factory: pytest.TempPathFactory) -> AirflowHome:
+    return AirflowHome.make(tmp_path_factory.mktemp("airflow"))
+
+
+@pytest.fixture(scope="session")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """A certificate for localhost that vouches for itself, and its key."""
+    folder = tmp_path_factory.mktemp("tls")
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
+    now = datetime.now(timezone.utc)
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    certificate, private = folder / "certificate.pem", folder / "key.pem"
+    certificate.write_bytes(made.public_bytes(serialization.Encoding.PEM))
+    private.write_bytes(
+        key.private_bytes(
+            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+        )
+    )
+    return certificate, private

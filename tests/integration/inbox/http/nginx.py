@@ -1,0 +1,95 @@
+"""A real nginx with the documented configuration, in a folder of its own and on a free port."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import socket
+import subprocess
+import time
+from pathlib import Path
+
+CONFIGURATION = Path(__file__).parents[4] / "docs" / "nginx" / "webdata-inbox.conf"
+
+_AROUND = """
+{user}
+daemon off;
+pid {folder}/nginx.pid;
+error_log {folder}/error.log;
+events {{ worker_connections 1024; }}
+http {{
+    access_log {folder}/access.log;
+    client_body_temp_path {folder}/body;
+    proxy_temp_path {folder}/proxy;
+    fastcgi_temp_path {folder}/fastcgi;
+    uwsgi_temp_path {folder}/uwsgi;
+    scgi_temp_path {folder}/scgi;
+    include {folder}/webdata-inbox.conf;
+}}
+"""
+
+
+def program() -> str:
+    found = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin:/usr/local/sbin")
+    assert found, (
+        "nginx is not on this machine; run tests/nginx-setup as root, or install nginx (package nginx-light)"
+    )
+    return found
+
+
+class Nginx:
+    """Passes on to an upstream, `host:port`; a context manager.
+
+    Of the documented file only addresses and paths are exchanged, each of which must be there.
+    """
+
+    def __init__(self, folder: Path, upstream: str, certificate: tuple[Path, Path]) -> None:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port: int = probe.getsockname()[1]
+        self.url = f"https://localhost:{self.port}"
+        self._folder = folder
+        text = CONFIGURATION.read_text()
+        for before, after in (
+            ("server 127.0.0.1:8080;", f"server {upstream};"),
+            ("listen 443 ssl;", f"listen 127.0.0.1:{self.port} ssl;"),
+            ("server_name airflow.example.com;", "server_name localhost;"),
+            ("ssl_certificate /etc/ssl/certs/airflow.example.com.pem;", f"ssl_certificate {certificate[0]};"),
+            (
+                "ssl_certificate_key /etc/ssl/private/airflow.example.com.key;",
+                f"ssl_certificate_key {certificate[1]};",
+            ),
+        ):
+            assert text.count(before) == 1, f"{CONFIGURATION} has no {before!r}"
+            text = text.replace(before, after)
+        (folder / "webdata-inbox.conf").write_text(text)
+        # Started as root, nginx would give its workers to a user that cannot read this folder.
+        user = "user root;" if os.getuid() == 0 else ""
+        (folder / "nginx.conf").write_text(_AROUND.format(user=user, folder=folder))
+        self._argv = [
+            program(),
+            "-p",
+            str(folder),
+            "-c",
+            str(folder / "nginx.conf"),
+            "-e",
+            str(folder / "error.log"),
+        ]
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Nginx:
+        self._process = subprocess.Popen(self._argv, stderr=subprocess.DEVNULL)
+        deadline = time.monotonic() + 30
+        while time.monotonic() < deadline and self._process.poll() is None:
+            with contextlib.suppress(ConnectionRefusedError):
+                socket.create_connection(("127.0.0.1", self.port)).close()
+                return self
+            time.sleep(0.01)
+        self.__exit__()
+        raise AssertionError(f"nginx did not start: {(self._folder / 'error.log').read_text()}")
+
+    def __exit__(self, *_: object) -> None:
+        if self._process is not None:
+            self._process.terminate()
+            self._process.wait(20)

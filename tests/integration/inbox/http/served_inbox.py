@@ -1,0 +1,157 @@
+"""The inbox on a port of its own in a thread: a real HTTP server over a real database."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import hmac
+import itertools
+import json
+import socket
+import threading
+from collections.abc import Callable
+from typing import Any
+from unittest import mock
+
+import httpx
+import uvicorn
+from airflow.models.connection import Connection
+from sqlalchemy import Engine, select
+
+from airflow_provider_webdata.hooks.connection import settings_of
+from airflow_provider_webdata.inbox import tokens
+from airflow_provider_webdata.inbox.server import connections, receive
+from airflow_provider_webdata.inbox.server.app import InboxApplication
+from airflow_provider_webdata.inbox.server.auth import Gate
+from airflow_provider_webdata.inbox.server.service import Inbox
+from airflow_provider_webdata.inbox.server.tables import delivery
+from airflow_provider_webdata.inbox.wire import DELIVERIES_PATH, INBOX_PATH, SECRET_HEADER
+
+SECRET = "webhook-secret-0123456789abcdef"
+PREVIOUS_SECRET = "webhook-secret-of-last-month-0123"
+SIGNING_SECRET = "signing-secret-0123456789abcdef"
+PREVIOUS_SIGNING_SECRET = "signing-secret-of-last-month-012"
+SIGNATURE_HEADER = "X-Firecrawl-Signature"
+MOST_BYTES = 2**20
+
+# What a connection demands is told by its id up to the first dash.
+EXTRAS: dict[str, dict[str, str]] = {
+    "secret": {"webhook_secret": SECRET},
+    "rotating": {"webhook_secret": SECRET, "previous_webhook_secret": PREVIOUS_SECRET},
+    "signed": {"signing_secret": SIGNING_SECRET},
+    "resigned": {"signing_secret": SIGNING_SECRET, "previous_signing_secret": PREVIOUS_SIGNING_SECRET},
+    "both": {"webhook_secret": SECRET, "signing_secret": SIGNING_SECRET},
+    "renamed": {"signing_secret": SIGNING_SECRET, "signature_header": "X-Hub-Signature-256"},
+    "open": {},
+}
+ALL_SECRETS = (SECRET, PREVIOUS_SECRET, SIGNING_SECRET, PREVIOUS_SIGNING_SECRET)
+
+
+def connection(conn_id: str) -> Connection | None:
+    extra = EXTRAS.get(conn_id.partition("-")[0])
+    if extra is None:
+        return None
+    return Connection(
+        conn_id=conn_id,
+        conn_type="webdata",
+        host="https://api.service.example",
+        password="wd-key-0123456789",
+        extra=json.dumps(extra),
+    )
+
+
+def gate_of(conn_id: str) -> Gate:
+    found = connection(conn_id)
+    return Gate.closed(conn_id) if found is None else Gate.of(settings_of(found))
+
+
+def signature(body: bytes, secret: str = SIGNING_SECRET) -> str:
+    return "sha256=" + hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
+
+
+def bearer(conn_id: str, secret: str = SECRET, **options: Any) -> dict[str, str]:
+    return {"Authorization": f"Bearer {tokens.issue(secret, conn_id, **options)}"}
+
+
+def event(**fields: Any) -> bytes:
+    return json.dumps(
+        {"success": True, "type": "monitor.check.completed", "id": "check-1", **fields}
+    ).encode()
+
+
+_ENDLESS_LOOKUPS = {"LOOKUPS_PER_SECOND": 1e6, "LOOKUPS_AT_ONCE": 1e6}
+_ENDLESS_REFUSALS = {"REFUSALS_PER_SECOND": 1e6, "REFUSALS_AT_ONCE": 1e6}
+_numbers = itertools.count()
+
+
+def fresh(kind: str) -> str:
+    """An id of a connection that no other test uses."""
+    return f"{kind}-{next(_numbers)}"
+
+
+class ServedInbox:
+    """Started as a context manager; requests go to it by `http`, rows are read past it.
+
+    `bounded` keeps the bounds on what strangers may ask for.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        gate: Callable[[str], Gate] = gate_of,
+        most_bytes: int = MOST_BYTES,
+        *,
+        bounded: bool = False,
+    ) -> None:
+        self.engine = engine
+        self.inbox = Inbox.open(engine)
+        with contextlib.ExitStack() as changes:
+            if not bounded:
+                # Tests ask for more connections, and are refused more often, than a stranger may.
+                changes.enter_context(mock.patch.multiple(connections, **_ENDLESS_LOOKUPS))
+                changes.enter_context(mock.patch.multiple(receive, **_ENDLESS_REFUSALS))
+            self.application = InboxApplication(self.inbox, gate, most_bytes=most_bytes)
+        config = uvicorn.Config(
+            self.application, port=0, log_config=None, access_log=False, lifespan="off", server_header=False
+        )
+        self._listener = socket.create_server(("127.0.0.1", 0), backlog=1024)
+        self.port: int = self._listener.getsockname()[1]
+        self.url = f"http://127.0.0.1:{self.port}"
+        self._server = uvicorn.Server(config)
+        self._thread = threading.Thread(target=self._server.run, args=([self._listener],), daemon=True)
+        self.http = httpx.Client(base_url=self.url, timeout=30, trust_env=False)
+
+    def __enter__(self) -> ServedInbox:
+        # The socket listens already: requests wait until the server takes them.
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.http.close()
+        self.inbox.send_readers_away()
+        self._server.should_exit = True
+        self._thread.join(20)
+
+    def deliver(
+        self,
+        conn_id: str,
+        body: bytes,
+        headers: dict[str, str] | list[tuple[str, str]] | None = None,
+        *,
+        key: str | None = None,
+    ) -> httpx.Response:
+        """Post a delivery, with the right secret unless told otherwise."""
+        path = f"{INBOX_PATH}/{conn_id}" + (f"/{key}" if key else "")
+        given = {SECRET_HEADER: SECRET} if headers is None else headers
+        return self.http.post(path, content=body, headers=given)
+
+    def read(self, conn_id: str, headers: dict[str, str] | None = None, **query: Any) -> httpx.Response:
+        """Get a page, with a right token unless told otherwise."""
+        given = bearer(conn_id) if headers is None else headers
+        return self.http.get(f"{DELIVERIES_PATH}/{conn_id}", params=query, headers=given)
+
+    def rows(self, conn_id: str) -> list[Any]:
+        """What is stored for a connection, in the order in which it came."""
+        with self.engine.connect() as link:
+            chosen = select(delivery).where(delivery.c.conn_id == conn_id).order_by(delivery.c.id)
+            return list(link.execute(chosen))

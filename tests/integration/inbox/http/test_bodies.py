@@ -1,0 +1,263 @@
+"""Bodies that are too large, too slow or never end: refused before they are read whole, and nothing stored."""
+
+from __future__ import annotations
+
+import gc
+import socket
+import threading
+import time
+from collections.abc import Callable
+
+import pytest
+from sqlalchemy import Engine
+
+from airflow_provider_webdata.inbox.server import app, limits, receive
+from airflow_provider_webdata.inbox.wire import SECRET_HEADER
+from tests.integration.inbox.http.raw_client import LAST_CHUNK, RawConnection, Reply, chunk, head
+from tests.integration.inbox.http.served_inbox import (
+    MOST_BYTES,
+    SECRET,
+    SIGNATURE_HEADER,
+    ServedInbox,
+    event,
+    fresh,
+    signature,
+)
+
+RIGHT = {SECRET_HEADER: SECRET}
+WRONG = {SECRET_HEADER: "not-the-secret-0123456789abcdef"}
+FORGED = {SIGNATURE_HEADER: "sha256=" + "0" * 64}
+CHUNKED = {"Transfer-Encoding": "chunked"}
+
+
+@pytest.fixture(autouse=True)
+def _short_farewell(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bodies here do not end, and the connection's end is waited for."""
+    monkeypatch.setattr(app, "LINGER_SECONDS", 0.05)
+
+
+def post(conn_id: str, headers: dict[str, str]) -> bytes:
+    return head("POST", f"/webdata/inbox/{conn_id}/k", headers)
+
+
+def _announced(connection: RawConnection, conn_id: str) -> None:
+    """A length that is too large, and then no byte of the body."""
+    connection.send(post(conn_id, {**RIGHT, "Content-Length": str(MOST_BYTES + 1)}))
+
+
+def _announced_far_too_much(connection: RawConnection, conn_id: str) -> None:
+    connection.send(post(conn_id, {**RIGHT, "Content-Length": str(10**15)}))
+
+
+def _asked_first(connection: RawConnection, conn_id: str) -> None:
+    connection.send(post(conn_id, {**RIGHT, "Content-Length": str(MOST_BYTES + 1), "Expect": "100-continue"}))
+
+
+def _chunked(connection: RawConnection, conn_id: str) -> None:
+    """One byte more than is allowed, and no end."""
+    connection.send(post(conn_id, {**RIGHT, **CHUNKED}))
+    for _ in range(MOST_BYTES // 65536):
+        connection.send(chunk(b" " * 65536))
+    connection.send(chunk(b" "))
+
+
+def _chunked_and_signed(connection: RawConnection, conn_id: str) -> None:
+    connection.send(post(conn_id, {**RIGHT, **FORGED, **CHUNKED}))
+    for _ in range(MOST_BYTES // 65536):
+        connection.send(chunk(b" " * 65536))
+    connection.send(chunk(b" "))
+
+
+@pytest.mark.parametrize(
+    "send", [_announced, _announced_far_too_much, _asked_first, _chunked, _chunked_and_signed]
+)
+def test_too_large(on_sqlite: ServedInbox, send: Callable[[RawConnection, str], None]) -> None:
+    """The answer comes while the body is still under way, and the connection ends with it."""
+    conn_id = fresh("secret")
+    with RawConnection(on_sqlite.port) as connection:
+        send(connection, conn_id)
+        reply = connection.reply()
+    assert reply is not None
+    assert (reply.status, reply.body) == (413, b'{"error": "the body is too large"}')
+    assert reply.closed
+    assert on_sqlite.rows(conn_id) == []
+
+
+@pytest.mark.parametrize("chunked", [False, True])
+def test_the_largest(on_sqlite: ServedInbox, chunked: bool) -> None:
+    conn_id, frame = fresh("secret"), b'{"text": "%s"}'
+    body = frame % (b"x" * (MOST_BYTES - len(frame) + 2))
+    assert len(body) == MOST_BYTES
+    with RawConnection(on_sqlite.port) as connection:
+        if chunked:
+            connection.send(post(conn_id, {**RIGHT, **CHUNKED}) + chunk(body) + LAST_CHUNK)
+        else:
+            connection.send(post(conn_id, {**RIGHT, "Content-Length": str(len(body))}) + body)
+        reply = connection.reply()
+    assert reply is not None
+    assert reply.status == 200
+    assert [row.body == body for row in on_sqlite.rows(conn_id)] == [True]
+
+
+@pytest.mark.parametrize("kind", ["secret", "both", "unknown", "open"])
+@pytest.mark.parametrize("headers", [{"Content-Length": "900000"}, CHUNKED, {"Content-Length": str(10**15)}])
+def test_a_stranger_is_answered_before_the_body(
+    on_sqlite: ServedInbox, kind: str, headers: dict[str, str]
+) -> None:
+    with RawConnection(on_sqlite.port) as connection:
+        connection.send(post(fresh(kind), {**WRONG, **headers}))
+        reply = connection.reply()
+    assert reply is not None
+    assert reply.status == 401
+    assert reply.closed
+
+
+def test_a_refusal_reaches_who_is_still_sending(
+    on_sqlite: ServedInbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Closed at once, the connection would be reset, and a proxy would make a 502 of the answer."""
+    monkeypatch.setattr(app, "LINGER_SECONDS", 20)
+    part = b" " * 20_000
+    for _ in range(20):
+        with RawConnection(on_sqlite.port) as connection:
+            connection.send(post(fresh("secret"), {**WRONG, "Content-Length": str(len(part) * 40)}))
+            sent = [connection.send(part) for _ in range(40)]
+            assert all(sent)
+            reply = connection.reply()
+        assert reply is not None
+        assert reply.status == 401
+
+
+@pytest.mark.parametrize("kind", ["secret", "signed", "both", "renamed", "open", "unknown"])
+@pytest.mark.parametrize("name", [SIGNATURE_HEADER, "X-Hub-Signature-256"])
+def test_what_claims_to_be_signed_is_read_for_any_connection(
+    on_sqlite: ServedInbox, kind: str, name: str
+) -> None:
+    """Else the moment of the answer would tell which connections there are."""
+    claim = {name: "sha256=" + "0" * 64, "Content-Length": str(MOST_BYTES + 1)}
+    with RawConnection(on_sqlite.port) as connection:
+        connection.send(post(fresh(kind), {**WRONG, **claim}))
+        reply = connection.reply()
+    assert reply is not None
+    assert reply.status == 413
+
+
+def test_a_connection_goes_on_after_a_delivery(on_sqlite: ServedInbox) -> None:
+    """Two deliveries in one go, as a pooled client may send them; bodies in pieces."""
+    conn_id = fresh("secret")
+    bodies = [event(webhookId=f"w-{number}") for number in range(3)]
+    with RawConnection(on_sqlite.port) as connection:
+        whole = b"".join(
+            post(conn_id, {**RIGHT, **CHUNKED})
+            + b"".join(chunk(body[i : i + 7]) for i in range(0, len(body), 7))
+            + LAST_CHUNK
+            for body in bodies
+        )
+        for start in range(0, len(whole), 50):
+            connection.send(whole[start : start + 50])
+        replies = [connection.reply() for _ in bodies]
+    assert [reply.status for reply in replies if reply] == [200] * 3
+    assert [row.body for row in on_sqlite.rows(conn_id)] == bodies
+
+
+def test_a_slow_body(sqlite_engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(receive, "BODY_SECONDS", 0.2)
+    with ServedInbox(sqlite_engine) as served:
+        for headers in ({"Content-Length": "100"}, CHUNKED):
+            with RawConnection(served.port) as connection:
+                connection.send(post("secret", {**RIGHT, **headers}))
+                reply = connection.reply()
+            assert reply is not None
+            assert reply.status == 408
+            assert reply.closed
+        with RawConnection(served.port) as connection:
+            # Bytes that keep coming do not make it last.
+            connection.send(post("secret", {**RIGHT, **CHUNKED}))
+            ended = threading.Event()
+            threading.Thread(target=_drip, args=(connection, ended), daemon=True).start()
+            reply = connection.reply()
+            ended.set()
+        assert reply is not None
+        assert reply.status == 408
+        assert served.rows("secret") == []
+
+
+def _drip(connection: RawConnection, ended: threading.Event) -> None:
+    while not ended.wait(0.02) and connection.send(chunk(b" ")):
+        pass
+
+
+@pytest.mark.parametrize("headers", [{"Content-Length": "100"}, CHUNKED], ids=["length", "chunked"])
+def test_a_sender_that_breaks_off(
+    on_sqlite: ServedInbox, caplog: pytest.LogCaptureFixture, headers: dict[str, str]
+) -> None:
+    conn_id = fresh("secret")
+    for _ in range(20):
+        with RawConnection(on_sqlite.port) as connection:
+            connection.send(post(conn_id, {**RIGHT, **headers}) + b"5\r\n{}")
+    assert on_sqlite.deliver(conn_id, b"{}").status_code == 200
+    assert len(on_sqlite.rows(conn_id)) == 1
+    assert not [record for record in caplog.records if record.levelname in {"ERROR", "CRITICAL"}]
+
+
+def test_too_many_bodies(sqlite_engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bodies that do not end take up places; when these are gone, others are told to come again."""
+    monkeypatch.setattr(limits.Bodies.__init__, "__defaults__", (3, 128 * 2**20))
+    with ServedInbox(sqlite_engine) as served:
+        held = [RawConnection(served.port) for _ in range(3)]
+        for connection in held:
+            connection.send(post("secret", {**RIGHT, "Content-Length": "2"}) + b"{")
+        replies = _until(served, 503)
+        assert int(replies.headers["retry-after"]) >= 1
+        for number, connection in enumerate(held):
+            connection.send(b"}")
+            reply = connection.reply()
+            assert reply is not None
+            assert (reply.status, b"stored" in reply.body) == (200, number == 0)
+            connection.__exit__()
+        assert served.deliver("secret", event()).status_code == 200
+
+
+def test_too_many_bytes(sqlite_engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits.Bodies.__init__, "__defaults__", (200, 100_000))
+    with ServedInbox(sqlite_engine) as served:
+        with RawConnection(served.port) as connection:
+            connection.send(post("secret", {**RIGHT, "Content-Length": "90000"}) + b" " * 80_000)
+            large = b'"' + b"x" * 50_000 + b'"'
+            deadline = time.monotonic() + 20
+            while (
+                answer := served.deliver("secret", large)
+            ).status_code == 200 and time.monotonic() < deadline:
+                pass
+            assert answer.status_code == 503
+        while (answer := served.deliver("secret", large)).status_code == 503 and time.monotonic() < deadline:
+            pass
+        assert answer.status_code == 200
+
+
+def _until(served: ServedInbox, status: int) -> Reply:
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        with RawConnection(served.port) as connection:
+            connection.send(post("secret", {**RIGHT, "Content-Length": "1"}) + b"1")
+            reply = connection.reply()
+        if reply is not None and reply.status == status:
+            return reply
+    raise AssertionError(f"no {status}")
+
+
+def test_large_bodies_are_let_go(on_sqlite: ServedInbox) -> None:
+    """Refused and broken-off bodies do not add up in the account of what is in memory."""
+    conn_id = fresh("signed")
+    for number in range(5):
+        with RawConnection(on_sqlite.port) as connection:
+            connection.send(post(conn_id, {**FORGED, **CHUNKED}) + chunk(b" " * 500_000))
+        on_sqlite.deliver(conn_id, b'"%d%s"' % (number, b"x" * 500_000), {**FORGED})
+        body = b'"%d%s"' % (number, b"y" * 500_000)
+        assert on_sqlite.deliver(conn_id, body, {SIGNATURE_HEADER: signature(body)}).status_code == 200
+    gc.collect()
+    bodies = on_sqlite.application._receiver._bodies
+    deadline = time.monotonic() + 20
+    while (bodies._count or bodies._bytes) and time.monotonic() < deadline:
+        socket.create_connection(("127.0.0.1", on_sqlite.port)).close()
+    assert (bodies._count, bodies._bytes) == (0, 0)

@@ -1,0 +1,212 @@
+"""The documented nginx configuration on a real nginx: deliveries get through, and nothing else does."""
+
+from __future__ import annotations
+
+import http.server
+import json
+import re
+import socket
+import ssl
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from airflow_provider_webdata.inbox.wire import SECRET_HEADER
+from tests.integration.inbox.http.airflow_home import AirflowHome
+from tests.integration.inbox.http.nginx import Nginx
+from tests.integration.inbox.http.raw_client import LAST_CHUNK, chunk, head
+from tests.integration.inbox.http.served_inbox import SECRET, bearer, event
+
+Certificate = tuple[Path, Path]
+RIGHT = {SECRET_HEADER: SECRET}
+MEGABYTE = 2**20
+
+
+class Upstream(http.server.ThreadingHTTPServer):
+    """Stands where the API server would, takes everything, and remembers it."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Remember)
+        self.seen: list[tuple[str, str, dict[str, str], int]] = []
+        self.address = f"127.0.0.1:{self.server_port}"
+
+
+class _Remember(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+
+    def parse_request(self) -> bool:
+        good = super().parse_request()
+        if good:
+            size = int(self.headers.get("Content-Length", "0"))
+            self.rfile.read(size)
+            server: Any = self.server
+            headers = {name.lower(): value for name, value in self.headers.items()}
+            server.seen.append((self.command, self.path, headers, size))
+            self.send_response(200)
+            self.send_header("Content-Length", "2")
+            self.end_headers()
+            self.wfile.write(b"{}")
+        return False
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def upstream() -> Iterator[Upstream]:
+    with Upstream() as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+def client(nginx: Nginx, certificate: Certificate) -> httpx.Client:
+    context = ssl.create_default_context(cafile=str(certificate[0]))
+    return httpx.Client(base_url=nginx.url, verify=context, timeout=30, trust_env=False)
+
+
+def test_deliveries_reach_the_inbox(
+    airflow_home: AirflowHome, certificate: Certificate, tmp_path: Path
+) -> None:
+    """Through nginx into `airflow webdata inbox serve`, with TLS as from the service."""
+    with airflow_home.serving() as process:
+        upstream = process.url.removeprefix("http://")
+        with Nginx(tmp_path, upstream, certificate) as nginx, client(nginx, certificate) as http:
+            before = airflow_home.stored("secret")
+            body = event(webhookId="through nginx", text="x" * 200_000)
+            answers = [
+                http.post("/webdata/inbox/secret/key-1", content=body, headers=RIGHT) for _ in range(2)
+            ]
+            assert [answer.json()["status"] for answer in answers] == ["stored", "duplicate"]
+            by_hand = http.post("/webdata/inbox/secret", content=event(webhookId="by hand"), headers=RIGHT)
+            assert by_hand.json() == {"status": "stored"}
+            assert airflow_home.stored("secret") == [*before, body, event(webhookId="by hand")]
+
+            assert http.post("/webdata/inbox/secret", content=body).status_code == 401
+            assert http.post("/webdata/inbox/secret", content=b"{", headers=RIGHT).status_code == 400
+            # Readers are served inside only.
+            inside = httpx.get(f"{process.url}/webdata/deliveries/secret", headers=bearer("secret"))
+            assert inside.status_code == 200
+            assert http.get("/webdata/deliveries/secret", headers=bearer("secret")).status_code == 404
+
+
+# method, target as sent, status
+TARGETS = [
+    ("POST", "/webdata/inbox/conn/key", 200),
+    ("POST", "/webdata/inbox/conn", 200),
+    ("POST", "/webdata/inbox/conn?x=1", 200),
+    ("POST", "/webdata/inbox/of%2Fteam/key", 200),
+    ("GET", "/webdata/inbox/conn/key", 405),
+    ("HEAD", "/webdata/inbox/conn/key", 405),
+    ("PUT", "/webdata/inbox/conn/key", 405),
+    ("DELETE", "/webdata/inbox/conn", 405),
+    ("OPTIONS", "/webdata/inbox/conn", 405),
+    ("PATCH", "/webdata/inbox/conn", 405),
+    ("GET", "/webdata/deliveries/conn", 404),
+    ("GET", "/webdata/deliveries/conn/1", 404),
+    ("POST", "/webdata/deliveries/conn/search", 404),
+    ("GET", "/webdata/inbox-openapi.json", 404),
+    ("GET", "/webdata/inbox-health", 404),
+    ("POST", "/webdata/inbox", 404),
+    ("POST", "/webdata/inbox/", 404),
+    ("POST", "/webdata/inbox/conn/key/more", 404),
+    ("POST", "/webdata/inbox/conn/", 404),
+    ("POST", "/webdata/inboxes/conn", 404),
+    ("POST", "/WEBDATA/inbox/conn", 404),
+    ("GET", "/", 404),
+    ("POST", "/", 404),
+    ("GET", "/api/v2/dags", 404),
+    ("POST", "/api/v2/dags/d/dagRuns", 404),
+    ("POST", "/auth/token", 404),
+    ("POST", "/execution/xcoms", 404),
+    ("GET", "/webdata/", 404),
+    ("POST", "/webdata/inbox/../deliveries/conn/search", 404),
+    ("POST", "/webdata/inbox/%2e%2e/deliveries/conn/search", 404),
+    ("POST", "/webdata/inbox/..%2fdeliveries/conn", 404),
+    ("POST", "/webdata/inbox/x/../../../api/v2/dags", 404),
+    ("POST", "/api/v2/dags/../../../webdata/inbox/conn", 404),
+    ("POST", "/api/v2/../../webdata/inbox/conn/key", 404),
+    ("POST", "/x%2f../webdata/inbox/conn", 404),
+    ("POST", "//webdata/inbox/conn", 404),
+    ("POST", "/webdata//inbox/conn", 404),
+    ("POST", "/webdata/./inbox/conn", 404),
+    ("POST", "/%77ebdata/inbox/conn", 404),
+]
+
+
+def test_nothing_else_gets_through(upstream: Upstream, certificate: Certificate, tmp_path: Path) -> None:
+    headers = {"Content-Length": "2", "Authorization": "Bearer token", "Cookie": "session=1", **RIGHT}
+    with Nginx(tmp_path, upstream.address, certificate) as nginx:
+        for method, target, status in TARGETS:
+            upstream.seen.clear()
+            with tls(nginx, certificate) as raw:
+                raw.sendall(head(method, target, {**headers, "Connection": "close"}) + b"{}")
+                assert (method, target, _status(raw)) == (method, target, status)
+            if status != 200:
+                assert upstream.seen == [], f"{method} {target} got through"
+                continue
+            # As it came, and without what could grant access to Airflow.
+            ((seen_method, seen_target, seen_headers, size),) = upstream.seen
+            assert (seen_method, seen_target, size) == (method, target, 2)
+            assert seen_headers[SECRET_HEADER.lower()] == SECRET
+            assert not {"authorization", "cookie"} & seen_headers.keys()
+
+
+def test_sizes(upstream: Upstream, certificate: Certificate, tmp_path: Path) -> None:
+    """As large as the inbox takes by default; more is refused before it is read whole."""
+    with Nginx(tmp_path, upstream.address, certificate) as nginx:
+        with client(nginx, certificate) as http:
+            assert http.post("/webdata/inbox/conn", content=b" " * (16 * MEGABYTE)).status_code == 200
+            assert [size for *_, size in upstream.seen] == [16 * MEGABYTE]
+        upstream.seen.clear()
+        with tls(nginx, certificate) as raw:
+            raw.sendall(head("POST", "/webdata/inbox/conn", {"Content-Length": str(16 * MEGABYTE + 1)}))
+            assert _status(raw) == 413
+        with tls(nginx, certificate) as raw:
+            raw.sendall(head("POST", "/webdata/inbox/conn", {"Transfer-Encoding": "chunked"}))
+            raw.sendall(chunk(b" " * (16 * MEGABYTE)) + chunk(b" ") + LAST_CHUNK)
+            assert _status(raw) == 413
+        assert upstream.seen == []
+
+
+def test_rate(upstream: Upstream, certificate: Certificate, tmp_path: Path) -> None:
+    """A flood is told 429 by nginx; most of it never reaches Airflow."""
+
+    one = head("POST", "/webdata/inbox/conn", {"Content-Length": "2"}) + b"{}"
+    last = head("POST", "/webdata/inbox/conn", {"Content-Length": "2", "Connection": "close"}) + b"{}"
+    with Nginx(tmp_path, upstream.address, certificate) as nginx, tls(nginx, certificate) as raw:
+        raw.sendall(one * 500 + last)
+        received = b"".join(iter(lambda: raw.recv(65536), b""))
+    statuses = [int(status) for status in re.findall(rb"HTTP/1.1 (\d+)", received)]
+    assert len(statuses) == 501
+    assert set(statuses) == {200, 429}
+    assert statuses.count(200) == len(upstream.seen)
+    assert statuses.count(200) > 100
+
+
+def test_an_airflow_that_is_down(certificate: Certificate, tmp_path: Path) -> None:
+    """No 2xx: the service repeats the delivery."""
+    with Nginx(tmp_path, "127.0.0.1:1", certificate) as nginx, client(nginx, certificate) as http:
+        assert http.post("/webdata/inbox/conn", content=json.dumps({})).status_code == 502
+
+
+def tls(nginx: Nginx, certificate: Certificate) -> ssl.SSLSocket:
+    context = ssl.create_default_context(cafile=str(certificate[0]))
+    plain = socket.create_connection(("127.0.0.1", nginx.port), timeout=20)
+    return context.wrap_socket(plain, server_hostname="localhost")
+
+
+def _status(raw: ssl.SSLSocket) -> int:
+    received = b""
+    while b"\r\n" not in received:
+        part = raw.recv(4096)
+        assert part, "the connection ended without an answer"
+        received += part
+    return int(received.split(b" ")[1])

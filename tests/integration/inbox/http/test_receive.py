@@ -1,0 +1,359 @@
+"""Who may deliver, what is stored of it, and what is answered."""
+
+from __future__ import annotations
+
+import json
+import logging
+import random
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine
+
+from airflow_provider_webdata.inbox.server.auth import Gate
+from airflow_provider_webdata.inbox.wire import SECRET_HEADER
+from tests.integration.inbox.http.served_inbox import (
+    ALL_SECRETS,
+    PREVIOUS_SECRET,
+    PREVIOUS_SIGNING_SECRET,
+    SECRET,
+    SIGNATURE_HEADER,
+    SIGNING_SECRET,
+    ServedInbox,
+    event,
+    fresh,
+    gate_of,
+    signature,
+)
+
+BODY = event(webhookId="w-1")
+OTHER = event(webhookId="w-2")
+SIGNED = signature(BODY)
+STRANGE = "not-the-secret-0123456789abcdef"
+
+
+def _secret(value: str) -> dict[str, str]:
+    return {SECRET_HEADER: value}
+
+
+def _signed(value: str, name: str = SIGNATURE_HEADER) -> dict[str, str]:
+    return {name: value}
+
+
+# connection, headers, accepted
+ADMISSION: list[tuple[str, str, dict[str, str] | list[tuple[str, str]], bool]] = [
+    ("the secret", "secret", _secret(SECRET), True),
+    ("header name in another case", "secret", {SECRET_HEADER.upper(): SECRET}, True),
+    ("no secret", "secret", {}, False),
+    ("an empty secret", "secret", _secret(""), False),
+    ("a wrong secret", "secret", _secret(STRANGE), False),
+    ("a part of the secret", "secret", _secret(SECRET[:-1]), False),
+    ("more than the secret", "secret", _secret(SECRET + "0"), False),
+    ("the secret in another case", "secret", _secret(SECRET.upper()), False),
+    ("the secret as a bearer token", "secret", {"Authorization": f"Bearer {SECRET}"}, False),
+    ("the wrong secret first", "secret", [(SECRET_HEADER, STRANGE), (SECRET_HEADER, SECRET)], False),
+    ("the secret, and a signature nobody asked for", "secret", {**_secret(SECRET), **_signed("x")}, True),
+    ("a signature in place of the secret", "secret", _signed(signature(BODY, SECRET)), False),
+    ("the previous secret, not configured", "secret", _secret(PREVIOUS_SECRET), False),
+    ("rotation: the new secret", "rotating", _secret(SECRET), True),
+    ("rotation: the previous secret", "rotating", _secret(PREVIOUS_SECRET), True),
+    ("rotation: neither", "rotating", _secret(STRANGE), False),
+    ("rotation: empty", "rotating", _secret(""), False),
+    ("a signature", "signed", _signed(SIGNED), True),
+    ("no signature", "signed", {}, False),
+    ("an empty signature", "signed", _signed(""), False),
+    ("a signature of another body", "signed", _signed(signature(OTHER)), False),
+    ("a signature by another key", "signed", _signed(signature(BODY, STRANGE)), False),
+    ("a signature by the API key", "signed", _signed(signature(BODY, "wd-key-0123456789")), False),
+    ("a signature by an empty key", "signed", _signed(signature(BODY, "")), False),
+    ("a signature without its prefix", "signed", _signed(SIGNED.removeprefix("sha256=")), False),
+    ("a prefix alone", "signed", _signed("sha256="), False),
+    ("a prefix of another algorithm", "signed", _signed(SIGNED.replace("sha256", "sha1")), False),
+    ("an upper-case prefix", "signed", _signed(SIGNED.replace("sha256", "SHA256")), False),
+    ("a shortened signature", "signed", _signed(SIGNED[:-1]), False),
+    ("a lengthened signature", "signed", _signed(SIGNED + "0"), False),
+    ("no text", "signed", _signed("sha256=\u00e9\u00ff"), False),
+    ("the signing secret as secret", "signed", _secret(SIGNING_SECRET), False),
+    ("a signature in another header", "signed", _signed(SIGNED, "X-Hub-Signature-256"), False),
+    ("a renamed header", "renamed", _signed(SIGNED, "X-Hub-Signature-256"), True),
+    ("a renamed header, the usual one given", "renamed", _signed(SIGNED), False),
+    ("rotation: the new key", "resigned", _signed(SIGNED), True),
+    ("rotation: the previous key", "resigned", _signed(signature(BODY, PREVIOUS_SIGNING_SECRET)), True),
+    ("rotation: neither key", "resigned", _signed(signature(BODY, STRANGE)), False),
+    ("both demanded, both right", "both", {**_secret(SECRET), **_signed(SIGNED)}, True),
+    ("both demanded, the secret alone", "both", _secret(SECRET), False),
+    ("both demanded, the signature alone", "both", _signed(SIGNED), False),
+    ("both demanded, a wrong secret", "both", {**_secret(STRANGE), **_signed(SIGNED)}, False),
+    (
+        "both demanded, a forged signature",
+        "both",
+        {**_secret(SECRET), **_signed("sha256=" + "0" * 64)},
+        False,
+    ),
+    (
+        "both demanded, swapped",
+        "both",
+        {**_secret(SIGNING_SECRET), **_signed(signature(BODY, SECRET))},
+        False,
+    ),
+    ("a connection without secrets, none given", "open", {}, False),
+    ("a connection without secrets, one given", "open", _secret(SECRET), False),
+    ("a connection without secrets, signed", "open", _signed(SIGNED), False),
+    ("no such connection", "unknown", {**_secret(SECRET), **_signed(SIGNED)}, False),
+]
+
+
+@pytest.mark.parametrize(
+    ("kind", "headers", "accepted"), [row[1:] for row in ADMISSION], ids=[row[0] for row in ADMISSION]
+)
+def test_admission(
+    served: ServedInbox,
+    caplog: pytest.LogCaptureFixture,
+    kind: str,
+    headers: dict[str, str] | list[tuple[str, str]],
+    accepted: bool,
+) -> None:
+    conn_id = fresh(kind)
+    with caplog.at_level(logging.DEBUG):
+        pairs = headers.items() if isinstance(headers, dict) else headers
+        answer = served.http.post(
+            f"/webdata/inbox/{conn_id}/key-1",
+            content=BODY,
+            headers=[(name.encode(), value.encode("latin-1")) for name, value in pairs],
+        )
+    if accepted:
+        assert (answer.status_code, answer.json()) == (200, {"status": "stored"})
+        assert [row.body for row in served.rows(conn_id)] == [BODY]
+    else:
+        assert answer.status_code == 401
+        assert served.rows(conn_id) == []
+    assert not [secret for secret in (*ALL_SECRETS, STRANGE, SIGNED[7:]) if secret in caplog.text]
+
+
+def test_connections_cannot_be_told_apart(served: ServedInbox) -> None:
+    """To a stranger, there is no difference between what is not there and what is locked."""
+    places = [fresh(kind) for kind in ("secret", "signed", "both", "rotating", "renamed", "open", "unknown")]
+    places += ["x" * 251, "%00", "a%2Fb", "%F0%9F%8C%8A"]
+    credentials: list[dict[str, str]] = [{}, _secret(STRANGE), _signed("sha256=" + "0" * 64), _signed("")]
+    for headers in credentials:
+        seen = set()
+        for place in places:
+            answer = served.deliver(place, BODY, headers)
+            named = {name: value for name, value in answer.headers.items() if name != "date"}
+            seen.add((answer.status_code, answer.content, tuple(sorted(named.items()))))
+        assert len(seen) == 1, seen
+        assert seen.pop()[0] == 401
+
+
+# what is sent, in order; which are stored
+REPETITIONS: list[tuple[str, list[tuple[str | None, dict[str, Any]]], list[bool]]] = [
+    ("one event again", [("k", {"webhookId": "w"})] * 3, [True, False, False]),
+    ("two events", [("k", {"webhookId": "w"}), ("k", {"webhookId": "v"})], [True, True]),
+    ("one id, changed body", [("k", {"webhookId": "w"}), ("k", {"webhookId": "w", "n": 1})], [True, False]),
+    ("one id at another address", [("k", {"webhookId": "w"}), ("l", {"webhookId": "w"})], [True, False]),
+    (
+        "one id, two events",
+        [
+            ("k", {"webhookId": "w", "type": "crawl.page"}),
+            ("k", {"webhookId": "w", "type": "crawl.completed"}),
+        ],
+        [True, True],
+    ),
+    ("no id, one body again", [("k", {"n": 1}), ("k", {"n": 1})], [True, False]),
+    ("no id, pages of one job", [("k", {"id": "job", "n": 1}), ("k", {"id": "job", "n": 2})], [True, True]),
+    ("no id, one body at another key", [("k", {"n": 1}), ("l", {"n": 1})], [True, True]),
+    ("no id, one body without key", [("k", {"n": 1}), (None, {"n": 1})], [True, True]),
+    ("no id, another event", [("k", {"type": "crawl.page"}), ("k", {"type": "crawl.started"})], [True, True]),
+    (
+        "an empty id is none",
+        [("k", {"webhookId": "", "n": 1}), ("k", {"webhookId": "", "n": 2})],
+        [True, True],
+    ),
+    (
+        "an id that is no text",
+        [("k", {"webhookId": 7, "n": 1}), ("k", {"webhookId": 7, "n": 2})],
+        [True, True],
+    ),
+    (
+        "repetitions in any order",
+        [("k", {"webhookId": name}) for name in "abcbcabacac"],
+        [True, True, True] + [False] * 8,
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("sent", "stored"), [row[1:] for row in REPETITIONS], ids=[row[0] for row in REPETITIONS]
+)
+def test_repetitions(
+    served: ServedInbox, sent: list[tuple[str | None, dict[str, Any]]], stored: list[bool]
+) -> None:
+    conn_id = fresh("secret")
+    answers = [served.deliver(conn_id, event(**fields), key=key) for key, fields in sent]
+    assert [answer.status_code for answer in answers] == [200] * len(sent)
+    assert [answer.json()["status"] == "stored" for answer in answers] == stored
+    assert len(served.rows(conn_id)) == sum(stored)
+
+
+def test_order_of_arrival_does_not_matter(served: ServedInbox) -> None:
+    """Ten events, each three times, shuffled: ten are stored, whichever came first."""
+    sent = [event(webhookId=f"w-{number}") for number in range(10)] * 3
+    for seed in range(5):
+        conn_id = fresh("secret")
+        random.Random(seed).shuffle(sent)
+        statuses = [served.deliver(conn_id, body, key="k").json()["status"] for body in sent]
+        assert sorted(statuses) == ["duplicate"] * 20 + ["stored"] * 10
+        assert sorted(row.body for row in served.rows(conn_id)) == sorted(set(sent))
+
+
+def test_connections_do_not_share_events(served: ServedInbox) -> None:
+    first, second = fresh("secret"), fresh("secret")
+    answers = [served.deliver(conn_id, BODY, key="k").json() for conn_id in (first, second)]
+    assert answers == [{"status": "stored"}] * 2
+
+
+# body, what is read from it; None for what is refused
+BODIES: list[tuple[bytes, dict[str, Any] | None]] = [
+    (b"", None),
+    (b"{", None),
+    (b"<html>", None),
+    (b"{}{}", None),
+    (b"{'a': 1}", None),
+    (b'{"a": NaN}', None),
+    (b'"\xff"', None),
+    (b"\x00", None),
+    (b"\xef\xbb\xbf{}", None),
+    (b'{"type": "check.completed"}'.decode().encode("utf-16"), None),
+    (b"[" * 100_000 + b"]" * 100_000, None),
+    (b"{}", {}),
+    (b" \n{ } \r\n", {}),
+    (b"null", {}),
+    (b"[]", {}),
+    (b'"text"', {}),
+    (b"1e400", {}),
+    (b'{"type": 7, "id": [], "success": "yes", "data": "none"}', {}),
+    (b'{"type": "crawl.page", "type": "crawl.completed"}', {"event": "crawl.completed"}),
+    (b'{"type": "page", "id": "c", "success": false}', {"event": "page", "job_id": "c", "success": False}),
+    (b'{"id": "c", "data": [{"monitorId": "m"}, {"monitorId": "n"}]}', {"job_id": "c", "monitor_id": "m"}),
+    (b'{"data": {"monitorId": "m", "checkId": "c"}}', {"job_id": "c", "monitor_id": "m"}),
+    (json.dumps({"type": "x" * 500, "id": "i" * 500}).encode(), {}),
+    (b'{"type": "a\\u0000b", "id": "\\u0007"}', {}),
+    (b'{"type": "\\ud800"}', None),
+    ('{"type": "søk", "id": "名"}'.encode(), {"event": "søk", "job_id": "名"}),
+    (b'{"text": "a\\u0000b \\u2028"}', {}),
+]
+
+
+@pytest.mark.parametrize(("body", "read"), BODIES, ids=[repr(body[:30]) for body, _ in BODIES])
+def test_bodies(served: ServedInbox, body: bytes, read: dict[str, Any] | None) -> None:
+    conn_id = fresh("secret")
+    before = datetime.now(timezone.utc)
+    answer = served.deliver(conn_id, body, key="k")
+    if read is None:
+        assert (answer.status_code, answer.json()) == (400, {"error": "the body is not JSON"})
+        assert served.rows(conn_id) == []
+        return
+    assert (answer.status_code, answer.json()) == (200, {"status": "stored"})
+    (row,) = served.rows(conn_id)
+    assert row.body == body
+    columns = {name: getattr(row, name) for name in ("event", "job_id", "monitor_id", "success")}
+    assert {name: value for name, value in columns.items() if value is not None} == read
+    assert before - timedelta(seconds=1) <= row.received_at.replace(tzinfo=timezone.utc)
+
+
+def test_a_stranger_does_not_learn_what_is_json(served: ServedInbox) -> None:
+    conn_id = fresh("signed")
+    assert served.deliver(conn_id, b"{", _signed("sha256=" + "0" * 64)).status_code == 401
+    assert served.deliver(conn_id, b"{", _signed(signature(b"{"))).status_code == 400
+
+
+# method, path, status; each with the right secret and a token
+PATHS = [
+    ("POST", "/webdata/inbox/{}/" + "k" * 200, 200),
+    ("POST", "/webdata/inbox/{}/a.b_c~d-E9", 200),
+    ("POST", "/webdata/inbox/{}", 200),
+    ("POST", "/webdata/inbox/{}?query=ignored", 200),
+    ("POST", "/webdata/inbox/{}/" + "k" * 201, 404),
+    ("POST", "/webdata/inbox/{}/", 404),
+    ("POST", "/webdata/inbox/{}/a%20b", 404),
+    ("POST", "/webdata/inbox/{}/a%00b", 404),
+    ("POST", "/webdata/inbox/{}/a%0Ab", 404),
+    ("POST", "/webdata/inbox/{}/%FF", 404),
+    ("POST", "/webdata/inbox/{}/k/l", 404),
+    ("POST", "/webdata/inbox", 404),
+    ("POST", "/webdata/other/{}", 404),
+    ("POST", "/webdata", 404),
+    ("POST", "/", 404),
+    ("POST", "/api/v2/monitor/health", 404),
+    ("GET", "/webdata/inbox/{}", 405),
+    ("GET", "/webdata/inbox/{}/k", 405),
+    ("PUT", "/webdata/inbox/{}/k", 405),
+    ("DELETE", "/webdata/inbox/{}/k", 405),
+    ("OPTIONS", "/webdata/inbox/{}/k", 405),
+    ("HEAD", "/webdata/inbox/{}/k", 405),
+    ("POST", "/webdata/deliveries/{}", 405),
+    ("GET", "/webdata/deliveries/{}/search", 405),
+    ("DELETE", "/webdata/deliveries/{}/1", 405),
+    ("POST", "/webdata/inbox-health", 405),
+    ("GET", "/webdata/inbox-health", 200),
+]
+
+
+@pytest.mark.parametrize(("method", "path", "status"), PATHS, ids=[f"{m} {p[:50]}" for m, p, _ in PATHS])
+def test_paths(on_sqlite: ServedInbox, method: str, path: str, status: int) -> None:
+    conn_id = fresh("secret")
+    answer = on_sqlite.http.request(method, path.format(conn_id), content=BODY, headers=_secret(SECRET))
+    assert answer.status_code == status
+    assert len(on_sqlite.rows(conn_id)) == (status == 200 and "inbox/" in path)
+    if status == 405:
+        assert answer.headers["allow"] == ("POST" if "/inbox/" in path or "search" in path else "GET")
+    if method != "HEAD":
+        assert answer.headers["content-type"] == "application/json"
+        answer.json()
+
+
+# the connection's id in the URL, as it is stored
+IDS = [("secret-of%2Fteam", "secret-of/team"), ("secret-%C3%A9", "secret-é"), ("secret%2Da", "secret-a")]
+
+
+@pytest.mark.parametrize(("quoted", "conn_id"), IDS)
+def test_ids_are_decoded(served: ServedInbox, quoted: str, conn_id: str) -> None:
+    assert served.deliver(quoted, BODY, key="k").status_code == 200
+    assert [row.correlation_key for row in served.rows(conn_id)] == ["k"]
+
+
+def test_refusals_are_bounded(sqlite_engine: Engine, caplog: pytest.LogCaptureFixture) -> None:
+    """Who guesses is slowed down and cannot fill the log; whoever knows the secret is let in."""
+    with ServedInbox(sqlite_engine, bounded=True) as served:
+        for _ in range(5000):
+            answer = served.deliver("secret", BODY, _secret(STRANGE))
+            if answer.status_code != 401:
+                break
+        assert answer.status_code == 429
+        assert int(answer.headers["retry-after"]) >= 1
+        assert served.deliver("secret", BODY, key="k").json() == {"status": "stored"}
+    lines = [record for record in caplog.records if "was refused" in record.getMessage()]
+    assert 0 < len(lines) < 100
+
+
+def test_lookups_are_bounded(sqlite_engine: Engine) -> None:
+    """Who makes up connections cannot keep the database busy; connections that are known go on working."""
+    asked: list[str] = []
+
+    def gate(conn_id: str) -> Gate:
+        asked.append(conn_id)
+        return gate_of(conn_id)
+
+    with ServedInbox(sqlite_engine, gate, bounded=True) as served:
+        assert served.deliver("secret", BODY, key="k").status_code == 200
+        for number in range(5000):
+            answer = served.deliver(f"guess{number}", BODY)
+            if answer.status_code == 503:
+                break
+        assert (answer.status_code, answer.json()) == (503, {"error": "too much at once"})
+        assert int(answer.headers["retry-after"]) >= 1
+        assert len(asked) <= number + 1
+        for _ in range(50):
+            assert served.deliver("secret", BODY, key="k").json() == {"status": "duplicate"}
+        assert asked.count("secret") == 1

@@ -1,0 +1,179 @@
+"""`airflow webdata inbox serve`: the same routes over Airflow's own database and connections, and a clean end."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import threading
+from concurrent import futures
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import httpx
+import pytest
+
+from airflow_provider_webdata.inbox.wire import SECRET_HEADER
+from tests.integration.inbox.http.airflow_home import AirflowHome
+from tests.integration.inbox.http.raw_client import RawConnection, head
+from tests.integration.inbox.http.served_inbox import (
+    ALL_SECRETS,
+    PREVIOUS_SECRET,
+    SECRET,
+    SIGNATURE_HEADER,
+    bearer,
+    event,
+    signature,
+)
+
+RIGHT = {SECRET_HEADER: SECRET}
+
+
+def test_deliveries_and_readers(airflow_home: AirflowHome) -> None:
+    with airflow_home.serving() as process, httpx.Client(base_url=process.url, timeout=30) as http:
+        body = event(webhookId="w-1")
+        both = {**RIGHT, SIGNATURE_HEADER: signature(body)}
+        for conn_id, headers, status in (
+            ("secret", RIGHT, 200),
+            ("rotating", {SECRET_HEADER: PREVIOUS_SECRET}, 200),
+            ("signed", both, 200),
+            ("both", both, 200),
+            ("both", RIGHT, 401),
+        ):
+            answer = http.post(f"/webdata/inbox/{conn_id}/k", content=body, headers=headers)
+            assert (conn_id, answer.status_code) == (conn_id, status)
+
+        # What cannot receive looks all the same, whatever is given.
+        seen = set()
+        for conn_id in ("secret", "other", "open", "broken", "unknown", "x" * 300):
+            headers = {**both, SECRET_HEADER: SECRET if conn_id != "secret" else "wrong"}
+            answer = http.post(f"/webdata/inbox/{conn_id}/k", content=body, headers=headers)
+            named = {name: value for name, value in answer.headers.items() if name != "date"}
+            seen.add((answer.status_code, answer.content, tuple(sorted(named.items()))))
+            assert http.get(f"/webdata/deliveries/{conn_id}", headers=bearer("other")).status_code == 401
+        assert len(seen) == 1
+        assert seen.pop()[0] == 401
+
+        page = http.get("/webdata/deliveries/secret", headers=bearer("secret")).json()
+        assert json.loads(body) in [record.get("body") for record in page["deliveries"]]
+        too_large = http.post("/webdata/inbox/secret/k", content=b" " * (2**20 + 1), headers=RIGHT)
+        assert too_large.status_code == 413
+        assert http.get("/webdata/inbox-health").json() == {"status": "ok"}
+        for path in ("/", "/api/v2/version", "/webdata", "/docs", "/webdata/openapi.json"):
+            assert (path, http.get(path).status_code) == (path, 404)
+        # A reader that waits for news is sent away, not waited for.
+        with ThreadPoolExecutor() as pool:
+            waiting = pool.submit(
+                http.get,
+                f"/webdata/deliveries/secret?after={page['cursor']}&wait=30",
+                headers=bearer("secret"),
+            )
+            with pytest.raises(futures.TimeoutError):
+                waiting.result(0.3)
+            process.send(signal.SIGTERM)
+            assert waiting.result(25).json()["deliveries"] == []
+        assert process.wait() == 0
+    assert not [secret for secret in (*ALL_SECRETS, "wd-key-0123456789") if secret in process.output]
+    assert "unknown" in process.output
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_what_was_acknowledged_is_stored(airflow_home: AirflowHome, number: signal.Signals) -> None:
+    """It is told to stop while deliveries come in from all sides; one of them has half arrived."""
+    conn_id = "resigned" if number == signal.SIGTERM else "renamed"
+    name = SIGNATURE_HEADER if number == signal.SIGTERM else "X-Hub-Signature-256"
+    acknowledged: list[bytes] = []
+    enough = threading.Event()
+
+    def send(sender: int) -> None:
+        with httpx.Client(base_url=process.url, timeout=30) as http:
+            for count in range(100_000):
+                body = event(webhookId=f"{sender}-{count}")
+                try:
+                    answer = http.post(
+                        f"/webdata/inbox/{conn_id}", content=body, headers={name: signature(body)}
+                    )
+                except httpx.TransportError:
+                    return
+                if answer.status_code == 200:
+                    acknowledged.append(body)
+                if len(acknowledged) > 100:
+                    enough.set()
+
+    with airflow_home.serving() as process:
+        late = event(webhookId="late")
+        port = int(process.url.rpartition(":")[2])
+        with RawConnection(port) as connection, ThreadPoolExecutor(8) as pool:
+            sending = [pool.submit(send, sender) for sender in range(8)]
+            assert enough.wait(30)
+            given = {name: signature(late), "Content-Length": str(len(late))}
+            connection.send(head("POST", f"/webdata/inbox/{conn_id}", given) + late[:10])
+            process.send(number)
+            for one in sending:
+                one.result(60)
+            connection.send(late[10:])
+            reply = connection.reply()
+        assert process.wait() == 0, process.output
+    stored = airflow_home.stored(conn_id)
+    assert set(acknowledged) <= set(stored)
+    assert len(set(stored)) == len(stored)
+    assert reply is None or (reply.status == 200) == (late in stored)
+
+
+def test_https(airflow_home: AirflowHome, certificate: tuple[Path, Path]) -> None:
+    public, private = certificate
+    flags = ("--host", "localhost", "--ssl-certfile", str(public), "--ssl-keyfile", str(private))
+    with airflow_home.serving(*flags) as process:
+        assert process.url.startswith("https://")
+        port = process.url.rpartition(":")[2]
+        context = ssl.create_default_context(cafile=str(public))
+        answer = httpx.get(f"https://localhost:{port}/webdata/inbox-health", verify=context)
+        assert answer.status_code == 200
+
+
+def test_what_cannot_be_served(
+    airflow_home: AirflowHome, certificate: tuple[Path, Path], tmp_path: Path
+) -> None:
+    """Told in one line, at once."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        cases = [
+            (["--port", port], "in use"),
+            (["--port", "70000"], "port"),
+            (["--host", "203.0.113.1"], "assign"),
+            (["--ssl-keyfile", str(certificate[1])], "--ssl-certfile"),
+            (["--ssl-certfile", str(tmp_path / "missing.pem")], "missing.pem"),
+            (["--ssl-certfile", str(certificate[0])], "--ssl-keyfile: no certificate and its key"),
+        ]
+        script = (
+            "import argparse, json, sys\n"
+            "from airflow_provider_webdata.inbox.server import serve\n"
+            "parser = argparse.ArgumentParser()\n"
+            "serve.add_arguments(parser)\n"
+            "for argv in json.loads(sys.argv[1]):\n"
+            "    print('STATUS', serve.run(parser.parse_args(argv)), file=sys.stderr)\n"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", script, json.dumps([argv for argv, _ in cases])],
+            env=dict(airflow_home.env),
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+    assert done.returncode == 0, done.stderr
+    said = [line for line in done.stderr.splitlines() if line.startswith(("inbox: ", "STATUS "))]
+    assert said[1::2] == ["STATUS 2"] * len(cases), done.stderr
+    for (_, word), line in zip(cases, said[::2], strict=True):
+        assert word in line
+
+
+def test_without_tables(airflow_home: AirflowHome, tmp_path: Path) -> None:
+    """It starts all the same, says what is missing, and refuses deliveries so that they come again."""
+    env = {**airflow_home.env, "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{tmp_path}/empty.db"}
+    with AirflowHome(tmp_path, env).serving() as process:
+        assert "airflow db migrate" in process.output
+        answer = httpx.post(f"{process.url}/webdata/inbox/secret", content=b"{}", headers=RIGHT)
+        assert (answer.status_code, "retry-after" in answer.headers) == (503, True)

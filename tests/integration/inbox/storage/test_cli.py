@@ -1,0 +1,219 @@
+"""`airflow webdata inbox ...` on an Airflow of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine, create_engine
+
+from airflow_provider_webdata.inbox.server.records import DeliveryFilter, NewDelivery
+from airflow_provider_webdata.inbox.server.store import DeliveryStore
+from airflow_provider_webdata.inbox.server.tables import metadata
+
+DRIVER = Path(__file__).with_name("airflow_driver.py")
+NOW = datetime.now(timezone.utc)
+
+Answer = tuple[Any, str]
+
+
+@dataclass
+class Terminal:
+    env: dict[str, str]
+    engine: Engine
+    store: DeliveryStore = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.store = DeliveryStore(self.engine)
+
+    def run(self, *lines: str, environ: dict[str, str] | None = None) -> list[Answer]:
+        """Status and output of each command; all of them run in one process, which saves time."""
+        orders = json.dumps([["airflow", "webdata", "inbox", *line.split()] for line in lines])
+        done = subprocess.run(
+            [sys.executable, str(DRIVER)],
+            env={**self.env, **(environ or {})},
+            input=orders,
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        assert done.returncode == 0, done.stderr[-3000:]
+        return [(status, output) for status, output in json.loads(done.stdout.rpartition("\nANSWER ")[2])]
+
+
+@pytest.fixture(scope="module")
+def migrated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Terminal]:
+    home = tmp_path_factory.mktemp("airflow")
+    url = f"sqlite:///{home}/airflow.db"
+    env = {name: value for name, value in os.environ.items() if not name.startswith("AIRFLOW")}
+    env |= {
+        "AIRFLOW_HOME": str(home),
+        "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": url,
+        "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+    }
+    subprocess.run(
+        [sys.executable, "-m", "airflow", "db", "migrate"],
+        env=env,
+        check=True,
+        capture_output=True,
+        timeout=120,
+    )
+    engine = create_engine(url)
+    yield Terminal(env, engine)
+    engine.dispose()
+
+
+@pytest.fixture
+def terminal(migrated: Terminal) -> Terminal:
+    """An inbox with deliveries 1 to 4, of which the last is young."""
+    metadata.drop_all(migrated.engine)
+    metadata.create_all(migrated.engine)
+    rows: list[tuple[str, str | None, dict[str, Any], int]] = [
+        (
+            "prod",
+            "key-1",
+            {"type": "monitor.page", "id": "check-1", "success": True, "data": {"monitorId": "m-1"}},
+            40,
+        ),
+        (
+            "prod",
+            "key-2",
+            {"type": "monitor.check.completed", "id": "check-1", "data": [{"monitorId": "m-1"}]},
+            31,
+        ),
+        ("test", None, {"type": "page", "id": "job-2", "success": False}, 20),
+        ("test", None, {"type": "[/red]odd[bold]", "note": "ünïcode"}, 0),
+    ]
+    migrated.store.add(
+        [
+            NewDelivery.from_body(conn, key, json.dumps(body).encode(), NOW - timedelta(days=days))
+            for conn, key, body, days in rows
+        ]
+    )
+    return migrated
+
+
+def test_list(terminal: Terminal) -> None:
+    cases = {
+        "": [4, 3, 2, 1],
+        "--conn-id prod": [2, 1],
+        "--conn-id none": [],
+        "--event page": [3, 1],
+        "--event crawl.page": [3],
+        "--event page --event check.completed": [3, 2, 1],
+        "--key key-2": [2],
+        "--job-id check-1": [2, 1],
+        "--monitor-id m-1 --event monitor.page": [1],
+        "--limit 2": [4, 3],
+    }
+    answers = terminal.run(*(f"list -o json {flags}" for flags in cases))
+    found = [(status, [int(row["id"]) for row in json.loads(output)]) for status, output in answers]
+    assert found == [(0, ids) for ids in cases.values()]
+
+
+def test_list_for_people(terminal: Terminal) -> None:
+    (_, table), (_, plain), (_, rows), (_, nothing), wrong = terminal.run(
+        "list", "list -o plain", "list -o yaml --limit 1", "list --conn-id none", "list --limit 0"
+    )
+    for words in ("monitor.check.completed", "[/red]odd[bold]", "key-1", "check-1", "False"):
+        assert words in table
+        assert words in plain
+    assert "id: '4'" in rows
+    assert "No data found" in nothing
+    assert wrong == ("--limit must be 1 or more (given: 0)", "")
+
+
+def test_show(terminal: Terminal) -> None:
+    one, table, other, missing, odd = terminal.run(
+        "show 1 -o json", "show 1", "show 3 -o yaml", "show 9", "show 4"
+    )
+    found = json.loads(one[1])
+    assert found["body"] == {
+        "type": "monitor.page",
+        "id": "check-1",
+        "success": True,
+        "data": {"monitorId": "m-1"},
+    }
+    assert (found["id"], found["conn_id"], found["key"], found["success"]) == (1, "prod", "key-1", True)
+    assert '"monitorId": "m-1"' in table[1]
+    assert "key-1" in table[1]
+    assert "success: false" in other[1]
+    assert missing == ("no delivery 9 is in the inbox", "")
+    assert "[/red]odd[bold]" in odd[1]
+
+
+def test_replay(terminal: Terminal) -> None:
+    cursor = terminal.store.end()
+    done, missing = terminal.run("replay 2 1", "replay 3 77")
+    assert done == (0, "delivery 2 is announced again as 5\ndelivery 1 is announced again as 6\n")
+    assert missing == ("no delivery 77 is in the inbox; nothing was replayed", "")
+    again = terminal.store.read("prod", DeliveryFilter(received_after=NOW), cursor, 10).deliveries
+    assert [(d.id, d.replay_of, d.key) for d in again] == [(5, 2, "key-2"), (6, 1, "key-1")]
+
+
+@pytest.mark.parametrize(
+    ("flags", "left"),
+    [
+        ("--yes", [4, 3]),
+        ("--dry-run", [4, 3, 2, 1]),
+        ("--older-than 35d --yes", [4, 3, 2]),
+        ("--older-than 480h -y", [4]),
+        ("--older-than 0m --yes --dry-run", [4, 3, 2, 1]),
+        ("--older-than 10000m --yes", [4]),
+        ("--older-than 400d --yes", [4, 3, 2, 1]),
+    ],
+)
+def test_prune(terminal: Terminal, flags: str, left: list[int]) -> None:
+    (status, output), _ = terminal.run(f"prune {flags}", "list")
+    assert status == 0
+    assert f"{4 - len(left)} deliveries" in output or "none was deleted" in output
+    assert [d.id for d in terminal.store.newest(None, DeliveryFilter(), 10)] == left
+
+
+def test_prune_asks_first(terminal: Terminal) -> None:
+    process = subprocess.run(
+        [sys.executable, "-m", "airflow", "webdata", "inbox", "prune"],
+        env=terminal.env,
+        input="n\n",
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert "Delete 2 deliveries that were received before" in process.stdout
+    assert process.returncode != 0
+    assert len(terminal.store.newest(None, DeliveryFilter(), 10)) == 4
+
+
+def test_prune_uses_the_configuration(terminal: Terminal) -> None:
+    days = "AIRFLOW__WEBDATA__INBOX_RETENTION_DAYS"
+    (kept,) = terminal.run("prune --yes", environ={days: "0"})
+    assert "keeps all deliveries; say --older-than" in kept[0]
+    (wrong,) = terminal.run("prune --yes", environ={days: "-1"})
+    assert wrong[0] == "[webdata] inbox_retention_days must be 0 or more (given: -1.0)"
+    (done,) = terminal.run("prune --yes", environ={days: "19.5"})
+    assert done == (0, "3 deliveries were deleted\n")
+
+
+def test_prune_wants_an_age(terminal: Terminal) -> None:
+    ages = ["5", "5x", "-5d", "1.5d", "d", "99999999999999999d", "400000d"]
+    answers = terminal.run(*(f"prune --yes --older-than={age}" for age in ages))
+    for age, (status, _) in zip(ages, answers, strict=True):
+        assert "--older-than" in status
+        assert repr(age) in status
+    assert len(terminal.store.newest(None, DeliveryFilter(), 10)) == 4
+
+
+def test_no_tables(terminal: Terminal) -> None:
+    metadata.drop_all(terminal.engine)
+    for status, _ in terminal.run("list", "show 1", "replay 1", "prune --yes"):
+        assert status == (
+            "The inbox cannot be reached: the inbox's tables are missing or old: run `airflow db migrate`"
+        )
