@@ -19,7 +19,8 @@ def get_provider_info() -> dict[str, Any]:
     return {
         "package-name": "airflow-provider-webdata",
         "name": _INTEGRATION,
-        "description": "Search the web and keep monitors on its pages from DAGs, through a web data service.",
+        "description": "Search the web, keep monitors on its pages and wait for what they report, through a web "
+        "data service.",
         "versions": [__version__],
         "integrations": [{"integration-name": _INTEGRATION, "tags": ["service"]}],
         "hooks": [
@@ -37,6 +38,25 @@ def get_provider_info() -> dict[str, Any]:
                 "python-modules": [
                     "airflow_provider_webdata.operators.search",
                     "airflow_provider_webdata.operators.monitor",
+                ],
+            }
+        ],
+        "sensors": [
+            {
+                "integration-name": _INTEGRATION,
+                "python-modules": [
+                    "airflow_provider_webdata.sensors.monitor",
+                    "airflow_provider_webdata.sensors.webhook",
+                ],
+            }
+        ],
+        "triggers": [
+            {
+                "integration-name": _INTEGRATION,
+                "python-modules": [
+                    "airflow_provider_webdata.triggers.monitor",
+                    "airflow_provider_webdata.triggers.webhook",
+                    "airflow_provider_webdata.triggers.events",
                 ],
             }
         ],

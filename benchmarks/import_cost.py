@@ -17,6 +17,14 @@ IMPORTS = {
         "from airflow.sdk import DAG, BaseOperator",
         "from airflow_provider_webdata.operators.monitor import WebDataCreateMonitorOperator",
     ),
+    "monitor sensor, over airflow.sdk": (
+        "from airflow.sdk import DAG, BaseOperator, BaseSensorOperator",
+        "from airflow_provider_webdata.sensors.monitor import WebDataMonitorCheckSensor",
+    ),
+    "webhook sensor, over airflow.sdk": (
+        "from airflow.sdk import DAG, BaseOperator, BaseSensorOperator",
+        "from airflow_provider_webdata.sensors.webhook import WebDataWebhookSensor",
+    ),
     "plugin module, over airflow.plugins_manager": (
         "import airflow.plugins_manager",
         "import airflow_provider_webdata.plugin",
@@ -24,6 +32,10 @@ IMPORTS = {
     "for comparison: BashOperator of the standard provider": (
         "from airflow.sdk import DAG, BaseOperator",
         "from airflow.providers.standard.operators.bash import BashOperator",
+    ),
+    "for comparison: DateTimeSensorAsync of the standard provider": (
+        "from airflow.sdk import DAG, BaseOperator, BaseSensorOperator",
+        "from airflow.providers.standard.sensors.date_time import DateTimeSensorAsync",
     ),
     "for comparison: EmailOperator of the SMTP provider": (
         "from airflow.sdk import DAG, BaseOperator",

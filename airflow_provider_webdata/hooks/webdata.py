@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from airflow_provider_webdata.api.endpoints import ResponseT
+    from airflow_provider_webdata.inbox.reader import InboxReader
 
 Body = Mapping[str, Any]
 
@@ -224,3 +225,13 @@ class WebDataHook(BaseHook):
                 return True, credits_left(self.get_credit_usage())
         except WebDataError as error:
             return diagnose(error)
+
+    def inbox(self) -> InboxReader:
+        """Return a reader of the deliveries that arrived for this connection; close it after use.
+
+        :raises ConfigurationError: the connection has no webhook secret, or it is not known where the inbox is.
+        """
+        from airflow_provider_webdata.hooks.inbox import inbox_address
+        from airflow_provider_webdata.inbox.reader import InboxReader
+
+        return InboxReader(inbox_address(self.get_settings()))

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from airflow_provider_webdata.api.endpoints import ResponseT
+    from airflow_provider_webdata.inbox.reader import AsyncInboxReader
 
 Body = Mapping[str, Any]
 
@@ -169,3 +170,10 @@ class AsyncWebDataHook(BaseHook):
     async def get_credit_usage(self) -> models.CreditUsage:
         """See `WebDataHook.get_credit_usage`."""
         return (await self._execute(calls.Call(endpoints.CREDIT_USAGE))).data
+
+    async def inbox(self) -> AsyncInboxReader:
+        """See `WebDataHook.inbox`."""
+        from airflow_provider_webdata.hooks.inbox import inbox_address
+        from airflow_provider_webdata.inbox.reader import AsyncInboxReader
+
+        return AsyncInboxReader(inbox_address(await self.get_settings()))

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     from airflow.sdk import Context
 
+    from airflow_provider_webdata.api.errors import WebDataError
+
 CLOCK_SKEW = timedelta(minutes=2)
 """How far the service's clock may be behind Airflow's."""
 
@@ -34,7 +36,8 @@ class Intent:
         self._ti = context.get("ti")
         self._store: Any = context.get("task_state_store")
         dag_run = context.get("dag_run")
-        self._run_start: datetime.datetime | None = getattr(dag_run, "start_date", None)
+        self.run_start: datetime.datetime | None = getattr(dag_run, "start_date", None)
+        """When the DAG run began."""
         self._rescheduled = bool(context.get("task_reschedule_count"))
         self._record = self._recall()
 
@@ -77,7 +80,21 @@ class Intent:
 
     def started(self, object_id: str) -> None:
         """Write down what was started."""
-        self._write({**self._record, "id": object_id})
+        self.remember(id=object_id)
+
+    def remember(self, **values: Any) -> None:
+        """Write down what later tries are to know.
+
+        :param values: JSON values by name.
+        """
+        self._write({**self._record, **values})
+
+    def recall(self, name: str) -> Any:
+        """Return what an earlier try wrote down, or None.
+
+        :param name: what it was written down as.
+        """
+        return self._record.get(name)
 
     def forget(self) -> None:
         """Forget it: nothing was started, or it was undone."""
@@ -98,12 +115,29 @@ class Intent:
 
     def _is_of_this_run(self, created_at: str | None) -> bool:
         created = _moment(created_at)
-        return created is not None and self._run_start is not None and created >= self._run_start - CLOCK_SKEW
+        return created is not None and self.run_start is not None and created >= self.run_start - CLOCK_SKEW
 
     def _write(self, record: dict[str, Any]) -> None:
         self._record = {**record, "attempt": self._attempt}
         if self._store is not None:
             self._store.set(self._key, self._record)
+
+
+def may_have_acted(error: WebDataError) -> bool:
+    """Return whether the service may have done what was asked, though it did not say so.
+
+    :param error: what the call raised.
+    """
+    from airflow_provider_webdata.api.errors import (
+        InvalidResponseError,
+        RequestTimeoutError,
+        ServerError,
+        TransportError,
+    )
+
+    if isinstance(error, TransportError):
+        return error.sent
+    return isinstance(error, (InvalidResponseError, RequestTimeoutError, ServerError))
 
 
 def _moment(text: str | None) -> datetime.datetime | None:

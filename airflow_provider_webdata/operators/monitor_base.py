@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import time
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from airflow_provider_webdata.operators.base import WebDataOperator
+from airflow_provider_webdata.operators.replica import REPLICA_WAIT_SECONDS, until_found
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -14,9 +14,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-REPLICA_WAIT_SECONDS = 15.0
-_FIRST_PAUSE_SECONDS = 0.25
-_LONGEST_PAUSE_SECONDS = 4.0
+JSON_FIELDS = dict.fromkeys(("schedule", "targets", "notification", "webhook"), "json")
+"""How Airflow's page shows the arguments that hold objects."""
 
 
 class MonitorOperator(WebDataOperator):
@@ -31,21 +30,12 @@ class MonitorOperator(WebDataOperator):
         super().__init__(**kwargs)
         self.replica_wait = replica_wait
 
-    def wait_for(self, look: Callable[[], T | None]) -> T | None:
+    def until_found(self, look: Callable[[], T | None]) -> T | None:
         """Look until something is found or `replica_wait` is over.
 
         :param look: returns what was found, or None.
         """
-        deadline = time.monotonic() + self.replica_wait
-        pause = _FIRST_PAUSE_SECONDS
-        while True:
-            if found := look():
-                return found
-            left = deadline - time.monotonic()
-            if left <= 0:
-                return None
-            time.sleep(min(pause, left))
-            pause = min(pause * 2, _LONGEST_PAUSE_SECONDS)
+        return until_found(look, self.replica_wait)
 
     def monitors_named(self, name: str) -> list[Monitor]:
         """Return all monitors of this name, newest first. The service has no filter of its own."""
@@ -55,7 +45,7 @@ class MonitorOperator(WebDataOperator):
 
     def visible_monitor(self, monitor_id: str) -> Monitor | None:
         """Return a monitor that should be there, or None if it stays missing."""
-        return self.wait_for(lambda: self._look_up(monitor_id))
+        return self.until_found(lambda: self._look_up(monitor_id))
 
     def _look_up(self, monitor_id: str) -> Monitor | None:
         from airflow_provider_webdata.api.errors import NotFoundError
@@ -78,15 +68,6 @@ class MonitorOperator(WebDataOperator):
                 "Give monitor_id to say which one is meant, or delete the others"
             )
         return found[0] if found else None
-
-    def refuse(self, reason: str) -> NoReturn:
-        """Fail the task for good.
-
-        :param reason: what is wrong and what to change.
-        """
-        from airflow.sdk.exceptions import AirflowFailException
-
-        raise AirflowFailException(reason)
 
 
 class ExistingMonitorOperator(MonitorOperator):
@@ -116,7 +97,7 @@ class ExistingMonitorOperator(MonitorOperator):
         if self.monitor_id:
             return self.visible_monitor(self.monitor_id)
         name = self._checked_name()
-        return self.wait_for(lambda: self.only_one(name, self.monitors_named(name)))
+        return self.until_found(lambda: self.only_one(name, self.monitors_named(name)))
 
     def found(self) -> Monitor:
         """Return the monitor.

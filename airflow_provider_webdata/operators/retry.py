@@ -11,7 +11,7 @@ import airflow.sdk
 if TYPE_CHECKING:
     from airflow.sdk import Context, RetryDecision, RetryPolicy
 
-    from airflow_provider_webdata.api.errors import RateLimitError
+    from airflow_provider_webdata.api.errors import WebDataError
 
     _Base = RetryPolicy
 else:
@@ -24,15 +24,16 @@ RATE_WINDOW_SECONDS = 60.0
 """The window of the service's rate limits, waited for when a refusal names no time. Supplement 17.5."""
 
 
-def rate_limit_wait(error: RateLimitError) -> timedelta:
-    """Return how long to stay away after a refusal for rate.
+def wait_before_return(error: WebDataError) -> timedelta:
+    """Return how long to stay away after a refusal for rate, or from an inbox that cannot answer now.
 
     Up to a quarter more than the named time, drawn anew each time, so that tasks refused together do not come
     back together.
 
     :param error: the refusal.
     """
-    named = RATE_WINDOW_SECONDS if error.retry_after is None else max(error.retry_after, 1.0)
+    asked: float | None = getattr(error, "retry_after", None)
+    named = RATE_WINDOW_SECONDS if asked is None else max(asked, 1.0)
     return timedelta(seconds=named + random.uniform(0, max(2.0, named / 4)))  # noqa: S311
 
 
@@ -67,7 +68,7 @@ class WebDataRetryPolicy(_Base):
         from airflow_provider_webdata.api.query import QueryError
 
         if isinstance(exception, RateLimitError):
-            return RetryDecision.retry(delay=rate_limit_wait(exception), reason=str(exception))
+            return RetryDecision.retry(delay=wait_before_return(exception), reason=str(exception))
         # A query or time filter is built while templates are rendered, before any of the operator's own code runs.
         hopeless = isinstance(exception, QueryError) or (
             isinstance(exception, WebDataError) and exception.verdict == "never"

@@ -45,7 +45,10 @@ class SandboxControl:
         self._call("DELETE", "/requests")
 
     def deliveries(self) -> list[Json]:
-        """Return the webhook deliveries, oldest first: url, body, ``status`` and ``attempts``."""
+        """Return the webhook deliveries, oldest first: ``url``, ``body``, ``attempts`` and ``status``.
+
+        The status is ``pending``, ``delivered``, ``failed`` (given up) or ``lost`` (never sent, by a fault).
+        """
         found: list[Json] = self._call("GET", "/deliveries")
         return found
 
@@ -80,11 +83,12 @@ class SandboxControl:
         """Ask for a fault; return its id.
 
         :param kind: ``status``, ``delay``, ``drop``, ``drop_after_work``, ``truncate``, ``garbage``, ``html``,
-            ``rate_limit`` or ``fail_check``.
+            ``rate_limit``, ``fail_check``, ``lose_delivery``, ``late_delivery`` or ``lose_answer``.
         :param method: only calls of this method.
-        :param path: only calls whose path begins with this regular expression.
+        :param path: only calls (deliveries) whose path begins with this regular expression.
         :param times: how often; None for ever.
-        :param how: ``status``, ``body``, ``headers``, ``seconds`` (real ones).
+        :param how: ``status``, ``body``, ``headers``, ``seconds`` (real ones; the sandbox's for ``late_delivery``),
+            ``event`` (only deliveries of this event).
         """
         fault = {"kind": kind, "method": method, "path": path, "times": times, **how}
         return int(self._call("POST", "/faults", fault)["id"])

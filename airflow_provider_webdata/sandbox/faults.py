@@ -17,7 +17,12 @@ KINDS = {
     "html": "answer 502 with a proxy's HTML page before any work is done",
     "rate_limit": "answer 429 that asks for `seconds`, before any work is done",
     "fail_check": "let a monitor's check end as failed (matches no call)",
+    "lose_delivery": "never send a webhook delivery",
+    "late_delivery": "send a webhook delivery `seconds` of the sandbox's time later, and so out of order",
+    "lose_answer": "send a webhook delivery and do not hear the answer: it is repeated by the schedule",
 }
+OF_CHECKS = frozenset({"fail_check"})
+OF_DELIVERIES = frozenset({"lose_delivery", "late_delivery", "lose_answer"})
 ALIASES = {"drop_before_work": "drop"}
 
 
@@ -25,7 +30,8 @@ ALIASES = {"drop_before_work": "drop"}
 class Fault:
     """One fault. ``path`` is a regular expression from the start of the path, so a plain prefix works too.
 
-    ``times``: how often it still shows; None for ever. ``seconds``: real seconds.
+    ``times``: how often it still shows; None for ever. ``seconds``: real seconds. For faults of deliveries, ``path``
+    is that of the webhook's address, and ``event`` the one event they are about.
     """
 
     kind: str
@@ -36,6 +42,7 @@ class Fault:
     body: Any = None
     headers: dict[str, str] = field(default_factory=dict)
     seconds: float = 0.0
+    event: str | None = None
     id: int = 0
     hits: int = 0
 
@@ -50,11 +57,20 @@ class Fault:
 
     def matches(self, method: str, path: str) -> bool:
         """Whether the fault is due for this call."""
-        if self.kind == "fail_check" or self.times == 0:
+        if self.kind in OF_CHECKS | OF_DELIVERIES:
             return False
         if self.method is not None and self.method.upper() != method:
             return False
-        return self.path is None or re.match(self.path, path) is not None
+        return self._is_left_for(path)
+
+    def matches_delivery(self, event: str, path: str) -> bool:
+        """Whether the fault is due for this delivery."""
+        if self.kind not in OF_DELIVERIES or self.event not in (None, event):
+            return False
+        return self._is_left_for(path)
+
+    def _is_left_for(self, path: str) -> bool:
+        return self.times != 0 and (self.path is None or re.match(self.path, path) is not None)
 
 
 class Faults:
@@ -87,6 +103,14 @@ class Faults:
         for fault in due:
             _use(fault)
         return due
+
+    def take_delivery(self, kinds: frozenset[str], event: str, path: str) -> Fault | None:
+        """Return the first fault of these kinds that is due for a delivery; it counts as shown once."""
+        for fault in self._faults:
+            if fault.kind in kinds and fault.matches_delivery(event, path):
+                _use(fault)
+                return fault
+        return None
 
     def take_check_failure(self) -> bool:
         """Whether the check that ends now is to fail."""

@@ -65,6 +65,7 @@ class Sandbox:
             self.clock,
             self.agenda,
             self.quirks,
+            self.faults,
             secret=config.webhook_secret,
             timeout=config.webhook_timeout,
         )

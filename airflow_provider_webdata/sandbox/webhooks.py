@@ -14,12 +14,16 @@ if TYPE_CHECKING:
     import httpx
 
     from .clock import Agenda, Clock
+    from .faults import Faults
     from .quirks import Quirks
     from .store import Store
     from .wire import Json
 
 RETRIES = (60.0, 300.0, 900.0)
 """Seconds of sandbox time to wait after the first, second and third failure."""
+
+_BEFORE_SENDING = frozenset({"lose_delivery", "late_delivery"})
+_AFTER_SENDING = frozenset({"lose_answer"})
 
 
 class Webhooks:
@@ -35,11 +39,13 @@ class Webhooks:
         clock: Clock,
         agenda: Agenda,
         quirks: Quirks,
+        faults: Faults,
         *,
         secret: str | None,
         timeout: float,
     ) -> None:
         self._store, self._clock, self._agenda, self._quirks = store, clock, agenda, quirks
+        self._faults = faults
         self._secret, self._timeout = secret, timeout
         self._client: httpx.AsyncClient | None = None
 
@@ -50,7 +56,10 @@ class Webhooks:
                 self._plan(delivery)
 
     def deliveries(self) -> list[Json]:
-        """Return all deliveries, oldest first, each with its attempts."""
+        """Return all deliveries, oldest first, each with its attempts and its ``status``.
+
+        It is ``pending``, ``delivered``, ``failed`` (given up) or ``lost`` (never sent, by a fault).
+        """
         return self._store.list("delivery")
 
     def emit(
@@ -86,8 +95,14 @@ class Webhooks:
             "due": self._clock.now(),
             "attempts": [],
         }
+        fault = self._faults.take_delivery(_BEFORE_SENDING, event, _path(webhook["url"]))
+        if fault is not None and fault.kind == "lose_delivery":
+            delivery["status"] = "lost"
+        elif fault is not None:
+            delivery["due"] += fault.seconds
         self._store.put("delivery", delivery_id, delivery)
-        self._plan(delivery)
+        if delivery["status"] == "pending":
+            self._plan(delivery)
 
     async def close(self) -> None:
         """Close the connections."""
@@ -102,6 +117,8 @@ class Webhooks:
         if delivery is None or delivery["status"] != "pending":
             return
         status, error = await self._post(delivery)
+        if self._faults.take_delivery(_AFTER_SENDING, delivery["event"], _path(delivery["url"])):
+            status, error = None, "the answer was lost because the sandbox was told so"
         delivery["attempts"].append({"at": self._clock.iso(), "statusCode": status, "error": error})
         failures = len(delivery["attempts"])
         if status is not None and 200 <= status < 300:
@@ -136,6 +153,10 @@ class Webhooks:
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             return None, f"{type(error).__name__} at {urlsplit(delivery['url']).hostname}"
         return response.status_code, None
+
+
+def _path(url: str) -> str:
+    return urlsplit(url).path
 
 
 def sign(secret: str, body: bytes) -> str:

@@ -32,8 +32,14 @@ def test_schema():
 
 
 @pytest.mark.parametrize(
-    "module", [name for room in ("hooks", "operators") for entry in INFO[room] for name in entry["python-modules"]]
-)  # fmt: skip
+    "module",
+    [
+        name
+        for room in ("hooks", "operators", "sensors", "triggers")
+        for entry in INFO[room]
+        for name in entry["python-modules"]
+    ],
+)
 def test_modules_import(module):
     assert importlib.import_module(module).__doc__
 

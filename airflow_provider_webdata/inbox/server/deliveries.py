@@ -200,7 +200,7 @@ def _of_body(body: bytes) -> tuple[DeliveryFilter, Cursor, int]:
         raise _BadRequestError("the body must be a JSON object")
     if unknown := given.keys() - {*_LISTS, "after", "limit", "received_after"}:
         raise _BadRequestError(f"unknown field {min(unknown)[:50]!r}")
-    lists = {name: given.get(name, []) for name in _LISTS}
+    lists = {name: [] if given.get(name) is None else given[name] for name in _LISTS}
     for name, values in lists.items():
         if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
             raise _BadRequestError(f"{name}: must be an array of texts")

@@ -198,7 +198,7 @@ def test_retries(sandbox, api, receiver, answers: list[int], attempts: int, stat
 
 
 def test_a_receiver_that_is_not_there(sandbox, api) -> None:
-    api.run(api.create(webhook={"url": "http://127.0.0.1:9/x"})["id"])
+    api.run(api.create(schedule={"cron": "0 0 1 1 *"}, webhook={"url": "http://127.0.0.1:9/x"})["id"])
     sandbox.control.advance(1300)
     for delivery in sandbox.control.deliveries():
         assert delivery["status"] == "failed"
@@ -230,6 +230,47 @@ def test_signature(receiver) -> None:
     headers, raw = receiver.received.get(timeout=10)
     expected = hmac.new(SECRET.encode(), raw, hashlib.sha256).hexdigest()
     assert headers["x-firecrawl-signature"] == f"sha256={expected}"
+
+
+PAGE, COMPLETED = "monitor.page", "monitor.check.completed"
+WHOLE_SCHEDULE = 1300
+
+
+@pytest.mark.parametrize(
+    ("fault", "at_once", "after", "statuses"),
+    [
+        # fault, events that arrive at once, events that arrive in the 21 minutes after, states in the end
+        ({"kind": "lose_delivery"}, [COMPLETED], [], ["lost", "delivered"]),
+        ({"kind": "lose_delivery", "event": COMPLETED}, [PAGE], [], ["delivered", "lost"]),
+        ({"kind": "lose_delivery", "times": None}, [], [], ["lost", "lost"]),
+        ({"kind": "lose_delivery", "path": "/elsewhere"}, [PAGE, COMPLETED], [], ["delivered"] * 2),
+        ({"kind": "lose_answer", "event": PAGE}, [PAGE, COMPLETED], [PAGE], ["delivered"] * 2),
+        (
+            {"kind": "lose_answer", "event": PAGE, "times": 4},
+            [PAGE, COMPLETED],
+            [PAGE] * 3,
+            ["failed", "delivered"],
+        ),
+        ({"kind": "late_delivery", "event": PAGE, "seconds": 30}, [COMPLETED], [PAGE], ["delivered"] * 2),
+        ({"kind": "late_delivery", "path": "/ho", "seconds": 1}, [COMPLETED], [PAGE], ["delivered"] * 2),
+    ],
+)
+def test_deliveries_that_go_wrong_on_the_way(
+    sandbox, api, receiver, fault: dict[str, Any], at_once: list[str], after: list[str], statuses: list[str]
+) -> None:
+    monitor = api.create(schedule={"cron": "0 0 1 1 *"}, webhook={"url": receiver.url})["id"]
+    sandbox.control.add_fault(**fault)
+    api.run(monitor)
+    first = [body for _, body in receiver.all()]
+    assert sorted(body["type"] for body in first) == sorted(at_once)
+    sandbox.control.advance(WHOLE_SCHEDULE)
+    later = [body for _, body in receiver.all()]
+    assert [body["type"] for body in later] == after
+    deliveries = sorted(sandbox.control.deliveries(), key=lambda delivery: delivery["event"], reverse=True)
+    assert [delivery["status"] for delivery in deliveries] == statuses
+    # What is repeated is the same event, byte for byte.
+    sent = [json.loads(delivery["body"]) for delivery in deliveries]
+    assert all(body in sent for body in [*first, *later])
 
 
 def test_retries_run_by_themselves_at_speed(receiver) -> None:

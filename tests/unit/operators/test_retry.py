@@ -9,7 +9,11 @@ from airflow.sdk import BaseOperator
 
 from airflow_provider_webdata.api import errors
 from airflow_provider_webdata.api.query import QueryError
-from airflow_provider_webdata.operators.retry import HAS_RETRY_POLICIES, WebDataRetryPolicy, rate_limit_wait
+from airflow_provider_webdata.operators.retry import (
+    HAS_RETRY_POLICIES,
+    WebDataRetryPolicy,
+    wait_before_return,
+)
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
 
 
@@ -64,7 +68,7 @@ def test_decision(error, action):
 )
 def test_wait(named, least, most):
     """At least what the service named, and up to a quarter more, differently each time."""
-    waits = [rate_limit_wait(limited(named)) for _ in range(50)]
+    waits = [wait_before_return(limited(named)) for _ in range(50)]
     assert timedelta(seconds=least) <= min(waits)
     assert max(waits) <= timedelta(seconds=most)
     assert len(set(waits)) > 1

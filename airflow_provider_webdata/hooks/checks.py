@@ -1,0 +1,223 @@
+"""Is this check the one that is waited for? Pure decisions, the same for whoever waits: trigger, sensor, watcher.
+
+Supplement 13.8 to 13.12. Nothing here talks to the service or knows Airflow.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from airflow_provider_webdata.api.models import MonitorCheck, MonitorCheckDetail
+
+Choice = Literal["fail", "accept", "wait"]
+"""What a check that did not go well means: the wait fails, takes it all the same, or goes on to the next one."""
+
+Otherwise = Literal["wait", "skip"]
+"""What a check that went well but brought nothing means: go on to the next one, or skip what is downstream."""
+
+Outcome = Literal["done", "failed", "skip", "wait"]
+
+TERMINAL_STATES = frozenset({"completed", "partial", "failed", "skipped_overlap", "skipped_no_credits"})
+"""States that a check does not leave. The set is open: any check with `finishedAt` is over. Supplement 13.9."""
+
+MEANINGFUL_STATUSES = ("changed", "new")
+"""Pages that a judgment can call meaningful. Supplement 13.12."""
+
+_CHOICES = ("fail", "accept", "wait")
+_FRACTION = re.compile(r"\.(\d+)")
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What a check means for a wait.
+
+    :param outcome: `done`: this is it. `failed`: this is it, and it makes the wait fail. `skip`: this is it, and
+        nothing downstream is to run. `wait`: not this one, go on.
+    :param reason: why, in words for a log; empty where the outcome says it all.
+    """
+
+    outcome: Outcome
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which check ends a wait, and how.
+
+    A wait looks at the checks of one monitor that finished after `after`, oldest first, or at `check_id` first
+    of all and then, where that one is to be passed over, at those that finished after it.
+
+    :param check_id: the check to wait for; None: the next one that finishes.
+    :param after: only checks that finished later than this. Not looked at for `check_id`. The service's clock
+        says when a check finished.
+    :param on_failed: what a failed check means, and one in a state that nobody knows and that has an `error`.
+    :param on_partial: what a check with some page errors means.
+    :param on_skipped: what a check that was skipped means: nothing was looked at (the one before was still
+        running, or credits are missing).
+    :param only_if_changed: only a check that found changed, new or removed pages counts.
+    :param only_if_meaningful: only a check with a page whose change was judged meaningful counts.
+    :param otherwise: what a check means that these two do not let pass.
+    :raises ValueError: a choice that there is not.
+    """
+
+    check_id: str | None = None
+    after: datetime | None = None
+    on_failed: Choice = "fail"
+    on_partial: Choice = "accept"
+    on_skipped: Choice = "wait"
+    only_if_changed: bool = False
+    only_if_meaningful: bool = False
+    otherwise: Otherwise = "wait"
+
+    def __post_init__(self) -> None:
+        for name in ("on_failed", "on_partial", "on_skipped"):
+            if getattr(self, name) not in _CHOICES:
+                raise ValueError(
+                    f"{name} must be one of {', '.join(_CHOICES)} (given: {getattr(self, name)!r})"
+                )
+        if self.otherwise not in ("wait", "skip"):
+            raise ValueError(f"otherwise must be wait or skip (given: {self.otherwise!r})")
+        if self.after is not None and self.after.tzinfo is None:
+            raise ValueError(f"after must have a time zone (given: {self.after.isoformat()})")
+
+    def candidates(self, checks: Iterable[MonitorCheck]) -> list[MonitorCheck]:
+        """Return the checks to decide on, in order: those that are over and late enough.
+
+        :param checks: checks of the monitor, in any order.
+        """
+        over = [check for check in checks if is_over(check)]
+        named = next((check for check in over if check.id == self.check_id), None)
+        if self.check_id is not None and named is None:
+            return []
+        after = finished(named) if named is not None else self.after
+        later = [
+            (moment, check)
+            for check in over
+            if check is not named
+            and (moment := finished(check)) is not None
+            and (after is None or moment > after)
+        ]
+        later.sort(key=lambda pair: pair[0])
+        return [*([named] if named is not None else []), *(check for _, check in later)]
+
+    def needs_pages(self, check: MonitorCheck) -> bool:
+        """Return whether the check's pages must be read to decide: only they tell what is meaningful.
+
+        :param check: a check that is over.
+        """
+        if not self.only_if_meaningful or self._by_state(check) is not None:
+            return False
+        summary = check.summary
+        return summary is None or summary.changed is None or bool(summary.changed) or bool(summary.new)
+
+    def decide(self, check: MonitorCheck, *, meaningful: bool | None = None) -> Decision:
+        """Return what a check that is over means.
+
+        :param check: one of the candidates.
+        :param meaningful: whether one of its pages was judged meaningful, where `needs_pages` asks for it.
+        """
+        by_state = self._by_state(check)
+        if by_state is not None:
+            return by_state
+        if self.only_if_changed and not has_changes(check):
+            return Decision(self.otherwise, "no page is changed, new or removed")
+        if self.only_if_meaningful and not meaningful:
+            return Decision(self.otherwise, "no change was judged meaningful")
+        return Decision("done")
+
+    def _by_state(self, check: MonitorCheck) -> Decision | None:
+        state = check.status or ""
+        if state.startswith("skipped"):
+            choice, reason = self.on_skipped, f"it was skipped ({state})"
+        elif state == "partial":
+            choice, reason = self.on_partial, "some of its pages failed (partial)"
+        elif state == "failed" or (state != "completed" and check.error):
+            choice, reason = self.on_failed, "it failed"
+        else:
+            return None
+        if choice == "accept":
+            # Nothing was looked at, or the result is not whole: what it did not find may be there.
+            return None if state == "partial" else Decision("done", reason)
+        why = f"{reason}: {check.error}" if check.error else reason
+        return Decision("failed" if choice == "fail" else "wait", why)
+
+
+def is_over(check: MonitorCheck) -> bool:
+    """Return whether a check will not change any more.
+
+    :param check: a check.
+    """
+    return check.status in TERMINAL_STATES or check.finished_at is not None
+
+
+def finished(check: MonitorCheck) -> datetime | None:
+    """Return when a check that is over ended, or the nearest thing to it that the service says.
+
+    :param check: a check.
+    """
+    for text in (check.finished_at, check.updated_at, check.created_at):
+        if (found := moment(text)) is not None:
+            return found
+    return None
+
+
+def has_changes(check: MonitorCheck) -> bool:
+    """Return whether a check found changed, new or removed pages.
+
+    :param check: a check that is over.
+    """
+    summary = check.summary
+    return summary is not None and bool((summary.changed or 0) + (summary.new or 0) + (summary.removed or 0))
+
+
+def has_meaningful(part: MonitorCheckDetail) -> bool:
+    """Return whether a part of a check holds a page whose change was judged meaningful.
+
+    :param part: one part of the pages, read with each status of `MEANINGFUL_STATUSES`.
+    """
+    return any(page.judgment is not None and page.judgment.meaningful is True for page in part.pages or ())
+
+
+def event_of(check: MonitorCheck, decision: Decision, *, monitor_id: str, via: str) -> dict[str, Any]:
+    """Return what a trigger tells its task about the check that ends the wait.
+
+    :param check: the check.
+    :param decision: what it means; never `wait`.
+    :param monitor_id: the monitor's UUID.
+    :param via: how it was learned: `webhook` or `polling`.
+    """
+    event: dict[str, Any] = {
+        "status": decision.outcome,
+        "check_id": check.id,
+        "monitor_id": check.monitor_id or monitor_id,
+        "check_status": check.status,
+        "via": via,
+    }
+    if decision.outcome == "failed":
+        event["error"] = f"check {check.id} of monitor {event['monitor_id']}: {decision.reason}"
+    elif decision.reason:
+        event["reason"] = decision.reason
+    return event
+
+
+def moment(text: str | None) -> datetime | None:
+    """Return the moment that an ISO 8601 text names, or None for any other text. No time zone: UTC.
+
+    :param text: for example `2026-01-31T10:00:00.123Z`.
+    """
+    if not text:
+        return None
+    # Python 3.10 reads neither Z nor any count of digits but three and six.
+    plain = re.sub(r"[Zz]$", "+00:00", text.strip())
+    plain = _FRACTION.sub(lambda match: f".{match[1][:6]:0<6}", plain, count=1)
+    try:
+        found = datetime.fromisoformat(plain)
+    except ValueError:
+        return None
+    return found if found.tzinfo is not None else found.replace(tzinfo=timezone.utc)

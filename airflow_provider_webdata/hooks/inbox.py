@@ -1,0 +1,39 @@
+"""How a connection's own deliveries are read: the address of the inbox and what proves that one may."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from airflow.sdk.configuration import conf
+
+from airflow_provider_webdata.api.errors import ConfigurationError
+from airflow_provider_webdata.hooks.webhooks import inbox_url
+from airflow_provider_webdata.inbox.reader import InboxAddress
+
+if TYPE_CHECKING:
+    from airflow_provider_webdata.hooks.connection import ConnectionSettings
+
+
+def inbox_address(settings: ConnectionSettings) -> InboxAddress:
+    """Return what a reader of the connection's deliveries needs to know.
+
+    The API server's certificate is trusted as Airflow itself trusts it (`[api] ssl_cert`), and by the connection's
+    CA bundle.
+
+    :param settings: of the connection.
+    :raises ConfigurationError: the connection has no secret, or it is not known where the inbox is.
+    """
+    secret = settings.webhook.secret or settings.webhook.signing_secret
+    if not secret:
+        raise ConfigurationError(
+            f"connection {settings.conn_id!r}: webhook_secret (or signing_secret) is not set, so that its "
+            "deliveries cannot be read; set it, or wait by polling"
+        )
+    trusted = (conf.get("api", "ssl_cert", fallback=""), settings.client.ca_file)
+    return InboxAddress(
+        url=inbox_url(settings),
+        conn_id=settings.conn_id,
+        secret=secret,
+        verify=settings.client.verify,
+        ca_files=tuple(str(path) for path in trusted if path),
+    )

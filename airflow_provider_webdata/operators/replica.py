@@ -1,0 +1,33 @@
+"""The service reads from a replica: what was just written may be missing, or look older, for a moment."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+T = TypeVar("T")
+
+REPLICA_WAIT_SECONDS = 15.0
+_FIRST_PAUSE_SECONDS = 0.25
+_LONGEST_PAUSE_SECONDS = 4.0
+
+
+def until_found(look: Callable[[], T | None], seconds: float = REPLICA_WAIT_SECONDS) -> T | None:
+    """Look until something is found or time is over.
+
+    :param look: returns what was found, or None.
+    :param seconds: most seconds to spend. 0: look once.
+    """
+    deadline = time.monotonic() + seconds
+    pause = _FIRST_PAUSE_SECONDS
+    while True:
+        if found := look():
+            return found
+        left = deadline - time.monotonic()
+        if left <= 0:
+            return None
+        time.sleep(min(pause, left))
+        pause = min(pause * 2, _LONGEST_PAUSE_SECONDS)

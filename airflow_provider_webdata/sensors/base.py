@@ -1,0 +1,188 @@
+"""What the service's sensors share: where they start, how they defer, and what their ends mean."""
+
+from __future__ import annotations
+
+import time
+from datetime import datetime, timedelta, timezone
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from airflow.sdk import BaseSensorOperator
+from airflow.sdk.exceptions import AirflowRescheduleException, AirflowSkipException
+
+from airflow_provider_webdata.operators.retry import HAS_RETRY_POLICIES
+from airflow_provider_webdata.operators.waiting import (
+    LEAST_WAIT_SECONDS,
+    TIMEOUT_MARGIN_SECONDS,
+    WaitingTask,
+    is_deferrable,
+)
+from airflow_provider_webdata.sensors.literals import is_literal
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+    from airflow.sdk.bases.sensor import PokeReturnValue
+
+TRIGGERS_KNOW_THEIR_RUN = HAS_RETRY_POLICIES
+"""Whether a trigger that is started without a worker is told its DAG run's start: from Airflow 3.3 on."""
+
+_RULE_FOR_AFTER = "must be a time in ISO 8601, such as 2026-01-31T10:00:00Z"
+
+
+class WebDataSensor(WaitingTask, BaseSensorOperator):
+    """Base of the service's sensors.
+
+    :param after: only what happened later than this counts: ISO 8601 text or a datetime (templated). Default: the
+        start of the DAG run, which is the same for every try, so that what happens before the task waits is found.
+    :param deferrable: whether to wait in the triggerer, without holding a worker; default: Airflow's own setting
+        `[operators] default_deferrable`. A deferrable sensor whose arguments hold no template starts there at once
+        and uses no worker before there is a result.
+    :param kwargs: arguments of `ServiceTask` and Airflow's `BaseSensorOperator`. `timeout` is in seconds by the clock,
+        counted from the start of each try.
+    """
+
+    ui_color = "#d9ecf2"
+
+    def __init__(
+        self, *, after: str | datetime | None = None, deferrable: bool | None = None, **kwargs: Any
+    ) -> None:
+        super().__init__(**kwargs)
+        self.after = after
+        self.deferrable = is_deferrable(deferrable)
+
+    def trigger_class(self) -> str:
+        """Return the import path of the trigger that waits."""
+        raise NotImplementedError
+
+    def trigger_kwargs(self) -> dict[str, Any]:
+        """Return the trigger's arguments, but for `after` and `deadline`."""
+        raise NotImplementedError
+
+    def look(self, context: Context) -> dict[str, Any] | None:
+        """Look once, without a trigger; return what a trigger would tell, or None.
+
+        :param context: the task's context.
+        """
+        raise NotImplementedError
+
+    def start_in_triggerer(self, *, knows_when: bool, unless: bool = False) -> None:
+        """Let the scheduler start this task in the triggerer, if that is possible. The last thing in `__init__`.
+
+        :param knows_when: whether the arguments alone say what counts, without the DAG run's start.
+        :param unless: whether there is a reason of its own why not.
+        """
+        if is_literal(self.after) and self.after and _moment(self.after) is None:
+            raise ValueError(f"after {_RULE_FOR_AFTER} (given: {self.after!r})")
+        given = [getattr(self, name) for name in self.template_fields]
+        runs_code_first = (
+            self.on_execute_callback
+            or self._pre_execute_hook
+            or type(self).execute is not WebDataSensor.execute
+            or type(self).pre_execute is not BaseSensorOperator.pre_execute
+        )
+        if (
+            not self.deferrable
+            or unless
+            or runs_code_first
+            or not all(map(is_literal, given))
+            or not (knows_when or TRIGGERS_KNOW_THEIR_RUN)
+        ):
+            return
+        from airflow.triggers.base import StartTriggerArgs
+
+        self.start_from_trigger = True
+        self.start_trigger_args = StartTriggerArgs(
+            trigger_cls=self.trigger_class(),
+            trigger_kwargs={**self.trigger_kwargs(), "after": self._after_text()},
+            next_method="execute_complete",
+            next_kwargs=None,
+            timeout=timedelta(seconds=self.timeout + TIMEOUT_MARGIN_SECONDS),
+        )
+
+    def execute(self, context: Context) -> Any:
+        """Wait, in the triggerer or here.
+
+        :param context: the task's context.
+        """
+        if self.deferrable:
+            self._wait_in_triggerer(context)
+        return self._unless_it_comes_back(super().execute, context)
+
+    def _wait_in_triggerer(self, context: Context) -> NoReturn:
+        now = time.time()
+        ti = context.get("ti")
+        since = ti.get_first_reschedule_date(context) if ti is not None else None
+        deadline = (
+            max(since.timestamp() + self.timeout, now + LEAST_WAIT_SECONDS) if since else now + self.timeout
+        )
+        self.defer(
+            trigger=self._trigger(self.after_moment(context).isoformat(), deadline),
+            method_name="execute_complete",
+            timeout=timedelta(seconds=deadline - now + TIMEOUT_MARGIN_SECONDS),
+        )
+
+    def poke(self, context: Context) -> bool | PokeReturnValue:
+        """Look once.
+
+        :param context: the task's context.
+        """
+        from airflow.sdk import PokeReturnValue
+
+        with self.calling(context), self.patiently():
+            event = self.look(context)
+            if event is not None:
+                self.judge(event)
+                return PokeReturnValue(is_done=True, xcom_value=self.result_of(event, context))
+        return False
+
+    def resume_execution(self, next_method: str, next_kwargs: dict[str, Any] | None, context: Context) -> Any:
+        """Resume after the trigger; see `WaitingTask.execute_complete`."""
+        return self._unless_it_comes_back(super().resume_execution, next_method, next_kwargs, context)
+
+    def after_moment(self, context: Context) -> datetime:
+        """Return the moment from which on something counts, the same for every try.
+
+        :param context: the task's context.
+        """
+        if self.after:
+            found = _moment(self.after)
+            if found is None:
+                self.refuse(f"after {_RULE_FOR_AFTER} (given: {self.after!r})")
+            return found
+        dag_run = context.get("dag_run")
+        start: datetime | None = getattr(dag_run, "start_date", None)
+        return start or datetime.now(timezone.utc)
+
+    def _trigger(self, after: str, deadline: float) -> Any:
+        from importlib import import_module
+
+        module, _, name = self.trigger_class().rpartition(".")
+        return getattr(import_module(module), name)(**self.trigger_kwargs(), after=after, deadline=deadline)
+
+    def _after_text(self) -> str | None:
+        found = _moment(self.after) if self.after else None
+        return found.isoformat() if found else None
+
+    @staticmethod
+    def _unless_it_comes_back(act: Any, *args: Any) -> Any:
+        """Undo what Airflow's base class makes of exceptions that are no failures, where it is to fail softly."""
+        try:
+            return act(*args)
+        except AirflowSkipException as skip:
+            if isinstance(skip.__cause__, (AirflowRescheduleException, AirflowSkipException)):
+                raise skip.__cause__ from None
+            raise
+
+
+def _moment(after: str | datetime) -> datetime | None:
+    from airflow_provider_webdata.hooks.checks import moment
+
+    return moment(after.isoformat() if isinstance(after, datetime) else str(after))
+
+
+def checked_text(value: Any) -> str | None:
+    """Return an argument after rendering: text, or None where a template rendered to nothing.
+
+    :param value: its rendered value.
+    """
+    text = "" if value is None else str(value).strip()
+    return None if text in {"", "None"} else text

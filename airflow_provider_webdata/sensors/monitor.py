@@ -1,0 +1,182 @@
+"""The sensor for checks of a monitor."""
+
+from __future__ import annotations
+
+import time
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING, Any
+
+from airflow_provider_webdata.operators.check_wait import (
+    CHECK_TRIGGER,
+    CheckWait,
+    check_with_pages,
+    checked_pages,
+    look_for_check,
+)
+from airflow_provider_webdata.operators.own_webhook import CHECK_COMPLETED
+from airflow_provider_webdata.operators.replica import REPLICA_WAIT_SECONDS
+from airflow_provider_webdata.sensors.base import WebDataSensor, checked_text
+from airflow_provider_webdata.sensors.literals import is_literal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import timedelta
+
+    from airflow.sdk import Context
+
+    from airflow_provider_webdata.hooks.checks import Choice, Otherwise
+    from airflow_provider_webdata.operators.check_wait import WaitFor
+
+
+class WebDataMonitorCheckSensor(WebDataSensor):
+    """Wait for a check of a monitor and return it.
+
+    Without `check_id`, it is the oldest check that finished after `after` and will do: one that finished since the
+    DAG run began counts, also before this task did.
+
+    XCom: the check, with wire names (`id`, `status`, `summary`, ...), and with `include_pages` its `pages`, each with
+    `diff` and `judgment`, from all result pages.
+
+    :param monitor_id: UUID of the monitor (templated).
+    :param check_id: UUID of the check to wait for (templated); default: the next one. Where `wait` is said of it, the
+        sensor goes on to those that finish after it.
+    :param after: only checks that finished later: ISO 8601 text or a datetime (templated). Default: the start of the
+        DAG run.
+    :param wait_for: `webhook`: a delivery to the inbox tells, and a slow look at the service now and then.
+        `polling`: look at the service. `auto` (default): by webhook where the connection can receive deliveries and
+        the monitor reports to them, else by polling; a sensor that is not deferrable then polls.
+    :param only_if_changed: only a check with changed, new or removed pages will do.
+    :param only_if_meaningful: only a check with a page whose change was judged meaningful will do; needs a monitor
+        with a goal.
+    :param otherwise: what a check means that these two do not let pass: `wait` for the next one (default), or `skip`
+        this task, and so what is downstream of it.
+    :param on_failed: what a failed check means: `fail` (default), `accept`, or `wait` for the next one.
+    :param on_partial: the same for a check with some page errors; default `accept`.
+    :param on_skipped: the same for a check that was skipped; default `wait`.
+    :param include_pages: return pages of the check: True for all, `changed` for the changed, new and removed ones, or
+        a list of statuses.
+    :param poll_interval: seconds between two looks of the triggerer at the service when polling; a number or a
+        timedelta. A sensor that is not deferrable looks every `poke_interval`.
+    :param safety_poll: seconds between two looks at the service while waiting for a delivery, which may be lost; the
+        default, 25 minutes, is longer than the service tries to deliver.
+    :param kwargs: arguments of `WebDataSensor` and `BaseSensorOperator`, such as `deferrable`, `timeout`, `mode`,
+        `poke_interval` and `soft_fail`.
+    """
+
+    template_fields: Sequence[str] = (*WebDataSensor.template_fields, "monitor_id", "check_id", "after")
+
+    def __init__(
+        self,
+        *,
+        monitor_id: str,
+        check_id: str | None = None,
+        after: str | datetime | None = None,
+        wait_for: WaitFor = "auto",
+        only_if_changed: bool = False,
+        only_if_meaningful: bool = False,
+        otherwise: Otherwise = "wait",
+        on_failed: Choice = "fail",
+        on_partial: Choice = "accept",
+        on_skipped: Choice = "wait",
+        include_pages: bool | str | Sequence[str] = False,
+        poll_interval: float | timedelta = 60.0,
+        safety_poll: float | timedelta = 1500.0,
+        **kwargs: Any,
+    ) -> None:
+        if is_literal(monitor_id) and checked_text(monitor_id) is None:
+            raise ValueError(f"monitor_id must name a monitor (given: {monitor_id!r})")
+        super().__init__(after=after, **kwargs)
+        self.monitor_id = monitor_id
+        self.check_id = check_id
+        self.check_wait = CheckWait(
+            wait_for=wait_for,
+            poll_interval=poll_interval,  # type: ignore[arg-type]
+            safety_poll=safety_poll,  # type: ignore[arg-type]
+            on_failed=on_failed,
+            on_partial=on_partial,
+            on_skipped=on_skipped,
+            only_if_changed=only_if_changed,
+            only_if_meaningful=only_if_meaningful,
+            otherwise=otherwise,
+        )
+        self.include_pages = checked_pages(include_pages)
+        self._began: float | None = None
+        self._looked: float | None = None
+        self.start_in_triggerer(knows_when=check_id is not None or after is not None)
+
+    def trigger_class(self) -> str:
+        """Return the import path of the trigger that waits."""
+        return CHECK_TRIGGER
+
+    def trigger_kwargs(self) -> dict[str, Any]:
+        """Return the trigger's arguments, but for `after` and `deadline`."""
+        return {
+            "webdata_conn_id": self.webdata_conn_id,
+            "monitor_id": self._named_monitor(),
+            "check_id": checked_text(self.check_id),
+            **self.check_wait.trigger_kwargs(),
+        }
+
+    def look(self, context: Context) -> dict[str, Any] | None:
+        """Look once whether the check is over: at the service, or in the inbox."""
+        monitor_id, check_id = self._named_monitor(), checked_text(self.check_id)
+        after = self.after_moment(context)
+        via = "polling"
+        if self.check_wait.wait_for == "webhook":
+            if self._was_told(monitor_id, check_id, after):
+                via = "webhook"
+            elif not self._safety_look_is_due(context):
+                return None
+        return look_for_check(self.hook, monitor_id, self.check_wait.wanted(check_id, after), via=via)
+
+    def result_of(self, event: Mapping[str, Any], context: Context) -> Any:  # noqa: ARG002
+        """Return the check, and the pages that were asked for."""
+        self.log.info(
+            "Check %s of monitor %s is over: %s (learned by %s)",
+            event["check_id"],
+            event["monitor_id"],
+            event.get("check_status"),
+            event.get("via"),
+        )
+        return check_with_pages(
+            self.hook, event["monitor_id"], event["check_id"], self.include_pages, REPLICA_WAIT_SECONDS
+        )
+
+    def _named_monitor(self) -> str:
+        monitor_id = checked_text(self.monitor_id)
+        if monitor_id is None:
+            self.refuse("monitor_id is empty after rendering; it must name a monitor")
+        return monitor_id
+
+    def _was_told(self, monitor_id: str, check_id: str | None, after: datetime) -> bool:
+        about: dict[str, Any] = {"job_ids": [check_id]} if check_id else {"monitor_ids": [monitor_id]}
+        with self.hook.inbox() as inbox:
+            page = inbox.search(
+                **about,
+                events=[CHECK_COMPLETED],
+                received_after=None if check_id else after.isoformat(),
+                limit=1,
+            )
+        return bool(page.deliveries)
+
+    def _safety_look_is_due(self, context: Context) -> bool:
+        """Return whether it is time to look at the service though no delivery came.
+
+        In reschedule mode, each look is another process that knows nothing but when the first one was.
+        """
+        now = time.time()
+        ti = context.get("ti")
+        first = ti.get_first_reschedule_date(context) if self.reschedule and ti is not None else None
+        began = first.astimezone(timezone.utc).timestamp() if first else self._began
+        safety = self.check_wait.safety_poll
+        if began is None:
+            due = True
+        elif first:
+            due = (now - began) % safety < 2 * self.poke_interval
+        else:
+            due = self._looked is None or now - self._looked >= safety
+        due = due or (began is not None and now - began + 2 * self.poke_interval > self.timeout)
+        self._began = self._began or now
+        if due:
+            self._looked = now
+        return due

@@ -1,0 +1,125 @@
+"""The sensor for any delivery to the inbox."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from airflow_provider_webdata.sensors.base import WebDataSensor, checked_text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+
+    from airflow.sdk import Context
+
+WEBHOOK_TRIGGER = "airflow_provider_webdata.triggers.webhook.WebDataWebhookTrigger"
+
+
+class WebDataWebhookSensor(WebDataSensor):
+    """Wait for a delivery to this Airflow's inbox and return it.
+
+    It is the oldest delivery that arrived after `after` and fits all that is given: the `key`, the `job_id`, the
+    `monitor_id`, and one of the `events`. The connection must have a webhook secret or a signing secret, as the inbox
+    accepts no other deliveries.
+
+    XCom: a mapping with `delivery_id`, `event`, `key`, `job_id`, `monitor_id`, `success`, `received_at` and
+    `payload`, the body as it came.
+
+    :param key: correlation key, the last part of the webhook's address (templated).
+    :param events: names of events, with or without the operation's prefix, such as `monitor.check.completed`
+        (templated).
+    :param job_id: id of a job; for events of monitors, that of the check (templated).
+    :param monitor_id: UUID of a monitor (templated).
+    :param after: only deliveries that arrived later: ISO 8601 text or a datetime (templated). Default: the start of
+        the DAG run.
+    :param kwargs: arguments of `WebDataSensor` and `BaseSensorOperator`, such as `deferrable`, `timeout`, `mode`,
+        `poke_interval` and `soft_fail`.
+    """
+
+    template_fields: Sequence[str] = (
+        *WebDataSensor.template_fields,
+        "key",
+        "events",
+        "job_id",
+        "monitor_id",
+        "after",
+    )
+
+    def __init__(
+        self,
+        *,
+        key: str | None = None,
+        events: str | Sequence[str] | None = None,
+        job_id: str | None = None,
+        monitor_id: str | None = None,
+        after: str | datetime | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(after=after, **kwargs)
+        self.key = key
+        self.events = events
+        self.job_id = job_id
+        self.monitor_id = monitor_id
+        # Without `after`, the trigger would take a key's deliveries from before the DAG run too.
+        self.start_in_triggerer(knows_when=after is not None, unless=key is not None and after is None)
+
+    def trigger_class(self) -> str:
+        """Return the import path of the trigger that waits."""
+        return WEBHOOK_TRIGGER
+
+    def trigger_kwargs(self) -> dict[str, Any]:
+        """Return the trigger's arguments, but for `after` and `deadline`."""
+        return {
+            "webdata_conn_id": self.webdata_conn_id,
+            "key": checked_text(self.key),
+            "events": self._event_names(),
+            "job_id": checked_text(self.job_id),
+            "monitor_id": checked_text(self.monitor_id),
+        }
+
+    def look(self, context: Context) -> dict[str, Any] | None:
+        """Look once whether such a delivery is in the inbox."""
+        key, job_id, monitor_id = map(checked_text, (self.key, self.job_id, self.monitor_id))
+        # The inbox finds what has any of several; here all must fit.
+        searched: dict[str, Any] = {"monitor_ids": [monitor_id]} if monitor_id else {}
+        if job_id:
+            searched = {"job_ids": [job_id]}
+        if key:
+            searched = {"keys": [key]}
+        fits = {"key": key, "job_id": job_id, "monitor_id": monitor_id}
+        cursor: str | None = None
+        with self.hook.inbox() as inbox:
+            while True:
+                page = inbox.search(
+                    **searched,
+                    events=self._event_names() or (),
+                    received_after=self.after_moment(context).isoformat(),
+                    after=cursor,
+                )
+                for delivery in page.deliveries:
+                    if all(value in (None, getattr(delivery, name)) for name, value in fits.items()):
+                        return {"status": "done", "delivery_id": delivery.id}
+                if not page.more:
+                    return None
+                cursor = page.cursor
+
+    def result_of(self, event: Mapping[str, Any], context: Context) -> Any:  # noqa: ARG002
+        """Return the delivery with its payload."""
+        with self.hook.inbox() as inbox:
+            delivery = inbox.fetch(int(event["delivery_id"]))
+        self.log.info("Delivery %s: %s, received at %s", delivery.id, delivery.event, delivery.received_at)
+        return {
+            "delivery_id": delivery.id,
+            "event": delivery.event,
+            "key": delivery.key,
+            "job_id": delivery.job_id,
+            "monitor_id": delivery.monitor_id,
+            "success": delivery.success,
+            "received_at": delivery.received_at,
+            "payload": delivery.payload(),
+        }
+
+    def _event_names(self) -> list[str] | None:
+        given = [self.events] if isinstance(self.events, str) else list(self.events or ())
+        names = [name for event in given if (name := checked_text(event))]
+        return names or None

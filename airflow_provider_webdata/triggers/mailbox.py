@@ -1,0 +1,81 @@
+"""How shared tasks reach a waiting trigger: one mailbox and at most one future for each wait."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from airflow_provider_webdata.api.errors import Verdict
+
+
+@dataclass(frozen=True)
+class Notice:
+    """Something that the waiting task's log should say.
+
+    :param text: what happened.
+    :param trouble: whether it is bad news.
+    """
+
+    text: str
+    trouble: bool = True
+
+
+@dataclass(frozen=True)
+class Failure:
+    """The wait cannot go on.
+
+    :param text: why.
+    :param verdict: what a later try can expect.
+    """
+
+    text: str
+    verdict: Verdict = "unknown"
+
+
+class Expired:
+    """The wait's deadline has come."""
+
+    __slots__ = ()
+
+
+EXPIRED = Expired()
+
+
+class Mailbox:
+    """What arrives for one waiting trigger, in order. Not thread-safe: it belongs to one event loop.
+
+    `closed` is set when the wait is over and nobody looks any more.
+    """
+
+    __slots__ = ("_items", "_waiter", "closed")
+
+    def __init__(self) -> None:
+        self.closed = False
+        # Made when something arrives: most of ten thousand waits have nothing in them.
+        self._items: deque[Any] | None = None
+        self._waiter: asyncio.Future[None] | None = None
+
+    def post(self, item: Any) -> None:
+        """Add something, and wake the trigger if it waits.
+
+        :param item: what the trigger is to see.
+        """
+        if self._items is None:
+            self._items = deque()
+        self._items.append(item)
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+    async def get(self) -> Any:
+        """Return the next thing, waiting until there is one."""
+        while not self._items:
+            self._items = None
+            self._waiter = asyncio.get_running_loop().create_future()
+            try:
+                await self._waiter
+            finally:
+                self._waiter = None
+        return self._items.popleft()

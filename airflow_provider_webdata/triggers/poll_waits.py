@@ -1,0 +1,206 @@
+"""What is known of a monitor that is waited for, and who waits for it."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from airflow_provider_webdata.hooks.checks import finished, is_over
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from airflow_provider_webdata.api.models import Monitor, MonitorCheck
+    from airflow_provider_webdata.triggers.mailbox import Mailbox
+
+
+@dataclass(frozen=True)
+class Look:
+    """Checks as the service shows them now, those of one monitor.
+
+    :param checks: in any order; the same list for all waits.
+    """
+
+    checks: list[MonitorCheck]
+
+
+@dataclass(frozen=True)
+class Unconfirmed:
+    """The service does not say that a check is over.
+
+    :param check_id: the check's UUID.
+    :param reason: what it says instead, or why it could not be asked.
+    :param missing: whether it does not know the check.
+    """
+
+    check_id: str
+    reason: str
+    missing: bool = False
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """Whether a check has a page whose change was judged meaningful.
+
+    :param check_id: the check's UUID.
+    :param meaningful: whether it has.
+    """
+
+    check_id: str
+    meaningful: bool
+
+
+class PollWait:
+    """One wait for a check of a monitor.
+
+    :param mailbox: where looks go.
+    :param monitor_id: the monitor's UUID.
+    :param check_id: the check that is waited for, if it is a certain one.
+    :param after: checks that finished later count.
+    :param often: seconds between two looks where only looking helps.
+    :param seldom: seconds between two looks where the monitor reports to our inbox.
+    :param ours: the address that the monitor reports to if it does; empty: it is not looked at, and `often` holds.
+    """
+
+    __slots__ = ("after", "check_id", "mailbox", "monitor_id", "often", "ours", "seldom")
+
+    def __init__(
+        self,
+        mailbox: Mailbox,
+        monitor_id: str,
+        *,
+        check_id: str | None = None,
+        after: datetime | None = None,
+        often: float,
+        seldom: float,
+        ours: str = "",
+    ) -> None:
+        self.mailbox = mailbox
+        self.monitor_id = monitor_id
+        self.check_id = check_id
+        self.after = after
+        self.often = often
+        self.seldom = seldom
+        self.ours = ours
+
+    def interval(self, watch: Watch) -> float:
+        """Return the seconds between two looks.
+
+        :param watch: what is known of the monitor.
+        """
+        return self.seldom if self.ours and watch.reports_to(self.ours) else self.often
+
+
+class Watch:
+    """One monitor, however many wait for it.
+
+    :param monitor_id: the monitor's UUID.
+    :param due: when it is to be looked at, by the event loop's clock.
+    """
+
+    __slots__ = (
+        "due",
+        "known",
+        "last",
+        "looked_at",
+        "missing_since",
+        "monitor_id",
+        "signature",
+        "waits",
+        "webhook",
+    )
+
+    def __init__(self, monitor_id: str, due: float) -> None:
+        self.monitor_id = monitor_id
+        self.due = due
+        self.waits: set[PollWait] = set()
+        self.signature: object = None
+        self.known = False
+        self.webhook: tuple[str, tuple[str, ...]] | None = None
+        self.missing_since: float | None = None
+        self.looked_at: float | None = None
+        self.last: MonitorCheck | None = None
+
+    @property
+    def interval(self) -> float:
+        """Seconds between two looks: what the most impatient wait asks for."""
+        return min(wait.interval(self) for wait in self.waits)
+
+    @property
+    def asks_for_webhook(self) -> bool:
+        """Whether a wait depends on where the monitor reports to, and that is not known."""
+        return not self.known and any(wait.ours for wait in self.waits)
+
+    def reports_to(self, ours: str) -> bool:
+        """Return whether the monitor reports the end of its checks to an address of ours.
+
+        :param ours: the address, up to the correlation key.
+        """
+        if self.webhook is None:
+            return False
+        url, events = self.webhook
+        return (url == ours or url.startswith(f"{ours}/")) and (
+            not events or any(event.endswith("check.completed") for event in events)
+        )
+
+    def take_monitor(self, monitor: Monitor) -> bool:
+        """Note what a monitor says of itself, and return whether its checks need a look.
+
+        :param monitor: as the service shows it now.
+        """
+        self.known = True
+        webhook = monitor.webhook
+        if webhook is None or isinstance(webhook, str):
+            self.webhook = (webhook, ()) if webhook else None
+        else:
+            events = webhook.events or []
+            events = [events] if isinstance(events, str) else events
+            self.webhook = (webhook.url or "", tuple(events))
+        summary = monitor.last_check_summary
+        signature = (
+            monitor.last_run_at,
+            monitor.current_check_id,
+            monitor.updated_at,
+            summary.model_dump_json() if summary is not None else None,
+        )
+        moved = signature != self.signature
+        self.signature = signature
+        return moved or self.looked_at is None
+
+    def take_checks(self, checks: list[MonitorCheck]) -> list[PollWait]:
+        """Note a monitor's checks, and return the waits that should see them.
+
+        :param checks: as the service shows them now.
+        """
+        self.looked_at = time.time()
+        self.missing_since = None
+        newest: datetime | None = None
+        ids: set[str] = set()
+        for check in checks:
+            if is_over(check):
+                ids.add(check.id)
+                end = finished(check)
+                if end is not None and (newest is None or end > newest):
+                    newest, self.last = end, check
+        return [
+            wait
+            for wait in self.waits
+            if (wait.check_id in ids if wait.check_id is not None else _is_after(newest, wait.after))
+        ]
+
+    def state(self) -> str:
+        """Say, for the message of a timeout, what the service said last."""
+        if self.looked_at is None:
+            return f"the service could not be asked for the checks of monitor {self.monitor_id}"
+        looked = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(self.looked_at))
+        if self.last is None:
+            return f"at {looked} the service knew of no check that had ended"
+        return (
+            f"at {looked} the last check that had ended was {self.last.id} ({self.last.status}, "
+            f"{self.last.finished_at or 'no end given'})"
+        )
+
+
+def _is_after(newest: datetime | None, after: datetime | None) -> bool:
+    return newest is not None and (after is None or newest > after)

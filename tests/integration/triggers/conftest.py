@@ -1,0 +1,183 @@
+"""A sandbox that delivers real webhooks to a real inbox, and a connection to both in the environment."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import json
+import sys
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from structlog.testing import capture_logs
+
+from airflow_provider_webdata.hooks.webdata import WebDataHook
+from airflow_provider_webdata.hooks.webhooks import webhook_for
+from airflow_provider_webdata.sandbox.server import SandboxServer
+from airflow_provider_webdata.triggers import channel as channels
+from airflow_provider_webdata.triggers import outage, shared_task
+from airflow_provider_webdata.triggers.channel import Channel
+
+SECRET = "a-webhook-secret-of-the-tests"
+
+
+def _load(name: str) -> Any:
+    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+InboxServer = _load("inbox_server").InboxServer
+
+
+@pytest.fixture
+def sandbox() -> Iterator[SandboxServer]:
+    with SandboxServer(quirks=("http-webhooks",)) as server:
+        yield server
+
+
+@pytest.fixture
+def inbox(tmp_path: Path) -> Iterator[Any]:
+    server = InboxServer(tmp_path, SECRET)
+    server.start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def connect(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Set the default connection."""
+
+    def set_connection(host: str, **extra: Any) -> None:
+        value = {"conn_type": "webdata", "host": host, "password": "wd-sandbox-key", "extra": extra}
+        monkeypatch.setenv("AIRFLOW_CONN_WEBDATA_DEFAULT", json.dumps(value))
+
+    return set_connection
+
+
+class World:
+    """A sandbox, an inbox, and what a DAG author does with them."""
+
+    def __init__(self, sandbox: SandboxServer, inbox: Any) -> None:
+        self.sandbox, self.inbox = sandbox, inbox
+        self.control = sandbox.control
+        self.hook = WebDataHook()
+
+    def monitor(self, *, webhook: bool = True, page: str = "https://river.example/", goal: str = "") -> str:
+        body: dict[str, Any] = {
+            "name": "m",
+            "schedule": {"cron": "0 * * * *"},
+            "targets": [{"type": "scrape", "urls": [page]}],
+        }
+        if goal:
+            body["goal"] = goal
+        if webhook:
+            body["webhook"] = webhook_for(self.hook.get_settings(), "k", ["monitor.check.completed"])
+        return self.hook.create_monitor(body).id
+
+    def run(self, monitor_id: str) -> str:
+        """Run a check to its end, its delivery made."""
+        check = self.hook.run_monitor(monitor_id)
+        self.control.settle()
+        return check.id
+
+    def asked(self, path: str = "/v2/monitor") -> int:
+        return len(self.control.requests(path))
+
+
+@pytest.fixture
+def world(sandbox: SandboxServer, inbox: Any, connect: Callable[..., None]) -> Iterator[World]:
+    connect(sandbox.url, webhook_url=inbox.url, webhook_secret=SECRET, inbox_url=inbox.url, retry_budget=0.5)
+    made = World(sandbox, inbox)
+    yield made
+    made.hook.close()
+
+
+@pytest.fixture(autouse=True)
+def no_linger(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shared tasks end at once, and outages are tried often: the tests need not wait for them."""
+    for module in (shared_task, channels):
+        monkeypatch.setattr(module, "LINGER", 0.01)
+    monkeypatch.setattr(outage, "LONGEST_PAUSE", 0.5)
+
+
+@pytest.fixture
+def logs() -> Iterator[list[Any]]:
+    with capture_logs() as entries:
+        yield entries
+
+
+async def until(condition: Callable[[], Any], seconds: float = 20.0) -> None:
+    """Wait until something is so."""
+    end = time.monotonic() + seconds
+    while not await asyncio.to_thread(condition):
+        assert time.monotonic() < end, "it did not come about"
+        await asyncio.sleep(0.01)
+
+
+async def event_of(trigger: Any) -> dict[str, Any]:
+    """Run a trigger as the triggerer does, and return its only event."""
+    events = [event.payload async for event in trigger.run()]
+    await trigger.cleanup()
+    (event,) = events
+    json.dumps(event)
+    return event
+
+
+@asynccontextmanager
+async def waiting(*triggers: Any) -> AsyncIterator[list[asyncio.Task[Any]]]:
+    """Run triggers in the background until the inbox and the service were asked for them."""
+    tasks = [asyncio.create_task(event_of(trigger)) for trigger in triggers]
+    try:
+        channel = None
+        while channel is None:
+            await asyncio.sleep(0.01)
+            channel = channels._CHANNELS.get(asyncio.get_running_loop(), {}).get("webdata_default")
+        await until(lambda: _has_looked(channel))
+        yield tasks
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _has_looked(channel: Channel) -> bool:
+    watches = list(channel.poller._watches.values())
+    subscriptions = list(channel.feed._index)
+    return (
+        bool(watches or subscriptions)
+        and all(watch.looked_at for watch in watches)
+        and all(subscription.early is None for subscription in subscriptions)
+    )
+
+
+@pytest.fixture
+def tools() -> Any:
+    """What the tests share beside fixtures."""
+
+    class Tools:
+        event_of = staticmethod(event_of)
+        waiting = staticmethod(waiting)
+        until = staticmethod(until)
+
+    return Tools
+
+
+@pytest.fixture
+async def leftovers() -> AsyncIterator[None]:
+    """No task is left when everybody has gone."""
+    before = asyncio.all_tasks()
+    yield
+    await until(lambda: True)
+    end = time.monotonic() + 10
+    while asyncio.all_tasks() - before - {asyncio.current_task()}:  # type: ignore[arg-type]
+        assert time.monotonic() < end, asyncio.all_tasks() - before
+        await asyncio.sleep(0.01)

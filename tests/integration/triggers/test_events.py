@@ -1,0 +1,342 @@
+"""Asset events: one delivery or check each, over restarts, with Airflow's own shared streams where it has them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+from airflow.triggers.base import BaseEventTrigger
+
+from airflow_provider_webdata.triggers.events import (
+    WebDataMonitorCheckEventTrigger,
+    WebDataWebhookEventTrigger,
+)
+from airflow_provider_webdata.triggers.stream import Ready
+
+try:
+    from airflow.triggers.shared_stream import SharedStreamManager
+except ImportError:
+    SharedStreamManager = None
+
+needs_shared_streams = pytest.mark.skipif(
+    SharedStreamManager is None, reason="this Airflow has no shared streams"
+)
+
+
+class Store:
+    """An asset state store, as the triggerer's supervisor keeps it."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, Any] = {}
+        self._by_name = {"asset": self}
+
+    async def aget(self, key: str, default: Any = None) -> Any:
+        return self.values.get(key, default)
+
+    async def aset(self, key: str, value: Any) -> None:
+        self.values[key] = json.loads(json.dumps(value))
+
+
+class Triggerer:
+    """Runs event triggers the way Airflow's triggerer does, and stores their events when it is told to."""
+
+    def __init__(self, *triggers: BaseEventTrigger, store: Store | None = None, shared: bool = True) -> None:
+        self.events: list[list[dict[str, Any]]] = [[] for _ in triggers]
+        self.unstored: list[int] = []
+        self.storing = True
+        self._manager = SharedStreamManager(ack_timeout=60.0) if shared else None
+        self.joined = 0
+        for trigger in triggers:
+            trigger.asset_state_store = store
+            trigger._watch = self._noting(trigger._watch)
+        self.tasks = [
+            asyncio.create_task(self._run(number, trigger)) for number, trigger in enumerate(triggers)
+        ]
+
+    def _noting(self, watch: Any) -> Any:
+        """Count the watchers whose stream has come to their place."""
+
+        async def noted(raw: Any) -> Any:
+            async for item in raw:
+                yield item
+                self.joined += isinstance(item, Ready)
+
+        return lambda raw, key: watch(noted(raw), key)
+
+    async def _run(self, number: int, trigger: Any) -> None:
+        if self._manager is None:
+            async for event in trigger.run():
+                self.events[number].append(event.payload)
+            return
+        key = trigger.shared_stream_key()
+        raw = self._manager.subscribe(trigger_id=number, trigger=trigger, key=key)
+        try:
+            async for event in trigger.filter_shared_stream(raw):
+                self.events[number].append(event.payload)
+                seq = self._manager.bind_pending_event(trigger_id=number, key=key)
+                assert seq is not None, "the event is not bound to what it was made of"
+                if self.storing:
+                    self._manager.confirm_persisted([seq])
+        finally:
+            await self._manager.unsubscribe(number, key)
+
+    async def kill(self) -> None:
+        for task in self.tasks:
+            task.cancel()
+        await asyncio.gather(*self.tasks, return_exceptions=True)
+
+
+@asynccontextmanager
+async def running(*triggers: Any, tools: Any, **how: Any) -> AsyncIterator[Triggerer]:
+    triggerer = Triggerer(*triggers, **how)
+    try:
+        await tools.until(lambda: triggerer.joined >= len(triggers))
+        yield triggerer
+    finally:
+        await triggerer.kill()
+
+
+def delivery(number: int, **more: Any) -> dict[str, Any]:
+    return {"success": True, "type": "crawl.page", "id": "j", "webhookId": f"w{number}", "data": [], **more}
+
+
+def for_deliveries(**given: Any) -> WebDataWebhookEventTrigger:
+    return WebDataWebhookEventTrigger("webdata_default", **given)
+
+
+def numbers(events: list[dict[str, Any]]) -> list[int]:
+    return [int(event["payload"]["webhookId"][1:]) for event in events]
+
+
+async def deliver(world: Any, *which: int, key: str = "k") -> None:
+    for number in which:
+        response = await asyncio.to_thread(world.inbox.deliver, delivery(number), key)
+        assert response.json() == {"status": "stored"}
+
+
+async def test_each_delivery_makes_one_event(world: Any, tools: Any) -> None:
+    await deliver(world, 0)
+    async with running(for_deliveries(), tools=tools, shared=False) as triggerer:
+        await deliver(world, 1, 2, 3)
+        await tools.until(lambda: len(triggerer.events[0]) == 3)
+    assert numbers(triggerer.events[0]) == [1, 2, 3], "what was there before does not count"
+    first = triggerer.events[0][0]
+    assert (first["conn_id"], first["event"], first["key"], first["job_id"]) == (
+        "webdata_default",
+        "crawl.page",
+        "k",
+        "j",
+    )
+
+
+@pytest.mark.parametrize("shared", [False, pytest.param(True, marks=needs_shared_streams)])
+async def test_starts_at_a_moment(world: Any, tools: Any, shared: bool) -> None:
+    await deliver(world, 0)
+    middle = datetime.now(timezone.utc).isoformat()
+    await deliver(world, 1, 2)
+    trigger = for_deliveries(start=middle)
+    async with running(trigger, tools=tools, shared=shared, store=Store()) as triggerer:
+        await deliver(world, 3)
+        await tools.until(lambda: len(triggerer.events[0]) == 3)
+    assert numbers(triggerer.events[0]) == [1, 2, 3]
+
+
+@needs_shared_streams
+async def test_watchers_share_one_reader_and_see_only_theirs(world: Any, tools: Any) -> None:
+    watchers = [for_deliveries(key=f"k{number}") for number in range(50)]
+    async with running(*watchers, for_deliveries(), tools=tools, store=Store()) as triggerer:
+        await deliver(world, 1, key="k7")
+        await deliver(world, 2, key="k9")
+        await tools.until(lambda: len(triggerer.events[50]) == 2 and triggerer.events[9])
+        assert [numbers(events) for events in triggerer.events if events] == [[1], [2], [1, 2]]
+        polls = [line for line in world.inbox.reads() if "wait=" in line]
+        assert len(polls) <= 4, polls
+
+
+@needs_shared_streams
+async def test_a_restart_loses_nothing_and_repeats_nothing(world: Any, tools: Any) -> None:
+    store = Store()
+    async with running(for_deliveries(), tools=tools, store=store) as first:
+        await deliver(world, 1, 2)
+        await tools.until(lambda: len(first.events[0]) == 2)
+        await tools.until(lambda: any(value["position"] for value in store.values.values()))
+        await tools.until(lambda: _kept(store) == _newest(world))
+    await deliver(world, 3, 4)
+    async with running(for_deliveries(), tools=tools, store=store) as second:
+        await deliver(world, 5)
+        await tools.until(lambda: len(second.events[0]) == 3)
+    assert numbers(first.events[0] + second.events[0]) == [1, 2, 3, 4, 5]
+
+
+@needs_shared_streams
+async def test_what_airflow_has_not_stored_is_made_again(world: Any, tools: Any) -> None:
+    store = Store()
+    async with running(for_deliveries(), tools=tools, store=store) as first:
+        first.storing = False
+        await deliver(world, 1, 2)
+        await tools.until(lambda: len(first.events[0]) == 2)
+    async with running(for_deliveries(), tools=tools, store=store) as second:
+        await tools.until(lambda: len(second.events[0]) == 2)
+    assert numbers(second.events[0]) == [1, 2]
+
+
+@needs_shared_streams
+async def test_a_watcher_that_joins_late_goes_on_from_its_own_place(world: Any, tools: Any) -> None:
+    store = Store()
+    one, two = for_deliveries(), for_deliveries(events=["page"])
+    async with running(one, two, tools=tools, store=store) as triggerer:
+        await deliver(world, 1)
+        await tools.until(lambda: all(len(events) == 1 for events in triggerer.events))
+        await tools.until(lambda: all(value["position"] for value in store.values.values()))
+    async with running(for_deliveries(), tools=tools, store=store) as triggerer:
+        await deliver(world, 2, 3)
+        await tools.until(lambda: len(triggerer.events[0]) == 2)
+        late = Triggerer.__new__(Triggerer)
+        late.events, late.storing, late._manager = [[], []], True, triggerer._manager
+        again = for_deliveries(events=["page"])
+        again.asset_state_store = store
+        task = asyncio.create_task(late._run(1, again))
+        await tools.until(lambda: len(late.events[1]) == 2)
+        await deliver(world, 4)
+        await tools.until(lambda: len(late.events[1]) == 3 and len(triggerer.events[0]) == 3)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+    assert numbers(late.events[1]) == [2, 3, 4]
+    assert numbers(triggerer.events[0]) == [2, 3, 4], "the others see nothing twice"
+
+
+async def test_large_deliveries_are_referred_to(world: Any, tools: Any) -> None:
+    async with running(for_deliveries(), tools=tools, shared=False) as triggerer:
+        await asyncio.to_thread(world.inbox.deliver, delivery(1, error="x" * 20_000), "k")
+        await tools.until(lambda: triggerer.events[0])
+    (event,) = triggerer.events[0]
+    assert "payload" not in event
+    assert event["size"] > 20_000
+    with world.hook.inbox() as reader:
+        assert reader.fetch(event["delivery_id"]).payload()["error"] == "x" * 20_000
+
+
+@needs_shared_streams
+async def test_more_than_airflow_queues_for_a_watcher(world: Any, tools: Any) -> None:
+    for number in range(1500):
+        world.inbox.deliver(delivery(number), "k")
+    trigger = for_deliveries(start="2000-01-01T00:00:00Z")
+    async with running(trigger, tools=tools, store=Store()) as triggerer:
+        await tools.until(lambda: len(triggerer.events[0]) >= 1500, seconds=60)
+    assert numbers(triggerer.events[0]) == list(range(1500))
+
+
+def _kept(store: Store) -> int:
+    (place,) = store.values.values()
+    return int(place["position"])
+
+
+def _newest(world: Any) -> int:
+    with world.hook.inbox() as reader:
+        return reader.feed(limit=1000).deliveries[-1].position or 0
+
+
+def for_checks(monitor: str, **given: Any) -> WebDataMonitorCheckEventTrigger:
+    return WebDataMonitorCheckEventTrigger("webdata_default", monitor, **given)
+
+
+@pytest.mark.parametrize("shared", [False, pytest.param(True, marks=needs_shared_streams)])
+@pytest.mark.parametrize("webhook", [False, True])
+async def test_each_check_makes_one_event(world: Any, tools: Any, shared: bool, webhook: bool) -> None:
+    monitor = world.monitor(webhook=webhook)
+    await asyncio.to_thread(world.run, monitor)
+    trigger = for_checks(monitor, poll_interval=1.0, safety_poll=1.0)
+    async with running(trigger, tools=tools, shared=shared, store=Store()) as triggerer:
+        checks = [await asyncio.to_thread(world.run, monitor) for _ in range(3)]
+        await tools.until(lambda: len(triggerer.events[0]) >= 3)
+        # A look after that shows the same checks again.
+        world.control.clear_requests()
+        await tools.until(lambda: len(world.control.requests(f"/v2/monitor/{monitor}/checks")) >= 2)
+    assert [event["check_id"] for event in triggerer.events[0]] == checks
+    first = triggerer.events[0][0]
+    assert first["check"]["id"] == checks[0]
+    assert first["summary"] == first["check"]["summary"]
+
+
+@needs_shared_streams
+async def test_checks_over_a_restart(world: Any, tools: Any) -> None:
+    monitor = world.monitor()
+    store = Store()
+    how: dict[str, Any] = {"poll_interval": 1.0, "safety_poll": 1.0}
+    async with running(for_checks(monitor, **how), tools=tools, store=store) as first:
+        one = await asyncio.to_thread(world.run, monitor)
+        await tools.until(lambda: first.events[0])
+        await tools.until(lambda: any(value["ids"] for value in store.values.values()))
+    two = await asyncio.to_thread(world.run, monitor)
+    async with running(for_checks(monitor, **how), tools=tools, store=store) as second:
+        three = await asyncio.to_thread(world.run, monitor)
+        await tools.until(lambda: len(second.events[0]) >= 2)
+    assert [event["check_id"] for event in first.events[0] + second.events[0]] == [one, two, three]
+
+
+async def test_only_checks_that_count_make_events(world: Any, tools: Any) -> None:
+    world.control.set_page("https://news.example/", html="<p>one</p>")
+    monitor = world.monitor(page="https://news.example/")
+    await asyncio.to_thread(world.run, monitor)
+    trigger = for_checks(monitor, only_if_changed=True, on_failed="wait", poll_interval=1.0)
+    async with running(trigger, tools=tools, shared=False) as triggerer:
+        await asyncio.to_thread(world.run, monitor)
+        world.control.add_fault("fail_check")
+        await asyncio.to_thread(world.run, monitor)
+        world.control.set_page("https://news.example/", html="<p>two</p>")
+        changed = await asyncio.to_thread(world.run, monitor)
+        await tools.until(lambda: triggerer.events[0])
+    assert [event["check_id"] for event in triggerer.events[0]] == [changed]
+
+
+@pytest.mark.parametrize(
+    "trigger",
+    [
+        for_deliveries(events=["page"], key="k", monitor_id="m", job_id="j", start="2026-01-01T00:00:00Z"),
+        for_checks(
+            "m",
+            wait_for="polling",
+            poll_interval=5.0,
+            safety_poll=6.0,
+            on_failed="wait",
+            on_partial="wait",
+            on_skipped="accept",
+            only_if_changed=True,
+            only_if_meaningful=True,
+            start="2026-01-01T00:00:00Z",
+        ),
+    ],
+    ids=["deliveries", "checks"],
+)
+def test_arguments_survive_and_hash_alike(trigger: Any) -> None:
+    path, kwargs = trigger.serialize()
+    again = type(trigger)(**json.loads(json.dumps(kwargs)))
+    assert again.serialize() == (path, kwargs)
+    assert path == f"airflow_provider_webdata.triggers.events.{type(trigger).__name__}"
+    assert BaseEventTrigger.hash(path, kwargs) == BaseEventTrigger.hash(*again.serialize())
+    assert again.shared_stream_key() == trigger.shared_stream_key()
+
+
+@pytest.mark.parametrize(
+    "make,word",
+    [
+        (lambda: for_deliveries(start="soon"), "start"),
+        (lambda: for_deliveries(job_id=""), "job_id"),
+        (lambda: for_checks("m", on_failed="fail"), "on_failed"),
+        (lambda: for_checks("m", wait_for="mail"), "wait_for"),
+        (lambda: for_checks("m", poll_interval=0.5), "poll_interval"),
+    ],
+)
+def test_bad_arguments_are_refused(make: Any, word: str) -> None:
+    with pytest.raises(ValueError, match=word):
+        make()
+
+
+def test_moments_of_the_past_are_fine() -> None:
+    start = (datetime.now(timezone.utc) - timedelta(days=1)).isoformat()
+    assert for_deliveries(start=start).serialize()[1]["start"] == start

@@ -1,0 +1,175 @@
+"""What many waits share: one reader, one poller, and nothing that one of them could break for the others."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import time
+from datetime import datetime, timezone
+from typing import Any
+
+import pytest
+
+from airflow_provider_webdata.triggers import poller
+from airflow_provider_webdata.triggers.channel import Channel
+from airflow_provider_webdata.triggers.monitor import WebDataMonitorCheckTrigger
+from airflow_provider_webdata.triggers.webhook import WebDataWebhookTrigger
+
+pytestmark = pytest.mark.usefixtures("leftovers")
+
+
+def for_delivery(key: str, **given: Any) -> WebDataWebhookTrigger:
+    return WebDataWebhookTrigger("webdata_default", key=key, deadline=time.time() + 60, **given)
+
+
+def for_check(monitor: str, **given: Any) -> WebDataMonitorCheckTrigger:
+    now = datetime.now(timezone.utc).isoformat()
+    return WebDataMonitorCheckTrigger(
+        "webdata_default", monitor, after=now, deadline=time.time() + 60, **given
+    )
+
+
+def delivery(number: int) -> dict[str, Any]:
+    return {"type": "crawl.completed", "id": f"j{number}", "webhookId": f"w{number}"}
+
+
+async def test_a_thousand_waits_for_deliveries_cost_one_reader(world: Any, tools: Any) -> None:
+    world.inbox.deliver(delivery(500), "k500")
+    async with tools.waiting(*(for_delivery(f"k{number}") for number in range(1000))) as tasks:
+        searches = [line for line in world.inbox.reads() if "search" in line]
+        assert len(searches) <= 3, searches
+        assert (await tasks[500])["job_id"] == "j500"
+        await asyncio.to_thread(world.inbox.deliver, delivery(7), "k7")
+        assert (await tasks[7])["job_id"] == "j7"
+        assert sum(task.done() for task in tasks) == 2
+    assert len([line for line in world.inbox.reads() if "search" not in line]) <= 4
+
+
+async def test_a_thousand_waits_for_one_monitor_cost_one_look(world: Any, tools: Any) -> None:
+    monitor = world.monitor()
+    world.control.clear_requests()
+    waits = (for_check(monitor, wait_for="webhook") for _ in range(1000))
+    async with tools.waiting(*waits) as tasks:
+        await asyncio.to_thread(world.run, monitor)
+        events = await asyncio.gather(*tasks)
+    assert len({event["check_id"] for event in events}) == 1
+    looks = world.control.requests(f"/v2/monitor/{monitor}/checks", "GET")
+    assert len(looks) <= 3, [(look["path"], look["query"]) for look in looks]
+
+
+async def test_many_monitors_are_listed_and_only_those_that_moved_are_asked(world: Any, tools: Any) -> None:
+    monitors = [world.monitor(webhook=False) for _ in range(3 * poller.FEW)]
+    world.control.clear_requests()
+    waits = [for_check(monitor, wait_for="polling", poll_interval=1.0) for monitor in monitors]
+    async with tools.waiting(*waits) as tasks:
+        first = world.control.requests("/v2/monitor/.*/checks", "GET")
+        assert len(first) == len(monitors), "each is looked at once when its wait begins"
+        world.control.clear_requests()
+        check = await asyncio.to_thread(world.run, monitors[4])
+        assert (await tasks[4])["check_id"] == check
+        looks = world.control.requests("/v2/monitor/.*/checks", "GET")
+        assert {look["path"].split("/")[3] for look in looks} == {monitors[4]}
+        assert world.control.requests("/v2/monitor$", "GET"), "the list was read"
+
+
+async def test_waits_that_are_cancelled_leave_the_others(world: Any, tools: Any) -> None:
+    async with tools.waiting(for_delivery("k1"), for_delivery("k1"), for_delivery("k2")) as tasks:
+        tasks[0].cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await tasks[0]
+        await asyncio.to_thread(world.inbox.deliver, delivery(1), "k1")
+        assert (await tasks[1])["job_id"] == "j1"
+        assert not tasks[2].done()
+
+
+async def test_a_new_wait_begins_where_the_last_one_has_just_ended(world: Any, tools: Any) -> None:
+    for number in range(3):
+        async with tools.waiting(for_delivery(f"k{number}")) as (task,):
+            await asyncio.to_thread(world.inbox.deliver, delivery(number), f"k{number}")
+            assert (await task)["job_id"] == f"j{number}"
+
+
+async def test_shared_tasks_know_nothing_of_the_task_that_started_them(world: Any, tools: Any) -> None:
+    name = contextvars.ContextVar("name", default="nobody")
+    seen: list[str] = []
+
+    class Curious(WebDataWebhookTrigger):
+        async def _wait(self, channel: Channel, mailbox: Any) -> dict[str, Any]:
+            settings = channel.connection.settings
+
+            async def look() -> Any:
+                seen.append(name.get())
+                return await settings()
+
+            channel.connection.settings = look  # type: ignore[method-assign]
+            hook = channel.connection.hook
+
+            async def hook_too() -> Any:
+                seen.append(name.get())
+                return await hook()
+
+            channel.connection.hook = hook_too  # type: ignore[method-assign]
+            return await super()._wait(channel, mailbox)
+
+    name.set("the first task")
+    wanted = Curious("webdata_default", key="k1", deadline=time.time() + 30)
+    async with tools.waiting(wanted) as (task,):
+        await asyncio.to_thread(world.inbox.deliver, delivery(1), "k1")
+        await task
+    assert "the first task" in seen
+    assert "nobody" in seen
+
+
+async def test_every_wait_learns_that_the_shared_reader_died(
+    world: Any, tools: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with tools.waiting(for_delivery("k1"), for_delivery("k2")) as tasks:
+        feed = Channel.of("webdata_default").feed
+
+        def fall_over(_: Any) -> Any:
+            raise MemoryError("no room")
+
+        monkeypatch.setattr(feed._index, "of", fall_over)
+        await asyncio.to_thread(world.inbox.deliver, delivery(1), "k1")
+        events = await asyncio.gather(*tasks)
+    assert {event["status"] for event in events} == {"error"}
+    assert all("ended unexpectedly" in event["error"] for event in events)
+    monkeypatch.undo()
+
+
+async def test_the_connection_is_read_once(world: Any, tools: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from airflow_provider_webdata.hooks.webdata_async import AsyncWebDataHook
+
+    reads: list[str] = []
+    real = AsyncWebDataHook.aget_connection
+
+    async def counted(conn_id: str) -> Any:
+        reads.append(conn_id)
+        return await real(conn_id)
+
+    monkeypatch.setattr(AsyncWebDataHook, "aget_connection", staticmethod(counted))
+    monitor = world.monitor()
+    waits = [for_delivery(f"k{number}") for number in range(50)]
+    async with tools.waiting(*waits, *(for_check(monitor) for _ in range(50))):
+        assert reads == ["webdata_default"]
+
+
+async def test_a_service_that_asks_for_a_pause_gets_it(world: Any, tools: Any) -> None:
+    monitors = [world.monitor(webhook=False) for _ in range(2)]
+    world.control.clear_requests()
+    world.control.add_fault("rate_limit", path="/v2/monitor/.*/checks", seconds=60, times=None)
+
+    def wait(monitor: str, seconds: float) -> Any:
+        wanted = WebDataMonitorCheckTrigger(
+            "webdata_default", monitor, wait_for="polling", deadline=time.time() + seconds
+        )
+        return asyncio.create_task(tools.event_of(wanted))
+
+    first = wait(monitors[0], 30)
+    await tools.until(lambda: world.asked("/v2/monitor/.*/checks"))
+    event = await wait(monitors[1], 1)
+    assert event["status"] == "timeout"
+    assert "could not be asked" in event["message"]
+    assert world.asked("/v2/monitor/.*/checks") == 1, "a wait that began during the pause did not ask"
+    first.cancel()
+    await asyncio.gather(first, return_exceptions=True)

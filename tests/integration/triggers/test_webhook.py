@@ -1,0 +1,204 @@
+"""Waiting for any delivery, and what the reader of a triggerer goes through meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from datetime import datetime, timezone
+from typing import Any
+
+import pytest
+
+from airflow_provider_webdata.triggers.webhook import WebDataWebhookTrigger
+
+pytestmark = pytest.mark.usefixtures("leftovers")
+
+
+def trigger(**given: Any) -> WebDataWebhookTrigger:
+    given.setdefault("deadline", time.time() + 30)
+    return WebDataWebhookTrigger("webdata_default", **given)
+
+
+def body(event: str = "crawl.completed", job: str = "j1", number: int = 0, **more: Any) -> dict[str, Any]:
+    return {
+        "success": True,
+        "type": event,
+        "id": job,
+        "webhookId": f"{event}-{job}-{number}",
+        "data": [],
+        **more,
+    }
+
+
+FITTING = {
+    "key": ({"key": "k1"}, body(), "k1"),
+    "no key in the address": ({"job_id": "j1"}, body(), None),
+    "event with its operation": ({"key": "k1", "events": ["crawl.completed"]}, body(), "k1"),
+    "event without its operation": ({"key": "k1", "events": ["completed"]}, body(), "k1"),
+    "one of several events": ({"events": ["crawl.failed", "crawl.completed"]}, body(), "k1"),
+    "monitor": ({"monitor_id": "m1"}, body("monitor.page", "c1", data=[{"monitorId": "m1"}]), "k1"),
+    "anything": ({}, {"odd": 1}, "k1"),
+    "all that is given": ({"key": "k1", "job_id": "j1", "events": ["completed"]}, body(), "k1"),
+}
+
+
+@pytest.mark.parametrize("case", FITTING)
+async def test_ends_with_a_delivery_that_fits(world: Any, tools: Any, case: str) -> None:
+    given, sent, key = FITTING[case]
+    async with tools.waiting(trigger(**given)) as (task,):
+        for decoy in (
+            body("batch_scrape.started", "other", data=[{"monitorId": "other"}]) if given else sent,
+            sent,
+        ):
+            await asyncio.to_thread(world.inbox.deliver, decoy, "other" if decoy is not sent else key)
+        event = await task
+    assert event["status"] == "done"
+    assert (event["event"], event["job_id"], event["key"]) == (sent.get("type"), sent.get("id"), key)
+    with world.hook.inbox() as reader:
+        assert reader.fetch(event["delivery_id"]).payload() == sent
+
+
+NOT_FITTING: dict[str, dict[str, Any]] = {
+    "another key": {"key": "k2"},
+    "another event": {"key": "k1", "events": ["crawl.page"]},
+    "the same name of another operation": {"key": "k1", "events": ["batch_scrape.completed"]},
+    "another job": {"key": "k1", "job_id": "j2"},
+    "another monitor": {"key": "k1", "monitor_id": "m2"},
+    "too early": {"key": "k1", "after": "2999-01-01T00:00:00Z"},
+}
+
+
+@pytest.mark.parametrize("case", NOT_FITTING)
+@pytest.mark.parametrize("early", [True, False])
+async def test_goes_on_after_a_delivery_that_does_not_fit(
+    world: Any, tools: Any, case: str, early: bool
+) -> None:
+    other = trigger(key="k1")
+    wanted = trigger(**NOT_FITTING[case], deadline=time.time() + 1.5)
+    if early:
+        world.inbox.deliver(body(), "k1")
+    async with tools.waiting(wanted, other) as (task, witness):
+        if not early:
+            await asyncio.to_thread(world.inbox.deliver, body(), "k1")
+        assert (await witness)["status"] == "done"
+        event = await task
+    assert event["status"] == "timeout"
+    assert "the inbox was reachable" in event["message"]
+
+
+async def test_early_deliveries_are_found_once_and_in_order(world: Any, tools: Any) -> None:
+    for number in range(3):
+        world.inbox.deliver(body(number=number), "k1")
+    event = await tools.event_of(trigger(key="k1"))
+    with world.hook.inbox() as reader:
+        assert reader.fetch(event["delivery_id"]).payload()["webhookId"].endswith("-0")
+
+
+async def test_waits_survive_an_api_server_that_restarts(world: Any, tools: Any, logs: Any) -> None:
+    async with tools.waiting(trigger(key="k1"), trigger(key="k2")) as tasks:
+        await asyncio.to_thread(world.inbox.stop)
+        await tools.until(lambda: sum("does not answer" in entry["event"] for entry in logs) >= 2)
+        await asyncio.to_thread(world.inbox.start)
+        for key in ("k1", "k2"):
+            await asyncio.to_thread(world.inbox.deliver, body(job=key), key)
+        assert [(await task)["key"] for task in tasks] == ["k1", "k2"]
+    told = [(entry["log_level"], "works again" in entry["event"]) for entry in logs]
+    assert told == [("warning", False)] * 2 + [("info", True)] * 2, "each wait, once each way"
+    ends = [line for line in world.inbox.reads() if "after=end" in line]
+    assert len(ends) == 1, "the reader went on from its cursor"
+
+
+async def test_what_arrives_while_the_reader_is_cut_off_is_found(world: Any, tools: Any) -> None:
+    async with tools.waiting(trigger(key="k1")) as (task,):
+        world.inbox.answers.extend([(503, {"error": "the database is down"})] * 2)
+        await asyncio.to_thread(world.inbox.deliver, body(job="other"), "other")
+        await tools.until(lambda: not world.inbox.answers)
+        await asyncio.to_thread(world.inbox.deliver, body(job="j2"), "k1")
+        assert (await task)["job_id"] == "j2"
+
+
+async def test_a_changed_secret_is_read_anew(world: Any, tools: Any, connect: Any, logs: Any) -> None:
+    async with tools.waiting(trigger(key="k1")) as (task,):
+        await asyncio.to_thread(world.inbox.stop)
+        world.inbox.secret = "another-secret-that-is-long"
+        await asyncio.to_thread(world.inbox.start)
+        await tools.until(lambda: any("refuses the token" in entry["event"] for entry in logs))
+        connect(
+            world.sandbox.url,
+            webhook_url=world.inbox.url,
+            webhook_secret=world.inbox.secret,
+            inbox_url=world.inbox.url,
+        )
+        await asyncio.to_thread(world.inbox.deliver, body(), "k1")
+        assert (await task)["status"] == "done"
+    text = " ".join(entry["event"] for entry in logs)
+    assert world.inbox.secret not in text
+    assert "a-webhook-secret" not in text
+
+
+async def test_an_inbox_that_was_reset_is_searched_anew(world: Any, tools: Any) -> None:
+    async with tools.waiting(trigger(key="k1")) as (task,):
+        world.inbox.answers.append((410, {"error": "reset", "cursor": "0"}))
+        await asyncio.to_thread(world.inbox.deliver, body(job="other"), "other")
+        await tools.until(lambda: not world.inbox.answers)
+        assert not task.done()
+        await asyncio.to_thread(world.inbox.deliver, body(), "k1")
+        assert (await task)["status"] == "done"
+
+
+@pytest.mark.parametrize(
+    "extra,words",
+    [
+        ({"inbox_url": "http://127.0.0.1:9"}, "does not answer"),
+        ({"inbox_url": "the sandbox"}, "there is no inbox"),
+    ],
+)
+async def test_a_timeout_says_that_the_inbox_could_not_be_read(
+    world: Any, tools: Any, connect: Any, extra: dict[str, str], words: str
+) -> None:
+    url = extra["inbox_url"].replace("the sandbox", world.sandbox.url)
+    connect(world.sandbox.url, webhook_secret=world.inbox.secret, inbox_url=url)
+    event = await tools.event_of(trigger(key="k1", deadline=time.time() + 3))
+    assert event["status"] == "timeout"
+    assert "could not be read" in event["message"]
+    assert words in event["message"]
+
+
+async def test_without_a_secret_nothing_can_be_read(world: Any, tools: Any, connect: Any) -> None:
+    connect(world.sandbox.url)
+    event = await tools.event_of(trigger(key="k1"))
+    assert (event["status"], event["verdict"]) == ("error", "never")
+
+
+async def test_an_unknown_connection_is_an_error(tools: Any) -> None:
+    event = await tools.event_of(WebDataWebhookTrigger("no_such_connection", key="k"))
+    assert event["status"] == "error"
+    assert "no_such_connection" in event["error"]
+
+
+@pytest.mark.parametrize("value", ["", "x" * 201, "a\nb"])
+async def test_a_value_that_cannot_be_found_is_refused(world: Any, tools: Any, value: str) -> None:
+    event = await tools.event_of(trigger(job_id=value))
+    assert event["status"] == "error"
+    assert "job_id" in event["error"]
+
+
+async def test_the_deadline_is_airflows_where_there_is_no_other(world: Any, tools: Any) -> None:
+    wanted = trigger(key="k", deadline=None)
+    wanted.timeout_after = datetime.fromtimestamp(time.time() + 1, timezone.utc)
+    assert (await tools.event_of(wanted))["status"] == "timeout"
+
+
+def test_every_argument_survives() -> None:
+    given = {
+        "webdata_conn_id": "c",
+        "key": "k",
+        "events": ["a", "b"],
+        "job_id": "j",
+        "monitor_id": "m",
+        "after": "2026-01-01T00:00:00Z",
+        "deadline": 5.0,
+    }
+    path, kwargs = WebDataWebhookTrigger(**given).serialize()
+    assert path == "airflow_provider_webdata.triggers.webhook.WebDataWebhookTrigger"
+    assert kwargs == given

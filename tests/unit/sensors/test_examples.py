@@ -1,0 +1,51 @@
+"""The examples that wait, as Airflow stores them."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[3] / "example_dags"
+
+
+def load(name: str) -> Any:
+    spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return getattr(module, name)
+
+
+@pytest.mark.parametrize(
+    ("name", "tasks"),
+    [
+        (
+            "webdata_wait",
+            {
+                *("search", "pages_to_watch", "keep_monitor", "run_check", "wait_for_check"),
+                *("what_changed", "report_changes", "report_nothing"),
+            },
+        ),
+        ("webdata_on_check", {"report"}),
+    ],
+)
+def test_example_survives_serialization(name, tasks):
+    from airflow.serialization.serialized_objects import DagSerialization
+
+    module = load(name)
+    made = module() if callable(module) else module
+    restored = DagSerialization.deserialize_dag(DagSerialization.serialize_dag(made))
+    assert set(restored.task_dict) == tasks
+
+
+def test_watcher_of_all_checks():
+    """Not one monitor's: every check that completes makes one event."""
+    from airflow.serialization.encoders import encode_trigger
+
+    (asset,) = load("webdata_on_check")().timetable.asset_condition.objects
+    (watcher,) = asset.watchers
+    encoded = encode_trigger(watcher.trigger)
+    assert encoded["classpath"] == "airflow_provider_webdata.triggers.events.WebDataWebhookEventTrigger"
+    assert "monitor.check.completed" in str(encoded["kwargs"])
