@@ -1,0 +1,220 @@
+"""The reader's two surfaces against a server that answers as the inbox does, and as it should not."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+import pytest
+
+from airflow_provider_webdata.inbox import tokens
+from airflow_provider_webdata.inbox.reader import (
+    END,
+    AsyncInboxReader,
+    CursorAheadError,
+    DeliveryGoneError,
+    InboxAddress,
+    InboxAnswerError,
+    InboxError,
+    InboxMissingError,
+    InboxReader,
+    InboxRefusedError,
+    InboxUnreachableError,
+)
+from tests.fault_server import FaultServer
+
+SECRET = "a-webhook-secret-of-the-tests"
+RECORD = {
+    "id": 7,
+    "position": 9,
+    "key": "k",
+    "event": "crawl.page",
+    "job_id": "j",
+    "monitor_id": None,
+    "success": True,
+    "received_at": "2026-01-01T00:00:00+00:00",
+    "size": 20,
+    "body": {"a": [1, 2.5, "\u00e4"]},
+    "something_new": 1,
+}
+PAGE = {"deliveries": [RECORD], "cursor": "9", "more": False}
+
+
+def answer(status: int, body: Any, **headers: str) -> Callable[[Any], None]:
+    content = body if isinstance(body, bytes) else json.dumps(body).encode()
+    given = {name.replace("_", "-"): value for name, value in headers.items()}
+    lines = {"content-type": "application/json", "content-length": str(len(content)), **given}
+    head = "".join(f"{name}: {value}\r\n" for name, value in lines.items())
+
+    def step(connection: Any) -> None:
+        connection.sendall(f"HTTP/1.1 {status} X\r\n{head}\r\n".encode() + content)
+
+    return step
+
+
+class Both:
+    """Calls either reader alike."""
+
+    def __init__(self, kind: str, address: InboxAddress) -> None:
+        self._kind, self._address = kind, address
+
+    def __getattr__(self, name: str) -> Any:
+        def call(*values: Any, **named: Any) -> Any:
+            if self._kind == "sync":
+                with InboxReader(self._address) as reader:
+                    return getattr(reader, name)(*values, **named)
+
+            async def ask() -> Any:
+                async with AsyncInboxReader(self._address) as reader:
+                    return await getattr(reader, name)(*values, **named)
+
+            return asyncio.run(ask())
+
+        return call
+
+
+@pytest.fixture(params=["sync", "async"])
+def serve(request: pytest.FixtureRequest) -> Iterator[Callable[..., tuple[Both, FaultServer]]]:
+    servers: list[FaultServer] = []
+
+    def start(*steps: Callable[[Any], None]) -> tuple[Both, FaultServer]:
+        server = FaultServer(steps)
+        servers.append(server)
+        return Both(request.param, InboxAddress(server.url, "my conn/x", SECRET)), server
+
+    yield start
+    for server in servers:
+        server.close()
+
+
+def test_a_page_of_the_feed(serve: Any) -> None:
+    reader, server = serve(answer(200, PAGE))
+    page = reader.feed(
+        "5", 2.0, limit=3, keys=["a", "b"], events=["page"], received_after="2026-01-01T00:00:00Z"
+    )
+    (delivery,) = page.deliveries
+    assert (page.cursor, page.more) == ("9", False)
+    assert {
+        name: getattr(delivery, name) for name in RECORD if hasattr(delivery, name) and name != "body"
+    } == {name: value for name, value in RECORD.items() if name not in ("body", "something_new")}
+    assert delivery.payload() == RECORD["body"]
+    (request,) = server.requests
+    url = urlsplit(request.target)
+    assert (request.method, url.path) == ("GET", "/webdata/deliveries/my%20conn%2Fx")
+    assert sorted(parse_qsl(url.query)) == sorted(
+        [
+            ("after", "5"),
+            ("wait", "2"),
+            ("limit", "3"),
+            ("key", "a"),
+            ("key", "b"),
+            ("event", "page"),
+            ("received_after", "2026-01-01T00:00:00Z"),
+        ]
+    )
+    token = request.headers["authorization"].removeprefix("Bearer ")
+    assert tokens.verify(token, [SECRET], "my conn/x")
+    assert SECRET not in repr(request)
+
+
+def test_the_end_of_the_feed(serve: Any) -> None:
+    reader, server = serve(answer(200, {"deliveries": [], "cursor": "9", "more": False}))
+    assert reader.feed(END).cursor == "9"
+    assert urlsplit(server.requests[0].target).query == "after=end"
+
+
+def test_a_search(serve: Any) -> None:
+    reader, server = serve(answer(200, {**PAGE, "more": True}))
+    page = reader.search(keys=["k"], job_ids=["j"], monitor_ids=["m"], events=["e"], after="1", limit=5)
+    assert page.more
+    assert server.requests[0].target.endswith("/search")
+    assert json.loads(server.requests[0].body) == {
+        "keys": ["k"],
+        "job_ids": ["j"],
+        "monitor_ids": ["m"],
+        "events": ["e"],
+        "received_after": None,
+        "after": "1",
+        "limit": 5,
+    }
+
+
+def test_one_delivery(serve: Any) -> None:
+    reader, server = serve(answer(200, RECORD))
+    assert reader.fetch(7).payload() == RECORD["body"]
+    assert server.requests[0].target.endswith("/7")
+
+
+def test_a_large_delivery_is_listed_without_its_body(serve: Any) -> None:
+    reader, _ = serve(answer(200, {**PAGE, "deliveries": [{k: v for k, v in RECORD.items() if k != "body"}]}))
+    (delivery,) = reader.feed().deliveries
+    assert not delivery.has_body
+    assert delivery.payload() is None
+
+
+@pytest.mark.parametrize("body", ["1e999", '"\\u0000"', "[" * 150 + "]" * 150, '{"a": 1, "a": 2}', " 1 "])
+def test_odd_bodies_do_not_spoil_a_page(serve: Any, body: str) -> None:
+    record = json.dumps({**RECORD, "body": "BODY"}).replace('"BODY"', body)
+    reader, _ = serve(answer(200, f'{{"deliveries":[{record}],"cursor":"1","more":false}}'.encode()))
+    (delivery,) = reader.feed().deliveries
+    delivery.payload()
+
+
+FAILURES: dict[str, tuple[Any, type[InboxError], str]] = {
+    "token refused": (answer(401, {"error": "no"}), InboxRefusedError, "webhook_secret"),
+    "reset": (answer(410, {"error": "reset", "cursor": "3"}), CursorAheadError, "reset"),
+    "no plugin": (answer(404, {"detail": "Not Found"}), InboxMissingError, "there is no inbox"),
+    "a page of something else": (
+        answer(200, b"<html>", content_type="text/html"),
+        InboxMissingError,
+        "text/html",
+    ),
+    "redirect": (answer(302, b"", location="https://elsewhere.example/"), InboxMissingError, "no inbox"),
+    "database down": (
+        answer(503, {"error": "run airflow db migrate"}, retry_after="7"),
+        InboxUnreachableError,
+        "run airflow db migrate",
+    ),
+    "too often": (answer(429, b""), InboxUnreachableError, "429"),
+    "bad request": (answer(400, {"error": "limit: no"}), InboxAnswerError, "limit: no"),
+    "another shape": (answer(200, {"cursor": 5}), InboxAnswerError, "cannot be read"),
+    "cut short": (answer(200, b'{"deliveries": ['), InboxAnswerError, "cannot be read"),
+    "hung up": (lambda connection: connection.close(), InboxUnreachableError, "does not answer"),
+}
+
+
+@pytest.mark.parametrize("case", FAILURES)
+def test_failures_are_told_apart(serve: Any, case: str) -> None:
+    step, kind, words = FAILURES[case]
+    for call in (lambda reader: reader.feed(), lambda reader: reader.search(keys=["k"])):
+        reader, _ = serve(step)
+        with pytest.raises(kind, match=words) as caught:
+            call(reader)
+        assert type(caught.value) is kind
+        assert SECRET not in str(caught.value)
+        if isinstance(caught.value, CursorAheadError):
+            assert caught.value.cursor == "3"
+        if case == "database down":
+            assert caught.value.retry_after == 7.0
+
+
+def test_a_delivery_that_is_gone(serve: Any) -> None:
+    reader, _ = serve(answer(404, {"error": "there is no such delivery"}))
+    with pytest.raises(DeliveryGoneError, match="7"):
+        reader.fetch(7)
+    reader, _ = serve(answer(404, {"detail": "Not Found"}))
+    with pytest.raises(InboxMissingError):
+        reader.fetch(7)
+
+
+def test_nobody_listens() -> None:
+    with InboxReader(InboxAddress("http://127.0.0.1:9", "c", SECRET)) as reader:
+        with pytest.raises(InboxUnreachableError, match=r"127\.0\.0\.1:9"):
+            reader.feed()
+
+
+def test_the_secret_is_not_shown() -> None:
+    assert SECRET not in repr(InboxAddress("http://x", "c", SECRET))
