@@ -76,6 +76,9 @@ class Announcer:
     def announce_soon(self) -> None:
         """Announce what was just committed; returns at once. May be called from any thread."""
         with self._changed:
+            if self._asked and self._thread is not None:
+                # It was told and has not looked since: to wake it once more would only cost time.
+                return
             self._asked = True
             self._run()
             self._changed.notify()

@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from sqlalchemy import func, select, update
+from sqlalchemy import bindparam, func, select, update
 
 from airflow_provider_webdata.inbox.server.database import insert_unless_there
 from airflow_provider_webdata.inbox.server.tables import counter, delivery
@@ -32,6 +32,14 @@ _pending = select(delivery.c.id).where(delivery.c.position.is_(None)).limit(1)
 _last = select(counter.c.last_position).where(counter.c.id == _COUNTER_ROW)
 # On every database this takes the lock without reading first, which SQLite could not turn into a write later.
 _lock = update(counter).where(counter.c.id == _COUNTER_ROW).values(last_position=counter.c.last_position)
+
+# `max` of two values is SQLite's.
+_reserve = (
+    update(counter)
+    .where(counter.c.id == _COUNTER_ROW)
+    .values(last_position=func.max(counter.c.last_position, bindparam("now")) + bindparam("count"))
+    .returning(counter.c.last_position)
+)
 
 
 def anything_pending(connection: Connection) -> bool:
@@ -73,6 +81,22 @@ def assign_positions(connection: Connection) -> int:
         update(counter).where(counter.c.id == _COUNTER_ROW).values(last_position=highest + shift)
     )
     return int(count)
+
+
+def reserve_positions(connection: Connection, count: int) -> int:
+    """Return the first of so many next positions, for rows that are stored in this same transaction. SQLite only.
+
+    There only one transaction at a time can write, so that commits are in the order in which this is called.
+
+    :param connection: inside a transaction, which nobody else can write beside from here to its end.
+    :param count: how many; what is not used in the end stays unused.
+    """
+    values = {"now": time.time_ns() // 1000, "count": count}
+    last = connection.execute(_reserve, values).scalar()
+    if last is None:
+        _make_counter(connection)
+        last = connection.execute(_reserve, values).scalar_one()
+    return int(last) - count + 1
 
 
 def _make_counter(connection: Connection) -> None:

@@ -73,9 +73,10 @@ class DeliveryStore:
         rows = [_row_of(new) for new in batch]
         try:
             with transaction(self._engine) as connection:
+                if self._orders_at_once:
+                    first = sequencer.reserve_positions(connection, len(rows))
+                    rows = [{**row, "position": position} for position, row in enumerate(rows, first)]
                 stored = _insert(connection, rows)
-                if self._orders_at_once and stored:
-                    sequencer.assign_positions(connection)
         except (ValueError, TypeError, OverflowError) as error:
             # So drivers answer to text that the database could not take, such as a NUL.
             raise RefusedError(f"the database driver refuses the content ({type(error).__name__})") from None
@@ -249,7 +250,7 @@ def _insert(connection: Connection, rows: list[dict[str, Any]]) -> set[tuple[str
     known whether it is a duplicate.
     """
     statement = insert_unless_there(delivery, connection.dialect)
-    if connection.dialect.insert_executemany_returning:
+    if len(rows) > 1 and connection.dialect.insert_executemany_returning:
         returning = statement.returning(delivery.c.conn_id, delivery.c.dedupe)
         return {(row.conn_id, row.dedupe) for row in connection.execute(returning, rows)}
     return {(row["conn_id"], row["dedupe"]) for row in rows if connection.execute(statement, row).rowcount}

@@ -154,12 +154,19 @@ class Writer:
             outcomes: list[_Outcome] = [StoreUnavailableError("the inbox failed, see its log")] * len(batch)
             try:
                 outcomes = self._add(batch)
-                if any(outcome is True for outcome in outcomes):
-                    self._stored()
             except BaseException:
                 # Whatever it is, those who wait must not wait in vain, nor later ones find no thread.
                 log.exception("The inbox failed while it stored %d deliveries", len(batch))
+            # The answer first: it should not compete with the announcement for the interpreter.
             _answer(batch, outcomes)
+            if any(outcome is True for outcome in outcomes):
+                self._tell()
+
+    def _tell(self) -> None:
+        try:
+            self._stored()
+        except BaseException:
+            log.exception("The inbox could not announce what it stored; the next delivery announces it too")
 
     def _next_batch(self, thread: _Thread) -> list[_Waiting]:
         """Wait for work and take it; empty when this thread is to end."""
