@@ -44,7 +44,7 @@ TEXT_PATTERN = "[^\\u0000-\\u001f\\u007f]{1,255}"
 """Of keys, ids and events, as far as readers may ask for them."""
 
 _TEXT = re.compile(TEXT_PATTERN)
-_NUMBER = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?", re.ASCII)
+_NUMBER = re.compile(r"[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 _DIGITS = 18
 _LIMIT_RULE = f"limit: must be a whole number from 1 to {LARGEST_LIMIT}"
 _QUERY_LISTS = {"key": "keys", "job_id": "job_ids", "monitor_id": "monitor_ids", "event": "events"}

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from airflow_provider_webdata.inbox.server.app import InboxApplication
 
-DEFAULT_HOST, DEFAULT_PORT = "127.0.0.1", 8793
+DEFAULT_HOST, DEFAULT_PORT = "127.0.0.1", 8798
 
 KEEP_ALIVE_SECONDS = 75
 """For how long an idle connection stays: longer than proxies keep theirs, so that they never use a closed one."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import logging
 import socket
 import subprocess
 import sys
@@ -48,7 +49,13 @@ def main() -> dict[str, Any]:
     listener = socket.create_server(("127.0.0.1", 0))
     port = listener.getsockname()[1]
     server = uvicorn.Server(uvicorn.Config(create_app(), log_config=None, log_level="error"))
-    threading.Thread(target=server.run, args=([listener],), daemon=True).start()
+    running = threading.Thread(target=server.run, args=([listener],), daemon=True)
+    running.start()
+    loud: list[str] = []
+    errors = logging.Handler(logging.ERROR)
+    errors.emit = lambda record: loud.append(record.getMessage())  # type: ignore[method-assign]
+    for name in ("", "uvicorn.error"):
+        logging.getLogger(name).addHandler(errors)
     right, token = {SECRET_HEADER: SECRET}, bearer("secret")
     seen: dict[str, Any] = {"imported by the plugin": imported_by_plugin()}
 
@@ -97,7 +104,20 @@ def main() -> dict[str, Any]:
         raw.send(head("GET", f"{inbox}/key-1", upgrade))
         reply = raw.reply()
         seen["web socket"] = [reply.status if reply else None]
+    loud.clear()
+    for broken_off in (
+        head("POST", f"{inbox}/key-1", {**right, "Content-Length": "100"}) + b"{",
+        head("POST", f"{inbox}/key-1", {"X-Signature": "sha256=0", "Content-Length": "100"}) + b"{",
+        head("GET", f"{deliveries}?wait=30&after=end", token),
+    ):
+        with RawConnection(port) as raw:
+            raw.send(broken_off)
+    with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60, trust_env=False) as http:
+        seen["afterwards"] = http.get("/webdata/inbox-health").status_code
+    # The server ends only when it is through with all requests.
     server.should_exit = True
+    running.join(60)
+    seen["errors in the log"] = loud
     return seen
 
 

@@ -142,6 +142,63 @@ def test_what_claims_to_be_signed_is_read_for_any_connection(
     assert reply.status == 413
 
 
+ENDLESS = [
+    ("secret", WRONG, 401),
+    ("unknown", RIGHT, 401),
+    ("secret/a%20b", RIGHT, 404),
+    ("secret/k/l", RIGHT, 404),
+    ("secret?get", RIGHT, 405),
+    ("flooded", WRONG, 429),
+]
+
+
+@pytest.mark.parametrize(
+    ("place", "headers", "status"), ENDLESS, ids=[f"{row[2]} {row[0]}" for row in ENDLESS]
+)
+def test_a_body_without_end_is_cut_off(
+    sqlite_engine: Engine, monkeypatch: pytest.MonkeyPatch, place: str, headers: dict[str, str], status: int
+) -> None:
+    """Whatever the answer, what follows it is not read for as long as the sender likes."""
+    # It is the bytes that are bounded here, not the time.
+    monkeypatch.setattr(app, "LINGER_SECONDS", 20)
+    if status == 429:
+        monkeypatch.setattr(receive, "REFUSALS_AT_ONCE", 0.5)
+    method = "GET" if place.endswith("?get") else "POST"
+    part, sent, most = b" " * 65536, 0, 64 * 2**20
+    with (
+        ServedInbox(sqlite_engine, bounded=status == 429) as served,
+        RawConnection(served.port) as connection,
+    ):
+        connection.send(head(method, f"/webdata/inbox/{place}", {**headers, **CHUNKED}))
+        while sent < most and connection.send(chunk(part)):
+            sent += len(part)
+        assert sent < most
+        reply = connection.reply()
+    # The answer itself may be lost to somebody who never stops sending.
+    assert reply is None or reply.status == status
+
+
+def test_strangers_do_not_take_all_places(sqlite_engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who only claims a signature competes with others who do; whoever has the secret is let in."""
+    monkeypatch.setattr(receive, "STRANGE_BODIES_AT_ONCE", 3)
+    claim = post("secret", {**WRONG, **FORGED, "Content-Length": "2"})
+    with ServedInbox(sqlite_engine) as served:
+        held = [RawConnection(served.port) for _ in range(3)]
+        for connection in held:
+            connection.send(claim + b"{")
+        deadline = time.monotonic() + 20
+        reply = None
+        while (reply is None or reply.status != 503) and time.monotonic() < deadline:
+            with RawConnection(served.port) as connection:
+                connection.send(claim + b"{}")
+                reply = connection.reply()
+        assert reply is not None
+        assert reply.status == 503
+        assert served.deliver("secret", event()).status_code == 200
+        for connection in held:
+            connection.__exit__()
+
+
 def test_a_connection_goes_on_after_a_delivery(on_sqlite: ServedInbox) -> None:
     """Two deliveries in one go, as a pooled client may send them; bodies in pieces."""
     conn_id = fresh("secret")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 import schemathesis
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from schemathesis.generation import GenerationMode
 from schemathesis.specs.openapi.checks import negative_data_rejection
 
@@ -47,6 +49,8 @@ def try_out(
     def one(case: Any) -> None:
         if aimed:
             _aim(case)
+        # What no HTTP server takes never gets as far as the inbox.
+        assume(len(urlencode(case.query or {}, doseq=True, errors="replace")) < 60_000)
         # A query has no types: as a text, an integer is as good as any.
         left_out = [negative_data_rejection] if operation is DESCRIBED["readDeliveries"] else []
         answer = case.call_and_validate(base_url=served.url, headers=headers, excluded_checks=left_out)
@@ -81,11 +85,15 @@ class TestOperations:
 
 
 def _aim(case: Any) -> None:
+    """At a connection that there is, and where it is a cursor at all, at one that was given out."""
     if "conn_id" in (case.path_parameters or {}):
         case.path_parameters["conn_id"] = CONN_ID
-    if case.query and "wait" in case.query:
+    for part in (case.query, case.body):
+        if isinstance(part, dict) and isinstance(part.get("after"), str) and part["after"].isdecimal():
+            part["after"] = part["after"] if len(part["after"]) > 18 else part["after"][:3]
+    if case.query and re.fullmatch(r"[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?", str(case.query.get("wait"))):
         # Long polls would take the whole of the test's time.
-        case.query["wait"] = 0 if str(case.query["wait"]) not in {"", "null"} else case.query["wait"]
+        case.query["wait"] = 0 if float(case.query["wait"]) <= 30 else case.query["wait"]
 
 
 def test_the_description(on_sqlite: ServedInbox) -> None:

@@ -65,6 +65,12 @@ def test_a_web_socket_is_refused(seen: dict[str, Any]) -> None:
     assert seen["web socket"][0] == 403
 
 
+def test_who_breaks_off_leaves_no_trace(seen: dict[str, Any]) -> None:
+    """A stranger could fill the log with tracebacks of what Airflow has around the inbox, and readers leave often."""
+    assert seen["errors in the log"] == []
+    assert seen["afterwards"] == 200
+
+
 def test_airflow_is_still_there(seen: dict[str, Any]) -> None:
     assert seen["airflow's version"][0] == 200
     assert seen["airflow's dags, not logged in"][0] == 401
