@@ -8,12 +8,22 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
-from benchmarks import import_cost, peak_memory, search_cost
+from benchmarks import (
+    delivery_latency,
+    import_cost,
+    inbox_throughput,
+    peak_memory,
+    search_cost,
+    waiting_cost,
+)
 
 BENCHMARKS: dict[str, ModuleType] = {
     "search_cost": search_cost,
     "peak_memory": peak_memory,
     "import_cost": import_cost,
+    "inbox_throughput": inbox_throughput,
+    "delivery_latency": delivery_latency,
+    "waiting_cost": waiting_cost,
 }
 
 

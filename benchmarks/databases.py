@@ -1,0 +1,28 @@
+"""The databases that are measured on, each empty and with its own settings as they come."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+from demo.postgres import Postgres
+
+
+@contextlib.contextmanager
+def _sqlite(folder: Path) -> Iterator[str]:
+    yield f"sqlite:///{folder}/airflow.db"
+
+
+@contextlib.contextmanager
+def _postgres(_folder: Path) -> Iterator[str]:
+    with Postgres() as server:
+        yield server.create_database("airflow")
+
+
+DATABASES: dict[str, Callable[[Path], AbstractContextManager[str]]] = {
+    "SQLite": _sqlite,
+    "PostgreSQL": _postgres,
+}
+"""By name: given a folder for its files, a context manager that yields SQLAlchemy's URL."""
