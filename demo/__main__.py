@@ -9,15 +9,12 @@ import time
 from typing import TYPE_CHECKING
 
 from demo.errors import DemoError
-from demo.runs import follow, scheduled_run
+from demo.examples import SANDBOX_FLAGS, run_examples
 from demo.stack import HOMES, Stack
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import FrameType
-
-# The task of each example whose return value sums the run up.
-EXAMPLES = {"webdata_search": "report", "webdata_monitor": "report"}
 
 
 def main() -> int:
@@ -41,7 +38,7 @@ def main() -> int:
 
 def run() -> None:
     """Start everything, run the examples, show what came of them, end everything."""
-    with Stack(HOMES / "demo", say=_progress()) as stack:
+    with Stack(HOMES / "demo", sandbox_flags=SANDBOX_FLAGS, say=_progress()) as stack:
         results = run_examples(stack)
         stack.say("ending Airflow and the sandbox")
     show(results)
@@ -54,7 +51,7 @@ def up() -> None:
         print("Already up.")
         _show_login(running)
         return
-    stack = Stack(home, say=_progress())
+    stack = Stack(home, sandbox_flags=SANDBOX_FLAGS, say=_progress())
     try:
         stack.start()
         results = run_examples(stack)
@@ -73,18 +70,6 @@ def down() -> None:
         return
     running.stop()
     print("Ended Airflow and the sandbox.")
-
-
-def run_examples(stack: Stack) -> dict[str, str]:
-    """Run every example through the scheduler; returns each one's report."""
-    stack.wait_for_dags(list(EXAMPLES))
-    results = {}
-    for dag_id, last_task in EXAMPLES.items():
-        run_id = scheduled_run(stack.api, dag_id)
-        stack.say(f"{dag_id}: the scheduler made {run_id}")
-        follow(stack.api, dag_id, run_id, stack.say)
-        results[dag_id] = str(stack.api.xcom(dag_id, run_id, last_task))
-    return results
 
 
 def show(results: dict[str, str]) -> None:

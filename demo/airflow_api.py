@@ -8,6 +8,7 @@ from urllib.parse import quote
 import httpx
 
 ENDED = frozenset({"success", "failed"})
+PAGE = 100
 
 
 class AirflowAPI:
@@ -65,11 +66,15 @@ class AirflowAPI:
 
     def dag_ids(self) -> set[str]:
         """Every DAG that was parsed so far."""
-        return {dag["dag_id"] for dag in self.call("GET", "/dags", params={"limit": 100})["dags"]}
+        return {dag["dag_id"] for dag in self.call("GET", "/dags", params={"limit": PAGE})["dags"]}
 
     def unpause(self, dag_id: str) -> None:
         """Hand the DAG to the scheduler."""
         self.call("PATCH", f"/dags/{dag_id}", json={"is_paused": False})
+
+    def pause(self, dag_id: str) -> None:
+        """Take the DAG from the scheduler again."""
+        self.call("PATCH", f"/dags/{dag_id}", json={"is_paused": True})
 
     def trigger(self, dag_id: str, conf: dict[str, Any] | None = None) -> str:
         """Start a manual run; returns its id."""
@@ -89,7 +94,12 @@ class AirflowAPI:
     def task_instances(self, dag_id: str, run_id: str) -> list[dict[str, Any]]:
         """Task instances of a run, mapped ones one by one."""
         path = f"/dags/{dag_id}/dagRuns/{quote(run_id, safe='')}/taskInstances"
-        return list(self.call("GET", path, params={"limit": 100})["task_instances"])
+        found: list[dict[str, Any]] = []
+        while True:
+            page = self.call("GET", path, params={"limit": PAGE, "offset": len(found)})
+            found.extend(page["task_instances"])
+            if len(found) >= page["total_entries"]:
+                return found
 
     def xcom(
         self, dag_id: str, run_id: str, task_id: str, key: str = "return_value", map_index: int = -1
@@ -98,6 +108,13 @@ class AirflowAPI:
         task = f"/dags/{dag_id}/dagRuns/{quote(run_id, safe='')}/taskInstances/{task_id}"
         params = {"map_index": map_index, "deserialize": False, "stringify": False}
         return self.call("GET", f"{task}/xcomEntries/{key}", params=params)["value"]
+
+    def places(self, asset: str) -> list[Any]:
+        """What the watchers of an asset keep in Airflow's asset state store: how far each has come."""
+        found = self.call("GET", "/assets", params={"name_pattern": asset})["assets"]
+        ids = [entry["id"] for entry in found if entry["name"] == asset]
+        stores = [self.call("GET", f"/assets/{number}/state-store") for number in ids]
+        return [entry["value"] for store in stores for entry in store["asset_state_store"]]
 
     def log_lines(
         self, dag_id: str, run_id: str, task_id: str, try_number: int, map_index: int = -1

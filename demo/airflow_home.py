@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Ports:
-    """The ports that a standalone Airflow listens on."""
+    """The ports that an Airflow on one machine listens on."""
 
     api: int
     worker_logs: int
@@ -39,9 +39,16 @@ def _bound() -> Iterator[socket.socket]:
 
 
 def airflow_environment(
-    home: Path, ports: Ports, dag_folders: Sequence[Path], overrides: Mapping[str, str]
+    home: Path,
+    ports: Ports,
+    dag_folders: Sequence[Path],
+    database_url: str,
+    overrides: Mapping[str, str],
 ) -> dict[str, str]:
-    """Environment of every process of this Airflow: the caller's, without its own Airflow settings."""
+    """Environment of every process of this Airflow: the caller's, without its own Airflow settings.
+
+    An empty `database_url` stands for SQLite in `home`.
+    """
     inherited = {
         name: value
         for name, value in os.environ.items()
@@ -58,16 +65,18 @@ def airflow_environment(
     ]
     return {
         **inherited,
-        # `airflow standalone` starts its components by name.
         "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]),
         "NO_PROXY": "127.0.0.1,localhost",
         "no_proxy": "127.0.0.1,localhost",
         "PYTHONUNBUFFERED": "1",
         "AIRFLOW_HOME": str(home),
+        **({"AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": database_url} if database_url else {}),
         "AIRFLOW__CORE__DAGS_FOLDER": str(dag_folders[0]),
         "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
         "AIRFLOW__CORE__PARALLELISM": "4",
         "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"{url}/execution/",
+        # For as long, a worker may linger after its task has ended.
+        "AIRFLOW__WORKERS__MIN_HEARTBEAT_INTERVAL": "1",
         "AIRFLOW__CORE__TEST_CONNECTION": "Enabled",
         "AIRFLOW__API__HOST": "127.0.0.1",
         "AIRFLOW__API__PORT": str(ports.api),

@@ -36,9 +36,9 @@ class Session:
     def start(
         cls, name: str, argv: Sequence[str], *, env: Mapping[str, str], cwd: Path, log: Path
     ) -> Session:
-        """Start `argv` detached from the terminal, its output going to `log`."""
+        """Start `argv` detached from the terminal, its output added to `log`."""
         log.parent.mkdir(parents=True, exist_ok=True)
-        with log.open("wb") as output:
+        with log.open("ab") as output:
             process = subprocess.Popen(
                 argv,
                 env=dict(env),
@@ -69,19 +69,13 @@ class Session:
             return []
         return [process for process in psutil.process_iter() if self._holds(process)]
 
-    def stop(self, grace: float = 6.0) -> None:
-        """Ask the leader to end, then whoever is left, then force; returns once none remains."""
-        for ask, patience in ((signal.SIGINT, grace), (signal.SIGTERM, 5.0), (signal.SIGKILL, 10.0)):
-            leader_first = [process for process in self.members() if process.pid == self.pid]
-            targets = leader_first if ask is signal.SIGINT else self.members()
-            for process in targets:
-                with contextlib.suppress(psutil.NoSuchProcess):
-                    process.send_signal(ask)
-            if targets and wait_until(lambda: not self.members(), patience):
-                return
-            if not self.members():
-                return
-        raise DemoError(f"{self.name}: processes {[p.pid for p in self.members()]} could not be ended.")
+    def stop(self) -> None:
+        """End it, in a friendly way if possible; see `stop_all`."""
+        stop_all([self])
+
+    def kill(self) -> None:
+        """End every process of the session at once, with SIGKILL; returns once none remains."""
+        stop_all([self], [(signal.SIGKILL, 10.0)])
 
     def _pid_was_recycled(self) -> bool:
         try:
@@ -96,6 +90,26 @@ class Session:
             return process.status() != psutil.STATUS_ZOMBIE and process.create_time() >= self.started - 1.0
         except (ProcessLookupError, PermissionError, psutil.Error):
             return False
+
+
+# What is sent, to whom, and how many seconds are given: first the programs themselves, which see to their children.
+FRIENDLY = ((signal.SIGINT, 4.0), (signal.SIGTERM, 2.0), (signal.SIGKILL, 10.0))
+
+
+def stop_all(sessions: Sequence[Session], ways: Sequence[tuple[signal.Signals, float]] = FRIENDLY) -> None:
+    """End sessions at the same time, in one way after the other; returns once none of their processes remains."""
+
+    def left() -> list[tuple[Session, psutil.Process]]:
+        return [(session, process) for session in sessions for process in session.members()]
+
+    for ask, patience in ways:
+        for session, process in left():
+            if ask is not signal.SIGINT or process.pid == session.pid:
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    process.send_signal(ask)
+        if wait_until(lambda: not left(), patience):
+            return
+    raise DemoError(f"Processes {[f'{s.name}: {p.pid}' for s, p in left()]} could not be ended.")
 
 
 def wait_until(condition: Callable[[], bool], patience: float, pause: float = 0.1) -> bool:

@@ -10,6 +10,8 @@ from demo.errors import DemoError
 from demo.processes import wait_until
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from demo.stack import Say
 
 TAIL = 15
@@ -23,8 +25,18 @@ def scheduled_run(api: AirflowAPI, dag_id: str, patience: float = 60.0) -> str:
     return str(api.runs(dag_id)[0]["dag_run_id"])
 
 
-def follow(api: AirflowAPI, dag_id: str, run_id: str, say: Say, patience: float = 180.0) -> None:
-    """Return when the run has succeeded; raises `DemoError` with the failed task's last log lines."""
+def follow(
+    api: AirflowAPI,
+    dag_id: str,
+    run_id: str,
+    say: Say,
+    patience: float = 180.0,
+    on_change: Callable[[str, str], None] | None = None,
+) -> None:
+    """Return when the run has succeeded; raises `DemoError` with the failed task's last log lines.
+
+    `on_change` is told each task's name and state when it has changed.
+    """
     deadline = time.monotonic() + patience
     seen: dict[str, str] = {}
     while True:
@@ -35,6 +47,8 @@ def follow(api: AirflowAPI, dag_id: str, run_id: str, say: Say, patience: float 
             if task["state"] and seen.get(name) != state:
                 say(f"  {dag_id}.{name}: {state}")
                 seen[name] = state
+                if on_change is not None:
+                    on_change(name, state)
         if ended:
             break
         if time.monotonic() > deadline:

@@ -1,11 +1,16 @@
-"""A sandbox and an `airflow standalone` that knows it, as one thing to start and to end."""
+"""A sandbox and an Airflow that knows it, as one thing to start and to end.
+
+Airflow's components run as what they are elsewhere: four programs. Each can be killed and started again.
+"""
 
 from __future__ import annotations
 
 import json
 import os
 import re
+import secrets
 import shutil
+import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,14 +22,15 @@ from urllib.parse import urlsplit
 from demo.airflow_api import AirflowAPI
 from demo.airflow_home import Ports, airflow_environment, login
 from demo.errors import DemoError
-from demo.processes import Session, wait_until
+from demo.processes import Session, stop_all, wait_until
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 # The tests use homes of their own, so that they do not end what `make up` left running.
 HOMES = Path(os.environ.get("WEBDATA_DEMO_HOMES") or REPOSITORY / ".airflow")
 EXAMPLE_DAGS = REPOSITORY / "example_dags"
 CONNECTION_ID = "webdata_default"
-COMPONENTS = ("metadatabase", "scheduler", "dag_processor", "triggerer")
+COMPONENTS = ("api-server", "scheduler", "dag-processor", "triggerer")
+HEALTH = ("metadatabase", "scheduler", "dag_processor", "triggerer")
 STATE_FILE = "stack.json"
 
 Say = Callable[[str], None]
@@ -35,19 +41,23 @@ class Stack:
     """Lives in `home`, which `start` empties first and `stop` leaves behind for its logs.
 
     `environment` adds to or replaces Airflow's settings; `connection_extra` is the extra of the connection
-    that points to the sandbox; `sandbox_flags` are handed to the sandbox as they are.
+    that points to the sandbox, beside the webhook's address and secret; `sandbox_flags` are handed to the sandbox
+    as they are; `database_url` is SQLAlchemy's address of an empty database, SQLite where there is none.
     """
 
     home: Path
     dag_folders: Sequence[Path] = (EXAMPLE_DAGS,)
     api_key: str = "wd-sandbox-key"
+    webhook_secret: str = field(default_factory=lambda: secrets.token_hex(32), repr=False)
     environment: Mapping[str, str] = field(default_factory=dict)
     connection_extra: Mapping[str, Any] = field(default_factory=dict)
     sandbox_flags: Sequence[str] = ()
+    database_url: str = field(default="", repr=False)
     say: Say = print
     sandbox_url: str = ""
     airflow_url: str = ""
-    _sessions: list[Session] = field(default_factory=list)
+    _sessions: dict[str, Session] = field(default_factory=dict)
+    _environment: dict[str, str] = field(default_factory=dict, repr=False)
 
     def __enter__(self) -> Stack:
         """Start, or leave nothing behind."""
@@ -70,8 +80,8 @@ class Stack:
         except (FileNotFoundError, json.JSONDecodeError):
             return None
         stack = cls(home, sandbox_url=state["sandbox_url"], airflow_url=state["airflow_url"])
-        stack._sessions = [Session.from_state(session) for session in state["sessions"]]
-        return stack if any(session.members() for session in stack._sessions) else None
+        stack._sessions = {name: Session.from_state(session) for name, session in state["sessions"].items()}
+        return stack if any(session.members() for session in stack._sessions.values()) else None
 
     def start(self) -> None:
         """Start both, wait until Airflow is healthy, and add the connection."""
@@ -82,16 +92,61 @@ class Stack:
         self.home.mkdir(parents=True)
         self._start_sandbox()
         self._start_airflow()
-        self.api.add_connection(self._connection())
+        self.api.add_connection(self.connection(CONNECTION_ID, self.connection_extra))
 
     def stop(self) -> None:
         """End every process that `start` started."""
         if "api" in self.__dict__:
             self.api.close()
-        while self._sessions:
-            self._sessions[-1].stop()
-            self._sessions.pop()
+        stop_all(list(self._sessions.values()))
+        self._sessions.clear()
         (self.home / STATE_FILE).unlink(missing_ok=True)
+
+    def kill(self, component: str) -> None:
+        """End one of Airflow's components as a machine that dies would."""
+        self._sessions[component].kill()
+
+    def launch(self, component: str) -> None:
+        """Start one of Airflow's components, again after `kill`; returns at once, see `wait_until_healthy`."""
+        self._launch(component, [sys.executable, "-m", "airflow", component], self._environment)
+
+    def wait_until_healthy(self, patience: float = 120.0) -> None:
+        """Return once the API server answers and the others report; raises `DemoError` with a log otherwise."""
+        ended: list[str] = []
+        probe = AirflowAPI(self.airflow_url, "", "")
+
+        def settled() -> bool:
+            health = probe.healthy()
+            ended[:] = [name for name in COMPONENTS if not self._sessions[name].leader_runs()]
+            return all(health.get(part) == "healthy" for part in HEALTH) or bool(ended)
+
+        try:
+            in_time = wait_until(settled, patience, pause=0.5)
+            health = probe.healthy()
+        finally:
+            probe.close()
+        if not in_time or ended:
+            logs = [_tail(self._sessions[name].log) for name in ended or COMPONENTS]
+            raise DemoError("\n".join([f"Airflow did not become healthy ({health}).", *logs]))
+
+    def wait_until_worker_is_done(
+        self, dag_id: str, task_id: str, run_id: str, patience: float = 60.0
+    ) -> None:
+        """Return once the scheduler has heard that the worker of a task that deferred has ended.
+
+        A worker may linger for seconds after its task has deferred. Airflow (3.3.2) fails a task that is resumed
+        before: it takes the end of the former worker for that of the new one.
+        """
+        key = f"dag_id='{dag_id}', task_id='{task_id}', run_id='{run_id}'"
+        log = self._sessions["scheduler"].log
+
+        def heard() -> bool:
+            return any(key in line and "Received executor event" in line for line in _text(log).splitlines())
+
+        if not wait_until(heard, patience):
+            raise DemoError(
+                f"The scheduler did not hear within {patience:.0f} s that a worker ended ({key})."
+            )
 
     @cached_property
     def api(self) -> AirflowAPI:
@@ -115,6 +170,30 @@ class Stack:
             missing = sorted(set(dag_ids) - self.api.dag_ids())
             raise DemoError(f"Airflow found no DAG {missing} within {patience:.0f} s.")
 
+    def connection(
+        self, connection_id: str, extra: Mapping[str, Any] | None = None, service_url: str = ""
+    ) -> dict[str, Any]:
+        """A connection to the sandbox (or what stands in front of it) whose webhooks this Airflow receives.
+
+        `extra` adds to it; an extra of None takes it away.
+        """
+        url = urlsplit(service_url or self.sandbox_url)
+        extras = {
+            "webhook_url": self.airflow_url,
+            "webhook_secret": self.webhook_secret,
+            **(extra or {}),
+        }
+        return {
+            "connection_id": connection_id,
+            "conn_type": "webdata",
+            "description": "The sandbox that was started together with this Airflow",
+            # Host and port apart: the UI of Airflow 3.3.1 and 3.3.2 refuses to test a connection without port.
+            "host": f"{url.scheme}://{url.hostname}",
+            "port": url.port,
+            "password": self.api_key,
+            "extra": json.dumps({name: value for name, value in extras.items() if value is not None}),
+        }
+
     def _start_sandbox(self) -> None:
         argv = [sys.executable, "-m", "airflow_provider_webdata.sandbox"]
         argv += ["--host", "127.0.0.1", "--port", "0", "--api-key", self.api_key, *self.sandbox_flags]
@@ -133,28 +212,35 @@ class Stack:
     def _start_airflow(self) -> None:
         ports = Ports.free()
         self.airflow_url = f"http://127.0.0.1:{ports.api}"
-        env = airflow_environment(self.home, ports, self.dag_folders, self.environment)
-        self.say("Airflow is starting")
-        airflow = self._launch("airflow", [sys.executable, "-m", "airflow", "standalone"], env)
-        probe = AirflowAPI(self.airflow_url, "", "")
-
-        def settled() -> bool:
-            health = probe.healthy()
-            return all(health.get(part) == "healthy" for part in COMPONENTS) or not airflow.leader_runs()
-
-        try:
-            in_time = wait_until(settled, 120.0, pause=0.5)
-            health = probe.healthy()
-        finally:
-            probe.close()
-        if not in_time or not health:
-            raise DemoError(f"Airflow did not become healthy ({health}).\n{_tail(airflow.log)}")
+        self._environment = airflow_environment(
+            self.home, ports, self.dag_folders, self.database_url, self.environment
+        )
+        self.say("Airflow is starting: its database first, the inbox's tables with it")
+        self._migrate()
+        for component in COMPONENTS:
+            self.launch(component)
+        self.wait_until_healthy()
         self.say(f"Airflow is up at {self.airflow_url}")
+
+    def _migrate(self) -> None:
+        log = self.home / "output" / "migrate.log"
+        with log.open("wb") as output:
+            done = subprocess.run(
+                [sys.executable, "-m", "airflow", "db", "migrate"],
+                env=self._environment,
+                cwd=self.home,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                check=False,
+            )
+        if done.returncode:
+            raise DemoError(f"Airflow's database could not be made.\n{_tail(str(log))}")
 
     def _launch(self, name: str, argv: Sequence[str], env: Mapping[str, str]) -> Session:
         log = self.home / "output" / f"{name}.log"
         session = Session.start(name, argv, env=env, cwd=self.home, log=log)
-        self._sessions.append(session)
+        self._sessions[name] = session
         self._write_state()
         return session
 
@@ -162,22 +248,9 @@ class Stack:
         state = {
             "sandbox_url": self.sandbox_url,
             "airflow_url": self.airflow_url,
-            "sessions": [session.to_state() for session in self._sessions],
+            "sessions": {name: session.to_state() for name, session in self._sessions.items()},
         }
         (self.home / STATE_FILE).write_text(json.dumps(state, indent=2))
-
-    def _connection(self) -> dict[str, Any]:
-        url = urlsplit(self.sandbox_url)
-        return {
-            "connection_id": CONNECTION_ID,
-            "conn_type": "webdata",
-            "description": "The sandbox that was started together with this Airflow",
-            # Host and port apart: the UI of Airflow 3.3.1 and 3.3.2 refuses to test a connection without port.
-            "host": f"{url.scheme}://{url.hostname}",
-            "port": url.port,
-            "password": self.api_key,
-            "extra": json.dumps(dict(self.connection_extra)),
-        }
 
 
 def _text(log: str) -> str:

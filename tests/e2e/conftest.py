@@ -1,7 +1,8 @@
-"""One real Airflow for the whole end-to-end session, with the sandbox beside it."""
+"""A real Airflow with the sandbox beside it, for the whole end-to-end session: on SQLite, then on PostgreSQL."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,50 +11,133 @@ from typing import Any
 import pytest
 
 from airflow_provider_webdata.sandbox.control import SandboxControl
+from demo.postgres import Postgres
 from demo.processes import wait_until
 from demo.stack import EXAMPLE_DAGS, HOMES, Stack
+from tests.e2e.outside import InboxTable, Monitors, Sender
 
 # Long and unlike anything else, so that finding them anywhere can only be a leak.
 API_KEY = "wd-e2e-key-5f1c0a7b93d24e68"
 CONNECTION_HEADER = "connheader-77aa0c5d1be94f02"
 PAGE_SESSION = "pagesession-c40e8d9a6b2f4713"
-SECRETS = {"API key": API_KEY, "connection header": CONNECTION_HEADER, "task header": PAGE_SESSION}
+WEBHOOK_SECRET = "hooksecret-4b1e7f02c95a48d6"
+SIGNING_SECRET = "signsecret-e83c51d7a06f4b92"
+SECRETS = {
+    "API key": API_KEY,
+    "connection header": CONNECTION_HEADER,
+    "task header": PAGE_SESSION,
+    "webhook secret": WEBHOOK_SECRET,
+    "signing secret": SIGNING_SECRET,
+}
+SIGNED_CONNECTION = "webdata_signed"
+DAGS = (
+    "webdata_search",
+    "webdata_monitor",
+    "webdata_wait",
+    "webdata_on_check",
+    "e2e_secrets",
+    "e2e_crowd",
+    "e2e_on_check",
+    "e2e_on_delivery",
+)
+MAX_BODY_MB = 1
+# As many as the DAG has.
+CROWD = 200
+KNOWN_MONITORS = "monitors.json"
 
 
+DATABASES = ("sqlite", "postgresql")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Tests of a module that sets `DATABASES` run on each of them, the others on SQLite."""
+    if "stack" in metafunc.fixturenames:
+        databases = getattr(metafunc.module, "DATABASES", DATABASES[:1])
+        metafunc.parametrize("stack", databases, indirect=True, scope="session")
+
+
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """`make demo` and `make up` before our own Airflow runs; the hunt for secrets when all is done."""
-    order = {"test_demo.py": 1, "test_secrets.py": 3}
+    """Never two Airflows at once: those of `make demo` and `make up` first, then ours, one database after the
+    other; with each of them last the hunt for secrets."""
+    order = {"test_demo.py": -1, "test_waiting_faults.py": 1, "test_secrets.py": 2}
     here = Path(__file__).parent
-    items.sort(key=lambda item: order.get(item.path.name, 2) if here in item.path.parents else 0)
+
+    def place(item: pytest.Item) -> tuple[int, int]:
+        if here not in item.path.parents:
+            return (-1, -1)
+        callspec = getattr(item, "callspec", None)
+        database = callspec.params.get("stack", DATABASES[0]) if callspec else DATABASES[0]
+        return (DATABASES.index(database), order.get(item.path.name, 0))
+
+    items.sort(key=place)
 
 
 @pytest.fixture(scope="session")
-def stack() -> Iterator[Stack]:
+def stack(request: pytest.FixtureRequest) -> Iterator[Stack]:
     environment = {
         # In the environment, where neither the database nor the audit log gets to see them in the clear.
         "AIRFLOW_VAR_E2E_PAGE_SESSION": PAGE_SESSION,
         "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT": "15",
         "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT_DETECTION_INTERVAL": "5",
+        # A triggerer that was killed is missed sooner.
+        "AIRFLOW__TRIGGERER__JOB_HEARTBEAT_SEC": "1",
+        "AIRFLOW__TRIGGERER__TRIGGERER_HEALTH_CHECK_THRESHOLD": "8",
+        "AIRFLOW__WEBDATA__INBOX_MAX_BODY_MB": str(MAX_BODY_MB),
     }
-    stack = Stack(
-        HOMES / "e2e",
-        dag_folders=(EXAMPLE_DAGS, Path(__file__).parent / "dags"),
-        api_key=API_KEY,
-        environment=environment,
-        connection_extra={"retry_budget": 1},
-    )
-    with stack:
-        stack.api.add_connection(
-            {
-                "connection_id": "webdata_with_headers",
-                "conn_type": "webdata",
-                "host": stack.sandbox_url,
-                "password": API_KEY,
-                "extra": json.dumps({"secret_headers": {"X-Team": CONNECTION_HEADER}}),
-            }
+    with contextlib.ExitStack() as opened:
+        database_url = ""
+        if request.param == "postgresql":
+            database_url = opened.enter_context(Postgres()).create_database("airflow")
+        stack = Stack(
+            HOMES / f"e2e-{request.param}",
+            dag_folders=(EXAMPLE_DAGS, Path(__file__).parent / "dags"),
+            api_key=API_KEY,
+            webhook_secret=WEBHOOK_SECRET,
+            environment=environment,
+            connection_extra={"retry_budget": 1},
+            sandbox_flags=("--webhook-secret", SIGNING_SECRET),
+            database_url=database_url,
         )
-        stack.wait_for_dags(["webdata_search", "webdata_monitor", "e2e_killed_worker", "e2e_secrets"])
+        opened.enter_context(stack)
+        secret_headers = {"secret_headers": {"X-Team": CONNECTION_HEADER}}
+        _make_known_monitors(stack)
+        stack.api.add_connection(stack.connection("webdata_with_headers", secret_headers))
+        by_signature = {"webhook_secret": None, "signing_secret": SIGNING_SECRET}
+        stack.api.add_connection(stack.connection(SIGNED_CONNECTION, by_signature))
+        stack.wait_for_dags(DAGS)
         yield stack
+
+
+def _make_known_monitors(stack: Stack) -> None:
+    """What the DAGs must know when they are read."""
+    with contextlib.closing(Monitors(stack, SandboxControl(stack.sandbox_url))) as monitors:
+        known = {name: monitors.make(name) for name in ("crowd", "watched")}
+    (stack.home / KNOWN_MONITORS).write_text(json.dumps(known))
+
+
+def known_monitors(stack: Stack) -> dict[str, str]:
+    """Name to id of the monitors that DAGs know when they are read."""
+    found: dict[str, str] = json.loads((stack.home / KNOWN_MONITORS).read_text())
+    return found
+
+
+@pytest.fixture
+def monitors(stack: Stack, sandbox: SandboxControl) -> Iterator[Monitors]:
+    with contextlib.closing(Monitors(stack, sandbox)) as monitors:
+        yield monitors
+
+
+@pytest.fixture
+def sender(stack: Stack) -> Iterator[Sender]:
+    with contextlib.closing(Sender(stack)) as sender:
+        yield sender
+
+
+@pytest.fixture
+def inbox(stack: Stack) -> Iterator[InboxTable]:
+    with contextlib.closing(InboxTable(stack)) as table:
+        yield table
 
 
 @pytest.fixture
@@ -69,14 +153,17 @@ class Run:
     """One triggered DAG run."""
 
     def __init__(self, stack: Stack, dag_id: str, conf: dict[str, Any] | None = None) -> None:
+        self._stack = stack
         self._api = stack.api
         self._dag_id = dag_id
         self._api.unpause(dag_id)
         self.id = self._api.trigger(dag_id, conf)
 
+    def tasks(self) -> list[dict[str, Any]]:
+        return self._api.task_instances(self._dag_id, self.id)
+
     def task(self, task_id: str) -> dict[str, Any]:
-        tasks = self._api.task_instances(self._dag_id, self.id)
-        return next(task for task in tasks if task["task_id"] == task_id)
+        return next(task for task in self.tasks() if task["task_id"] == task_id)
 
     def wait_for(self, task_id: str, *states: str, patience: float = 90.0) -> dict[str, Any]:
         """The task instance, once it is in one of the states."""
@@ -99,6 +186,25 @@ class Run:
 
         assert wait_until(ended, patience, pause=0.2), f"{self._dag_id} is still {state}"
         return state
+
+    def wait_until_deferred(self, task_id: str = "wait") -> None:
+        """Return once the task waits in the triggerer and nothing of it is left in a worker."""
+        self.wait_for(task_id, "deferred")
+        self._stack.wait_until_worker_is_done(self._dag_id, task_id, self.id)
+
+    def end(self, task_id: str = "wait", patience: float = 120.0) -> dict[str, Any]:
+        """The task, which must succeed."""
+        task = self.wait_for(task_id, "success", "failed", "upstream_failed", "skipped", patience=patience)
+        assert task["state"] == "success", self.log(task)
+        return task
+
+    def resumed_once(self, text: str, task_id: str = "wait") -> str:
+        """The log of a task that waited and was resumed, by its only try, once; it says `text` when it is."""
+        task = self.end(task_id)
+        log = self.log(task)
+        assert task["try_number"] == 1, log
+        assert (log.count("Trigger fired event"), log.count(text)) == (1, 1), log
+        return log
 
     def xcom(self, task_id: str, key: str = "return_value") -> Any:
         return self._api.xcom(self._dag_id, self.id, task_id, key)

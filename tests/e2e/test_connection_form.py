@@ -40,8 +40,11 @@ EXTRA_FIELDS = {
     "secret_headers": "password",
     "webhook_url": "text",
     "webhook_secret": "password",
+    "previous_webhook_secret": "password",
     "signing_secret": "password",
+    "previous_signing_secret": "password",
     "signature_header": "text",
+    "inbox_url": "text",
 }
 
 

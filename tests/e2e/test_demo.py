@@ -45,12 +45,18 @@ def left_behind(home: Path) -> list[str]:
     return found
 
 
-def test_make_demo_runs_both_examples_and_leaves_nothing_behind() -> None:
+def test_make_demo_runs_the_examples_and_leaves_nothing_behind() -> None:
     done = make("demo")
 
     assert done.returncode == 0, done.stdout + done.stderr
     assert "webdata_search.report: success" in done.stdout
     assert "webdata_monitor.report: success" in done.stdout
+    # The wait was ended by a webhook, and the event-driven DAG ran for the same check.
+    assert "webdata_wait.wait_for_check: deferred" in done.stdout
+    assert "monitor.check.completed -> POST /webdata/inbox/webdata_default/...: 200" in done.stdout
+    learned = re.search(r"^Check (\S+) of monitor .* \(learned by webhook\)", done.stdout, re.MULTILINE)
+    assert learned, done.stdout
+    assert f"monitor.check.completed: check {learned.group(1)} of monitor" in done.stdout
     assert re.search(r"^webdata_search\n-+\n.*http", done.stdout, re.MULTILINE | re.DOTALL)
     assert not left_behind(DEMO_HOMES / "demo")
 

@@ -6,9 +6,11 @@ import pytest
 
 from airflow_provider_webdata.sandbox.control import SandboxControl
 from demo.errors import DemoError
+from demo.examples import CHECK_SECONDS, run_wait, see_event_driven_run
 from demo.runs import follow, scheduled_run
 from demo.stack import Stack
 from tests.e2e.conftest import Run
+from tests.e2e.outside import SECRET_HEADER
 
 
 def test_search_maps_one_task_over_each_result(stack: Stack, sandbox: SandboxControl) -> None:
@@ -43,6 +45,32 @@ def test_monitor_is_kept_not_repeated(stack: Stack, sandbox: SandboxControl) -> 
     named = [monitor for monitor in sandbox.state()["monitors"] if monitor["name"] == made["name"]]
     assert [monitor["id"] for monitor in named] == [made["id"]]
     assert {request["method"] for request in sandbox.requests()} == {"GET"}
+
+
+def test_a_check_is_waited_for_and_its_delivery_runs_the_event_driven_dag(
+    stack: Stack, sandbox: SandboxControl
+) -> None:
+    stack.api.unpause("webdata_on_check")
+    sandbox.configure(check_seconds=CHECK_SECONDS)
+
+    report = run_wait(stack)
+    sandbox.configure(check_seconds=0)
+
+    learned, *pages = report.splitlines()
+    assert "(learned by webhook)" in learned
+    assert pages
+    assert all(page.startswith("new: https://shop.example/") for page in pages)
+    check_id = learned.split()[1]
+    assert check_id in see_event_driven_run(stack)
+    (run,) = stack.api.runs("webdata_on_check")
+    assert run["run_type"] == "asset_triggered"
+    # The webhook is the provider's own doing: address, key and secret are not in the DAG.
+    monitor_id = learned.split()[4]
+    (monitor,) = (found for found in sandbox.state()["monitors"] if found["id"] == monitor_id)
+    assert monitor["webhook"]["url"].startswith(f"{stack.airflow_url}/webdata/inbox/webdata_default/")
+    assert monitor["webhook"]["headers"].keys() == {SECRET_HEADER}
+    # What the tests after this one deliver need not run it.
+    stack.api.pause("webdata_on_check")
 
 
 def test_a_failed_task_is_shown_with_its_log(stack: Stack) -> None:

@@ -1,0 +1,101 @@
+"""The example DAGs, run one after the other by the scheduler, and what is worth telling of each."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from airflow_provider_webdata.sandbox.control import SandboxControl
+from demo.errors import DemoError
+from demo.processes import wait_until
+from demo.runs import follow, scheduled_run
+
+if TYPE_CHECKING:
+    from demo.stack import Stack
+
+CHECK_SECONDS = 60
+"""How long a check takes by the sandbox's clock, which is moved forward when somebody waits for it."""
+
+SANDBOX_FLAGS = ("--check-seconds", str(CHECK_SECONDS))
+DAGS = ("webdata_search", "webdata_monitor", "webdata_wait", "webdata_on_check")
+
+_WATCHED_ASSET = "webdata_checks"
+_MONITORS = "/v2/monitor"
+
+
+def run_examples(stack: Stack) -> dict[str, str]:
+    """Run every example through the scheduler; returns each one's report."""
+    stack.wait_for_dags(DAGS)
+    # Event-driven: it has no run until something happens, and must be watching by then.
+    stack.api.unpause("webdata_on_check")
+    reports = {dag_id: _run(stack, dag_id) for dag_id in ("webdata_search", "webdata_monitor")}
+    return {**reports, "webdata_wait": run_wait(stack), "webdata_on_check": see_event_driven_run(stack)}
+
+
+def _run(stack: Stack, dag_id: str) -> str:
+    """Let the scheduler run a DAG whose last task, `report`, sums it up."""
+    run_id = _started(stack, dag_id)
+    follow(stack.api, dag_id, run_id, stack.say)
+    return str(stack.api.xcom(dag_id, run_id, "report"))
+
+
+def _started(stack: Stack, dag_id: str) -> str:
+    run_id = scheduled_run(stack.api, dag_id)
+    stack.say(f"{dag_id}: the scheduler made {run_id}")
+    return run_id
+
+
+def run_wait(stack: Stack) -> str:
+    """Let the scheduler run the DAG that waits for a check; the check ends once the task waits for it."""
+    wait_until_watched(stack)
+    sandbox = SandboxControl(stack.sandbox_url)
+    run_id = _started(stack, "webdata_wait")
+
+    def end_the_check(name: str, state: str) -> None:
+        if (name, state) == ("run_check", "success"):
+            sandbox.clear_requests()
+        if (name, state) != ("wait_for_check", "deferred"):
+            return
+        stack.wait_until_worker_is_done("webdata_wait", name, run_id)
+        # The triggerer looks once, and leaves the rest to the webhook.
+        wait_until(lambda: bool(sandbox.requests(_MONITORS)), 15.0)
+        stack.say("  no worker is held; the service ends the check and reports it by webhook")
+        sandbox.advance(CHECK_SECONDS)
+        for line in deliveries(sandbox):
+            stack.say(f"  {line}")
+
+    follow(stack.api, "webdata_wait", run_id, stack.say, on_change=end_the_check)
+    states = {task["task_id"]: task["state"] for task in stack.api.task_instances("webdata_wait", run_id)}
+    log = stack.api.log_lines("webdata_wait", run_id, "wait_for_check", 1)
+    learned = [line.removeprefix("info ") for line in log if "learned by" in line]
+    branch = next(name for name in ("report_changes", "report_nothing") if states[name] == "success")
+    return "\n".join([*learned, str(stack.api.xcom("webdata_wait", run_id, branch))])
+
+
+def deliveries(sandbox: SandboxControl) -> list[str]:
+    """What became of each webhook delivery; the last part of its address is nobody's business."""
+    lines = []
+    for delivery in sandbox.deliveries():
+        path = urlsplit(delivery["url"]).path.rpartition("/")[0]
+        statuses = ", ".join(str(attempt["statusCode"]) for attempt in delivery["attempts"])
+        lines.append(f"{delivery['event']} -> POST {path}/...: {statuses}")
+    return lines
+
+
+def wait_until_watched(stack: Stack) -> None:
+    """Return once the triggerer watches for the event-driven DAG."""
+    if not wait_until(lambda: bool(stack.api.places(_WATCHED_ASSET)), 60.0, pause=0.5):
+        raise DemoError(f"Nothing watches the asset {_WATCHED_ASSET} after 60 s.")
+    stack.say("webdata_on_check: the triggerer watches for completed checks")
+
+
+def see_event_driven_run(stack: Stack) -> str:
+    """Follow the run that the check's delivery has made."""
+    run_id = scheduled_run(stack.api, "webdata_on_check")
+    stack.say(f"webdata_on_check: the delivery made {run_id}")
+    follow(stack.api, "webdata_on_check", run_id, stack.say)
+    payloads = stack.api.xcom("webdata_on_check", run_id, "report")
+    return "\n".join(
+        f"{payload['event']}: check {payload['job_id']} of monitor {payload['monitor_id']}"
+        for payload in payloads
+    )

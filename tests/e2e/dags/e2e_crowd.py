@@ -1,0 +1,33 @@
+"""Many tasks that wait for the same check, with literal arguments: they start in the triggerer.
+
+Literals are known when this file is read; the monitor's id stands in a file that the tests write first.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+from airflow.sdk import dag
+
+from airflow_provider_webdata.sensors.monitor import WebDataMonitorCheckSensor
+
+KNOWN = Path(os.environ["AIRFLOW_HOME"]) / "monitors.json"
+CROWD = 200
+
+if KNOWN.exists():
+    monitor = json.loads(KNOWN.read_text())["crowd"]
+
+    @dag(dag_id="e2e_crowd", schedule=None, max_active_tasks=CROWD)
+    def crowd():
+        for number in range(CROWD):
+            WebDataMonitorCheckSensor(
+                task_id=f"wait_{number}",
+                monitor_id=monitor,
+                wait_for="webhook",
+                deferrable=True,
+                timeout=1200,
+            )
+
+    crowd()

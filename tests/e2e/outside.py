@@ -1,0 +1,167 @@
+"""What is outside of Airflow in these tests: monitors made without the provider, deliveries sent by hand, and the
+inbox's table, read with plain SQL."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import hmac
+import json
+import secrets
+import uuid
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import sqlalchemy
+
+from airflow_provider_webdata.sandbox.control import SandboxControl
+from demo.processes import wait_until
+from demo.stack import CONNECTION_ID, Stack
+
+COMPLETED = "monitor.check.completed"
+PAGE = "monitor.page"
+SECRET_HEADER = "X-WebData-Webhook-Secret"
+SIGNATURE_HEADER = "X-Firecrawl-Signature"
+
+
+def new_key() -> str:
+    return secrets.token_urlsafe(12)
+
+
+def body_of(event: str, *, number: int = 0, webhook_id: bool = True, **data: Any) -> bytes:
+    """The body of a delivery, as the supplement describes it; `number` tells two of them apart."""
+    envelope: dict[str, Any] = {
+        "success": True,
+        "type": event,
+        "id": str(uuid.uuid4()),
+        "data": [{"number": number, **data}],
+    }
+    if webhook_id:
+        envelope["webhookId"] = str(uuid.uuid4())
+    return json.dumps(envelope).encode()
+
+
+def signature(secret: str, body: bytes) -> str:
+    return "sha256=" + hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
+
+
+class Sender:
+    """Somebody who knows the inbox's address; whether also its secrets is up to the headers."""
+
+    def __init__(self, stack: Stack) -> None:
+        self._http = httpx.Client(base_url=stack.airflow_url, trust_env=False, timeout=30)
+        self._secret = stack.webhook_secret
+
+    def close(self) -> None:
+        self._http.close()
+
+    def send(
+        self, key: str, body: bytes, headers: dict[str, str], connection_id: str = CONNECTION_ID, **how: Any
+    ) -> httpx.Response:
+        path = f"/webdata/inbox/{connection_id}/{key}"
+        return self._http.post(
+            path, content=body, headers={"Content-Type": "application/json", **headers}, **how
+        )
+
+    def deliver(self, key: str, body: bytes) -> str:
+        """Send with the right secret; returns what the inbox made of it."""
+        answer = self.send(key, body, {SECRET_HEADER: self._secret})
+        assert answer.status_code == 200, answer.text
+        return str(answer.json()["status"])
+
+
+class Monitors:
+    """Monitors of the sandbox that report to the stack's inbox."""
+
+    def __init__(self, stack: Stack, sandbox: SandboxControl) -> None:
+        self._stack, self._sandbox = stack, sandbox
+        self._http = httpx.Client(
+            base_url=stack.sandbox_url,
+            headers={"Authorization": f"Bearer {stack.api_key}"},
+            trust_env=False,
+            timeout=30,
+        )
+
+    def close(self) -> None:
+        self._http.close()
+
+    def make(self, name: str, *, key: str | None = None, events: tuple[str, ...] = (COMPLETED,)) -> str:
+        """A monitor that never runs by itself; returns its id."""
+        body = {
+            "name": name,
+            "schedule": {"cron": "0 0 1 1 *", "timezone": "UTC"},
+            "targets": [{"type": "scrape", "urls": ["https://shop.example/kettles"]}],
+            "webhook": {
+                "url": f"{self._stack.airflow_url}/webdata/inbox/{CONNECTION_ID}/{key or new_key()}",
+                "headers": {SECRET_HEADER: self._stack.webhook_secret},
+                "events": list(events),
+            },
+        }
+        answer = self._http.post("/v2/monitor", json=body)
+        assert answer.status_code == 200, answer.text
+        return str(answer.json()["data"]["id"])
+
+    def run(self, monitor_id: str) -> str:
+        """Make a check and see it through, the first attempts at its deliveries included; returns its id."""
+        check_id = self.start(monitor_id)
+        self._sandbox.settle()
+        return check_id
+
+    def start(self, monitor_id: str) -> str:
+        """Start a check; returns its id at once."""
+        answer = self._http.post(f"/v2/monitor/{monitor_id}/run")
+        assert answer.status_code == 200, answer.text
+        return str(answer.json()["id"])
+
+    def wait_until_watched(self, monitor_id: str) -> None:
+        """Return once somebody has looked at the monitor's checks: from then on, the wait is all set up."""
+        path = f"/v2/monitor/{monitor_id}/checks"
+        assert wait_until(lambda: bool(self._sandbox.requests(path)), 60.0), "nobody looks at the monitor"
+
+    def deliveries(self, check_id: str) -> dict[str, dict[str, Any]]:
+        """What the sandbox sent, or tried to send, about a check, by event."""
+        return {found["event"]: found for found in self._sandbox.deliveries() if found["jobId"] == check_id}
+
+
+class InboxTable:
+    """The inbox's rows, as anybody with access to Airflow's database sees them."""
+
+    def __init__(self, stack: Stack) -> None:
+        self.engine = sqlalchemy.create_engine(stack.database_url or f"sqlite:///{stack.home}/airflow.db")
+
+    def close(self) -> None:
+        self.engine.dispose()
+
+    def rows(self, **where: str) -> list[dict[str, Any]]:
+        """Rows that fit, oldest first, with `body` as it came."""
+        conditions = " and ".join(f"{column} = :{column}" for column in where)
+        query = sqlalchemy.text(f"select * from webdata_inbox_delivery where {conditions} order by id")
+        with self.engine.connect() as connection:
+            return [dict(row) for row in connection.execute(query, where).mappings()]
+
+    @contextlib.contextmanager
+    def locked(self) -> Iterator[None]:
+        """Nobody else writes to the table meanwhile."""
+        on_sqlite = self.engine.dialect.name == "sqlite"
+        options = {"isolation_level": "AUTOCOMMIT"}
+        with self.engine.connect().execution_options(**options) as connection:
+            connection.exec_driver_sql("begin immediate" if on_sqlite else "begin")
+            if not on_sqlite:
+                connection.exec_driver_sql("lock table webdata_inbox_delivery in share mode")
+            try:
+                yield
+            finally:
+                connection.exec_driver_sql("rollback")
+
+    def is_waited_for(self) -> bool:
+        """Whether somebody's write waits for the lock; SQLite cannot tell."""
+        query = sqlalchemy.text(
+            "select count(*) from pg_locks where not granted and relation = 'webdata_inbox_delivery'::regclass"
+        )
+        with self.engine.connect() as connection:
+            return bool(connection.execute(query).scalar())
+
+    def wait_until_waited_for(self) -> None:
+        if self.engine.dialect.name == "postgresql":
+            assert wait_until(self.is_waited_for, 30.0), "nobody tried to store anything"
