@@ -56,7 +56,6 @@ def run_wait(stack: Stack) -> str:
             sandbox.clear_requests()
         if (name, state) != ("wait_for_check", "deferred"):
             return
-        stack.wait_until_worker_is_done("webdata_wait", name, run_id)
         # The triggerer looks once, and leaves the rest to the webhook.
         wait_until(lambda: bool(sandbox.requests(_MONITORS)), 15.0)
         stack.say("  no worker is held; the service ends the check and reports it by webhook")

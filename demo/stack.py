@@ -129,25 +129,6 @@ class Stack:
             logs = [_tail(self._sessions[name].log) for name in ended or COMPONENTS]
             raise DemoError("\n".join([f"Airflow did not become healthy ({health}).", *logs]))
 
-    def wait_until_worker_is_done(
-        self, dag_id: str, task_id: str, run_id: str, patience: float = 60.0
-    ) -> None:
-        """Return once the scheduler has heard that the worker of a task that deferred has ended.
-
-        A worker may linger for seconds after its task has deferred. Airflow (3.3.2) fails a task that is resumed
-        before: it takes the end of the former worker for that of the new one.
-        """
-        key = f"dag_id='{dag_id}', task_id='{task_id}', run_id='{run_id}'"
-        log = self._sessions["scheduler"].log
-
-        def heard() -> bool:
-            return any(key in line and "Received executor event" in line for line in _text(log).splitlines())
-
-        if not wait_until(heard, patience):
-            raise DemoError(
-                f"The scheduler did not hear within {patience:.0f} s that a worker ended ({key})."
-            )
-
     @cached_property
     def api(self) -> AirflowAPI:
         """Airflow's REST API, logged in."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from abc import abstractmethod
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
+from airflow.configuration import conf
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 
 from airflow_provider_webdata.api.errors import WebDataError
@@ -20,6 +22,9 @@ if TYPE_CHECKING:
 
 TIMEOUT_MARGIN = 60.0
 """Seconds before Airflow's own timeout at which a trigger gives up, so that the task learns what was seen."""
+
+HEARD_WITHIN = 2.0
+"""Seconds within which the scheduler hears of a worker's end."""
 
 
 class WaitTrigger(BaseTrigger):
@@ -54,6 +59,7 @@ class WaitTrigger(BaseTrigger):
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
         """Wait and yield one event."""
+        resumable_at = time.monotonic() + self._worker_lingers()
         channel = Channel.of(self.webdata_conn_id)
         with channel.waiting(self._deadline()) as mailbox:
             try:
@@ -67,7 +73,18 @@ class WaitTrigger(BaseTrigger):
                     "error": f"{type(error).__name__}: {error}",
                     "verdict": "unknown",
                 }
+        await asyncio.sleep(max(resumable_at - time.monotonic(), 0))
         yield TriggerEvent(event)  # type: ignore[no-untyped-call]
+
+    def _worker_lingers(self) -> float:
+        """Return for how many seconds the worker that deferred this task may still be there.
+
+        Airflow (3.3.2) fails a task that runs again before: it takes the end of the one worker for that of the next,
+        "finished with state success, but the task instance's state attribute is queued".
+        """
+        started_without_worker = self.deadline is None
+        linger = conf.getint("workers", "min_heartbeat_interval", fallback=5)
+        return 0.0 if started_without_worker or linger <= 0 else linger + HEARD_WITHIN
 
     def _deadline(self) -> float | None:
         if self.deadline is not None:

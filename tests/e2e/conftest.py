@@ -153,7 +153,6 @@ class Run:
     """One triggered DAG run."""
 
     def __init__(self, stack: Stack, dag_id: str, conf: dict[str, Any] | None = None) -> None:
-        self._stack = stack
         self._api = stack.api
         self._dag_id = dag_id
         self._api.unpause(dag_id)
@@ -186,11 +185,6 @@ class Run:
 
         assert wait_until(ended, patience, pause=0.2), f"{self._dag_id} is still {state}"
         return state
-
-    def wait_until_deferred(self, task_id: str = "wait") -> None:
-        """Return once the task waits in the triggerer and nothing of it is left in a worker."""
-        self.wait_for(task_id, "deferred")
-        self._stack.wait_until_worker_is_done(self._dag_id, task_id, self.id)
 
     def end(self, task_id: str = "wait", patience: float = 120.0) -> dict[str, Any]:
         """The task, which must succeed."""

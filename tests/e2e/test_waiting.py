@@ -45,7 +45,7 @@ def test_a_check_is_learned_of_by_webhook_by_polling_and_by_the_safety_poll(
     checks = {}
     for how, fault, *_ in ways:
         run, monitor, key = runs[how]
-        run.wait_until_deferred()
+        run.wait_for("wait", "deferred")
         monitors.wait_until_watched(monitor)
         if fault:
             sandbox.add_fault(fault, path=f".*/{key}")
@@ -115,7 +115,7 @@ def test_the_forged_and_the_malformed_wake_nobody(stack: Stack, sender: Sender, 
         Run(stack, f"e2e_delivery_to_{name}", {"key": key}) for name in ("webdata_default", SIGNED_CONNECTION)
     ]
     for run in runs:
-        run.wait_until_deferred()
+        run.wait_for("wait", "deferred")
 
     answers = {
         what: sender.send(key, body, headers, connection).status_code
@@ -145,7 +145,7 @@ def test_a_replay_is_stored_once_and_wakes_nobody(stack: Stack, sender: Sender, 
     }
     runs = {key: Run(stack, "e2e_delivery_to_webdata_default", {"key": key}) for key in bodies}
     for key, (first, second, _) in bodies.items():
-        runs[key].wait_until_deferred()
+        runs[key].wait_for("wait", "deferred")
         answers = [sender.deliver(key, body) for body in (first, second, first, second, first)]
         assert answers == ["stored", "stored", "duplicate", "duplicate", "duplicate"]
 
@@ -157,7 +157,7 @@ def test_a_replay_is_stored_once_and_wakes_nobody(stack: Stack, sender: Sender, 
     # Nor does the replay of what was consumed long since count for whoever waits from now on.
     later = {key: Run(stack, "e2e_delivery_to_webdata_default", {"key": key}) for key in bodies}
     for key, (first, _, third) in bodies.items():
-        later[key].wait_until_deferred()
+        later[key].wait_for("wait", "deferred")
         assert [sender.deliver(key, body) for body in (first, third)] == ["duplicate", "stored"]
     for key, (_, _, third) in bodies.items():
         later[key].resumed_once("page, received at")
@@ -170,7 +170,7 @@ def test_repeated_and_out_of_order(
     key = new_key()
     monitor = monitors.make("disorder", key=key, events=(PAGE, COMPLETED))
     run = Run(stack, "e2e_check_by_webhook", {"monitor": monitor})
-    run.wait_until_deferred()
+    run.wait_for("wait", "deferred")
     monitors.wait_until_watched(monitor)
     # The page's event comes after that of the whole check, whose answer the service does not hear three times.
     sandbox.add_fault("late_delivery", event=PAGE, path=f".*/{key}", seconds=30)

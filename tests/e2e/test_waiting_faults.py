@@ -43,7 +43,7 @@ def test_triggerer_killed_while_tasks_wait(
     by_webhook = Run(stack, "e2e_delivery_to_webdata_default", {"key": key})
     by_polling = Run(stack, "e2e_check_by_polling", {"monitor": polled})
     for run in (by_webhook, by_polling):
-        run.wait_until_deferred()
+        run.wait_for("wait", "deferred")
     monitors.wait_until_watched(polled)
 
     stack.kill("triggerer")
@@ -65,7 +65,7 @@ def test_api_server_killed_while_it_stores_a_delivery(
     key = new_key()
     monitor = monitors.make("held up", key=key)
     run = Run(stack, "e2e_check_by_webhook", {"monitor": monitor})
-    run.wait_until_deferred()
+    run.wait_for("wait", "deferred")
     monitors.wait_until_watched(monitor)
 
     with inbox.locked():

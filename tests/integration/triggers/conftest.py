@@ -107,6 +107,8 @@ def no_linger(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (shared_task, channels):
         monkeypatch.setattr(module, "LINGER", 0.01)
     monkeypatch.setattr(outage, "LONGEST_PAUSE", 0.5)
+    # No worker has deferred these.
+    monkeypatch.setenv("AIRFLOW__WORKERS__MIN_HEARTBEAT_INTERVAL", "0")
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from airflow_provider_webdata.triggers.base import HEARD_WITHIN
 from airflow_provider_webdata.triggers.webhook import WebDataWebhookTrigger
 
 pytestmark = pytest.mark.usefixtures("leftovers")
@@ -92,6 +93,20 @@ async def test_early_deliveries_are_found_once_and_in_order(world: Any, tools: A
     event = await tools.event_of(trigger(key="k1"))
     with world.hook.inbox() as reader:
         assert reader.fetch(event["delivery_id"]).payload()["webhookId"].endswith("-0")
+
+
+async def test_a_task_is_resumed_once_its_worker_is_gone(
+    world: Any, tools: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AIRFLOW__WORKERS__MIN_HEARTBEAT_INTERVAL", "1")
+    world.inbox.deliver(body(), "k1")
+    began = time.monotonic()
+    deferred = asyncio.create_task(tools.event_of(trigger(key="k1")))
+    # Found by both, and told at once by the one that has no worker behind it.
+    assert (await tools.event_of(trigger(key="k1", deadline=None)))["status"] == "done"
+    assert not deferred.done()
+    assert (await deferred)["status"] == "done"
+    assert time.monotonic() - began >= 1 + HEARD_WITHIN
 
 
 async def test_waits_survive_an_api_server_that_restarts(world: Any, tools: Any, logs: Any) -> None:
