@@ -27,10 +27,16 @@ class SeenRequest:
 
 
 class FaultServer:
-    """Answers the n-th request with the n-th step; the last step serves all further requests."""
+    """Answers the n-th request with the n-th step; the last step serves all further requests.
 
-    def __init__(self, steps: Sequence[Step], tls: ssl.SSLContext | None = None) -> None:
+    With `read_body` off a step begins as soon as the headers are there, while the body is still under way.
+    """
+
+    def __init__(
+        self, steps: Sequence[Step], tls: ssl.SSLContext | None = None, *, read_body: bool = True
+    ) -> None:
         self._tls = tls
+        self._read_body = read_body
         self._steps = list(steps)
         self._lock = threading.Lock()
         self._over = threading.Event()
@@ -54,7 +60,7 @@ class FaultServer:
         with contextlib.suppress(OSError), connection:
             if self._tls is not None:
                 connection = self._tls.wrap_socket(connection, server_side=True)
-            while (seen := _read_request(connection)) is not None:
+            while (seen := _read_request(connection, self._read_body)) is not None:
                 with self._lock:
                     step = self._steps[min(len(self.requests), len(self._steps) - 1)]
                     self.requests.append(seen)
@@ -71,7 +77,37 @@ class FaultServer:
                 connection.shutdown(socket.SHUT_RDWR)
 
 
-def _read_request(connection: socket.socket) -> SeenRequest | None:
+def _more(connection: socket.socket) -> bytes:
+    data = connection.recv(65536)
+    if not data:
+        # Half a request is none: it is not among those that the server has seen.
+        raise ConnectionError("the client went away in the middle")
+    return data
+
+
+def _body(connection: socket.socket, start: bytes, headers: dict[str, str]) -> bytes:
+    body = bytearray(start)
+    while len(body) < int(headers.get("content-length", 0)):
+        body += _more(connection)
+    return bytes(body)
+
+
+def _chunked_body(connection: socket.socket, start: bytes) -> bytes:
+    data, body = bytearray(start), bytearray()
+    while True:
+        while b"\r\n" not in data:
+            data += _more(connection)
+        line, _, data = data.partition(b"\r\n")
+        size = int(line, 16)
+        while len(data) < size + 2:
+            data += _more(connection)
+        body += data[:size]
+        del data[: size + 2]
+        if size == 0:
+            return bytes(body)
+
+
+def _read_request(connection: socket.socket, read_body: bool) -> SeenRequest | None:
     data = b""
     while b"\r\n\r\n" not in data:
         chunk = connection.recv(65536)
@@ -81,9 +117,9 @@ def _read_request(connection: socket.socket) -> SeenRequest | None:
     head, _, body = data.partition(b"\r\n\r\n")
     first, *lines = head.decode("latin-1").split("\r\n")
     headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
-    length = int(headers.get("content-length", 0))
-    while len(body) < length:
-        body += connection.recv(65536)
+    if read_body:
+        chunked = headers.get("transfer-encoding") == "chunked"
+        body = _chunked_body(connection, body) if chunked else _body(connection, body, headers)
     method, target, _ = first.split(" ")
     return SeenRequest(method, target, headers, body)
 

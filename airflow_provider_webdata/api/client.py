@@ -12,6 +12,7 @@ from tenacity import AsyncRetrying, Retrying
 
 from airflow_provider_webdata.api import exchange
 from airflow_provider_webdata.api.config import ClientConfig
+from airflow_provider_webdata.api.pools import AsyncPools
 from airflow_provider_webdata.api.retry import retry_options
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from airflow_provider_webdata.api.endpoints import Endpoint, ResponseT
     from airflow_provider_webdata.api.models.base import RequestModel
+    from airflow_provider_webdata.api.multipart import Upload
 
 __all__ = ["AsyncWebDataClient", "ClientConfig", "WebDataClient"]
 
@@ -42,6 +44,8 @@ class WebDataClient:
         query: Mapping[str, Any] | None = None,
         body: RequestModel | None = None,
         extra_body: Mapping[str, Any] | None = None,
+        upload: Upload | None = None,
+        idempotency_key: str | None = None,
     ) -> ResponseT:
         """Execute one declared call and return its parsed answer.
 
@@ -50,12 +54,17 @@ class WebDataClient:
         :param query: query parameters; None values are left out.
         :param body: the request model.
         :param extra_body: merged into the body as it is, on top of `body` and unchecked.
+        :param upload: a file; the body then goes along as its options.
+        :param idempotency_key: UUID that the service takes once, where the endpoint honours one.
         :raises InvalidRequestError: a path value is empty or not an identifier; nothing was sent.
+        :raises UploadError: the file could not be read to its end, or is not what it was said to be.
         :raises APIError: the service says that the call failed; the class tells how.
         :raises InvalidResponseError: what came back is not an answer of this service.
         :raises TransportError: no complete answer came.
         """
-        prepared = exchange.prepare(self.config, endpoint, path, query, body, extra_body)
+        prepared = exchange.prepare(
+            self.config, endpoint, path, query, body, extra_body, upload, idempotency_key=idempotency_key
+        )
         return self._execute(prepared)
 
     def follow(self, endpoint: Endpoint[ResponseT], link: str) -> ResponseT:
@@ -68,14 +77,14 @@ class WebDataClient:
         return self._execute(exchange.prepare_link(self.config, endpoint, link))
 
     def _execute(self, prepared: exchange.Prepared[ResponseT]) -> ResponseT:
-        options = retry_options(prepared.endpoint, self.config.retry_budget)
+        options = retry_options(prepared.endpoint, self.config.retry_budget, prepared.can_be_sent)
         answer: ResponseT = Retrying(**options)(self._attempt, prepared)
         return answer
 
     def _attempt(self, prepared: exchange.Prepared[ResponseT]) -> ResponseT:
         with (
             exchange.transport_errors(prepared),
-            self._http.stream(**prepared.request) as response,
+            self._http.stream(**prepared.blocking()) as response,
         ):
             reader = exchange.Reader(prepared, response)
             for chunk in response.iter_bytes():
@@ -105,7 +114,7 @@ class AsyncWebDataClient:
 
     def __init__(self, config: ClientConfig) -> None:
         self.config = config
-        self._http = httpx.AsyncClient(**exchange.http_options(config))
+        self._pools = AsyncPools(exchange.http_options(config), config.max_concurrency)
 
     async def call(
         self,
@@ -115,9 +124,13 @@ class AsyncWebDataClient:
         query: Mapping[str, Any] | None = None,
         body: RequestModel | None = None,
         extra_body: Mapping[str, Any] | None = None,
+        upload: Upload | None = None,
+        idempotency_key: str | None = None,
     ) -> ResponseT:
         """Execute one declared call; see `WebDataClient.call`."""
-        prepared = exchange.prepare(self.config, endpoint, path, query, body, extra_body)
+        prepared = exchange.prepare(
+            self.config, endpoint, path, query, body, extra_body, upload, idempotency_key=idempotency_key
+        )
         return await self._execute(prepared)
 
     async def follow(self, endpoint: Endpoint[ResponseT], link: str) -> ResponseT:
@@ -125,12 +138,15 @@ class AsyncWebDataClient:
         return await self._execute(exchange.prepare_link(self.config, endpoint, link))
 
     async def _execute(self, prepared: exchange.Prepared[ResponseT]) -> ResponseT:
-        options = retry_options(prepared.endpoint, self.config.retry_budget)
+        options = retry_options(prepared.endpoint, self.config.retry_budget, prepared.can_be_sent)
         return await AsyncRetrying(**options)(self._attempt, prepared)
 
     async def _attempt(self, prepared: exchange.Prepared[ResponseT]) -> ResponseT:
         with exchange.transport_errors(prepared):
-            async with self._http.stream(**prepared.request) as response:
+            async with (
+                self._pools.client() as http,
+                http.stream(**prepared.asynchronous()) as response,
+            ):
                 reader = exchange.Reader(prepared, response)
                 async for chunk in response.aiter_bytes():
                     reader.feed(chunk)
@@ -138,7 +154,7 @@ class AsyncWebDataClient:
 
     async def aclose(self) -> None:
         """Close all pooled connections."""
-        await self._http.aclose()
+        await self._pools.aclose()
 
     async def __aenter__(self) -> AsyncWebDataClient:
         """Return the client itself."""

@@ -88,8 +88,8 @@ def _problem(issue: Mapping[str, Any], python_names: Mapping[str, str]) -> str:
 
 
 def _may_be_secret(location: Sequence[int | str]) -> bool:
-    # What an action types into a page may be a password.
-    typed = "actions" in location and location[-1] in {"text", "script"}
+    # What an action types into a page, or code does there, may hold a password.
+    typed = location[-1:] == ("code",) or ("actions" in location and location[-1] in {"text", "script"})
     return typed or any(secret in str(part).lower() for part in location for secret in _SECRET_PARTS)
 
 
@@ -117,6 +117,30 @@ class TransportError(WebDataError):
     def __str__(self) -> str:
         doubt = "; the service may have acted on it all the same" if self.sent else "; nothing was sent"
         return f"{self.operation}: {self.reason}{doubt}"
+
+
+class UploadError(WebDataError):
+    """A file could not be sent whole: it ended early, grew, or is no binary file.
+
+    The service never had the complete request, so that it neither did nor billed anything.
+
+    :param operation: name of the operation.
+    :param reason: what is wrong with the file.
+    """
+
+    def __init__(self, operation: str, reason: str) -> None:
+        super().__init__(operation, reason)
+        self.operation = operation
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"{self.operation}: the upload was given up: {self.reason}"
+
+
+class UploadTooLargeError(UploadError):
+    """The file turned out to be larger than the service takes."""
+
+    verdict = "never"
 
 
 class InvalidResponseError(WebDataError):
@@ -185,6 +209,14 @@ class UnsuccessfulError(APIError):
     """HTTP 200 with `success: false`."""
 
 
+class PageError(APIError):
+    """The service works, the page does not: no such host, a bad certificate, an action that cannot be done.
+
+    Told with HTTP 500, and for a host that does not resolve with HTTP 200 too (that one is billed). Another try
+    at once rarely helps; `code` tells what it is. Supplement 17.3 and 17.4.
+    """
+
+
 class ClientError(APIError):
     """A 4xx status that has no class of its own: the request will not do as it is."""
 
@@ -222,6 +254,13 @@ class EntitlementError(ClientError):
         )
 
 
+class PageRefusedError(ClientError):
+    """403: the service will not fetch this page: blocked, unsafe, an injected prompt, media that it may not take.
+
+    The team may do this; the page is what is refused. `code` tells why. Supplement 17.3.
+    """
+
+
 class NotFoundError(APIError):
     """404: unknown, expired, deleted, of another team, or too new for the replica that was asked."""
 
@@ -236,8 +275,53 @@ class RequestTimeoutError(APIError):
     """408: the service ran out of time."""
 
 
+class ProcessingContinuesError(RequestTimeoutError):
+    """408 of a large document: the service works on. The very same request later returns the result.
+
+    Repeating it neither starts nor bills anything a second time. Supplement 4.3.
+
+    :param pages: pages of the document, where known.
+    :param remaining: seconds that the service thinks it still needs, where it says so.
+    :param may_exceed: whether the document may need more time than the service gives one.
+    """
+
+    verdict = "later"
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        details = self.details if isinstance(self.details, Mapping) else {}
+        asked = DEFAULT_PROCESSING_WAIT_SECONDS if self.retry_after is None else self.retry_after
+        shortest, longest = PROCESSING_WAIT_SECONDS
+        self.retry_after: float = min(max(asked, shortest), longest)
+        pages, remaining = details.get("documentPages"), details.get("estimatedRemainingSeconds")
+        self.pages: int | None = pages if isinstance(pages, int) else None
+        self.remaining: float | None = remaining if isinstance(remaining, (int, float)) else None
+        self.may_exceed = details.get("mayExceedProcessingWindow") is True
+
+    def __str__(self) -> str:
+        pages = f" of {self.pages} pages" if self.pages is not None else ""
+        doubt = ", though it may need more time than there is" if self.may_exceed else ""
+        return (
+            f"{super().__str__()}; the service still works on the document{pages}{doubt}: the same call gives the "
+            "result later, paid for once"
+        )
+
+
 class ConflictError(APIError):
     """409: the object is in a state that does not allow this."""
+
+
+class IdempotencyKeyUsedError(ConflictError):
+    """409: an earlier call with the same `x-idempotency-key` was taken, so that this one started nothing.
+
+    The answer does not say what that call started: look among the running jobs and the team's activity.
+    Supplement 1.1.
+    """
+
+    verdict = "never"
+
+    def __str__(self) -> str:
+        return f"{super().__str__()}; look for what the earlier call with this key started"
 
 
 class RateLimitError(APIError):
@@ -250,7 +334,60 @@ class ServerError(APIError):
     """5xx: a fault of the service or of a proxy in front of it."""
 
 
+class UnfinishedJobError(WebDataError):
+    """The job still runs, so that what it will have found cannot be read to the end yet.
+
+    :param operation: name of the operation.
+    :param job_id: the job's UUID.
+    :param state: what the service calls its state.
+    """
+
+    verdict = "later"
+
+    def __init__(self, operation: str, job_id: str, state: str) -> None:
+        super().__init__(operation, job_id, state)
+        self.operation = operation
+        self.job_id = job_id
+        self.state = state
+
+    def __str__(self) -> str:
+        return (
+            f"{self.operation}: job {self.job_id} is {self.state}; its documents are read once it has ended"
+        )
+
+
+PROCESSING_WAIT_SECONDS = (5.0, 600.0)
+"""Shortest and longest wait before a large document is asked for again. Supplement 4.3."""
+
+DEFAULT_PROCESSING_WAIT_SECONDS = 60.0
+"""The wait where the service names none. Supplement 4.3."""
+
 CACHE_MISS_CODES = frozenset({"SCRAPE_NO_CACHED_DATA", "SCRAPE_LOCKDOWN_CACHE_MISS"})
+
+REFUSED_PAGE_CODES = frozenset(
+    {
+        "SAFE_MODE_BLOCKED",
+        "SCRAPE_MEDIA_ACCESS_DENIED",
+        "SCRAPE_PROMPT_INJECTION_DETECTED",
+        "unsafe_domain_blocked",
+    }
+)
+"""Codes of a 403 that speaks of the page, not of the team. Supplement 17.3."""
+
+PAGE_CODES = frozenset(
+    {
+        "SCRAPE_ACTION_ERROR",
+        "SCRAPE_ALL_ENGINES_FAILED",
+        "SCRAPE_DNS_RESOLUTION_ERROR",
+        "SCRAPE_PDF_ANTIBOT_ERROR",
+        "SCRAPE_PDF_INSUFFICIENT_TIME_ERROR",
+        "SCRAPE_PDF_PREFETCH_FAILED",
+        "SCRAPE_SITE_ERROR",
+        "SCRAPE_SSL_ERROR",
+        "SCRAPE_UNSUPPORTED_FILE_ERROR",
+    }
+)
+"""Codes that are facts about the page, though told with HTTP 500 or 200. Supplement 17.3."""
 
 _BY_STATUS: dict[int, type[APIError]] = {
     400: BadRequestError,
@@ -264,10 +401,23 @@ _BY_STATUS: dict[int, type[APIError]] = {
 }
 
 
-def error_class(status: int, code: str | None) -> type[APIError]:
-    """Return the class for an HTTP error status and the service's code."""
+def error_class(status: int, code: str | None, details: Any = None) -> type[APIError]:
+    """Return the class for the status of a failure and what the service says of it.
+
+    :param status: HTTP status; below 400 it is a success that says `success: false`.
+    :param code: the service's error code.
+    :param details: the service's details.
+    """
+    if code in PAGE_CODES and (status < 400 or status >= 500):
+        return PageError
+    if status < 400:
+        return UnsuccessfulError
+    if status == 403 and code in REFUSED_PAGE_CODES:
+        return PageRefusedError
     if status == 404 and code in CACHE_MISS_CODES:
         return CacheMissError
+    if status == 408 and isinstance(details, Mapping) and details.get("state") == "processing_continues":
+        return ProcessingContinuesError
     if status >= 500:
         return ServerError
     return _BY_STATUS.get(status, ClientError)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import ssl
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -20,15 +21,17 @@ from airflow_provider_webdata.api.endpoints import Endpoint, ResponseT
 from airflow_provider_webdata.api.errors import (
     APIError,
     ConfigurationError,
+    ConflictError,
     EntitlementError,
+    IdempotencyKeyUsedError,
     InvalidRequestError,
     InvalidResponseError,
     ResponseTooLargeError,
     TransportError,
-    UnsuccessfulError,
     error_class,
     trimmed,
 )
+from airflow_provider_webdata.api.multipart import MultipartBody, Upload
 from airflow_provider_webdata.api.retry import named_wait
 
 if TYPE_CHECKING:
@@ -43,10 +46,15 @@ MARGIN_SECONDS = 15.0
 _MAX_ERROR_BYTES = 256 * 1024
 _SHORTEST_SECRET = 5
 
+_KEY_HEADER = "x-idempotency-key"
+_UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+
 _ENTITLED = {
     "threatProtection": "threatProtection (Threat Protection)",
     "enterprise": "enterprise (zero data retention search)",
     "zeroDataRetention": "zeroDataRetention",
+    "ignoreRobotsTxt": "ignoreRobotsTxt",
+    "robotsUserAgent": "robotsUserAgent",
 }
 
 # Raised before a single byte of the request went out; all others leave it open.
@@ -67,12 +75,26 @@ class Prepared(Generic[ResponseT]):
     :param request: arguments of httpx's `stream`.
     :param features: features in the body that need an entitlement.
     :param config: the client's settings.
+    :param multipart: the body, where it is a file; it is read anew each time.
     """
 
     endpoint: Endpoint[ResponseT]
     request: dict[str, Any]
     features: tuple[str, ...]
     config: ClientConfig
+    multipart: MultipartBody | None = None
+
+    def can_be_sent(self) -> bool:
+        """Return whether the body is still there: a file that cannot be read twice goes out once."""
+        return self.multipart is None or self.multipart.upload.can_start
+
+    def blocking(self) -> dict[str, Any]:
+        """Return the arguments of a blocking client's `stream`."""
+        return {**self.request, "content": self.multipart.chunks()} if self.multipart else self.request
+
+    def asynchronous(self) -> dict[str, Any]:
+        """Return the arguments of an asynchronous client's `stream`."""
+        return {**self.request, "content": self.multipart.achunks()} if self.multipart else self.request
 
 
 def http_options(config: ClientConfig) -> dict[str, Any]:
@@ -110,10 +132,16 @@ def prepare(
     query: Mapping[str, Any] | None,
     body: RequestModel | None,
     extra_body: Mapping[str, Any] | None,
+    upload: Upload | None = None,
+    *,
+    idempotency_key: str | None = None,
 ) -> Prepared[ResponseT]:
     """Turn a declared call and its values into what is sent.
 
-    :raises InvalidRequestError: a value of the path is not an identifier.
+    With a file, the body becomes multipart form data and the request model the JSON text of its field `options`.
+
+    :raises InvalidRequestError: a value of the path is not an identifier, or the key is not one that the service
+        takes here.
     """
     url = config.base_url + endpoint.path.format_map(
         {name: _segment(endpoint, name, value) for name, value in (path or {}).items()}
@@ -125,11 +153,19 @@ def prepare(
     wire: dict[str, Any] = {}
     if body is not None or extra_body:
         wire = {**(body.to_wire() if body is not None else {}), **(extra_body or {})}
+    multipart = None
+    if upload is not None:
+        multipart = MultipartBody(upload, {"options": to_json(wire).decode()} if wire else {})
+        request["headers"] = multipart.headers
+    elif body is not None or extra_body:
         request["content"] = to_json(wire)
         request["headers"] = {"content-type": "application/json"}
+    if idempotency_key is not None:
+        _check_key(endpoint, idempotency_key)
+        request.setdefault("headers", {})[_KEY_HEADER] = idempotency_key
     service = endpoint.service_seconds(wire) + MARGIN_SECONDS if endpoint.service_seconds else 0.0
     request["timeout"] = _timeout(config, service)
-    return Prepared(endpoint, request, _features(wire), config)
+    return Prepared(endpoint, request, _features(wire), config, multipart)
 
 
 def prepare_link(config: ClientConfig, endpoint: Endpoint[ResponseT], link: str) -> Prepared[ResponseT]:
@@ -137,15 +173,28 @@ def prepare_link(config: ClientConfig, endpoint: Endpoint[ResponseT], link: str)
 
     :raises InvalidResponseError: the link has no path below `/v2/`.
     """
-    parts = urlsplit(link)
+    url = config.base_url + path_and_query(endpoint, link)
+    request = {"method": "GET", "url": url, "timeout": _timeout(config, 0.0)}
+    return Prepared(endpoint, request, (), config)
+
+
+def path_and_query(endpoint: Endpoint[Any], link: str) -> str:
+    """Return what is to be believed of a `next` link: its path from `/v2/` on, and its query. Supplement 6.4.
+
+    :param endpoint: the call that gave the link.
+    :param link: the link, or the part of it that this gave before.
+    :raises InvalidResponseError: the link has no path below `/v2/`.
+    """
+    try:
+        parts = urlsplit(link)
+    except ValueError:
+        parts = urlsplit("")
     start = parts.path.find("/v2/")
     if start < 0 or ".." in parts.path.split("/"):
         raise InvalidResponseError(
             endpoint.name, f"the next link {trimmed(link, 200)!r} has no path below /v2/", status=200
         )
-    url = config.base_url + parts.path[start:] + (f"?{parts.query}" if parts.query else "")
-    request = {"method": "GET", "url": url, "timeout": _timeout(config, 0.0)}
-    return Prepared(endpoint, request, (), config)
+    return parts.path[start:] + (f"?{parts.query}" if parts.query else "")
 
 
 def _timeout(config: ClientConfig, service_seconds: float) -> httpx.Timeout:
@@ -158,6 +207,16 @@ def _segment(endpoint: Endpoint[Any], name: str, value: str) -> str:
     if not isinstance(value, str) or not value.strip() or value in {".", ".."}:
         raise InvalidRequestError(endpoint.name, [f"{name}: must be an identifier (given: {value!r})"])
     return quote(value.strip(), safe="")
+
+
+def _check_key(endpoint: Endpoint[Any], key: str) -> None:
+    if not endpoint.takes_idempotency_key:
+        raise InvalidRequestError(
+            endpoint.name, ["idempotency_key: the service ignores it here, so that it would promise too much"]
+        )
+    # Anything else is treated like a key that was used before. Supplement 1.1.
+    if not isinstance(key, str) or not _UUID.fullmatch(key):
+        raise InvalidRequestError(endpoint.name, [f"idempotency_key: must be a UUID (given: {key!r})"])
 
 
 def _features(wire: Mapping[str, Any]) -> tuple[str, ...]:
@@ -174,11 +233,12 @@ def transport_errors(prepared: Prepared[Any]) -> Iterator[None]:
         yield
     except httpx.TimeoutException as error:
         seconds = prepared.request["timeout"].read
-        reason = (
-            f"no connection to {prepared.config.base_url} within {prepared.config.timeout:g} s"
-            if isinstance(error, _NOT_SENT)
-            else f"no answer from {prepared.config.base_url} within {seconds:g} s"
-        )
+        if isinstance(error, _NOT_SENT):
+            reason = f"no connection to {prepared.config.base_url} within {prepared.config.timeout:g} s"
+        elif isinstance(error, httpx.WriteTimeout):
+            reason = f"{prepared.config.base_url} took no more of the body for {prepared.config.timeout:g} s"
+        else:
+            reason = f"no answer from {prepared.config.base_url} within {seconds:g} s"
         raise TransportError(name, reason, sent=not isinstance(error, _NOT_SENT)) from error
     except httpx.DecodingError as error:
         raise InvalidResponseError(name, "the compressed body cannot be read", status=200) from error
@@ -296,7 +356,9 @@ class Reader(Generic[ResponseT]):
         details = body.get("details")
         if isinstance(details, list) and (issues := "; ".join(filter(None, map(_issue, details[:5])))):
             message = trimmed(f"{message} ({issues})", 1000)
-        cls = UnsuccessfulError if self._status < 400 else error_class(self._status, code)
+        cls = error_class(self._status, code, details)
+        if cls is ConflictError and _KEY_HEADER in self._prepared.request.get("headers", ()):
+            cls = IdempotencyKeyUsedError
         extra: dict[str, Any] = {}
         if cls is EntitlementError:
             extra["features"] = self._prepared.features

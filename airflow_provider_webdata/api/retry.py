@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 
 from tenacity import RetryCallState, retry_if_exception, stop_after_attempt, stop_before_delay
+from tenacity.stop import stop_base
 
 from airflow_provider_webdata.api.errors import (
     APIError,
+    ProcessingContinuesError,
     RateLimitError,
     RequestTimeoutError,
     ServerError,
@@ -29,6 +31,9 @@ if TYPE_CHECKING:
 MAX_ATTEMPTS = 6
 FIRST_PAUSE_SECONDS = 0.5
 LONGEST_PAUSE_SECONDS = 10.0
+
+LONGEST_PROCESSING_SECONDS = 20 * 60.0
+"""How long a large document is asked for again, whatever the budget. Supplement 4.3."""
 
 _WAIT_IN_TEXT = re.compile(r"retry\s+(?:after|in)\s+(\d+(?:\.\d+)?)\s*s", re.IGNORECASE)
 
@@ -74,13 +79,13 @@ def _seconds(value: object) -> float | None:
 def may_repeat(error: BaseException, *, repeatable: bool) -> bool:
     """Return whether the call that failed with `error` may be made again at once.
 
-    A refusal for rate and a request that never left are safe for every call. All else is repeated only where a
-    repetition can neither start nor bill anything.
+    A refusal for rate, a request that never left, and a document that the service still works on are safe for
+    every call. All else is repeated only where a repetition can neither start nor bill anything.
 
     :param error: what the call raised.
     :param repeatable: `Endpoint.repeatable` of the call.
     """
-    if isinstance(error, RateLimitError):
+    if isinstance(error, (RateLimitError, ProcessingContinuesError)):
         return True
     if isinstance(error, TransportError):
         return repeatable or not error.sent
@@ -100,20 +105,32 @@ def pause(state: RetryCallState) -> float:
     return random.uniform(ceiling / 2, ceiling)  # noqa: S311
 
 
-def retry_options(endpoint: Endpoint[Any], budget: float) -> dict[str, Any]:
+class _StopProcessing(stop_base):
+    """Ends the asking for a large document after the time that the service gives one."""
+
+    def __call__(self, state: RetryCallState) -> bool:
+        error = state.outcome.exception() if state.outcome else None
+        total = (state.seconds_since_start or 0.0) + state.upcoming_sleep
+        return isinstance(error, ProcessingContinuesError) and total > LONGEST_PROCESSING_SECONDS
+
+
+def retry_options(
+    endpoint: Endpoint[Any], budget: float, can_be_sent: Callable[[], bool] = lambda: True
+) -> dict[str, Any]:
     """Return the arguments of tenacity's `Retrying` or `AsyncRetrying` for one call.
 
     :param endpoint: the declared call.
     :param budget: seconds that attempts and pauses may take together; a pause that would end later is not
         begun.
+    :param can_be_sent: whether there still is a body to send.
     """
 
     def repeat(error: BaseException) -> bool:
-        return may_repeat(error, repeatable=endpoint.repeatable)
+        return may_repeat(error, repeatable=endpoint.repeatable) and can_be_sent()
 
     return {
         "retry": retry_if_exception(repeat),
         "wait": pause,
-        "stop": stop_before_delay(budget) | stop_after_attempt(MAX_ATTEMPTS),
+        "stop": stop_before_delay(budget) | stop_after_attempt(MAX_ATTEMPTS) | _StopProcessing(),
         "reraise": True,
     }

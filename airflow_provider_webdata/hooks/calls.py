@@ -1,17 +1,20 @@
-"""What the blocking and the asynchronous hook share: how each call is made up, and the paging of lists."""
+"""What all operations of the hooks share: a call that is ready for a client, and the paging of lists."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from pydantic import ValidationError
 
-from airflow_provider_webdata.api import endpoints, models
 from airflow_provider_webdata.api.endpoints import Endpoint, ResponseT
-from airflow_provider_webdata.api.errors import InvalidRequestError, InvalidResponseError
+from airflow_provider_webdata.api.errors import InvalidRequestError
 from airflow_provider_webdata.api.models.base import RequestModel
+
+if TYPE_CHECKING:
+    from airflow_provider_webdata.api import models
+    from airflow_provider_webdata.api.multipart import Upload
 
 RequestT = TypeVar("RequestT", bound=RequestModel)
 Body = Mapping[str, Any]
@@ -29,6 +32,8 @@ class Call(Generic[ResponseT]):
     :param query: query parameters; None values are left out.
     :param body: the request model.
     :param extra_body: merged into the body unchecked.
+    :param upload: a file to send; the body becomes its options.
+    :param idempotency_key: UUID that the service takes once, where it honours one.
     """
 
     endpoint: Endpoint[ResponseT]
@@ -36,10 +41,19 @@ class Call(Generic[ResponseT]):
     query: Mapping[str, Any] | None = None
     body: RequestModel | None = None
     extra_body: Body | None = None
+    upload: Upload | None = None
+    idempotency_key: str | None = None
 
     def arguments(self) -> dict[str, Any]:
         """Return the keyword arguments of the client's `call`."""
-        return {"path": self.path, "query": self.query, "body": self.body, "extra_body": self.extra_body}
+        return {
+            "path": self.path,
+            "query": self.query,
+            "body": self.body,
+            "extra_body": self.extra_body,
+            "upload": self.upload,
+            "idempotency_key": self.idempotency_key,
+        }
 
 
 def body_for(model: type[RequestT], request: RequestT | Body, operation: str) -> RequestT:
@@ -56,71 +70,6 @@ def body_for(model: type[RequestT], request: RequestT | Body, operation: str) ->
         return model.model_validate(request)
     except ValidationError as error:
         raise InvalidRequestError.from_validation_error(operation, error, model) from None
-
-
-def search(request: models.SearchRequest | Body, extra_body: Body | None) -> Call[models.SearchResponse]:
-    """Make up POST /v2/search."""
-    endpoint = endpoints.SEARCH
-    body = body_for(models.SearchRequest, request, endpoint.name)
-    return Call(endpoint, body=body, extra_body=extra_body)
-
-
-def create_monitor(
-    request: models.MonitorCreateRequest | Body, extra_body: Body | None
-) -> Call[models.MonitorResponse]:
-    """Make up POST /v2/monitor."""
-    endpoint = endpoints.CREATE_MONITOR
-    body = body_for(models.MonitorCreateRequest, request, endpoint.name)
-    return Call(endpoint, body=body, extra_body=extra_body)
-
-
-def update_monitor(
-    monitor_id: str, request: models.MonitorUpdateRequest | Body | None, extra_body: Body | None
-) -> Call[models.MonitorResponse]:
-    """Make up PATCH /v2/monitor/{monitorId}."""
-    endpoint = endpoints.UPDATE_MONITOR
-    body = None if request is None else body_for(models.MonitorUpdateRequest, request, endpoint.name)
-    return Call(endpoint, path={"monitor_id": monitor_id}, body=body, extra_body=extra_body)
-
-
-def list_monitors(limit: int | None, offset: int | None) -> Call[models.MonitorListResponse]:
-    """Make up GET /v2/monitor."""
-    return Call(endpoints.LIST_MONITORS, query={"limit": limit, "offset": offset})
-
-
-def list_monitor_checks(
-    monitor_id: str, limit: int | None, offset: int | None, status: str | None
-) -> Call[models.MonitorCheckListResponse]:
-    """Make up GET /v2/monitor/{monitorId}/checks."""
-    query = {"limit": limit, "offset": offset, "status": status}
-    return Call(endpoints.LIST_MONITOR_CHECKS, path={"monitor_id": monitor_id}, query=query)
-
-
-def get_monitor_check(
-    monitor_id: str, check_id: str, limit: int | None, skip: int | None, status: str | None
-) -> Call[models.MonitorCheckResponse]:
-    """Make up GET /v2/monitor/{monitorId}/checks/{checkId}."""
-    path = {"monitor_id": monitor_id, "check_id": check_id}
-    query = {"limit": limit, "skip": skip, "status": status}
-    return Call(endpoints.GET_MONITOR_CHECK, path=path, query=query)
-
-
-def of_monitor(endpoint: Endpoint[ResponseT], monitor_id: str) -> Call[ResponseT]:
-    """Make up a call that names a monitor and nothing else."""
-    return Call(endpoint, path={"monitor_id": monitor_id})
-
-
-def check_of_run(answer: models.MonitorRunResponse) -> models.MonitorCheck:
-    """Return the check that a run started; its id alone is enough.
-
-    :param answer: what the service answered.
-    :raises InvalidResponseError: it names no check.
-    """
-    if answer.data is not None:
-        return answer.data
-    if answer.id:
-        return models.MonitorCheck(id=answer.id)
-    raise InvalidResponseError(endpoints.RUN_MONITOR.name, "it names no check", status=200)
 
 
 class MonitorPages:

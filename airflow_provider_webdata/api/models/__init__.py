@@ -16,7 +16,20 @@ from airflow_provider_webdata.api.models.actions import (
     WaitAction,
     WriteAction,
 )
+from airflow_provider_webdata.api.models.agent import AgentRequest, AgentStatus, AgentWebhookConfig
 from airflow_provider_webdata.api.models.base import RequestModel, ResponseModel
+from airflow_provider_webdata.api.models.batch import BatchScrapeRequest
+from airflow_provider_webdata.api.models.crawl import (
+    ActiveCrawl,
+    ActiveCrawls,
+    CrawlParams,
+    CrawlParamsRequest,
+    CrawlParamsResponse,
+    CrawlRequest,
+    CrawlScope,
+)
+from airflow_provider_webdata.api.models.document import ActionResults, Document, ScrapeResponse
+from airflow_provider_webdata.api.models.extract import ExtractRequest, ExtractStatus, ExtractWebhookConfig
 from airflow_provider_webdata.api.models.formats import (
     AttributeSelector,
     AttributesFormat,
@@ -31,6 +44,26 @@ from airflow_provider_webdata.api.models.formats import (
     ScreenshotFormat,
     Viewport,
 )
+from airflow_provider_webdata.api.models.interact import (
+    ExecuteRequest,
+    ExecuteResult,
+    InteractRequest,
+    InteractSession,
+    InteractSessions,
+    ScrapeInteractRequest,
+    ScrapeInteractResult,
+    SessionClosed,
+)
+from airflow_provider_webdata.api.models.jobs import (
+    CancelResponse,
+    JobDocuments,
+    JobError,
+    JobErrors,
+    JobProgress,
+    JobStarted,
+    JobStatus,
+)
+from airflow_provider_webdata.api.models.map import MapLink, MapRequest, MapResponse
 from airflow_provider_webdata.api.models.monitor import (
     CrawlOptions,
     CrawlTarget,
@@ -63,15 +96,18 @@ from airflow_provider_webdata.api.models.monitor_records import (
     StoredWebhook,
 )
 from airflow_provider_webdata.api.models.page import ChangeTracking, PageContent, PageMetadata
+from airflow_provider_webdata.api.models.parse import ParseFormat, ParseOptions, ParsePlainFormat
 from airflow_provider_webdata.api.models.parsers import ImageParser, Parser, PdfParser
 from airflow_provider_webdata.api.models.schedule import MonitorSchedule
 from airflow_provider_webdata.api.models.scrape import (
     AuditMetadata,
     Location,
     MonitorScrapeOptions,
+    PageRequest,
     PIIOptions,
     Profile,
     ScrapeOptions,
+    ScrapeRequest,
 )
 from airflow_provider_webdata.api.models.search import (
     Category,
@@ -86,15 +122,41 @@ from airflow_provider_webdata.api.models.search import (
     WebResult,
     WebSource,
 )
-from airflow_provider_webdata.api.models.team import CreditUsage, CreditUsageResponse
+from airflow_provider_webdata.api.models.team import (
+    Activity,
+    ActivityItem,
+    CreditHistory,
+    CreditPeriod,
+    CreditUsage,
+    CreditUsageResponse,
+    QueueStatus,
+    TokenHistory,
+    TokenPeriod,
+    TokenUsage,
+    TokenUsageResponse,
+)
 from airflow_provider_webdata.api.models.threat import ThreatProtection
-from airflow_provider_webdata.api.models.webhook import MonitorWebhookConfig, WebhookConfig
+from airflow_provider_webdata.api.models.webhook import (
+    MonitorWebhookConfig,
+    PageJobWebhookConfig,
+    WebhookConfig,
+)
 
 __all__ = [
     "Action",
+    "ActionResults",
+    "ActiveCrawl",
+    "ActiveCrawls",
+    "Activity",
+    "ActivityItem",
+    "AgentRequest",
+    "AgentStatus",
+    "AgentWebhookConfig",
     "AttributeSelector",
     "AttributesFormat",
     "AuditMetadata",
+    "BatchScrapeRequest",
+    "CancelResponse",
     "Category",
     "CategoryFilter",
     "ChangeTracking",
@@ -102,20 +164,45 @@ __all__ = [
     "CheckSummary",
     "ClickAction",
     "CrawlOptions",
+    "CrawlParams",
+    "CrawlParamsRequest",
+    "CrawlParamsResponse",
+    "CrawlRequest",
+    "CrawlScope",
     "CrawlTarget",
+    "CreditHistory",
+    "CreditPeriod",
     "CreditUsage",
     "CreditUsageResponse",
     "DeleteResponse",
     "DeterministicJsonFormat",
+    "Document",
     "EmailNotification",
     "ExecuteJavascriptAction",
+    "ExecuteRequest",
+    "ExecuteResult",
+    "ExtractRequest",
+    "ExtractStatus",
+    "ExtractWebhookConfig",
     "Format",
     "HighlightsFormat",
     "ImageParser",
     "ImageResult",
+    "InteractRequest",
+    "InteractSession",
+    "InteractSessions",
+    "JobDocuments",
+    "JobError",
+    "JobErrors",
+    "JobProgress",
+    "JobStarted",
+    "JobStatus",
     "JsonFormat",
     "Judgment",
     "Location",
+    "MapLink",
+    "MapRequest",
+    "MapResponse",
     "Monitor",
     "MonitorCheck",
     "MonitorCheckDetail",
@@ -137,7 +224,12 @@ __all__ = [
     "PIIOptions",
     "PageContent",
     "PageDiff",
+    "PageJobWebhookConfig",
     "PageMetadata",
+    "PageRequest",
+    "ParseFormat",
+    "ParseOptions",
+    "ParsePlainFormat",
     "Parser",
     "PdfAction",
     "PdfParser",
@@ -146,10 +238,15 @@ __all__ = [
     "Profile",
     "QueryFormat",
     "QuestionFormat",
+    "QueueStatus",
     "RequestModel",
     "ResponseModel",
     "ScrapeAction",
+    "ScrapeInteractRequest",
+    "ScrapeInteractResult",
     "ScrapeOptions",
+    "ScrapeRequest",
+    "ScrapeResponse",
     "ScrapeTarget",
     "ScreenshotAction",
     "ScreenshotFormat",
@@ -158,6 +255,7 @@ __all__ = [
     "SearchRequest",
     "SearchResponse",
     "SearchTarget",
+    "SessionClosed",
     "Source",
     "StoredEmail",
     "StoredNotification",
@@ -165,6 +263,10 @@ __all__ = [
     "StoredTarget",
     "StoredWebhook",
     "ThreatProtection",
+    "TokenHistory",
+    "TokenPeriod",
+    "TokenUsage",
+    "TokenUsageResponse",
     "Viewport",
     "WaitAction",
     "WebResult",

@@ -5,13 +5,15 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ModelWrapValidatorHandler, ValidationError, model_validator
 from pydantic.alias_generators import to_camel
-from pydantic_core import InitErrorDetails, PydanticCustomError
+from pydantic_core import InitErrorDetails, PydanticCustomError, core_schema, from_json, to_json
 
 if TYPE_CHECKING:
+    from pydantic import GetCoreSchemaHandler
+    from pydantic_core import CoreSchema
     from typing_extensions import Self
 
 
@@ -43,6 +45,9 @@ class RequestModel(BaseModel):
 
     parts: ClassVar[Mapping[str, type[RequestModel]]] = {}
     """Fields that hold an object of their own, by wire name: where a misplaced field may belong."""
+
+    renamed: ClassVar[Mapping[str, str]] = {}
+    """Names that people know from elsewhere, by wire name, and what to give in their place."""
 
     @model_validator(mode="wrap")
     @classmethod
@@ -142,6 +147,32 @@ class ResponseModel(BaseModel):
         return [(name, value) for name, value in super().__repr_args__() if value is not None]
 
 
+class _AsItCame:
+    """Lets a field that has another shape than documented stay what it is."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        anything = core_schema.json_or_python_schema(
+            json_schema=core_schema.any_schema(),
+            python_schema=core_schema.no_info_plain_validator_function(_json_value),
+        )
+        return core_schema.union_schema([handler(source), anything], mode="left_to_right")
+
+
+def _json_value(value: Any) -> Any:
+    try:
+        return from_json(to_json(value))
+    except Exception as error:
+        # An object of someone else's making may fail in any way; the caller is promised a ValidationError.
+        raise problem("json", "this is not what JSON can carry") from error
+
+
+T = TypeVar("T")
+
+Lenient = Annotated[T, _AsItCame()]
+"""A field of what other people wrote, such as a page's own meta tags. One odd page must not cost the hundred
+that came along with it, so that a value of another shape than documented stays as it came."""
+
+
 def _wire(value: Any) -> Any:
     if isinstance(value, RequestModel):
         return value.to_wire()
@@ -199,6 +230,10 @@ def _unknown_field_text(model: type[RequestModel], given: str) -> str:
     for part, inner in model.parts.items():
         if given in _accepted_names(inner):
             return f"there is no such field here; it belongs in '{part}'"
+    plain = given.replace("_", "").lower()
+    for old, new in model.renamed.items():
+        if old.lower() == plain:
+            return f"there is no such field in this version; give {new}"
     names = _accepted_names(model)
     found = nearest(given, names)
     if found is None:

@@ -212,6 +212,32 @@ def _web_address(value: str) -> str:
     return value
 
 
+def _droppable_address(value: str, info: ValidationInfo) -> str:
+    return value if info.data.get("ignore_invalid_urls") else _web_address(value)
+
+
+def _is_address(value: str) -> bool:
+    try:
+        _web_address(value)
+    except ValueError:
+        return False
+    return True
+
+
+def dropped(urls: Collection[str] | None) -> list[str]:
+    """Return a doubt about URLs that the service is going to drop, or nothing.
+
+    :param urls: of a request with `ignore_invalid_urls`.
+    """
+    given = urls or ()
+    bad = [url for url in given if not _is_address(url)]
+    return (
+        [f"urls: {len(bad)} of {len(given)} are no URLs and will be dropped, such as {bad[0]!r}"]
+        if bad
+        else []
+    )
+
+
 def _identifier(value: str) -> str:
     if not re.fullmatch(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}", value):
         raise problem("uuid", "a UUID is expected, as the service gave it")
@@ -251,6 +277,9 @@ TopLevelDomain = Annotated[String, AfterValidator(_top_level_domain)]
 
 WebAddress = Annotated[String, AfterValidator(_web_address)]
 """An http or https URL; the service puts `http://` in front when the protocol is missing."""
+
+DroppableAddress = Annotated[String, AfterValidator(_droppable_address)]
+"""As `WebAddress`, but any text where `ignore_invalid_urls`, declared before, makes the service drop bad ones."""
 
 Identifier = Annotated[String, AfterValidator(_identifier)]
 

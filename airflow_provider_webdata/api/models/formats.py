@@ -37,6 +37,10 @@ FormatName = Literal[PlainFormatName, "screenshot", "json", "changeTracking", "d
 """Formats that may be given as text; the others have an option that must be given."""
 
 
+# Supplement 4.2, from the service's source code alone: it decides.
+_WIDEST, _HIGHEST = 7680, 4320
+
+
 class Viewport(RequestModel):
     """Size of the browser window for a screenshot; both sides are required.
 
@@ -46,6 +50,11 @@ class Viewport(RequestModel):
 
     width: Annotated[Integer, Field(ge=1)]
     height: Annotated[Integer, Field(ge=1)]
+
+    def _doubts(self) -> list[str]:
+        if self.width > _WIDEST or self.height > _HIGHEST:
+            return [f"viewport: larger than {_WIDEST} x {_HIGHEST}, which the service may refuse"]
+        return []
 
 
 class PlainFormat(RequestModel):

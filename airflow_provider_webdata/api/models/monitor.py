@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
 
 from airflow_provider_webdata.api.models.base import RequestModel, problem
+from airflow_provider_webdata.api.models.crawl import CrawlScope
 from airflow_provider_webdata.api.models.fields import (
     Hostname,
     Identifier,
     Integer,
     Listed,
-    Number,
     String,
     Switch,
     Text,
@@ -31,45 +31,15 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
-class CrawlOptions(RequestModel):
-    """How far a crawl target goes (supplement 6.1).
+class CrawlOptions(CrawlScope):
+    """How far a crawl target goes: as `CrawlScope`, with one field more.
 
-    :param limit: pages, at least 1. Service default: 10,000, all of which are reserved as credits per check.
-    :param max_discovery_depth: how many links away from the start, 0 or more.
+    Without `limit` all 10,000 pages of the default are reserved as credits for every check.
+
     :param max_depth: the documentation's other depth option, 0 or more.
-    :param include_paths: regular expressions over the path; only matching pages.
-    :param exclude_paths: regular expressions over the path; no matching pages.
-    :param regex_on_full_url: match the whole URL; on the wire `regexOnFullURL`. Service default: false.
-    :param sitemap: `skip`, `include` (service default) or `only`.
-    :param ignore_query_parameters: one page per path. Service default: false.
-    :param deduplicate_similar_urls: on the wire `deduplicateSimilarURLs`. Service default: true.
-    :param crawl_entire_domain: also pages beside and above the start. Service default: false.
-    :param allow_external_links: service default: false.
-    :param allow_subdomains: service default: false.
-    :param ignore_robots_txt: enterprise feature. Service default: false.
-    :param robots_user_agent: enterprise feature.
-    :param delay: seconds between two pages, 0 or more.
-    :param max_concurrency: at least 1. Service default: the team's limit.
-    :param prompt: the options in words; what is given explicitly wins.
     """
 
-    limit: Annotated[Integer, Field(ge=1)] | None = None
-    max_discovery_depth: Annotated[Integer, Field(ge=0)] | None = None
     max_depth: Annotated[Integer, Field(ge=0)] | None = None
-    include_paths: Listed[Text] | None = None
-    exclude_paths: Listed[Text] | None = None
-    regex_on_full_url: Switch | None = Field(None, alias="regexOnFullURL")
-    sitemap: Literal["skip", "include", "only"] | None = None
-    ignore_query_parameters: Switch | None = None
-    deduplicate_similar_urls: Switch | None = Field(None, alias="deduplicateSimilarURLs")
-    crawl_entire_domain: Switch | None = None
-    allow_external_links: Switch | None = None
-    allow_subdomains: Switch | None = None
-    ignore_robots_txt: Switch | None = None
-    robots_user_agent: Text | None = None
-    delay: Annotated[Number, Field(ge=0)] | None = None
-    max_concurrency: Annotated[Integer, Field(ge=1)] | None = None
-    prompt: Text | None = None
 
 
 class ScrapeTarget(RequestModel):

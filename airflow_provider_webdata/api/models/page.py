@@ -6,34 +6,41 @@ from typing import Any
 
 from pydantic import Field
 
-from airflow_provider_webdata.api.models.base import ResponseModel
+from airflow_provider_webdata.api.models.base import Lenient, ResponseModel
 
 
 class PageMetadata(ResponseModel):
     """Facts about a page. The set is open: every meta tag of the page comes along, as text or a list of it.
 
+    A page's own meta tags stand among the service's fields, so that any name may hold any value.
+
     `source_url` (on the wire `sourceURL`) is the URL that was asked for, `url` the one after redirects.
-    `num_pages` of a PDF below `total_pages` means that it was cut at `maxPages`.
+    `num_pages` of a PDF below `total_pages` means that it was cut at `maxPages`. `status_code` is the site's
+    own: 404 or 500 there is a page like any other. `scrape_id` is the id of the page's scrape job. `proxy_used`
+    is `basic` or `stealth`. `credits_used` are those of this page. `source_file` is the name of a parsed file.
+    Supplement 3.1.
     """
 
-    title: str | list[str] | None = None
-    description: str | list[str] | None = None
-    language: str | list[str] | None = None
-    keywords: str | list[str] | None = None
-    source_url: str | None = Field(None, alias="sourceURL")
-    url: str | None = None
-    status_code: int | None = None
-    num_pages: int | None = None
-    total_pages: int | None = None
-    content_type: str | None = None
-    scrape_id: str | None = None
-    cache_state: str | None = None
-    cached_at: str | None = None
-    proxy_used: str | None = None
-    credits_used: int | float | None = None
-    concurrency_limited: bool | None = None
-    concurrency_queue_duration_ms: int | float | None = None
-    error: str | None = None
+    title: Lenient[str | list[str] | None] = None
+    description: Lenient[str | list[str] | None] = None
+    language: Lenient[str | list[str] | None] = None
+    keywords: Lenient[str | list[str] | None] = None
+    og_locale_alternate: Lenient[list[str] | str | None] = None
+    source_url: Lenient[str | None] = Field(None, alias="sourceURL")
+    url: Lenient[str | None] = None
+    status_code: Lenient[int | None] = None
+    num_pages: Lenient[int | None] = None
+    total_pages: Lenient[int | None] = None
+    content_type: Lenient[str | None] = None
+    scrape_id: Lenient[str | None] = None
+    cache_state: Lenient[str | None] = None
+    cached_at: Lenient[str | None] = None
+    proxy_used: Lenient[str | None] = None
+    credits_used: Lenient[int | float | None] = None
+    concurrency_limited: Lenient[bool | None] = None
+    concurrency_queue_duration_ms: Lenient[int | float | None] = None
+    source_file: Lenient[str | None] = None
+    error: Lenient[str | None] = None
 
 
 class ChangeTracking(ResponseModel):
@@ -42,10 +49,10 @@ class ChangeTracking(ResponseModel):
     `change_status` is new, same, changed or removed. `diff` is text or an object with `text` and `json`.
     """
 
-    previous_scrape_at: str | None = None
-    change_status: str | None = None
-    visibility: str | None = None
-    diff: str | dict[str, Any] | None = None
+    previous_scrape_at: Lenient[str | None] = None
+    change_status: Lenient[str | None] = None
+    visibility: Lenient[str | None] = None
+    diff: Lenient[str | dict[str, Any] | None] = None
     json_: Any = Field(None, alias="json")
 
 
@@ -55,18 +62,18 @@ class PageContent(ResponseModel):
     Links to screenshots live 24 hours, those to audio and video one hour.
     """
 
-    markdown: str | None = None
-    summary: str | None = None
-    html: str | None = None
-    raw_html: str | None = None
-    links: list[Any] | str | None = None
-    images: list[Any] | str | None = None
-    screenshot: str | None = None
-    audio: str | None = None
-    video: str | None = None
-    answer: str | None = None
+    markdown: Lenient[str | None] = None
+    summary: Lenient[str | None] = None
+    html: Lenient[str | None] = None
+    raw_html: Lenient[str | None] = None
+    links: Lenient[list[Any] | str | None] = None
+    images: Lenient[list[Any] | str | None] = None
+    screenshot: Lenient[str | None] = None
+    audio: Lenient[str | None] = None
+    video: Lenient[str | None] = None
+    answer: Lenient[str | None] = None
     highlights: Any = None
     json_: Any = Field(None, alias="json")
-    change_tracking: ChangeTracking | None = None
-    warning: str | None = None
-    metadata: PageMetadata | None = None
+    change_tracking: Lenient[ChangeTracking | None] = None
+    warning: Lenient[str | None] = None
+    metadata: Lenient[PageMetadata | None] = None

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
-from airflow_provider_webdata.api.models.actions import Action
+from airflow_provider_webdata.api.models.actions import Action, WaitAction
 from airflow_provider_webdata.api.models.base import RequestModel, problem
 from airflow_provider_webdata.api.models.fields import (
     Headers,
@@ -15,11 +15,18 @@ from airflow_provider_webdata.api.models.fields import (
     String,
     Switch,
     Text,
+    WebAddress,
     switch_or,
 )
 from airflow_provider_webdata.api.models.formats import Format
 from airflow_provider_webdata.api.models.parsers import Parser
 from airflow_provider_webdata.api.models.threat import ThreatProtection
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+
+_LONGEST_WAITS_MILLISECONDS = 60_000
 
 
 class Location(RequestModel):
@@ -116,9 +123,20 @@ class MonitorScrapeOptions(RequestModel):
             found.append("storeInCache: the service sets it to false when actions or headers are given")
         if self.wait_for and self.timeout and self.wait_for * 2 > self.timeout:
             found.append("waitFor: more than half of timeout, which the service may refuse")
+        if self._waits_milliseconds() > _LONGEST_WAITS_MILLISECONDS:
+            found.append(
+                "waitFor: more than 60 s together with the wait actions, which the service may refuse"
+            )
         if self.only_clean_content and self.lockdown:
             found.append("onlyCleanContent: not supported with zero data retention, which lockdown counts as")
         return found
+
+    def _waits_milliseconds(self) -> int:
+        waits = [action for action in self.actions or () if isinstance(action, WaitAction)]
+        # The service counts a second for an element that is waited for. Supplement 4.2.
+        return (self.wait_for or 0) + sum(
+            1000 if wait.milliseconds is None else wait.milliseconds for wait in waits
+        )
 
 
 class ScrapeOptions(MonitorScrapeOptions):
@@ -167,6 +185,55 @@ class ScrapeOptions(MonitorScrapeOptions):
                 "formats", "changeTracking needs the format markdown too; add 'markdown' to the list"
             )
         return formats
+
+
+class PageRequest(ScrapeOptions):
+    """What the bodies of scrape and batch scrape share: scrape options at the top level, and who asks.
+
+    :param zero_data_retention: keep nothing; must be enabled for the team, and takes neither screenshots nor
+        only_clean_content. Service default: false.
+    :param integration: label of the caller (supplement 1); may be null.
+    :param origin: label of the caller (supplement 1).
+    """
+
+    nullable = frozenset({"integration"})
+    renamed = {  # noqa: RUF012
+        "scrapeOptions": "its fields right here: this operation takes scrape options at the top level"
+    }
+
+    zero_data_retention: Switch | None = None
+    integration: Text | None = None
+    origin: Text | None = None
+
+    @model_validator(mode="after")
+    def _keeps_nothing(self) -> Self:
+        if self.zero_data_retention:
+            check_zero_data_retention(self)
+        return self
+
+
+class ScrapeRequest(PageRequest):
+    """Body of `POST /v2/scrape`. The scrape options stand beside `url`, not in an object of their own.
+
+    :param url: the page, required.
+    """
+
+    url: WebAddress
+
+
+def check_zero_data_retention(options: ScrapeOptions, prefix: str = "") -> None:
+    """Refuse what the service cannot do without keeping data (reference, scrape options; supplement 4.1).
+
+    :param options: how pages are fetched.
+    :param prefix: where the options stand in the body, for the error's text.
+    :raises PydanticCustomError: a screenshot or clean content is asked for.
+    """
+    if "screenshot" in _kinds(options.formats):
+        raise problem("zeroDataRetention", f"{prefix}formats: no screenshot with zeroDataRetention; drop one")
+    if options.only_clean_content:
+        raise problem(
+            "zeroDataRetention", f"{prefix}onlyCleanContent is not supported with zeroDataRetention; drop one"
+        )
 
 
 def _kinds(formats: list[Format] | None) -> list[str]:

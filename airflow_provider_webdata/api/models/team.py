@@ -1,6 +1,8 @@
-"""What the service says about the team that owns the API key."""
+"""What the service says about the team that owns the API key. Supplement 14."""
 
 from __future__ import annotations
+
+from pydantic import AliasChoices, Field
 
 from airflow_provider_webdata.api.models.base import ResponseModel
 
@@ -19,3 +21,115 @@ class CreditUsageResponse(ResponseModel):
 
     success: bool | None = None
     data: CreditUsage
+
+
+class CreditPeriod(ResponseModel):
+    """Credits used in one period, of one API key where the history is by key.
+
+    :ivar api_key: name of the key, or null.
+    :ivar total_credits: as documented.
+    :ivar credits_used: the same figure under the name that the official client reads; see `used`.
+    """
+
+    start_date: str | None = None
+    end_date: str | None = None
+    api_key: str | None = Field(None, repr=False)
+    total_credits: int | float | None = None
+    credits_used: int | float | None = None
+
+    @property
+    def used(self) -> int | float | None:
+        """Credits used in the period, under whichever name the service gave them. Supplement 21, row 25."""
+        return self.credits_used if self.total_credits is None else self.total_credits
+
+
+class CreditHistory(ResponseModel):
+    """Answer of `GET /v2/team/credit-usage/historical`."""
+
+    success: bool | None = None
+    periods: list[CreditPeriod]
+
+
+class TokenUsage(ResponseModel):
+    """Tokens of extract left in the billing period; 15 tokens are one credit."""
+
+    remaining_tokens: int | float | None = None
+    plan_tokens: int | float | None = None
+    billing_period_start: str | None = None
+    billing_period_end: str | None = None
+
+
+class TokenUsageResponse(ResponseModel):
+    """Answer of `GET /v2/team/token-usage`."""
+
+    success: bool | None = None
+    data: TokenUsage
+
+
+class TokenPeriod(ResponseModel):
+    """Tokens used in one period, of one API key where the history is by key.
+
+    :ivar total_tokens: as documented.
+    :ivar tokens_used: the same figure under the name that the official client reads; see `used`.
+    """
+
+    start_date: str | None = None
+    end_date: str | None = None
+    api_key: str | None = Field(None, repr=False)
+    total_tokens: int | float | None = None
+    tokens_used: int | float | None = None
+
+    @property
+    def used(self) -> int | float | None:
+        """Tokens used in the period, under whichever name the service gave them. Supplement 21, row 25."""
+        return self.tokens_used if self.total_tokens is None else self.total_tokens
+
+
+class TokenHistory(ResponseModel):
+    """Answer of `GET /v2/team/token-usage/historical`."""
+
+    success: bool | None = None
+    periods: list[TokenPeriod]
+
+
+class QueueStatus(ResponseModel):
+    """Answer of `GET /v2/team/queue-status`: scrape jobs that wait and run, and how many may run at once."""
+
+    success: bool | None = None
+    jobs_in_queue: int | float | None = None
+    active_jobs_in_queue: int | float | None = None
+    waiting_jobs_in_queue: int | float | None = None
+    max_concurrency: int | float | None = None
+    most_recent_success: str | None = None
+
+
+class ActivityItem(ResponseModel):
+    """One call of the last 24 hours. It has neither status nor metadata, and monitors do not appear.
+
+    :ivar id: the job's UUID.
+    :ivar endpoint: `scrape`, `crawl`, `batch_scrape`, `search`, `extract`, `map`, `agent`, `interact`, ...
+    :ivar api_version: on the wire `api_version`.
+    :ivar created_at: ISO 8601; on the wire `created_at`.
+    :ivar target: URL or query, or null.
+    """
+
+    id: str | None = None
+    endpoint: str | None = None
+    api_version: str | None = Field(
+        None, validation_alias=AliasChoices("api_version", "apiVersion"), serialization_alias="api_version"
+    )
+    created_at: str | None = Field(
+        None, validation_alias=AliasChoices("created_at", "createdAt"), serialization_alias="created_at"
+    )
+    target: str | None = None
+
+
+class Activity(ResponseModel):
+    """Answer of `GET /v2/team/activity`: one page; `cursor` leads to the next where `has_more` is true."""
+
+    success: bool | None = None
+    data: list[ActivityItem]
+    cursor: str | None = None
+    has_more: bool | None = Field(
+        None, validation_alias=AliasChoices("has_more", "hasMore"), serialization_alias="has_more"
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
@@ -11,7 +11,11 @@ from pydantic import AfterValidator, Field, field_validator, model_validator
 from airflow_provider_webdata.api.models.base import RequestModel, nearest, problem
 from airflow_provider_webdata.api.models.fields import Headers, Listed, String, StringMap, Text
 
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
 _MONITOR_EVENTS = ("monitor.page", "monitor.check.completed")
+_PAGE_JOB_EVENTS = ("started", "page", "completed", "failed")
 
 
 def _receiver(value: str) -> str:
@@ -83,3 +87,34 @@ class MonitorWebhookConfig(WebhookConfig):
                 )
                 raise problem("monitor_event", f"a monitor does not send '{event}'; {hint}")
         return events
+
+
+class PageJobWebhookConfig(WebhookConfig):
+    """An endpoint of ours that receives the events of a crawl or batch scrape; as `WebhookConfig` otherwise.
+
+    :param events: `started`, `page`, `completed`, `failed`, without prefix; all when omitted. `failed` is taken
+        but never sent (supplement 16.3): do not wait for it.
+    """
+
+    events: Listed[Text] | None = None
+
+    @field_validator("events")
+    @classmethod
+    def _job_events(cls, events: list[str] | None) -> list[str] | None:
+        return check_job_events(events, _PAGE_JOB_EVENTS)
+
+
+def check_job_events(events: list[str] | None, known: Collection[str]) -> list[str] | None:
+    """Return the events of a job's webhook.
+
+    :param events: as given.
+    :param known: names that the job's operation knows, without prefix.
+    :raises PydanticCustomError: one is not known; the service refuses the request then.
+    """
+    for event in events or ():
+        if event not in known:
+            found = nearest(event.rpartition(".")[2], known)
+            hint = f"did you mean '{found}'?" if found else f"there are {', '.join(known)}"
+            prefix = "; a job's events are named without prefix" if "." in event else ""
+            raise problem("job_event", f"this job does not send '{event}'{prefix}; {hint}")
+    return events

@@ -119,7 +119,8 @@ def test_one_connection_serves_many_calls(serve: Any) -> None:
     assert len(set(ports)) == 1
 
 
-async def test_max_concurrency_holds(serve: Any) -> None:
+@pytest.mark.parametrize("allowed", [2, 8, 9, 20])
+async def test_max_concurrency_holds(serve: Any, allowed: int) -> None:
     lock = threading.Lock()
     now = most = 0
     go_on = threading.Event()
@@ -129,18 +130,26 @@ async def test_max_concurrency_holds(serve: Any) -> None:
         with lock:
             now += 1
             most = max(most, now)
-            if now == 2:
+            if now == allowed:
                 go_on.set()
         go_on.wait(5)
         with lock:
             now -= 1
         NO_MONITORS(connection)
 
-    server = serve(count)
-    async with AsyncWebDataClient(ClientConfig(server.url, API_KEY, max_concurrency=2)) as client:
-        await asyncio.gather(*(client.call(endpoints.LIST_MONITORS) for _ in range(12)))
-    assert most == 2
-    assert len(server.requests) == 12
+    ports: set[int] = set()
+
+    def count_and_note(connection: Any) -> None:
+        ports.add(connection.getpeername()[1])
+        count(connection)
+
+    server = serve(count_and_note)
+    async with AsyncWebDataClient(ClientConfig(server.url, API_KEY, max_concurrency=allowed)) as client:
+        for _ in range(2):
+            await asyncio.gather(*(client.call(endpoints.LIST_MONITORS) for _ in range(3 * allowed)))
+    assert most == allowed
+    assert len(server.requests) == 6 * allowed
+    assert len(ports) == allowed
 
 
 def test_a_large_body_is_freed_without_the_garbage_collector(

@@ -24,6 +24,19 @@ CHECK: dict[str, Any] = {
     "endpoint": endpoints.GET_MONITOR_CHECK,
     "path": {"monitor_id": "m-1", "check_id": "c-1"},
 }
+SCRAPE: dict[str, Any] = {
+    "endpoint": endpoints.SCRAPE,
+    "body": models.ScrapeRequest(url="https://a.example/large.pdf"),
+}
+GET_SCRAPE: dict[str, Any] = {"endpoint": endpoints.GET_SCRAPE, "path": {"scrape_id": "p-1"}}
+MAP: dict[str, Any] = {"endpoint": endpoints.MAP, "body": models.MapRequest(url="https://a.example")}
+CRAWL: dict[str, Any] = {
+    "endpoint": endpoints.START_CRAWL,
+    "body": models.CrawlRequest(url="https://a.example", limit=5),
+}
+KEYED: dict[str, Any] = {**CRAWL, "idempotency_key": "7f3c1a52-9d0e-4b7a-8f65-0123456789ab"}
+CRAWL_STATUS: dict[str, Any] = {"endpoint": endpoints.CRAWL_STATUS, "path": {"job_id": "j-1"}}
+BATCH_STATUS: dict[str, Any] = {"endpoint": endpoints.BATCH_SCRAPE_STATUS, "path": {"job_id": "j-1"}}
 CREATE: dict[str, Any] = {
     "endpoint": endpoints.CREATE_MONITOR,
     "body": models.MonitorCreateRequest(
@@ -36,6 +49,12 @@ CREATE: dict[str, Any] = {
 
 def failure(status: int, headers: dict[str, str] | None = None, **body: Any) -> Step:
     return answer(status, json.dumps({"success": False, **body}), headers=headers)
+
+
+def still_working(headers: dict[str, str] | None = None, **details: Any) -> Step:
+    """The 408 of a large document, supplement 4.3."""
+    details = {"state": "processing_continues", "jobStatus": "running", **details}
+    return failure(408, headers, code="SCRAPE_TIMEOUT", error="Scrape timed out", details=details)
 
 
 def in_seconds(seconds: int) -> str:
@@ -136,6 +155,56 @@ ROWS = [
         errors.RateLimitError, has={"retry_after": 3600.0}),
     Row("429 without a word", SEARCH, [answer(429, ""), OK_SEARCH], None, requests=2),
     Row("429 nonsense wait", SEARCH, [failure(429, {"Retry-After": "soon"}, error="x"), OK_SEARCH], None, requests=2),
+    # A large document that the service still works on: the same call again, in this process or later.
+    Row("processing continues, over the budget", SCRAPE,
+        [still_working({"Retry-After": "90"}, documentPages=800, estimatedRemainingSeconds=120, mayExceedProcessingWindow=True)],
+        errors.ProcessingContinuesError,
+        has={"retry_after": 90.0, "pages": 800, "remaining": 120, "may_exceed": True, "verdict": "later", "code": "SCRAPE_TIMEOUT"},
+        says="still works on the document of 800 pages, though it may need more time"),
+    Row("processing continues, the wait only in the details", SCRAPE, [still_working(retryAfterSeconds=45)],
+        errors.ProcessingContinuesError, has={"retry_after": 45.0, "pages": None, "may_exceed": False}),
+    Row("processing continues, no wait named", SCRAPE, [still_working()],
+        errors.ProcessingContinuesError, has={"retry_after": 60.0}),
+    Row("processing continues, a wait too long", SCRAPE, [still_working({"Retry-After": "9000"})],
+        errors.ProcessingContinuesError, has={"retry_after": 600.0}),
+    Row("processing continues, a wait too short", SCRAPE, [still_working({"Retry-After": "0"})],
+        errors.ProcessingContinuesError, has={"retry_after": 5.0}, options={"retry_budget": 4}),
+    Row("408 of a scrape that is only slow", SCRAPE, [failure(408, code="SCRAPE_TIMEOUT", error="x", details={"state": "?"})],
+        errors.RequestTimeoutError, has={"code": "SCRAPE_TIMEOUT"}),
+    Row("408 in the queue", SCRAPE, [failure(408, code="CONCURRENCY_QUEUE_TIMEOUT", error="x")], errors.RequestTimeoutError),
+    Row("408 of a map", MAP, [failure(408, code="MAP_TIMEOUT", error="x")], errors.RequestTimeoutError),
+    # What is wrong with a page is no fault of the service.
+    Row("no such host, told with 200", SCRAPE, [failure(200, code="SCRAPE_DNS_RESOLUTION_ERROR", error="no such host")],
+        errors.PageError, has={"status": 200, "code": "SCRAPE_DNS_RESOLUTION_ERROR", "verdict": "unknown"}),
+    Row("no such host, told with 500", SCRAPE, [failure(500, code="SCRAPE_DNS_RESOLUTION_ERROR", error="no such host")],
+        errors.PageError, has={"status": 500, "code": "SCRAPE_DNS_RESOLUTION_ERROR"}),
+    Row("a bad page is not asked for again", GET_SCRAPE, [failure(500, code="SCRAPE_SSL_ERROR", error="certificate")],
+        errors.PageError, has={"code": "SCRAPE_SSL_ERROR"}),
+    Row("a fault of the service is", GET_SCRAPE, [failure(500, code="SCRAPE_RETRY_LIMIT", error="x")],
+        errors.ServerError, requests=6),
+    Row("an unsafe page", {**SCRAPE, "body": models.ScrapeRequest(url="a.example", threat_protection={"mode": "normal"})},
+        [failure(403, code="unsafe_domain_blocked", error="blocked by policy")],
+        errors.PageRefusedError, has={"verdict": "never"}, says="blocked by policy"),
+    Row("a page with an injected prompt", SCRAPE, [failure(403, code="SCRAPE_PROMPT_INJECTION_DETECTED", error="x")],
+        errors.PageRefusedError),
+    Row("a site that the service does not take", SCRAPE, [failure(403, error="This website is not supported")],
+        errors.EntitlementError, has={"features": (), "verdict": "never"}, says="not supported"),
+    Row("403 names what a crawl asks for", {**CRAWL, "body": models.CrawlRequest(url="a.example", ignore_robots_txt=True, zero_data_retention=True)},
+        [failure(403, error="not enabled")], errors.EntitlementError, says="zeroDataRetention and ignoreRobotsTxt"),
+    # Jobs.
+    Row("a key that was used", KEYED, [failure(409, error="Idempotency key already used")],
+        errors.IdempotencyKeyUsedError, has={"status": 409, "verdict": "never"}, says="already used; look for"),
+    Row("a conflict without a key", CRAWL, [failure(409, error="no")], errors.ConflictError),
+    Row("a failed crawl is no failed look", CRAWL_STATUS,
+        [answer(body='{"success": false, "status": "failed", "error": "queue full", "total": 0, "data": []}')], None),
+    Row("a batch without success is no failed look", BATCH_STATUS, [answer(body='{"status": "scraping", "total": 5}')], None),
+    Row("a look that says no state", CRAWL_STATUS, [answer(body='{"success": true, "total": 5}')],
+        errors.InvalidResponseError, says="status: Field required"),
+    Row("a look that failed with 200", CRAWL_STATUS, [failure(200, error="Job expired")],
+        errors.UnsuccessfulError, says="Job expired"),
+    Row("an unknown job", CRAWL_STATUS, [failure(404, error="Job not found")], errors.NotFoundError),
+    Row("cancel of a job that is over", {"endpoint": endpoints.CANCEL_CRAWL, "path": {"job_id": "j"}},
+        [answer(409, '{"error": "Crawl is already completed"}')], errors.ConflictError),
     # The wire.
     Row("closed without an answer, a read", LIST, [hang_up, OK_MONITORS], None, requests=2),
     Row("closed without an answer, a search", SEARCH, [hang_up, OK_SEARCH],
@@ -154,7 +223,9 @@ ROWS = [
         has={"sent": True}, says="within 0.3 s", options={"timeout": 0.3}),
     # Answers that are none.
     Row("200 with success false", SEARCH, [failure(200, code="SCRAPE_DNS_RESOLUTION_ERROR", error="no such host")],
-        errors.UnsuccessfulError, has={"code": "SCRAPE_DNS_RESOLUTION_ERROR", "status": 200}, says="no such host"),
+        errors.PageError, has={"code": "SCRAPE_DNS_RESOLUTION_ERROR", "status": 200}, says="no such host"),
+    Row("200 with success false and no known code", SCRAPE, [failure(200, code="NEW_CODE", error="no")],
+        errors.UnsuccessfulError, has={"code": "NEW_CODE", "verdict": "unknown"}),
     Row("a check is judged by its status", CHECK,
         [answer(body='{"success": false, "data": {"id": "c-1", "status": "failed", "error": "x"}}')], None),
     Row("HTML", SEARCH, [answer(body="<html>welcome</html>", content_type="text/html")],
@@ -233,3 +304,55 @@ async def test_identifiers_are_quoted(caller: Caller, serve: Any) -> None:
     server = serve(answer(body='{"data": {"id": "m"}}'))
     await caller.call(server.url, endpoints.GET_MONITOR, path={"monitor_id": "a/../b?c"})
     assert server.requests[0].target == "/v2/monitor/a%2F..%2Fb%3Fc"
+
+
+async def test_a_large_document_is_asked_for_again(
+    caller: Caller, serve: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(errors, "PROCESSING_WAIT_SECONDS", (0.0, 0.001))
+    done = answer(body='{"success": true, "data": {"markdown": "# all of it"}}')
+    server = serve(*[still_working(retryAfterSeconds=30)] * 5, done)
+    found = await caller.call(server.url, **SCRAPE)
+    assert found.data.markdown == "# all of it"
+    # Only the very same request finds the work that was begun.
+    assert len({(request.target, request.body) for request in server.requests}) == 1
+    assert len(server.requests) == 6
+
+
+async def test_a_large_document_is_asked_for_five_times_more(
+    caller: Caller, serve: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(errors, "PROCESSING_WAIT_SECONDS", (0.0, 0.001))
+    server = serve(still_working())
+    with pytest.raises(errors.ProcessingContinuesError):
+        await caller.call(server.url, **SCRAPE)
+    assert len(server.requests) == 6
+
+
+async def test_a_key_goes_along_with_a_crawl(caller: Caller, serve: Any) -> None:
+    server = serve(answer(body='{"success": true, "id": "j-1", "url": "https://x/v2/crawl/j-1"}'))
+    assert (await caller.call(server.url, **KEYED)).id == "j-1"
+    await caller.call(server.url, **CRAWL)
+    assert [request.headers.get("x-idempotency-key") for request in server.requests] == [
+        KEYED["idempotency_key"],
+        None,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("call", "key"),
+    [
+        (CRAWL, "mine"),
+        (CRAWL, ""),
+        (CRAWL, KEYED["idempotency_key"] + "\r\nx: y"),
+        (SCRAPE, KEYED["idempotency_key"]),
+    ],
+    ids=["no UUID", "empty", "more than a UUID", "an operation that ignores it"],
+)
+async def test_a_key_that_promises_nothing_is_not_sent(
+    caller: Caller, serve: Any, call: dict[str, Any], key: str
+) -> None:
+    server = serve(OK_SEARCH)
+    with pytest.raises(errors.InvalidRequestError, match="idempotency_key"):
+        await caller.call(server.url, **call, idempotency_key=key)
+    assert server.requests == []

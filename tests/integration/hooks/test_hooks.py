@@ -65,7 +65,7 @@ async def test_every_operation(hook, sandbox):
     assert (await settled(hook.delete_monitor(monitor.id))).success is True
     with pytest.raises(NotFoundError):
         await settled(hook.get_monitor(monitor.id))
-    assert (await settled(hook.get_credit_usage())).remaining_credits < sandbox.config.credits
+    assert (await settled(hook.credit_usage())).remaining_credits < sandbox.config.credits
 
 
 async def test_all_monitors_once(hook, sandbox):
@@ -134,7 +134,7 @@ async def test_one_client_until_closed(kind, sandbox, connect):
     await settled(made.close())
     await settled(made.close())
     assert client._http.is_closed
-    assert (await settled(made.get_credit_usage())).remaining_credits is not None
+    assert (await settled(made.credit_usage())).remaining_credits is not None
     await settled(made.close())
 
 
@@ -152,4 +152,17 @@ async def test_as_context_manager(sandbox, connect):
 async def test_bad_connection(kind, connect):
     connect("https://api.example.com", "Bearer key-0123456789")
     with pytest.raises(ConfigurationError, match="enter the key alone"):
-        await settled(kind().get_credit_usage())
+        await settled(kind().credit_usage())
+
+
+def test_a_sibling_shares_the_settings_and_no_client(sandbox, connect, monkeypatch):
+    """It is for code that interrupts a call: nothing that may be half done is touched, nothing read again."""
+    connect(sandbox.url, sandbox.api_key)
+    with WebDataHook() as hook:
+        settings, client = hook.get_settings(), hook.get_conn()
+        monkeypatch.delenv("AIRFLOW_CONN_WEBDATA_DEFAULT")
+        with hook.sibling() as other:
+            assert other.get_settings() is settings
+            assert other.get_conn() is not client
+            assert other.credit_usage().remaining_credits is not None
+        assert not client._http.is_closed

@@ -5,9 +5,10 @@ from email.utils import format_datetime
 from typing import Any
 
 import pytest
+from tenacity import RetryCallState, Retrying
 
-from airflow_provider_webdata.api import errors
-from airflow_provider_webdata.api.retry import may_repeat, named_wait
+from airflow_provider_webdata.api import endpoints, errors
+from airflow_provider_webdata.api.retry import may_repeat, named_wait, retry_options
 
 TEXT = (
     "Rate limit exceeded. Consumed (req/min): 11, Remaining (req/min): 0. please retry after 37s, resets at X"
@@ -56,6 +57,10 @@ def test_named_wait_as_a_date(offset: int, low: float, high: float) -> None:
         (errors.ServerError("x", 500, ""), False, True),
         (errors.ServerError("x", 501, ""), False, False),
         (errors.RequestTimeoutError("x", 408, ""), False, True),
+        (errors.ProcessingContinuesError("x", 408, ""), True, True),
+        (errors.PageError("x", 500, ""), False, False),
+        (errors.PageRefusedError("x", 403, ""), False, False),
+        (errors.IdempotencyKeyUsedError("x", 409, ""), False, False),
         (errors.CacheMissError("x", 404, ""), False, False),
         (errors.ConflictError("x", 409, ""), False, False),
         (errors.UnsuccessfulError("x", 200, ""), False, False),
@@ -68,3 +73,24 @@ def test_named_wait_as_a_date(offset: int, low: float, high: float) -> None:
 def test_may_repeat(error: Exception, starts_something: bool, reads: bool) -> None:
     assert may_repeat(error, repeatable=False) is starts_something
     assert may_repeat(error, repeatable=True) is reads
+
+
+@pytest.mark.parametrize(
+    ("error", "elapsed", "sleep", "over"),
+    [
+        (errors.ProcessingContinuesError("x", 408, ""), 1100, 60, False),
+        (errors.ProcessingContinuesError("x", 408, ""), 1100, 101, True),
+        (errors.ServerError("x", 500, ""), 1100, 101, False),
+        (errors.ServerError("x", 500, ""), 3590, 11, True),
+    ],
+)
+def test_a_large_document_is_given_twenty_minutes(
+    error: Exception, elapsed: float, sleep: float, over: bool
+) -> None:
+    """Whatever the budget, here an hour."""
+    state = RetryCallState(Retrying(), None, (), {})
+    state.start_time = 0.0
+    state.set_exception((type(error), error, None))
+    state.outcome_timestamp = elapsed
+    state.upcoming_sleep = sleep
+    assert bool(retry_options(endpoints.SCRAPE, 3600.0)["stop"](state)) is over

@@ -1,0 +1,229 @@
+"""Crawling a site: how far, and how each page is fetched. Supplement 6."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+from urllib.parse import urlsplit
+
+from pydantic import AliasChoices, Field, model_validator
+
+from airflow_provider_webdata.api.models.base import RequestModel, ResponseModel
+from airflow_provider_webdata.api.models.fields import (
+    Integer,
+    Listed,
+    Number,
+    Switch,
+    Text,
+    WebAddress,
+)
+from airflow_provider_webdata.api.models.scrape import ScrapeOptions, check_zero_data_retention
+from airflow_provider_webdata.api.models.webhook import PageJobWebhookConfig
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from typing_extensions import Self
+
+_LONGEST_DELAY_SECONDS = 60
+
+
+class CrawlScope(RequestModel):
+    """How far a crawl goes, the same for a crawl and for the crawl target of a monitor (supplement 6.1).
+
+    :param limit: pages, at least 1. Service default: 10,000.
+    :param max_discovery_depth: how many links away from the start, 0 or more; the start and the sitemap's pages
+        are at 0.
+    :param include_paths: regular expressions over the path; only matching pages, the start included.
+    :param exclude_paths: regular expressions over the path; no matching pages.
+    :param regex_on_full_url: match the whole URL; on the wire `regexOnFullURL`. Service default: false.
+    :param sitemap: `skip`, `include` (service default) or `only`.
+    :param ignore_query_parameters: one page per path. Service default: false.
+    :param deduplicate_similar_urls: on the wire `deduplicateSimilarURLs`. Service default: true.
+    :param crawl_entire_domain: also pages beside and above the start. Service default: false.
+    :param allow_external_links: one hop outside. Service default: false.
+    :param allow_subdomains: service default: false.
+    :param ignore_robots_txt: enterprise feature. Service default: false.
+    :param robots_user_agent: enterprise feature.
+    :param delay: seconds between two pages, 0 or more; one page at a time then.
+    :param max_concurrency: at least 1. Service default: the team's limit.
+    :param prompt: the options in words, at most 10,000 characters; what is given explicitly wins.
+    """
+
+    renamed = {  # noqa: RUF012
+        "allowBackwardLinks": "crawlEntireDomain",
+        "allowBackwardCrawling": "crawlEntireDomain",
+        "ignoreSitemap": "sitemap ('skip' for true, 'include' for false)",
+        "allowExternalContentLinks": "allowExternalLinks",
+        "includes": "includePaths",
+        "excludes": "excludePaths",
+    }
+
+    limit: Annotated[Integer, Field(ge=1)] | None = None
+    max_discovery_depth: Annotated[Integer, Field(ge=0)] | None = None
+    include_paths: Listed[Text] | None = None
+    exclude_paths: Listed[Text] | None = None
+    regex_on_full_url: Switch | None = Field(None, alias="regexOnFullURL")
+    sitemap: Literal["skip", "include", "only"] | None = None
+    ignore_query_parameters: Switch | None = None
+    deduplicate_similar_urls: Switch | None = Field(None, alias="deduplicateSimilarURLs")
+    crawl_entire_domain: Switch | None = None
+    allow_external_links: Switch | None = None
+    allow_subdomains: Switch | None = None
+    ignore_robots_txt: Switch | None = None
+    robots_user_agent: Text | None = None
+    delay: Annotated[Number, Field(ge=0)] | None = None
+    max_concurrency: Annotated[Integer, Field(ge=1)] | None = None
+    prompt: Annotated[Text, Field(max_length=10_000)] | None = None
+
+    def _doubts(self) -> list[str]:
+        found = []
+        if self.delay == 0:
+            found.append("delay: the service may refuse 0; leave the field out")
+        if self.delay is not None and self.delay > _LONGEST_DELAY_SECONDS:
+            found.append(
+                "delay: more than 60; it is in seconds here, though a preview of crawl options gives milliseconds"
+            )
+        if self.delay and self.max_concurrency is not None and self.max_concurrency > 1:
+            found.append("maxConcurrency: a delay makes the service fetch one page at a time")
+        found += doubtful_expressions("includePaths", self.include_paths)
+        found += doubtful_expressions("excludePaths", self.exclude_paths)
+        return found
+
+
+def doubtful_expressions(name: str, expressions: Sequence[str] | None) -> list[str]:
+    """Return a warning for each text that does not read as a regular expression.
+
+    :param name: of the field, on the wire.
+    :param expressions: as given.
+    """
+    return [
+        f"{name}: {text[:80]!r} does not read as a regular expression, which the service may refuse"
+        for text in expressions or ()
+        if _expression(text) is None
+    ]
+
+
+def _expression(text: str) -> re.Pattern[str] | None:
+    try:
+        return re.compile(text)
+    except (re.error, OverflowError, RecursionError):
+        # The service reads them as JavaScript does; most of what fails here fails there too, such as '*.html'.
+        return None
+
+
+class CrawlRequest(CrawlScope):
+    """Body of `POST /v2/crawl`; only `url` is required, yet `limit` should always be sent.
+
+    Fields that say how far the crawl goes are those of `CrawlScope`.
+
+    :param url: where the crawl starts.
+    :param webhook: endpoint for the job's events.
+    :param scrape_options: how each page is fetched, in an object of its own.
+    :param zero_data_retention: keep nothing; must be enabled for the team. Service default: false.
+    :param integration: label of the caller (supplement 1); may be null.
+    :param origin: label of the caller (supplement 1).
+    """
+
+    nullable = frozenset({"integration"})
+    parts = {"scrapeOptions": ScrapeOptions}  # noqa: RUF012
+    renamed = {**CrawlScope.renamed, "maxDepth": "maxDiscoveryDepth"}  # noqa: RUF012
+
+    url: WebAddress
+    webhook: PageJobWebhookConfig | None = None
+    scrape_options: ScrapeOptions | None = None
+    zero_data_retention: Switch | None = None
+    integration: Text | None = None
+    origin: Text | None = None
+
+    @model_validator(mode="after")
+    def _keeps_nothing(self) -> Self:
+        if self.zero_data_retention and self.scrape_options is not None:
+            check_zero_data_retention(self.scrape_options, "scrapeOptions.")
+        return self
+
+    def _doubts(self) -> list[str]:
+        found = super()._doubts()
+        if self.limit is None:
+            found.append("limit: not given, so the crawl may take 10,000 pages and bill as many credits")
+        if self._start_is_left_out():
+            found.append(
+                "includePaths: no expression matches the path of the start URL, which is tested too, so that the "
+                "crawl may find nothing"
+            )
+        if self.scrape_options is not None and self.scrape_options.lockdown:
+            found.append("scrapeOptions.lockdown: documented for single scrapes only")
+        return found
+
+    def _start_is_left_out(self) -> bool:
+        if not self.include_paths:
+            return False
+        start = self.url if "://" in self.url else f"http://{self.url}"
+        try:
+            tested = start if self.regex_on_full_url else urlsplit(start).path or "/"
+        except ValueError:
+            return False
+        expressions = [_expression(text) for text in self.include_paths]
+        return all(found is not None and not found.search(tested) for found in expressions)
+
+
+class ActiveCrawl(ResponseModel):
+    """A crawl that runs. `options` are crawl options with `scrapeOptions` inside, headers included."""
+
+    id: str
+    team_id: str | None = None
+    url: str | None = None
+    options: dict[str, Any] | None = Field(None, repr=False)
+    created_at: str | None = Field(
+        None, validation_alias=AliasChoices("created_at", "createdAt"), serialization_alias="created_at"
+    )
+
+
+class ActiveCrawls(ResponseModel):
+    """Answer of `GET /v2/crawl/active`: crawls that run, of the whole team. Supplement 6.7."""
+
+    success: bool | None = None
+    crawls: list[ActiveCrawl]
+
+
+class CrawlParamsRequest(RequestModel):
+    """Body of `POST /v2/crawl/params-preview`: what would the service make of a prompt?
+
+    :param url: where the crawl would start.
+    :param prompt: the crawl in words, at most 10,000 characters.
+    """
+
+    url: WebAddress
+    prompt: Annotated[Text, Field(max_length=10_000)]
+
+
+class CrawlParams(ResponseModel):
+    """Crawl options that the service makes of a prompt; the set is open. Supplement 6.8.
+
+    Not to be sent on unchecked: a crawl takes no `max_depth`, and `delay` is said to be in milliseconds here
+    and in seconds there.
+    """
+
+    url: str | None = None
+    include_paths: list[str] | None = None
+    exclude_paths: list[str] | None = None
+    max_depth: int | None = None
+    max_discovery_depth: int | None = None
+    crawl_entire_domain: bool | None = None
+    allow_external_links: bool | None = None
+    allow_subdomains: bool | None = None
+    sitemap: str | None = None
+    ignore_query_parameters: bool | None = None
+    ignore_robots_txt: bool | None = None
+    robots_user_agent: str | None = None
+    deduplicate_similar_urls: bool | None = Field(None, alias="deduplicateSimilarURLs")
+    delay: int | float | None = None
+    limit: int | None = None
+
+
+class CrawlParamsResponse(ResponseModel):
+    """Answer of `POST /v2/crawl/params-preview`."""
+
+    success: bool | None = None
+    data: CrawlParams
+    warning: str | None = None

@@ -1,0 +1,114 @@
+"""Data extracted from many pages by a language model (supplement 9); the service points to agent as successor."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import Field, field_validator, model_validator
+
+from airflow_provider_webdata.api.models.base import Lenient, RequestModel, ResponseModel, problem
+from airflow_provider_webdata.api.models.fields import (
+    DroppableAddress,
+    JsonSchema,
+    Listed,
+    Switch,
+    Text,
+    dropped,
+)
+from airflow_provider_webdata.api.models.scrape import ScrapeOptions
+from airflow_provider_webdata.api.models.threat import ThreatProtection
+from airflow_provider_webdata.api.models.webhook import WebhookConfig, check_job_events
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+_MOST_URLS = 10
+
+
+class ExtractWebhookConfig(WebhookConfig):
+    """An endpoint of ours that receives the events of an extract job; as `WebhookConfig` otherwise.
+
+    :param events: `started`, `completed`, `failed`, without prefix; all when omitted. Supplement 16.3.
+    """
+
+    events: Listed[Text] | None = None
+
+    @field_validator("events")
+    @classmethod
+    def _job_events(cls, events: list[str] | None) -> list[str] | None:
+        return check_job_events(events, ("started", "completed", "failed"))
+
+
+class ExtractRequest(RequestModel):
+    """Body of `POST /v2/extract`; `urls` or `prompt` is required, and defaults named here are the service's.
+
+    :param urls: pages; one that ends in `/*` means its whole site. The service's source code takes at most 10.
+    :param prompt: what to extract, in words, at most 10,000 characters.
+    :param schema_: JSON Schema of what to extract; on the wire `schema`.
+    :param enable_web_search: also search the web. Default: false.
+    :param ignore_sitemap: default: false.
+    :param include_subdomains: default: true.
+    :param show_sources: add `sources` to the result. Default: false.
+    :param ignore_invalid_urls: drop bad URLs and list them in `invalidURLs`; on the wire `ignoreInvalidURLs`.
+        Default: true.
+    :param scrape_options: how to fetch the pages.
+    :param threat_protection: override of the organization's policy.
+    :param system_prompt: how the model is to behave, at most 10,000 characters (the client's and the server's
+        source code only).
+    :param allow_external_links: also follow links to other sites (the client's and the server's source code
+        only).
+    :param webhook: where events go.
+    :param origin: label of the caller.
+    :param integration: label of the caller; may be null.
+    """
+
+    nullable = frozenset({"integration"})
+    parts = {"scrapeOptions": ScrapeOptions}  # noqa: RUF012
+
+    ignore_invalid_urls: Switch | None = Field(None, alias="ignoreInvalidURLs")
+    urls: Listed[DroppableAddress] | None = None
+    prompt: Annotated[Text, Field(max_length=10_000)] | None = None
+    schema_: JsonSchema | None = Field(None, alias="schema")
+    enable_web_search: Switch | None = None
+    ignore_sitemap: Switch | None = None
+    include_subdomains: Switch | None = None
+    show_sources: Switch | None = None
+    scrape_options: ScrapeOptions | None = None
+    threat_protection: ThreatProtection | None = None
+    system_prompt: Annotated[Text, Field(max_length=10_000)] | None = None
+    allow_external_links: Switch | None = None
+    webhook: ExtractWebhookConfig | None = None
+    origin: Text | None = None
+    integration: Text | None = None
+
+    @model_validator(mode="after")
+    def _has_something_to_read(self) -> Self:
+        if not self.urls and self.prompt is None:
+            raise problem("extract_source", "give 'urls', 'prompt' or both; there is nothing to extract from")
+        return self
+
+    def _doubts(self) -> list[str]:
+        found = dropped(self.urls)
+        if self.urls and len(self.urls) > _MOST_URLS:
+            found.append(f"urls: more than {_MOST_URLS}, which the service may refuse")
+        if self.prompt is None and self.schema_ is None:
+            found.append("neither prompt nor schema says what to extract")
+        return found
+
+
+class ExtractStatus(ResponseModel):
+    """An extract job. Read `status`, never `success`.
+
+    `status` is processing, completed, failed, cancelled or newer. `data` is an object, or an empty list while
+    the job runs. 15 `tokens_used` are 1 credit. The result can be read for 24 hours, until `expires_at`.
+    """
+
+    success: bool | None = None
+    status: str
+    data: Any = None
+    expires_at: Lenient[str | None] = None
+    tokens_used: Lenient[int | float | None] = None
+    credits_used: Lenient[int | float | None] = None
+    sources: Any = None
+    error: Lenient[str | None] = None
+    warning: Lenient[str | None] = None

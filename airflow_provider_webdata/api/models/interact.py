@@ -1,0 +1,234 @@
+"""Browser sessions that run code: opened by hand, or on the page of an earlier scrape (supplement 11).
+
+Whoever holds a session's `cdpUrl` or interactive URL controls the browser. They are as good as passwords: no repr
+shows them, `secrets()` names them for a masker, and `without_secrets()` is what may be logged or passed on.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import AfterValidator, Field, model_validator
+
+from airflow_provider_webdata.api.models.base import Lenient, RequestModel, ResponseModel, problem
+from airflow_provider_webdata.api.models.fields import Integer, String, Switch, Text
+from airflow_provider_webdata.api.models.scrape import Profile
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from typing_extensions import Self
+
+MAX_CODE_LENGTH = 100_000
+"""Most characters of code. The service counts UTF-8 bytes, of which there are never fewer."""
+
+_CONTROLLING_URLS = ("cdp_url", "interactive_live_view_url")
+
+
+def _code(value: str) -> str:
+    try:
+        size = len(value.encode())
+    except UnicodeEncodeError:
+        raise problem("text", "the text holds half of a surrogate pair, which UTF-8 cannot carry") from None
+    if not 1 <= size <= MAX_CODE_LENGTH:
+        raise problem(
+            "code", f"code is 1 to {MAX_CODE_LENGTH} characters, counted in UTF-8 bytes; it has {size}"
+        )
+    return value
+
+
+Code = Annotated[String, AfterValidator(_code)]
+"""Code to run; it may hold logins, so fields of this type have `repr=False`."""
+
+Language = Literal["python", "node", "bash"]
+
+
+class InteractRequest(RequestModel):
+    """Body of `POST /v2/interact`, which opens a session; every field is optional.
+
+    A session that is not closed lives, and bills, until one of its two limits is reached. The sources differ in
+    the limits' defaults, so send them.
+
+    :param ttl: seconds that the session lives at most, 30 to 3600. Service default: 300 or 600.
+    :param activity_ttl: seconds that it lives unused, 10 to 3600. Service default: none or 300.
+    :param stream_web_view: give a URL to watch the browser at. Service default: true.
+    :param profile: browser state to use; changes are saved when the session closes.
+    :param block_ads: service default: true (the client's and the server's source code only).
+    :param record_session: (the client's and the server's source code only).
+    :param origin: label of the caller.
+    :param integration: label of the caller; may be null.
+    """
+
+    nullable = frozenset({"integration"})
+    parts = {"profile": Profile}  # noqa: RUF012
+
+    ttl: Annotated[Integer, Field(ge=30, le=3600)] | None = None
+    activity_ttl: Annotated[Integer, Field(ge=10, le=3600)] | None = None
+    stream_web_view: Switch | None = None
+    profile: Profile | None = None
+    block_ads: Switch | None = None
+    record_session: Switch | None = None
+    origin: Text | None = None
+    integration: Text | None = None
+
+    def _doubts(self) -> list[str]:
+        if self.ttl is None:
+            return ["ttl: not given, so that a session left open bills for as long as the service's default"]
+        return []
+
+
+class ExecuteRequest(RequestModel):
+    """Body of `POST /v2/interact/{sessionId}/execute`.
+
+    :param code: what to run, 1 to 100,000 characters, counted in UTF-8 bytes; required, kept out of reprs.
+    :param language: `python`, `node` or `bash`. Service default: node.
+    :param timeout: seconds, 1 to 300. Service default: 30.
+    """
+
+    code: Code = Field(repr=False)
+    language: Language | None = None
+    timeout: Annotated[Integer, Field(ge=1, le=300)] | None = None
+
+
+class ScrapeInteractRequest(RequestModel):
+    """Body of `POST /v2/scrape/{jobId}/interact`; `code` or `prompt` is required.
+
+    The first call for a scrape opens a browser on its page, later ones go on in it, until it is stopped or one of
+    its limits is reached.
+
+    :param code: what to run, 1 to 100,000 characters, counted in UTF-8 bytes; kept out of reprs.
+    :param prompt: what to do, in words, 1 to 10,000 characters; costs more than code.
+    :param language: `python`, `node` (service default) or `bash`.
+    :param timeout: seconds, 1 to 300. Service default: 30.
+    :param ttl: seconds that the session lives at most, 30 to 3600 (the server's source code only, where the
+        default is 600).
+    :param activity_ttl: seconds that it lives unused, 10 to 3600 (the server's source code only, where the
+        default is 300).
+    :param origin: label of the caller.
+    """
+
+    code: Code | None = Field(None, repr=False)
+    prompt: Annotated[Text, Field(max_length=10_000)] | None = None
+    language: Language | None = None
+    timeout: Annotated[Integer, Field(ge=1, le=300)] | None = None
+    ttl: Annotated[Integer, Field(ge=30, le=3600)] | None = None
+    activity_ttl: Annotated[Integer, Field(ge=10, le=3600)] | None = None
+    origin: Text | None = None
+
+    @model_validator(mode="after")
+    def _has_something_to_do(self) -> Self:
+        if self.code is None and self.prompt is None:
+            raise problem("code_or_prompt", "give 'code' or 'prompt'; there is nothing to do")
+        return self
+
+    def _doubts(self) -> list[str]:
+        if self.code is not None and self.prompt is not None:
+            return ["code and prompt: the service documents one or the other, not which of both it follows"]
+        return []
+
+
+class _Browser(ResponseModel):
+    """What holds the addresses of a browser."""
+
+    cdp_url: Lenient[str | None] = Field(None, repr=False)
+    live_view_url: Lenient[str | None] = Field(None, repr=False)
+    interactive_live_view_url: Lenient[str | None] = Field(None, repr=False)
+
+    def secrets(self) -> Iterator[str]:
+        """Yield the URLs that give control of the browser."""
+        for name in _CONTROLLING_URLS:
+            value = getattr(self, name)
+            if isinstance(value, str) and value:
+                yield value
+
+    def without_secrets(self) -> dict[str, Any]:
+        """Return the wire form without the URLs that give control of the browser, for XCom and logs.
+
+        Unknown fields are left out too: one that a newer service adds may be one more way into the browser.
+        """
+        shown = {
+            field.alias for name, field in type(self).model_fields.items() if name not in _CONTROLLING_URLS
+        }
+        return {name: value for name, value in self.to_wire().items() if name in shown}
+
+    def __repr_args__(self) -> Iterable[tuple[str | None, Any]]:
+        extra = self.__pydantic_extra__ or {}
+        return [(name, value) for name, value in super().__repr_args__() if name not in extra]
+
+
+class InteractSession(_Browser):
+    """A browser session: as opened, or as listed.
+
+    `status` is active, destroyed, error or newer; `expires_at` comes from opening only, the dates and
+    `stream_web_view` from the list only.
+    """
+
+    success: bool | None = None
+    id: str
+    status: Lenient[str | None] = None
+    expires_at: Lenient[str | None] = None
+    stream_web_view: Lenient[bool | None] = None
+    created_at: Lenient[str | None] = None
+    last_activity: Lenient[str | None] = None
+
+
+class InteractSessions(ResponseModel):
+    """All sessions of the team, in one page."""
+
+    success: bool | None = None
+    sessions: list[InteractSession]
+
+    def secrets(self) -> Iterator[str]:
+        """Yield the URLs that give control of the browsers."""
+        for session in self.sessions:
+            yield from session.secrets()
+
+
+class ExecuteResult(ResponseModel):
+    """What code did. `success` says that it was run, not that it went well: see `failure()`.
+
+    `stdout` and `result` are the same text. `killed` says that it was stopped at its timeout, `error` is the text
+    of an exception.
+    """
+
+    success: bool | None = None
+    stdout: Lenient[str | None] = None
+    result: Any = None
+    stderr: Lenient[str | None] = None
+    exit_code: Lenient[int | None] = None
+    killed: Lenient[bool | None] = None
+    error: Lenient[str | None] = None
+
+    def failure(self) -> str | None:
+        """Return what went wrong with the code, in words, or None when it ended well."""
+        if not self.model_fields_set & ExecuteResult.model_fields.keys():
+            return "the answer does not say how it went"
+        if self.killed:
+            return "it was stopped at its timeout"
+        if self.error:
+            return str(self.error)
+        if self.exit_code:
+            return f"it ended with exit code {self.exit_code}"
+        return "the service gave no reason" if self.success is False else None
+
+
+class ScrapeInteractResult(ExecuteResult, _Browser):
+    """What code or a prompt did on the page of a scrape; `output` is the answer to a prompt.
+
+    Here `success` is false when the code failed or was stopped.
+    """
+
+    output: Any = None
+    session_id: Lenient[str | None] = None
+
+
+class SessionClosed(ResponseModel):
+    """What a closed session cost. All fields are absent when it had been closed before.
+
+    `cleanup_queued` says that the browser of a scrape is being closed in the background.
+    """
+
+    success: bool | None = None
+    session_duration_ms: Lenient[int | float | None] = None
+    credits_billed: Lenient[int | float | None] = None
+    cleanup_queued: Lenient[bool | None] = None

@@ -1,0 +1,90 @@
+"""Listing the URLs of a site. Supplement 7."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, field_validator
+
+from airflow_provider_webdata.api.models.base import Lenient, RequestModel, ResponseModel
+from airflow_provider_webdata.api.models.crawl import doubtful_expressions
+from airflow_provider_webdata.api.models.fields import Headers, Integer, Listed, Switch, Text, WebAddress
+from airflow_provider_webdata.api.models.scrape import AuditMetadata, Location
+from airflow_provider_webdata.api.models.threat import ThreatProtection
+
+
+class MapRequest(RequestModel):
+    """Body of `POST /v2/map`; only `url` is required. One credit, whatever the number of links.
+
+    :param url: the site.
+    :param search: words that order the links by relevance.
+    :param sitemap: `skip`, `include` (service default) or `only`.
+    :param include_subdomains: service default: true.
+    :param ignore_query_parameters: leave out URLs with a query. Service default: true.
+    :param ignore_cache: read the sitemap anew; the cached one is up to 7 days old. Service default: false.
+    :param limit: links, 1 to 100,000. Service default: 5,000.
+    :param timeout: milliseconds, at least 1. Service default: none.
+    :param location: where the site is looked at from.
+    :param audit_metadata: whom to name in the audit log.
+    :param threat_protection: override of the organization's policy.
+    :param headers: sent with the requests to the site; kept out of reprs. Not documented publicly, as are the
+        next four.
+    :param filter_by_path: only URLs below the path of `url`.
+    :param use_index: also list what the service's own index knows.
+    :param include_paths: regular expressions over the path; only matching URLs.
+    :param exclude_paths: regular expressions over the path; no matching URLs.
+    :param integration: label of the caller (supplement 1); may be null.
+    :param origin: label of the caller (supplement 1).
+    """
+
+    nullable = frozenset({"integration"})
+
+    url: WebAddress
+    search: Text | None = None
+    sitemap: Literal["skip", "include", "only"] | None = None
+    include_subdomains: Switch | None = None
+    ignore_query_parameters: Switch | None = None
+    ignore_cache: Switch | None = None
+    limit: Annotated[Integer, Field(ge=1, le=100_000)] | None = None
+    timeout: Annotated[Integer, Field(ge=1)] | None = None
+    location: Location | None = None
+    audit_metadata: AuditMetadata | None = None
+    threat_protection: ThreatProtection | None = None
+    headers: Headers | None = Field(None, repr=False)
+    filter_by_path: Switch | None = None
+    use_index: Switch | None = None
+    include_paths: Listed[Text] | None = None
+    exclude_paths: Listed[Text] | None = None
+    integration: Text | None = None
+    origin: Text | None = None
+
+    def _doubts(self) -> list[str]:
+        found = doubtful_expressions("includePaths", self.include_paths)
+        found += doubtful_expressions("excludePaths", self.exclude_paths)
+        if self.sitemap == "skip" and self.ignore_cache:
+            found.append("ignoreCache: of no use with sitemap 'skip', for only the sitemap is cached")
+        return found
+
+
+class MapLink(ResponseModel):
+    """A URL of the site, with what is known of it."""
+
+    url: str
+    title: Lenient[str | None] = None
+    description: Lenient[str | None] = None
+
+
+class MapResponse(ResponseModel):
+    """Answer of `POST /v2/map`. Links that come as plain text are read as links without title."""
+
+    success: bool | None = None
+    links: list[MapLink]
+    id: str | None = None
+    warning: str | None = None
+
+    @field_validator("links", mode="before")
+    @classmethod
+    def _plain_links(cls, links: Any) -> Any:
+        if not isinstance(links, list):
+            return links
+        return [{"url": link} if isinstance(link, str) else link for link in links]

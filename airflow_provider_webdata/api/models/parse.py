@@ -1,0 +1,103 @@
+"""Turning an uploaded file into text (supplement 8)."""
+
+from __future__ import annotations
+
+from pathlib import PurePosixPath
+from typing import Annotated, Literal, get_args
+
+from pydantic import Field
+
+from airflow_provider_webdata.api.models.base import RequestModel
+from airflow_provider_webdata.api.models.fields import (
+    Headers,
+    Integer,
+    Listed,
+    Switch,
+    Text,
+    one_of,
+    switch_or,
+)
+from airflow_provider_webdata.api.models.formats import JsonFormat
+from airflow_provider_webdata.api.models.parsers import Parser
+from airflow_provider_webdata.api.models.scrape import AuditMetadata, PIIOptions
+
+MAX_FILE_BYTES = 50 * 2**20
+"""Most bytes of an uploaded file. The supplement's 50 MB, read as MiB: what lies between is the service's to judge."""
+
+FILE_EXTENSIONS = (
+    *(".html", ".htm", ".xhtml", ".pdf", ".docx", ".doc", ".docm", ".odt", ".ods", ".odp", ".rtf"),
+    *(".xlsx", ".xls", ".xlsm", ".xlsb", ".pptx", ".ppt", ".pptm", ".epub", ".csv"),
+)
+"""What a file's name may end with; the service reads its type from that."""
+
+
+def has_known_extension(filename: str) -> bool:
+    """Return whether the service parses files of this name, upper or lower case.
+
+    :param filename: the file's name, with or without directories.
+    """
+    return PurePosixPath(filename).suffix.lower() in FILE_EXTENSIONS
+
+
+ParsePlainFormatName = Literal["markdown", "summary", "html", "rawHtml", "links", "images"]
+"""Formats of a parsed file that take no options."""
+
+ParseFormatName = Literal[ParsePlainFormatName, "json"]
+
+
+class ParsePlainFormat(RequestModel):
+    """A format without options, in object form."""
+
+    type: ParsePlainFormatName
+
+
+ParseFormat = Annotated[
+    ParseFormatName | ParsePlainFormat | JsonFormat,
+    one_of("a format of a parsed file", ParsePlainFormat, JsonFormat, names=get_args(ParseFormatName)),
+]
+"""A format as text or as an object; a list may mix both."""
+
+
+class ParseOptions(RequestModel):
+    """The part `options` of `POST /v2/parse`; all fields are optional, and what is not given is not sent.
+
+    Those scrape options that need a page on the web are no fields here: the service refuses them with
+    `PARSE_UNSUPPORTED_OPTIONS`. Defaults named here are the service's.
+
+    :param formats: `markdown` (default), `summary`, `html`, `rawHtml`, `links`, `images`, `json`, as text or
+        objects.
+    :param only_main_content: drop headers, navigation, footers. Default: true.
+    :param include_tags: HTML tags (or CSS selectors) to keep.
+    :param exclude_tags: HTML tags (or CSS selectors) to drop.
+    :param headers: sent with further requests that the file leads to; kept out of reprs.
+    :param timeout: milliseconds, 1 to 300,000. Default: 30,000, or none.
+    :param parsers: default: pdf. An empty list means that PDFs come back as they are.
+    :param skip_tls_verification: default: true.
+    :param remove_base64_images: default: true.
+    :param block_ads: default: true.
+    :param redact_pii: true, or an object; on the wire `redactPII`. Default: false.
+    :param proxy: `basic` or `auto`.
+    :param zero_data_retention: must be enabled for the team. Default: false.
+    :param audit_metadata: whom to name in the audit log.
+    :param origin: label of the caller.
+    :param integration: label of the caller; may be null.
+    """
+
+    nullable = frozenset({"integration"})
+
+    formats: Listed[ParseFormat] | None = None
+    only_main_content: Switch | None = None
+    include_tags: Listed[Text] | None = None
+    exclude_tags: Listed[Text] | None = None
+    headers: Headers | None = Field(None, repr=False)
+    timeout: Annotated[Integer, Field(ge=1, le=300_000)] | None = None
+    parsers: Listed[Parser] | None = None
+    skip_tls_verification: Switch | None = None
+    remove_base64_images: Switch | None = None
+    block_ads: Switch | None = None
+    redact_pii: Annotated[bool | PIIOptions, switch_or(PIIOptions)] | None = Field(None, alias="redactPII")
+    proxy: Literal["basic", "auto"] | None = None
+    zero_data_retention: Switch | None = None
+    audit_metadata: AuditMetadata | None = None
+    origin: Text | None = None
+    integration: Text | None = None

@@ -1,0 +1,29 @@
+"""What the methods of a resource need of the hook that carries them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from airflow_provider_webdata.api.endpoints import Endpoint, ResponseT
+    from airflow_provider_webdata.hooks.calls import Call
+
+
+class Operations:
+    """Base of the blocking methods; the hook provides what is missing."""
+
+    def _execute(self, call: Call[ResponseT]) -> ResponseT:
+        raise NotImplementedError
+
+    def _follow(self, endpoint: Endpoint[ResponseT], link: str) -> ResponseT:
+        raise NotImplementedError
+
+
+class AsyncOperations:
+    """Base of the asynchronous methods; the hook provides what is missing."""
+
+    async def _execute(self, call: Call[ResponseT]) -> ResponseT:
+        raise NotImplementedError
+
+    async def _follow(self, endpoint: Endpoint[ResponseT], link: str) -> ResponseT:
+        raise NotImplementedError

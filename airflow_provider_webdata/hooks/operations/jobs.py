@@ -1,0 +1,274 @@
+"""Long jobs: crawl, batch scrape, extract, agent. Supplement 5, 6, 9 and 10."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from airflow_provider_webdata.api import endpoints, models
+from airflow_provider_webdata.api.errors import ConflictError
+from airflow_provider_webdata.hooks.calls import Body, Call, body_for
+from airflow_provider_webdata.hooks.job_states import name_of
+from airflow_provider_webdata.hooks.jobs import DocumentPart, DocumentParts, calls_of
+from airflow_provider_webdata.hooks.operations.base import AsyncOperations, Operations
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+
+    from airflow_provider_webdata.hooks.job_states import JobKind
+
+JobState = models.JobStatus | models.ExtractStatus | models.AgentStatus
+"""How a job stands; each kind has its own class, all with `status`, `success` and `error`."""
+
+
+def _start_crawl(
+    request: models.CrawlRequest | Body, extra_body: Body | None, idempotency_key: str | None
+) -> Call[models.JobStarted]:
+    endpoint = endpoints.START_CRAWL
+    body = body_for(models.CrawlRequest, request, endpoint.name)
+    return Call(endpoint, body=body, extra_body=extra_body, idempotency_key=idempotency_key)
+
+
+def _start_batch_scrape(
+    request: models.BatchScrapeRequest | Body, extra_body: Body | None
+) -> Call[models.JobStarted]:
+    endpoint = endpoints.START_BATCH_SCRAPE
+    body = body_for(models.BatchScrapeRequest, request, endpoint.name)
+    return Call(endpoint, body=body, extra_body=extra_body)
+
+
+def _start_extract(request: models.ExtractRequest | Body, extra_body: Body | None) -> Call[models.JobStarted]:
+    endpoint = endpoints.START_EXTRACT
+    body = body_for(models.ExtractRequest, request, endpoint.name)
+    return Call(endpoint, body=body, extra_body=extra_body)
+
+
+def _start_agent(request: models.AgentRequest | Body, extra_body: Body | None) -> Call[models.JobStarted]:
+    endpoint = endpoints.START_AGENT
+    body = body_for(models.AgentRequest, request, endpoint.name)
+    return Call(endpoint, body=body, extra_body=extra_body)
+
+
+def _job_status(kind: JobKind, job_id: str, limit: int | None, skip: int | None) -> Call[Any]:
+    calls = calls_of(kind)
+    # Only what comes in parts can be asked for in parts.
+    query = {"limit": limit, "skip": skip} if calls.documents is not None else None
+    return Call(calls.look, path={"job_id": job_id}, query=query)
+
+
+def _cancel_job(kind: JobKind, job_id: str) -> Call[models.CancelResponse]:
+    endpoint = calls_of(kind).cancel
+    if endpoint is None:
+        raise ValueError(f"the service has no call that cancels an {name_of(kind)}; it ends by itself")
+    return Call(endpoint, path={"job_id": job_id})
+
+
+def _job_errors(kind: JobKind, job_id: str) -> Call[models.JobErrors]:
+    endpoint = calls_of(kind).errors
+    if endpoint is None:
+        raise ValueError(f"an {name_of(kind)} has no list of failed pages; its status has its error")
+    return Call(endpoint, path={"job_id": job_id})
+
+
+def _crawl_params(request: models.CrawlParamsRequest | Body) -> Call[models.CrawlParamsResponse]:
+    endpoint = endpoints.CRAWL_PARAMS
+    return Call(endpoint, body=body_for(models.CrawlParamsRequest, request, endpoint.name))
+
+
+class JobOperations(Operations):
+    """Long jobs, blocking."""
+
+    def start_crawl(
+        self,
+        request: models.CrawlRequest | Body,
+        *,
+        extra_body: Body | None = None,
+        idempotency_key: str | None = None,
+    ) -> models.JobStarted:
+        """Start a crawl. Bills credits; never repeated after a lost answer. Supplement 6.1.
+
+        :param request: only `url` is required; always give `limit`.
+        :param extra_body: merged into the body unchecked.
+        :param idempotency_key: a UUID of the caller's choice. A second call with the same key starts nothing.
+        :raises IdempotencyKeyUsedError: an earlier call with this key was taken: look for its crawl among
+            `active_crawls` and `iter_activity`, the answer does not say which it is.
+        """
+        return self._execute(_start_crawl(request, extra_body, idempotency_key))
+
+    def start_batch_scrape(
+        self, request: models.BatchScrapeRequest | Body, *, extra_body: Body | None = None
+    ) -> models.JobStarted:
+        """Start scraping many pages. Bills credits; never repeated after a lost answer. Supplement 5.1.
+
+        :param request: only `urls` is required; always give `ignore_invalid_urls`.
+        :param extra_body: merged into the body unchecked.
+        """
+        return self._execute(_start_batch_scrape(request, extra_body))
+
+    def start_extract(
+        self, request: models.ExtractRequest | Body, *, extra_body: Body | None = None
+    ) -> models.JobStarted:
+        """Start an extract job. Bills credits; never repeated after a lost answer. Supplement 9.1.
+
+        :param request: `urls`, a `prompt`, or both.
+        :param extra_body: merged into the body unchecked.
+        """
+        return self._execute(_start_extract(request, extra_body))
+
+    def start_agent(
+        self, request: models.AgentRequest | Body, *, extra_body: Body | None = None
+    ) -> models.JobStarted:
+        """Start an agent run. Bills credits; never repeated after a lost answer. Supplement 10.1.
+
+        :param request: only `prompt` is required.
+        :param extra_body: merged into the body unchecked.
+        """
+        return self._execute(_start_agent(request, extra_body))
+
+    def job_status(
+        self, kind: JobKind, job_id: str, *, limit: int | None = None, skip: int | None = None
+    ) -> JobState:
+        """Return how a job stands; judge it by its `status`, never by `success`.
+
+        :param kind: `crawl`, `batch_scrape`, `extract` or `agent`.
+        :param job_id: the job's UUID.
+        :param limit: most documents to bring along, 1 to 1000; the service's default is 100. Without meaning to
+            extract and agent, as `skip` is.
+        :param skip: how many documents to leave out.
+        :raises NotFoundError: unknown, of another team, or expired: results are kept for 24 hours.
+        """
+        state: JobState = self._execute(_job_status(kind, job_id, limit, skip))
+        return state
+
+    def cancel_job(self, kind: JobKind, job_id: str) -> bool:
+        """Cancel a job, and return whether there was anything to cancel: False when it had ended before.
+
+        What is done by then stays readable and billed; an agent stops at its next step only.
+
+        :param kind: `crawl`, `batch_scrape` or `agent`.
+        :param job_id: the job's UUID.
+        :raises ValueError: an extract job cannot be cancelled.
+        """
+        try:
+            self._execute(_cancel_job(kind, job_id))
+        except ConflictError:
+            return False
+        return True
+
+    def job_errors(self, kind: JobKind, job_id: str) -> models.JobErrors:
+        """Return the pages of a job that failed, and the URLs that robots.txt refuses. Supplement 6.6.
+
+        :param kind: `crawl` or `batch_scrape`.
+        :param job_id: the job's UUID.
+        :raises ValueError: jobs of this kind have no pages.
+        """
+        return self._execute(_job_errors(kind, job_id))
+
+    def iter_job_documents(
+        self, kind: JobKind, job_id: str, *, start: str | None = None
+    ) -> Iterator[DocumentPart]:
+        """Yield the documents of a job that has ended, one part at a time: about 100 documents or 10 MB.
+
+        Each part is fetched when it is asked for, and only one is held here. Reading can stop anywhere and go
+        on from the part's `next_cursor` in another process. `next` links are followed on the connection's own
+        origin, whatever host they name.
+
+        :param kind: `crawl` or `batch_scrape`.
+        :param job_id: the job's UUID.
+        :param start: a `next_cursor` of this job; None: from the beginning.
+        :raises ValueError: jobs of this kind have no documents, or the cursor is not one of this job.
+        :raises UnfinishedJobError: the job still runs.
+        """
+        parts = DocumentParts(kind, job_id, start)
+        while True:
+            # Nothing here keeps what was yielded while the next part is fetched.
+            yield parts.take(
+                self._execute(parts.first)
+                if parts.cursor is None
+                else self._follow(parts.endpoint, parts.cursor)
+            )
+            if parts.cursor is None:
+                return
+
+    def active_crawls(self) -> models.ActiveCrawls:
+        """Return the team's crawls that run. Their options may hold headers of page requests."""
+        return self._execute(Call(endpoints.ACTIVE_CRAWLS))
+
+    def crawl_params(self, request: models.CrawlParamsRequest | Body) -> models.CrawlParamsResponse:
+        """Return the crawl options that the service makes of a prompt; starts nothing. Supplement 6.8.
+
+        :param request: `url` and `prompt`, both required.
+        """
+        return self._execute(_crawl_params(request))
+
+
+class AsyncJobOperations(AsyncOperations):
+    """Long jobs, without blocking; see `JobOperations`."""
+
+    async def start_crawl(
+        self,
+        request: models.CrawlRequest | Body,
+        *,
+        extra_body: Body | None = None,
+        idempotency_key: str | None = None,
+    ) -> models.JobStarted:
+        """See `JobOperations.start_crawl`."""
+        return await self._execute(_start_crawl(request, extra_body, idempotency_key))
+
+    async def start_batch_scrape(
+        self, request: models.BatchScrapeRequest | Body, *, extra_body: Body | None = None
+    ) -> models.JobStarted:
+        """See `JobOperations.start_batch_scrape`."""
+        return await self._execute(_start_batch_scrape(request, extra_body))
+
+    async def start_extract(
+        self, request: models.ExtractRequest | Body, *, extra_body: Body | None = None
+    ) -> models.JobStarted:
+        """See `JobOperations.start_extract`."""
+        return await self._execute(_start_extract(request, extra_body))
+
+    async def start_agent(
+        self, request: models.AgentRequest | Body, *, extra_body: Body | None = None
+    ) -> models.JobStarted:
+        """See `JobOperations.start_agent`."""
+        return await self._execute(_start_agent(request, extra_body))
+
+    async def job_status(
+        self, kind: JobKind, job_id: str, *, limit: int | None = None, skip: int | None = None
+    ) -> JobState:
+        """See `JobOperations.job_status`."""
+        state: JobState = await self._execute(_job_status(kind, job_id, limit, skip))
+        return state
+
+    async def cancel_job(self, kind: JobKind, job_id: str) -> bool:
+        """See `JobOperations.cancel_job`."""
+        try:
+            await self._execute(_cancel_job(kind, job_id))
+        except ConflictError:
+            return False
+        return True
+
+    async def job_errors(self, kind: JobKind, job_id: str) -> models.JobErrors:
+        """See `JobOperations.job_errors`."""
+        return await self._execute(_job_errors(kind, job_id))
+
+    async def iter_job_documents(
+        self, kind: JobKind, job_id: str, *, start: str | None = None
+    ) -> AsyncIterator[DocumentPart]:
+        """See `JobOperations.iter_job_documents`."""
+        parts = DocumentParts(kind, job_id, start)
+        while True:
+            yield parts.take(
+                await self._execute(parts.first)
+                if parts.cursor is None
+                else await self._follow(parts.endpoint, parts.cursor)
+            )
+            if parts.cursor is None:
+                return
+
+    async def active_crawls(self) -> models.ActiveCrawls:
+        """See `JobOperations.active_crawls`."""
+        return await self._execute(Call(endpoints.ACTIVE_CRAWLS))
+
+    async def crawl_params(self, request: models.CrawlParamsRequest | Body) -> models.CrawlParamsResponse:
+        """See `JobOperations.crawl_params`."""
+        return await self._execute(_crawl_params(request))

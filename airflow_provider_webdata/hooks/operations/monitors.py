@@ -1,0 +1,281 @@
+"""Monitors and their checks. Reference, POST /v2/monitor; supplement 13."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from airflow_provider_webdata.api import endpoints, models
+from airflow_provider_webdata.api.errors import InvalidResponseError
+from airflow_provider_webdata.hooks.calls import PAGE_SIZE, Body, Call, CheckPages, MonitorPages, body_for
+from airflow_provider_webdata.hooks.operations.base import AsyncOperations, Operations
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+
+    from airflow_provider_webdata.api.endpoints import Endpoint, ResponseT
+
+
+def _create_monitor(
+    request: models.MonitorCreateRequest | Body, extra_body: Body | None
+) -> Call[models.MonitorResponse]:
+    """Make up POST /v2/monitor."""
+    endpoint = endpoints.CREATE_MONITOR
+    body = body_for(models.MonitorCreateRequest, request, endpoint.name)
+    return Call(endpoint, body=body, extra_body=extra_body)
+
+
+def _update_monitor(
+    monitor_id: str, request: models.MonitorUpdateRequest | Body | None, extra_body: Body | None
+) -> Call[models.MonitorResponse]:
+    """Make up PATCH /v2/monitor/{monitorId}."""
+    endpoint = endpoints.UPDATE_MONITOR
+    body = None if request is None else body_for(models.MonitorUpdateRequest, request, endpoint.name)
+    return Call(endpoint, path={"monitor_id": monitor_id}, body=body, extra_body=extra_body)
+
+
+def _list_monitors(limit: int | None, offset: int | None) -> Call[models.MonitorListResponse]:
+    """Make up GET /v2/monitor."""
+    return Call(endpoints.LIST_MONITORS, query={"limit": limit, "offset": offset})
+
+
+def _list_monitor_checks(
+    monitor_id: str, limit: int | None, offset: int | None, status: str | None
+) -> Call[models.MonitorCheckListResponse]:
+    """Make up GET /v2/monitor/{monitorId}/checks."""
+    query = {"limit": limit, "offset": offset, "status": status}
+    return Call(endpoints.LIST_MONITOR_CHECKS, path={"monitor_id": monitor_id}, query=query)
+
+
+def _get_monitor_check(
+    monitor_id: str, check_id: str, limit: int | None, skip: int | None, status: str | None
+) -> Call[models.MonitorCheckResponse]:
+    """Make up GET /v2/monitor/{monitorId}/checks/{checkId}."""
+    path = {"monitor_id": monitor_id, "check_id": check_id}
+    query = {"limit": limit, "skip": skip, "status": status}
+    return Call(endpoints.GET_MONITOR_CHECK, path=path, query=query)
+
+
+def _of_monitor(endpoint: Endpoint[ResponseT], monitor_id: str) -> Call[ResponseT]:
+    """Make up a call that names a monitor and nothing else."""
+    return Call(endpoint, path={"monitor_id": monitor_id})
+
+
+def _check_of_run(answer: models.MonitorRunResponse) -> models.MonitorCheck:
+    """Return the check that a run started; its id alone is enough.
+
+    :param answer: what the service answered.
+    :raises InvalidResponseError: it names no check.
+    """
+    if answer.data is not None:
+        return answer.data
+    if answer.id:
+        return models.MonitorCheck(id=answer.id)
+    raise InvalidResponseError(endpoints.RUN_MONITOR.name, "it names no check", status=200)
+
+
+class MonitorOperations(Operations):
+    """Monitors, blocking."""
+
+    def create_monitor(
+        self, request: models.MonitorCreateRequest | Body, *, extra_body: Body | None = None
+    ) -> models.Monitor:
+        """Create a monitor. Never repeated after a lost answer, for names are not unique.
+
+        :param request: reference, POST /v2/monitor; name, schedule and targets are required.
+        :param extra_body: merged into the body unchecked.
+        """
+        return self._execute(_create_monitor(request, extra_body)).data
+
+    def list_monitors(self, *, limit: int | None = None, offset: int | None = None) -> list[models.Monitor]:
+        """Return one page of the monitors, newest first. Supplement 13.5.
+
+        :param limit: most monitors to return, 1 to 100; the service's default is 25.
+        :param offset: how many to skip.
+        """
+        return self._execute(_list_monitors(limit, offset)).data
+
+    def iter_monitors(self) -> Iterator[models.Monitor]:
+        """Yield every monitor once, newest first, a page at a time."""
+        pages = MonitorPages()
+        while pages.query is not None:
+            yield from pages.take(self.list_monitors(**pages.query))
+
+    def get_monitor(self, monitor_id: str) -> models.Monitor:
+        """Return one monitor.
+
+        Reads come from a replica: just after its creation a monitor may be answered with `NotFoundError`.
+
+        :param monitor_id: the monitor's UUID.
+        """
+        return self._execute(_of_monitor(endpoints.GET_MONITOR, monitor_id)).data
+
+    def update_monitor(
+        self,
+        monitor_id: str,
+        request: models.MonitorUpdateRequest | Body | None = None,
+        *,
+        extra_body: Body | None = None,
+    ) -> models.Monitor:
+        """Change a monitor; what is left out stays. Supplement 13.6.
+
+        `targets` replaces the whole array, and a target without its `id` loses its page history.
+
+        :param monitor_id: the monitor's UUID.
+        :param request: the fields to change.
+        :param extra_body: merged into the body unchecked; may stand alone.
+        """
+        return self._execute(_update_monitor(monitor_id, request, extra_body)).data
+
+    def delete_monitor(self, monitor_id: str) -> models.DeleteResponse:
+        """Delete a monitor.
+
+        :param monitor_id: the monitor's UUID.
+        """
+        return self._execute(_of_monitor(endpoints.DELETE_MONITOR, monitor_id))
+
+    def run_monitor(self, monitor_id: str) -> models.MonitorCheck:
+        """Start a check now and return it, queued. Bills credits; never repeated after a lost answer.
+
+        :param monitor_id: the monitor's UUID.
+        :raises ConflictError: a check is running (its id is in `body["checkId"]`), or the monitor is paused.
+        """
+        return _check_of_run(self._execute(_of_monitor(endpoints.RUN_MONITOR, monitor_id)))
+
+    def list_monitor_checks(
+        self,
+        monitor_id: str,
+        *,
+        limit: int | None = None,
+        offset: int | None = None,
+        status: str | None = None,
+    ) -> list[models.MonitorCheck]:
+        """Return one page of a monitor's checks, newest first, without their pages. Supplement 13.10.
+
+        :param monitor_id: the monitor's UUID.
+        :param limit: most checks to return, 1 to 100; the service's default is 25.
+        :param offset: how many to skip.
+        :param status: only checks in this state.
+        """
+        return self._execute(_list_monitor_checks(monitor_id, limit, offset, status)).data
+
+    def get_monitor_check(
+        self,
+        monitor_id: str,
+        check_id: str,
+        *,
+        limit: int | None = None,
+        skip: int | None = None,
+        status: str | None = None,
+    ) -> models.MonitorCheckDetail:
+        """Return a check with one part of its pages. Judge it by its `status`.
+
+        :param monitor_id: the monitor's UUID.
+        :param check_id: the check's UUID.
+        :param limit: most pages to return, 1 to 100; the service's default is 25.
+        :param skip: how many pages to skip.
+        :param status: only pages of this status: `same`, `new`, `changed`, `removed` or `error`.
+        """
+        return self._execute(_get_monitor_check(monitor_id, check_id, limit, skip, status)).data
+
+    def iter_monitor_check_pages(
+        self, monitor_id: str, check_id: str, *, status: str | None = None
+    ) -> Iterator[models.MonitorCheckDetail]:
+        """Yield a check in parts until all its pages were read, each page once.
+
+        Read a check that has ended: pages are added while it runs.
+
+        :param monitor_id: the monitor's UUID.
+        :param check_id: the check's UUID.
+        :param status: only pages of this status.
+        """
+        pages = CheckPages()
+        call = _get_monitor_check(monitor_id, check_id, PAGE_SIZE, None, status)
+        answer = self._execute(call)
+        while True:
+            yield pages.take(answer.data)
+            link = pages.next_link(answer.next, answer.data.next)
+            if link is None:
+                return
+            answer = self._follow(call.endpoint, link)
+
+
+class AsyncMonitorOperations(AsyncOperations):
+    """Monitors, without blocking; see `MonitorOperations`."""
+
+    async def create_monitor(
+        self, request: models.MonitorCreateRequest | Body, *, extra_body: Body | None = None
+    ) -> models.Monitor:
+        """See `MonitorOperations.create_monitor`."""
+        return (await self._execute(_create_monitor(request, extra_body))).data
+
+    async def list_monitors(
+        self, *, limit: int | None = None, offset: int | None = None
+    ) -> list[models.Monitor]:
+        """See `MonitorOperations.list_monitors`."""
+        return (await self._execute(_list_monitors(limit, offset))).data
+
+    async def iter_monitors(self) -> AsyncIterator[models.Monitor]:
+        """See `MonitorOperations.iter_monitors`."""
+        pages = MonitorPages()
+        while pages.query is not None:
+            for monitor in pages.take(await self.list_monitors(**pages.query)):
+                yield monitor
+
+    async def get_monitor(self, monitor_id: str) -> models.Monitor:
+        """See `MonitorOperations.get_monitor`."""
+        return (await self._execute(_of_monitor(endpoints.GET_MONITOR, monitor_id))).data
+
+    async def update_monitor(
+        self,
+        monitor_id: str,
+        request: models.MonitorUpdateRequest | Body | None = None,
+        *,
+        extra_body: Body | None = None,
+    ) -> models.Monitor:
+        """See `MonitorOperations.update_monitor`."""
+        return (await self._execute(_update_monitor(monitor_id, request, extra_body))).data
+
+    async def delete_monitor(self, monitor_id: str) -> models.DeleteResponse:
+        """See `MonitorOperations.delete_monitor`."""
+        return await self._execute(_of_monitor(endpoints.DELETE_MONITOR, monitor_id))
+
+    async def run_monitor(self, monitor_id: str) -> models.MonitorCheck:
+        """See `MonitorOperations.run_monitor`."""
+        return _check_of_run(await self._execute(_of_monitor(endpoints.RUN_MONITOR, monitor_id)))
+
+    async def list_monitor_checks(
+        self,
+        monitor_id: str,
+        *,
+        limit: int | None = None,
+        offset: int | None = None,
+        status: str | None = None,
+    ) -> list[models.MonitorCheck]:
+        """See `MonitorOperations.list_monitor_checks`."""
+        return (await self._execute(_list_monitor_checks(monitor_id, limit, offset, status))).data
+
+    async def get_monitor_check(
+        self,
+        monitor_id: str,
+        check_id: str,
+        *,
+        limit: int | None = None,
+        skip: int | None = None,
+        status: str | None = None,
+    ) -> models.MonitorCheckDetail:
+        """See `MonitorOperations.get_monitor_check`."""
+        return (await self._execute(_get_monitor_check(monitor_id, check_id, limit, skip, status))).data
+
+    async def iter_monitor_check_pages(
+        self, monitor_id: str, check_id: str, *, status: str | None = None
+    ) -> AsyncIterator[models.MonitorCheckDetail]:
+        """See `MonitorOperations.iter_monitor_check_pages`."""
+        pages = CheckPages()
+        call = _get_monitor_check(monitor_id, check_id, PAGE_SIZE, None, status)
+        answer = await self._execute(call)
+        while True:
+            yield pages.take(answer.data)
+            link = pages.next_link(answer.next, answer.data.next)
+            if link is None:
+                return
+            answer = await self._follow(call.endpoint, link)

@@ -1,0 +1,187 @@
+"""Browser sessions: opened by hand, or on the page of an earlier scrape. Supplement 11.
+
+The URLs that control a browser are given to Airflow's masker before anybody else sees them.
+"""
+
+from __future__ import annotations
+
+from airflow_provider_webdata.api import endpoints, models
+from airflow_provider_webdata.api.errors import ClientError
+from airflow_provider_webdata.hooks.calls import Body, Call, body_for
+from airflow_provider_webdata.hooks.masking import amask, mask
+from airflow_provider_webdata.hooks.operations.base import AsyncOperations, Operations
+
+_GONE = 410
+
+
+def _open(request: models.InteractRequest | Body, extra_body: Body | None) -> Call[models.InteractSession]:
+    endpoint = endpoints.OPEN_SESSION
+    body = body_for(models.InteractRequest, request, endpoint.name)
+    return Call(endpoint, body=body, extra_body=extra_body)
+
+
+def _list(status: str | None) -> Call[models.InteractSessions]:
+    return Call(endpoints.LIST_SESSIONS, query={"status": status})
+
+
+def _run(
+    session_id: str, request: models.ExecuteRequest | Body, extra_body: Body | None
+) -> Call[models.ExecuteResult]:
+    endpoint = endpoints.EXECUTE
+    body = body_for(models.ExecuteRequest, request, endpoint.name)
+    return Call(endpoint, path={"session_id": session_id}, body=body, extra_body=extra_body)
+
+
+def _interact(
+    scrape_id: str, request: models.ScrapeInteractRequest | Body, extra_body: Body | None
+) -> Call[models.ScrapeInteractResult]:
+    endpoint = endpoints.INTERACT_SCRAPE
+    body = body_for(models.ScrapeInteractRequest, request, endpoint.name)
+    return Call(endpoint, path={"scrape_id": scrape_id}, body=body, extra_body=extra_body)
+
+
+def _close(session_id: str) -> Call[models.SessionClosed]:
+    return Call(endpoints.CLOSE_SESSION, path={"session_id": session_id})
+
+
+def _stop(scrape_id: str) -> Call[models.SessionClosed]:
+    return Call(endpoints.STOP_SCRAPE_INTERACT, path={"scrape_id": scrape_id})
+
+
+def _closed_before(error: ClientError) -> models.SessionClosed:
+    if error.status == _GONE:
+        return models.SessionClosed()
+    raise error
+
+
+class SessionOperations(Operations):
+    """Browser sessions, blocking."""
+
+    def open_session(
+        self, request: models.InteractRequest | Body, *, extra_body: Body | None = None
+    ) -> models.InteractSession:
+        """Open a browser session. It bills by time until it is closed or over; never opened twice for a lost answer.
+
+        :param request: supplement 11.1; give `ttl`, for a session whose answer is lost lives until then.
+        :param extra_body: merged into the body unchecked.
+        """
+        session = self._execute(_open(request, extra_body))
+        mask(session.secrets())
+        return session
+
+    def list_sessions(self, *, status: str | None = None) -> list[models.InteractSession]:
+        """Return the team's sessions. Costs nothing.
+
+        :param status: only those in this state: `active`, `destroyed` or `error`.
+        """
+        answer = self._execute(_list(status))
+        mask(answer.secrets())
+        return answer.sessions
+
+    def execute(
+        self, session_id: str, request: models.ExecuteRequest | Body, *, extra_body: Body | None = None
+    ) -> models.ExecuteResult:
+        """Run code in a session; never repeated after a lost answer. Code that fails raises nothing.
+
+        :param session_id: the session's id.
+        :param request: supplement 11.1; only `code` is required.
+        :param extra_body: merged into the body unchecked.
+        :return: what the code did; its `failure()` tells whether it went well.
+        """
+        return self._execute(_run(session_id, request, extra_body))
+
+    def close_session(self, session_id: str) -> models.SessionClosed:
+        """Close a session and save its profile's changes; harmless for one that is closed already.
+
+        :param session_id: the session's id.
+        :return: what it cost; empty when it was closed before.
+        :raises NotFoundError: there is no such session.
+        """
+        try:
+            return self._execute(_close(session_id))
+        except ClientError as error:
+            return _closed_before(error)
+
+    def interact_with_scrape(
+        self,
+        scrape_id: str,
+        request: models.ScrapeInteractRequest | Body,
+        *,
+        extra_body: Body | None = None,
+    ) -> models.ScrapeInteractResult:
+        """Run code, or a prompt, on the page of an earlier scrape; never repeated after a lost answer.
+
+        The first call opens a browser there, which bills until it is stopped or over; later calls go on in it.
+        Code that fails raises nothing.
+
+        :param scrape_id: UUID in `metadata.scrape_id` of the scrape's document.
+        :param request: supplement 11.2; `code` or `prompt` is required.
+        :param extra_body: merged into the body unchecked.
+        :return: what was done; its `failure()` tells whether it went well.
+        :raises ConflictError: the scrape cannot be repeated any more (scrape again), or its profile is busy.
+        """
+        result = self._execute(_interact(scrape_id, request, extra_body))
+        mask(result.secrets())
+        return result
+
+    def stop_scrape_interaction(self, scrape_id: str) -> models.SessionClosed:
+        """Close the browser on the page of a scrape; harmless when it is closed already.
+
+        :param scrape_id: UUID in `metadata.scrape_id` of the scrape's document.
+        :return: what it cost; empty when it was closed before.
+        :raises NotFoundError: there is no such scrape, or no browser was ever opened on it.
+        """
+        try:
+            return self._execute(_stop(scrape_id))
+        except ClientError as error:
+            return _closed_before(error)
+
+
+class AsyncSessionOperations(AsyncOperations):
+    """Browser sessions, without blocking; see `SessionOperations`."""
+
+    async def open_session(
+        self, request: models.InteractRequest | Body, *, extra_body: Body | None = None
+    ) -> models.InteractSession:
+        """See `SessionOperations.open_session`."""
+        session = await self._execute(_open(request, extra_body))
+        await amask(session.secrets())
+        return session
+
+    async def list_sessions(self, *, status: str | None = None) -> list[models.InteractSession]:
+        """See `SessionOperations.list_sessions`."""
+        answer = await self._execute(_list(status))
+        await amask(answer.secrets())
+        return answer.sessions
+
+    async def execute(
+        self, session_id: str, request: models.ExecuteRequest | Body, *, extra_body: Body | None = None
+    ) -> models.ExecuteResult:
+        """See `SessionOperations.execute`."""
+        return await self._execute(_run(session_id, request, extra_body))
+
+    async def close_session(self, session_id: str) -> models.SessionClosed:
+        """See `SessionOperations.close_session`."""
+        try:
+            return await self._execute(_close(session_id))
+        except ClientError as error:
+            return _closed_before(error)
+
+    async def interact_with_scrape(
+        self,
+        scrape_id: str,
+        request: models.ScrapeInteractRequest | Body,
+        *,
+        extra_body: Body | None = None,
+    ) -> models.ScrapeInteractResult:
+        """See `SessionOperations.interact_with_scrape`."""
+        result = await self._execute(_interact(scrape_id, request, extra_body))
+        await amask(result.secrets())
+        return result
+
+    async def stop_scrape_interaction(self, scrape_id: str) -> models.SessionClosed:
+        """See `SessionOperations.stop_scrape_interaction`."""
+        try:
+            return await self._execute(_stop(scrape_id))
+        except ClientError as error:
+            return _closed_before(error)

@@ -1,0 +1,128 @@
+"""The team that owns the API key: credits, tokens, queue, what was called. Costs nothing. Supplement 14."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from airflow_provider_webdata.api import endpoints, models
+from airflow_provider_webdata.api.errors import InvalidResponseError
+from airflow_provider_webdata.hooks.calls import PAGE_SIZE, Call
+from airflow_provider_webdata.hooks.operations.base import AsyncOperations, Operations
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+
+
+def _activity(endpoint: str | None, limit: int | None, cursor: str | None) -> Call[models.Activity]:
+    return Call(endpoints.ACTIVITY, query={"endpoint": endpoint, "limit": limit, "cursor": cursor})
+
+
+class _ActivityPages:
+    """Where the reading of the activity stands; calls that come twice are dropped."""
+
+    def __init__(self) -> None:
+        self.cursor: str | None = None
+        self._seen: set[str] = set()
+        self._cursors: set[str] = set()
+
+    def take(self, page: models.Activity) -> list[models.ActivityItem]:
+        """Return the page's items that are new, and move on."""
+        fresh = [item for item in page.data if item.id is None or item.id not in self._seen]
+        self._seen.update(item.id for item in fresh if item.id is not None)
+        self.cursor = page.cursor if page.has_more is not False else None
+        if self.cursor is not None and self.cursor in self._cursors:
+            raise InvalidResponseError(endpoints.ACTIVITY.name, "its cursor leads in a circle", status=200)
+        self._cursors.add(self.cursor or "")
+        return fresh
+
+
+class TeamOperations(Operations):
+    """The team, blocking."""
+
+    def credit_usage(self) -> models.CreditUsage:
+        """Return the credits left. They lag behind what jobs use by minutes or hours (supplement 17.6)."""
+        return self._execute(Call(endpoints.CREDIT_USAGE)).data
+
+    def credit_history(self, *, by_api_key: bool | None = None) -> models.CreditHistory:
+        """Return the credits used in each billing period.
+
+        :param by_api_key: one item for each period and API key. Service default: false.
+        """
+        return self._execute(Call(endpoints.CREDIT_HISTORY, query={"byApiKey": by_api_key}))
+
+    def token_usage(self) -> models.TokenUsage:
+        """Return the tokens left; only extract uses them."""
+        return self._execute(Call(endpoints.TOKEN_USAGE)).data
+
+    def token_history(self, *, by_api_key: bool | None = None) -> models.TokenHistory:
+        """Return the tokens used in each billing period.
+
+        :param by_api_key: one item for each period and API key. Service default: false.
+        """
+        return self._execute(Call(endpoints.TOKEN_HISTORY, query={"byApiKey": by_api_key}))
+
+    def queue_status(self) -> models.QueueStatus:
+        """Return how many scrape jobs of the team wait and run, and how many may run at once."""
+        return self._execute(Call(endpoints.QUEUE_STATUS))
+
+    def activity(
+        self, *, endpoint: str | None = None, limit: int | None = None, cursor: str | None = None
+    ) -> models.Activity:
+        """Return one page of the calls of the last 24 hours. Monitors do not appear among them.
+
+        :param endpoint: only calls of this kind: `scrape`, `crawl`, `batch_scrape`, `search`, `extract`, `map`,
+            `agent`, `browser`, `interact`, ...
+        :param limit: most items, 1 to 100; the service's default is 50.
+        :param cursor: of the page before.
+        """
+        return self._execute(_activity(endpoint, limit, cursor))
+
+    def iter_activity(self, *, endpoint: str | None = None) -> Iterator[models.ActivityItem]:
+        """Yield the calls of the last 24 hours, each once, a page at a time.
+
+        :param endpoint: only calls of this kind, as in `activity`.
+        """
+        pages = _ActivityPages()
+        while True:
+            yield from pages.take(self._execute(_activity(endpoint, PAGE_SIZE, pages.cursor)))
+            if pages.cursor is None:
+                return
+
+
+class AsyncTeamOperations(AsyncOperations):
+    """The team, without blocking; see `TeamOperations`."""
+
+    async def credit_usage(self) -> models.CreditUsage:
+        """See `TeamOperations.credit_usage`."""
+        return (await self._execute(Call(endpoints.CREDIT_USAGE))).data
+
+    async def credit_history(self, *, by_api_key: bool | None = None) -> models.CreditHistory:
+        """See `TeamOperations.credit_history`."""
+        return await self._execute(Call(endpoints.CREDIT_HISTORY, query={"byApiKey": by_api_key}))
+
+    async def token_usage(self) -> models.TokenUsage:
+        """See `TeamOperations.token_usage`."""
+        return (await self._execute(Call(endpoints.TOKEN_USAGE))).data
+
+    async def token_history(self, *, by_api_key: bool | None = None) -> models.TokenHistory:
+        """See `TeamOperations.token_history`."""
+        return await self._execute(Call(endpoints.TOKEN_HISTORY, query={"byApiKey": by_api_key}))
+
+    async def queue_status(self) -> models.QueueStatus:
+        """See `TeamOperations.queue_status`."""
+        return await self._execute(Call(endpoints.QUEUE_STATUS))
+
+    async def activity(
+        self, *, endpoint: str | None = None, limit: int | None = None, cursor: str | None = None
+    ) -> models.Activity:
+        """See `TeamOperations.activity`."""
+        return await self._execute(_activity(endpoint, limit, cursor))
+
+    async def iter_activity(self, *, endpoint: str | None = None) -> AsyncIterator[models.ActivityItem]:
+        """See `TeamOperations.iter_activity`."""
+        pages = _ActivityPages()
+        while True:
+            for item in pages.take(await self._execute(_activity(endpoint, PAGE_SIZE, pages.cursor))):
+                yield item
+            if pages.cursor is None:
+                return

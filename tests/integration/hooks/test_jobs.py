@@ -1,0 +1,328 @@
+"""Long jobs through both hooks, over real HTTP: starts, looks, cancels, and results read part by part."""
+
+from __future__ import annotations
+
+import gc
+import inspect
+import json
+import weakref
+from typing import Any
+
+import pytest
+
+from airflow_provider_webdata.api import errors, models
+from airflow_provider_webdata.hooks.jobs import JOB_KINDS, DocumentPart
+from tests.fault_server import FaultServer, answer, hang_up
+from tests.integration.hooks.test_hooks import settled
+
+JOB = "7f3c1a52-9d0e-4b7a-8f65-0123456789ab"
+OTHER = "11111111-9d0e-4b7a-8f65-0123456789ab"
+PATHS = {"crawl": f"/v2/crawl/{JOB}", "batch_scrape": f"/v2/batch/scrape/{JOB}"}
+
+
+async def first(parts: Any) -> DocumentPart:
+    return await anext(parts) if inspect.isasyncgen(parts) else next(parts)
+
+
+def part(*urls: str, status: str = "completed", **fields: Any) -> dict[str, Any]:
+    data = [{"markdown": f"# {url}", "metadata": {"sourceURL": url, "og:odd": ["x"]}} for url in urls]
+    return {
+        "success": True,
+        "status": status,
+        "total": 9,
+        "completed": 8,
+        "creditsUsed": 8,
+        "data": data,
+        **fields,
+    }
+
+
+def told(server: FaultServer) -> list[tuple[str, str]]:
+    return [(request.method, request.target) for request in server.requests]
+
+
+def urls(parts: list[DocumentPart]) -> list[list[str]]:
+    return [[document["metadata"]["sourceURL"] for document in one.documents] for one in parts]
+
+
+async def test_each_start(serve: Any) -> None:
+    started = {"success": True, "id": JOB, "url": f"https://x/v2/crawl/{JOB}", "invalidURLs": ["x"]}
+    server, hook = serve(started)
+    crawl = await settled(
+        hook.start_crawl({"url": "https://a.example", "limit": 5}, extra_body={"new": 1}, idempotency_key=JOB)
+    )
+    assert (crawl.id, crawl.invalid_urls) == (JOB, ["x"])
+    batch = models.BatchScrapeRequest(urls=["https://a.example"], ignore_invalid_urls=True)
+    assert (await settled(hook.start_batch_scrape(batch, extra_body={"new": 2}))).id == JOB
+    assert (
+        await settled(hook.start_extract({"urls": ["https://a.example"]}, extra_body={"new": 3}))
+    ).id == JOB
+    assert (await settled(hook.start_agent({"prompt": "p"}, extra_body={"new": 4}))).id == JOB
+    assert told(server) == [("POST", f"/v2/{path}") for path in ("crawl", "batch/scrape", "extract", "agent")]
+    assert [json.loads(request.body) for request in server.requests] == [
+        {"url": "https://a.example", "limit": 5, "new": 1},
+        {"urls": ["https://a.example"], "ignoreInvalidURLs": True, "new": 2},
+        {"urls": ["https://a.example"], "new": 3},
+        {"prompt": "p", "new": 4},
+    ]
+    assert [request.headers.get("x-idempotency-key") for request in server.requests] == [
+        JOB,
+        None,
+        None,
+        None,
+    ]
+    await settled(hook.close())
+
+
+async def test_a_used_key_has_an_error_of_its_own(serve: Any) -> None:
+    server, hook = serve(hang_up, answer(409, '{"success": false, "error": "Idempotency key already used"}'))
+    crawl = {"url": "https://a.example", "limit": 5}
+    with pytest.raises(errors.TransportError, match="may have acted"):
+        await settled(hook.start_crawl(crawl, idempotency_key=JOB))
+    with pytest.raises(errors.IdempotencyKeyUsedError):
+        await settled(hook.start_crawl(crawl, idempotency_key=JOB))
+    assert len(server.requests) == 2
+    await settled(hook.close())
+
+
+@pytest.mark.parametrize(
+    ("kind", "body", "model", "target"),
+    [
+        ("crawl", part("a"), models.JobStatus, f"/v2/crawl/{JOB}?limit=1&skip=2"),
+        ("batch_scrape", part("a"), models.JobStatus, f"/v2/batch/scrape/{JOB}?limit=1&skip=2"),
+        # Their result is one object, of which no part can be asked for.
+        (
+            "extract",
+            {"success": True, "status": "processing", "data": []},
+            models.ExtractStatus,
+            f"/v2/extract/{JOB}",
+        ),
+        ("agent", {"success": True, "status": "processing"}, models.AgentStatus, f"/v2/agent/{JOB}"),
+    ],
+)
+async def test_a_look_at_each_kind(serve: Any, kind: Any, body: Any, model: Any, target: str) -> None:
+    server, hook = serve(body)
+    status = await settled(hook.job_status(kind, JOB, limit=1, skip=2))
+    assert type(status) is model
+    assert status.status == body["status"]
+    assert told(server) == [("GET", target)]
+    await settled(hook.close())
+
+
+@pytest.mark.parametrize("kind", ["crawl", "batch_scrape", "extract"])
+async def test_a_failed_job_is_a_state_and_no_error(serve: Any, kind: Any) -> None:
+    _, hook = serve({"success": False, "status": "failed", "error": "queue full", "data": []})
+    status = await settled(hook.job_status(kind, JOB))
+    assert (status.status, status.error) == ("failed", "queue full")
+    await settled(hook.close())
+
+
+@pytest.mark.parametrize(
+    ("kind", "target"),
+    [
+        ("crawl", f"/v2/crawl/{JOB}"),
+        ("batch_scrape", f"/v2/batch/scrape/{JOB}"),
+        ("agent", f"/v2/agent/{JOB}"),
+    ],
+)
+async def test_cancel(serve: Any, kind: Any, target: str) -> None:
+    over = answer(409, '{"error": "already finished"}')
+    unknown = answer(404, '{"error": "Job not found"}')
+    server, hook = serve({"status": "cancelled"}, over, unknown)
+    assert await settled(hook.cancel_job(kind, JOB)) is True
+    assert await settled(hook.cancel_job(kind, JOB)) is False
+    with pytest.raises(errors.NotFoundError):
+        await settled(hook.cancel_job(kind, JOB))
+    assert told(server) == [("DELETE", target)] * 3
+    await settled(hook.close())
+
+
+async def test_what_a_kind_cannot_do_is_said_before_anything_is_sent(serve: Any) -> None:
+    server, hook = serve({})
+    with pytest.raises(ValueError, match="no call that cancels an extract job"):
+        await settled(hook.cancel_job("extract", JOB))
+    for kind in ("extract", "agent"):
+        with pytest.raises(ValueError, match="no list of failed pages"):
+            await settled(hook.job_errors(kind, JOB))
+        with pytest.raises(ValueError, match="without documents"):
+            await settled(hook.iter_job_documents(kind, JOB))
+    with pytest.raises(ValueError, match="kind must be one of crawl, batch_scrape, extract, agent"):
+        await settled(hook.job_status("scrape", JOB))
+    with pytest.raises(errors.InvalidRequestError, match="job_id"):
+        await settled(hook.job_status("crawl", " "))
+    assert server.requests == []
+
+
+@pytest.mark.parametrize("kind", PATHS)
+async def test_failed_pages(serve: Any, kind: Any) -> None:
+    body = {
+        "errors": [{"id": "p", "url": "u", "error": "no", "code": "EXTERNAL_LINK"}],
+        "robotsBlocked": ["r"],
+    }
+    server, hook = serve(body)
+    found = await settled(hook.job_errors(kind, JOB))
+    assert found.to_wire() == body
+    assert told(server) == [("GET", f"{PATHS[kind]}/errors")]
+    await settled(hook.close())
+
+
+async def test_running_crawls_and_a_preview(serve: Any) -> None:
+    server, hook = serve(
+        {"success": True, "crawls": [{"id": JOB, "created_at": "now"}]},
+        {"success": True, "data": {"limit": 5, "maxDepth": 2}, "warning": "w"},
+    )
+    (crawl,) = (await settled(hook.active_crawls())).crawls
+    assert (crawl.id, crawl.created_at) == (JOB, "now")
+    params = await settled(hook.crawl_params({"url": "https://a.example", "prompt": "the blog"}))
+    assert (params.data.limit, params.data.max_depth, params.warning) == (5, 2, "w")
+    assert told(server) == [("GET", "/v2/crawl/active"), ("POST", "/v2/crawl/params-preview")]
+    await settled(hook.close())
+
+
+@pytest.mark.parametrize("kind", PATHS)
+@pytest.mark.parametrize(
+    "host", ["https://evil.example", "http://10.0.0.1:3002", "https://proxy.example/prefix", ""]
+)
+async def test_documents_part_by_part(serve: Any, kind: Any, host: str) -> None:
+    """`next` names any host; only this connection's is asked."""
+    path = PATHS[kind]
+    server, hook = serve(
+        part("a", "b", next=f"{host}{path}?skip=2"),
+        part("c", next=f"{host}{path}?skip=3&limit=5"),
+        part("d", next=None),
+    )
+    parts = await settled(hook.iter_job_documents(kind, JOB))
+    assert urls(parts) == [["a", "b"], ["c"], ["d"]]
+    assert [one.next_cursor for one in parts] == [f"{path}?skip=2", f"{path}?skip=3&limit=5", None]
+    assert {(one.status, one.completed, one.total, one.credits_used) for one in parts} == {
+        ("completed", 8, 9, 8)
+    }
+    assert parts[0].documents[0] == {"markdown": "# a", "metadata": {"sourceURL": "a", "og:odd": ["x"]}}
+    assert told(server) == [("GET", path), ("GET", f"{path}?skip=2"), ("GET", f"{path}?skip=3&limit=5")]
+    await settled(hook.close())
+
+
+async def test_reading_is_lazy_and_goes_on_elsewhere(serve: Any, kind_of_hook: Any) -> None:
+    path = PATHS["crawl"]
+    server, hook = serve(
+        part("a", next=f"https://x{path}?skip=1"), part("b", next=f"https://x{path}?skip=2"), part("c")
+    )
+    reading = hook.iter_job_documents("crawl", JOB)
+    assert server.requests == []
+    one = await first(reading)
+    assert len(server.requests) == 1
+    await settled(hook.close())
+
+    other = kind_of_hook()
+    rest = await settled(other.iter_job_documents("crawl", JOB, start=one.next_cursor))
+    assert urls(rest) == [["b"], ["c"]]
+    assert told(server) == [("GET", path), ("GET", f"{path}?skip=1"), ("GET", f"{path}?skip=2")]
+    await settled(other.close())
+
+
+async def test_only_one_part_is_held(serve: Any) -> None:
+    class Watched(list[Any]):
+        pass
+
+    path = PATHS["crawl"]
+    _, hook = serve(part("a", next=f"{path}?skip=1"), part("b", next=f"{path}?skip=2"), part("c"))
+    reading = hook.iter_job_documents("crawl", JOB)
+    seen: list[weakref.ref[Any]] = []
+    gc.collect()
+    gc.disable()
+    try:
+        for _ in range(3):
+            one = await first(reading)
+            watched = Watched(one.documents)
+            object.__setattr__(one, "documents", watched)
+            seen.append(weakref.ref(watched))
+            del one, watched
+        assert [reference() for reference in seen] == [None, None, None]
+    finally:
+        gc.enable()
+    await settled(hook.close())
+
+
+@pytest.mark.parametrize("state", ["scraping", "brand-new"])
+async def test_a_job_that_runs_is_not_read(serve: Any, state: str) -> None:
+    """While it runs, the same link can lead to an empty part again and again. Supplement 6.4."""
+    server, hook = serve(part("a", status=state, next=f"https://x{PATHS['crawl']}?skip=1"))
+    with pytest.raises(errors.UnfinishedJobError, match=f"{JOB} is {state}") as caught:
+        await settled(hook.iter_job_documents("crawl", JOB))
+    assert caught.value.verdict == "later"
+    assert len(server.requests) == 1
+    await settled(hook.close())
+
+
+@pytest.mark.parametrize(
+    ("body", "found"),
+    [
+        (part("a", status="cancelled"), [["a"]]),
+        (part(status="failed", success=False, error="queue full"), [[]]),
+        (part("a", status="brand-new", completedAt="2026-08-21T10:00:00Z"), [["a"]]),
+        ({"status": "completed"}, [[]]),
+        ({"status": "completed", "data": None, "next": ""}, [[]]),
+    ],
+    ids=["cancelled", "failed", "over in a state of its own", "no data", "null"],
+)
+async def test_jobs_that_are_over_are_read_to_the_end(serve: Any, body: Any, found: Any) -> None:
+    _, hook = serve(body)
+    assert urls(await settled(hook.iter_job_documents("crawl", JOB))) == found
+    await settled(hook.close())
+
+
+@pytest.mark.parametrize(
+    ("link", "reason"),
+    [
+        (f"https://x/v2/crawl/{JOB}?skip=1", "circle"),
+        (f"https://x/v2/crawl/{OTHER}?skip=2", "something else"),
+        ("https://x/v2/team/credit-usage", "something else"),
+        (f"https://x/v2/monitor?id={JOB}", "something else"),
+        ("https://x/", "no path below /v2/"),
+        (f"https://x/v2/crawl/../{JOB}", "no path below /v2/"),
+        ("http://[", "no path below /v2/"),
+    ],
+)
+async def test_a_way_on_that_leads_nowhere_loses_nothing_silently(serve: Any, link: str, reason: str) -> None:
+    server, hook = serve(part("a", next=f"https://x{PATHS['crawl']}?skip=1"), part("b", next=link))
+    reading = hook.iter_job_documents("crawl", JOB)
+    assert urls([await first(reading)]) == [["a"]]
+    with pytest.raises(errors.InvalidResponseError, match=reason):
+        await first(reading)
+    assert len(server.requests) == 2
+    await settled(hook.close())
+
+
+async def test_an_error_on_a_later_part_is_raised(serve: Any) -> None:
+    _, hook = serve(part("a", next=f"{PATHS['crawl']}?skip=1"), answer(404, '{"error": "Job expired"}'))
+    reading = hook.iter_job_documents("crawl", JOB)
+    await first(reading)
+    with pytest.raises(errors.NotFoundError, match="Job expired"):
+        await first(reading)
+    await settled(hook.close())
+
+
+async def test_a_lost_answer_on_the_way_is_asked_for_again(serve: Any) -> None:
+    server, hook = serve(part("a", next=f"{PATHS['crawl']}?skip=1"), hang_up, part("b"))
+    assert urls(await settled(hook.iter_job_documents("crawl", JOB))) == [["a"], ["b"]]
+    assert len(server.requests) == 3
+    await settled(hook.close())
+
+
+@pytest.mark.parametrize("start", [f"/v2/crawl/{OTHER}?skip=1", "elsewhere", "", f"/v2/monitor?id={JOB}"])
+async def test_a_cursor_of_another_job_is_refused(serve: Any, start: str) -> None:
+    server, hook = serve(part("a"))
+    with pytest.raises(ValueError, match="start must be a next_cursor of crawl"):
+        await settled(hook.iter_job_documents("crawl", JOB, start=start))
+    assert server.requests == []
+
+
+def test_each_kind_is_told_apart() -> None:
+    assert [*JOB_KINDS] == ["crawl", "batch_scrape", "extract", "agent"]
+    for kind, calls in JOB_KINDS.items():
+        assert calls.event_prefix == kind
+        assert calls.terminal == {"completed", "failed", "cancelled"}
+        assert calls.look.judged_by_status
+        assert not calls.start.repeatable
+        for one in (calls.documents, calls.cancel, calls.errors):
+            assert one is None or one.repeatable

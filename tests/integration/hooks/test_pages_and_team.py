@@ -1,0 +1,159 @@
+"""Scrape, map and the team through both hooks, over real HTTP."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from airflow_provider_webdata.api import errors, models
+from tests.fault_server import answer
+from tests.integration.hooks.test_hooks import settled
+from tests.integration.hooks.test_jobs import JOB, told
+
+ITEM = {
+    "id": JOB,
+    "endpoint": "crawl",
+    "api_version": "v2",
+    "created_at": "now",
+    "target": "https://a.example",
+}
+
+
+async def test_scrape_and_its_result_later(serve: Any) -> None:
+    page = {"success": True, "data": {"markdown": "# a", "metadata": {"statusCode": 404, "scrapeId": JOB}}}
+    server, hook = serve(page)
+    request = models.ScrapeRequest(url="https://a.example", formats=["markdown"], max_age=0)
+    found = await settled(hook.scrape(request, extra_body={"new": True}))
+    assert (found.data.markdown, found.data.metadata.status_code) == ("# a", 404)
+    assert (await settled(hook.get_scrape(found.data.metadata.scrape_id))).to_wire() == page
+    assert told(server) == [("POST", "/v2/scrape"), ("GET", f"/v2/scrape/{JOB}")]
+    assert json.loads(server.requests[0].body) == {
+        "formats": ["markdown"],
+        "maxAge": 0,
+        "url": "https://a.example",
+        "new": True,
+    }
+    await settled(hook.close())
+
+
+async def test_a_document_that_takes_longer_than_a_task_should_wait(serve: Any) -> None:
+    details = {"state": "processing_continues", "documentPages": 900, "retryAfterSeconds": 300}
+    body = {"success": False, "code": "SCRAPE_TIMEOUT", "error": "slow", "details": details}
+    server, hook = serve(answer(408, json.dumps(body)))
+    with pytest.raises(errors.ProcessingContinuesError) as caught:
+        await settled(hook.scrape({"url": "https://a.example/large.pdf"}))
+    assert (caught.value.pages, caught.value.retry_after) == (900, 300.0)
+    assert len(server.requests) == 1
+    await settled(hook.close())
+
+
+async def test_map(serve: Any) -> None:
+    server, hook = serve({"success": True, "links": ["https://a.example", {"url": "https://a.example/b"}]})
+    found = await settled(hook.map({"url": "https://a.example", "limit": "5"}, extra_body={"new": 1}))
+    assert [link.url for link in found.links] == ["https://a.example", "https://a.example/b"]
+    assert told(server) == [("POST", "/v2/map")]
+    assert json.loads(server.requests[0].body) == {"url": "https://a.example", "limit": 5, "new": 1}
+    await settled(hook.close())
+
+
+async def test_a_bad_request_names_field_and_rule(serve: Any) -> None:
+    server, hook = serve({})
+    for call, words in (
+        (lambda: hook.scrape({"url": "https://a.example", "timeout": 5}), "timeout"),
+        (lambda: hook.map({"url": "https://a.example", "limit": 0}), "limit"),
+        (lambda: hook.start_crawl({"url": "https://a.example", "maxDepth": 2}), "maxDiscoveryDepth"),
+        (lambda: hook.start_batch_scrape({"urls": []}), "urls"),
+        (lambda: hook.crawl_params({"url": "https://a.example"}), "prompt"),
+        (lambda: hook.get_scrape(""), "scrape_id"),
+    ):
+        with pytest.raises(errors.InvalidRequestError, match=words):
+            await settled(call())
+    assert server.requests == []
+
+
+async def test_figures_of_the_team(serve: Any) -> None:
+    period = {"startDate": "2026-08-01", "endDate": "2026-09-01", "apiKey": None}
+    server, hook = serve(
+        {"success": True, "data": {"remainingCredits": 5, "planCredits": 10}},
+        {"success": True, "periods": [{**period, "totalCredits": 7}]},
+        {"success": True, "periods": [{**period, "creditsUsed": 8}]},
+        {"success": True, "data": {"remainingTokens": 75}},
+        {"success": True, "periods": [{**period, "totalTokens": 9}]},
+        {"success": True, "jobsInQueue": 3, "maxConcurrency": 5},
+    )
+    assert (await settled(hook.credit_usage())).remaining_credits == 5
+    assert [one.used for one in (await settled(hook.credit_history())).periods] == [7]
+    assert [one.used for one in (await settled(hook.credit_history(by_api_key=True))).periods] == [8]
+    assert (await settled(hook.token_usage())).remaining_tokens == 75
+    assert [one.total_tokens for one in (await settled(hook.token_history(by_api_key=False))).periods] == [9]
+    assert (await settled(hook.queue_status())).jobs_in_queue == 3
+    assert [target for _, target in told(server)] == [
+        "/v2/team/credit-usage",
+        "/v2/team/credit-usage/historical",
+        "/v2/team/credit-usage/historical?byApiKey=true",
+        "/v2/team/token-usage",
+        "/v2/team/token-usage/historical?byApiKey=false",
+        "/v2/team/queue-status",
+    ]
+    await settled(hook.close())
+
+
+async def test_activity_page_by_page(serve: Any) -> None:
+    """Newer calls push older ones onto the next page; each is given once."""
+    server, hook = serve(
+        {"success": True, "data": [ITEM], "cursor": "c 1", "has_more": True},
+        {"success": True, "data": [ITEM, {**ITEM, "id": "other"}], "cursor": "c2", "has_more": True},
+        {"success": True, "data": [{**ITEM, "id": "third"}], "cursor": "c3", "has_more": False},
+    )
+    one = await settled(hook.activity(endpoint="crawl", limit=1))
+    assert (one.data[0].id, one.cursor, one.has_more) == (JOB, "c 1", True)
+    found = await settled(hook.activity(endpoint="crawl", limit=1, cursor=one.cursor))
+    assert [item.id for item in found.data] == [JOB, "other"]
+    assert [target for _, target in told(server)] == [
+        "/v2/team/activity?endpoint=crawl&limit=1",
+        "/v2/team/activity?endpoint=crawl&limit=1&cursor=c+1",
+    ]
+    await settled(hook.close())
+
+    server, hook = serve(
+        {"data": [ITEM], "cursor": "c1", "has_more": True},
+        {"data": [ITEM, {**ITEM, "id": "other"}], "cursor": "c2"},
+        {"data": [{**ITEM, "id": "third"}], "cursor": None},
+    )
+    assert [item.id for item in await settled(hook.iter_activity(endpoint="crawl"))] == [
+        JOB,
+        "other",
+        "third",
+    ]
+    assert [target for _, target in told(server)] == [
+        "/v2/team/activity?endpoint=crawl&limit=100",
+        "/v2/team/activity?endpoint=crawl&limit=100&cursor=c1",
+        "/v2/team/activity?endpoint=crawl&limit=100&cursor=c2",
+    ]
+    await settled(hook.close())
+
+
+@pytest.mark.parametrize(
+    ("pages", "ends_well"),
+    [
+        ([{"data": [ITEM], "cursor": "c1", "has_more": False}], True),
+        (
+            [
+                {"data": [ITEM], "cursor": "c1", "has_more": True},
+                {"data": [], "cursor": "c1", "has_more": True},
+            ],
+            False,
+        ),
+    ],
+)
+async def test_activity_ends(serve: Any, pages: list[dict[str, Any]], ends_well: bool) -> None:
+    server, hook = serve(*pages)
+    if ends_well:
+        assert len(await settled(hook.iter_activity())) == 1
+    else:
+        with pytest.raises(errors.InvalidResponseError, match="circle"):
+            await settled(hook.iter_activity())
+    assert len(server.requests) == len(pages)
+    await settled(hook.close())

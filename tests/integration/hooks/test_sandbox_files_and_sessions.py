@@ -1,0 +1,137 @@
+"""Both hooks against the sandbox: a file, an extract job, an agent's run and a browser session, from start to end."""
+
+from __future__ import annotations
+
+import inspect
+import io
+from typing import Any
+
+import pytest
+
+from airflow_provider_webdata.api.errors import (
+    BadRequestError,
+    ConflictError,
+    NotFoundError,
+    ProcessingContinuesError,
+    RequestTimeoutError,
+)
+from airflow_provider_webdata.hooks.webdata import WebDataHook
+from airflow_provider_webdata.hooks.webdata_async import AsyncWebDataHook
+
+PAGE = "https://zeppelin.example/"
+HTML = b"<html><head><title>Airship</title></head><body><main><h1>Airship</h1><p>It floats.</p></main></body></html>"
+KIND = {"type": "object", "properties": {"title": {"type": "string"}}}
+
+
+async def settled(value: Any) -> Any:
+    return await value if inspect.isawaitable(value) else value
+
+
+@pytest.fixture(params=[WebDataHook, AsyncWebDataHook])
+async def hook(request, sandbox, connect):
+    connect(sandbox.url, sandbox.api_key, retry_budget=0)
+    sandbox.control.set_page(PAGE, html=HTML.decode(), title="Airship")
+    made = request.param()
+    yield made
+    await settled(made.close())
+
+
+async def test_a_file(hook, sandbox):
+    before = (await settled(hook.credit_usage())).remaining_credits
+    found = await settled(
+        hook.parse(
+            io.BytesIO(HTML), "/secret/place/Luftschiff ä.HTML", None, {"formats": ["markdown", "html"]}
+        )
+    )
+    assert "It floats." in found.data.markdown
+    assert "<h1>" in found.data.html
+    assert found.data.to_wire()["metadata"]["sourceFile"] == "Luftschiff ä.HTML"
+    assert (await settled(hook.credit_usage())).remaining_credits == before - 1
+
+
+async def test_a_stream(hook):
+    found = await settled(hook.parse(iter([b"ship,built\n", b"Norge,1926\n"]), "ships.csv"))
+    assert "Norge" in found.data.markdown
+
+
+async def test_options_that_only_a_page_has(hook):
+    with pytest.raises(BadRequestError, match="PARSE_UNSUPPORTED_OPTIONS"):
+        await settled(hook.parse(io.BytesIO(HTML), "a.html", extra_body={"mobile": True}))
+
+
+async def test_a_file_that_takes_too_long(hook, sandbox):
+    sandbox.control.configure(parse_seconds=60)
+    with pytest.raises(RequestTimeoutError) as caught:
+        await settled(hook.parse(io.BytesIO(HTML), "a.html", None, {"timeout": 1000}))
+    assert not isinstance(caught.value, ProcessingContinuesError)
+
+
+async def test_an_extract_job(hook, sandbox):
+    started = await settled(
+        hook.start_extract(
+            {"urls": [PAGE, "https://zeppelin.example/none"], "prompt": "titles", "schema": KIND}
+        )
+    )
+    sandbox.control.settle()
+    status = await settled(hook.job_status("extract", started.id))
+    assert status.status == "completed"
+    assert status.data == {"title": "Airship"}
+    assert status.tokens_used > 0
+    with pytest.raises(NotFoundError):
+        await settled(hook.job_status("extract", "00000000-0000-4000-8000-000000000000"))
+
+
+async def test_an_agents_run(hook, sandbox):
+    sandbox.control.configure(step_seconds=60)
+    started = await settled(hook.start_agent({"prompt": "title", "urls": [PAGE], "schema": KIND}))
+    assert (await settled(hook.job_status("agent", started.id))).status == "processing"
+    assert await settled(hook.cancel_job("agent", started.id)) is True
+    sandbox.control.advance(60)
+    assert (await settled(hook.job_status("agent", started.id))).status == "cancelled"
+    assert await settled(hook.cancel_job("agent", started.id)) is False
+
+
+async def test_a_session(hook, sandbox):
+    session = await settled(hook.open_session({"ttl": 60, "activity_ttl": 30}))
+    assert len(list(session.secrets())) == 2
+    assert [item.id for item in await settled(hook.list_sessions(status="active"))] == [session.id]
+    opened = f'await page.goto("{PAGE}")\nconsole.log(await page.title())'
+    result = await settled(hook.execute(session.id, {"code": opened, "language": "node", "timeout": 5}))
+    assert (result.stdout, result.failure()) == ("Airship\n", None)
+    failed = await settled(
+        hook.execute(session.id, {"code": 'throw new Error("no wind")', "language": "node"})
+    )
+    assert "no wind" in failed.failure()
+    closed = await settled(hook.close_session(session.id))
+    assert closed.credits_billed >= 2
+    assert await settled(hook.list_sessions(status="active")) == []
+    assert await settled(hook.close_session(session.id))
+    with pytest.raises(NotFoundError):
+        await settled(hook.close_session("00000000-0000-4000-8000-000000000000"))
+
+
+async def test_a_profile_has_one_saving_session(hook):
+    first = await settled(hook.open_session({"ttl": 60, "profile": {"name": "p"}}))
+    with pytest.raises(ConflictError):
+        await settled(hook.open_session({"ttl": 60, "profile": {"name": "p"}}))
+    await settled(hook.close_session(first.id))
+
+
+async def test_on_the_page_of_a_scrape(hook):
+    page = await settled(hook.scrape({"url": PAGE}))
+    scrape_id = page.data.metadata.scrape_id
+    code = {"code": "console.log(await page.title())", "language": "node", "timeout": 5}
+    result = await settled(hook.interact_with_scrape(scrape_id, code))
+    assert (result.stdout, result.failure()) == ("Airship\n", None)
+    assert len(list(result.secrets())) == 2
+    failed = await settled(hook.interact_with_scrape(scrape_id, {**code, "code": "process.exit(3)"}))
+    assert failed.success is False
+    assert failed.exit_code == 3
+    assert failed.failure() is not None
+    asked = await settled(hook.interact_with_scrape(scrape_id, {"prompt": "What is the title?"}))
+    assert asked.output
+    assert (await settled(hook.stop_scrape_interaction(scrape_id))).success is True
+    with pytest.raises(NotFoundError):
+        await settled(hook.interact_with_scrape("00000000-0000-4000-8000-000000000000", code))
+    with pytest.raises(BadRequestError):
+        await settled(hook.interact_with_scrape("no-uuid", code))
