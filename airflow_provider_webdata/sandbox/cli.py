@@ -59,6 +59,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--no-gzip", action="store_true", help="never compress answers")
     parser.add_argument("--queue-seconds", type=float, default=0.0, help="how long a check stays queued")
     parser.add_argument("--check-seconds", type=float, default=0.0, help="how long a check runs")
+    parser.add_argument(
+        "--page-seconds", type=float, default=0.0, help="how long a page of a crawl or batch takes"
+    )
     parser.add_argument("--webhook-secret", help="sign webhook deliveries with this key")
     parser.add_argument(
         "--webhook-timeout", type=float, default=10.0, help="seconds a receiver has to answer"
@@ -87,6 +90,7 @@ def run(args: argparse.Namespace) -> int:
         compress=not args.no_gzip,
         queue_seconds=args.queue_seconds,
         check_seconds=args.check_seconds,
+        page_seconds=args.page_seconds,
         webhook_secret=args.webhook_secret,
         webhook_timeout=args.webhook_timeout,
     )

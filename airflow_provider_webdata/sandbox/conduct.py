@@ -15,9 +15,13 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 
 from .limits import WINDOW, too_many
+from .uploads import Upload
+from .uploads import receive as receive_form
 from .wire import Call, Reply, ServiceError
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
     from starlette.types import Receive, Scope, Send
 
     from .faults import Fault
@@ -41,13 +45,16 @@ Handler = Callable[[Call], Awaitable[Reply]]
 
 @dataclass(frozen=True)
 class Endpoint:
-    """One operation: method, path, what answers it, its rate class, and whether it can do without a key."""
+    """One operation: method, path, what answers it, its rate class, whether it can do without a key, and whether
+    it takes a form with a file instead of JSON.
+    """
 
     method: str
     path: re.Pattern[str]
     handler: Handler
     rate_class: str
     keyless: bool = False
+    upload: bool = False
 
 
 class _DroppedError(Exception):
@@ -60,16 +67,43 @@ class Conduct:
     def __init__(self, sandbox: Sandbox, endpoints: list[Endpoint]) -> None:
         self._sandbox = sandbox
         self._endpoints = endpoints
-        self._keyless_calls = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one call."""
         started = time.perf_counter()
         request = _Request(scope, receive)
+        raw, body, readable = await self._read(request)
+        try:
+            await self._serve(request, raw, body, readable, started, receive, send)
+        finally:
+            if isinstance(body, Upload):
+                await body.close()
+
+    async def _read(self, request: _Request) -> tuple[bytes | None, Any, bool]:
+        """Return the raw body, what it says, and whether it could be read."""
+        for endpoint in self._endpoints:
+            if (
+                endpoint.upload
+                and endpoint.method == request.method
+                and endpoint.path.fullmatch(request.path)
+            ):
+                return b"", await receive_form(request.headers, request.chunks()), True
         raw = await request.read()
-        body, readable = _parsed(raw)
+        return raw, *_parsed(raw)
+
+    async def _serve(
+        self,
+        request: _Request,
+        raw: bytes | None,
+        body: Any,
+        readable: bool,
+        started: float,
+        receive: Receive,
+        send: Send,
+    ) -> None:
+        noted = body.noted() if isinstance(body, Upload) else body if raw else None
         record = self._sandbox.recorder.add(
-            request.method, request.path, request.query, request.headers, body if raw else None
+            request.method, request.path, request.query, request.headers, noted
         )
         faults = self._sandbox.faults.take(request.method, request.path)
         try:
@@ -161,9 +195,11 @@ class Conduct:
             raise ServiceError(400, "Bad request, malformed JSON", code="BAD_REQUEST_INVALID_JSON")
         if self._sandbox.latency_ms and endpoint.path.pattern != "/v2/search":
             await asyncio.sleep(self._sandbox.latency_ms / 1000)  # a search counts it against its own timeout
-        return await endpoint.handler(
-            Call(request.method, request.path, params, request.query, body, request.origin)
+        self._sandbox.media.origin = request.origin
+        call = Call(
+            request.method, request.path, params, request.query, body, request.origin, request.headers
         )
+        return await endpoint.handler(call)
 
     def _route(self, request: _Request) -> tuple[Endpoint, dict[str, str]]:
         for endpoint in self._endpoints:
@@ -178,8 +214,7 @@ class Conduct:
     def _authenticate(self, request: _Request, endpoint: Endpoint) -> None:
         given = request.headers.get("authorization")
         if given is None and endpoint.keyless and self._sandbox.quirks.on("keyless-limit"):
-            self._keyless_calls += 1
-            if self._keyless_calls > self._sandbox.quirks.number("keyless-limit"):
+            if not self._sandbox.quirks.take("keyless-limit"):
                 extra = {"reason": "keyless_requests", "retry_after_seconds": 86_400}
                 raise ServiceError(429, "The daily limit of calls without a key is reached.", extra=extra)
             return
@@ -250,16 +285,22 @@ class _Request:
     async def read(self) -> bytes | None:
         """Return the body; None when it is larger than the service takes."""
         parts: list[bytes] = []
-        size, more = 0, True
+        size = 0
+        async for chunk in self.chunks():
+            size += len(chunk)
+            if size <= MAX_BODY:
+                parts.append(chunk)
+        return b"".join(parts) if size <= MAX_BODY else None
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        """Yield the body as it comes."""
+        more = True
         while more:
             message = await self._receive()
             if message["type"] == "http.disconnect":
                 break
-            size += len(message.get("body", b""))
-            if size <= MAX_BODY:
-                parts.append(message.get("body", b""))
+            yield message.get("body", b"")
             more = message.get("more_body", False)
-        return b"".join(parts) if size <= MAX_BODY else None
 
 
 def _parsed(raw: bytes | None) -> tuple[Any, bool]:

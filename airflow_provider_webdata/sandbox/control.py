@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from typing import Any
 from urllib.error import HTTPError
@@ -52,6 +53,28 @@ class SandboxControl:
         found: list[Json] = self._call("GET", "/deliveries")
         return found
 
+    def sessions(self) -> list[Json]:
+        """Return the browser sessions, oldest first, the closed ones too: with their ``status``, ``profile``,
+        ``tab`` (address and kept values), and once closed ``creditsBilled``.
+        """
+        found: list[Json] = self._call("GET", "/sessions")
+        return found
+
+    def end_session(self, session_id: str) -> None:
+        """Destroy a browser session under its user, as the service does with one that broke."""
+        self._call("DELETE", f"/sessions/{session_id}")
+
+    def jobs(self, kind: str) -> list[Json]:
+        """Return all jobs of a kind, oldest first: ``status``, ``request``, credits ``spent``.
+
+        Those of extract and agent have the ``steps`` left, the others how many pages were ``found``, ``taken``,
+        ``completed`` and ``failed``.
+
+        :param kind: ``crawl``, ``batch_scrape``, ``extract`` or ``agent``.
+        """
+        found: list[Json] = self._call("GET", f"/jobs/{kind}")
+        return found
+
     def set_page(self, url: str, html: str | None = None, **page: Any) -> None:
         """Create or change a page.
 
@@ -61,6 +84,35 @@ class SandboxControl:
             ``content_type``.
         """
         self._call("PUT", "/pages", {"url": url, **({"html": html} if html is not None else {}), **page})
+
+    def set_site(self, host: str, **site: Any) -> None:
+        """Tell what a host has besides its pages; replaces what was told before.
+
+        :param site: ``pages`` (so many are generated as ``https://host/p/1`` and on, at no cost of memory), ``fanout``
+            (links of each), ``size`` (characters of each), ``fail_every`` (every so many-th fails), ``robots`` (text
+            of robots.txt), ``sitemap`` (list of addresses, or True for all generated pages).
+        """
+        self._call("PUT", "/sites", {"host": host, **site})
+
+    def set_media(
+        self,
+        url: str,
+        kind: str,
+        content: bytes | None = None,
+        *,
+        size: int | None = None,
+        content_type: str | None = None,
+    ) -> None:
+        """Give a page a file, which formats of that name then link to.
+
+        :param kind: ``screenshot``, ``audio`` or ``video``.
+        :param content: the file.
+        :param size: make up a file of so many bytes instead.
+        :param content_type: the usual one of the kind when absent.
+        """
+        text = None if content is None else base64.b64encode(content).decode()
+        file = {"url": url, "kind": kind, "content": text, "size": size, "content_type": content_type}
+        self._call("PUT", "/media", file)
 
     def delete_page(self, url: str) -> bool:
         """Remove a page; return whether it was there."""
@@ -83,7 +135,9 @@ class SandboxControl:
         """Ask for a fault; return its id.
 
         :param kind: ``status``, ``delay``, ``drop``, ``drop_after_work``, ``truncate``, ``garbage``, ``html``,
-            ``rate_limit``, ``fail_check``, ``lose_delivery``, ``late_delivery`` or ``lose_answer``.
+            ``rate_limit``, ``fail_check``, ``fail_extract``, ``fail_agent``, ``fail_crawl``, ``fail_batch_scrape``,
+            ``lose_delivery``, ``late_delivery`` or
+            ``lose_answer``.
         :param method: only calls of this method.
         :param path: only calls (deliveries) whose path begins with this regular expression.
         :param times: how often; None for ever.
@@ -107,8 +161,10 @@ class SandboxControl:
         self._call("PUT", "/quirks", list(names))
 
     def configure(self, **settings: Any) -> None:
-        """Change settings: ``credits``, ``latency_ms``, ``queue_seconds``, ``check_seconds``, ``entitlements``,
-        ``rate_limits`` (class to calls a minute), ``bulk`` (results, bytes), ``compress``.
+        """Change settings: ``credits``, ``latency_ms``, ``queue_seconds``, ``check_seconds``, ``parse_seconds``,
+        ``page_seconds``, ``pdf_seconds``, ``concurrency``, ``step_seconds``,
+        ``free_runs``, ``max_sessions``, ``entitlements``, ``rate_limits`` (class to calls a
+        minute), ``bulk`` (results, bytes), ``compress``.
         """
         self._call("PATCH", "/settings", settings)
 
@@ -132,7 +188,9 @@ class SandboxControl:
     def validate(self, operation: str, body: Any) -> list[Json]:
         """Return what the sandbox finds wrong with a body, without doing anything.
 
-        :param operation: ``search``, ``monitor.create``, ``monitor.update`` or ``scrapeOptions``.
+        :param operation: ``search``, ``monitor.create``, ``monitor.update``, ``scrapeOptions``, ``scrape``,
+            ``batch.scrape``, ``crawl``, ``crawl.params``, ``map``, ``parse``,
+            ``extract``, ``agent``, ``interact``, ``interact.execute`` or ``scrape.interact``.
         """
         found: list[Json] = self._call("POST", "/validate", {"operation": operation, "body": body})
         return found

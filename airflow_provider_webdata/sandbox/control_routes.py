@@ -16,6 +16,8 @@ from .rules import check
 if TYPE_CHECKING:
     from starlette.requests import Request
 
+    from .errands import Errands
+    from .jobs import Jobs
     from .service import Sandbox
 
 Answer = Callable[["Request"], Awaitable[Any]]
@@ -42,6 +44,28 @@ class _Control:
 
     async def deliveries(self, _: Request) -> Any:
         return self._sandbox.webhooks.deliveries()
+
+    async def sessions(self, _: Request) -> Any:
+        return self._sandbox.sessions.all()
+
+    async def end_session(self, request: Request) -> Any:
+        return self._sandbox.sessions.destroy(request.path_params["id"])
+
+    async def jobs(self, request: Request) -> Any:
+        sandbox = self._sandbox
+        kinds: dict[str, Errands | Jobs] = {
+            "crawl": sandbox.crawls,
+            "batch_scrape": sandbox.batches,
+            "extract": sandbox.extracting,
+            "agent": sandbox.agents,
+        }
+        return kinds[request.path_params["kind"]].all()
+
+    async def put_site(self, request: Request) -> Any:
+        self._sandbox.sites.put(**await request.json())
+
+    async def put_media(self, request: Request) -> Any:
+        self._sandbox.media.put(**await request.json())
 
     async def put_page(self, request: Request) -> Any:
         page = compose(**await request.json())
@@ -94,9 +118,14 @@ def routes(sandbox: Sandbox) -> list[Route]:
         ("GET", "/requests", control.requests),
         ("DELETE", "/requests", control.clear_requests),
         ("GET", "/deliveries", control.deliveries),
+        ("GET", "/sessions", control.sessions),
+        ("DELETE", "/sessions/{id}", control.end_session),
+        ("GET", "/jobs/{kind}", control.jobs),
         ("GET", "/pages", control.pages),
         ("PUT", "/pages", control.put_page),
         ("DELETE", "/pages", control.delete_page),
+        ("PUT", "/sites", control.put_site),
+        ("PUT", "/media", control.put_media),
         ("GET", "/faults", control.faults),
         ("POST", "/faults", control.add_fault),
         ("DELETE", "/faults", control.clear_faults),

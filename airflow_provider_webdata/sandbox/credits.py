@@ -7,6 +7,7 @@ from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any
 
 from .clock import Clock, iso
+from .rules import format_names
 from .wire import Json, ServiceError
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ SEARCH_PER_TEN = 2
 ENTERPRISE_PER_TEN = {"anon": 2, "zdr": 10}
 UNLIMITED_CRAWL = 10_000
 JSON_TRACKING = 4
+EXTRA_FORMAT, EXTRA_FORMATS = 4, frozenset({"json", "question", "highlights", "audio", "video"})
 NO_CREDITS = "Insufficient credits to perform this request. For more credits, you can upgrade your plan."
 
 
@@ -37,7 +39,7 @@ def page_cost(options: Json, *, pdf_pages: int = 0, enhanced_free: bool = False)
         cost += pdf_pages - 1
     if any(_is_json_tracking(item) for item in options.get("formats", [])):
         cost += JSON_TRACKING
-    return cost
+    return cost + EXTRA_FORMAT * sum(name in EXTRA_FORMATS for name in format_names(options))
 
 
 def _is_json_tracking(item: Any) -> bool:
@@ -87,6 +89,11 @@ class Credits:
         """The balance."""
         return int(self._load()["remaining"])
 
+    @property
+    def used(self) -> int:
+        """All that was ever spent."""
+        return int(self._load().get("used", 0))
+
     def set(self, remaining: int) -> None:
         """Set the balance."""
         self._save({**self._load(), "remaining": remaining})
@@ -106,6 +113,7 @@ class Credits:
             now = self._clock.now()
             recent = [item for item in state["spent"] if item[0] > now - 3600]
             state.update(remaining=max(0, state["remaining"] - amount), spent=[*recent, [now, amount]])
+            state["used"] = state.get("used", 0) + amount
             self._save(state)
 
     def usage(self) -> Json:

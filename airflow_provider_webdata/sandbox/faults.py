@@ -17,11 +17,16 @@ KINDS = {
     "html": "answer 502 with a proxy's HTML page before any work is done",
     "rate_limit": "answer 429 that asks for `seconds`, before any work is done",
     "fail_check": "let a monitor's check end as failed (matches no call)",
+    "fail_extract": "let an extract job fail at its next step (matches no call)",
+    "fail_agent": "let an agent run fail at its next step (matches no call)",
+    "fail_crawl": "let a crawl fail as a whole at its next step (matches no call)",
+    "fail_batch_scrape": "let a batch scrape fail as a whole at its next step (matches no call)",
     "lose_delivery": "never send a webhook delivery",
     "late_delivery": "send a webhook delivery `seconds` of the sandbox's time later, and so out of order",
     "lose_answer": "send a webhook delivery and do not hear the answer: it is repeated by the schedule",
 }
 OF_CHECKS = frozenset({"fail_check"})
+OF_JOBS = frozenset({"fail_extract", "fail_agent", "fail_crawl", "fail_batch_scrape"})
 OF_DELIVERIES = frozenset({"lose_delivery", "late_delivery", "lose_answer"})
 ALIASES = {"drop_before_work": "drop"}
 
@@ -57,7 +62,7 @@ class Fault:
 
     def matches(self, method: str, path: str) -> bool:
         """Whether the fault is due for this call."""
-        if self.kind in OF_CHECKS | OF_DELIVERIES:
+        if self.kind in OF_CHECKS | OF_JOBS | OF_DELIVERIES:
             return False
         if self.method is not None and self.method.upper() != method:
             return False
@@ -114,8 +119,15 @@ class Faults:
 
     def take_check_failure(self) -> bool:
         """Whether the check that ends now is to fail."""
+        return self._take_failure("fail_check")
+
+    def take_job_failure(self, kind: str) -> bool:
+        """Whether the job of that kind (``extract``, ``crawl``, ...) that takes a step now is to fail."""
+        return self._take_failure(f"fail_{kind}")
+
+    def _take_failure(self, kind: str) -> bool:
         for fault in self._faults:
-            if fault.kind == "fail_check" and fault.times != 0:
+            if fault.kind == kind and fault.times != 0:
                 _use(fault)
                 return True
         return False

@@ -11,7 +11,7 @@ from . import schedule as timetable
 from .credits import check_estimate
 from .rules import NEEDS_GOAL, check, with_scheme
 from .searching import unknown_keys
-from .wire import Call, Issue, Json, Reply, ServiceError
+from .wire import Call, Issue, Json, Reply, ServiceError, whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -305,9 +305,10 @@ def _number(query: Mapping[str, str], name: str, default: int, low: int, high: i
     text = query.get(name)
     if text is None:
         return default
-    if not text.isascii() or not text.isdigit() or int(text) < low or (high is not None and int(text) > high):
+    number = whole_number(text)
+    if number is None or number < low or (high is not None and number > high):
         raise ServiceError(400, "Invalid pagination", code="BAD_REQUEST")
-    return int(text)
+    return number
 
 
 def _choice(query: Mapping[str, str], name: str, allowed: tuple[str, ...]) -> str | None:

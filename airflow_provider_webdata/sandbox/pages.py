@@ -26,6 +26,7 @@ from .clock import Clock, from_iso, iso
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from .sites import Sites
     from .store import Store
 
 BUILT_IN = Path(__file__).parent / "web"
@@ -227,10 +228,14 @@ def compose(
 
 
 class Web:
-    """All pages: the built-in ones, those of a directory, and what the control API changed since."""
+    """All pages: the built-in ones, those of a directory, what the control API changed since, and generated ones.
 
-    def __init__(self, store: Store, clock: Clock, directory: str | None = None) -> None:
+    Iterating leaves the generated ones out.
+    """
+
+    def __init__(self, store: Store, clock: Clock, sites: Sites, directory: str | None = None) -> None:
         self._store, self._clock = store, clock
+        self.sites = sites
         self._directories = (BUILT_IN, *([Path(directory)] if directory else []))
         self.reset()
         for change in store.list("page"):
@@ -241,11 +246,15 @@ class Web:
 
     def get(self, url: str) -> Page | None:
         """Return the page at that URL, or None."""
-        return self._pages.get(canonical(url))
+        return self._pages.get(canonical(url)) or self.sites.page(url)
+
+    def generates(self, url: str) -> bool:
+        """Whether the page at that URL can be made again, so that nobody need keep it."""
+        return canonical(url) not in self._pages and self.sites.makes(url)
 
     def knows_host(self, host: str) -> bool:
         """Whether any page lives on that host."""
-        return any(page.host == host for page in self._pages.values())
+        return self.sites.knows(host) or any(page.host == host for page in self._pages.values())
 
     def put(self, page: Page) -> None:
         """Create or replace a page."""

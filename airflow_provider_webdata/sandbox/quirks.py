@@ -51,6 +51,23 @@ QUIRKS: dict[str, Quirk] = {
             "repeated-pages", "a page of a check's results repeats the last item of the one before", "13.10"
         ),
         Quirk("skipped-event", "a skipped check sends monitor.check.completed", "16.6, 21.3"),
+        Quirk(
+            "session-lifetimes", "sessions live 600 s and 300 s idle unless asked otherwise", "11.1, 21.12"
+        ),
+        Quirk("code-in-bytes", "the longest code of a session is counted in UTF-8 bytes", "11.1"),
+        Quirk("closed-is-gone", "closing a closed session answers 410", "11.1"),
+        Quirk("explicit-ignore-invalid", "bad URLs of a batch are let by only when asked explicitly", "5.1"),
+        Quirk("limit-lowered", "a crawl above the balance is cut to it instead of refused", "6.1, 21.13"),
+        Quirk("completion-order", "documents of a job come in another order than they were found", "6.4"),
+        Quirk("credits-unknown", "creditsUsed of a crawl or batch is -1", "6.3"),
+        Quirk("bare-job-errors", "errors of a job lack code and timestamp", "6.6"),
+        Quirk("completed-after-cancel", "a cancelled crawl or batch sends its completed event", "16.4"),
+        Quirk("silent-page-errors", "pages of a job that fail send no event", "16.4"),
+        Quirk("dns-ok", "a scrape whose host does not resolve answers 200, success false", "17.4, 21.18"),
+        Quirk("map-strings", "links of a map are plain strings", "7"),
+        Quirk(
+            "history-credits-used", "periods say creditsUsed and tokensUsed instead of totals", "14, 21.25"
+        ),
         Quirk("no-webhook-id", "deliveries lack `webhookId`", "16.2, 21.5"),
         Quirk("webhook-data-object", "`data` of a delivery is an object instead of an array", "16.2, 21.7"),
         Quirk("webhook-headers", "deliveries carry the headers of the newest servers", "16.1"),

@@ -8,6 +8,9 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import SchemaError
+
 from . import schedule as timetable
 from .pages import is_public
 from .schema import violations
@@ -35,7 +38,7 @@ def is_hostname(text: str) -> bool:
 def check(operation: str, body: Any) -> list[Issue]:
     """Return everything that is wrong with a body; nothing means the service would take it.
 
-    :param operation: ``search``, ``monitor.create``, ``monitor.update`` or ``scrapeOptions``.
+    :param operation: a key of :data:`~airflow_provider_webdata.sandbox.schema.BODIES`.
     """
     found = violations(operation, body)
     if not found:  # the rules below count on the types being right
@@ -129,6 +132,93 @@ def _says_nothing(schema: Any) -> bool:
         and not schema.get("properties")
         and schema.get("additionalProperties") is True
     )
+
+
+def check_scrape(body: Json) -> Iterator[Issue]:
+    """Rules of a scrape (supplement 4.1)."""
+    yield from _url(body["url"], ("url",))
+    yield from _retained(body, body)
+
+
+def check_batch_scrape(body: Json) -> Iterator[Issue]:
+    """Rules of a batch (supplement 5.1); wrong URLs are the batch's own matter, they may be left out."""
+    yield from _retained(body, body)
+    yield from _job_fields({name: body[name] for name in ("webhook",) if name in body})
+
+
+def check_crawl(body: Json) -> Iterator[Issue]:
+    """Rules of a crawl (supplement 6.1)."""
+    yield from _url(body["url"], ("url",))
+    yield from _patterns(body)
+    yield from _retained(body, body.get("scrapeOptions", {}), ("scrapeOptions",))
+    yield from _job_fields({name: body[name] for name in ("webhook",) if name in body})
+
+
+def check_map(body: Json) -> Iterator[Issue]:
+    """Rules of a map (supplement 7)."""
+    yield from _url(body["url"], ("url",))
+    yield from _patterns(body)
+    yield from _job_fields(body)
+
+
+def _retained(body: Json, options: Json, path: tuple[str | int, ...] = ()) -> Iterator[Issue]:
+    yield from check_scrape_options(options, path)
+    if body.get("zeroDataRetention") and "screenshot" in format_names(options):
+        yield Issue((*path, "formats"), "screenshot is not available with zero data retention")
+
+
+def _patterns(body: Json) -> Iterator[Issue]:
+    for name in ("includePaths", "excludePaths"):
+        for number, pattern in enumerate(body.get(name, [])):
+            yield from _pattern(pattern, (name, number))
+
+
+def _pattern(pattern: str, path: tuple[str | int, ...]) -> Iterator[Issue]:
+    try:
+        re.compile(pattern)
+    except re.error as error:
+        yield Issue(path, f"Invalid regular expression {pattern!r}: {error}")
+
+
+def check_extract(body: Json) -> Iterator[Issue]:
+    """Rules of an extract job (supplement 9.1); wrong URLs are the job's own matter, they may be left out."""
+    if not body.get("urls") and not body.get("prompt", "").strip():
+        yield Issue((), "Either urls or prompt must be provided")
+    yield from _json_schema(body)
+    if "scrapeOptions" in body:
+        yield from check_scrape_options(body["scrapeOptions"], ("scrapeOptions",))
+    yield from _job_fields(body)
+
+
+def check_agent(body: Json) -> Iterator[Issue]:
+    """Rules of an agent run (supplement 10.1)."""
+    if not body["prompt"].strip():
+        yield Issue(("prompt",), "Prompt cannot be empty")
+    for number, url in enumerate(body.get("urls", [])):
+        yield from _url(url, ("urls", number))
+    yield from _json_schema(body)
+    yield from _job_fields(body)
+
+
+def _json_schema(body: Json) -> Iterator[Issue]:
+    try:
+        Draft202012Validator.check_schema(body.get("schema", {}))
+    except SchemaError as error:
+        yield Issue(("schema",), f"Invalid JSON schema: {error.message[:300]}")
+
+
+def _job_fields(body: Json) -> Iterator[Issue]:
+    if "threatProtection" in body:
+        yield from _threat_lists(body["threatProtection"], ("threatProtection",))
+    if "webhook" in body:
+        webhook = body["webhook"]
+        yield from _webhook({"url": webhook} if isinstance(webhook, str) else webhook)
+
+
+def check_scrape_interact(body: Json) -> Iterator[Issue]:
+    """Rules of a call that uses the browser of a scrape (supplement 11.2, 21.21)."""
+    if "code" not in body and "prompt" not in body:
+        yield Issue((), "Either code or prompt must be provided")
 
 
 def check_monitor_create(body: Json) -> Iterator[Issue]:
@@ -238,4 +328,15 @@ _RULES: dict[str, Callable[[Any], Iterator[Issue]]] = {
     "monitor.create": check_monitor_create,
     "monitor.update": check_monitor_update,
     "scrapeOptions": check_scrape_options,
+    "scrape": check_scrape,
+    "batch.scrape": check_batch_scrape,
+    "crawl": check_crawl,
+    "crawl.params": lambda body: _url(body["url"], ("url",)),
+    "map": check_map,
+    "parse": check_scrape_options,
+    "extract": check_extract,
+    "agent": check_agent,
+    "interact": lambda _: iter(()),
+    "interact.execute": lambda _: iter(()),
+    "scrape.interact": check_scrape_interact,
 }

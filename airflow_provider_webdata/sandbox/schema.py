@@ -223,6 +223,197 @@ SCRAPE_OPTIONS = _object(
     }
 )
 
+UPLOAD_FORMATS = {
+    name: FORMATS[name] for name in ("markdown", "summary", "html", "rawHtml", "links", "images", "json")
+}
+PARSE = _object(
+    {
+        "formats": _array(_named_or_tagged(UPLOAD_FORMATS)),
+        "timeout": _integer(1, 300_000),
+        "proxy": _one_of("basic", "auto"),
+        "zeroDataRetention": BOOLEAN,
+        "origin": STRING,
+        "integration": {"type": ["string", "null"]},
+        **{
+            name: SCRAPE_OPTIONS["properties"][name]
+            for name in (
+                *("onlyMainContent", "includeTags", "excludeTags", "headers", "parsers"),
+                *("skipTlsVerification", "removeBase64Images", "blockAds", "redactPII", "auditMetadata"),
+            )
+        },
+        # The official client sends it with every upload that has options.
+        "fastMode": BOOLEAN,
+        # What a file has no use for may be given as long as it asks for nothing (PARSE_UNSUPPORTED_OPTIONS).
+        "waitFor": {"const": 0},
+        "mobile": {"const": False},
+        "actions": _array({}, high=0),
+    }
+)
+
+TTL, ACTIVITY_TTL = _integer(30, 3600), _integer(10, 3600)
+CODE = {
+    "code": _text(1, 100_000),
+    "language": _one_of("python", "node", "bash"),
+    "timeout": _integer(1, 300),
+    "origin": STRING,
+}
+INTERACT = _object(
+    {
+        "ttl": TTL,
+        "activityTtl": ACTIVITY_TTL,
+        "streamWebView": BOOLEAN,
+        "profile": SCRAPE_OPTIONS["properties"]["profile"],
+        "origin": STRING,
+        "integration": {"type": ["string", "null"]},
+        # Known from the supplement only (11.1).
+        "blockAds": BOOLEAN,
+        "location": _object({"country": {"type": "string", "pattern": r"\A[A-Z]{2}\Z"}}),
+        "recordSession": BOOLEAN,
+    }
+)
+EXECUTE = _object(CODE, "code")
+SCRAPE_INTERACT = _object(
+    {
+        **CODE,
+        "prompt": _text(1, 10_000),
+        # Known from the supplement only (11.2).
+        "ttl": TTL,
+        "activityTtl": ACTIVITY_TTL,
+        "existingSessionId": UUID,
+    }
+)
+
+
+def _job_webhook(*events: str) -> Schema:
+    """Return the schema of a job's webhook: a plain URL or an object; its events have no prefix (16.3)."""
+    fields = {
+        "url": _text(1),
+        "headers": {"type": "object", "additionalProperties": STRING},
+        "metadata": OBJECT,
+        "events": _array(_one_of(*events)),
+    }
+    return {"if": {"type": "string"}, "then": {}, "else": _object(fields, "url")}
+
+
+LABELS: dict[str, Schema] = {"origin": STRING, "integration": {"type": ["string", "null"]}}
+SCRAPE = _object(
+    {"url": _text(1), **SCRAPE_OPTIONS["properties"], "zeroDataRetention": BOOLEAN, **LABELS}, "url"
+)
+BATCH_SCRAPE = _object(
+    {
+        "urls": _array(STRING, 1),
+        "webhook": _job_webhook("started", "page", "completed", "failed"),
+        "maxConcurrency": _integer(1),
+        "ignoreInvalidURLs": BOOLEAN,
+        **SCRAPE_OPTIONS["properties"],
+        "zeroDataRetention": BOOLEAN,
+        "appendToId": UUID,  # known from the supplement only (5.1)
+        **LABELS,
+    },
+    "urls",
+)
+SITEMAP = _one_of("skip", "include", "only")
+CRAWL_OPTIONS: dict[str, Schema] = {
+    "excludePaths": STRINGS,
+    "includePaths": STRINGS,
+    "regexOnFullURL": BOOLEAN,
+    "maxDiscoveryDepth": _integer(0),
+    "sitemap": SITEMAP,
+    "ignoreQueryParameters": BOOLEAN,
+    "deduplicateSimilarURLs": BOOLEAN,
+    "limit": _integer(1),
+    "crawlEntireDomain": BOOLEAN,
+    "allowExternalLinks": BOOLEAN,
+    "allowSubdomains": BOOLEAN,
+    "ignoreRobotsTxt": BOOLEAN,
+    "robotsUserAgent": {"type": ["string", "null"]},
+    "delay": {"type": "number", "exclusiveMinimum": 0, "maximum": 60},
+}
+CRAWL = _object(
+    {
+        "url": _text(1),
+        "prompt": PROMPT,
+        **CRAWL_OPTIONS,
+        "maxConcurrency": _integer(1),
+        "webhook": _job_webhook("started", "page", "completed", "failed"),
+        "scrapeOptions": SCRAPE_OPTIONS,
+        "zeroDataRetention": BOOLEAN,
+        **LABELS,
+    },
+    "url",
+)
+CRAWL_PARAMS = _object({"url": _text(1), "prompt": _text(1, 10_000), **LABELS}, "url", "prompt")
+MAP = _object(
+    {
+        "url": _text(1),
+        "search": STRING,
+        "sitemap": SITEMAP,
+        "includeSubdomains": BOOLEAN,
+        "ignoreQueryParameters": BOOLEAN,
+        "ignoreCache": BOOLEAN,
+        "limit": _integer(1, 100_000),
+        "timeout": _integer(1),
+        "location": SCRAPE_OPTIONS["properties"]["location"],
+        "auditMetadata": SCRAPE_OPTIONS["properties"]["auditMetadata"],
+        "threatProtection": THREAT_PROTECTION,
+        **LABELS,
+        # Known from the supplement only (7).
+        "headers": {"type": "object", "additionalProperties": STRING},
+        "filterByPath": BOOLEAN,
+        "useIndex": BOOLEAN,
+        "includePaths": STRINGS,
+        "excludePaths": STRINGS,
+    },
+    "url",
+)
+
+EXTRACT = _object(
+    {
+        "urls": _array(STRING, high=10),
+        "prompt": PROMPT,
+        "schema": OBJECT,
+        "enableWebSearch": BOOLEAN,
+        "ignoreSitemap": BOOLEAN,
+        "includeSubdomains": BOOLEAN,
+        "showSources": BOOLEAN,
+        "ignoreInvalidURLs": BOOLEAN,
+        "scrapeOptions": SCRAPE_OPTIONS,
+        "threatProtection": THREAT_PROTECTION,
+        "origin": STRING,
+        # Known from the supplement only (9.1).
+        "systemPrompt": PROMPT,
+        "allowExternalLinks": BOOLEAN,
+        "agent": _object({"model": _one_of("FIRE-1")}),
+        "webhook": _job_webhook("started", "completed", "failed"),
+        "integration": {"type": ["string", "null"]},
+        "limit": _integer(1),
+        "timeout": _integer(1),
+    }
+)
+AGENT = _object(
+    {
+        "prompt": _text(1, 10_000),
+        "urls": _array(STRING),
+        "strictConstrainToURLs": BOOLEAN,
+        "schema": OBJECT,
+        "maxCredits": {"type": "number", "exclusiveMinimum": 0},
+        "model": _one_of("spark-2", "spark-1-mini", "spark-1-pro"),
+        "auditMetadata": SCRAPE_OPTIONS["properties"]["auditMetadata"],
+        "threatProtection": THREAT_PROTECTION,
+        "origin": STRING,
+        # Known from the supplement only (10.1).
+        "webhook": _job_webhook("started", "action", "completed", "failed", "cancelled"),
+        "effort": _one_of("low", "medium", "high"),
+        "mode": _one_of("extract", "chat"),
+        "threadId": UUID,
+        "exchange": OBJECT,
+        "location": _object({"country": {"type": "string", "pattern": r"\A[A-Z]{2}\Z"}}),
+        "zeroDataRetention": BOOLEAN,
+        "integration": {"type": ["string", "null"]},
+    },
+    "prompt",
+)
+
 SOURCES: dict[str, Schema] = {
     "web": _object({"tbs": STRING, "location": STRING}),
     "images": NOTHING,
@@ -315,6 +506,17 @@ BODIES: dict[str, Schema] = {
     "monitor.create": MONITOR_CREATE,
     "monitor.update": MONITOR_UPDATE,
     "scrapeOptions": SCRAPE_OPTIONS,
+    "scrape": SCRAPE,
+    "batch.scrape": BATCH_SCRAPE,
+    "crawl": CRAWL,
+    "crawl.params": CRAWL_PARAMS,
+    "map": MAP,
+    "parse": PARSE,
+    "extract": EXTRACT,
+    "agent": AGENT,
+    "interact": INTERACT,
+    "interact.execute": EXECUTE,
+    "scrape.interact": SCRAPE_INTERACT,
 }
 
 

@@ -12,11 +12,15 @@ from urllib.parse import urlsplit
 from . import html as markup
 from .clock import Clock, iso
 from .credits import page_cost
+from .media import LIFETIMES
 from .pages import Page, Web, canonical
 from .rules import format_names
 from .wire import Json, ServiceError, UnsupportedHereError
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from .media import Media
     from .quirks import Quirks
     from .store import Store
 
@@ -51,13 +55,14 @@ class Scraped:
     credits: int
 
 
-def refuse_unsupported(options: Json) -> None:
+def refuse_unsupported(options: Json, media: Collection[str] = ()) -> None:
     """Refuse what the sandbox cannot really do.
 
+    :param media: kinds of files that some pages have.
     :raises UnsupportedHereError: naming it.
     """
     for name in format_names(options):
-        if name not in FORMATS:
+        if name not in (*FORMATS, *media):
             raise UnsupportedHereError(f"make the format {name!r}; it makes {', '.join(FORMATS)}")
     for action in options.get("actions", []):
         if action["type"] != "wait":
@@ -82,8 +87,9 @@ def _refuse_selectors(name: str, selectors: list[str]) -> None:
 class Scraper:
     """Scrapes pages, with the service's cache between."""
 
-    def __init__(self, web: Web, store: Store, clock: Clock, quirks: Quirks) -> None:
+    def __init__(self, web: Web, store: Store, clock: Clock, quirks: Quirks, media: Media) -> None:
         self._web, self._store, self._clock, self._quirks = web, store, clock, quirks
+        self._media = media
 
     def scrape(self, url: str, options: Json, *, max_age: int = DEFAULT_MAX_AGE) -> Scraped:
         """Scrape one page.
@@ -102,7 +108,7 @@ class Scraper:
             enhanced_free=self._quirks.on("enhanced-free"),
         )
         scrape_id = str(uuid.uuid4())
-        document = produce(page, options, sections[:wanted])
+        document = {**produce(page, options, sections[:wanted]), **self._files(page, options)}
         metadata = self._metadata(page, url)
         metadata.update(scrapeId=scrape_id, creditsUsed=cost, cacheState="hit" if cached_at else "miss")
         if cached_at:
@@ -111,6 +117,16 @@ class Scraper:
             metadata.update(numPages=len(sections[:wanted]), totalPages=len(sections))
         document["metadata"] = metadata
         return Scraped(scrape_id, page.url, page.status, document, cost)
+
+    def _files(self, page: Page, options: Json) -> Json:
+        """Return the addresses of the files that were asked for."""
+        found: Json = {}
+        for kind in format_names(options):
+            if kind in LIFETIMES:
+                found[kind] = self._media.link(page.url, kind)
+                if found[kind] is None:
+                    raise UnsupportedHereError(f"make the format {kind!r} of a page that was given none")
+        return found
 
     def _obtain(self, url: str, options: Json, max_age: int) -> tuple[Page, float | None]:
         private = any(options.get(name) for name in ("headers", "actions", "profile"))
@@ -129,7 +145,7 @@ class Scraper:
         if entry is not None and age < options.get("maxAge", max_age):
             return Page(**entry["page"]), entry["at"]
         page = self._fetch(url)
-        if not private and options.get("storeInCache", True):
+        if not private and options.get("storeInCache", True) and not self._web.generates(url):
             self._store.put("cache", url, {"page": asdict(page), "at": self._clock.now()})
         return page, None
 
@@ -178,12 +194,13 @@ def _max_pages(options: Json) -> int | None:
 
 def produce(page: Page, options: Json, sections: list[str]) -> Json:
     """Make the asked formats of a page; ``sections`` are the pages of a PDF."""
-    chosen = content(page, options)
+    names = [name for name in format_names(options) if name in FORMATS]
+    filtered = options.get("includeTags") or options.get("excludeTags")
+    # A page kept as markdown is parsed only for what needs the tree.
+    untouched = page.markdown is not None and not filtered and "html" not in names
+    chosen = markup.Node("div", {}, []) if untouched else content(page, options)
     text = markdown_of(page, options, chosen, sections)
-    made: Json = {}
-    for name in format_names(options):
-        made[name] = _format(name, page, chosen, text)
-    return made
+    return {name: _format(name, page, chosen, text) for name in names}
 
 
 def _format(name: str, page: Page, chosen: markup.Node, text: str) -> Any:

@@ -36,7 +36,7 @@ class Searching:
         options = body.get("scrapeOptions", {})
         scraping = bool(format_names(options))
         if scraping:
-            refuse_unsupported(options)
+            refuse_unsupported(options, sandbox.media.kinds())
         data, pages_cost = self._results(body, options, scraping)
         found = sum(map(len, data.values()))
         cost = search_cost(found, body.get("enterprise", ())) + pages_cost

@@ -5,21 +5,33 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
+from .agents import Agents
+from .batch import BatchScrapes
 from .checks import Checks
 from .clock import Agenda, Clock
 from .config import ENTITLEMENTS, SandboxConfig
+from .crawl import Crawls
 from .credits import Credits
+from .extracting import Extracting
 from .faults import Faults
 from .limits import RateLimits
+from .mapping import Mapping
+from .media import Media
 from .monitors import Monitors
 from .pages import Web
+from .parsing import Parsing
 from .quirks import Quirks
 from .recorder import Recorder
 from .replica import Replica
 from .scrape import Scraper
+from .scraping import Scraping
 from .search import Index
 from .searching import Searching
+from .sessions import Sessions
+from .sites import Sites
+from .still_working import StillWorking
 from .store import Store
+from .team import Team
 from .webhooks import Webhooks
 
 if TYPE_CHECKING:
@@ -29,6 +41,13 @@ SETTINGS: dict[str, type] = {
     "latency_ms": float,
     "queue_seconds": float,
     "check_seconds": float,
+    "parse_seconds": float,
+    "page_seconds": float,
+    "pdf_seconds": float,
+    "concurrency": int,
+    "step_seconds": float,
+    "free_runs": int,
+    "max_sessions": int,
     "compress": bool,
 }
 
@@ -42,6 +61,13 @@ class Sandbox:
     latency_ms: float
     queue_seconds: float
     check_seconds: float
+    parse_seconds: float
+    page_seconds: float
+    pdf_seconds: float
+    concurrency: int
+    step_seconds: float
+    free_runs: int
+    max_sessions: int
     compress: bool
     entitlements: frozenset[str]
     bulk: tuple[int, int] | None
@@ -57,9 +83,11 @@ class Sandbox:
         self.replica = Replica(self.quirks)
         self.credits = Credits(self.store, self.clock, self.quirks, config.credits)
         self.limits = RateLimits(self.clock, self.quirks, config.rate_limits)
-        self.web = Web(self.store, self.clock, config.pages)
+        self.sites = Sites(self.store)
+        self.web = Web(self.store, self.clock, self.sites, config.pages)
+        self.media = Media(self.store, self.clock)
         self.index = Index(self.web, self.clock, self.quirks)
-        self.scraper = Scraper(self.web, self.store, self.clock, self.quirks)
+        self.scraper = Scraper(self.web, self.store, self.clock, self.quirks, self.media)
         self.webhooks = Webhooks(
             self.store,
             self.clock,
@@ -70,6 +98,12 @@ class Sandbox:
             timeout=config.webhook_timeout,
         )
         self.searching = Searching(self)
+        self.still_working = StillWorking(self)
+        self.scraping, self.mapping, self.team = Scraping(self), Mapping(self), Team(self)
+        self.crawls, self.batches = Crawls(self), BatchScrapes(self)
+        self.parsing = Parsing(self)
+        self.sessions = Sessions(self)
+        self.extracting, self.agents = Extracting(self), Agents(self)
         self.checks = Checks(self)
         self.monitors = Monitors(self)
         self._apply_config()
@@ -78,12 +112,19 @@ class Sandbox:
         """Take up what the state holds unfinished."""
         self.checks.resume()
         self.webhooks.resume()
+        self.crawls.resume()
+        self.batches.resume()
+        self.sessions.resume()
+        self.extracting.resume()
+        self.agents.resume()
 
     def configure(self, settings: Json) -> None:
         """Change settings while the sandbox runs.
 
-        :param settings: any of ``latency_ms``, ``queue_seconds``, ``check_seconds``, ``compress``, ``credits``,
-            ``entitlements``, ``rate_limits``, ``bulk``; as in :class:`SandboxConfig`.
+        :param settings: any of ``latency_ms``, ``queue_seconds``, ``check_seconds``, ``parse_seconds``,
+            ``page_seconds``, ``pdf_seconds``, ``concurrency``, ``step_seconds``,
+            ``free_runs``, ``max_sessions``, ``compress``, ``credits``, ``entitlements``,
+            ``rate_limits``, ``bulk``; as in :class:`SandboxConfig`.
         :raises ValueError: when a name is unknown or a value is wrong.
         """
         unknown = settings.keys() - {*SETTINGS, "credits", "entitlements", "rate_limits", "bulk"}
@@ -131,6 +172,7 @@ class Sandbox:
         self.credits.reset()
         self.recorder.clear()
         self.faults.clear()
+        self.sites.clear()
         self.web.reset()
         self.quirks.set(self.config.quirks)
         self.limits.set(self.config.rate_limits)
@@ -147,6 +189,10 @@ class Sandbox:
         config = self.config
         self.latency_ms, self.compress = config.latency_ms, config.compress
         self.queue_seconds, self.check_seconds = config.queue_seconds, config.check_seconds
+        self.parse_seconds, self.max_sessions = config.parse_seconds, config.max_sessions
+        self.page_seconds, self.pdf_seconds = config.page_seconds, config.pdf_seconds
+        self.concurrency = config.concurrency
+        self.step_seconds, self.free_runs = config.step_seconds, config.free_runs
         self.entitlements = _entitlements(config.entitlements)
         self.bulk = config.bulk
 

@@ -55,6 +55,14 @@ class Store:
         """Remove the object, if it is there."""
         self._db.execute("DELETE FROM objects WHERE kind = ? AND id = ?", (kind, key))
 
+    def slice(self, kind: str, parent: str, skip: int, limit: int) -> list[dict[str, Any]]:
+        """Return at most ``limit`` objects below a parent after the first ``skip``, oldest first."""
+        rows = self._db.execute(
+            "SELECT body FROM objects WHERE kind = ? AND parent = ? ORDER BY seq LIMIT ? OFFSET ?",
+            (kind, parent, limit, skip),
+        )
+        return [json.loads(row[0]) for row in rows]
+
     def list(self, kind: str, *, parent: str | None = None) -> list[dict[str, Any]]:
         """Return all objects of a kind, oldest first."""
         query, values = "SELECT body FROM objects WHERE kind = ?", [kind]

@@ -1,4 +1,4 @@
-"""Delivery of monitor events with the documented retries (reference: Events; supplement 16)."""
+"""Delivery of events with the documented retries (reference: Events; supplement 16)."""
 
 from __future__ import annotations
 
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 RETRIES = (60.0, 300.0, 900.0)
 """Seconds of sandbox time to wait after the first, second and third failure."""
+
+AT_ONCE = 8
+"""Deliveries under way at a time: a crawl has thousands of events, and no receiver answers them all in ten seconds."""
 
 _BEFORE_SENDING = frozenset({"lose_delivery", "late_delivery"})
 _AFTER_SENDING = frozenset({"lose_answer"})
@@ -48,6 +51,7 @@ class Webhooks:
         self._faults = faults
         self._secret, self._timeout = secret, timeout
         self._client: httpx.AsyncClient | None = None
+        self._slots = asyncio.Semaphore(AT_ONCE)
 
     def resume(self) -> None:
         """Take up deliveries that an earlier sandbox left unfinished."""
@@ -63,10 +67,15 @@ class Webhooks:
         return self._store.list("delivery")
 
     def emit(
-        self, webhook: Json, event: str, job_id: str, data: Json, *, error: str | None, success: bool
+        self, webhook: Json, event: str, job_id: str, data: Json | None, *, error: str | None, success: bool
     ) -> None:
-        """Send an event, unless the webhook did not ask for it."""
-        if event not in (webhook.get("events") or (event,)):
+        """Send an event, unless the webhook did not ask for it.
+
+        :param event: its full name; webhooks of jobs ask for it by what follows the first dot.
+        :param data: the one element of ``data``; None for none.
+        """
+        asked = webhook.get("events")
+        if asked and event not in asked and event.partition(".")[2] not in asked:
             return
         delivery_id = str(uuid.uuid4())
         envelope: Json = {
@@ -74,9 +83,9 @@ class Webhooks:
             "type": event,
             "id": job_id,
             "webhookId": delivery_id,
-            "data": [data],
+            "data": [] if data is None else [data],
         }
-        if self._quirks.on("webhook-data-object"):
+        if self._quirks.on("webhook-data-object") and data is not None:
             envelope["data"] = data
         if self._quirks.on("no-webhook-id"):
             del envelope["webhookId"]
@@ -116,7 +125,8 @@ class Webhooks:
         delivery = self._store.get("delivery", delivery_id)
         if delivery is None or delivery["status"] != "pending":
             return
-        status, error = await self._post(delivery)
+        async with self._slots:
+            status, error = await self._post(delivery)
         if self._faults.take_delivery(_AFTER_SENDING, delivery["event"], _path(delivery["url"])):
             status, error = None, "the answer was lost because the sandbox was told so"
         delivery["attempts"].append({"at": self._clock.iso(), "statusCode": status, "error": error})

@@ -9,13 +9,16 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 Json = dict[str, Any]
+LONGEST_NUMBER = 18
+"""Digits of a number that still fits the store's 64 bits."""
 
 
 @dataclass
 class Call:
     """One request to the service, its body already parsed.
 
-    ``params`` are the parts of the path, ``origin`` the scheme and host the caller used.
+    ``params`` are the parts of the path, ``origin`` the scheme and host the caller used, ``headers`` have names in
+    lower case.
     """
 
     method: str
@@ -24,6 +27,7 @@ class Call:
     query: Mapping[str, str]
     body: Any
     origin: str
+    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass
@@ -89,6 +93,11 @@ class ServiceError(Exception):
             body["details"] = self.details
         body.update(self.extra)
         return Reply(self.status, body, self.headers)
+
+
+def whole_number(text: str) -> int | None:
+    """Return the number a text states in plain digits; None when it states none, or one too large for the store."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= LONGEST_NUMBER else None
 
 
 class UnsupportedHereError(ServiceError):

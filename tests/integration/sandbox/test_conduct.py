@@ -54,10 +54,12 @@ def test_the_scheme_is_read_in_any_case(sandbox) -> None:
         ("GET", "/v2/search"),
         ("POST", "/v1/search"),
         ("PUT", "/v2/monitor"),
-        ("POST", "/v2/crawl"),
+        ("POST", "/v2/crawl/"),
         ("GET", "/v2/v2/monitor"),
         ("GET", "/v2/monitor/"),
-        ("GET", "/v2/team/credit-usage/historical"),
+        ("GET", "/v2/team/credit-usage/future"),
+        ("GET", "/v2/batch/scrape"),
+        ("PUT", "/v2/crawl/active"),
     ],
 )
 def test_unknown_paths(api, method: str, path: str) -> None:
@@ -266,7 +268,8 @@ def test_requests_are_recorded_without_the_key(sandbox, api) -> None:
 def test_log_lines_hold_no_secret(sandbox, api, caplog) -> None:
     # Paths of its own: a request that an earlier test gave up may be logged meanwhile.
     paths = [f"/v2/monitor/{uuid.uuid4()}" for _ in range(2)]
-    with caplog.at_level(logging.DEBUG):
+    # The command line sets a level of its own for the sandbox's logger.
+    with caplog.at_level(logging.DEBUG), caplog.at_level(logging.DEBUG, "airflow_provider_webdata.sandbox"):
         api.http.get(paths[0], headers={"X-Secret": "hush"})
         httpx.get(sandbox.url + paths[1], headers={"Authorization": "Bearer another-secret"}, trust_env=False)
     lines = [

@@ -11,6 +11,7 @@ import httpx
 import pytest
 
 from airflow_provider_webdata.sandbox.cli import main
+from airflow_provider_webdata.sandbox.clock import from_iso
 from airflow_provider_webdata.sandbox.control import ControlError
 from airflow_provider_webdata.sandbox.quirks import QUIRKS
 
@@ -323,6 +324,124 @@ def _(sandbox, api) -> bool:
     response = api.search(scrapeOptions={"formats": ["rawHtml"]})
     assert response.json()["data"]["web"]
     return "content-length" not in response.headers and response.headers["transfer-encoding"] == "chunked"
+
+
+@shows("session-lifetimes")
+def _(sandbox, api) -> bool:
+    session = api.http.post("/v2/interact", json={}).json()
+    (stored,) = sandbox.control.sessions()
+    life = from_iso(session["expiresAt"]) - from_iso(stored["createdAt"])
+    seconds = (life.total_seconds(), stored["activityTtl"])
+    assert seconds in [(600, 300), (300, None)]
+    return seconds == (600, 300)
+
+
+@shows("code-in-bytes")
+def _(sandbox, api) -> bool:
+    session = api.http.post("/v2/interact", json={}).json()["id"]
+    url = f"/v2/interact/{session}/execute"
+    assert api.http.post(url, json={"code": "a" * 100_000}).status_code == 200
+    return api.http.post(url, json={"code": "ä" * 50_001}).status_code == 400
+
+
+@shows("closed-is-gone")
+def _(sandbox, api) -> bool:
+    session = api.http.post("/v2/interact", json={}).json()["id"]
+    assert api.http.delete(f"/v2/interact/{session}").status_code == 200
+    return api.http.delete(f"/v2/interact/{session}").status_code == 410
+
+
+def job(sandbox: Any, api: Any, path: str, **body: Any) -> dict[str, Any]:
+    """Start a job, let it end, and return its status."""
+    started = api.http.post(path, json=body)
+    assert started.status_code == 200, started.text
+    sandbox.control.settle()
+    return api.http.get(f"{path}/{started.json()['id']}").json()
+
+
+@shows("explicit-ignore-invalid")
+def _(sandbox, api) -> bool:
+    urls = [LEVELS, "no address"]
+    asked = api.http.post("/v2/batch/scrape", json={"urls": urls, "ignoreInvalidURLs": True})
+    assert asked.json()["invalidURLs"] == ["no address"]
+    return api.http.post("/v2/batch/scrape", json={"urls": urls}).status_code == 400
+
+
+@shows("limit-lowered")
+def _(sandbox, api) -> bool:
+    sandbox.control.configure(credits=3)
+    answer = api.http.post("/v2/crawl", json={"url": "https://river.example", "limit": 5})
+    if answer.status_code == 402:
+        return False
+    sandbox.control.settle()
+    return api.http.get(f"/v2/crawl/{answer.json()['id']}").json()["completed"] == 3
+
+
+@shows("completion-order")
+def _(sandbox, api) -> bool:
+    urls = [f"https://river.example/{name}" for name in ("floods", "bridges", "salmon")]
+    found = job(sandbox, api, "/v2/batch/scrape", urls=urls)["data"]
+    shown = [document["metadata"]["sourceURL"] for document in found]
+    assert sorted(shown) == sorted(urls)
+    return shown != urls
+
+
+@shows("credits-unknown")
+def _(sandbox, api) -> bool:
+    return job(sandbox, api, "/v2/batch/scrape", urls=[LEVELS])["creditsUsed"] == -1
+
+
+@shows("bare-job-errors")
+def _(sandbox, api) -> bool:
+    sandbox.control.set_page(LEVELS, "<p>x</p>", error="SCRAPE_SITE_ERROR")
+    started = api.http.post("/v2/batch/scrape", json={"urls": [LEVELS]}).json()
+    sandbox.control.settle()
+    (error,) = api.http.get(f"/v2/batch/scrape/{started['id']}/errors").json()["errors"]
+    assert {"id", "url", "error"} <= error.keys()
+    return not {"code", "timestamp"} & error.keys()
+
+
+@shows("completed-after-cancel")
+def _(sandbox, api) -> bool:
+    sandbox.control.configure(page_seconds=60)
+    body = {"urls": [LEVELS], "webhook": {"url": HOOK, "events": ["completed"]}}
+    started = api.http.post("/v2/batch/scrape", json=body).json()
+    assert api.http.delete(f"/v2/batch/scrape/{started['id']}").status_code == 200
+    return [event["success"] for event in events(sandbox, "batch_scrape.completed")] == [True]
+
+
+@shows("silent-page-errors")
+def _(sandbox, api) -> bool:
+    sandbox.control.set_page(LEVELS, "<p>x</p>", error="SCRAPE_SITE_ERROR")
+    job(sandbox, api, "/v2/batch/scrape", urls=[LEVELS, "https://river.example"], webhook={"url": HOOK})
+    told = [event["success"] for event in events(sandbox, "batch_scrape.page")]
+    assert told in ([True], [False, True])
+    return told == [True]
+
+
+@shows("dns-ok")
+def _(sandbox, api) -> bool:
+    answer = api.http.post("/v2/scrape", json={"url": "https://nowhere.example"})
+    assert answer.json()["success"] is False
+    assert answer.json()["code"] == "SCRAPE_DNS_RESOLUTION_ERROR"
+    assert api.balance() == 99_999
+    return answer.status_code == 200
+
+
+@shows("map-strings")
+def _(sandbox, api) -> bool:
+    links = api.http.post("/v2/map", json={"url": "https://river.example"}).json()["links"]
+    return links[0] == "https://river.example/"
+
+
+@shows("history-credits-used")
+def _(sandbox, api) -> bool:
+    api.search(limit=10)
+    (period,) = api.http.get("/v2/team/credit-usage/historical").json()["periods"]
+    assert 2 in period.values()
+    (tokens,) = api.http.get("/v2/team/token-usage/historical").json()["periods"]
+    assert ("creditsUsed" in period) is ("tokensUsed" in tokens)
+    return "creditsUsed" in period
 
 
 @pytest.fixture

@@ -1,0 +1,29 @@
+"""Request bodies checked, and the service's way of saying what is wrong with one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .rules import check
+from .searching import unknown_keys
+from .wire import ServiceError
+
+if TYPE_CHECKING:
+    from .wire import Json
+
+
+def valid(operation: str, body: Any) -> Json:
+    """Return the body when it keeps the rules.
+
+    :param operation: a key of :data:`~airflow_provider_webdata.sandbox.schema.BODIES`.
+    :raises ServiceError: 400 ``BAD_REQUEST`` with ``details`` (supplement 1, 17.1).
+    """
+    issues = check(operation, body)
+    unknown = unknown_keys(issues)
+    if unknown:
+        raise unknown
+    if issues:
+        text = issues[0].message if issues[0].code == "custom" else "Bad Request"
+        raise ServiceError(400, text, code="BAD_REQUEST", details=[issue.to_wire() for issue in issues])
+    checked: Json = body
+    return checked
