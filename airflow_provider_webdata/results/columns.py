@@ -1,0 +1,232 @@
+"""The columns of tables: flat, named once and for all, and such that nothing of an item is lost.
+
+What the service documents has a column of its own, in snake_case; nested data is JSON text. What has no column, and
+any value that is not of its column's type (a page may have three titles), is in the column `extra`, one JSON object
+with the names that the service used. A column is null where the service sent nothing or null.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from airflow_provider_webdata.results.encoding import is_utf8, json_text
+
+ColumnType = Literal["text", "integer", "number", "json"]
+
+_INT64 = range(-(2**63), 2**63)
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table.
+
+    :param name: its name, in snake_case.
+    :param path: where its value is in an item: names as the service writes them, from the outside in.
+    :param type: `text`; `integer` (64 bits); `number` (64 bits, binary); `json` (JSON text of any value).
+    """
+
+    name: str
+    path: tuple[str, ...]
+    type: ColumnType
+
+
+EXTRA = Column("extra", (), "json")
+"""What no other column could take, as one JSON object; null when there is nothing."""
+
+
+def _columns(type_: ColumnType, **paths: str) -> tuple[Column, ...]:
+    return tuple(Column(name, tuple(path.split(".")), type_) for name, path in paths.items())
+
+
+_CONTENT = (
+    *_columns(
+        "text",
+        markdown="markdown",
+        summary="summary",
+        html="html",
+        raw_html="rawHtml",
+        screenshot="screenshot",
+        audio="audio",
+        video="video",
+        answer="answer",
+    ),
+    *_columns(
+        "json",
+        highlights="highlights",
+        links="links",
+        images="images",
+        json="json",
+        change_tracking="changeTracking",
+        branding="branding",
+        product="product",
+        menu="menu",
+        attributes="attributes",
+        pages="pages",
+        blocks="blocks",
+        actions="actions",
+        kept_media="keptMedia",
+    ),
+    *_columns("text", warning="warning"),
+)
+_PAGE = (
+    *_columns("text", source_url="metadata.sourceURL", language="metadata.language"),
+    *_columns("integer", status_code="metadata.statusCode"),
+    *_columns(
+        "text",
+        content_type="metadata.contentType",
+        page_error="metadata.error",
+        scrape_id="metadata.scrapeId",
+        source_file="metadata.sourceFile",
+    ),
+    *_columns("integer", num_pages="metadata.numPages", total_pages="metadata.totalPages"),
+    *_columns(
+        "text",
+        proxy_used="metadata.proxyUsed",
+        cache_state="metadata.cacheState",
+        cached_at="metadata.cachedAt",
+    ),
+    *_columns("number", page_credits_used="metadata.creditsUsed"),
+)
+_FOUND_PAGE = _columns(
+    "text", page_url="metadata.url", page_title="metadata.title", page_description="metadata.description"
+)
+# `query` and `source` are not the service's: where results of several searches or sources are together, they say
+# whose they are.
+_FOUND = _columns("text", query="query", source="source")
+_POSITION = _columns("integer", position="position")
+
+_WEB = _columns("text", url="url", title="title", description="description", category="category")
+_NEWS = _columns(
+    "text",
+    url="url",
+    title="title",
+    snippet="snippet",
+    date="date",
+    image_url="imageUrl",
+    category="category",
+)
+_IMAGES = _columns("text", url="url", title="title", image_url="imageUrl")
+_SIZE = _columns("integer", image_width="imageWidth", image_height="imageHeight")
+
+
+def _united(*groups: tuple[Column, ...]) -> tuple[Column, ...]:
+    return tuple(dict.fromkeys(column for group in groups for column in group))
+
+
+TABLES: Mapping[str, tuple[Column, ...]] = {
+    "document": (
+        *_columns("text", url="metadata.url", title="metadata.title", description="metadata.description"),
+        *_PAGE,
+        *_CONTENT,
+        EXTRA,
+    ),
+    "search_web": (*_FOUND, *_POSITION, *_WEB, *_FOUND_PAGE, *_PAGE, *_CONTENT, EXTRA),
+    "search_news": (*_FOUND, *_POSITION, *_NEWS, *_FOUND_PAGE, *_PAGE, *_CONTENT, EXTRA),
+    "search_images": (*_FOUND, *_POSITION, *_IMAGES, *_SIZE, EXTRA),
+    "search": (
+        *_FOUND,
+        *_POSITION,
+        *_united(_WEB, _NEWS, _IMAGES),
+        *_SIZE,
+        *_FOUND_PAGE,
+        *_PAGE,
+        *_CONTENT,
+        EXTRA,
+    ),
+    "link": (*_columns("text", url="url", title="title", description="description"), EXTRA),
+    "generic": (EXTRA,),
+}
+"""The columns by kind of item. New ones may be added at the end of the service's own; none is renamed or retyped."""
+
+
+def columns_of(kind: str) -> tuple[Column, ...]:
+    """Return the columns for items of a kind.
+
+    :param kind: `document` (a scraped page), `search_web`, `search_news`, `search_images`, `search` (results of
+        several sources together), `link` (of a site map) or `generic` (anything: all of it is in `extra`).
+    :raises ValueError: there is no such kind.
+    """
+    if kind not in TABLES:
+        raise ValueError(f"kind must be one of {', '.join(TABLES)} (given: {kind!r})")
+    return TABLES[kind]
+
+
+def row(item: Any, columns: tuple[Column, ...]) -> dict[str, Any]:
+    """Return an item as a table's row: a value for each column, None where there is none.
+
+    :param item: a JSON object as the service sent it. Another JSON value goes into `extra` as a whole.
+    :param columns: the table's columns; `extra` among them.
+    """
+    if not isinstance(item, Mapping):
+        return {column.name: None for column in columns} | {EXTRA.name: json_text(item)}
+    values: dict[str, Any] = {}
+    taken: set[tuple[str, ...]] = set()
+    for column in columns:
+        if column is EXTRA:
+            continue
+        given = _at(item, column.path)
+        values[column.name] = fitting = None if given is None else _fitting(given, column.type)
+        if fitting is not None:
+            taken.add(column.path)
+    nulls = {column.path for column in columns if column.path and _at(item, column.path) is None}
+    left = dict(_remaining(item, taken | nulls, ()))
+    return {**values, EXTRA.name: json_text(left) if left else None}
+
+
+def item_of(values: Mapping[str, Any], columns: tuple[Column, ...]) -> Any:
+    """Return the item that a row was made of; what was null may be missing in it.
+
+    :param values: the row, by column names.
+    :param columns: the table's columns.
+    """
+    left = values.get(EXTRA.name)
+    item: Any = {} if left is None else json.loads(left)
+    for column in columns:
+        value = values.get(column.name)
+        if column is EXTRA or value is None:
+            continue
+        *outer, last = column.path
+        place = item
+        for name in outer:
+            place = place.setdefault(name, {})
+        place[last] = json.loads(value) if column.type == "json" else value
+    return item
+
+
+def _at(item: Mapping[str, Any], path: tuple[str, ...]) -> Any:
+    value: Any = item
+    for name in path:
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return value
+
+
+def _fitting(value: Any, type_: ColumnType) -> Any:
+    """Return the value as its column holds it, or None when the column cannot hold it without a loss."""
+    if type_ == "json":
+        return json_text(value)
+    if type_ == "text":
+        return value if isinstance(value, str) and is_utf8(value) else None
+    if isinstance(value, bool):
+        return None
+    if type_ == "integer":
+        return value if isinstance(value, int) and value in _INT64 else None
+    if isinstance(value, int):
+        return float(value) if abs(value) <= 2**53 else None
+    return value if isinstance(value, float) else None
+
+
+def _remaining(
+    item: Mapping[str, Any], gone: set[tuple[str, ...]], at: tuple[str, ...]
+) -> Iterator[tuple[str, Any]]:
+    for name, value in item.items():
+        path = (*at, name)
+        if path in gone:
+            continue
+        if value and isinstance(value, Mapping) and any(other[: len(path)] == path for other in gone):
+            if rest := dict(_remaining(value, gone, path)):
+                yield name, rest
+            continue
+        yield name, value

@@ -1,0 +1,44 @@
+"""JSON that is always valid, whatever came: what was paid for is not lost to an odd character."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+
+def json_text(value: Any) -> str:
+    """Return a JSON value as one line of JSON text that UTF-8 can hold.
+
+    Text stays readable, unless it holds half a surrogate pair, which UTF-8 has no bytes for: then everything
+    outside ASCII is escaped. NaN and infinities, which JSON does not know, become null.
+
+    :param value: what `json.loads` returns.
+    """
+    try:
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    except ValueError:
+        text = json.dumps(_finite(value), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return text if is_utf8(text) else json.dumps(json.loads(text), separators=(",", ":"))
+
+
+def is_utf8(text: str) -> bool:
+    """Return whether UTF-8 can hold the text: no half of a surrogate pair in it.
+
+    :param text: any text.
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if value - value == 0 else None
+    if isinstance(value, Mapping):
+        return {name: _finite(part) for name, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(part) for part in value]
+    return value

@@ -1,0 +1,109 @@
+"""OpenLineage: what a task read from the web and which file it wrote, where that provider is installed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from airflow_provider_webdata.results.columns import Column
+
+_MOST_INPUTS = 100
+_SAME_STORE = {"s3a": "s3", "s3n": "s3", "gcs": "gs", "abfs": "abfss", "": "file", "local": "file"}
+
+
+@dataclass(frozen=True)
+class WrittenFile:
+    """A file that a task wrote.
+
+    :param url: where it is.
+    :param count: items in it.
+    :param bytes: its size.
+    :param columns: the columns of a table; none for JSON Lines.
+    """
+
+    url: str
+    count: int
+    bytes: int
+    columns: tuple[Column, ...] = ()
+
+
+def dataset_of_file(url: str) -> tuple[str, str]:
+    """Return namespace and name of a file, as OpenLineage names datasets.
+
+    `s3://bucket` and the key; `gs://bucket` and the object; `abfss://container@account...` and the path; `file` and
+    the absolute path. A connection id in the URL is no part of them.
+
+    :param url: path or URL of a file.
+    """
+    parts = urlsplit(url)
+    scheme = _SAME_STORE.get(parts.scheme, parts.scheme)
+    if scheme == "file":
+        path = parts.path if parts.scheme else url
+        return "file", str(Path(path).absolute())
+    userinfo, _, host = parts.netloc.rpartition("@")
+    # abfss keeps `container@account`; elsewhere what stands in front is a connection id.
+    keep_user = scheme in {"abfss", "wasbs"} and "." in host
+    return f"{scheme}://{parts.netloc if keep_user and userinfo else host}", parts.path.lstrip("/")
+
+
+def dataset_of_input(given: str, conn_id: str) -> tuple[str, str]:
+    """Return namespace and name of what a task read.
+
+    A URL: its origin and its path with the query. Anything else is a query to the service: `webdata://` with the
+    connection's id, and the text.
+
+    :param given: a URL, or words.
+    :param conn_id: id of the connection.
+    """
+    try:
+        parts = urlsplit(given)
+    except ValueError:
+        parts = urlsplit("")
+    if parts.scheme in {"http", "https"} and parts.hostname:
+        port = parts.netloc.rpartition("@")[2]
+        path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        return f"{parts.scheme}://{port}", path
+    return f"webdata://{conn_id}", given
+
+
+def operator_lineage(inputs: Iterable[str], written: WrittenFile | None, conn_id: str) -> Any | None:
+    """Return OpenLineage's account of a task, or None where that provider is not installed.
+
+    :param inputs: query or URLs; the first 100 are named.
+    :param written: the file that was written, if one was.
+    :param conn_id: id of the connection.
+    """
+    try:
+        from airflow.providers.openlineage.extractors import OperatorLineage
+        from openlineage.client.event_v2 import InputDataset, OutputDataset
+        from openlineage.client.facet_v2 import output_statistics_output_dataset, schema_dataset
+    except ImportError:
+        return None
+
+    named = dict.fromkeys(dataset_of_input(given, conn_id) for given in [*inputs][:_MOST_INPUTS])
+    outputs = []
+    if written is not None:
+        namespace, name = dataset_of_file(written.url)
+        statistics = output_statistics_output_dataset.OutputStatisticsOutputDatasetFacet(
+            rowCount=written.count, size=written.bytes
+        )
+        fields = [
+            schema_dataset.SchemaDatasetFacetFields(name=column.name, type=column.type)
+            for column in written.columns
+        ]
+        facets: dict[str, Any] = (
+            {"schema": schema_dataset.SchemaDatasetFacet(fields=fields)} if fields else {}
+        )
+        outputs.append(
+            OutputDataset(
+                namespace=namespace, name=name, facets=facets, outputFacets={"outputStatistics": statistics}
+            )
+        )
+    return OperatorLineage(
+        inputs=[InputDataset(namespace=namespace, name=name) for namespace, name in named], outputs=outputs
+    )

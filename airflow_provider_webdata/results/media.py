@@ -1,0 +1,139 @@
+"""Keeping screenshots, audio, video and PDFs before their links expire.
+
+Links to screenshots live 24 hours, those to audio and video one hour (reference, Limits). Each file goes to a folder
+of the author's, under a name that is the same on every try, and the item's link is replaced by the kept file's URL.
+What became of each is in the item's own key `keptMedia`, with the link as it was.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from airflow_provider_webdata.results.media_fetch import Kept, MediaError, MediaFetcher, MediaSettings
+from airflow_provider_webdata.results.media_links import MediaLink, media_links
+from airflow_provider_webdata.results.media_types import extension_of
+from airflow_provider_webdata.results.storage import storage_path
+
+if TYPE_CHECKING:
+    from airflow.sdk import ObjectStoragePath
+
+KEPT_MEDIA = "keptMedia"
+# Items whose files are fetched together; the next ones are asked for when these are through.
+_ITEMS_AT_ONCE = 16
+_REPORTED_ERRORS = 20
+
+
+@dataclass
+class MediaReport:
+    """What became of the media of all items.
+
+    :param kept: files that were kept.
+    :param bytes: their size together.
+    :param failed: files that were not.
+    :param errors: the first 20 failures in words, with the page's place they were in.
+    """
+
+    kept: int = 0
+    bytes: int = 0
+    failed: int = 0
+    errors: list[str] = field(default_factory=list)
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as it goes into XCom."""
+        return {"kept": self.kept, "bytes": self.bytes, "failed": self.failed, "errors": self.errors}
+
+
+def keep_media(
+    items: Iterable[Any],
+    folder: str,
+    settings: MediaSettings | None = None,
+    report: MediaReport | None = None,
+) -> Iterator[Any]:
+    """Keep the media of items and yield the items, in their order, with the links replaced.
+
+    An item without media is yielded as it is, and none is changed in place. Under `keptMedia`, each file has
+    `field` (where its link was), `source` (the link as it was; for a file that was in the answer itself `data:`),
+    and `url`, `contentType` and `bytes`, or `error`. A link whose file could not be kept stays as it was.
+
+    :param items: pages or search results, as the service sent them; consumed a few at a time.
+    :param folder: path or URL of the folder for the files; see `storage.storage_path`.
+    :param settings: how to fetch them.
+    :param report: counts what became of them, for all items.
+    :raises OutputError: the folder's storage cannot be used here.
+    """
+    settings = settings or MediaSettings()
+    report = report if report is not None else MediaReport()
+    place = storage_path(folder)
+    fetcher = MediaFetcher(settings)
+    pool = ThreadPoolExecutor(settings.concurrency, thread_name_prefix="keep-media")
+    try:
+        remaining = iter(items)
+        while batch := list(islice(remaining, _ITEMS_AT_ONCE)):
+            wanted = [[*media_links(item)] for item in batch]
+            fetched = [[pool.submit(_kept, fetcher, link, place) for link in links] for links in wanted]
+            for item, links, futures in zip(batch, wanted, fetched, strict=True):
+                if not links:
+                    yield item
+                    continue
+                outcomes = [future.result() for future in futures]
+                yield _rewritten(item, links, outcomes, report)
+    finally:
+        fetcher.stop()
+        pool.shutdown(cancel_futures=True)
+        fetcher.close()
+
+
+def _kept(fetcher: MediaFetcher, link: MediaLink, folder: ObjectStoragePath) -> Kept | MediaError:
+    def path_for(content_type: str) -> ObjectStoragePath:
+        return folder / f"{link.name}.{extension_of(content_type)}"
+
+    try:
+        return fetcher.keep(link.link, link.kind, path_for)
+    except MediaError as error:
+        return error
+    except Exception as error:  # noqa: BLE001 - whatever a storage raises: the page's content is not lost to it
+        return MediaError(f"could not be stored: {type(error).__name__}: {error}")
+
+
+def _rewritten(
+    item: Mapping[str, Any],
+    links: list[MediaLink],
+    outcomes: list[Kept | MediaError],
+    report: MediaReport,
+) -> dict[str, Any]:
+    touched = {str(link.path[0]) for link in links}
+    changed = {name: copy.deepcopy(value) if name in touched else value for name, value in item.items()}
+    records = []
+    for link, outcome in zip(links, outcomes, strict=True):
+        in_answer = not link.link.startswith(("http://", "https://"))
+        record: dict[str, Any] = {"field": link.field, "source": "data:" if in_answer else link.link}
+        if isinstance(outcome, Kept):
+            record |= {"url": outcome.url, "contentType": outcome.content_type, "bytes": outcome.size}
+            _put(changed, link.path, outcome.url)
+            report.kept += 1
+            report.bytes += outcome.size
+        else:
+            record["error"] = str(outcome)
+            report.failed += 1
+            if len(report.errors) < _REPORTED_ERRORS:
+                report.errors.append(f"{link.field} of {_page_of(item)} {outcome}")
+        records.append(record)
+    return {**changed, KEPT_MEDIA: records}
+
+
+def _page_of(item: Mapping[str, Any]) -> str:
+    metadata = item.get("metadata")
+    address = metadata.get("sourceURL") if isinstance(metadata, Mapping) else None
+    return str(address or item.get("url") or "a page without URL")
+
+
+def _put(item: dict[str, Any], path: tuple[str | int, ...], value: str) -> None:
+    place: Any = item
+    for part in path[:-1]:
+        place = place[part]
+    place[path[-1]] = value

@@ -1,0 +1,223 @@
+"""Getting one media file: streamed, checked, and with nothing of ours told to its host."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import threading
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from urllib.parse import unquote_to_bytes
+
+import httpx
+from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
+
+from airflow_provider_webdata.results.media_types import FIRST_BYTES, MediaKind, sniffed, type_of
+from airflow_provider_webdata.results.storage import WholeFile
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from airflow.sdk import ObjectStoragePath
+
+MAX_REDIRECTS = 5
+_GONE = frozenset({403, 404, 410})
+_PASSING = frozenset({408, 425, 429, 500, 502, 503, 504})
+
+
+class MediaError(Exception):
+    """One file could not be kept; the rest is not affected."""
+
+
+class _PassingError(MediaError):
+    """The same request may work in a moment."""
+
+
+@dataclass(frozen=True)
+class MediaSettings:
+    """How media is fetched.
+
+    :param max_bytes: largest file that is kept.
+    :param concurrency: how many files are on their way at once.
+    :param timeout: seconds without a sign of life after which a host is given up.
+    :param max_seconds: seconds that one file may take in all.
+    :param attempts: how often one file is tried where a host is unreachable or says that it is overloaded.
+    :param verify: whether TLS certificates are verified.
+    :param ca_file: path of a CA bundle to verify against instead of the usual one.
+    :param proxy: URL of an HTTP proxy.
+    """
+
+    max_bytes: int = 500 * 2**20
+    concurrency: int = 4
+    timeout: float = 30.0
+    max_seconds: float = 1800.0
+    attempts: int = 3
+    verify: bool = True
+    ca_file: str | None = None
+    proxy: str | None = None
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A file that was kept.
+
+    :param url: where it is.
+    :param content_type: what it is.
+    :param size: its size in bytes.
+    """
+
+    url: str
+    content_type: str
+    size: int
+
+
+class MediaFetcher:
+    """Gets media files, over connections of its own that carry no key, cookie or header of the service's.
+
+    :param settings: how.
+    """
+
+    def __init__(self, settings: MediaSettings) -> None:
+        import ssl
+
+        self._settings = settings
+        self._stopped = threading.Event()
+        verify = ssl.create_default_context(cafile=settings.ca_file) if settings.ca_file else settings.verify
+        self._http = httpx.Client(
+            verify=verify if settings.verify else False,
+            proxy=settings.proxy,
+            timeout=settings.timeout,
+            follow_redirects=False,
+            limits=httpx.Limits(max_connections=settings.concurrency),
+            headers={"User-Agent": "airflow-provider-webdata", "Accept": "*/*"},
+        )
+
+    def stop(self) -> None:
+        """Give up what is under way in other threads, at its next sign of life, and refuse what comes."""
+        self._stopped.set()
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
+
+    def keep(self, link: str, kind: MediaKind, place: Callable[[str], ObjectStoragePath]) -> Kept:
+        """Keep what a link leads to, or what it holds itself.
+
+        :param link: an http(s) URL, a `data:` URL or base64 text.
+        :param kind: what is expected.
+        :param place: gives the path of the file for its content type.
+        :raises MediaError: it cannot be kept; the message says why.
+        """
+        if not link.startswith(("http://", "https://")):
+            said, content = decoded(link)
+            return self._store(said, iter([content]), kind, place)
+        tries = Retrying(
+            retry=retry_if_exception_type((_PassingError, httpx.TransportError)),
+            stop=stop_after_attempt(self._settings.attempts),
+            wait=wait_random_exponential(multiplier=0.2, max=5),
+            reraise=True,
+        )
+        try:
+            return tries(self._fetch, link, kind, place)
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            raise MediaError(f"could not be fetched: {type(error).__name__}: {error}") from error
+
+    def _fetch(self, link: str, kind: MediaKind, place: Callable[[str], ObjectStoragePath]) -> Kept:
+        deadline = time.monotonic() + self._settings.max_seconds
+        with self._answer(link) as response:
+            announced = response.headers.get("content-length", "")
+            if announced.isdigit() and int(announced) > self._settings.max_bytes:
+                raise MediaError(f"has {announced} bytes, more than the {self._settings.max_bytes} allowed")
+            # As they come: chunks of a set size would be waited for, for ever with a host that drips.
+            chunks = self._in_time(response.iter_bytes(), deadline)
+            return self._store(response.headers.get("content-type", ""), chunks, kind, place)
+
+    @contextmanager
+    def _answer(self, link: str) -> Iterator[httpx.Response]:
+        url = httpx.URL(link)
+        for _ in range(MAX_REDIRECTS + 1):
+            with self._http.stream("GET", url) as response:
+                # Cookies of one host are nothing for the next page's.
+                self._http.cookies.clear()
+                if not response.has_redirect_location:
+                    _check_status(response)
+                    yield response
+                    return
+                onward = url.join(response.headers["location"])
+            if onward.scheme not in {"http", "https"} or (url.scheme == "https" and onward.scheme == "http"):
+                raise MediaError(f"redirects from {url.scheme} to {onward.scheme}, which is not followed")
+            url = onward
+        raise MediaError(f"redirects more than {MAX_REDIRECTS} times")
+
+    def _in_time(self, chunks: Iterator[bytes], deadline: float) -> Iterator[bytes]:
+        for chunk in chunks:
+            if self._stopped.is_set():
+                raise MediaError("was given up, because the task ends")
+            if time.monotonic() > deadline:
+                raise MediaError(f"took longer than {self._settings.max_seconds:g} seconds")
+            yield chunk
+
+    def _store(
+        self,
+        said: str,
+        chunks: Iterator[bytes],
+        kind: MediaKind,
+        place: Callable[[str], ObjectStoragePath],
+    ) -> Kept:
+        first = b""
+        for chunk in chunks:
+            first += chunk
+            if len(first) >= FIRST_BYTES:
+                break
+        if not first:
+            raise MediaError("is empty")
+        content_type = type_of(said, first, kind)
+        if content_type is None:
+            shown = sniffed(first)
+            also = f", and begins like {shown}" if shown else ""
+            raise MediaError(f"is no {kind}: its content type is {said or 'not given'!r}{also}")
+        path = place(content_type)
+        with WholeFile(path) as file:
+            for chunk in _chained(first, chunks):
+                if file.bytes + len(chunk) > self._settings.max_bytes:
+                    raise MediaError(f"has more than the {self._settings.max_bytes} bytes allowed")
+                file.write(chunk)
+        return Kept(str(path), content_type, file.bytes)
+
+
+def _chained(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
+    yield first
+    yield from rest
+
+
+def _check_status(response: httpx.Response) -> None:
+    status = response.status_code
+    if status in _GONE:
+        raise MediaError(f"is not there any more (HTTP {status}): the link has expired, or never worked")
+    if status in _PASSING:
+        raise _PassingError(f"could not be fetched: HTTP {status}")
+    if status != 200:
+        raise MediaError(f"could not be fetched: HTTP {status}")
+
+
+def decoded(link: str) -> tuple[str, bytes]:
+    """Return the content type and the bytes of a file that is in the answer itself.
+
+    :param link: a `data:` URL, or base64 text.
+    :raises MediaError: it is neither.
+    """
+    if link.startswith("data:"):
+        head, comma, body = link[5:].partition(",")
+        if not comma:
+            raise MediaError("is a data: URL without content")
+        if not head.endswith(";base64"):
+            return head, unquote_to_bytes(body)
+        content_type, text = head.removesuffix(";base64"), unquote_to_bytes(body)
+    else:
+        content_type, text = "", link.encode("ascii", "replace")
+    try:
+        return content_type, base64.b64decode(b"".join(text.split()), validate=True)
+    except (binascii.Error, ValueError) as error:
+        raise MediaError("is neither an http(s) or data: URL nor base64 text") from error

@@ -1,0 +1,105 @@
+"""Which file a page's media is: by what the server says and by its first bytes."""
+
+from __future__ import annotations
+
+import mimetypes
+from typing import Literal
+
+MediaKind = Literal["image", "audio", "video", "pdf"]
+
+# By what a file begins with; longer ones first where one begins like another.
+_BEGINNINGS: tuple[tuple[int, bytes, str], ...] = (
+    (0, b"\x89PNG\r\n\x1a\n", "image/png"),
+    (0, b"\xff\xd8\xff", "image/jpeg"),
+    (0, b"GIF8", "image/gif"),
+    (8, b"WEBP", "image/webp"),
+    (8, b"WAVE", "audio/wav"),
+    (4, b"ftypavif", "image/avif"),
+    (4, b"ftypM4A", "audio/mp4"),
+    (4, b"ftypqt", "video/quicktime"),
+    (4, b"ftyp", "video/mp4"),
+    (0, b"\x1a\x45\xdf\xa3", "video/webm"),
+    (0, b"ID3", "audio/mpeg"),
+    (0, b"\xff\xfb", "audio/mpeg"),
+    (0, b"\xff\xf3", "audio/mpeg"),
+    (0, b"\xff\xf1", "audio/aac"),
+    (0, b"OggS", "audio/ogg"),
+    (0, b"fLaC", "audio/flac"),
+    (0, b"%PDF-", "application/pdf"),
+    (0, b"PK\x03\x04", "application/zip"),
+    (0, b"<!DOCTYPE", "text/html"),
+    (0, b"<!doctype", "text/html"),
+    (0, b"<html", "text/html"),
+    (0, b"<?xml", "text/xml"),
+)
+_EXTENSIONS = {
+    "image/png": "png",
+    "image/jpeg": "jpg",
+    "image/jpg": "jpg",
+    "image/gif": "gif",
+    "image/webp": "webp",
+    "image/avif": "avif",
+    "audio/mpeg": "mp3",
+    "audio/mp3": "mp3",
+    "audio/mp4": "m4a",
+    "audio/aac": "aac",
+    "audio/wav": "wav",
+    "audio/ogg": "ogg",
+    "audio/flac": "flac",
+    "video/mp4": "mp4",
+    "video/webm": "webm",
+    "video/quicktime": "mov",
+    "application/pdf": "pdf",
+}
+_SAYS_NOTHING = frozenset({"", "application/octet-stream", "binary/octet-stream", "application/x-download"})
+
+FIRST_BYTES = 16
+"""How many bytes `type_of` looks at."""
+
+
+def sniffed(first: bytes) -> str | None:
+    """Return the content type that a file's first bytes show, or None.
+
+    :param first: at least 16 bytes, where the file has as many.
+    """
+    for offset, beginning, content_type in _BEGINNINGS:
+        if first[offset : offset + len(beginning)] == beginning:
+            return content_type
+    return None
+
+
+def fits(content_type: str, kind: MediaKind) -> bool:
+    """Return whether a content type is of the kind that was asked for.
+
+    :param content_type: without parameters, in lower case.
+    :param kind: `image`, `audio`, `video` or `pdf`.
+    """
+    if kind == "pdf":
+        return content_type in {"application/pdf", "application/x-pdf"}
+    # An audio track may come in a container that is named for video, and the other way around.
+    families = {"image": ("image/",), "audio": ("audio/", "video/"), "video": ("video/", "audio/")}[kind]
+    return content_type.startswith(families)
+
+
+def type_of(said: str, first: bytes, kind: MediaKind) -> str | None:
+    """Return the content type of a file, or None when it is not of the kind that was asked for.
+
+    :param said: what the server says; empty where it says nothing.
+    :param first: the file's first bytes.
+    :param kind: `image`, `audio`, `video` or `pdf`.
+    """
+    said = said.partition(";")[0].strip().lower()
+    shown = sniffed(first)
+    if shown is not None and not fits(shown, kind):
+        return None
+    if said in _SAYS_NOTHING:
+        return shown
+    return said if fits(said, kind) else None
+
+
+def extension_of(content_type: str) -> str:
+    """Return the end of a file's name for its content type, without the dot.
+
+    :param content_type: without parameters, in lower case.
+    """
+    return _EXTENSIONS.get(content_type) or (mimetypes.guess_extension(content_type) or ".bin")[1:]

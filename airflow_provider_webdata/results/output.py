@@ -1,0 +1,180 @@
+"""Files of results: JSON Lines, plain or compressed, and Parquet, written item by item, whole or not at all."""
+
+from __future__ import annotations
+
+import gzip
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from airflow_provider_webdata.results.encoding import json_text
+from airflow_provider_webdata.results.errors import OutputError
+from airflow_provider_webdata.results.storage import WholeFile, check_storage, storage_path
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from types import TracebackType
+
+    from typing_extensions import Self
+
+    from airflow_provider_webdata.results.columns import Column
+
+Format = Literal["jsonl", "jsonl.gz", "parquet"]
+
+FORMATS: tuple[Format, ...] = ("jsonl", "jsonl.gz", "parquet")
+# JSON of pages shrinks to about a quarter; more effort saves little and takes long.
+_GZIP_LEVEL = 6
+
+
+def format_of(url: str, fmt: str | None = None) -> Format:
+    """Return the format of a file.
+
+    :param url: its URL; the end says the format: `.jsonl`, `.jsonl.gz` or `.parquet`.
+    :param fmt: `jsonl`, `jsonl.gz` or `parquet`, for a URL that ends in something else.
+    :raises OutputError: neither names a format.
+    """
+    for known in FORMATS:
+        if known == fmt or (fmt is None and url.endswith(f".{known}") and not url.endswith(f"/.{known}")):
+            return known
+    if fmt is not None:
+        raise OutputError(f"the format must be one of {', '.join(FORMATS)} (given: {fmt!r})")
+    endings = ", ".join(f".{known}" for known in FORMATS)
+    raise OutputError(f"output must be a path or URL that ends in one of {endings} (given: {url!r})")
+
+
+def check_output(url: str, fmt: str | None = None) -> None:
+    """Check that a file can be written, as far as can be seen before there is anything to write.
+
+    :param url: its URL.
+    :param fmt: as for `format_of`.
+    :raises OutputError: its format or its storage is unknown here, or a package is missing.
+    """
+    if format_of(url, fmt) == "parquet":
+        from airflow_provider_webdata.results.parquet import require_pyarrow
+
+        require_pyarrow()
+    check_storage(url)
+
+
+class ItemWriter(Protocol):
+    """Writes items in one format to a file that is open."""
+
+    def write(self, item: Any) -> None:
+        """Write an item."""
+
+    def finish(self) -> None:
+        """Write what is still held back."""
+
+
+class Output:
+    """A file of items; it appears under its name when the `with` block ends without an error.
+
+    :param url: where it goes; see `storage_path`.
+    :param columns: the columns of a table (`columns.columns_of`); JSON Lines keep the items as they came.
+    :param fmt: as for `format_of`.
+    :ivar url: where it goes.
+    :ivar format: `jsonl`, `jsonl.gz` or `parquet`.
+    :ivar count: items written so far.
+    :raises OutputError: its format or its storage is unknown here, or a package is missing.
+    """
+
+    def __init__(self, url: str, columns: Iterable[Column], fmt: str | None = None) -> None:
+        self.url = url
+        self.format = format_of(url, fmt)
+        self.columns = tuple(columns)
+        self.count = 0
+        self._file = WholeFile(storage_path(url))
+        self._writer: ItemWriter | None = None
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of the file so far; the final size once the `with` block has ended."""
+        return self._file.bytes
+
+    def __enter__(self) -> Self:
+        """Open the file."""
+        self._file.__enter__()
+        try:
+            self._writer = self._made_writer()
+        except BaseException as error:
+            self._file.__exit__(type(error), error, error.__traceback__)
+            raise
+        return self
+
+    def _made_writer(self) -> ItemWriter:
+        if self.format == "parquet":
+            from airflow_provider_webdata.results.parquet import ParquetItems
+
+            return ParquetItems(self._file, self.columns)
+        return _CompressedLines(self._file) if self.format == "jsonl.gz" else _Lines(self._file)
+
+    def write(self, items: Iterable[Any]) -> None:
+        """Write items, one after the other as the iterable brings them; nothing but the current one is held.
+
+        :param items: JSON objects as the service sent them.
+        """
+        if self._writer is None:
+            raise ValueError(f"{self.url} is not open")
+        for item in items:
+            self._writer.write(item)
+            self.count += 1
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Let the file appear, or drop it after an error."""
+        writer, self._writer = self._writer, None
+        if kind is None and writer is not None:
+            try:
+                writer.finish()
+            except BaseException as failure:
+                self._file.__exit__(type(failure), failure, failure.__traceback__)
+                raise
+        self._file.__exit__(kind, error, trace)
+
+
+def open_output(url: str, columns: Iterable[Column], fmt: str | None = None) -> Output:
+    """Return a file of items to write in a `with` block; see `Output`.
+
+    :param url: where it goes; the same file is replaced by a retry.
+    :param columns: the columns of a table.
+    :param fmt: `jsonl`, `jsonl.gz` or `parquet`, where the URL does not end in it.
+    :raises OutputError: its format or its storage is unknown here, or a package is missing.
+    """
+    return Output(url, columns, fmt)
+
+
+class _Lines:
+    def __init__(self, file: WholeFile) -> None:
+        self._file = file
+
+    def write(self, item: Any) -> None:
+        self._file.write(json_text(item).encode() + b"\n")
+
+    def finish(self) -> None:
+        pass
+
+
+class _CompressedLines:
+    def __init__(self, file: WholeFile) -> None:
+        # Without name and time in it, the same items make the same bytes.
+        self._gzip = gzip.GzipFile(
+            filename="", mode="wb", compresslevel=_GZIP_LEVEL, fileobj=_Compressed(file), mtime=0
+        )
+
+    def write(self, item: Any) -> None:
+        self._gzip.write(json_text(item).encode() + b"\n")
+
+    def finish(self) -> None:
+        self._gzip.close()
+
+
+class _Compressed:
+    """What gzip needs of a file that it writes to."""
+
+    def __init__(self, file: WholeFile) -> None:
+        self._file = file
+
+    def write(self, data: bytes) -> int:
+        return self._file.write(data)
+
+    def flush(self) -> None:
+        pass

@@ -1,0 +1,209 @@
+"""Files that are whole or not there: a reader sees the old file or the new one, never half of one.
+
+On a local file system the bytes go to a hidden file in the same folder, which takes the name over when it is
+complete and on the disk. In an object store they go to an upload that shows only when it is completed. What a killed
+process leaves behind (the hidden file, parts of an upload) is nothing that a reader finds.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from airflow_provider_webdata.results.errors import OutputError
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from airflow.sdk import ObjectStoragePath
+    from typing_extensions import Self
+
+# Object stores take at most 10,000 parts of at least 5 MiB: files of up to 78 GiB, for 8 MiB of memory.
+_PART_BYTES = 8 * 2**20
+
+
+def storage_path(url: str) -> ObjectStoragePath:
+    """Return the path that a URL names, on a file system that Airflow knows and that can be reached from here.
+
+    :param url: such as `s3://conn_id@bucket/key`, `gs://bucket/key`, `file:///data/x` or `/data/x`.
+    :raises OutputError: no installed provider knows the scheme, or the file system cannot be set up.
+    """
+    from airflow.sdk import ObjectStoragePath
+
+    try:
+        path = ObjectStoragePath(url)
+        # Made here, once: some are set up with an event loop of their own, which fails within another one.
+        _ = path.fs
+    except Exception as error:
+        hint = " (pip install 'apache-airflow-providers-amazon[s3fs]')" if url.startswith("s3") else ""
+        raise OutputError(f"{url}: this storage cannot be used here{hint}: {error}") from error
+    return path
+
+
+def check_storage(url: str) -> None:
+    """Check that a storage can be reached, as far as can be seen before there is anything to write.
+
+    :param url: path or URL of a file or folder in it.
+    :raises OutputError: see `storage_path`; or the connection in the URL does not exist.
+    """
+    conn_id = storage_path(url).conn_id
+    if conn_id is None:
+        return
+    from airflow.sdk import BaseHook
+    from airflow.sdk.exceptions import AirflowNotFoundException
+
+    try:
+        BaseHook.get_connection(conn_id)
+    except AirflowNotFoundException as error:
+        # Some storages would go on as nobody, and be refused when the results are there.
+        raise OutputError(f"{url}: there is no connection {conn_id!r}") from error
+
+
+class WholeFile:
+    """A file to write that appears under its name when the `with` block ends well, and not at all otherwise.
+
+    Folders above it are made where the storage has folders. A file that is there already is replaced.
+
+    :param path: where it goes.
+    """
+
+    def __init__(self, path: ObjectStoragePath) -> None:
+        self.path = path
+        self.bytes = 0
+        self._draft: _Draft | None = None
+
+    def __enter__(self) -> Self:
+        """Open it."""
+        from fsspec.implementations.local import LocalFileSystem
+
+        fs = self.path.fs
+        self._draft = _LocalDraft(self.path.path) if isinstance(fs, LocalFileSystem) else _Upload(self.path)
+        return self
+
+    def write(self, data: Any) -> int:
+        """Write bytes and return how many; outside of the `with` block they go nowhere.
+
+        Compressors that were given up write their end when they are collected.
+        """
+        size = memoryview(data).nbytes
+        if self._draft is None:
+            return size
+        self._draft.file.write(data)
+        self.bytes += size
+        return size
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Let it appear, or drop it after an error."""
+        draft, self._draft = self._draft, None
+        if draft is None:
+            return
+        if kind is not None:
+            draft.drop()
+            return
+        try:
+            draft.publish()
+        except BaseException:
+            draft.drop()
+            raise
+
+
+class _Draft(Protocol):
+    @property
+    def file(self) -> Any: ...
+
+    def publish(self) -> None: ...
+
+    def drop(self) -> None: ...
+
+
+class _LocalDraft:
+    def __init__(self, path: str) -> None:
+        self._path = Path(path)
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(
+            prefix=f".{self._path.name[:100]}.", suffix=".part", dir=self._path.parent
+        )
+        self._draft = Path(name)
+        self.file = os.fdopen(handle, "wb", buffering=2**20)
+
+    def publish(self) -> None:
+        self.file.flush()
+        os.fsync(self.file.fileno())
+        # mkstemp makes files that nobody else may read; a result is as open as any file of this process.
+        os.fchmod(self.file.fileno(), 0o666 & ~_umask())
+        self.file.close()
+        self._draft.replace(self._path)
+        _sync_folder(self._path.parent)
+
+    def drop(self) -> None:
+        with contextlib.suppress(OSError):
+            self.file.close()
+        with contextlib.suppress(FileNotFoundError):
+            self._draft.unlink()
+
+
+class _Upload:
+    """A file of fsspec that waits for its commit; object stores show nothing of it before."""
+
+    def __init__(self, path: ObjectStoragePath) -> None:
+        fs = path.fs
+        with contextlib.suppress(NotImplementedError, FileExistsError, PermissionError):
+            # Object stores have no folders: there it does nothing, and never makes a bucket.
+            if not _is_object_store(path):
+                fs.makedirs(fs._parent(path.path), exist_ok=True)
+        self.file = fs.open(path.path, "wb", autocommit=False, block_size=_PART_BYTES)
+        # fsspec remembers the file for a transaction that is never going to come.
+        with contextlib.suppress(ValueError, AttributeError):
+            fs.transaction.files.remove(self.file)
+
+    def publish(self) -> None:
+        self.file.close()
+        commit = getattr(self.file, "commit", None)
+        if commit is not None:
+            commit()
+
+    def drop(self) -> None:
+        with contextlib.suppress(Exception):  # the error that led here is the one to tell
+            self.file.discard()
+        # Else the file would be completed when it is collected.
+        with contextlib.suppress(AttributeError):
+            self.file.closed = True
+
+
+def _is_object_store(path: ObjectStoragePath) -> bool:
+    return path.protocol in {
+        "s3",
+        "s3a",
+        "s3n",
+        "gs",
+        "gcs",
+        "abfs",
+        "abfss",
+        "adl",
+        "az",
+        "wasb",
+        "wasbs",
+        "oss",
+    }
+
+
+def _umask() -> int:
+    # Asking for it sets it for a moment, for all threads; Linux tells without.
+    with contextlib.suppress(OSError, StopIteration, ValueError):
+        status = Path("/proc/self/status").read_text()
+        return int(next(line for line in status.splitlines() if line.startswith("Umask:")).split()[1], 8)
+    return 0o022
+
+
+def _sync_folder(folder: Path) -> None:
+    with contextlib.suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

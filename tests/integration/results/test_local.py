@@ -1,0 +1,286 @@
+"""Results on the local file system: there when complete, and not before."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+import textwrap
+import threading
+
+import psutil
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from airflow_provider_webdata.results.columns import columns_of, item_of
+from airflow_provider_webdata.results.errors import OutputError
+from airflow_provider_webdata.results.output import check_output, open_output
+
+COLUMNS = columns_of("document")
+# Half a surrogate pair is valid in JSON, but not in UTF-8.
+TEXT = st.text(st.characters(exclude_categories=()))
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | TEXT,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXT, inner, max_size=4),
+    max_leaves=12,
+)
+NAMES = st.sampled_from([*{column.path[0] for column in COLUMNS if column.path}, "extra", "other"])
+METADATA_NAMES = st.sampled_from(
+    [*{column.path[1] for column in COLUMNS if len(column.path) == 2}, "ogTitle"]
+)
+DOCUMENTS = st.dictionaries(NAMES | TEXT, JSON, max_size=6).flatmap(
+    lambda item: st.dictionaries(METADATA_NAMES, JSON, max_size=4).map(
+        lambda facts: {**item, "metadata": facts}
+    )
+)
+
+
+def without_nulls(item):
+    """What a table keeps: a column is null where nothing came and where null came."""
+    paths = {column.path for column in COLUMNS}
+    kept = {name: value for name, value in item.items() if value is not None or (name,) not in paths}
+    metadata = kept.get("metadata")
+    if isinstance(metadata, dict) and metadata:
+        left = {
+            name: value
+            for name, value in metadata.items()
+            if value is not None or ("metadata", name) not in paths
+        }
+        kept = {**kept, "metadata": left} if left else {k: v for k, v in kept.items() if k != "metadata"}
+    return kept
+
+
+def lines_of(path):
+    data = path.read_bytes()
+    data = gzip.decompress(data) if path.suffix == ".gz" else data
+    return [json.loads(line) for line in data.split(b"\n")[:-1]]
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(items=st.lists(DOCUMENTS | JSON, max_size=6))
+@pytest.mark.parametrize("end", ["jsonl", "jsonl.gz"])
+def test_any_json_survives_lines(tmp_path, end, items):
+    path = tmp_path / f"items.{end}"
+    with open_output(str(path), COLUMNS) as file:
+        file.write(items)
+    assert lines_of(path) == items
+    assert (file.count, file.bytes) == (len(items), path.stat().st_size)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(items=st.lists(DOCUMENTS, max_size=6))
+def test_any_document_survives_a_table(tmp_path, items):
+    """Whatever its fields hold, right or wrong by the documented types; only null reads as absent."""
+    path = tmp_path / "items.parquet"
+    with open_output(str(path), COLUMNS) as file:
+        file.write(items)
+    table = pq.read_table(path)
+    assert table.column_names == [column.name for column in COLUMNS]
+    assert [item_of(values, COLUMNS) for values in table.to_pylist()] == [
+        without_nulls(item) for item in items
+    ]
+    assert (file.count, file.bytes) == (len(items), path.stat().st_size)
+
+
+@pytest.mark.parametrize("end", ["jsonl", "jsonl.gz", "parquet"])
+def test_url_and_folders(tmp_path, end):
+    """A `file://` URL is a path; folders that are missing are made; the file is as open as any other."""
+    path = tmp_path / "a" / "b" / f"items.{end}"
+    with open_output(f"file://{path}", COLUMNS) as file:
+        file.write([{"markdown": "x"}])
+    assert [found.name for found in path.parent.iterdir()] == [path.name]
+    plain = tmp_path / "plain"
+    plain.touch()
+    assert stat.S_IMODE(path.stat().st_mode) == stat.S_IMODE(plain.stat().st_mode)
+
+
+@pytest.mark.parametrize("end", ["jsonl", "jsonl.gz", "parquet"])
+def test_an_error_leaves_what_was_there(tmp_path, end):
+    path = tmp_path / f"items.{end}"
+    with open_output(str(path), COLUMNS) as file:
+        file.write([{"markdown": "old"}])
+    before = path.read_bytes()
+
+    def failing():
+        yield {"markdown": "new"}
+        raise ConnectionError("the next page did not come")
+
+    with pytest.raises(ConnectionError), open_output(str(path), COLUMNS) as file:
+        file.write(failing())
+    del file
+    assert path.read_bytes() == before
+    assert [found.name for found in tmp_path.iterdir()] == [path.name]
+
+
+def test_same_items_make_the_same_file(tmp_path):
+    """A retry that gets the same items changes nothing for whoever compares files."""
+    made = []
+    for _ in range(2):
+        with open_output(str(tmp_path / "x.jsonl.gz"), COLUMNS) as file:
+            file.write([{"markdown": "x"}])
+        made.append((tmp_path / "x.jsonl.gz").read_bytes())
+    assert made[0] == made[1]
+
+
+def test_readers_see_the_old_file_or_the_new_one(tmp_path):
+    """While a file is replaced again and again, every read of it is whole."""
+    path = tmp_path / "items.jsonl"
+    over = threading.Event()
+    seen, halves = set(), []
+
+    def read():
+        while not over.is_set():
+            lines = path.read_text().splitlines()
+            ids = {json.loads(line)["round"] for line in lines}
+            seen.update(ids)
+            if len(lines) != 200 or len(ids) != 1:
+                halves.append(lines)
+
+    def write(number):
+        with open_output(str(path), COLUMNS) as file:
+            file.write({"round": number, "markdown": "x" * 1000} for _ in range(200))
+
+    write(0)
+    readers = [threading.Thread(target=read) for _ in range(2)]
+    for reader in readers:
+        reader.start()
+    try:
+        for number in range(1, 40):
+            write(number)
+        while len(seen) < 2:
+            write(40)
+    finally:
+        over.set()
+        for reader in readers:
+            reader.join()
+    assert halves == []
+
+
+@pytest.mark.parametrize("end", ["jsonl", "jsonl.gz", "parquet"])
+def test_killed_while_writing(tmp_path, end):
+    """A process that is killed leaves what was there, and a hidden file that no reader takes for results."""
+    path = tmp_path / f"items.{end}"
+    path.write_bytes(b"old")
+    code = """
+        import os, sys
+        from airflow_provider_webdata.results.columns import columns_of
+        from airflow_provider_webdata.results.output import open_output
+        with open_output(sys.argv[1], columns_of("document")) as file:
+            file.write({"markdown": os.urandom(512 * 1024).hex()} for _ in range(20))
+            print("written", flush=True)
+            sys.stdin.read()
+    """
+    process = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(code), str(path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert any("written" in line for line in process.stdout)
+    finally:
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    assert path.read_bytes() == b"old"
+    (draft,) = [found for found in tmp_path.iterdir() if found != path]
+    assert draft.name.startswith(f".items.{end}.")
+    with open_output(str(path), COLUMNS) as file:
+        file.write([{"markdown": "new"}])
+    assert path.stat().st_size == file.bytes
+
+
+@pytest.mark.parametrize("end", ["jsonl", "parquet"])
+def test_memory_does_not_grow_with_the_items(tmp_path, end):
+    """200 MB of pages go through a process that never holds more than a row group of them."""
+    code = """
+        import resource, sys
+        from airflow_provider_webdata.results.columns import columns_of
+        from airflow_provider_webdata.results.output import open_output
+        page = {"markdown": "0123456789abcdef" * 4096, "metadata": {"url": "https://x.example/"}}
+        def written(count):
+            with open_output(sys.argv[1], columns_of("document")) as file:
+                file.write(dict(page) for _ in range(count))
+            return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        print(written(600), written(3200))
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code), str(tmp_path / f"x.{end}")],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    first, all_of_it = map(int, done.stdout.split()[-2:])
+    assert all_of_it - first < 50_000, "kB"
+
+
+def test_a_folder_that_cannot_be_made(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(OSError, match="file"), open_output(str(tmp_path / "file" / "x.jsonl"), COLUMNS):
+        pass
+
+
+def test_no_handle_is_left_open(tmp_path):
+    before = psutil.Process().num_fds()
+    for end in ("jsonl", "jsonl.gz", "parquet"):
+        with pytest.raises(TypeError), open_output(str(tmp_path / f"x.{end}"), COLUMNS) as file:
+            file.write([{"markdown": "x"}, {"markdown": object()}])
+    assert psutil.Process().num_fds() == before
+
+
+REFUSED = {
+    "no suffix": ("/tmp/x", "ends in one of .jsonl, .jsonl.gz, .parquet"),
+    "another suffix": ("s3://b/x.csv", "x.csv"),
+    "nothing but a suffix": ("/tmp/.jsonl", "ends in one of"),
+    "empty": ("", "ends in one of"),
+    "unknown storage": ("martian://b/x.jsonl", "martian://b/x.jsonl: this storage cannot be used here"),
+}
+
+
+@pytest.mark.parametrize(("url", "words"), REFUSED.values(), ids=REFUSED.keys())
+def test_what_cannot_be_written_is_refused(url, words):
+    with pytest.raises(OutputError, match=words):
+        check_output(url)
+
+
+def test_missing_pyarrow_names_the_extra(tmp_path):
+    """In an interpreter that has none."""
+    code = """
+        import sys
+        sys.modules["pyarrow"] = None
+        from airflow_provider_webdata.results.output import check_output
+        check_output(sys.argv[1] + "/x.jsonl")
+        try:
+            check_output(sys.argv[1] + "/x.parquet")
+        except ValueError as error:
+            print(error)
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code), str(tmp_path)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "airflow-provider-webdata[parquet]" in done.stdout
+
+
+def test_format_may_be_named():
+    """Where the name of the file says nothing."""
+    check_output("/tmp/x", "jsonl")
+    with pytest.raises(OutputError, match="csv"):
+        check_output("/tmp/x.jsonl", "csv")
+
+
+def test_the_umask_holds(tmp_path):
+    before = os.umask(0o077)
+    try:
+        with open_output(str(tmp_path / "x.jsonl"), COLUMNS):
+            pass
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "x.jsonl").stat().st_mode) == 0o600

@@ -1,0 +1,326 @@
+"""Media is kept before its links expire, whatever its hosts do."""
+
+from __future__ import annotations
+
+import base64
+import itertools
+import json
+import threading
+
+import pytest
+
+from airflow_provider_webdata.results.media import MediaReport, keep_media
+from airflow_provider_webdata.results.media_fetch import MAX_REDIRECTS, MediaSettings
+from tests.integration.results.media_server import MediaServer, first, redirect, serve, status, unannounced
+
+PNG = b"\x89PNG\r\n\x1a\n" + b"screenshot" * 100
+MP3 = b"ID3\x04" + b"sound" * 100
+MP4 = b"\x00\x00\x00\x18ftypmp42" + b"film" * 100
+PDF = b"%PDF-1.7\n" + b"paper" * 100
+SMALL = MediaSettings(max_bytes=10_000, timeout=5.0, attempts=3)
+
+
+@pytest.fixture
+def server():
+    running = MediaServer()
+    yield running
+    running.close()
+
+
+@pytest.fixture
+def other():
+    running = MediaServer()
+    yield running
+    running.close()
+
+
+def document(number=0, **fields):
+    return {"markdown": "x", **fields, "metadata": {"sourceURL": f"https://shop.example/{number}"}}
+
+
+def kept(items, folder, settings=SMALL):
+    report = MediaReport()
+    return [*keep_media(items, str(folder), settings, report)], report
+
+
+def test_every_kind(server, tmp_path):
+    """Each link leads to the kept file afterwards; what it was, and what became of it, is beside it."""
+    server.routes = {
+        "/shot": serve(PNG),
+        "/sound": serve(MP3, "audio/mpeg"),
+        "/film": serve(MP4, "video/mp4; codecs=avc1"),
+        "/paper": serve(PDF, "application/pdf"),
+    }
+    item = document(
+        screenshot=f"{server.url}/shot?signature=1",
+        audio=f"{server.url}/sound",
+        video=f"{server.url}/film",
+        actions={
+            "screenshots": [f"{server.url}/shot", "data:image/png;base64," + base64.b64encode(PNG).decode()],
+            "pdfs": [f"{server.url}/paper", base64.b64encode(PDF).decode()],
+            "scrapes": [{"url": "https://shop.example/", "html": "<p>"}],
+        },
+        rawBase64=base64.b64encode(PDF).decode(),
+    )
+    before = json.dumps(item)
+    (after,), report = kept([item], tmp_path)
+    assert json.dumps(item) == before
+    places = {
+        "screenshot": (after["screenshot"], PNG, "png"),
+        "audio": (after["audio"], MP3, "mp3"),
+        "video": (after["video"], MP4, "mp4"),
+        "actions.screenshots[0]": (after["actions"]["screenshots"][0], PNG, "png"),
+        "actions.screenshots[1]": (after["actions"]["screenshots"][1], PNG, "png"),
+        "actions.pdfs[0]": (after["actions"]["pdfs"][0], PDF, "pdf"),
+        "actions.pdfs[1]": (after["actions"]["pdfs"][1], PDF, "pdf"),
+        "rawBase64": (after["rawBase64"], PDF, "pdf"),
+    }
+    for url, content, end in places.values():
+        assert (tmp_path / url.rpartition("/")[2]).read_bytes() == content
+        assert url.startswith(str(tmp_path))
+        assert url.endswith(f".{end}")
+    assert len({url for url, _, _ in places.values()}) == len(places)
+    records = {record["field"]: record for record in after["keptMedia"]}
+    assert records.keys() == places.keys()
+    assert records["screenshot"] == {
+        "field": "screenshot",
+        "source": f"{server.url}/shot?signature=1",
+        "url": after["screenshot"],
+        "contentType": "image/png",
+        "bytes": len(PNG),
+    }
+    assert records["actions.screenshots[1]"]["source"] == "data:"
+    assert after["actions"]["scrapes"] == item["actions"]["scrapes"]
+    assert (report.kept, report.failed) == (8, 0)
+
+
+def test_names_stay_the_same_on_a_retry(server, tmp_path):
+    """The page is scraped anew: its links and the ids of its scrapes are others, its files are not."""
+    server.routes = {"/a": serve(PNG), "/b": serve(PNG + b"new")}
+    names = []
+    for path, scrape in (("/a", "1"), ("/b", "2")):
+        item = document(screenshot=f"{server.url}{path}?signature={scrape}")
+        item["metadata"]["scrapeId"] = scrape
+        ((after,), _) = kept([item], tmp_path)
+        names.append(after["screenshot"])
+    assert names[0] == names[1]
+    assert [found.read_bytes() for found in tmp_path.iterdir()] == [PNG + b"new"]
+
+
+def test_no_two_pages_share_a_file(server, tmp_path):
+    server.routes = {"/shot": serve(PNG)}
+    items, report = kept([document(n, screenshot=f"{server.url}/shot") for n in range(40)], tmp_path)
+    assert len({item["screenshot"] for item in items}) == 40
+    assert [item["metadata"]["sourceURL"] for item in items] == [
+        f"https://shop.example/{n}" for n in range(40)
+    ]
+    assert report.bytes == 40 * len(PNG)
+
+
+def test_nothing_of_ours_is_told(server, other, tmp_path):
+    """No key, no cookie, not even those that the hosts set themselves."""
+    server.routes = {"/shot": redirect(f"{other.url}/shot")}
+    other.routes = {"/shot": serve(PNG)}
+    kept([document(n, screenshot=f"{server.url}/shot") for n in range(3)], tmp_path)
+    assert len(other.requests) == 3
+    for _, headers in server.requests + other.requests:
+        assert headers.keys() <= {"host", "accept", "accept-encoding", "connection", "user-agent"}
+
+
+FAULTS = {
+    "expired": (status(403), "not there any more (HTTP 403)"),
+    "not found": (status(404), "not there any more (HTTP 404)"),
+    "gone": (status(410), "not there any more (HTTP 410)"),
+    "forbidden to us": (status(401), "HTTP 401"),
+    "error page": (serve(b"<html>Sorry</html>", "text/html"), "is no image: its content type is 'text/html'"),
+    "error page that says it is an image": (serve(b"<!DOCTYPE html>", "image/png"), "begins like text/html"),
+    "sound in place of an image": (serve(MP3, "audio/mpeg"), "is no image"),
+    "unknown bytes of unknown type": (serve(b"who knows what this is", None), "is no image"),
+    "empty": (serve(b""), "is empty"),
+    "too large, announced": (serve(PNG * 20), "more than the 10000 allowed"),
+    "too large, not announced": (unannounced(lambda: [PNG] * 20, "image/png"), "more than the 10000 bytes"),
+    "without an end": (unannounced(lambda: itertools.repeat(PNG), "image/png"), "more than the 10000 bytes"),
+    "cut off": (serve(PNG, length=len(PNG) + 500), "could not be fetched: RemoteProtocolError"),
+    "overloaded for good": (status(503), "could not be fetched: HTTP 503"),
+    "redirect to a file": (redirect("file:///etc/passwd"), "redirects from http to file"),
+    "redirect to another scheme": (redirect("ftp://127.0.0.1/x"), "redirects from http to ftp"),
+    "redirect to itself": (redirect("/fault"), f"redirects more than {MAX_REDIRECTS} times"),
+    "redirect to nowhere": (redirect("http://127.0.0.1:1/x"), "could not be fetched: ConnectError"),
+    "redirect to nonsense": (redirect("http://[/x"), "could not be fetched"),
+}
+
+
+@pytest.mark.parametrize(("route", "words"), FAULTS.values(), ids=FAULTS.keys())
+def test_a_fault_is_reported_and_costs_nothing_else(server, tmp_path, route, words):
+    """The item keeps its link and says why; the items around it are kept, and no half file is left."""
+    server.routes = {"/fault": route, "/shot": serve(PNG)}
+    items = [
+        document(0, screenshot=f"{server.url}/shot"),
+        document(1, screenshot=f"{server.url}/fault", audio=None),
+        document(2, screenshot=f"{server.url}/shot"),
+    ]
+    (one, two, three), report = kept(items, tmp_path)
+    assert two["screenshot"] == f"{server.url}/fault"
+    assert two["markdown"] == "x"
+    (record,) = two["keptMedia"]
+    assert record.keys() == {"field", "source", "error"}
+    assert words in record["error"]
+    assert sorted(found.name for found in tmp_path.iterdir()) == sorted(
+        item["screenshot"].rpartition("/")[2] for item in (one, three)
+    )
+    assert (report.kept, report.failed) == (2, 1)
+    assert words in report.errors[0]
+    assert "screenshot of https://shop.example/1" in report.errors[0]
+
+
+def test_a_slow_host_is_given_up(server, tmp_path):
+    """One that says nothing, and one that drips for ever."""
+    over = threading.Event()
+
+    def drip():
+        yield PNG
+        while not over.wait(0.05):
+            yield b"x"
+
+    server.routes = {
+        "/silent": lambda _: over.wait(20) and None,
+        "/drip": unannounced(drip, "image/png"),
+    }
+    settings = MediaSettings(timeout=0.3, max_seconds=0.5, attempts=1)
+    try:
+        items, report = kept(
+            [document(n, screenshot=server.url + path) for n, path in enumerate(("/silent", "/drip"))],
+            tmp_path,
+            settings,
+        )
+    finally:
+        over.set()
+    errors = [item["keptMedia"][0]["error"] for item in items]
+    assert "ReadTimeout" in errors[0]
+    assert "took longer than 0.5 seconds" in errors[1]
+    assert report.failed == 2
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_what_passes_is_tried_again(server, tmp_path):
+    server.routes = {"/shot": first(status(503), serve(PNG, length=len(PNG) + 1), serve(PNG))}
+    _, report = kept([document(screenshot=f"{server.url}/shot")], tmp_path)
+    assert report.kept == 1
+    assert server.paths() == ["/shot"] * 3
+
+
+def test_what_is_gone_is_not_tried_again(server, tmp_path):
+    server.routes = {"/shot": status(403)}
+    kept([document(screenshot=f"{server.url}/shot")], tmp_path)
+    assert server.paths() == ["/shot"]
+
+
+def test_redirects_are_followed(server, other, tmp_path):
+    """To another host, as signed storages do, and relative ones."""
+    server.routes = {"/shot": redirect("/next"), "/next": redirect(f"{other.url}/shot")}
+    other.routes = {"/shot": serve(PNG, "application/octet-stream")}
+    ((after,), report) = kept([document(screenshot=f"{server.url}/shot")], tmp_path)
+    assert report.kept == 1
+    assert after["screenshot"].endswith(".png")
+
+
+def test_concurrency_is_bounded(server, tmp_path):
+    """No more at once than allowed; and that many, each of them waiting for the others."""
+    meet = threading.Barrier(3, timeout=20)
+
+    def together(handler):
+        meet.wait()
+        serve(PNG)(handler)
+
+    server.routes = {"/shot": together}
+    settings = MediaSettings(concurrency=3, attempts=1)
+    _, report = kept([document(n, screenshot=f"{server.url}/shot") for n in range(12)], tmp_path, settings)
+    assert report.kept == 12
+    assert server.most_at_once == 3
+
+
+def test_items_come_as_they_are_asked_for(server, tmp_path):
+    """A page of results is not read to its end before its first item is through."""
+    server.routes = {"/shot": serve(PNG)}
+    asked = itertools.count()
+    source = (document(n, screenshot=f"{server.url}/shot") for n in asked)
+    kept_items = keep_media(source, str(tmp_path), SMALL)
+    next(kept_items)
+    kept_items.close()
+    assert next(asked) < 100
+
+
+def test_the_end_of_the_task_does_not_wait_for_slow_hosts(server, tmp_path):
+    """A host that drips would hold a killed task for as long as a file may take."""
+    over, began = threading.Event(), threading.Event()
+
+    def drip():
+        yield PNG
+        began.set()
+        while not over.wait(0.02):
+            yield b"x"
+
+    server.routes = {"/shot": serve(PNG), "/drip": unannounced(drip, "image/png")}
+    items = [document(0, screenshot=f"{server.url}/shot"), document(1, screenshot=f"{server.url}/drip")]
+    kept_items = keep_media(items, str(tmp_path), MediaSettings(timeout=60, max_seconds=3600))
+    try:
+        next(kept_items)
+        assert began.wait(20)
+        kept_items.close()
+    finally:
+        over.set()
+    assert len([*tmp_path.iterdir()]) == 1
+
+
+def test_into_an_object_store(server, bucket, s3_client):
+    server.routes = {"/film": unannounced(lambda: [MP4] * 50_000)}
+    settings = MediaSettings(max_bytes=10**9)
+    ((after,), report) = kept(
+        [document(video=f"{server.url}/film")], f"s3://results_s3@{bucket}/media/2026", settings
+    )
+    (found,) = s3_client.list_objects_v2(Bucket=bucket)["Contents"]
+    assert after["video"] == f"s3://results_s3@{bucket}/{found['Key']}"
+    assert found["Size"] == report.bytes == 50_000 * len(MP4)
+
+
+def test_a_storage_that_fails_costs_no_item(server, bucket, s3_client, tmp_path):
+    server.routes = {"/shot": serve(PNG)}
+    ((after,), report) = kept(
+        [document(screenshot=f"{server.url}/shot")], "s3://results_s3@no-such-bucket/media"
+    )
+    assert "could not be stored" in after["keptMedia"][0]["error"]
+    assert after["screenshot"] == f"{server.url}/shot"
+    assert report.failed == 1
+
+
+NOT_MEDIA = [
+    {"markdown": "x"},
+    {"screenshot": None, "audio": "", "actions": None},
+    {"screenshot": 7, "actions": {"screenshots": None, "pdfs": [None, 3]}},
+    {"rawBase64": base64.b64encode(PNG).decode()},
+    "no object",
+]
+
+
+@pytest.mark.parametrize("item", NOT_MEDIA)
+def test_items_without_media_are_left_alone(tmp_path, item):
+    (after,), report = kept([item], tmp_path / "media")
+    assert after is item
+    assert not (tmp_path / "media").exists()
+    assert (report.kept, report.failed) == (0, 0)
+
+
+NOT_A_FILE = [
+    "no link at all",
+    "data:image/png;base64",
+    "data:image/png;base64,%%%",
+    "file:///etc/passwd",
+    "ftp://x/y.png",
+]
+
+
+@pytest.mark.parametrize("link", NOT_A_FILE)
+def test_text_that_is_no_link(tmp_path, link):
+    (after,), _ = kept([document(screenshot=link)], tmp_path)
+    assert after["screenshot"] == link
+    assert "base64" in after["keptMedia"][0]["error"] or "data:" in after["keptMedia"][0]["error"]

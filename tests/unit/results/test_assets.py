@@ -1,0 +1,26 @@
+"""What asset events carry."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+from airflow.sdk import Asset, AssetAlias
+from airflow.sdk.execution_time.context import OutletEventAccessors
+
+from airflow_provider_webdata.results.assets import tell_outlets
+
+FACTS = {"path": "s3://b/x.jsonl", "count": 3, "creditsUsed": 2, "warning": None}
+
+
+def test_each_outlet_is_told():
+    pages, alias = Asset("s3://b/x.jsonl"), AssetAlias("pages")
+    events = OutletEventAccessors()
+    events[pages].extra["count"] = "the author's own"
+    context = {"outlet_events": events, "task": SimpleNamespace(outlets=[pages, alias, "something else"])}
+    assert tell_outlets(context, FACTS) == 2
+    assert events[pages].extra == {"path": "s3://b/x.jsonl", "count": "the author's own", "creditsUsed": 2}
+    assert events[alias].extra == {"path": "s3://b/x.jsonl", "count": 3, "creditsUsed": 2}
+
+
+def test_outside_of_a_task():
+    assert tell_outlets({}, FACTS) == 0

@@ -1,0 +1,90 @@
+"""How files and inputs are named for OpenLineage, and what a task tells."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from airflow_provider_webdata.results.columns import columns_of
+from airflow_provider_webdata.results.lineage import (
+    WrittenFile,
+    dataset_of_file,
+    dataset_of_input,
+    operator_lineage,
+)
+
+FILES = [
+    ("s3://bucket/a/b.jsonl", ("s3://bucket", "a/b.jsonl")),
+    ("s3://aws_default@bucket/a/b.jsonl", ("s3://bucket", "a/b.jsonl")),
+    ("s3a://bucket/b.jsonl", ("s3://bucket", "b.jsonl")),
+    ("gs://conn@bucket/b.parquet", ("gs://bucket", "b.parquet")),
+    ("gcs://bucket/b.parquet", ("gs://bucket", "b.parquet")),
+    (
+        "abfs://box@account.dfs.core.windows.net/a/b.jsonl",
+        ("abfss://box@account.dfs.core.windows.net", "a/b.jsonl"),
+    ),
+    ("abfs://conn@box/a/b.jsonl", ("abfss://box", "a/b.jsonl")),
+    ("hdfs://name:8020/a/b.jsonl", ("hdfs://name:8020", "a/b.jsonl")),
+    ("file:///data/b.jsonl", ("file", "/data/b.jsonl")),
+    ("/data/b.jsonl", ("file", "/data/b.jsonl")),
+    ("b.jsonl", ("file", str(Path("b.jsonl").absolute()))),
+]
+
+
+@pytest.mark.parametrize(("url", "dataset"), FILES)
+def test_files(url, dataset):
+    assert dataset_of_file(url) == dataset
+
+
+INPUTS = [
+    ("https://shop.example/a?b=1", ("https://shop.example", "/a?b=1")),
+    ("http://user:pass@shop.example:8080", ("http://shop.example:8080", "/")),
+    ("wheat site:shop.example", ("webdata://web_eu", "wheat site:shop.example")),
+    ("https://[broken", ("webdata://web_eu", "https://[broken")),
+]
+
+
+@pytest.mark.parametrize(("given", "dataset"), INPUTS)
+def test_inputs(given, dataset):
+    assert dataset_of_input(given, "web_eu") == dataset
+
+
+def test_told():
+    """In OpenLineage's own classes, with the count, the size and a table's columns."""
+    pytest.importorskip("airflow.providers.openlineage")
+    written = WrittenFile("s3://c@bucket/x.parquet", 3, 500, columns_of("link"))
+    told = operator_lineage(["https://a.example/", "https://a.example/", "words"], written, "web_eu")
+    assert [(found.namespace, found.name) for found in told.inputs] == [
+        ("https://a.example", "/"),
+        ("webdata://web_eu", "words"),
+    ]
+    (output,) = told.outputs
+    assert (output.namespace, output.name) == ("s3://bucket", "x.parquet")
+    assert output.outputFacets["outputStatistics"].rowCount == 3
+    assert output.outputFacets["outputStatistics"].size == 500
+    assert [field.name for field in output.facets["schema"].fields] == [
+        "url",
+        "title",
+        "description",
+        "extra",
+    ]
+
+
+def test_nothing_written():
+    pytest.importorskip("airflow.providers.openlineage")
+    told = operator_lineage([f"https://a.example/{n}" for n in range(500)], None, "web_eu")
+    assert len(told.inputs) == 100
+    assert told.outputs == []
+
+
+def test_without_openlineage_nothing_happens():
+    code = """
+import sys
+sys.modules["airflow.providers.openlineage"] = None
+from airflow_provider_webdata.results.lineage import WrittenFile, operator_lineage
+assert operator_lineage(["q"], WrittenFile("/x.jsonl", 1, 1), "c") is None
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,0 +1,52 @@
+"""Which file it is, by its host's word and its first bytes."""
+
+from __future__ import annotations
+
+import pytest
+
+from airflow_provider_webdata.results.media_types import extension_of, type_of
+
+PNG = b"\x89PNG\r\n\x1a\n........"
+WEBP = b"RIFF\x00\x00\x00\x00WEBPVP8 "
+WAV = b"RIFF\x00\x00\x00\x00WAVEfmt "
+MP4 = b"\x00\x00\x00\x18ftypmp42...."
+M4A = b"\x00\x00\x00\x18ftypM4A ...."
+PDF = b"%PDF-1.7........"
+HTML = b"<!doctype html>."
+UNKNOWN = b"0123456789abcdef"
+
+TYPES = [
+    # said, first bytes, kind, type
+    ("image/png", PNG, "image", "image/png"),
+    ("IMAGE/PNG; x=y", PNG, "image", "image/png"),
+    ("", PNG, "image", "image/png"),
+    ("application/octet-stream", WEBP, "image", "image/webp"),
+    ("binary/octet-stream", PDF, "pdf", "application/pdf"),
+    ("image/x-new", UNKNOWN, "image", "image/x-new"),
+    ("video/mp4", M4A, "audio", "video/mp4"),
+    ("audio/mpeg", b"\xff\xfb............", "audio", "audio/mpeg"),
+    ("", WAV, "audio", "audio/wav"),
+    ("", MP4, "video", "video/mp4"),
+    ("", UNKNOWN, "image", None),
+    ("text/html", HTML, "image", None),
+    ("image/png", HTML, "image", None),
+    ("image/png", PDF, "image", None),
+    ("application/pdf", PNG, "pdf", None),
+    ("text/html", UNKNOWN, "pdf", None),
+    ("text/html", PNG, "image", None),
+    ("image/png", PNG, "video", None),
+    ("", b"", "image", None),
+]
+
+
+@pytest.mark.parametrize(("said", "first", "kind", "expected"), TYPES)
+def test_type(said, first, kind, expected):
+    assert type_of(said, first, kind) == expected
+
+
+EXTENSIONS = [("image/jpeg", "jpg"), ("audio/mpeg", "mp3"), ("image/tiff", "tiff"), ("image/x-new", "bin")]
+
+
+@pytest.mark.parametrize(("content_type", "end"), EXTENSIONS)
+def test_extension(content_type, end):
+    assert extension_of(content_type) == end
