@@ -31,8 +31,6 @@ _RULE_FOR_AFTER = "must be a time in ISO 8601, such as 2026-01-31T10:00:00Z"
 class WebDataSensor(WaitingTask, BaseSensorOperator):
     """Base of the service's sensors.
 
-    :param after: only what happened later than this counts: ISO 8601 text or a datetime (templated). Default: the
-        start of the DAG run, which is the same for every try, so that what happens before the task waits is found.
     :param deferrable: whether to wait in the triggerer, without holding a worker; default: Airflow's own setting
         `[operators] default_deferrable`. A deferrable sensor whose arguments hold no template starts there at once
         and uses no worker before there is a result.
@@ -42,11 +40,8 @@ class WebDataSensor(WaitingTask, BaseSensorOperator):
 
     ui_color = "#d9ecf2"
 
-    def __init__(
-        self, *, after: str | datetime | None = None, deferrable: bool | None = None, **kwargs: Any
-    ) -> None:
+    def __init__(self, *, deferrable: bool | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.after = after
         self.deferrable = is_deferrable(deferrable)
 
     def trigger_class(self) -> str:
@@ -54,8 +49,18 @@ class WebDataSensor(WaitingTask, BaseSensorOperator):
         raise NotImplementedError
 
     def trigger_kwargs(self) -> dict[str, Any]:
-        """Return the trigger's arguments, but for `after` and `deadline`."""
+        """Return the trigger's arguments, but for `deadline` and those of `since`."""
         raise NotImplementedError
+
+    def since(self, context: Context | None) -> dict[str, Any]:  # noqa: ARG002
+        """Return the trigger's arguments that say from when on things count.
+
+        :param context: the task's context; None: it starts in the triggerer.
+        """
+        return {}
+
+    def check_arguments(self) -> None:
+        """Fail before the wait where rendered arguments cannot work."""
 
     def look(self, context: Context) -> dict[str, Any] | None:
         """Look once, without a trigger; return what a trigger would tell, or None.
@@ -70,8 +75,6 @@ class WebDataSensor(WaitingTask, BaseSensorOperator):
         :param knows_when: whether the arguments alone say what counts, without the DAG run's start.
         :param unless: whether there is a reason of its own why not.
         """
-        if is_literal(self.after) and self.after and _moment(self.after) is None:
-            raise ValueError(f"after {_RULE_FOR_AFTER} (given: {self.after!r})")
         given = [getattr(self, name) for name in self.template_fields]
         runs_code_first = (
             self.on_execute_callback
@@ -92,7 +95,7 @@ class WebDataSensor(WaitingTask, BaseSensorOperator):
         self.start_from_trigger = True
         self.start_trigger_args = StartTriggerArgs(
             trigger_cls=self.trigger_class(),
-            trigger_kwargs={**self.trigger_kwargs(), "after": self._after_text()},
+            trigger_kwargs={**self.trigger_kwargs(), **self.since(None)},
             next_method="execute_complete",
             next_kwargs=None,
             timeout=timedelta(seconds=self.timeout + TIMEOUT_MARGIN_SECONDS),
@@ -103,6 +106,7 @@ class WebDataSensor(WaitingTask, BaseSensorOperator):
 
         :param context: the task's context.
         """
+        self.check_arguments()
         if self.deferrable:
             self._wait_in_triggerer(context)
         return self._unless_it_comes_back(super().execute, context)
@@ -115,7 +119,7 @@ class WebDataSensor(WaitingTask, BaseSensorOperator):
             max(since.timestamp() + self.timeout, now + LEAST_WAIT_SECONDS) if since else now + self.timeout
         )
         self.defer(
-            trigger=self._trigger(self.after_moment(context).isoformat(), deadline),
+            trigger=self._trigger(context, deadline),
             method_name="execute_complete",
             timeout=timedelta(seconds=deadline - now + TIMEOUT_MARGIN_SECONDS),
         )
@@ -138,6 +142,46 @@ class WebDataSensor(WaitingTask, BaseSensorOperator):
         """Resume after the trigger; see `WaitingTask.execute_complete`."""
         return self._unless_it_comes_back(super().resume_execution, next_method, next_kwargs, context)
 
+    def _trigger(self, context: Context, deadline: float) -> Any:
+        from importlib import import_module
+
+        module, _, name = self.trigger_class().rpartition(".")
+        return getattr(import_module(module), name)(
+            **self.trigger_kwargs(), **self.since(context), deadline=deadline
+        )
+
+    @staticmethod
+    def _unless_it_comes_back(act: Any, *args: Any) -> Any:
+        """Undo what Airflow's base class makes of exceptions that are no failures, where it is to fail softly."""
+        try:
+            return act(*args)
+        except AirflowSkipException as skip:
+            if isinstance(skip.__cause__, (AirflowRescheduleException, AirflowSkipException)):
+                raise skip.__cause__ from None
+            raise
+
+
+class SinceSensor(WebDataSensor):
+    """Base of the sensors for what happens after a moment.
+
+    :param after: only what happened later than this counts: ISO 8601 text or a datetime (templated). Default: the
+        start of the DAG run, which is the same for every try, so that what happens before the task waits is found.
+    :param kwargs: arguments of `WebDataSensor`.
+    """
+
+    def __init__(self, *, after: str | datetime | None = None, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.after = after
+        if is_literal(after) and after and _moment(after) is None:
+            raise ValueError(f"after {_RULE_FOR_AFTER} (given: {after!r})")
+
+    def since(self, context: Context | None) -> dict[str, Any]:
+        """Return `after`; where a task that starts in the triggerer does not say it, the trigger finds it out."""
+        if context is not None:
+            return {"after": self.after_moment(context).isoformat()}
+        found = _moment(self.after) if self.after else None
+        return {"after": found.isoformat() if found else None}
+
     def after_moment(self, context: Context) -> datetime:
         """Return the moment from which on something counts, the same for every try.
 
@@ -151,26 +195,6 @@ class WebDataSensor(WaitingTask, BaseSensorOperator):
         dag_run = context.get("dag_run")
         start: datetime | None = getattr(dag_run, "start_date", None)
         return start or datetime.now(timezone.utc)
-
-    def _trigger(self, after: str, deadline: float) -> Any:
-        from importlib import import_module
-
-        module, _, name = self.trigger_class().rpartition(".")
-        return getattr(import_module(module), name)(**self.trigger_kwargs(), after=after, deadline=deadline)
-
-    def _after_text(self) -> str | None:
-        found = _moment(self.after) if self.after else None
-        return found.isoformat() if found else None
-
-    @staticmethod
-    def _unless_it_comes_back(act: Any, *args: Any) -> Any:
-        """Undo what Airflow's base class makes of exceptions that are no failures, where it is to fail softly."""
-        try:
-            return act(*args)
-        except AirflowSkipException as skip:
-            if isinstance(skip.__cause__, (AirflowRescheduleException, AirflowSkipException)):
-                raise skip.__cause__ from None
-            raise
 
 
 def _moment(after: str | datetime) -> datetime | None:

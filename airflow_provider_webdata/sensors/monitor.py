@@ -15,7 +15,7 @@ from airflow_provider_webdata.operators.check_wait import (
 )
 from airflow_provider_webdata.operators.own_webhook import CHECK_COMPLETED
 from airflow_provider_webdata.operators.replica import REPLICA_WAIT_SECONDS
-from airflow_provider_webdata.sensors.base import WebDataSensor, checked_text
+from airflow_provider_webdata.sensors.base import SinceSensor, checked_text
 from airflow_provider_webdata.sensors.literals import is_literal
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.operators.check_wait import WaitFor
 
 
-class WebDataMonitorCheckSensor(WebDataSensor):
+class WebDataMonitorCheckSensor(SinceSensor):
     """Wait for a check of a monitor and return it.
 
     Without `check_id`, it is the oldest check that finished after `after` and will do: one that finished since the
@@ -59,11 +59,11 @@ class WebDataMonitorCheckSensor(WebDataSensor):
         timedelta. A sensor that is not deferrable looks every `poke_interval`.
     :param safety_poll: seconds between two looks at the service while waiting for a delivery, which may be lost; the
         default, 25 minutes, is longer than the service tries to deliver.
-    :param kwargs: arguments of `WebDataSensor` and `BaseSensorOperator`, such as `deferrable`, `timeout`, `mode`,
+    :param kwargs: arguments of `SinceSensor` and `BaseSensorOperator`, such as `deferrable`, `timeout`, `mode`,
         `poke_interval` and `soft_fail`.
     """
 
-    template_fields: Sequence[str] = (*WebDataSensor.template_fields, "monitor_id", "check_id", "after")
+    template_fields: Sequence[str] = (*SinceSensor.template_fields, "monitor_id", "check_id", "after")
 
     def __init__(
         self,
@@ -109,7 +109,7 @@ class WebDataMonitorCheckSensor(WebDataSensor):
         return CHECK_TRIGGER
 
     def trigger_kwargs(self) -> dict[str, Any]:
-        """Return the trigger's arguments, but for `after` and `deadline`."""
+        """Return the trigger's arguments, but for `deadline` and those of `since`."""
         return {
             "webdata_conn_id": self.webdata_conn_id,
             "monitor_id": self._named_monitor(),

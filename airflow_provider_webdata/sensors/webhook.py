@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.sensors.base import WebDataSensor, checked_text
+from airflow_provider_webdata.sensors.base import SinceSensor, checked_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 WEBHOOK_TRIGGER = "airflow_provider_webdata.triggers.webhook.WebDataWebhookTrigger"
 
 
-class WebDataWebhookSensor(WebDataSensor):
+class WebDataWebhookSensor(SinceSensor):
     """Wait for a delivery to this Airflow's inbox and return it.
 
     It is the oldest delivery that arrived after `after` and fits all that is given: the `key`, the `job_id`, the
@@ -32,12 +32,12 @@ class WebDataWebhookSensor(WebDataSensor):
     :param monitor_id: UUID of a monitor (templated).
     :param after: only deliveries that arrived later: ISO 8601 text or a datetime (templated). Default: the start of
         the DAG run.
-    :param kwargs: arguments of `WebDataSensor` and `BaseSensorOperator`, such as `deferrable`, `timeout`, `mode`,
+    :param kwargs: arguments of `SinceSensor` and `BaseSensorOperator`, such as `deferrable`, `timeout`, `mode`,
         `poke_interval` and `soft_fail`.
     """
 
     template_fields: Sequence[str] = (
-        *WebDataSensor.template_fields,
+        *SinceSensor.template_fields,
         "key",
         "events",
         "job_id",
@@ -68,7 +68,7 @@ class WebDataWebhookSensor(WebDataSensor):
         return WEBHOOK_TRIGGER
 
     def trigger_kwargs(self) -> dict[str, Any]:
-        """Return the trigger's arguments, but for `after` and `deadline`."""
+        """Return the trigger's arguments, but for `deadline` and those of `since`."""
         return {
             "webdata_conn_id": self.webdata_conn_id,
             "key": checked_text(self.key),

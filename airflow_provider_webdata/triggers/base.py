@@ -30,8 +30,6 @@ HEARD_WITHIN = 2.0
 class WaitTrigger(BaseTrigger):
     """Base of the triggers that end with one event.
 
-    Nothing is cancelled when a user kills the task: the service has no endpoint that ends a check.
-
     :param webdata_conn_id: id of the connection.
     :param after: ISO 8601; what counts is later than this.
     :param deadline: seconds since the epoch at which the wait ends; None: a minute before Airflow's timeout of the
@@ -128,3 +126,18 @@ def error_event(failure: Failure) -> dict[str, Any]:
     :param failure: what happened.
     """
     return {"status": "error", "error": failure.text, "verdict": failure.verdict}
+
+
+def check_looks(wait_for: str, poll_interval: float, safety_poll: float) -> None:
+    """Check how an end is to be learned. Templates are rendered after a trigger was made, so not before it runs.
+
+    :param wait_for: `auto`, `webhook` or `polling`.
+    :param poll_interval: seconds between looks where only looking helps.
+    :param safety_poll: seconds between looks where deliveries come.
+    :raises ValueError: a choice or a time span that there is not.
+    """
+    if wait_for not in ("auto", "webhook", "polling"):
+        raise ValueError(f"wait_for must be auto, webhook or polling (given: {wait_for!r})")
+    for name, value in (("poll_interval", poll_interval), ("safety_poll", safety_poll)):
+        if not value >= 1:
+            raise ValueError(f"{name} must be at least 1 second (given: {value!r})")

@@ -21,7 +21,7 @@ _CHANNELS: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, Channel]] = We
 
 
 class Channel:
-    """The inbox reader, the monitor poller and the deadlines of one connection.
+    """The inbox reader, the poller and the deadlines of one connection.
 
     :param conn_id: id of the connection.
     """

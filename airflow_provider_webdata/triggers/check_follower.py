@@ -14,7 +14,7 @@ from airflow_provider_webdata.inbox.envelope import first_of
 from airflow_provider_webdata.inbox.reader import Delivery
 from airflow_provider_webdata.inbox.wire import delivery_url
 from airflow_provider_webdata.triggers.mailbox import Expired, Failure, Notice
-from airflow_provider_webdata.triggers.poll_waits import Look, Meaning, PollWait, Unconfirmed
+from airflow_provider_webdata.triggers.poll_waits import Look, Meaning, PollWait, Unconfirmed, place_of
 from airflow_provider_webdata.triggers.subscriptions import Subscription
 
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ class CheckFollower:
 
     def state(self) -> str:
         """Say, for the message of a timeout, what was and was not seen."""
-        watch = self._channel.poller.watch(self._monitor_id)
+        watch = self._channel.poller.watch(place_of(self._monitor_id))
         parts = [watch.state() if watch is not None else "the service was not asked"]
         if self._subscriptions:
             parts.append(self._channel.feed.state())
@@ -186,7 +186,7 @@ class CheckFollower:
     def _take_hint(self, delivery: Delivery) -> None:
         check_id = delivery.job_id
         if check_id is None:
-            self._channel.poller.look_soon(self._monitor_id)
+            self._channel.poller.look_soon(place_of(self._monitor_id))
             return
         if self._hints is None:
             self._hints = {}
@@ -271,7 +271,7 @@ class CheckFollower:
         if self._poll is not None:
             self._poll.check_id, self._poll.after = None, behind
             if was_named and decision.outcome == "wait":
-                self._channel.poller.look_soon(self._monitor_id)
+                self._channel.poller.look_soon(place_of(self._monitor_id))
         return found
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.hooks.checks import Wanted, event_of
-from airflow_provider_webdata.triggers.base import WaitTrigger, error_event
+from airflow_provider_webdata.triggers.base import WaitTrigger, check_looks, error_event
 from airflow_provider_webdata.triggers.check_follower import CheckFollower
 from airflow_provider_webdata.triggers.mailbox import Expired, Failure
 
@@ -109,12 +109,7 @@ class WebDataMonitorCheckTrigger(WaitTrigger):
             follower.close()
 
     def _wanted(self) -> Wanted:
-        # Templates are rendered after the trigger was made, so that arguments are checked only here.
-        if self.wait_for not in ("auto", "webhook", "polling"):
-            raise ValueError(f"wait_for must be auto, webhook or polling (given: {self.wait_for!r})")
-        for name in ("poll_interval", "safety_poll"):
-            if not getattr(self, name) >= 1:
-                raise ValueError(f"{name} must be at least 1 second (given: {getattr(self, name)!r})")
+        check_looks(self.wait_for, self.poll_interval, self.safety_poll)
         return Wanted(
             check_id=self.check_id,
             after=self._after() or self._start(),

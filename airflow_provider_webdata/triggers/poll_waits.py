@@ -1,4 +1,4 @@
-"""What is known of a monitor that is waited for, and who waits for it."""
+"""Waits for checks of a monitor, and what is known of a monitor that is waited for."""
 
 from __future__ import annotations
 
@@ -6,13 +6,28 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from airflow_provider_webdata.hooks.calls import PAGE_SIZE
 from airflow_provider_webdata.hooks.checks import finished, is_over
+from airflow_provider_webdata.triggers.watches import Wait, Watch
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from airflow_provider_webdata.api.models import Monitor, MonitorCheck
+    from airflow_provider_webdata.triggers.errands import Errands
     from airflow_provider_webdata.triggers.mailbox import Mailbox
+    from airflow_provider_webdata.triggers.watches import Place
+
+_FIRST_PAGE = 25
+_MOST_PAGES = 40
+
+
+def place_of(monitor_id: str) -> Place:
+    """Return the place of a monitor among all that is looked at.
+
+    :param monitor_id: the monitor's UUID.
+    """
+    return "monitor", monitor_id
 
 
 @dataclass(frozen=True)
@@ -51,7 +66,7 @@ class Meaning:
     meaningful: bool
 
 
-class PollWait:
+class PollWait(Wait):
     """One wait for a check of a monitor.
 
     :param mailbox: where looks go.
@@ -63,7 +78,7 @@ class PollWait:
     :param ours: the address that the monitor reports to if it does; empty: it is not looked at, and `often` holds.
     """
 
-    __slots__ = ("after", "check_id", "mailbox", "monitor_id", "often", "ours", "seldom")
+    __slots__ = ("after", "check_id", "monitor_id", "often", "ours", "seldom")
 
     def __init__(
         self,
@@ -76,7 +91,7 @@ class PollWait:
         seldom: float,
         ours: str = "",
     ) -> None:
-        self.mailbox = mailbox
+        super().__init__(mailbox, place_of(monitor_id))
         self.monitor_id = monitor_id
         self.check_id = check_id
         self.after = after
@@ -84,7 +99,11 @@ class PollWait:
         self.seldom = seldom
         self.ours = ours
 
-    def interval(self, watch: Watch) -> float:
+    def new_watch(self) -> MonitorWatch:
+        """Return a watch for the monitor."""
+        return MonitorWatch(self.monitor_id)
+
+    def interval(self, watch: MonitorWatch) -> float:
         """Return the seconds between two looks.
 
         :param watch: what is known of the monitor.
@@ -92,40 +111,75 @@ class PollWait:
         return self.seldom if self.ours and watch.reports_to(self.ours) else self.often
 
 
-class Watch:
-    """One monitor, however many wait for it.
+class MonitorWatch(Watch):
+    """One monitor, however many wait for its checks.
+
+    A few monitors are asked for their checks one by one; many are found by listing all monitors.
 
     :param monitor_id: the monitor's UUID.
-    :param due: when it is to be looked at, by the event loop's clock.
     """
 
-    __slots__ = (
-        "due",
-        "known",
-        "last",
-        "looked_at",
-        "missing_since",
-        "monitor_id",
-        "signature",
-        "waits",
-        "webhook",
-    )
+    __slots__ = ("known", "last", "monitor_id", "signature", "webhook")
 
-    def __init__(self, monitor_id: str, due: float) -> None:
+    def __init__(self, monitor_id: str) -> None:
+        super().__init__(place_of(monitor_id))
         self.monitor_id = monitor_id
-        self.due = due
-        self.waits: set[PollWait] = set()
         self.signature: object = None
         self.known = False
         self.webhook: tuple[str, tuple[str, ...]] | None = None
-        self.missing_since: float | None = None
-        self.looked_at: float | None = None
         self.last: MonitorCheck | None = None
+
+    @property
+    def what(self) -> str:
+        """What messages call it."""
+        return f"monitor {self.monitor_id}"
 
     @property
     def interval(self) -> float:
         """Seconds between two looks: what the most impatient wait asks for."""
-        return min(wait.interval(self) for wait in self.waits)
+        return float(min(wait.interval(self) for wait in self.waits))
+
+    def stir(self) -> None:
+        """Note that a monitor that did not move since the last look may still have what a wait is for."""
+        self.signature = None
+
+    def gone(self, reason: str) -> str:
+        """Return what to say when the service does not know it for good."""
+        return f"monitor {self.monitor_id} is not there ({reason}); it was deleted, or the id is wrong"
+
+    async def look(self, errands: Errands) -> list[tuple[Wait, Look]]:
+        """Read the checks, and show them to the waits that they may end."""
+        if self.asks_for_webhook:
+            self.take_monitor(await errands.with_renewal(lambda hook: hook.get_monitor(self.monitor_id)))
+        checks = await self._checks(errands)
+        shown: list[tuple[Wait, Look]] = [(wait, Look(checks)) for wait in self.take_checks(checks)]
+        seen = {check.id for check in checks}
+        for wait in self.waits:
+            if wait.check_id is not None and wait.check_id not in seen:
+                errands.confirm(self.monitor_id, wait.check_id, wait.mailbox)
+        return shown
+
+    async def _checks(self, errands: Errands) -> list[MonitorCheck]:
+        """Return the monitor's checks, back to where the waits began."""
+        since = [wait.after for wait in self.waits if wait.check_id is None]
+        oldest = None if not since or None in since else min(moment for moment in since if moment is not None)
+        found: dict[str, MonitorCheck] = {}
+        limit, offset = _FIRST_PAGE, 0
+        for _ in range(_MOST_PAGES):
+            page = await self._checks_page(errands, limit, offset)
+            found.update((check.id, check) for check in page)
+            ends = [end for check in page if (end := finished(check)) is not None]
+            if len(page) < limit or oldest is None or (ends and min(ends) <= oldest):
+                break
+            offset += len(page)
+            limit = PAGE_SIZE
+        return list(found.values())
+
+    async def _checks_page(self, errands: Errands, limit: int, offset: int) -> list[MonitorCheck]:
+        page: list[MonitorCheck] = await errands.with_renewal(
+            lambda hook: hook.list_monitor_checks(self.monitor_id, limit=limit, offset=offset)
+        )
+        return page
 
     @property
     def asks_for_webhook(self) -> bool:

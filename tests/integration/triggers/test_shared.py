@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from airflow_provider_webdata.triggers import poller
+from airflow_provider_webdata.triggers import monitor_sweep
 from airflow_provider_webdata.triggers.channel import Channel
 from airflow_provider_webdata.triggers.monitor import WebDataMonitorCheckTrigger
 from airflow_provider_webdata.triggers.webhook import WebDataWebhookTrigger
@@ -58,7 +58,7 @@ async def test_a_thousand_waits_for_one_monitor_cost_one_look(world: Any, tools:
 
 
 async def test_many_monitors_are_listed_and_only_those_that_moved_are_asked(world: Any, tools: Any) -> None:
-    monitors = [world.monitor(webhook=False) for _ in range(3 * poller.FEW)]
+    monitors = [world.monitor(webhook=False) for _ in range(3 * monitor_sweep.FEW)]
     world.control.clear_requests()
     waits = [for_check(monitor, wait_for="polling", poll_interval=1.0) for monitor in monitors]
     async with tools.waiting(*waits) as tasks:

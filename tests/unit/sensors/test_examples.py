@@ -1,4 +1,4 @@
-"""The examples that wait, as Airflow stores them."""
+"""The examples, as Airflow stores them."""
 
 from __future__ import annotations
 
@@ -29,6 +29,15 @@ def load(name: str) -> Any:
             },
         ),
         ("webdata_on_check", {"report"}),
+        ("webdata_site_to_table", {"find_pages", "batches", "scrape", "report"}),
+        ("webdata_incremental_search", {"search", "report"}),
+        (
+            "webdata_operations",
+            {
+                *("enough_credits", "scrape", "crawl", "extract", "agent", "interact"),
+                *("write_document", "parse", "report"),
+            },
+        ),
     ],
 )
 def test_example_survives_serialization(name, tasks):

@@ -10,13 +10,23 @@ import pytest
 
 from airflow_provider_webdata.operators.check_operator import WaitsForCheck
 from airflow_provider_webdata.operators.waiting import WaitingTask
-from airflow_provider_webdata.sensors.base import WebDataSensor
+from airflow_provider_webdata.sensors.base import SinceSensor, WebDataSensor
+from airflow_provider_webdata.sensors.job import WebDataJobSensor
 from airflow_provider_webdata.sensors.monitor import WebDataMonitorCheckSensor
 from airflow_provider_webdata.sensors.webhook import WebDataWebhookSensor
 
 
 @pytest.mark.parametrize(
-    "task", [WebDataMonitorCheckSensor, WebDataWebhookSensor, WebDataSensor, WaitsForCheck, WaitingTask]
+    "task",
+    [
+        WebDataMonitorCheckSensor,
+        WebDataWebhookSensor,
+        WebDataJobSensor,
+        WebDataSensor,
+        SinceSensor,
+        WaitsForCheck,
+        WaitingTask,
+    ],
 )
 def test_every_keyword_is_documented(task):
     text = inspect.getdoc(task)
@@ -30,6 +40,10 @@ def test_every_keyword_is_documented(task):
     [
         (WebDataMonitorCheckSensor, {"webdata_conn_id", "monitor_id", "check_id", "after"}),
         (WebDataWebhookSensor, {"webdata_conn_id", "key", "events", "job_id", "monitor_id", "after"}),
+        (
+            WebDataJobSensor,
+            {"webdata_conn_id", "kind", "job_id", "output_url", "save_media", "max_error_ratio"},
+        ),
     ],
 )
 def test_templated(sensor, templated):

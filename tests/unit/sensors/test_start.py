@@ -12,6 +12,7 @@ from airflow.sdk import DAG, XComArg, task
 
 from airflow_provider_webdata.operators.monitor import WebDataRunMonitorOperator
 from airflow_provider_webdata.operators.retry import HAS_RETRY_POLICIES
+from airflow_provider_webdata.sensors.job import WebDataJobSensor
 from airflow_provider_webdata.sensors.literals import is_literal
 from airflow_provider_webdata.sensors.monitor import WebDataMonitorCheckSensor
 from airflow_provider_webdata.sensors.webhook import WebDataWebhookSensor
@@ -69,6 +70,10 @@ def webhook_sensor(**given: Any) -> WebDataWebhookSensor:
     return WebDataWebhookSensor(**{"task_id": "s", "deferrable": True, **given})
 
 
+def job_sensor(**given: Any) -> WebDataJobSensor:
+    return WebDataJobSensor(**{"task_id": "s", "kind": "crawl", "job_id": "j", "deferrable": True, **given})
+
+
 def nothing(*_: Any) -> None:
     pass
 
@@ -90,6 +95,11 @@ STARTS = {
     "key of a webhook, for which earlier deliveries are there": (webhook_sensor, lambda: {"key": "k"}, False),
     "key of a webhook, after given": (webhook_sensor, lambda: {"key": "k", "after": NOON}, True),
     "event from a template": (webhook_sensor, lambda: {"after": NOON, "events": ["page", "{{ ds }}"]}, False),
+    "job": (job_sensor, dict, True),
+    "job of a template": (job_sensor, lambda: {"job_id": "{{ ds }}"}, False),
+    "job from XCom": (job_sensor, lambda: {"job_id": xcom()}, False),
+    "job whose result goes where a template says": (job_sensor, lambda: {"output": "/x/{{ ds }}.jsonl"}, False),
+    "job, not deferrable": (job_sensor, lambda: {"deferrable": False}, False),
     "key from XCom": (webhook_sensor, lambda: {"after": NOON, "key": xcom()}, False),
 }  # fmt: skip
 
@@ -252,6 +262,11 @@ REFUSED = {
     "pages": (check_sensor, {"include_pages": "interesting"}, "include_pages must be"),
     "no pages": (check_sensor, {"include_pages": []}, "include_pages must be"),
     "after": (check_sensor, {"after": "yesterday"}, "after must be a time in ISO 8601"),
+    "kind of a job": (job_sensor, {"kind": "map"}, "kind must be one of crawl, batch_scrape, extract, agent"),
+    "no job": (job_sensor, {"job_id": ""}, "job_id must name a job"),
+    "wait_for of a job": (job_sensor, {"wait_for": "mail"}, "wait_for must be one of auto, webhook, polling"),
+    "poll_interval of a job": (job_sensor, {"poll_interval": 0}, "poll_interval must be seconds"),
+    "ratio": (job_sensor, {"max_error_ratio": 2}, "max_error_ratio must be from 0 to 1"),
     "after of a delivery": (webhook_sensor, {"after": "12:00"}, "after must be a time in ISO 8601"),
 }
 
@@ -260,3 +275,21 @@ REFUSED = {
 def test_contradictions_fail_while_the_dag_is_read(sensor, given, words):
     with pytest.raises(ValueError, match=words):
         sensor(**given)
+
+
+def test_what_the_scheduler_gets_of_a_job():
+    args = job_sensor(poll_interval=timedelta(minutes=1), wait_for="webhook", timeout=600).start_trigger_args
+    module, _, name = args.trigger_cls.rpartition(".")
+    trigger = getattr(import_module(module), name)(**args.trigger_kwargs)
+    assert trigger.serialize()[1] == {
+        "webdata_conn_id": "webdata_default",
+        "kind": "crawl",
+        "job_id": "j",
+        "wait_for": "webhook",
+        "poll_interval": 60.0,
+        "safety_poll": 300.0,
+        "reports": False,
+        "cancel_on_kill": False,
+        "deadline": None,
+    }
+    assert args.timeout == timedelta(seconds=660)

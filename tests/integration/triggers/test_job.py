@@ -1,0 +1,327 @@
+"""Waiting for the end of a job, against a service and an inbox over real HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from airflow_provider_webdata.hooks.job_states import KINDS, last_events
+from airflow_provider_webdata.hooks.webhooks import webhook_for
+from airflow_provider_webdata.triggers import job_waits, poller
+from airflow_provider_webdata.triggers.job import WebDataJobTrigger
+from tests.job_service import RUNNING, JobService
+
+pytestmark = pytest.mark.usefixtures("leftovers")
+
+SECRET = "a-webhook-secret-of-the-tests"
+JOB = "0b9c1f4e-0000-4000-8000-000000000001"
+
+
+@pytest.fixture
+def service(connect: Callable[..., None]) -> Iterator[Any]:
+    made = JobService()
+    connect(made.url, retry_budget=0)
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+def receiving(service: Any, inbox: Any, connect: Callable[..., None]) -> Any:
+    """The connection can receive deliveries."""
+    connect(service.url, webhook_url=inbox.url, webhook_secret=SECRET, inbox_url=inbox.url, retry_budget=0)
+    return inbox
+
+
+def trigger(kind: str = "crawl", job_id: str = JOB, **given: Any) -> WebDataJobTrigger:
+    return WebDataJobTrigger(
+        "webdata_default", kind, job_id, **{"deadline": time.time() + 60, "poll_interval": 1.0, **given}
+    )
+
+
+def delivery(event: str, job_id: str = JOB, **more: Any) -> dict[str, Any]:
+    return {
+        "success": True,
+        "type": event,
+        "id": job_id,
+        "webhookId": f"{event}-{job_id}",
+        "data": [],
+        **more,
+    }
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_job_that_completes_while_it_is_polled(service: Any, tools: Any, kind: str) -> None:
+    service.set(kind, JOB, RUNNING[kind])
+    async with tools.waiting(trigger(kind)) as (task,):
+        service.set(kind, JOB, "completed")
+        assert await task == {
+            "status": "done",
+            "kind": kind,
+            "job_id": JOB,
+            "job_status": "completed",
+            "via": "polling",
+        }
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("state", ["completed", "failed", "cancelled"])
+async def test_a_job_that_is_over_already(service: Any, tools: Any, kind: str, state: str) -> None:
+    service.set(kind, JOB, state, error="the queue was full")
+    event = await tools.event_of(trigger(kind, poll_interval=600.0))
+    assert (event["status"], event["job_status"]) == ("done" if state == "completed" else "failed", state)
+    assert ("error" in event) == (state != "completed")
+    assert ("the queue was full" in event.get("error", "")) == (state == "failed")
+    assert len(service.looks()) == 1
+
+
+@pytest.mark.parametrize(("kind", "event"), [(kind, event) for kind in KINDS for event in last_events(kind)])
+async def test_a_delivery_tells(service: Any, receiving: Any, tools: Any, kind: str, event: str) -> None:
+    service.set(kind, JOB, RUNNING[kind])
+    wanted = trigger(kind, reports=True, poll_interval=600.0, safety_poll=600.0)
+    async with tools.waiting(wanted) as (task,):
+        state = event.rpartition(".")[2]
+        service.set(kind, JOB, state)
+        await asyncio.to_thread(receiving.deliver, delivery(event), "k")
+        told = await task
+    assert (told["job_status"], told["via"]) == (state, "webhook")
+    assert len(service.looks()) <= 3
+
+
+async def test_a_delivery_from_before_the_wait(service: Any, receiving: Any, tools: Any) -> None:
+    service.set("crawl", JOB, "completed")
+    await asyncio.to_thread(receiving.deliver, delivery("crawl.completed"), "k")
+    event = await tools.event_of(trigger(reports=True, safety_poll=600.0))
+    assert event["status"] == "done"
+
+
+async def test_a_delivery_ahead_of_the_service_is_looked_after(
+    service: Any, receiving: Any, tools: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(job_waits, "HURRY", (0.05, 0.05, 0.05))
+    service.set("crawl", JOB, "scraping")
+    async with tools.waiting(trigger(reports=True, safety_poll=600.0)) as (task,):
+        before = len(service.looks())
+        await asyncio.to_thread(receiving.deliver, delivery("crawl.completed"), "k")
+        await tools.until(lambda: len(service.looks()) >= before + 2)
+        assert not task.done(), "the service's word counts, not the delivery's"
+        service.set("crawl", JOB, "completed")
+        assert (await task)["via"] == "webhook"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        delivery("crawl.page"),
+        delivery("crawl.started"),
+        delivery("crawl.completed", "another"),
+        delivery("batch_scrape.completed"),
+    ],
+)
+async def test_other_deliveries_cause_no_look(service: Any, receiving: Any, tools: Any, body: Any) -> None:
+    service.set("crawl", JOB, "scraping")
+    async with tools.waiting(trigger(reports=True, safety_poll=600.0)) as (task,):
+        looks = len(service.looks())
+        await asyncio.to_thread(receiving.deliver, body, "k")
+        await asyncio.to_thread(receiving.deliver, delivery("monitor.page", "m"), "k")
+        before = len(receiving.reads())
+        await tools.until(lambda: len(receiving.reads()) > before or task.done())
+        assert (len(service.looks()), task.done()) == (looks, False)
+
+
+async def test_the_safety_look_finds_a_failure_that_nobody_delivers(
+    service: Any, receiving: Any, tools: Any
+) -> None:
+    service.set("crawl", JOB, "scraping")
+    wanted = trigger(reports=True, poll_interval=600.0, safety_poll=1.0)
+    async with tools.waiting(wanted) as (task,):
+        service.set("crawl", JOB, "failed", error="boom")
+        event = await task
+    assert (event["status"], event["via"]) == ("failed", "polling")
+
+
+@pytest.mark.parametrize(("reports", "seldom"), [(True, True), (False, False)])
+async def test_auto_polls_seldom_only_if_the_job_reports(
+    service: Any, receiving: Any, tools: Any, reports: bool, seldom: bool
+) -> None:
+    from airflow_provider_webdata.triggers.channel import Channel
+
+    service.set("crawl", JOB, "scraping")
+    async with tools.waiting(trigger(reports=reports, poll_interval=5.0, safety_poll=600.0)):
+        watch = Channel.of("webdata_default").poller.watch(("crawl", JOB))
+        assert watch is not None
+        assert watch.interval == (600.0 if seldom else 5.0)
+
+
+async def test_a_timeout_says_what_was_seen(service: Any, receiving: Any, tools: Any) -> None:
+    service.set("crawl", JOB, "scraping", completed=3, total=9, creditsUsed=3)
+    event = await tools.event_of(trigger(reports=True, deadline=time.time() + 0.5))
+    assert (event["status"], event["kind"], event["job_id"]) == ("timeout", "crawl", JOB)
+    assert f"the end of crawl {JOB} was waited for in vain" in event["message"]
+    assert "scraping, 3 of 9 pages done, 3 credits used" in event["message"]
+    assert "the inbox was reachable" in event["message"]
+
+
+async def test_progress_shows_in_the_log_when_it_is_new(service: Any, tools: Any, logs: Any) -> None:
+    service.set("batch_scrape", JOB, "scraping", completed=1, total=4)
+    async with tools.waiting(trigger("batch_scrape")) as (task,):
+        await tools.until(lambda: len(service.looks()) >= 2)
+        service.set("batch_scrape", JOB, "completed", completed=4, total=4, creditsUsed=4)
+        await task
+    told = [entry["event"] for entry in logs if "Batch scrape" in entry["event"]]
+    assert told == [
+        f"Batch scrape {JOB}: scraping, 1 of 4 pages done",
+        f"Batch scrape {JOB}: completed, 4 of 4 pages done, 4 credits used",
+    ]
+
+
+async def test_a_job_that_is_gone(service: Any, tools: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(poller, "GONE_AFTER", 1.0)
+    event = await tools.event_of(trigger("batch_scrape"))
+    assert (event["status"], event["verdict"], event["job_id"]) == ("error", "never", JOB)
+    assert "expired" in event["error"]
+
+
+async def test_a_job_that_is_not_there_yet(service: Any, tools: Any) -> None:
+    service.faults = [(404, {"error": "Job not found."}, {})] * 2
+    service.set("crawl", JOB, "completed")
+    assert (await tools.event_of(trigger()))["status"] == "done"
+
+
+async def test_trouble_of_the_service_is_survived(service: Any, tools: Any) -> None:
+    service.faults = [(503, {"error": "down"}, {}), (429, {"error": "slow down"}, {"Retry-After": "0"})]
+    service.set("crawl", JOB, "completed")
+    assert (await tools.event_of(trigger()))["status"] == "done"
+
+
+async def test_a_refused_key_ends_the_wait(service: Any, tools: Any) -> None:
+    service.faults = [(401, {"error": "Unauthorized"}, {})] * 5
+    event = await tools.event_of(trigger())
+    assert (event["status"], event["verdict"]) == ("error", "never")
+
+
+async def test_a_job_in_trouble_keeps_no_other_waiting(
+    service: Any, tools: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One job whose status the service cannot tell is asked for again and again; the others end meanwhile."""
+    sick = "0b9c1f4e-0000-4000-8000-00000000dead"
+    real = service.answer
+
+    def answer(method: str, path: str, *rest: Any) -> Any:
+        return (500, {"error": "cannot"}, {}) if sick in path else real(method, path, *rest)
+
+    service.answer = answer
+    others = [f"0b9c1f4e-0000-4000-8000-{number:012}" for number in range(10)]
+    for job_id in others:
+        service.set("crawl", job_id, "completed")
+    tasks = [asyncio.create_task(tools.event_of(trigger(job_id=job_id))) for job_id in (sick, *others)]
+    try:
+        events = await asyncio.gather(*tasks[1:])
+        assert {event["status"] for event in events} == {"done"}
+        assert not tasks[0].done()
+    finally:
+        tasks[0].cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def test_a_thousand_waits_cost_what_the_jobs_cost(service: Any, receiving: Any, tools: Any) -> None:
+    jobs = [f"0b9c1f4e-0000-4000-8000-{number:012}" for number in range(5)]
+    for job_id in jobs:
+        service.set("crawl", job_id, "scraping")
+    waits = [trigger(job_id=jobs[n % 5], reports=True, safety_poll=600.0) for n in range(1000)]
+    async with tools.waiting(*waits) as tasks:
+        assert len(service.looks()) <= 2 * len(jobs)
+        for job_id in jobs:
+            service.set("crawl", job_id, "completed")
+            await asyncio.to_thread(receiving.deliver, delivery("crawl.completed", job_id), "k")
+        events = await asyncio.gather(*tasks)
+    assert {event["job_id"] for event in events} == set(jobs)
+    assert {event["via"] for event in events} == {"webhook"}
+    assert len(service.looks()) <= 5 * len(jobs), service.requests
+
+
+@pytest.mark.parametrize(
+    ("kind", "state", "left"),
+    [
+        ("crawl", "scraping", "cancelled"),
+        ("agent", "processing", "cancelled"),
+        ("crawl", "completed", "completed"),
+    ],
+)
+async def test_a_users_kill_cancels(service: Any, tools: Any, kind: str, state: str, left: str) -> None:
+    service.set(kind, JOB, state)
+    wanted = trigger(kind, cancel_on_kill=True)
+    await wanted.on_kill()
+    (job,) = service.jobs.values()
+    assert job["status"] == left
+    assert [line for line in service.requests if line.startswith("DELETE")]
+
+
+@pytest.mark.parametrize(("kind", "given"), [("extract", True), ("crawl", False)])
+async def test_a_kill_that_cancels_nothing(service: Any, tools: Any, kind: str, given: bool) -> None:
+    service.set(kind, JOB, RUNNING[kind])
+    await trigger(kind, cancel_on_kill=given).on_kill()
+    assert service.requests == []
+
+
+async def test_cancelling_a_wait_alone_leaves_the_job(service: Any, tools: Any) -> None:
+    """A triggerer that shuts down or hands its triggers over."""
+    service.set("crawl", JOB, "scraping")
+    async with tools.waiting(trigger(cancel_on_kill=True)) as (task,):
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    assert not [line for line in service.requests if line.startswith("DELETE")]
+
+
+def test_every_argument_survives() -> None:
+    given: dict[str, Any] = {
+        "webdata_conn_id": "c",
+        "kind": "agent",
+        "job_id": "j",
+        "wait_for": "webhook",
+        "poll_interval": 5.0,
+        "safety_poll": 7.0,
+        "reports": True,
+        "cancel_on_kill": True,
+        "deadline": 1.0,
+    }
+    path, kwargs = WebDataJobTrigger(**given).serialize()
+    assert path == "airflow_provider_webdata.triggers.job.WebDataJobTrigger"
+    assert kwargs == given
+
+
+@pytest.mark.parametrize(
+    "given,word",
+    [
+        ({"kind": "map"}, "kind"),
+        ({"wait_for": "mail"}, "wait_for"),
+        ({"poll_interval": 0.0}, "poll_interval"),
+        ({"safety_poll": 0.5}, "safety_poll"),
+        ({"wait_for": "webhook"}, "webhook_url"),
+    ],
+)
+async def test_bad_arguments_are_named(service: Any, tools: Any, given: Any, word: str) -> None:
+    event = await tools.event_of(trigger(**given))
+    assert event["status"] == "error"
+    assert word in event["error"]
+
+
+async def test_two_hundred_jobs_that_end_together(world: Any, tools: Any) -> None:
+    """Real webhooks of the sandbox: each job is looked at when its wait begins and when its delivery comes."""
+    world.control.configure(page_seconds=60)
+    webhook = webhook_for(world.hook.get_settings(), "k", ["started", "completed"])
+    body = {"urls": ["https://river.example/"], "ignoreInvalidURLs": True, "webhook": webhook}
+    jobs = [world.hook.start_batch_scrape(body).id for _ in range(200)]
+    waits = [trigger("batch_scrape", job_id, reports=True, safety_poll=600.0) for job_id in jobs]
+    async with tools.waiting(*waits) as tasks:
+        world.control.clear_requests()
+        await asyncio.to_thread(world.control.advance, 60 * 300)
+        events = await asyncio.gather(*tasks)
+    assert [event["job_id"] for event in events] == jobs
+    assert {(event["status"], event["via"]) for event in events} == {("done", "webhook")}
+    assert len(world.control.requests("/v2/batch/scrape/", "GET")) <= 3 * len(jobs)
+    assert len([line for line in world.inbox.reads() if "search" not in line]) <= 2 * len(jobs)

@@ -1,0 +1,54 @@
+"""A user's kill reaches the job through Airflow's own triggerer code."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from airflow.executors.workloads import RunTrigger
+from airflow.jobs.triggerer_job_runner import TriggerRunner
+from airflow.models.trigger import Trigger
+
+from airflow_provider_webdata.operators.retry import HAS_RETRY_POLICIES
+from airflow_provider_webdata.triggers.job import WebDataJobTrigger
+from tests.job_service import RUNNING, JobService
+
+pytestmark = pytest.mark.skipif(not HAS_RETRY_POLICIES, reason="Airflow 3.2 tells triggers of no kill")
+
+JOB = "0b9c1f4e-0000-4000-8000-000000000001"
+
+
+async def ended(service: JobService, kind: str, by_user: bool, **given: Any) -> None:
+    """Run a trigger in Airflow's runner until it waits, then end it."""
+    trigger = WebDataJobTrigger("webdata_default", kind, JOB, **given)  # type: ignore[arg-type]
+    path, kwargs = trigger.serialize()
+    runner = TriggerRunner()
+    runner.to_create.append(RunTrigger(id=1, classpath=path, encrypted_kwargs=Trigger.encrypt_kwargs(kwargs)))
+    await runner.create_triggers()
+    task = runner.triggers[1]["task"]
+    while not service.looks():
+        await asyncio.sleep(0.01)
+        assert not task.done()
+    if by_user:
+        runner.to_cancel.append(1)
+        await runner.cancel_triggers()
+    else:
+        task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
+@pytest.mark.parametrize("kind", ["crawl", "batch_scrape", "agent"])
+@pytest.mark.parametrize(
+    ("by_user", "wanted", "left"),
+    [(True, True, "cancelled"), (True, False, "running"), (False, True, "running")],
+)
+async def test_a_kill(connect: Any, kind: str, by_user: bool, wanted: bool, left: str) -> None:
+    """A triggerer that shuts down, or hands its triggers over, cancels nothing."""
+    service = JobService()
+    connect(service.url, retry_budget=0)
+    service.set(kind, JOB, RUNNING[kind])
+    await ended(service, kind, by_user, cancel_on_kill=wanted)
+    (job,) = service.jobs.values()
+    assert job["status"] == ("cancelled" if left == "cancelled" else RUNNING[kind])
+    service.stop()
