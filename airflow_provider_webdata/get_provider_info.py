@@ -38,6 +38,16 @@ def get_provider_info() -> dict[str, Any]:
                 "python-modules": [
                     "airflow_provider_webdata.operators.search",
                     "airflow_provider_webdata.operators.monitor",
+                    "airflow_provider_webdata.operators.batch_scrape",
+                    "airflow_provider_webdata.operators.crawl",
+                    "airflow_provider_webdata.operators.extract",
+                    "airflow_provider_webdata.operators.agent",
+                    "airflow_provider_webdata.operators.scrape",
+                    "airflow_provider_webdata.operators.map",
+                    "airflow_provider_webdata.operators.parse",
+                    "airflow_provider_webdata.operators.interact",
+                    "airflow_provider_webdata.operators.credit_usage",
+                    "airflow_provider_webdata.operators.batch_search",
                 ],
             }
         ],
@@ -47,6 +57,7 @@ def get_provider_info() -> dict[str, Any]:
                 "python-modules": [
                     "airflow_provider_webdata.sensors.monitor",
                     "airflow_provider_webdata.sensors.webhook",
+                    "airflow_provider_webdata.sensors.job",
                 ],
             }
         ],
@@ -56,6 +67,7 @@ def get_provider_info() -> dict[str, Any]:
                 "python-modules": [
                     "airflow_provider_webdata.triggers.monitor",
                     "airflow_provider_webdata.triggers.webhook",
+                    "airflow_provider_webdata.triggers.job",
                     "airflow_provider_webdata.triggers.events",
                 ],
             }
@@ -74,7 +86,12 @@ def get_provider_info() -> dict[str, Any]:
                 },
             }
         ],
-        "config": {"webdata": {"description": "The inbox for webhook deliveries.", "options": _options()}},
+        "config": {
+            "webdata": {
+                "description": "The inbox for webhook deliveries, and results.",
+                "options": _options(),
+            }
+        },
         "cli": ["airflow_provider_webdata.cli.get_commands"],
         "db-managers": ["airflow_provider_webdata.inbox.server.db_manager.InboxDBManager"],
     }
@@ -104,6 +121,14 @@ def _options() -> dict[str, dict[str, Any]]:
             "type": "float",
             "example": None,
             "default": "30",
+        },
+        "xcom_warning_kb": {
+            "description": "A task warns when its result takes more than this many kilobytes in XCom; the result is "
+            "pushed all the same. 0: never.",
+            "version_added": "0.1.0",
+            "type": "float",
+            "example": None,
+            "default": "1024",
         },
     }
 

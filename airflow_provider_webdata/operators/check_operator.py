@@ -90,16 +90,6 @@ class WaitsForCheck(WaitingTask):
                 "or signing_secret, so that no delivery can come; set them, or wait_for='polling'"
             )
 
-    def push(self, context: Context, **values: Any) -> None:
-        """Push XComs, before a wait, so that they are there whatever becomes of it.
-
-        :param context: the task's context.
-        :param values: values by key.
-        """
-        if self.do_xcom_push and (ti := context.get("ti")) is not None:
-            for key, value in values.items():
-                ti.xcom_push(key, value)
-
     def wait_for_check(self, context: Context, monitor_id: str, check_id: str | None) -> Any:
         """Wait for a check, in the triggerer or here, and return it.
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from airflow_provider_webdata.operators.numbers import checked_number
+
 if TYPE_CHECKING:
     from airflow_provider_webdata.api.models import MonitorCreateRequest
 
@@ -14,20 +16,7 @@ def credit_limit(given: Any) -> float | None:
     :param given: `max_credits_per_month`, rendered: a number, or text.
     :raises InvalidRequestError: it is no number of at least 0.
     """
-    from airflow_provider_webdata.api.errors import InvalidRequestError
-
-    if given is None or given == "":
-        return None
-    try:
-        limit = float("nan") if isinstance(given, bool) else float(given)
-    except (TypeError, ValueError):
-        limit = float("nan")
-    if not 0 <= limit < float("inf"):
-        raise InvalidRequestError(
-            "create monitor",
-            [f"max_credits_per_month: must be a number of at least 0 (given: {given!r})"],
-        )
-    return limit
+    return checked_number("create monitor", "max_credits_per_month", given)
 
 
 def refuse_unlimited_crawls(request: MonitorCreateRequest) -> None:

@@ -29,7 +29,8 @@ def header_values(value: Any) -> Iterator[str]:
     :param value: a rendered argument.
     """
     if isinstance(value, Mapping):
-        for name, inner in value.items():
+        for name, given in value.items():
+            inner = _parsed(given) if str(name).lower() == "headers" else given
             if _is_headers(name, inner):
                 for header, text in inner.items():
                     if str(header).lower() not in _PUBLIC_HEADERS and text not in (None, ""):
@@ -40,11 +41,16 @@ def header_values(value: Any) -> Iterator[str]:
         for inner in value:
             yield from header_values(inner)
     elif isinstance(value, str) and "headers" in value.lower():
-        # A template may have rendered an argument to JSON text.
+        parsed = _parsed(value)
+        yield from header_values(None if isinstance(parsed, str) else parsed)
+
+
+def _parsed(value: Any) -> Any:
+    # A template may have rendered an argument to JSON text.
+    if isinstance(value, str):
         with contextlib.suppress(ValueError):
-            parsed = json.loads(value)
-            if not isinstance(parsed, str):
-                yield from header_values(parsed)
+            return json.loads(value)
+    return value
 
 
 def _is_headers(name: object, value: object) -> bool:

@@ -43,10 +43,11 @@ class Intent:
 
     def _recall(self) -> dict[str, Any]:
         record = self._store.get(self._key) if self._store is not None else None
-        return record if isinstance(record, dict) and record.get("attempt") == self._attempt else {}
+        return record if isinstance(record, dict) and record.get("attempt") == self.attempt else {}
 
     @property
-    def _attempt(self) -> int:
+    def attempt(self) -> int:
+        """A number that tells the tries of one attempt from those after the task was cleared."""
         # Clearing a task raises its most tries; a retry does not.
         return int(getattr(self._ti, "max_tries", 0) or 0)
 
@@ -58,8 +59,13 @@ class Intent:
         if self._store is not None or self._ti is None:
             return False
         retries = getattr(getattr(self._ti, "task", None), "retries", 0) or 0
-        first_try = self._attempt - retries + 1
+        first_try = self.attempt - retries + 1
         return self._rescheduled or self._ti.try_number > first_try
+
+    @property
+    def is_lasting(self) -> bool:
+        """Whether later tries learn what is written down."""
+        return self._store is not None
 
     @property
     def remembers(self) -> bool:
@@ -118,7 +124,7 @@ class Intent:
         return created is not None and self.run_start is not None and created >= self.run_start - CLOCK_SKEW
 
     def _write(self, record: dict[str, Any]) -> None:
-        self._record = {**record, "attempt": self._attempt}
+        self._record = {**record, "attempt": self.attempt}
         if self._store is not None:
             self._store.set(self._key, self._record)
 

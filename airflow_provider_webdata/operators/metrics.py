@@ -1,4 +1,4 @@
-"""Counters in Airflow's own metrics."""
+"""Counters and gauges in Airflow's own metrics."""
 
 from __future__ import annotations
 
@@ -21,3 +21,17 @@ def count(name: str, number: float, context: Context, **tags: str) -> None:
     if (ti := context.get("ti")) is not None:
         tags = {"dag_id": ti.dag_id, "task_id": ti.task_id, **tags}
     Stats.incr(name, round(number), tags=tags)
+
+
+def gauge(name: str, number: float, context: Context) -> None:
+    """Set a gauge, tagged with the task.
+
+    :param name: name of the gauge.
+    :param number: its value.
+    :param context: the task's context.
+    """
+    from airflow.sdk.observability.stats import Stats
+
+    ti = context.get("ti")
+    tags = None if ti is None else {"dag_id": ti.dag_id, "task_id": ti.task_id}
+    Stats.gauge(name, number, tags=tags)

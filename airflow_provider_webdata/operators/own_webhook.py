@@ -1,4 +1,7 @@
-"""The webhook that makes a monitor report to this Airflow's inbox, kept the same for as long as the monitor lives."""
+"""The webhook that makes a monitor or a job report to this Airflow's inbox.
+
+A monitor keeps the same for as long as it lives.
+"""
 
 from __future__ import annotations
 
@@ -35,12 +38,12 @@ def checked_events(given: Sequence[str]) -> tuple[str, ...]:
 
 
 class OwnWebhook:
-    """Our webhook on the monitors of one connection.
+    """Our webhook on the monitors and jobs of one connection.
 
     :param hook: of the connection.
     :param attach: True: attach it. False: do not. None: attach it if the connection can receive deliveries and
         the monitor does not report elsewhere.
-    :param events: what to report.
+    :param events: what to report, named as the request wants them.
     """
 
     def __init__(self, hook: WebDataHook, attach: bool | None, events: Sequence[str]) -> None:
@@ -54,19 +57,20 @@ class OwnWebhook:
 
     @property
     def wanted(self) -> bool:
-        """Whether monitors get it."""
+        """Whether monitors and jobs get it."""
         from airflow_provider_webdata.hooks.webhooks import can_receive
 
         return bool(self._attach) or (self._attach is None and can_receive(self._settings))
 
-    def new(self) -> dict[str, Any] | None:
-        """Return the webhook of a monitor that is about to be created, in wire form, or None.
+    def new(self, key: str | None = None) -> dict[str, Any] | None:
+        """Return the webhook of what is about to be created, in wire form, or None.
 
+        :param key: correlation key; a new one, if left out.
         :raises ConfigurationError: it is to be attached, and the connection lacks an address or a secret.
         """
         from airflow_provider_webdata.hooks.webhooks import new_key
 
-        return self._made(new_key()) if self.wanted else None
+        return self._made(key or new_key()) if self.wanted else None
 
     def of(self, monitor: Monitor) -> dict[str, Any] | None:
         """Return the webhook that a monitor should have, in wire form, or None where it keeps what it has.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from airflow_provider_webdata.operators.base import WebDataOperator
+from airflow_provider_webdata.operators.result_output import ResultOutput
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 _RESULT_KINDS = ("web", "images", "news")
 
 
-class WebDataSearchOperator(WebDataOperator):
+class WebDataSearchOperator(ResultOutput):
     """Search the web, and scrape the results where `scrape_options` asks for it. Bills credits.
 
     Every argument up to `integration` is a field of POST /v2/search, templated; what is left out is not sent, so
@@ -24,6 +24,10 @@ class WebDataSearchOperator(WebDataOperator):
     `news`), each also under its own key. With `returns`, the return value is that one list, so that
     `process.expand(item=search.output)` maps over the results; the other keys hold `id`, `creditsUsed` and
     `warning` as before.
+
+    With `output`, the results go to that file, and the return value is a mapping with `path`, `count`, `bytes`,
+    `counts` (by source), `id`, `creditsUsed` and `warning`. With `returns`, these are that one list as it came;
+    else the results of all sources, each with the key `source` in front.
 
     :param query: what to search, at most 500 characters; see `airflow_provider_webdata.api.query` for a builder.
     :param limit: most results per source, 1 to 100; default 10.
@@ -44,7 +48,7 @@ class WebDataSearchOperator(WebDataOperator):
     :param origin: label of the caller, for the service's own statistics; default `api`. Supplement 1.
     :param integration: another such label. Supplement 1.
     :param returns: `web`, `images` or `news`: return this list alone.
-    :param kwargs: arguments of `WebDataOperator` and `BaseOperator`.
+    :param kwargs: arguments of `ResultOutput` (`output`, `save_media`), `WebDataOperator` and `BaseOperator`.
     """
 
     request_fields: ClassVar[Sequence[str]] = (
@@ -67,9 +71,9 @@ class WebDataSearchOperator(WebDataOperator):
         "origin",
         "integration",
     )
-    template_fields: Sequence[str] = (*WebDataOperator.template_fields, *request_fields)
+    template_fields: Sequence[str] = (*ResultOutput.template_fields, *request_fields)
     template_fields_renderers: ClassVar[dict[str, str]] = {
-        **WebDataOperator.template_fields_renderers,
+        **ResultOutput.template_fields_renderers,
         "sources": "json",
         "categories": "json",
         "threat_protection": "json",
@@ -102,9 +106,10 @@ class WebDataSearchOperator(WebDataOperator):
     ) -> None:
         if returns is not None and returns not in _RESULT_KINDS:
             raise ValueError(f"returns must be one of {', '.join(_RESULT_KINDS)} (given: {returns!r})")
-        if returns is not None and kwargs.get("multiple_outputs"):
+        makes_list = returns is not None and kwargs.get("output") is None
+        if makes_list and kwargs.get("multiple_outputs"):
             raise ValueError(f"multiple_outputs needs a mapping, but returns={returns!r} makes it a list")
-        kwargs.setdefault("multiple_outputs", returns is None)
+        kwargs.setdefault("multiple_outputs", not makes_list)
         super().__init__(**kwargs)
         self.query = query
         self.limit = limit
@@ -127,7 +132,7 @@ class WebDataSearchOperator(WebDataOperator):
         self.returns = returns
 
     def call_service(self, context: Context) -> Any:
-        """Search, log and count what came, and return it with wire names."""
+        """Search, log and count what came, and deliver it with wire names."""
         from airflow_provider_webdata.api.models import SearchRequest
 
         request = self.checked_request(SearchRequest, "search")
@@ -136,17 +141,36 @@ class WebDataSearchOperator(WebDataOperator):
         answer.pop("success", None)
         outcome: dict[str, Any] = {"id": None, "creditsUsed": None, "warning": None, **answer}
         self._report(outcome, results, context)
+        if self.output_url is not None:
+            outcome["counts"] = _counts(results)
         if self.returns is None:
-            return {**outcome, **results}
+            return self.deliver(
+                _with_source(results),
+                "search",
+                context,
+                outcome,
+                inputs=[request.query],
+                value=lambda items, facts: {**_without_count(facts), **_by_source(items, results)},
+            )
+        return self.deliver(
+            results.get(self.returns) or [],
+            f"search_{self.returns}",
+            context,
+            outcome,
+            inputs=[request.query],
+            value=lambda items, facts: self._list_alone(items, facts, context),
+        )
+
+    def _list_alone(self, items: list[Any], facts: dict[str, Any], context: Context) -> list[Any]:
         if self.do_xcom_push and (ti := context.get("ti")) is not None:
-            for key, value in outcome.items():
+            for key, value in _without_count(facts).items():
                 ti.xcom_push(key, value)
-        return results.get(self.returns) or []
+        return items
 
     def _report(self, outcome: Mapping[str, Any], results: Mapping[str, Any], context: Context) -> None:
         from airflow_provider_webdata.operators.metrics import count
 
-        counts = {kind: len(items) for kind, items in results.items() if isinstance(items, list)}
+        counts = _counts(results)
         if outcome["warning"]:
             self.log.warning("The service warns: %s", outcome["warning"])
         self.log.info(
@@ -159,3 +183,29 @@ class WebDataSearchOperator(WebDataOperator):
             count("webdata.search.results", number, context, source=kind)
         if isinstance(outcome["creditsUsed"], (int, float)):
             count("webdata.credits_used", outcome["creditsUsed"], context, operation="search")
+
+
+def _counts(results: Mapping[str, Any]) -> dict[str, int]:
+    return {kind: len(items) for kind, items in results.items() if isinstance(items, list)}
+
+
+def _with_source(results: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return [
+        {"source": kind, **item}
+        for kind, items in results.items()
+        if isinstance(items, list)
+        for item in items
+    ]
+
+
+def _by_source(items: list[dict[str, Any]], results: Mapping[str, Any]) -> dict[str, Any]:
+    grouped: dict[str, Any] = {
+        kind: [] if isinstance(found, list) else found for kind, found in results.items()
+    }
+    for item in items:
+        grouped[item["source"]].append({name: value for name, value in item.items() if name != "source"})
+    return grouped
+
+
+def _without_count(facts: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in facts.items() if name != "count"}

@@ -114,6 +114,16 @@ class ServiceTask(BaseOperator):
         self.log.info("%s. The task comes back at %s", error, when.isoformat(timespec="seconds"))
         raise AirflowRescheduleException(when) from error  # type: ignore[no-untyped-call]
 
+    def push(self, context: Context, **values: Any) -> None:
+        """Push XComs beside the return value, so that they are there whatever becomes of it.
+
+        :param context: the task's context.
+        :param values: values by key.
+        """
+        if self.do_xcom_push and (ti := context.get("ti")) is not None:
+            for key, value in values.items():
+                ti.xcom_push(key, value)
+
     def refuse(self, reason: str) -> NoReturn:
         """Fail the task for good.
 
@@ -141,6 +151,8 @@ class ServiceTask(BaseOperator):
 
         from airflow_provider_webdata.operators.header_secrets import header_values
 
-        values: list[JsonValue] = [*header_values([getattr(self, name) for name in self.template_fields])]
+        values: list[JsonValue] = [
+            *header_values({name: getattr(self, name) for name in self.template_fields})
+        ]
         if values:
             mask_secret(values)

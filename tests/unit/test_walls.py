@@ -42,7 +42,12 @@ def test_no_airflow_needed(module: str) -> None:
     ("module", "too_heavy"),
     [
         ("plugin", "fastapi starlette httpx sqlalchemy airflow_provider_webdata.api"),
-        ("operators.search", "airflow_provider_webdata.api airflow_provider_webdata.hooks"),
+        (
+            "operators.search",
+            "airflow_provider_webdata.api airflow_provider_webdata.hooks airflow_provider_webdata.results",
+        ),
+        ("results.output", "pyarrow httpx fsspec airflow_provider_webdata.api"),
+        ("results.media", "pyarrow fsspec airflow_provider_webdata.api"),
         ("operators.monitor", "airflow_provider_webdata.api airflow_provider_webdata.hooks"),
         ("sensors.monitor", "airflow_provider_webdata.api airflow_provider_webdata.triggers"),
         ("sensors.webhook", "airflow_provider_webdata.api airflow_provider_webdata.triggers"),

@@ -65,6 +65,8 @@ class Airflow:
             "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
             "AIRFLOW__CORE__DAGS_FOLDER": str(self.dags),
             "AIRFLOW__LOGGING__LOGGING_LEVEL": "INFO",
+            # Triggers run in the one process that there is: no worker lingers behind a deferred task.
+            "AIRFLOW__WORKERS__MIN_HEARTBEAT_INTERVAL": "0",
         }
         with (home / "migrate.log").open("wb") as log:
             subprocess.run(

@@ -120,6 +120,8 @@ VALUES = [
     ({"headers": {"X-Number": 12345, "X-None": None, "X-Empty": ""}}, ["12345"]),
     ({"headers": "no mapping", "header": {"X": "y"}}, []),
     ('{"webhook": {"headers": {"X-Key": "secret-4"}}}', ["secret-4"]),
+    ({"headers": '{"X-Key": "secret-5"}', "url": "https://a.example/"}, ["secret-5"]),
+    ({"headers": "{{ not JSON }}"}, []),
     ("plain words about headers", []),
     ('"headers"', []),
     (None, []),

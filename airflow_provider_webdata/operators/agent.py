@@ -1,0 +1,122 @@
+"""The operator that has the service's AI agent collect data."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from airflow_provider_webdata.operators.job import WebDataJobOperator
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from airflow_provider_webdata.api.models import JobStarted
+    from airflow_provider_webdata.api.models.base import RequestModel
+    from airflow_provider_webdata.hooks.job_states import JobKind
+
+
+class WebDataAgentOperator(WebDataJobOperator):
+    """Have the service's AI agent collect data from the web, and wait for it. Bills credits. Supplement 10.
+
+    Every argument up to `integration` is a field of POST /v2/agent, templated; what is left out is not sent, so that
+    the service's own default applies. In mappings inside, wire and Python names both work. How the run is started once,
+    waited for and cancelled is said in `WebDataJobOperator`; a cancelled run stops at its next step, and bills until
+    then.
+
+    XCom: the service's answer with wire names: `data`, `creditsUsed`, `model` and the rest, with `id`; with `output`,
+    what was written and where instead of `data`.
+
+    :param prompt: what to find out, at most 10,000 characters.
+    :param urls: where to look first, or only there with `strict_constrain_to_urls`.
+    :param strict_constrain_to_urls: visit no other pages than `urls`.
+    :param schema: JSON Schema of the answer.
+    :param max_credits: credits that the run may use, more than 0; when they run out it fails, without data and without
+        charge. Default 2500; a run with more is never one of the day's free ones.
+    :param model: `spark-2`, `spark-1-mini` or `spark-1-pro` (default).
+    :param audit_metadata: whom to name in the audit log: `username`.
+    :param threat_protection: threat protection override, for teams that have it.
+    :param effort: `low`, `medium` or `high`.
+    :param webhook: `url`, `events`, `headers`, `metadata`: to report elsewhere than to this Airflow.
+    :param zero_data_retention: keep nothing, for teams that have it; default false.
+    :param origin: label of the caller, for the service's own statistics.
+    :param integration: another such label.
+    :param kwargs: arguments of `WebDataJobOperator`, of `JobResults` (`max_error_ratio`), of `ResultOutput`
+        (`output`, `save_media`), `WebDataOperator` and `BaseOperator`.
+    """
+
+    job_kind: ClassVar[JobKind] = "agent"
+    request_model = "AgentRequest"
+    request_fields: ClassVar[Sequence[str]] = (
+        "prompt",
+        "urls",
+        "strict_constrain_to_urls",
+        "schema",
+        "max_credits",
+        "model",
+        "audit_metadata",
+        "threat_protection",
+        "effort",
+        "webhook",
+        "zero_data_retention",
+        "origin",
+        "integration",
+    )
+    template_fields: Sequence[str] = (*WebDataJobOperator.template_fields, *request_fields)
+    template_fields_renderers: ClassVar[dict[str, str]] = {
+        **WebDataJobOperator.template_fields_renderers,
+        **dict.fromkeys(
+            (
+                "urls",
+                "schema",
+                "audit_metadata",
+                "threat_protection",
+                "webhook",
+            ),
+            "json",
+        ),
+    }
+
+    def __init__(
+        self,
+        *,
+        prompt: str,
+        urls: Sequence[str] | None = None,
+        strict_constrain_to_urls: bool | str | None = None,
+        schema: Mapping[str, Any] | None = None,
+        max_credits: float | str | None = None,
+        model: str | None = None,
+        audit_metadata: Mapping[str, Any] | None = None,
+        threat_protection: Mapping[str, Any] | None = None,
+        effort: str | None = None,
+        webhook: Mapping[str, Any] | str | None = None,
+        zero_data_retention: bool | str | None = None,
+        origin: str | None = None,
+        integration: str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.prompt = prompt
+        self.urls = urls
+        self.strict_constrain_to_urls = strict_constrain_to_urls
+        self.schema = schema
+        self.max_credits = max_credits
+        self.model = model
+        self.audit_metadata = audit_metadata
+        self.threat_protection = threat_protection
+        self.effort = effort
+        self.webhook = webhook
+        self.zero_data_retention = zero_data_retention
+        self.origin = origin
+        self.integration = integration
+
+    def targets(self) -> list[str]:
+        """Return the URLs or texts by which the service would name the job."""
+        from airflow_provider_webdata.operators.job_results import texts
+
+        return [*texts(self.urls), self.prompt]
+
+    def send(self, request: RequestModel, idempotency_key: str) -> JobStarted:  # noqa: ARG002
+        """Start the run."""
+        return self.hook.start_agent(
+            request,  # type: ignore[arg-type]
+            extra_body=self.checked_extra_body("start agent"),
+        )

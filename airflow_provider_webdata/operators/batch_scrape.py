@@ -1,0 +1,212 @@
+"""The operator that scrapes many pages in one job."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from airflow_provider_webdata.operators.job import WebDataJobOperator
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from airflow_provider_webdata.api.models import JobStarted
+    from airflow_provider_webdata.api.models.base import RequestModel
+    from airflow_provider_webdata.hooks.job_states import JobKind
+
+
+class WebDataBatchScrapeOperator(WebDataJobOperator):
+    """Scrape many pages in one job, and wait for them. Bills credits. Supplement 5.
+
+    Every argument up to `integration` is a field of POST /v2/batch/scrape, templated; what is left out is not sent, so
+    that the service's own default applies. In mappings inside, wire and Python names both work.
+
+    All URLs go into one job: the service states no maximum, but a request is at most 10 MB. Its pages come in the
+    order of their completion: match them by `metadata.sourceURL`. How the job is started once, waited for and
+    cancelled is said in `WebDataJobOperator`, what the task returns in `JobResults`. The XCom key `invalidURLs` holds
+    the URLs that the service dropped, if any.
+
+    :param urls: the pages, at least one.
+    :param max_concurrency: pages scraped at once, at least 1; default: the team's limit.
+    :param ignore_invalid_urls: drop bad URLs and go on without them. Always sent: left out, servers refuse the whole
+        batch for one bad URL.
+    :param append_to_id: UUID of a batch scrape that takes the URLs up.
+    :param webhook: `url`, `events`, `headers`, `metadata`: to report elsewhere than to this Airflow.
+    :param formats: what to return, as names or mappings with `type`; default `markdown`.
+    :param only_main_content: drop headers, navigation, footers; default true.
+    :param only_clean_content: also drop leftover boilerplate by a language model; default false.
+    :param include_tags: HTML tags (or CSS selectors) to keep.
+    :param exclude_tags: HTML tags (or CSS selectors) to drop.
+    :param max_age: milliseconds, at least 0; a younger cached page is returned. Default 2 days.
+    :param min_age: milliseconds, at least 0; when set, only the cache is asked.
+    :param headers: sent with the page request; their values are hidden in logs and rendered templates.
+    :param wait_for: milliseconds to wait before the content is taken, 0 to 60000; default 0.
+    :param mobile: emulate a mobile device; default false.
+    :param skip_tls_verification: default true.
+    :param timeout: milliseconds that the service may take, 1000 to 300000; default 60000.
+    :param parsers: default pdf; an empty list returns PDFs as they are.
+    :param actions: at most 50, done on the page before its content is taken.
+    :param location: where the page is fetched from: `country`, `languages`.
+    :param remove_base64_images: default true.
+    :param block_ads: default true.
+    :param proxy: `basic`, `enhanced` or `auto` (default).
+    :param store_in_cache: default true.
+    :param lockdown: serve from the cache only; default false.
+    :param redact_pii: true, or a mapping with `mode`, `entities`, `replaceStyle`; default false.
+    :param profile: browser state to use: `name`, `saveChanges`.
+    :param threat_protection: threat protection override, for teams that have it.
+    :param audit_metadata: whom to name in the audit log: `username`.
+    :param fast_mode: supplement 4.2.
+    :param check_prompt_injection: 4 more credits; a detection fails the task. Supplement 4.2.
+    :param zero_data_retention: keep nothing, for teams that have it; default false.
+    :param origin: label of the caller, for the service's own statistics.
+    :param integration: another such label.
+    :param kwargs: arguments of `WebDataJobOperator`, of `JobResults` (`max_error_ratio`), of `ResultOutput`
+        (`output`, `save_media`), `WebDataOperator` and `BaseOperator`.
+    """
+
+    job_kind: ClassVar[JobKind] = "batch_scrape"
+    request_model = "BatchScrapeRequest"
+    request_fields: ClassVar[Sequence[str]] = (
+        "urls",
+        "max_concurrency",
+        "ignore_invalid_urls",
+        "append_to_id",
+        "webhook",
+        "formats",
+        "only_main_content",
+        "only_clean_content",
+        "include_tags",
+        "exclude_tags",
+        "max_age",
+        "min_age",
+        "headers",
+        "wait_for",
+        "mobile",
+        "skip_tls_verification",
+        "timeout",
+        "parsers",
+        "actions",
+        "location",
+        "remove_base64_images",
+        "block_ads",
+        "proxy",
+        "store_in_cache",
+        "lockdown",
+        "redact_pii",
+        "profile",
+        "threat_protection",
+        "audit_metadata",
+        "fast_mode",
+        "check_prompt_injection",
+        "zero_data_retention",
+        "origin",
+        "integration",
+    )
+    template_fields: Sequence[str] = (*WebDataJobOperator.template_fields, *request_fields)
+    template_fields_renderers: ClassVar[dict[str, str]] = {
+        **WebDataJobOperator.template_fields_renderers,
+        **dict.fromkeys(
+            (
+                "urls",
+                "webhook",
+                "formats",
+                "headers",
+                "parsers",
+                "actions",
+                "location",
+                "redact_pii",
+                "profile",
+                "threat_protection",
+                "audit_metadata",
+            ),
+            "json",
+        ),
+    }
+
+    def __init__(
+        self,
+        *,
+        urls: Sequence[str],
+        max_concurrency: int | str | None = None,
+        ignore_invalid_urls: bool | str | None = True,
+        append_to_id: str | None = None,
+        webhook: Mapping[str, Any] | str | None = None,
+        formats: Sequence[str | Mapping[str, Any]] | None = None,
+        only_main_content: bool | str | None = None,
+        only_clean_content: bool | str | None = None,
+        include_tags: Sequence[str] | None = None,
+        exclude_tags: Sequence[str] | None = None,
+        max_age: int | str | None = None,
+        min_age: int | str | None = None,
+        headers: Mapping[str, str] | None = None,
+        wait_for: int | str | None = None,
+        mobile: bool | str | None = None,
+        skip_tls_verification: bool | str | None = None,
+        timeout: int | str | None = None,
+        parsers: Sequence[str | Mapping[str, Any]] | None = None,
+        actions: Sequence[Mapping[str, Any]] | None = None,
+        location: Mapping[str, Any] | None = None,
+        remove_base64_images: bool | str | None = None,
+        block_ads: bool | str | None = None,
+        proxy: str | None = None,
+        store_in_cache: bool | str | None = None,
+        lockdown: bool | str | None = None,
+        redact_pii: bool | str | Mapping[str, Any] | None = None,
+        profile: Mapping[str, Any] | None = None,
+        threat_protection: Mapping[str, Any] | None = None,
+        audit_metadata: Mapping[str, Any] | None = None,
+        fast_mode: bool | str | None = None,
+        check_prompt_injection: bool | str | None = None,
+        zero_data_retention: bool | str | None = None,
+        origin: str | None = None,
+        integration: str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.urls = urls
+        self.max_concurrency = max_concurrency
+        self.ignore_invalid_urls = ignore_invalid_urls
+        self.append_to_id = append_to_id
+        self.webhook = webhook
+        self.formats = formats
+        self.only_main_content = only_main_content
+        self.only_clean_content = only_clean_content
+        self.include_tags = include_tags
+        self.exclude_tags = exclude_tags
+        self.max_age = max_age
+        self.min_age = min_age
+        self.headers = headers
+        self.wait_for = wait_for
+        self.mobile = mobile
+        self.skip_tls_verification = skip_tls_verification
+        self.timeout = timeout
+        self.parsers = parsers
+        self.actions = actions
+        self.location = location
+        self.remove_base64_images = remove_base64_images
+        self.block_ads = block_ads
+        self.proxy = proxy
+        self.store_in_cache = store_in_cache
+        self.lockdown = lockdown
+        self.redact_pii = redact_pii
+        self.profile = profile
+        self.threat_protection = threat_protection
+        self.audit_metadata = audit_metadata
+        self.fast_mode = fast_mode
+        self.check_prompt_injection = check_prompt_injection
+        self.zero_data_retention = zero_data_retention
+        self.origin = origin
+        self.integration = integration
+
+    def targets(self) -> list[str]:
+        """Return the URLs or texts by which the service would name the job."""
+        from airflow_provider_webdata.operators.job_results import texts
+
+        return texts(self.urls)
+
+    def send(self, request: RequestModel, idempotency_key: str) -> JobStarted:  # noqa: ARG002
+        """Start the batch."""
+        return self.hook.start_batch_scrape(
+            request,  # type: ignore[arg-type]
+            extra_body=self.checked_extra_body("start batch scrape"),
+        )

@@ -1,0 +1,48 @@
+"""An event loop for a task that makes many calls at once."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
+    from typing import Any
+
+T = TypeVar("T")
+
+
+def run_aside(work: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine in a thread of its own, and wait for it here.
+
+    What a signal raises, such as Airflow's timeout of a task, then interrupts this wait. Inside of an event loop it
+    might be taken for a lost connection, and the task would go on for as long as it likes. The coroutine is
+    cancelled, and what it does at its end is waited for.
+
+    :param work: the coroutine.
+    :return: what it returns.
+    """
+    begun = threading.Event()
+    running: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any] | None]] = []
+
+    async def watched() -> T:
+        running.append((asyncio.get_running_loop(), asyncio.current_task()))
+        begun.set()
+        return await work
+
+    with ThreadPoolExecutor(1, thread_name_prefix="webdata") as threads:
+        outcome = threads.submit(contextvars.copy_context().run, asyncio.run, watched())
+        try:
+            return outcome.result()
+        except BaseException:
+            if not outcome.done():
+                begun.wait()
+                ((loop, task),) = running
+                # It may have ended in this very moment.
+                with suppress(RuntimeError):
+                    loop.call_soon_threadsafe(task.cancel)  # type: ignore[union-attr]
+            raise

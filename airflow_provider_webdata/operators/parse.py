@@ -1,0 +1,166 @@
+"""The operator that turns a file into text."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from airflow_provider_webdata.operators.document_result import DocumentOperator
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from airflow.sdk import Context, ObjectStoragePath
+
+
+class WebDataParseOperator(DocumentOperator):
+    """Upload a file and get its content as markdown or another format. Bills credits. Supplement 8.
+
+    The file is read and sent a block at a time, never held whole. Its size (50 MB at most) and its ending are
+    checked before anything is sent. A file that is not there fails the try, which the task's retries may help: it
+    may be about to arrive.
+
+    Arguments from `formats` to `integration` are fields of POST /v2/parse, templated; what is left out is not sent,
+    so that the service's own default applies. For a large PDF that needs longer than `timeout`, the task comes back
+    by itself, up to 20 minutes; see `LargeDocuments`.
+
+    XCom: see `DocumentOperator`.
+
+    :param file: path on the worker, or any URL that Airflow's object storage knows, such as
+        `s3://conn_id@bucket/report.pdf` (templated).
+    :param filename: name that the service is given, whose ending says what the file is; default: the last part of
+        `file` (templated).
+    :param formats: `markdown` (default), `summary`, `html`, `rawHtml`, `links`, `images`, `json`, as names or
+        mappings with `type`.
+    :param only_main_content: drop headers, navigation, footers; default true.
+    :param include_tags: HTML tags (or CSS selectors) to keep.
+    :param exclude_tags: HTML tags (or CSS selectors) to drop.
+    :param headers: sent with further requests that the file leads to; their values are hidden in logs and rendered
+        templates.
+    :param timeout: milliseconds that the service may take, 1 to 300000; default 30000, or none.
+    :param parsers: default pdf; an empty list returns PDFs as they are.
+    :param skip_tls_verification: default true.
+    :param remove_base64_images: default true.
+    :param block_ads: default true.
+    :param redact_pii: true, or a mapping with `mode`, `entities`, `replaceStyle`; default false.
+    :param proxy: `basic` or `auto`.
+    :param zero_data_retention: keep nothing, for teams that have it; default false.
+    :param audit_metadata: whom to name in the audit log: `username`.
+    :param origin: label of the caller, for the service's own statistics; default `api`.
+    :param integration: another such label.
+    :param kwargs: arguments of `ResultOutput` (`output`, `save_media`), `WebDataOperator` and `BaseOperator`.
+    """
+
+    request_fields: ClassVar[Sequence[str]] = (
+        "formats",
+        "only_main_content",
+        "include_tags",
+        "exclude_tags",
+        "headers",
+        "timeout",
+        "parsers",
+        "skip_tls_verification",
+        "remove_base64_images",
+        "block_ads",
+        "redact_pii",
+        "proxy",
+        "zero_data_retention",
+        "audit_metadata",
+        "origin",
+        "integration",
+    )
+    template_fields: Sequence[str] = (*DocumentOperator.template_fields, "file", "filename", *request_fields)
+    template_fields_renderers: ClassVar[dict[str, str]] = {
+        **DocumentOperator.template_fields_renderers,
+        **dict.fromkeys(("formats", "headers", "parsers", "redact_pii", "audit_metadata"), "json"),
+    }
+
+    def __init__(
+        self,
+        *,
+        file: str,
+        filename: str | None = None,
+        formats: Sequence[str | Mapping[str, Any]] | None = None,
+        only_main_content: bool | str | None = None,
+        include_tags: Sequence[str] | None = None,
+        exclude_tags: Sequence[str] | None = None,
+        headers: Mapping[str, str] | None = None,
+        timeout: int | str | None = None,
+        parsers: Sequence[str | Mapping[str, Any]] | None = None,
+        skip_tls_verification: bool | str | None = None,
+        remove_base64_images: bool | str | None = None,
+        block_ads: bool | str | None = None,
+        redact_pii: bool | str | Mapping[str, Any] | None = None,
+        proxy: str | None = None,
+        zero_data_retention: bool | str | None = None,
+        audit_metadata: Mapping[str, Any] | None = None,
+        origin: str | None = None,
+        integration: str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.file = file
+        self.filename = filename
+        self.formats = formats
+        self.only_main_content = only_main_content
+        self.include_tags = include_tags
+        self.exclude_tags = exclude_tags
+        self.headers = headers
+        self.timeout = timeout
+        self.parsers = parsers
+        self.skip_tls_verification = skip_tls_verification
+        self.remove_base64_images = remove_base64_images
+        self.block_ads = block_ads
+        self.redact_pii = redact_pii
+        self.proxy = proxy
+        self.zero_data_retention = zero_data_retention
+        self.audit_metadata = audit_metadata
+        self.origin = origin
+        self.integration = integration
+
+    def call_service(self, context: Context) -> Any:
+        """Upload the file and return what became of it, or where that was written."""
+        from airflow_provider_webdata.api.models import ParseOptions
+
+        options = self.checked_request(ParseOptions, "parse")
+        extra_body = self.checked_extra_body("parse")
+        path, name, size = self._checked_file()
+        self.log.info("Uploading %s, %d bytes", path, size)
+        with path.open("rb") as file:  # type: ignore[no-untyped-call]
+            answer = self.hook.parse(file, name, size, options, extra_body=extra_body)
+        return self.deliver_document(answer, "parse", str(path), context)
+
+    def _checked_file(self) -> tuple[ObjectStoragePath, str, int]:
+        """Return the file's path, the name to send, and its bytes.
+
+        :raises InvalidRequestError: its name or its size is nothing that the service takes.
+        :raises FileNotFoundError: it is not there.
+        """
+        from airflow.sdk import ObjectStoragePath
+
+        from airflow_provider_webdata.api.errors import InvalidRequestError
+        from airflow_provider_webdata.api.models.parse import (
+            FILE_EXTENSIONS,
+            MAX_FILE_BYTES,
+            has_known_extension,
+        )
+
+        if not self.file:
+            raise InvalidRequestError("parse", [f"file: must name a file (given: {self.file!r})"])
+        path = ObjectStoragePath(self.file)
+        name = self.filename or path.name
+        problems = []
+        size = 0
+        if not has_known_extension(name):
+            argument = "filename" if self.filename else "file"
+            problems.append(
+                f"{argument}: must end with one of {', '.join(FILE_EXTENSIONS)} (given: {name!r})"
+            )
+        elif path.is_dir():
+            problems.append(f"file: {path} is a folder")
+        elif (size := path.stat().st_size) > MAX_FILE_BYTES:
+            problems.append(f"file: at most {MAX_FILE_BYTES} bytes are taken ({path} has {size})")
+        elif size == 0:
+            problems.append(f"file: {path} is empty")
+        if problems:
+            raise InvalidRequestError("parse", problems)
+        return path, name, size

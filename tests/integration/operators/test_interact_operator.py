@@ -1,0 +1,413 @@
+"""Code in a browser, and the one promise: whatever happens, the browser is closed."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import threading
+import time
+
+import pytest
+from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowTaskTimeout
+
+from airflow_provider_webdata.api.errors import WebDataError
+from airflow_provider_webdata.api.models import InteractRequest
+from airflow_provider_webdata.hooks.webdata import WebDataHook
+from airflow_provider_webdata.operators.browser import OwnSession
+from airflow_provider_webdata.operators.intent import Intent
+from airflow_provider_webdata.operators.interact import WebDataInteractOperator
+from tests.fault_server import FaultServer, answer, hang_up
+from tests.integration.operators.direct import StateStore, TaskInstance, connection_text, context_of
+
+IMPORT = "from airflow_provider_webdata.operators.interact import WebDataInteractOperator"
+OPEN = "/v2/interact$"
+PAGE = "https://airship.example/"
+GO = f'await page.goto("{PAGE}")'
+TITLE = "console.log(await page.title())"
+WAIT = "await page.waitForTimeout(60000)"
+
+
+@pytest.fixture(autouse=True)
+def _page(sandbox):
+    sandbox.control.set_page(PAGE, markdown="# Airship\n\nIt floats.", title="Airship")
+
+
+@pytest.fixture
+def connect(monkeypatch, sandbox):
+    def set_connection(url=sandbox.url, **extra):
+        monkeypatch.setenv("AIRFLOW_CONN_WEBDATA_DEFAULT", connection_text(url, **extra))
+
+    set_connection()
+    return set_connection
+
+
+def states(sandbox):
+    return [session["status"] for session in sandbox.control.sessions()]
+
+
+def made(**arguments):
+    return WebDataInteractOperator(task_id="t", **{"steps": [GO, TITLE], **arguments})
+
+
+def execute(ti=None, store=None, **arguments):
+    return made(**arguments).execute(context_of(ti or TaskInstance(), store))
+
+
+# In a real Airflow
+
+
+def test_steps_in_a_session(run_dag, sandbox):
+    """The steps' outputs and what the session cost; the session always has a ttl, and is closed."""
+    done = run_dag(
+        """
+        WebDataInteractOperator(
+            task_id="browse",
+            steps=[
+                "await page.goto('{{ params.page }}')",
+                {"code": "print(await page.title())", "language": "python", "name": "the title"},
+            ],
+            params={"page": "https://airship.example/"},
+            profile={"name": "p"}, activity_ttl="120",
+        )
+        """,
+        before=IMPORT,
+    )
+    assert done.run["state"] == "success"
+    value = done.xcom["browse.return_value"]
+    assert [step["exitCode"] for step in value["steps"]] == [0, 0]
+    assert value["steps"][1]["stdout"].strip() == "Airship"
+    assert "result" not in value["steps"][1]
+    (session,) = sandbox.control.sessions()
+    assert session["status"] == "destroyed"
+    assert value["sessionId"] == session["id"]
+    assert value["creditsBilled"] == session["creditsBilled"] == done.xcom["browse.creditsBilled"] == 2
+    assert value["sessionDurationMs"] == session["sessionDurationMs"]
+    (opened,) = sandbox.control.requests(OPEN, "POST")
+    assert opened["body"] == {"ttl": 600, "activityTtl": 120, "profile": {"name": "p"}}
+    assert "step 2 of 2 (the title) is done" in done.log
+    for url in (session["cdpUrl"], session["interactiveLiveViewUrl"]):
+        assert url not in done.log
+        assert url not in json.dumps(done.xcom)
+
+
+def test_steps_on_the_page_of_a_scrape(run_dag, sandbox):
+    """The scrape's id comes from the scrape operator; the browser is stopped."""
+    done = run_dag(
+        """
+        scrape = WebDataScrapeOperator(task_id="scrape", url="https://airship.example/")
+        WebDataInteractOperator(
+            task_id="browse", scrape_id="{{ ti.xcom_pull('scrape', key='scrapeId') }}",
+            steps=["console.log(page.url())", {"prompt": "Say what floats"}],
+        ).set_upstream(scrape)
+        """,
+        before=IMPORT + "\nfrom airflow_provider_webdata.operators.scrape import WebDataScrapeOperator",
+    )
+    assert done.run["state"] == "success"
+    value = done.xcom["browse.return_value"]
+    assert value["scrapeId"] == done.xcom["scrape.scrapeId"]
+    assert value["steps"][0]["stdout"].strip() == PAGE
+    assert "It floats" in value["steps"][1]["output"]
+    assert value["creditsBilled"] == 7
+    (session,) = sandbox.control.sessions()
+    assert session["status"] == "destroyed"
+    assert session["cdpUrl"] not in done.log + json.dumps(done.xcom)
+
+
+def test_a_failed_step_fails_the_task(run_dag, sandbox):
+    """What ran stays readable; the steps after it do not run; the session is closed."""
+    done = run_dag(
+        f"""
+        WebDataInteractOperator(
+            task_id="browse", steps=[{GO!r}, "process.exit(3)", {TITLE!r}],
+        )
+        """,
+        before=IMPORT,
+    )
+    assert done.state("browse") == "failed"
+    assert "step 2 of 3 failed: it ended with exit code 3" in done.log
+    assert [step["exitCode"] for step in done.xcom["browse.steps"]] == [0, 3]
+    assert done.xcom["browse.creditsBilled"] == 2
+    assert len(sandbox.control.requests("/v2/interact/.*/execute")) == 2
+    assert states(sandbox) == ["destroyed"]
+
+
+BAD_INPUT = {
+    "no steps": ("steps=[]", ["steps: at least one is needed"]),
+    "empty code": ("steps=['ok', '']", ["step 2 of 2", "code"]),
+    "unknown field of a step": ("steps=[{'cod': 'x'}]", ["step 1 of 1", "cod"]),
+    "a prompt without a scrape": ("steps=[{'prompt': 'x'}]", ["step 1 of 1", "prompt"]),
+    "language": ("steps=['x'], language='perl'", ["language"]),
+    "time of a step": ("steps=['x'], step_timeout='301'", ["timeout", "300"]),
+    "ttl": ("steps=['x'], ttl='{{ 20 }}'", ["ttl", "30"]),
+}
+
+
+@pytest.mark.parametrize(("arguments", "words"), BAD_INPUT.values(), ids=BAD_INPUT.keys())
+def test_bad_input_opens_nothing(run_dag, sandbox, arguments, words):
+    done = run_dag(f"WebDataInteractOperator(task_id='browse', retries=2, {arguments})", before=IMPORT)
+    assert done.run["tasks"]["browse"] == {"state": "failed", "try_number": 1}
+    assert sandbox.control.requests() == []
+    for word in words:
+        assert word in done.log
+
+
+# Right here
+
+
+def test_a_failed_step_may_be_fine(sandbox, connect):
+    value = execute(steps=["process.exit(3)", "throw new Error('no')", TITLE], check_exit_code=False)
+    assert [step["exitCode"] for step in value["steps"]] == [3, 1, 0]
+    assert states(sandbox) == ["destroyed"]
+
+
+def test_a_step_over_its_time_is_a_failure(sandbox, connect):
+    """The sandbox stops it at its timeout; the clock is sped up from here."""
+    with advancing(sandbox), pytest.raises(AirflowException, match="it was stopped at its timeout"):
+        execute(steps=[{"code": WAIT, "timeout": 1}])
+    assert states(sandbox) == ["destroyed"]
+
+
+@contextlib.contextmanager
+def advancing(sandbox):
+    over = threading.Event()
+
+    def advance():
+        while not over.wait(0.05):
+            sandbox.control.advance(1)
+
+    thread = threading.Thread(target=advance)
+    thread.start()
+    yield
+    over.set()
+    thread.join()
+
+
+def test_ttl_covers_the_steps(sandbox, connect):
+    """As long as the steps may take, within what the service allows."""
+    execute(steps=[TITLE] * 4, step_timeout=300)
+    execute(steps=[TITLE] * 20, step_timeout=300)
+    execute(steps=[TITLE], ttl=45)
+    bodies = [request["body"] for request in sandbox.control.requests(OPEN, "POST")]
+    assert [body["ttl"] for body in bodies] == [1260, 3600, 45]
+
+
+def test_urls_that_control_the_browser_are_blotted_out_of_outputs(connect):
+    """Code may print what it likes; XCom is read by many."""
+    secret = "wss://browser.example/abc?token=hush"
+    session = {
+        "success": True,
+        "id": "s-1",
+        "cdpUrl": secret,
+        "interactiveLiveViewUrl": "https://x.example/t=hush",
+    }
+    printed = {
+        "success": True,
+        "stdout": f"at {secret}",
+        "result": f"at {secret}",
+        "exitCode": 0,
+        "newUrl": secret,
+    }
+    server = FaultServer(
+        [
+            answer(body='{"success": true, "sessions": []}'),
+            answer(body=json.dumps(session)),
+            answer(body=json.dumps(printed)),
+            answer(body='{"success": true, "creditsBilled": 2, "sessionDurationMs": 10}'),
+        ]
+    )
+    connect(server.url)
+    ti = TaskInstance()
+    try:
+        value = execute(ti, steps=["x"])
+    finally:
+        server.close()
+    assert value["steps"] == [{"stdout": "at ***", "exitCode": 0}]
+    assert "hush" not in json.dumps([value, ti.xcom])
+
+
+FAULTS = {
+    "500": {"kind": "status", "status": 500, "body": {"success": False, "error": "oops"}},
+    "connection closed": {"kind": "drop"},
+    "answer lost": {"kind": "drop_after_work"},
+    "answer cut short": {"kind": "truncate"},
+    "no JSON": {"kind": "garbage"},
+    "410": {"kind": "status", "status": 410, "body": {"success": False, "error": "gone"}},
+    "429": {
+        "kind": "status",
+        "status": 429,
+        "body": {"success": False, "error": "Concurrency limit reached"},
+    },
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS.keys())
+@pytest.mark.parametrize("step", ["execute", "interact"])
+def test_closed_when_a_step_is_not_answered(sandbox, connect, fault, step):
+    """Nothing is run twice, and the browser is closed, in both forms."""
+    connect(retry_budget=0)
+    arguments = {"steps": [GO, TITLE]}
+    if step == "interact":
+        with WebDataHook() as hook:
+            arguments["scrape_id"] = hook.scrape({"url": PAGE}).data.metadata.scrape_id
+    sandbox.control.add_fault(path=f"/v2/.*/{step}$", method="POST", **fault)
+    with pytest.raises((WebDataError, AirflowException)) as failed:
+        execute(**arguments, rate_limit_timeout=0)
+    # A browser that is gone is no reason to give up: the next try opens another one.
+    assert not isinstance(failed.value, AirflowFailException)
+    assert len(sandbox.control.requests(f"/v2/.*/{step}$", "POST")) == 1
+    assert set(states(sandbox)) <= {"destroyed"}
+
+
+LOST = {
+    name: FAULTS[name] for name in ("connection closed", "answer lost", "answer cut short", "no JSON", "500")
+}
+
+
+@pytest.mark.parametrize("fault", LOST.values(), ids=LOST.keys())
+def test_a_session_whose_opening_was_not_answered_is_found_and_closed(sandbox, connect, fault, monkeypatch):
+    """The one that was opened since; others are somebody else's. It is opened once."""
+    monkeypatch.setattr("airflow_provider_webdata.operators.browser._LOST_SECONDS", 0.5)
+    with WebDataHook() as hook:
+        other = hook.open_session({"ttl": 600}).id
+    sandbox.control.clear_requests()
+    sandbox.control.add_fault(path=OPEN, method="POST", **fault)
+    with pytest.raises(WebDataError):
+        execute()
+    assert len(sandbox.control.requests(OPEN, "POST")) == 1
+    active = [session["id"] for session in sandbox.control.sessions() if session["status"] == "active"]
+    assert active == [other]
+
+
+def test_of_several_new_sessions_none_is_closed(connect, caplog, monkeypatch):
+    """One of them may be ours, the others are not; the log names them."""
+    monkeypatch.setattr("airflow_provider_webdata.operators.browser._LOST_SECONDS", 0.5)
+    listed = json.dumps({"success": True, "sessions": [{"id": "s-1"}, {"id": "s-2"}]})
+    server = FaultServer([answer(body='{"success": true, "sessions": []}'), hang_up, answer(body=listed)])
+    connect(server.url)
+    try:
+        with pytest.raises(WebDataError):
+            execute()
+    finally:
+        server.close()
+    assert "Sessions s-1, s-2 were opened since" in caplog.text
+    assert [request.method for request in server.requests] == ["GET", "POST", "GET"]
+
+
+def test_a_retry_closes_what_a_crashed_try_left(sandbox, connect):
+    """The worker died with the session open: nothing ran after that, not even `finally`."""
+    store = StateStore()
+    with WebDataHook() as hook:
+        crashed = Intent(context_of(TaskInstance(max_tries=1), store), "webdata_session")
+        session = OwnSession(hook, InteractRequest(ttl=600), None, crashed)
+        session.open()
+    assert states(sandbox) == ["active"]
+    value = execute(TaskInstance(try_number=2, max_tries=1), store, steps=[TITLE])
+    assert value["sessionId"] != session.facts["sessionId"]
+    assert states(sandbox) == ["destroyed", "destroyed"]
+    assert store.values == {}
+
+
+def when(condition, action):
+    """Do something from another thread as soon as a condition holds."""
+
+    def watch():
+        deadline = time.monotonic() + 30
+        while not condition() and time.monotonic() < deadline:
+            time.sleep(0.02)
+        action()
+
+    thread = threading.Thread(target=watch)
+    thread.start()
+    return thread
+
+
+@contextlib.contextmanager
+def killed_like_by_airflow(operator, condition):
+    """Send the signal that ends a task; Airflow's handler calls `on_kill` and lets the task go on."""
+    before = signal.signal(signal.SIGTERM, lambda *_: operator.on_kill())
+    thread = when(condition, lambda: os.kill(os.getpid(), signal.SIGTERM))
+    try:
+        yield
+    finally:
+        thread.join()
+        signal.signal(signal.SIGTERM, before)
+
+
+@pytest.mark.parametrize("form", ["session", "scrape"])
+def test_a_kill_closes_the_browser_while_code_runs(sandbox, connect, form):
+    """At once, and not when the code ends, which would take a minute; no further step is begun."""
+    arguments = {"steps": [GO, {"code": WAIT, "timeout": 120}, TITLE]}
+    if form == "scrape":
+        with WebDataHook() as hook:
+            arguments["scrape_id"] = hook.scrape({"url": PAGE}).data.metadata.scrape_id
+    operator = made(**arguments)
+
+    def runs():
+        bodies = [
+            request["body"] or {}
+            for request in sandbox.control.requests("/v2/.*/(execute|interact)$", "POST")
+        ]
+        return any(WAIT in body.get("code", "") for body in bodies)
+
+    with killed_like_by_airflow(operator, runs), pytest.raises(AirflowException, match="closed under it"):
+        operator.execute(context_of(TaskInstance()))
+    assert states(sandbox) == ["destroyed"]
+    assert len(sandbox.control.requests("/v2/.*/(execute|interact)$", "POST")) == 2
+
+
+@pytest.mark.parametrize("fault", ["delay", "lost"])
+def test_a_kill_while_the_session_is_being_opened(sandbox, connect, fault, monkeypatch):
+    """Its id is not known yet: it is closed as soon as it is, or found where no answer comes."""
+    monkeypatch.setattr("airflow_provider_webdata.operators.browser._LOST_SECONDS", 0.5)
+    sandbox.control.add_fault("delay", path=OPEN, method="POST", seconds=1)
+    if fault == "lost":
+        sandbox.control.add_fault("drop_after_work", path=OPEN, method="POST")
+    operator = made()
+
+    def opening():
+        return bool(sandbox.control.requests(OPEN, "POST"))
+
+    with killed_like_by_airflow(operator, opening), pytest.raises((WebDataError, AirflowException)):
+        operator.execute(context_of(TaskInstance()))
+    assert states(sandbox) == ["destroyed"]
+    assert sandbox.control.requests("/v2/interact/.*/execute") == []
+
+
+def test_airflows_timeout_closes_the_session(sandbox, connect):
+    """`execution_timeout` raises within the call, whatever it is at, and then calls `on_kill`."""
+    operator = made(steps=[{"code": WAIT, "timeout": 120}])
+
+    def raise_timeout(*_):
+        raise AirflowTaskTimeout("time is over")
+
+    before = signal.signal(signal.SIGALRM, raise_timeout)
+    signal.setitimer(signal.ITIMER_REAL, 1)
+    try:
+        with pytest.raises(AirflowTaskTimeout):
+            operator.execute(context_of(TaskInstance()))
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    operator.on_kill()
+    assert states(sandbox) == ["destroyed"]
+
+
+def test_a_close_that_fails_is_tried_again(sandbox, connect):
+    """Closing twice does no harm, so that the client repeats it."""
+    sandbox.control.add_fault("drop_after_work", path="/v2/interact/", method="DELETE")
+    value = execute()
+    assert states(sandbox) == ["destroyed"]
+    assert value["creditsBilled"] == 2
+
+
+def test_a_close_that_cannot_be_made_does_not_lose_the_results(sandbox, connect, caplog):
+    connect(retry_budget=0)
+    sandbox.control.add_fault(
+        "status", path="/v2/interact/", method="DELETE", status=500, body={"error": "no"}
+    )
+    value = execute()
+    assert value["steps"][1]["stdout"].strip() == "Airship"
+    assert value["creditsBilled"] is None
+    assert "could not be closed, and bills until its ttl" in caplog.text

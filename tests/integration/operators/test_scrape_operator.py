@@ -1,0 +1,174 @@
+"""One page scraped, in a real Airflow against the sandbox over HTTP."""
+
+from __future__ import annotations
+
+import datetime
+import json
+
+import pytest
+from airflow.sdk.exceptions import AirflowRescheduleException
+
+from airflow_provider_webdata.api.errors import ProcessingContinuesError
+from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
+from tests.fault_server import FaultServer, answer
+from tests.integration.operators.direct import TaskInstance, connection_text, context_of
+
+IMPORT = "from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator"
+PAGE = "https://airship.example/"
+
+
+@pytest.fixture(autouse=True)
+def _page(sandbox):
+    sandbox.control.set_page(PAGE, markdown="# Airship\n\nIt floats.", title="Airship")
+
+
+def test_the_document_and_its_facts(run_dag, sandbox):
+    """The document is the return value; the facts that later tasks want are keys of their own."""
+    done = run_dag(
+        """
+        scrape = WebDataScrapeOperator(
+            task_id="scrape", url="https://{{ 'airship' }}.example/", formats=["markdown", {"type": "links"}],
+            only_main_content="{{ 'false' }}", max_age=0, headers={"X-Pass": "{{ 'hush-' ~ 'header' }}"},
+            extra_body={"origin": "{{ dag.dag_id }}"},
+        )
+
+        @task
+        def title(document):
+            return document["metadata"]["title"]
+
+        title(scrape.output)
+        """,
+        before=IMPORT,
+    )
+    assert done.run["state"] == "success"
+    document = done.xcom["scrape.return_value"]
+    assert "It floats." in document["markdown"]
+    assert done.xcom["title.return_value"] == "Airship"
+    assert done.xcom["scrape.scrapeId"] == document["metadata"]["scrapeId"]
+    assert done.xcom["scrape.statusCode"] == 200
+    assert done.xcom["scrape.creditsUsed"] == document["metadata"]["creditsUsed"]
+    (sent,) = sandbox.control.requests("/v2/scrape")
+    assert sent["body"].pop("origin").startswith("dag_")
+    assert sent["body"] == {
+        "url": PAGE,
+        "formats": ["markdown", {"type": "links"}],
+        "onlyMainContent": False,
+        "maxAge": 0,
+        "headers": {"X-Pass": "hush-header"},
+    }
+    assert done.run["rendered"]["scrape"]["headers"] == {"X-Pass": "***"}
+    assert "hush-header" not in done.log
+
+
+def test_mapped_with_output(run_dag, sandbox, tmp_path):
+    """Each mapped task writes its own file and tells where."""
+    sandbox.control.set_page(f"{PAGE}two", markdown="Two.")
+    done = run_dag(
+        f"""
+        WebDataScrapeOperator.partial(
+            task_id="scrape", output="{tmp_path}/{{{{ ti.map_index }}}}.jsonl"
+        ).expand(url=["{PAGE}", "{PAGE}two"])
+        """,
+        before=IMPORT,
+    )
+    assert done.run["state"] == "success"
+    value = done.xcom["scrape[0].return_value"]
+    assert value["path"] == f"{tmp_path}/0.jsonl"
+    assert (value["count"], value["statusCode"]) == (1, 200)
+    assert "markdown" not in value
+    assert "It floats." in json.loads((tmp_path / "0.jsonl").read_text())["markdown"]
+    assert (tmp_path / "1.jsonl").exists()
+
+
+def test_a_page_that_its_site_refuses_is_a_result_with_a_warning(run_dag, sandbox):
+    """It is billed like any other; the log says so."""
+    sandbox.control.set_page("https://airship.example/gone", markdown="Gone.", status=404)
+    done = run_dag(
+        "WebDataScrapeOperator(task_id='scrape', url='https://airship.example/gone')", before=IMPORT
+    )
+    assert done.state("scrape") == "success"
+    assert done.xcom["scrape.statusCode"] == 404
+    assert "https://airship.example/gone with status 404" in done.log
+
+
+BAD_INPUT = {
+    "no address": ("url='not an address at all'", ["url"]),
+    "unknown format": ("url='https://a.example/', formats=['markdwon']", ["formats", "markdwon"]),
+    "time over its limit": ("url='https://a.example/', timeout='{{ 300001 }}'", ["timeout", "300000"]),
+    "nested options": (
+        "url='https://a.example/', location={'contry': 'DE'}",
+        ["location", "contry", "country"],
+    ),
+    "storage that is not there": (
+        "url='https://a.example/', output='{{ \"nosuch\" }}://bucket/x.jsonl'",
+        ["nosuch"],
+    ),
+}
+
+
+@pytest.mark.parametrize(("arguments", "words"), BAD_INPUT.values(), ids=BAD_INPUT.keys())
+def test_bad_input_fails_before_any_request(run_dag, sandbox, arguments, words):
+    done = run_dag(f"WebDataScrapeOperator(task_id='scrape', retries=2, {arguments})", before=IMPORT)
+    assert done.run["tasks"]["scrape"] == {"state": "failed", "try_number": 1}
+    assert sandbox.control.requests() == []
+    for word in words:
+        assert word in done.log
+
+
+def test_a_lost_answer_is_left_to_the_task(run_dag, sandbox):
+    """A scrape is billed: the client does not repeat it, the task's own retries do."""
+    sandbox.control.add_fault("drop_after_work", path="/v2/scrape", method="POST", times=None)
+    done = run_dag(f"WebDataScrapeOperator(task_id='scrape', url='{PAGE}')", before=IMPORT)
+    assert done.state("scrape") == "failed"
+    assert len(sandbox.control.requests("/v2/scrape")) == 1
+
+
+STILL_WORKING = {
+    "success": False,
+    "code": "SCRAPE_TIMEOUT",
+    "error": "still working",
+    "details": {
+        "state": "processing_continues",
+        "documentPages": 812,
+        "jobStatus": "running",
+        "retryAfterSeconds": 6,
+    },
+}
+
+
+def test_a_large_document_brings_the_task_back(run_dag, sandbox):
+    """The wait that the service names is over the budget: the task comes back then, on the same try."""
+    sandbox.control.add_fault("status", path="/v2/scrape", status=408, body=STILL_WORKING)
+    done = run_dag(f"WebDataScrapeOperator(task_id='scrape', url='{PAGE}')", before=IMPORT, retry_budget=1)
+    assert done.run["tasks"]["scrape"] == {"state": "success", "try_number": 1}
+    assert len(done.run["reschedules"]) == 1
+    assert [request["status"] for request in sandbox.control.requests("/v2/scrape")] == [408, 200]
+    assert "812 pages" in done.log
+
+
+@pytest.fixture
+def still_working(monkeypatch):
+    """A service that never gets through with a document, and a connection without patience."""
+    server = FaultServer([answer(408, json.dumps(STILL_WORKING))])
+    monkeypatch.setenv("AIRFLOW_CONN_WEBDATA_DEFAULT", connection_text(server.url, retry_budget=0))
+    yield server
+    server.close()
+
+
+RETURNS = {
+    "first": (0, 0, True),
+    "fifth": (4, 1000, True),
+    "sixth": (5, 300, False),
+    "over twenty minutes": (2, 1198, False),
+}
+
+
+@pytest.mark.parametrize(("times", "seconds_ago", "again"), RETURNS.values(), ids=RETURNS.keys())
+def test_coming_back_ends(still_working, times, seconds_ago, again):
+    """At most five times, and within 20 minutes of the first; then the error is the task's."""
+    first = datetime.datetime.now(datetime.timezone.utc) - datetime.timedelta(seconds=seconds_ago)
+    ti = TaskInstance(first_reschedule=first if times else None)
+    operator = WebDataScrapeOperator(task_id="t", url=PAGE)
+    with pytest.raises(AirflowRescheduleException if again else ProcessingContinuesError):
+        operator.execute(context_of(ti, task_reschedule_count=times))
+    assert len(still_working.requests) == 1

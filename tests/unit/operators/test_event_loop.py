@@ -1,0 +1,60 @@
+"""Running a coroutine beside a thread that signals may interrupt."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Iterator
+from contextvars import ContextVar
+
+import pytest
+
+from airflow_provider_webdata.operators.event_loop import run_aside
+
+WHO: ContextVar[str] = ContextVar("WHO")
+
+
+class TimeIsOverError(BaseException):
+    pass
+
+
+@pytest.fixture
+def alarm() -> Iterator[None]:
+    def ring(*_: object) -> None:
+        raise TimeIsOverError
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, 0.2)
+    yield
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.signal(signal.SIGALRM, before)
+
+
+def test_what_comes_of_it_is_returned_or_raised() -> None:
+    async def ask() -> str:
+        await asyncio.sleep(0)
+        return WHO.get()
+
+    async def fail() -> None:
+        raise LookupError("nothing")
+
+    WHO.set("the caller")
+    assert run_aside(ask()) == "the caller"
+    with pytest.raises(LookupError, match="nothing"):
+        run_aside(fail())
+
+
+@pytest.mark.usefixtures("alarm")
+def test_a_signal_ends_it_after_its_clean_up() -> None:
+    done: list[str] = []
+
+    async def work() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(0.01)
+            done.append("cleaned up")
+
+    with pytest.raises(TimeIsOverError):
+        run_aside(work())
+    assert done == ["cleaned up"]
