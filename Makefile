@@ -5,6 +5,7 @@
 #   make test        style, types, import walls, unit, integration and end-to-end tests
 #   make test-floor  unit and integration tests on the oldest supported Airflow
 #   make bench       what is claimed about speed, measured
+#   make scale       many waiting jobs on two of each of Airflow's components, with Celery, some of which are killed
 #   make lint        style, types and import walls only
 #   make screenshot  the connection form as a browser shows it, written to docs/images
 
@@ -12,6 +13,7 @@ PYTHON ?= python3
 VENV := .venv
 FLOOR := .venv-floor
 BENCH := .venv-bench
+SCALE := .venv-scale
 BIN := $(VENV)/bin
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -19,7 +21,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONPATH
 
 .DEFAULT_GOAL := help
-.PHONY: help demo up down test test-floor bench lint screenshot browser services clean
+.PHONY: help demo up down test test-floor bench scale lint screenshot browser services clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -34,7 +36,7 @@ down: $(VENV)/.installed
 	@$(BIN)/python -m demo down
 
 # Most tests wait more than they work, and so run side by side; those on a real Airflow run one after the other.
-SIDE_BY_SIDE := -n 3
+SIDE_BY_SIDE := -n 5
 
 test: lint services
 	@echo "== unit, integration and end-to-end tests"
@@ -47,6 +49,11 @@ test-floor: $(FLOOR)/.installed-dev services
 bench: $(BENCH)/.installed-dev
 	@tests/postgres-setup
 	@$(BENCH)/bin/python -m benchmarks
+
+scale: $(SCALE)/.installed-scale
+	@tests/postgres-setup
+	@tests/redis-setup
+	@$(SCALE)/bin/python -m demo scale
 
 lint: $(VENV)/.installed-dev
 	@echo "== ruff"
@@ -69,11 +76,11 @@ services: browser
 	@tests/nginx-setup
 
 clean: down
-	rm -rf $(VENV) $(FLOOR) $(BENCH) .airflow build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(FLOOR) $(BENCH) $(SCALE) .airflow build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 # An environment is complete when its stamp exists and is newer than what it was made from.
 $(VENV)/.installed: pyproject.toml constraints.txt
-	@tests/make-venv $(PYTHON) $(VENV) constraints.txt .
+	@tests/make-venv $(PYTHON) $(VENV) constraints.txt '.[parquet]'
 	@touch $@
 
 $(VENV)/.installed-dev: pyproject.toml constraints.txt
@@ -87,4 +94,8 @@ $(FLOOR)/.installed-dev: pyproject.toml constraints-floor.txt
 # What it is compared with stays out of the environment that is tested.
 $(BENCH)/.installed-dev: pyproject.toml constraints.txt
 	@tests/make-venv $(PYTHON) $(BENCH) constraints.txt '.[dev,bench]'
+	@touch $@
+
+$(SCALE)/.installed-scale: pyproject.toml constraints.txt
+	@tests/make-venv $(PYTHON) $(SCALE) constraints.txt '.[parquet,scale]'
 	@touch $@

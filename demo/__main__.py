@@ -1,8 +1,9 @@
-"""`python -m demo run | up | down`: the commands behind `make demo`, `make up` and `make down`."""
+"""`python -m demo run | up | down | scale`: the commands behind `make demo`, `up`, `down` and `scale`."""
 
 from __future__ import annotations
 
 import argparse
+import os
 import signal
 import sys
 import time
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 def main() -> int:
     """Run one command; 0 when it did what it says, 1 with a reason on stderr, 130 when interrupted."""
     parser = argparse.ArgumentParser(prog="python -m demo", description=__doc__)
-    commands: dict[str, Callable[[], None]] = {"run": run, "up": up, "down": down}
+    commands: dict[str, Callable[[], None]] = {"run": run, "up": up, "down": down, "scale": scale}
     parser.add_argument("command", choices=commands)
     command = commands[parser.parse_args().command]
     for number in (signal.SIGTERM, signal.SIGHUP):
@@ -70,6 +71,14 @@ def down() -> None:
         return
     running.stop()
     print("Ended Airflow and the sandbox.")
+
+
+def scale() -> None:
+    """Run many jobs on an Airflow of two of each component, some of which die; end everything."""
+    from demo.scale import run_scale
+
+    jobs = int(os.environ.get("WEBDATA_SCALE_JOBS", "200"))
+    show({f"{jobs} jobs": run_scale(jobs, SANDBOX_FLAGS, _progress())})
 
 
 def show(results: dict[str, str]) -> None:

@@ -59,6 +59,16 @@ class AirflowAPI:
         else:
             self.call("PATCH", f"/connections/{name}", json=connection)
 
+    def add_pool(self, name: str, slots: int) -> None:
+        """Create a pool in which deferred tasks count, or change it to so many slots."""
+        pool = {"slots": slots, "include_deferred": True}
+        try:
+            self.call("POST", "/pools", json={"name": name, **pool})
+        except httpx.HTTPStatusError as error:
+            if error.response.status_code != httpx.codes.CONFLICT:
+                raise
+            self.call("PATCH", f"/pools/{quote(name, safe='')}", json={"pool": name, **pool})
+
     def import_errors(self) -> dict[str, str]:
         """DAG file to stack trace."""
         found = self.call("GET", "/importErrors")["import_errors"]

@@ -17,7 +17,16 @@ CHECK_SECONDS = 60
 """How long a check takes by the sandbox's clock, which is moved forward when somebody waits for it."""
 
 SANDBOX_FLAGS = ("--check-seconds", str(CHECK_SECONDS))
-DAGS = ("webdata_search", "webdata_monitor", "webdata_wait", "webdata_on_check")
+PLAIN_DAGS = (
+    "webdata_search",
+    "webdata_monitor",
+    "webdata_site_to_table",
+    "webdata_incremental_search",
+    "webdata_operations",
+)
+DAGS = (*PLAIN_DAGS, "webdata_wait", "webdata_on_check")
+POOL = "webdata"
+"""The pool of an example, which says how to make it."""
 
 _WATCHED_ASSET = "webdata_checks"
 _MONITORS = "/v2/monitor"
@@ -26,9 +35,10 @@ _MONITORS = "/v2/monitor"
 def run_examples(stack: Stack) -> dict[str, str]:
     """Run every example through the scheduler; returns each one's report."""
     stack.wait_for_dags(DAGS)
+    stack.api.add_pool(POOL, 8)
     # Event-driven: it has no run until something happens, and must be watching by then.
     stack.api.unpause("webdata_on_check")
-    reports = {dag_id: _run(stack, dag_id) for dag_id in ("webdata_search", "webdata_monitor")}
+    reports = {dag_id: _run(stack, dag_id) for dag_id in PLAIN_DAGS}
     return {**reports, "webdata_wait": run_wait(stack), "webdata_on_check": see_event_driven_run(stack)}
 
 
@@ -72,9 +82,11 @@ def run_wait(stack: Stack) -> str:
 
 
 def deliveries(sandbox: SandboxControl) -> list[str]:
-    """What became of each webhook delivery; the last part of its address is nobody's business."""
+    """What became of each delivery about a monitor; the last part of its address is nobody's business."""
     lines = []
     for delivery in sandbox.deliveries():
+        if not delivery["event"].startswith("monitor."):
+            continue
         path = urlsplit(delivery["url"]).path.rpartition("/")[0]
         statuses = ", ".join(str(attempt["statusCode"]) for attempt in delivery["attempts"])
         lines.append(f"{delivery['event']} -> POST {path}/...: {statuses}")

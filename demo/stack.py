@@ -19,6 +19,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import psutil
+
 from demo.airflow_api import AirflowAPI
 from demo.airflow_home import Ports, airflow_environment, login
 from demo.errors import DemoError
@@ -34,6 +36,14 @@ HEALTH = ("metadatabase", "scheduler", "dag_processor", "triggerer")
 STATE_FILE = "stack.json"
 
 Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Component:
+    """One of the programs that Airflow consists of: the arguments of `airflow`, and what its environment has more."""
+
+    argv: Sequence[str]
+    environment: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass
@@ -106,9 +116,20 @@ class Stack:
         """End one of Airflow's components as a machine that dies would."""
         self._sessions[component].kill()
 
-    def launch(self, component: str) -> None:
+    @property
+    def components(self) -> Mapping[str, Component]:
+        """What Airflow consists of, by name, in the order in which it is started."""
+        return {name: Component((name,)) for name in COMPONENTS}
+
+    def launch(self, name: str) -> None:
         """Start one of Airflow's components, again after `kill`; returns at once, see `wait_until_healthy`."""
-        self._launch(component, [sys.executable, "-m", "airflow", component], self._environment)
+        component = self.components[name]
+        argv = [sys.executable, "-m", "airflow", *component.argv]
+        self._launch(name, argv, {**self._environment, **component.environment})
+
+    def members(self, name: str) -> list[psutil.Process]:
+        """The live processes of one of the started programs."""
+        return self._sessions[name].members()
 
     def wait_until_healthy(self, patience: float = 120.0) -> None:
         """Return once the API server answers and the others report; raises `DemoError` with a log otherwise."""
@@ -117,7 +138,7 @@ class Stack:
 
         def settled() -> bool:
             health = probe.healthy()
-            ended[:] = [name for name in COMPONENTS if not self._sessions[name].leader_runs()]
+            ended[:] = [name for name in self.components if not self._sessions[name].leader_runs()]
             return all(health.get(part) == "healthy" for part in HEALTH) or bool(ended)
 
         try:
@@ -126,7 +147,7 @@ class Stack:
         finally:
             probe.close()
         if not in_time or ended:
-            logs = [_tail(self._sessions[name].log) for name in ended or COMPONENTS]
+            logs = [_tail(self._sessions[name].log) for name in ended or self.components]
             raise DemoError("\n".join([f"Airflow did not become healthy ({health}).", *logs]))
 
     @cached_property
@@ -198,7 +219,7 @@ class Stack:
         )
         self.say("Airflow is starting: its database first, the inbox's tables with it")
         self._migrate()
-        for component in COMPONENTS:
+        for component in self.components:
             self.launch(component)
         self.wait_until_healthy()
         self.say(f"Airflow is up at {self.airflow_url}")

@@ -95,7 +95,7 @@ def secrets():
         hook = WebDataHook("webdata_with_headers")
         with hook:
             print(canary, hook, vars(hook), hook.get_settings())
-            print(hook.get_credit_usage())
+            print(hook.credit_usage())
         return repr(hook)
 
     refused >> [search, monitor] >> use_hook("{{ dag_run.conf['canary'] }}")

@@ -1,0 +1,192 @@
+"""Many waiting jobs on two of each of Airflow's components, some of which die on the way; then the books are checked.
+
+Nothing may be lost and nothing done twice: as many jobs at the service as tasks, each with the credits of its pages.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlsplit
+
+from airflow_provider_webdata.sandbox.control import SandboxControl
+from demo.errors import DemoError
+from demo.examples import run_examples
+from demo.postgres import Postgres
+from demo.processes import wait_until
+from demo.scale_stack import TRIGGERERS, WORKERS, ScaleStack
+from demo.stack import EXAMPLE_DAGS, HOMES, REPOSITORY, Say
+
+DAG = "webdata_scale"
+HOUR = 3600
+# A crawl has one page, a batch two; a page costs one credit.
+CREDITS = {"crawl": 1, "batch_scrape": 2}
+PATIENCE = 1500.0
+# Longer than a triggerer's heartbeat may be late, see `ScaleStack`.
+HANG = 25.0
+
+
+@dataclass
+class Books:
+    """What the demonstration found, line by line, and what of it is wrong."""
+
+    lines: list[str] = field(default_factory=list)
+    wrong: list[str] = field(default_factory=list)
+
+    def check(self, what: str, found: Any, expected: Any) -> None:
+        """Note a number, and that it is not as it must be."""
+        self.lines.append(f"{what}: {found}")
+        if found != expected:
+            self.wrong.append(f"{what}: {found}, expected {expected}")
+
+
+def run_scale(jobs: int, flags: tuple[str, ...], say: Say) -> str:
+    """Start everything, run `jobs` jobs (a multiple of 4) through deaths, check the books, end everything.
+
+    Returns the report; raises `DemoError` where the books do not balance.
+    """
+    if jobs < 4 or jobs % 4:
+        raise DemoError(f"WEBDATA_SCALE_JOBS must be a multiple of 4 (given: {jobs})")
+    os.environ["WEBDATA_SCALE_JOBS"] = str(jobs)
+    with Postgres({"max_connections": "400"}) as postgres:
+        stack = ScaleStack(
+            HOMES / "scale",
+            dag_folders=(EXAMPLE_DAGS, REPOSITORY / "demo" / "scale_dags"),
+            sandbox_flags=flags,
+            database_url=postgres.create_database("airflow"),
+            say=say,
+        )
+        with stack:
+            stack.wait_for_dags((DAG,))
+            run_examples(stack)
+            return _run_jobs(stack, jobs)
+
+
+def _run_jobs(stack: ScaleStack, jobs: int) -> str:
+    sandbox = SandboxControl(stack.sandbox_url)
+    sandbox.set_site("scale.example", pages=1_000_000)
+    stack.api.add_pool("webdata_scale", jobs)
+    # Each page takes until the clock is moved.
+    sandbox.configure(page_seconds=HOUR, concurrency=jobs)
+    before = {kind: {job["id"] for job in sandbox.jobs(kind)} for kind in CREDITS}
+    sandbox.clear_requests()
+
+    def new_jobs() -> dict[str, list[dict[str, Any]]]:
+        return {
+            kind: [job for job in sandbox.jobs(kind) if job["id"] not in before[kind]] for kind in CREDITS
+        }
+
+    def started() -> int:
+        return sum(map(len, new_jobs().values()))
+
+    began = time.monotonic()
+    stack.api.unpause(DAG)
+    run_id = stack.api.trigger(DAG)
+
+    def states() -> Counter[str]:
+        return Counter(str(task["state"]) for task in stack.api.task_instances(DAG, run_id))
+
+    _until(lambda: started() >= jobs // 4, "a quarter of the jobs is started", stack, states)
+    stack.kill(WORKERS[0])
+    stack.say(f"  {WORKERS[0]} is killed at {started()} jobs: {_told(states())}")
+    stack.launch(WORKERS[0])
+    _until(lambda: states()["deferred"] == jobs, "all tasks wait", stack, states)
+    waiting = time.monotonic()
+    stack.say(f"  {jobs} tasks wait, {waiting - began:.0f} s after the first; no worker is held")
+    memory = {name: _megabytes(stack, name) for name in TRIGGERERS}
+    _hang(stack, TRIGGERERS[1])
+    stack.kill(TRIGGERERS[0])
+    stack.say(f"  {TRIGGERERS[0]} is killed")
+    killed = time.monotonic()
+    sandbox.advance(2 * HOUR)
+    stack.say("  the service ends all jobs, and reports each to one of the API servers")
+    _until(lambda: bool(states()["success"]), "the first task has its result", stack, states)
+    stack.launch(TRIGGERERS[0])
+    _until(
+        lambda: stack.api.run(DAG, run_id)["state"] in ("success", "failed"), "the run is over", stack, states
+    )
+    ended = time.monotonic()
+
+    sandbox.settle()
+    books = Books()
+    found = new_jobs()
+    tasks = stack.api.task_instances(DAG, run_id)
+    books.check("tasks", _told(Counter(str(task["state"]) for task in tasks)), f"{jobs} success")
+    for kind, mine in found.items():
+        books.check(f"{kind} jobs at the service", len(mine), jobs // 2)
+        books.check("  of them completed", sum(job["status"] == "completed" for job in mine), jobs // 2)
+        books.check(
+            "  different requests",
+            len({str(job["request"].get("url") or job["request"]["urls"]) for job in mine}),
+            jobs // 2,
+        )
+    expected = sum(CREDITS[kind] * (jobs // 2) for kind in CREDITS)
+    books.check("jobs cancelled", len(sandbox.requests(method="DELETE")), 0)
+    # Not the team's balance: an example's monitor may have run meanwhile.
+    books.check("credits used", sum(job["spent"] for mine in found.values() for job in mine), expected)
+    results = [stack.api.xcom(DAG, run_id, task["task_id"], map_index=task["map_index"]) for task in tasks]
+    taken = Counter(result["id"] for result in results)
+    books.check("jobs whose result a task returned", len(taken), jobs)
+    books.check(
+        "  the same as at the service",
+        set(taken) == {job["id"] for mine in found.values() for job in mine},
+        True,
+    )
+    books.check("pages returned", sum(len(result["data"]) for result in results), expected)
+    told = [
+        item
+        for item in sandbox.deliveries()
+        if item["jobId"] in taken and item["event"].endswith(".completed")
+    ]
+    ports = Counter(urlsplit(item["url"]).port for item in told if item["status"] == "delivered")
+    books.check("webhooks delivered to each API server", sorted(ports.values()), [jobs // 2, jobs // 2])
+    tries = Counter(task["try_number"] for task in tasks)
+    books.lines += [
+        f"tasks by number of tries: {dict(sorted(tries.items()))}",
+        f"all jobs started: {waiting - began:.0f} s; all results taken: {ended - killed:.0f} s after the jobs' end",
+        *(f"{name} while tasks waited: {size:.0f} MB" for name, size in memory.items()),
+    ]
+    if books.wrong:
+        raise DemoError("\n".join(["The books do not balance:", *books.wrong, "", *books.lines]))
+    return "\n".join(books.lines)
+
+
+def _until(
+    condition: Callable[[], bool], what: str, stack: ScaleStack, states: Callable[[], Counter[str]]
+) -> None:
+    told = [""]
+    shown = [0.0]
+
+    def reached() -> bool:
+        if time.monotonic() - shown[0] > 10 and (text := _told(states())) != told[0]:
+            stack.say(f"    {text}")
+            told[0], shown[0] = text, time.monotonic()
+        return condition()
+
+    if not wait_until(reached, PATIENCE, pause=2.0):
+        raise DemoError(f"In vain for {PATIENCE:.0f} s: {what}. Tasks: {_told(states())}")
+
+
+def _told(states: Counter[str]) -> str:
+    return ", ".join(f"{number} {state}" for state, number in sorted(states.items()))
+
+
+def _hang(stack: ScaleStack, name: str) -> None:
+    """Stop a triggerer until it counts as dead and the other has taken its triggers; then let it go on."""
+    processes = stack.members(name)
+    for process in processes:
+        process.suspend()
+    time.sleep(HANG)
+    for process in processes:
+        process.resume()
+    stack.say(f"  {name} hung for {HANG:.0f} s, and goes on")
+    # It has to see that its triggers are another's.
+    time.sleep(HANG / 2)
+
+
+def _megabytes(stack: ScaleStack, name: str) -> float:
+    return float(sum(process.memory_info().rss for process in stack.members(name))) / 2**20
