@@ -9,6 +9,8 @@ from pathlib import Path
 from types import ModuleType
 
 from benchmarks import (
+    batch_search,
+    crawl_memory,
     delivery_latency,
     import_cost,
     inbox_throughput,
@@ -20,6 +22,8 @@ from benchmarks import (
 BENCHMARKS: dict[str, ModuleType] = {
     "search_cost": search_cost,
     "peak_memory": peak_memory,
+    "batch_search": batch_search,
+    "crawl_memory": crawl_memory,
     "import_cost": import_cost,
     "inbox_throughput": inbox_throughput,
     "delivery_latency": delivery_latency,

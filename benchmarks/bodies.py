@@ -50,13 +50,15 @@ def search_response(content_bytes: int) -> bytes:
 
 
 @contextlib.contextmanager
-def canned_server(body: bytes) -> Iterator[str]:
-    """Run a server process that answers with `body`; yields its base URL."""
+def canned_server(body: bytes, seconds: float = 0.0) -> Iterator[str]:
+    """Run a server process that answers with `body`, each time after so many seconds; yields its base URL."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "body.json"
         path.write_bytes(body)
         process = subprocess.Popen(
-            [sys.executable, "-m", "benchmarks.canned_server", str(path)], stdout=subprocess.PIPE, text=True
+            [sys.executable, "-m", "benchmarks.canned_server", str(path), str(seconds)],
+            stdout=subprocess.PIPE,
+            text=True,
         )
         try:
             assert process.stdout is not None

@@ -1,6 +1,6 @@
 """Answers every request with the same bytes, so that a benchmark measures its client and nothing else.
 
-Run as `python -m benchmarks.canned_server BODY_FILE`; prints its port.
+Run as `python -m benchmarks.canned_server BODY_FILE [SECONDS]`, of which each answer takes so many; prints its port.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ import sys
 from pathlib import Path
 
 
-async def serve(body: bytes) -> None:
-    """Serve `body` until the process is ended."""
+async def serve(body: bytes, seconds: float) -> None:
+    """Serve `body`, each time after so many seconds, until the process is ended."""
     head = (
         f"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n".encode()
     )
@@ -24,6 +24,8 @@ async def serve(body: bytes) -> None:
                 _, _, rest = request.partition(b"content-length:")
                 if rest:
                     await reader.readexactly(int(rest.partition(b"\r\n")[0]))
+                if seconds:
+                    await asyncio.sleep(seconds)
                 writer.write(head + body)
                 await writer.drain()
         writer.close()
@@ -34,4 +36,4 @@ async def serve(body: bytes) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(serve(Path(sys.argv[1]).read_bytes()))
+    asyncio.run(serve(Path(sys.argv[1]).read_bytes(), float(sys.argv[2]) if len(sys.argv) > 2 else 0.0))

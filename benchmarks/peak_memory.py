@@ -34,7 +34,8 @@ def run() -> list[dict[str, object]]:
     return rows
 
 
-def _resident(field: str) -> int:
+def resident(field: str) -> int:
+    """Return a line of the process's memory figures in bytes, such as `VmRSS` or `VmHWM`."""
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith(f"{field}:"):
             return int(line.split()[1]) * 1024
@@ -44,11 +45,11 @@ def _resident(field: str) -> int:
 def _measure(name: str, small: str, large: str, calls: int) -> int:
     CONTENDERS[name](small)()
     search = CONTENDERS[name](large)
-    before = _resident("VmRSS")
+    before = resident("VmRSS")
     Path("/proc/self/clear_refs").write_text("5")
     for _ in range(calls):
         search()
-    return _resident("VmHWM") - before
+    return resident("VmHWM") - before
 
 
 if __name__ == "__main__":
