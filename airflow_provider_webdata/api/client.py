@@ -91,6 +91,11 @@ class WebDataClient:
                 reader.feed(chunk)
         return reader.finish()
 
+    @property
+    def is_closed(self) -> bool:
+        """Whether all pooled connections are closed."""
+        return self._http.is_closed
+
     def close(self) -> None:
         """Close all pooled connections."""
         self._http.close()
@@ -151,6 +156,11 @@ class AsyncWebDataClient:
                 async for chunk in response.aiter_bytes():
                     reader.feed(chunk)
         return reader.finish()
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether all pooled connections are closed."""
+        return self._pools.is_closed
 
     async def aclose(self) -> None:
         """Close all pooled connections."""

@@ -59,6 +59,11 @@ class AsyncPools:
         self._in_use.append(0)
         return len(self._clients) - 1
 
+    @property
+    def is_closed(self) -> bool:
+        """Whether all connections are closed."""
+        return all(client.is_closed for client in self._clients)
+
     async def aclose(self) -> None:
         """Close all connections."""
         for client in self._clients:

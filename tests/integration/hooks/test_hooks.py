@@ -133,7 +133,7 @@ async def test_one_client_until_closed(kind, sandbox, connect):
     assert await settled(made.get_conn()) is client
     await settled(made.close())
     await settled(made.close())
-    assert client._http.is_closed
+    assert client.is_closed
     assert (await settled(made.credit_usage())).remaining_credits is not None
     await settled(made.close())
 
@@ -142,10 +142,10 @@ async def test_as_context_manager(sandbox, connect):
     connect(sandbox.url, sandbox.api_key)
     with WebDataHook() as blocking:
         client = blocking.get_conn()
-    assert client._http.is_closed
+    assert client.is_closed
     async with AsyncWebDataHook() as other:
         other_client = await other.get_conn()
-    assert other_client._http.is_closed
+    assert other_client.is_closed
 
 
 @pytest.mark.parametrize("kind", HOOKS)
@@ -165,4 +165,4 @@ def test_a_sibling_shares_the_settings_and_no_client(sandbox, connect, monkeypat
             assert other.get_settings() is settings
             assert other.get_conn() is not client
             assert other.credit_usage().remaining_credits is not None
-        assert not client._http.is_closed
+        assert not client.is_closed
