@@ -42,8 +42,6 @@ _GATEWAY_STATUSES = frozenset({502, 503, 504})
 _MOST_UNREACHED = 5
 _LOOK_SECONDS = 1.0
 _REPORT_SECONDS = 30.0
-# Storage is asked no more often than this: what comes faster is kept in lots.
-_LOT_SECONDS = 0.1
 
 
 @dataclass(frozen=True)
@@ -240,11 +238,8 @@ class SearchBatch:
                 await asyncio.sleep(min(self._limit.pause, _LOOK_SECONDS))
                 continue
             if outcomes.empty():
-                # Woken now and then to see whether a pause is over, or the task was ended. Every call brings an
-                # outcome, and waiting for one queue costs the same however many calls are in flight.
-                with contextlib.suppress(asyncio.TimeoutError):
-                    outcome = await asyncio.wait_for(outcomes.get(), _LOOK_SECONDS)
-                    await self._take(outcome, keeper)
+                # Woken now and then to see whether a pause is over, or the task was ended.
+                await asyncio.wait(in_flight, timeout=_LOOK_SECONDS, return_when=asyncio.FIRST_COMPLETED)
             while not outcomes.empty():
                 await self._take(outcomes.get_nowait(), keeper)
             if time.monotonic() - reported > _REPORT_SECONDS:
@@ -377,8 +372,6 @@ class _Keeper:
         self._queue: asyncio.Queue[Record | None] = asyncio.Queue(room)
         self._error: Exception | None = None
         self._over = False
-        self._hurry = asyncio.Event()
-        self._next_lot = 0.0
 
     @property
     def failed(self) -> bool:
@@ -386,13 +379,10 @@ class _Keeper:
         return self._error is not None
 
     async def put(self, record: Record) -> None:
-        if 2 * self._queue.qsize() >= self._queue.maxsize:
-            self._hurry.set()
         await self._queue.put(record)
 
     def finish(self) -> None:
         self._over = True
-        self._hurry.set()
         with contextlib.suppress(asyncio.QueueFull):
             # A full queue wakes the loop as well.
             self._queue.put_nowait(None)
@@ -402,8 +392,6 @@ class _Keeper:
         try:
             while not (self._over and self._queue.empty()):
                 unsaved += self._lot(await self._queue.get())
-                await self._lot_grown()
-                unsaved += self._lot(None)
                 if unsaved and not self.failed:
                     try:
                         await asyncio.to_thread(self._keep, unsaved)
@@ -415,16 +403,6 @@ class _Keeper:
             # Also where the task's time is over, and this is cancelled.
             if unsaved := [*unsaved, *self._lot(None)]:
                 self._keep(unsaved)
-
-    async def _lot_grown(self) -> None:
-        """Wait until the next lot may go to storage, or the queue fills up, or nothing more comes."""
-        pause = self._next_lot - time.monotonic()
-        if pause > 0 and not self._over:
-            with contextlib.suppress(asyncio.TimeoutError):
-                await asyncio.wait_for(self._hurry.wait(), pause)
-        if not self._over:
-            self._hurry.clear()
-        self._next_lot = time.monotonic() + _LOT_SECONDS
 
     def _lot(self, first: Record | None) -> list[Record]:
         lot = [first]
