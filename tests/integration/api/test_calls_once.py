@@ -7,84 +7,19 @@ from typing import Any
 
 import pytest
 
-from airflow_provider_webdata.api import endpoints, errors, models
+from airflow_provider_webdata.api import endpoints, errors
 from tests.fault_server import Caller, answer, never_answer
-from tests.integration.api import test_upload_and_session_faults as files_and_sessions
-from tests.integration.api.test_upload_and_session_faults import AMBIGUOUS, JOB, SCRAPE, Operation, call
-
-MONITOR = {"monitor_id": "m-1"}
-CHECK = {"monitor_id": "m-1", "check_id": "c-1"}
-STARTED = '{"success": true, "id": "j-1"}'
-PAGE = '{"success": true, "data": {"markdown": "x"}}'
-STATE = '{"success": true, "status": "completed", "data": []}'
-KEY = "7f3c1a52-9d0e-4b7a-8f65-0123456789ab"
-CRAWL = models.CrawlRequest(url="https://a.example", limit=5)
-
-BILLING = {
-    "search": call(endpoints.SEARCH, '{"data": {}}', body=models.SearchRequest(query="q")),
-    "scrape": call(endpoints.SCRAPE, PAGE, body=models.ScrapeRequest(url="https://a.example")),
-    "map": call(endpoints.MAP, '{"links": []}', body=models.MapRequest(url="https://a.example")),
-    "start batch scrape": call(
-        endpoints.START_BATCH_SCRAPE,
-        STARTED,
-        body=models.BatchScrapeRequest(urls=["https://a.example"], ignore_invalid_urls=True),
-    ),
-    "start crawl": call(endpoints.START_CRAWL, STARTED, body=CRAWL),
-    # That the service honours the key is known of its source code alone: no reason to try it blindly.
-    "start crawl with a key": call(endpoints.START_CRAWL, STARTED, body=CRAWL, idempotency_key=KEY),
-    "create monitor": call(
-        endpoints.CREATE_MONITOR,
-        '{"data": {"id": "m"}}',
-        body=models.MonitorCreateRequest(
-            name="n",
-            schedule={"text": "hourly"},
-            targets=[{"type": "scrape", "urls": ["https://a.example"]}],
-        ),
-    ),
-    "run monitor": call(endpoints.RUN_MONITOR, STARTED, path=MONITOR),
-}
-HARMLESS = {
-    "get scrape": call(endpoints.GET_SCRAPE, PAGE, path=SCRAPE),
-    "crawl status": call(endpoints.CRAWL_STATUS, STATE, path=JOB),
-    "crawl documents": call(endpoints.CRAWL_DOCUMENTS, STATE, path=JOB),
-    "crawl errors": call(endpoints.CRAWL_ERRORS, '{"errors": []}', path=JOB),
-    "cancel crawl": call(endpoints.CANCEL_CRAWL, '{"status": "cancelled"}', path=JOB),
-    "active crawls": call(endpoints.ACTIVE_CRAWLS, '{"crawls": []}'),
-    "crawl params preview": call(
-        endpoints.CRAWL_PARAMS, '{"data": {}}', body=models.CrawlParamsRequest(url="a.example", prompt="p")
-    ),
-    "batch scrape status": call(endpoints.BATCH_SCRAPE_STATUS, STATE, path=JOB),
-    "batch scrape documents": call(endpoints.BATCH_SCRAPE_DOCUMENTS, STATE, path=JOB),
-    "batch scrape errors": call(endpoints.BATCH_SCRAPE_ERRORS, '{"errors": []}', path=JOB),
-    "cancel batch scrape": call(endpoints.CANCEL_BATCH_SCRAPE, '{"status": "cancelled"}', path=JOB),
-    "list monitors": call(endpoints.LIST_MONITORS, '{"data": []}'),
-    "get monitor": call(endpoints.GET_MONITOR, '{"data": {"id": "m"}}', path=MONITOR),
-    "update monitor": call(
-        endpoints.UPDATE_MONITOR,
-        '{"data": {"id": "m"}}',
-        path=MONITOR,
-        body=models.MonitorUpdateRequest(name="n"),
-    ),
-    "delete monitor": call(endpoints.DELETE_MONITOR, '{"success": true}', path=MONITOR),
-    "list monitor checks": call(endpoints.LIST_MONITOR_CHECKS, '{"data": []}', path=MONITOR),
-    "get monitor check": call(endpoints.GET_MONITOR_CHECK, '{"data": {"id": "c"}}', path=CHECK),
-    "credit usage": call(endpoints.CREDIT_USAGE, '{"data": {}}'),
-    "credit history": call(endpoints.CREDIT_HISTORY, '{"periods": []}', query={"byApiKey": True}),
-    "token usage": call(endpoints.TOKEN_USAGE, '{"data": {}}'),
-    "token history": call(endpoints.TOKEN_HISTORY, '{"periods": []}'),
-    "queue status": call(endpoints.QUEUE_STATUS, '{"jobsInQueue": 0}'),
-    "activity": call(endpoints.ACTIVITY, '{"data": []}', query={"limit": 5}),
-}
+from tests.integration.api.calls import AMBIGUOUS, BILLING, CONTENT, HARMLESS, Operation, failure
 
 
-def names(*tables: dict[str, Operation]) -> set[str]:
-    return {operation.make()["endpoint"].name for table in tables for operation in table.values()}
+def names(table: dict[str, Operation]) -> set[str]:
+    return {operation.make()["endpoint"].name for operation in table.values()}
 
 
 def test_no_endpoint_is_left_out() -> None:
     declared = [value for value in vars(endpoints).values() if isinstance(value, endpoints.Endpoint)]
-    assert names(BILLING, files_and_sessions.BILLING) == {one.name for one in declared if not one.repeatable}
-    assert names(HARMLESS, files_and_sessions.HARMLESS) == {one.name for one in declared if one.repeatable}
+    assert names(BILLING) == {one.name for one in declared if not one.repeatable}
+    assert names(HARMLESS) == {one.name for one in declared if one.repeatable}
     assert len({one.name for one in declared}) == len(declared)
 
 
@@ -109,13 +44,13 @@ async def test_what_starts_or_bills_is_called_once_though_no_answer_comes(
     made["endpoint"] = replace(made["endpoint"], service_seconds=None)
     caller.options["timeout"] = 0.3
     server = serve(never_answer, answer(body=BILLING[name].good))
-    with pytest.raises(errors.TransportError, match="no answer from") as caught:
+    with pytest.raises(errors.TransportError, match=r"no answer from .* within 0\.3 s") as caught:
         await caller.call(server.url, **made)
     assert caught.value.sent
     assert len(server.requests) == 1
 
 
-@pytest.mark.parametrize("fault", ["closed without an answer", "cut inside the body", "408", "503"])
+@pytest.mark.parametrize("fault", ["closed without an answer", "cut inside the body", "408", "500", "503"])
 @pytest.mark.parametrize("name", HARMLESS)
 async def test_what_does_no_harm_is_called_again(caller: Caller, serve: Any, name: str, fault: str) -> None:
     server = serve(AMBIGUOUS[fault][0], answer(body=HARMLESS[name].good))
@@ -124,10 +59,45 @@ async def test_what_does_no_harm_is_called_again(caller: Caller, serve: Any, nam
     assert server.requests[0].target == server.requests[1].target
 
 
+@pytest.mark.parametrize(
+    "status, error",
+    [
+        (400, errors.BadRequestError),
+        (401, errors.AuthenticationError),
+        (402, errors.PaymentRequiredError),
+        (403, errors.EntitlementError),
+        (404, errors.NotFoundError),
+        (409, errors.ConflictError),
+        (410, errors.ClientError),
+        (413, errors.ClientError),
+    ],
+)
+@pytest.mark.parametrize("name", [*BILLING, *HARMLESS])
+async def test_a_refusal_is_final(
+    caller: Caller, serve: Any, name: str, status: int, error: type[errors.APIError]
+) -> None:
+    operation = {**BILLING, **HARMLESS}[name]
+    server = serve(failure(status, error="no", code="SOME_CODE"), answer(body=operation.good))
+    with pytest.raises(errors.APIError, match="no") as caught:
+        await caller.call(server.url, **operation.make())
+    # With a key, 409 says of a crawl that it had been started before.
+    keyed = name == "start crawl with a key" and status == 409
+    assert type(caught.value) is (errors.IdempotencyKeyUsedError if keyed else error)
+    assert caught.value.code == "SOME_CODE"
+    assert len(server.requests) == 1
+
+
 @pytest.mark.parametrize("name", BILLING)
-async def test_a_refusal_for_rate_is_no_start(caller: Caller, serve: Any, name: str) -> None:
-    refusal = answer(429, '{"success": false, "error": "rate"}', headers={"retry-after": "0"})
-    server = serve(refusal, answer(body=BILLING[name].good))
+async def test_a_refusal_for_rate_is_repeated_with_the_same_body(
+    caller: Caller, serve: Any, name: str
+) -> None:
+    server = serve(
+        failure(429, {"Retry-After": "0"}, error="Rate limit exceeded"),
+        failure(429, error="Concurrency limit reached"),
+        answer(body=BILLING[name].good),
+    )
     assert await caller.call(server.url, **BILLING[name].make())
-    assert len(server.requests) == 2
-    assert server.requests[0].body == server.requests[1].body
+    first, *others = server.requests
+    assert len(others) == 2
+    assert all(other.body == first.body and other.headers == first.headers for other in others)
+    assert name != "parse" or CONTENT in first.body
