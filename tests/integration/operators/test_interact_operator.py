@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
-import signal
 import threading
-import time
 
 import pytest
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowTaskTimeout
@@ -20,6 +17,7 @@ from airflow_provider_webdata.operators.intent import Intent
 from airflow_provider_webdata.operators.interact import WebDataInteractOperator
 from tests.fault_server import FaultServer, answer, hang_up
 from tests.integration.operators.direct import StateStore, TaskInstance, connection_text, context_of
+from tests.integration.operators.signals import killed_like_by_airflow, timed_out
 
 IMPORT = "from airflow_provider_webdata.operators.interact import WebDataInteractOperator"
 OPEN = "/v2/interact$"
@@ -309,30 +307,11 @@ def test_a_retry_closes_what_a_crashed_try_left(sandbox, connect):
     assert store.values == {}
 
 
-def when(condition, action):
-    """Do something from another thread as soon as a condition holds."""
-
-    def watch():
-        deadline = time.monotonic() + 30
-        while not condition() and time.monotonic() < deadline:
-            time.sleep(0.02)
-        action()
-
-    thread = threading.Thread(target=watch)
-    thread.start()
-    return thread
-
-
-@contextlib.contextmanager
-def killed_like_by_airflow(operator, condition):
-    """Send the signal that ends a task; Airflow's handler calls `on_kill` and lets the task go on."""
-    before = signal.signal(signal.SIGTERM, lambda *_: operator.on_kill())
-    thread = when(condition, lambda: os.kill(os.getpid(), signal.SIGTERM))
-    try:
-        yield
-    finally:
-        thread.join()
-        signal.signal(signal.SIGTERM, before)
+def runs_code(sandbox):
+    bodies = [
+        request["body"] or {} for request in sandbox.control.requests("/v2/.*/(execute|interact)$", "POST")
+    ]
+    return any(WAIT in body.get("code", "") for body in bodies)
 
 
 @pytest.mark.parametrize("form", ["session", "scrape"])
@@ -344,14 +323,10 @@ def test_a_kill_closes_the_browser_while_code_runs(sandbox, connect, form):
             arguments["scrape_id"] = hook.scrape({"url": PAGE}).data.metadata.scrape_id
     operator = made(**arguments)
 
-    def runs():
-        bodies = [
-            request["body"] or {}
-            for request in sandbox.control.requests("/v2/.*/(execute|interact)$", "POST")
-        ]
-        return any(WAIT in body.get("code", "") for body in bodies)
-
-    with killed_like_by_airflow(operator, runs), pytest.raises(AirflowException, match="closed under it"):
+    with (
+        killed_like_by_airflow(operator, lambda: runs_code(sandbox)),
+        pytest.raises(AirflowException, match="closed under it"),
+    ):
         operator.execute(context_of(TaskInstance()))
     assert states(sandbox) == ["destroyed"]
     assert len(sandbox.control.requests("/v2/.*/(execute|interact)$", "POST")) == 2
@@ -379,17 +354,8 @@ def test_airflows_timeout_closes_the_session(sandbox, connect):
     """`execution_timeout` raises within the call, whatever it is at, and then calls `on_kill`."""
     operator = made(steps=[{"code": WAIT, "timeout": 120}])
 
-    def raise_timeout(*_):
-        raise AirflowTaskTimeout("time is over")
-
-    before = signal.signal(signal.SIGALRM, raise_timeout)
-    signal.setitimer(signal.ITIMER_REAL, 1)
-    try:
-        with pytest.raises(AirflowTaskTimeout):
-            operator.execute(context_of(TaskInstance()))
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+    with timed_out(lambda: runs_code(sandbox)), pytest.raises(AirflowTaskTimeout):
+        operator.execute(context_of(TaskInstance()))
     operator.on_kill()
     assert states(sandbox) == ["destroyed"]
 
