@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+# A line on its input lets the program begin. Where nobody is left to write one, there is nothing to end either.
+_GATE = ("sh", "-c", 'read -r go && exec "$@" </dev/null', "sh")
+
+
 @dataclass(frozen=True)
 class Session:
     """A started program: `pid` leads the session, `started` (epoch seconds) tells it from a recycled pid."""
@@ -34,21 +38,38 @@ class Session:
 
     @classmethod
     def start(
-        cls, name: str, argv: Sequence[str], *, env: Mapping[str, str], cwd: Path, log: Path
+        cls,
+        name: str,
+        argv: Sequence[str],
+        *,
+        env: Mapping[str, str],
+        cwd: Path,
+        log: Path,
+        note: Callable[[Session], None] | None = None,
     ) -> Session:
-        """Start `argv` detached from the terminal, its output added to `log`."""
+        """Start `argv` detached from the terminal, its output added to `log`.
+
+        `note` is to write the session down. The program begins after it, and not at all where `note` fails or this
+        process dies before its end: what runs can be found again.
+        """
         log.parent.mkdir(parents=True, exist_ok=True)
         with log.open("ab") as output:
             process = subprocess.Popen(
-                argv,
+                [*_GATE, *argv],
                 env=dict(env),
                 cwd=cwd,
-                stdin=subprocess.DEVNULL,
+                stdin=subprocess.PIPE,
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
-        return cls(name, process.pid, psutil.Process(process.pid).create_time(), str(log))
+        assert process.stdin is not None
+        with process.stdin as gate:
+            session = cls(name, process.pid, psutil.Process(process.pid).create_time(), str(log))
+            if note:
+                note(session)
+            gate.write(b"go\n")
+        return session
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> Session:

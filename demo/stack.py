@@ -240,11 +240,12 @@ class Stack:
             raise DemoError(f"Airflow's database could not be made.\n{_tail(str(log))}")
 
     def _launch(self, name: str, argv: Sequence[str], env: Mapping[str, str]) -> Session:
+        def note(session: Session) -> None:
+            self._sessions[name] = session
+            self._write_state()
+
         log = self.home / "output" / f"{name}.log"
-        session = Session.start(name, argv, env=env, cwd=self.home, log=log)
-        self._sessions[name] = session
-        self._write_state()
-        return session
+        return Session.start(name, argv, env=env, cwd=self.home, log=log, note=note)
 
     def _write_state(self) -> None:
         state = {
@@ -252,7 +253,10 @@ class Stack:
             "airflow_url": self.airflow_url,
             "sessions": {name: session.to_state() for name, session in self._sessions.items()},
         }
-        (self.home / STATE_FILE).write_text(json.dumps(state, indent=2))
+        # Replaced whole: a run that is killed here must not leave half a file.
+        new = self.home / f"{STATE_FILE}.new"
+        new.write_text(json.dumps(state, indent=2))
+        new.replace(self.home / STATE_FILE)
 
 
 def _text(log: str) -> str:
