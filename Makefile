@@ -1,6 +1,6 @@
 # From a fresh clone, with nothing prepared but Python 3.10 or newer, make and git:
 #
-#   make demo        two example DAGs on a real Airflow, against the sandbox; nothing keeps running
+#   make demo        the example DAGs on a real Airflow, against the sandbox; nothing keeps running
 #   make up          the same, left running for a look around;  make down  ends it
 #   make test        style, types, import walls, unit, integration and end-to-end tests
 #   make test-floor  unit and integration tests on the oldest supported Airflow

@@ -57,7 +57,7 @@ _MONITOR_ID = _arg("--monitor-id", help="Only deliveries of this monitor")
 _LIMIT = _arg("--limit", help="Most deliveries to show (default: %(default)s)", type=int, default=50)
 _OLDER_THAN = _arg(
     "--older-than",
-    help="Age such as 30d, 12h or 90m (default: [webdata] inbox_retention_days)",
+    help="Age such as 30d, 12h or 90m (default: the option inbox_retention_days)",
     metavar="AGE",
 )
 _DRY_RUN = _arg("--dry-run", help="Only say how many deliveries would be deleted", action="store_true")

@@ -19,8 +19,8 @@ def get_provider_info() -> dict[str, Any]:
     return {
         "package-name": "airflow-provider-webdata",
         "name": _INTEGRATION,
-        "description": "Search the web, keep monitors on its pages and wait for what they report, through a web "
-        "data service.",
+        "description": "Search, scrape and crawl the web, parse files, run browsers and agents, keep monitors, and "
+        "wait for webhooks, through a web data service.",
         "versions": [__version__],
         "integrations": [{"integration-name": _INTEGRATION, "tags": ["service"]}],
         "hooks": [
