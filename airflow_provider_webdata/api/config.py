@@ -23,6 +23,15 @@ _RESERVED_HEADERS = frozenset(
 )
 
 
+def _is_proxy(url: str) -> bool:
+    try:
+        parts = httpx.URL(url)
+        urlsplit(url)
+    except (ValueError, httpx.InvalidURL):
+        return False
+    return parts.scheme in {"http", "https"} and bool(parts.host)
+
+
 @dataclass(frozen=True)
 class ClientConfig:
     """Settings of a client.
@@ -74,8 +83,12 @@ class ClientConfig:
         for name, number, least in numbers:
             if not least <= number < float("inf"):
                 raise ConfigurationError(f"{name} must be a number of at least {least} (given: {number!r})")
-        if self.proxy is not None and urlsplit(self.proxy).scheme not in {"http", "https"}:
-            raise ConfigurationError("proxy must be a URL that starts with http:// or https://")
+        if self.proxy is not None and not _is_proxy(self.proxy):
+            # httpx would put parts of a password into the text of its own error.
+            raise ConfigurationError(
+                "proxy must be a URL that starts with http:// or https:// and names a host; in its login, write "
+                "# / ? @ [ as %23 %2F %3F %40 %5B"
+            )
         for name, value in self.headers.items():
             if not _TOKEN.fullmatch(name) or name.lower() in _RESERVED_HEADERS:
                 raise ConfigurationError(f"headers: {name!r} cannot be set as an extra header")

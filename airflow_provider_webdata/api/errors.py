@@ -84,12 +84,17 @@ def _problem(issue: Mapping[str, Any], python_names: Mapping[str, str]) -> str:
     if isinstance(given, Mapping) or (isinstance(given, Sequence) and not isinstance(given, str)):
         # A container may hold a secret further down; its kind and size say enough.
         return f"{sentence} (given: {type(given).__name__} of {len(given)})"
+    if isinstance(given, str) and given.lstrip()[:1] in {"{", "["}:
+        # What a template made of a mapping or list may hold a secret.
+        return f"{sentence} (given: text of {len(given)} characters that begins with {given.lstrip()[0]!r})"
     return f"{sentence} (given: {trimmed(repr(given), 120)})"
 
 
 def _may_be_secret(location: Sequence[int | str]) -> bool:
     # What an action types into a page, or code does there, may hold a password.
     typed = location[-1:] == ("code",) or ("actions" in location and location[-1] in {"text", "script"})
+    # An action that is no object might be all of that in one text.
+    typed = typed or (location[-2:-1] == ("actions",))
     return typed or any(secret in str(part).lower() for part in location for secret in _SECRET_PARTS)
 
 

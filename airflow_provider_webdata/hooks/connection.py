@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn, Protocol
-from urllib.parse import unquote, urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 
 from airflow_provider_webdata.api.config import ClientConfig
 from airflow_provider_webdata.api.errors import ConfigurationError
@@ -176,7 +176,7 @@ class _Reader:
             if (value := self._given(name)) is not None
         }
         if url := given.get("url"):
-            parts = urlsplit(url)
+            parts = self._address("webhook_url", url)
             if not (parts.scheme == "https" or (parts.scheme == "http" and _is_loopback(parts.hostname))):
                 self._refuse(
                     "webhook_url",
@@ -185,7 +185,8 @@ class _Reader:
                 )
             given["url"] = url.rstrip("/")
         if url := given.get("inbox_url"):
-            if urlsplit(url).scheme not in {"http", "https"} or not urlsplit(url).hostname:
+            parts = self._address("inbox_url", url)
+            if parts.scheme not in {"http", "https"} or not parts.hostname:
                 self._refuse(
                     "inbox_url", f"must be an http address (given: {url!r})", "write one, or clear it"
                 )
@@ -194,6 +195,17 @@ class _Reader:
         if (header := given.get("signature_header")) and not _HEADER_NAME.fullmatch(header):
             self._refuse("signature_header", f"is no header name (given: {header!r})", "write one such name")
         return WebhookSettings(**given)
+
+    def _address(self, name: str, url: str) -> SplitResult:
+        try:
+            parts = urlsplit(url)
+            _ = parts.port
+        except ValueError:
+            self._refuse(name, "is no address", "write one like https://host or https://host:port/path")
+        if "@" in parts.netloc:
+            # It would show in monitors, in logs and in XCom.
+            self._refuse(name, "must not hold a login", "leave it out: webhook_secret proves who sends")
+        return parts
 
     def _check_webhook_secrets(self, given: Mapping[str, str]) -> None:
         for name, current in (("secret", "webhook_secret"), ("signing_secret", "signing_secret")):

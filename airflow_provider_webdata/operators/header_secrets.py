@@ -4,6 +4,7 @@ rendered arguments. In answers, the models replace them.
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import json
 from collections.abc import Iterator, Mapping
@@ -30,8 +31,9 @@ def header_values(value: Any) -> Iterator[str]:
     """
     if isinstance(value, Mapping):
         for name, given in value.items():
-            inner = _parsed(given) if str(name).lower() == "headers" else given
-            if _is_headers(name, inner):
+            is_headers = str(name).lower() == "headers"
+            inner = _parsed(given) if is_headers else given
+            if is_headers and isinstance(inner, Mapping):
                 for header, text in inner.items():
                     if str(header).lower() not in _PUBLIC_HEADERS and text not in (None, ""):
                         yield str(text)
@@ -50,8 +52,8 @@ def _parsed(value: Any) -> Any:
     if isinstance(value, str):
         with contextlib.suppress(ValueError):
             return json.loads(value)
+        # Where templates are not rendered as native objects, a mapping becomes its Python text.
+        if value.lstrip()[:1] in {"{", "["}:
+            with contextlib.suppress(ValueError, SyntaxError, MemoryError, RecursionError):
+                return ast.literal_eval(value.strip())
     return value
-
-
-def _is_headers(name: object, value: object) -> bool:
-    return isinstance(name, str) and name.lower() == "headers" and isinstance(value, Mapping)

@@ -21,6 +21,11 @@ ROWS: list[tuple[dict[str, Any], list[str]]] = [
     ({"scrapeOptions": {"timeout": 10}}, ["scrape_options.timeout (sent as scrapeOptions): "]),
     ({"limt": 5}, ["limt", "did you mean 'limit'"]),
     ({"limit": {"a": 1}}, ["limit", "given: dict of 1"]),
+    (
+        {"scrape_options": "{'headers': {'Cookie': 'hush'}}"},
+        ["scrape_options", "text of 31 characters that begins with '{'"],
+    ),
+    ({"scrape_options": {"actions": ["write hush"]}}, ["actions[0]"]),
     ({"query": "x" * 501}, ["query", "500", "…"]),
     ({"scrape_options": {"headers": {"Cookie": "hush\n"}}}, ["Cookie"]),
     ({"scrape_options": {"actions": [{"type": "write", "text": ["hush"]}]}}, ["actions[0].text"]),

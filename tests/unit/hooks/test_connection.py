@@ -151,6 +151,17 @@ REFUSED = {
     "verify in words": ({"extra": {"verify": "maybe"}}, "verify must be true or false (given: 'maybe')"),
     "missing bundle": ({"extra": {"ca_file": "/no/such.pem"}}, "ca_file names a file that is not here"),
     "proxy without scheme": ({"extra": {"proxy": "proxy.example:3128"}}, "proxy must be a URL"),
+    "password that ends the host": ({"extra": {"proxy": "http://u:hunter22#x@p.example:3128"}}, "as %23 %2F %3F"),
+    "password with a bracket": ({"extra": {"proxy": "http://u:hunter22[x@p.example:3128"}}, "as %23 %2F %3F"),
+    "proxy without host": ({"extra": {"proxy": "http://"}}, "names a host"),
+    "webhook that is no address": ({"extra": {"webhook_url": "https://[x"}}, "webhook_url is no address"),
+    "inbox that is no address": ({"extra": {"inbox_url": "http://a.example:x"}}, "inbox_url is no address"),
+    "login in the webhook": (
+        {"extra": {"webhook_url": "https://u:hunter22@airflow.example"}}, "webhook_url must not hold a login",
+    ),
+    "login in the inbox": (
+        {"extra": {"inbox_url": "http://u:hunter22@127.0.0.1:9"}}, "inbox_url must not hold a login",
+    ),
     "headers that are no object": ({"extra": {"secret_headers": "X: y"}}, "secret_headers must be a JSON object"),
     "header that is a number": ({"extra": {"secret_headers": {"X": 1}}}, "secret_headers must be a JSON object"),
     "header of our own": ({"extra": {"secret_headers": {"Authorization": "x"}}}, "'Authorization' cannot be set"),
