@@ -26,23 +26,23 @@ def run_aside(work: Coroutine[Any, Any, T]) -> T:
     :param work: the coroutine.
     :return: what it returns.
     """
-    begun = threading.Event()
+    given_up = threading.Event()
     running: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any] | None]] = []
 
     async def watched() -> T:
         running.append((asyncio.get_running_loop(), asyncio.current_task()))
-        begun.set()
+        if given_up.is_set():
+            work.close()
+            raise asyncio.CancelledError
         return await work
 
     with ThreadPoolExecutor(1, thread_name_prefix="webdata") as threads:
-        outcome = threads.submit(contextvars.copy_context().run, asyncio.run, watched())
         try:
-            return outcome.result()
+            return threads.submit(contextvars.copy_context().run, asyncio.run, watched()).result()
         except BaseException:
-            if not outcome.done():
-                begun.wait()
-                ((loop, task),) = running
-                # It may have ended in this very moment.
+            # The signal may have come before the coroutine began, which then sees this, or when its loop was over.
+            given_up.set()
+            for loop, task in running:
                 with suppress(RuntimeError):
                     loop.call_soon_threadsafe(task.cancel)  # type: ignore[union-attr]
             raise

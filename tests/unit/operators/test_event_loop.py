@@ -5,10 +5,13 @@ from __future__ import annotations
 import asyncio
 import signal
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar
+from typing import Any
 
 import pytest
 
+from airflow_provider_webdata.operators import event_loop
 from airflow_provider_webdata.operators.event_loop import run_aside
 
 WHO: ContextVar[str] = ContextVar("WHO")
@@ -24,7 +27,6 @@ def alarm() -> Iterator[None]:
         raise TimeIsOverError
 
     before = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, 0.2)
     yield
     signal.setitimer(signal.ITIMER_REAL, 0)
     signal.signal(signal.SIGALRM, before)
@@ -49,6 +51,7 @@ def test_a_signal_ends_it_after_its_clean_up() -> None:
     done: list[str] = []
 
     async def work() -> None:
+        signal.setitimer(signal.ITIMER_REAL, 0.2)
         try:
             await asyncio.Event().wait()
         finally:
@@ -58,3 +61,22 @@ def test_a_signal_ends_it_after_its_clean_up() -> None:
     with pytest.raises(TimeIsOverError):
         run_aside(work())
     assert done == ["cleaned up"]
+
+
+@pytest.mark.usefixtures("alarm")
+def test_a_signal_before_anybody_waits_ends_it_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[str] = []
+
+    async def work() -> None:
+        await asyncio.sleep(30)
+        done.append("all of it")
+
+    class Interrupted(ThreadPoolExecutor):
+        def submit(self, *arguments: Any, **more: Any) -> Any:
+            super().submit(*arguments, **more)
+            signal.raise_signal(signal.SIGALRM)
+
+    monkeypatch.setattr(event_loop, "ThreadPoolExecutor", Interrupted)
+    with pytest.raises(TimeIsOverError):
+        run_aside(work())
+    assert done == []
