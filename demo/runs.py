@@ -40,7 +40,7 @@ def follow(
     deadline = time.monotonic() + patience
     seen: dict[str, str] = {}
     while True:
-        ended = api.run(dag_id, run_id)["state"] in ENDED
+        outcome = api.run(dag_id, run_id)["state"]
         tasks = api.task_instances(dag_id, run_id)
         for task in sorted(tasks, key=lambda task: task["start_date"] or "9999"):
             name, state = _name(task), str(task["state"])
@@ -49,7 +49,7 @@ def follow(
                 seen[name] = state
                 if on_change is not None:
                     on_change(name, state)
-        if ended:
+        if outcome in ENDED:
             break
         if time.monotonic() > deadline:
             raise DemoError(f"{dag_id} did not end within {patience:.0f} s; its tasks: {seen}")
@@ -57,7 +57,7 @@ def follow(
     failed = [task for task in tasks if task["state"] == "failed"]
     if failed:
         raise DemoError("\n".join(_what_happened(api, dag_id, run_id, task) for task in failed))
-    if api.run(dag_id, run_id)["state"] != "success":
+    if outcome != "success":
         raise DemoError(f"{dag_id} failed; its tasks: {seen}")
 
 

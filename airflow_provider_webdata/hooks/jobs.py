@@ -21,56 +21,42 @@ if TYPE_CHECKING:
 class JobEndpoints:
     """The calls of one kind of job. Supplement 2.
 
-    :param start: starts one.
     :param look: how it stands.
     :param documents: its result in parts, left as they come; None where the result is one object.
     :param cancel: ends it early; None where the service has no such call.
     :param errors: pages that failed; None where there are no pages.
-    :param terminal: states that it does not leave.
-    :param event_prefix: what the names of its events begin with, up to the dot.
     """
 
-    start: Endpoint[models.JobStarted]
     look: Endpoint[Any]
     documents: Endpoint[models.JobDocuments] | None
     cancel: Endpoint[models.CancelResponse] | None
     errors: Endpoint[models.JobErrors] | None
-    event_prefix: str
-    terminal: frozenset[str] = TERMINAL_STATES
 
 
 JOB_KINDS: Mapping[JobKind, JobEndpoints] = {
     "crawl": JobEndpoints(
-        start=endpoints.START_CRAWL,
         look=endpoints.CRAWL_STATUS,
         documents=endpoints.CRAWL_DOCUMENTS,
         cancel=endpoints.CANCEL_CRAWL,
         errors=endpoints.CRAWL_ERRORS,
-        event_prefix="crawl",
     ),
     "batch_scrape": JobEndpoints(
-        start=endpoints.START_BATCH_SCRAPE,
         look=endpoints.BATCH_SCRAPE_STATUS,
         documents=endpoints.BATCH_SCRAPE_DOCUMENTS,
         cancel=endpoints.CANCEL_BATCH_SCRAPE,
         errors=endpoints.BATCH_SCRAPE_ERRORS,
-        event_prefix="batch_scrape",
     ),
     "extract": JobEndpoints(
-        start=endpoints.START_EXTRACT,
         look=endpoints.EXTRACT_STATUS,
         documents=None,
         cancel=None,
         errors=None,
-        event_prefix="extract",
     ),
     "agent": JobEndpoints(
-        start=endpoints.START_AGENT,
         look=endpoints.AGENT_STATUS,
         documents=None,
         cancel=endpoints.CANCEL_AGENT,
         errors=None,
-        event_prefix="agent",
     ),
 }
 """How each kind of job is called."""

@@ -32,6 +32,17 @@ def can_receive(settings: ConnectionSettings) -> bool:
     return bool(settings.webhook.url and (settings.webhook.secret or settings.webhook.signing_secret))
 
 
+def why_none_comes(settings: ConnectionSettings) -> str:
+    """Say why `wait_for='webhook'` cannot work where `can_receive` does not hold.
+
+    :param settings: of the connection.
+    """
+    return (
+        f"wait_for='webhook': connection {settings.conn_id!r} has no webhook_url with a webhook_secret or "
+        "signing_secret, so that no delivery can come; set them, or wait_for='polling'"
+    )
+
+
 def webhook_for(
     settings: ConnectionSettings,
     key: str,

@@ -104,7 +104,7 @@ class InboxReader:
         :param job_ids: ids of jobs; for monitors, of checks.
         :param monitor_ids: ids of monitors.
         :param events: names of events.
-        :param received_after: only deliveries that arrived later, ISO 8601.
+        :param received_after: only deliveries that arrived then or later, ISO 8601.
         :raises CursorAheadError: the inbox was reset since the cursor was given.
         """
         filters = _filters(keys, job_ids, monitor_ids, events)

@@ -28,9 +28,6 @@ from airflow_provider_webdata.inbox.wire import DELIVERIES_PATH
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-LONGEST_WAIT = 30.0
-"""Seconds that the inbox holds a long poll at most."""
-
 MOST_VALUES = 1000
 """Keys, job ids, monitor ids and events that one search may name."""
 

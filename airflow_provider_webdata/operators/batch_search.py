@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow.sdk.exceptions import AirflowException
 
-from airflow_provider_webdata.operators.numbers import checked_number
+from airflow_provider_webdata.operators.arguments import checked_number, listed
 from airflow_provider_webdata.operators.result_output import ResultOutput
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
+from airflow_provider_webdata.operators.search_items import tagged, untagged
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -278,7 +279,7 @@ class WebDataBatchSearchOperator(ResultOutput):
         from airflow_provider_webdata.api.errors import InvalidRequestError
         from airflow_provider_webdata.operators.search_batch import Query
 
-        given = _listed(self.queries)
+        given = listed(self.queries)
         extra_body = self.checked_extra_body("batch search")
         queries: dict[str, Query] = {}
         problems: list[str] = []
@@ -366,16 +367,6 @@ class WebDataBatchSearchOperator(ResultOutput):
         return f"search_{kinds.pop()}" if len(kinds) == 1 else "search"
 
 
-def _listed(queries: Any) -> list[Any]:
-    if isinstance(queries, str):
-        try:
-            parsed = json.loads(queries)
-        except ValueError:
-            parsed = None
-        queries = parsed if isinstance(parsed, list) else [queries] if queries.strip() else []
-    return [queries] if isinstance(queries, Mapping) else list(queries or ())
-
-
 def _facts(tally: Tally) -> dict[str, Any]:
     return {
         "done": tally.done,
@@ -392,13 +383,14 @@ def _items(records: Iterable[Record]) -> Iterator[Any]:
     for record in records:
         for source, found in record.get("results", {}).items():
             for item in found:
-                yield {"query": record["query"], "source": source, **item}
+                yield tagged(item, query=record["query"], source=source)
 
 
 def _regrouped(record: Record, items: Iterator[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
     """Return a record's results by source again, from items that came in its order."""
     return {
-        source: [_without_origin(next(items)) for _ in found] for source, found in record["results"].items()
+        source: [untagged(next(items), "query", "source") for _ in found]
+        for source, found in record["results"].items()
     }
 
 
@@ -407,7 +399,3 @@ def _grouped(records: Iterable[Record], items: Iterable[dict[str, Any]]) -> list
     rest = iter(items)
     names = ("query", "id", "creditsUsed", "warning")
     return [{**{name: record[name] for name in names}, **_regrouped(record, rest)} for record in records]
-
-
-def _without_origin(item: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in item.items() if name not in {"query", "source"}}

@@ -6,14 +6,13 @@ import time
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from airflow_provider_webdata.operators.arguments import seconds
 from airflow_provider_webdata.operators.check_wait import CheckWait, checked_pages
-from airflow_provider_webdata.operators.replica import REPLICA_WAIT_SECONDS
 from airflow_provider_webdata.operators.waiting import (
     LEAST_WAIT_SECONDS,
     TIMEOUT_MARGIN_SECONDS,
     WaitingTask,
     is_deferrable,
-    seconds,
 )
 
 if TYPE_CHECKING:
@@ -49,6 +48,9 @@ class WaitsForCheck(WaitingTask):
     :param kwargs: arguments of the other base classes.
     """
 
+    # Of the operators of monitors.
+    replica_wait: float
+
     def __init__(
         self,
         *,
@@ -82,13 +84,11 @@ class WaitsForCheck(WaitingTask):
         """Fail the task if it would wait for deliveries that cannot come, before anything is paid for."""
         if not self.wait_for_completion or self.check_wait.wait_for != "webhook":
             return
-        from airflow_provider_webdata.hooks.webhooks import can_receive
+        from airflow_provider_webdata.hooks.webhooks import can_receive, why_none_comes
 
-        if not can_receive(self.hook.get_settings()):
-            self.refuse(
-                f"wait_for='webhook': connection {self.webdata_conn_id!r} has no webhook_url with a webhook_secret "
-                "or signing_secret, so that no delivery can come; set them, or wait_for='polling'"
-            )
+        settings = self.hook.get_settings()
+        if not can_receive(settings):
+            self.refuse(why_none_comes(settings))
 
     def wait_for_check(self, context: Context, monitor_id: str, check_id: str | None) -> Any:
         """Wait for a check, in the triggerer or here, and return it.
@@ -124,7 +124,7 @@ class WaitsForCheck(WaitingTask):
         from airflow_provider_webdata.operators.check_wait import check_with_pages
 
         return check_with_pages(
-            self.hook, event["monitor_id"], event["check_id"], self.include_pages, REPLICA_WAIT_SECONDS
+            self.hook, event["monitor_id"], event["check_id"], self.include_pages, self.replica_wait
         )
 
     def time_out(self, message: str) -> NoReturn:

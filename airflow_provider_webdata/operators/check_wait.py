@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.operators.waiting import seconds
+from airflow_provider_webdata.operators.arguments import listed, seconds
+from airflow_provider_webdata.operators.replica import REPLICA_WAIT_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -92,7 +93,7 @@ def checked_pages(given: bool | str | Sequence[str]) -> PagesWanted:
     """
     if isinstance(given, bool) or given == "changed":
         return given  # type: ignore[return-value]
-    statuses = (given,) if isinstance(given, str) else tuple(given)
+    statuses = tuple(listed(given))
     if not statuses or any(status not in PAGE_STATUSES for status in statuses):
         raise ValueError(
             "include_pages must be False, True, 'changed', or a list of some of "
@@ -102,7 +103,11 @@ def checked_pages(given: bool | str | Sequence[str]) -> PagesWanted:
 
 
 def check_with_pages(
-    hook: WebDataHook, monitor_id: str, check_id: str, pages: PagesWanted, replica_wait: float
+    hook: WebDataHook,
+    monitor_id: str,
+    check_id: str,
+    pages: PagesWanted,
+    replica_wait: float = REPLICA_WAIT_SECONDS,
 ) -> dict[str, Any]:
     """Return a check that is over, with wire names, and on request its pages with diffs and judgments.
 

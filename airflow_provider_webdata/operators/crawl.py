@@ -141,6 +141,13 @@ class WebDataCrawlOperator(WebDataJobOperator):
         self.origin = origin
         self.integration = integration
 
+    def _check_arguments(self) -> None:
+        super()._check_arguments()
+        if self.limit is None or str(self.limit).strip() in {"", "None"}:
+            self.refuse(
+                "limit is empty after rendering: without it, the service takes 10,000 pages; give a number"
+            )
+
     def targets(self) -> list[str]:
         """Return the URLs or texts by which the service would name the job."""
         return [self.url]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
+from airflow_provider_webdata.operators.arguments import checked_number
 from airflow_provider_webdata.operators.base import WebDataOperator
-from airflow_provider_webdata.operators.numbers import checked_number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -47,8 +47,8 @@ class Declaration:
     @property
     def schedule_text(self) -> str | None:
         """The schedule in words, if it is given so."""
-        text: str | None = self.wire["schedule"].get("text")
-        return text
+        schedule = self.wire["schedule"]
+        return schedule.get("text") if isinstance(schedule, dict) else None
 
     def added(self) -> dict[str, Any]:
         """Return what a request to create it has beside the documented fields."""

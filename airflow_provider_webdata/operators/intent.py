@@ -120,7 +120,9 @@ class Intent:
         return self.began and self._is_of_this_run(created_at)
 
     def _is_of_this_run(self, created_at: str | None) -> bool:
-        created = _moment(created_at)
+        from airflow_provider_webdata.hooks.checks import moment
+
+        created = moment(created_at)
         return created is not None and self.run_start is not None and created >= self.run_start - CLOCK_SKEW
 
     def _write(self, record: dict[str, Any]) -> None:
@@ -144,13 +146,3 @@ def may_have_acted(error: WebDataError) -> bool:
     if isinstance(error, TransportError):
         return error.sent
     return isinstance(error, (InvalidResponseError, RequestTimeoutError, ServerError))
-
-
-def _moment(text: str | None) -> datetime.datetime | None:
-    import pendulum
-
-    try:
-        moment = pendulum.parse(text or "")
-    except ValueError:
-        return None
-    return moment if isinstance(moment, pendulum.DateTime) else None

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow.sdk.exceptions import AirflowException
 
+from airflow_provider_webdata.operators.arguments import listed
 from airflow_provider_webdata.operators.base import WebDataOperator
 
 if TYPE_CHECKING:
@@ -216,6 +216,8 @@ class WebDataInteractOperator(WebDataOperator):
 
         extra_body = self.checked_extra_body("interact")
         if self.scrape_id is not None:
+            if str(self.scrape_id).strip() in {"", "None"}:
+                self.refuse("scrape_id is empty after rendering; it must name a scrape")
             return ScrapeBrowser(self.hook, self.scrape_id, extra_body)
         if self.ttl is None:
             self.ttl = _needed_ttl(steps)
@@ -231,7 +233,7 @@ class WebDataInteractOperator(WebDataOperator):
         from airflow_provider_webdata.api.models import ExecuteRequest, ScrapeInteractRequest
         from airflow_provider_webdata.hooks.calls import body_for
 
-        steps = _listed(self.steps)
+        steps = listed(self.steps)
         if not steps:
             raise InvalidRequestError("interact", ["steps: at least one is needed"])
         checked: list[tuple[str, RequestModel]] = []
@@ -260,17 +262,6 @@ class WebDataInteractOperator(WebDataOperator):
         return filled, name
 
 
-def _listed(steps: Any) -> list[Any]:
-    if isinstance(steps, str):
-        try:
-            parsed = json.loads(steps)
-        except ValueError:
-            parsed = None
-        # Code that happens to be JSON is a list or mapping that means nothing to an interpreter.
-        steps = parsed if isinstance(parsed, list) else [steps] if steps.strip() else []
-    return [steps] if isinstance(steps, Mapping) else list(steps or ())
-
-
 def _needed_ttl(steps: Sequence[RequestModel]) -> int:
     seconds = sum(getattr(step, "timeout", None) or _STEP_SECONDS for step in steps) + _MARGIN_SECONDS
     return int(min(max(seconds, SHORTEST_TTL_SECONDS), _LONGEST_TTL_SECONDS))
@@ -294,7 +285,8 @@ def _without(value: Any, secrets: set[str]) -> Any:
     if isinstance(value, list):
         return [_without(part, secrets) for part in value]
     if isinstance(value, str):
-        for secret in secrets:
+        # The longer first: one may be the beginning of another.
+        for secret in sorted(secrets, key=len, reverse=True):
             value = value.replace(secret, "***")
     return value
 

@@ -6,14 +6,14 @@ import time
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
+from airflow_provider_webdata.operators.arguments import number, seconds
 from airflow_provider_webdata.operators.base import WebDataOperator
-from airflow_provider_webdata.operators.job_results import JobResults, checked_ratio
+from airflow_provider_webdata.operators.job_results import JobResults
 from airflow_provider_webdata.operators.job_watch import POLL_SECONDS, SAFETY_SECONDS, JobWait, WaitsForJob
 from airflow_provider_webdata.operators.waiting import (
     LEAST_WAIT_SECONDS,
     TIMEOUT_MARGIN_SECONDS,
     is_deferrable,
-    seconds,
 )
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ class WebDataJobOperator(WaitsForJob, JobResults, WebDataOperator):
         """Fail before anything is paid for."""
         self.check_result_arguments()
         try:
-            checked_ratio(self.max_error_ratio)
+            number("max_error_ratio", self.max_error_ratio, 1)
         except ValueError as error:
             self.refuse(str(error))
         if not self.wait_for_completion or self.job_wait.by != "webhook":
@@ -150,6 +150,8 @@ class WebDataJobOperator(WaitsForJob, JobResults, WebDataOperator):
         from airflow_provider_webdata.operators.own_webhook import OwnWebhook
 
         attach = self.attach_webhook
+        if attach and self.given().get("webhook") is not None:
+            self.refuse("attach_webhook=True, but a webhook is given too; leave out one of them")
         if attach is None and self.given().get("webhook") is not None:
             attach = False
         return OwnWebhook(self.hook, attach, events_to_ask_for(self.job_kind))
@@ -190,9 +192,7 @@ class WebDataJobOperator(WaitsForJob, JobResults, WebDataOperator):
                 len(job.invalid_urls),
                 listed([str(url) for url in job.invalid_urls]),
             )
-        if self.do_xcom_push and (ti := context.get("ti")) is not None:
-            for key, value in values.items():
-                ti.xcom_push(key, value)
+        self.push(context, **values)
 
     def _wait(self, start: JobStart, job: OwnJob, context: Context) -> Any:
         if job.view is not None and job.view.is_over:

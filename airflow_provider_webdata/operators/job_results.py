@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from airflow_provider_webdata.operators.arguments import number
 from airflow_provider_webdata.operators.result_output import ResultDelivery
 
 if TYPE_CHECKING:
@@ -83,23 +84,6 @@ class PageErrors:
         return {"count": self.count, "robotsBlocked": self.robots_blocked, "pages": self.pages}
 
 
-def checked_ratio(given: Any) -> float | None:
-    """Return the part of a job's pages that may fail, or None where any may.
-
-    :param given: None, or 0 to 1, as a number or text.
-    :raises ValueError: it is neither.
-    """
-    if given is None or given == "":
-        return None
-    try:
-        ratio = float("nan") if isinstance(given, bool) else float(given)
-    except (TypeError, ValueError):
-        ratio = float("nan")
-    if not 0 <= ratio <= 1:
-        raise ValueError(f"max_error_ratio must be from 0 to 1, or None (given: {given!r})")
-    return ratio
-
-
 class JobResults(ResultDelivery):
     """Base of the tasks that take a job's result.
 
@@ -116,7 +100,7 @@ class JobResults(ResultDelivery):
 
     def __init__(self, *, max_error_ratio: float | str | None = None, **kwargs: Any) -> None:
         if not isinstance(max_error_ratio, str):
-            checked_ratio(max_error_ratio)
+            number("max_error_ratio", max_error_ratio, 1)
         super().__init__(**kwargs)
         self.max_error_ratio = max_error_ratio
 
@@ -142,13 +126,8 @@ class JobResults(ResultDelivery):
         data = answer.pop("data", None)
         summary: dict[str, Any] = {"id": job_id, **answer}
         self._report(kind, summary, context)
-        items = (
-            [item if isinstance(item, dict) else {"value": item} for item in data]
-            if isinstance(data, list)
-            else None
-        )
-        if items is None:
-            items = [data] if isinstance(data, dict) else [{"value": data}]
+        found = data if isinstance(data, list) else [data]
+        items = [item if isinstance(item, dict) else {"value": item} for item in found]
         return self.deliver(
             items, "generic", context, summary, inputs=inputs, value=lambda _, facts: {**facts, "data": data}
         )
@@ -210,12 +189,11 @@ class JobResults(ResultDelivery):
             )
         if errors.robots_blocked:
             self.log.warning("robots.txt refuses %d URLs, which were not fetched", errors.robots_blocked)
-        most = checked_ratio(self.max_error_ratio)
+        most = number("max_error_ratio", self.max_error_ratio, 1)
         if most is None or errors.ratio <= most:
             return
         # A task that fails returns nothing: what was paid for goes to where the return value would be.
-        if self.do_xcom_push and (ti := context.get("ti")) is not None:
-            ti.xcom_push("return_value", value)
+        self.push(context, return_value=value)
         self.refuse(
             f"{errors.count} of {errors.count + errors.good} pages failed, more than max_error_ratio={most:g} allows; "
             "the result is stored and in XCom all the same"

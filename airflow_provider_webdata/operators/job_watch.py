@@ -6,7 +6,8 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.operators.waiting import WaitingTask, seconds
+from airflow_provider_webdata.operators.arguments import seconds
+from airflow_provider_webdata.operators.waiting import WaitingTask
 
 if TYPE_CHECKING:
     from typing import Literal, TypeAlias

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from airflow_provider_webdata.operators.arguments import seconds
 from airflow_provider_webdata.operators.base import WebDataOperator
 from airflow_provider_webdata.operators.replica import REPLICA_WAIT_SECONDS, until_found
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from datetime import timedelta
 
     from airflow_provider_webdata.api.models import Monitor
 
@@ -26,9 +28,9 @@ class MonitorOperator(WebDataOperator):
     :param kwargs: arguments of `WebDataOperator` and `BaseOperator`.
     """
 
-    def __init__(self, *, replica_wait: float = REPLICA_WAIT_SECONDS, **kwargs: Any) -> None:
+    def __init__(self, *, replica_wait: float | timedelta = REPLICA_WAIT_SECONDS, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.replica_wait = replica_wait
+        self.replica_wait = seconds("replica_wait", replica_wait, zero=True)
 
     def until_found(self, look: Callable[[], T | None]) -> T | None:
         """Look until something is found or `replica_wait` is over.

@@ -182,7 +182,6 @@ class WebDataCreateMonitorOperator(WaitsForCheck, DeclaredMonitorOperator):
         return self.wait_for_check(context, monitor.id, None)
 
     def _remember_schedule(self, declared: Declaration, monitor: Monitor, context: Context) -> None:
-        ti = context.get("ti")
         text = declared.schedule_text
-        if ti is not None and self.do_xcom_push and text is not None and self.if_exists != "reuse":
-            ti.xcom_push(APPLIED_SCHEDULE, {"text": text, "cron": cron_of(monitor)})
+        if text is not None and self.if_exists != "reuse":
+            self.push(context, **{APPLIED_SCHEDULE: {"text": text, "cron": cron_of(monitor)}})

@@ -30,6 +30,10 @@ class WebDataDeleteMonitorOperator(ExistingMonitorOperator):
         from airflow_provider_webdata.api.errors import NotFoundError
 
         monitor_id = self.monitor_id
+        if str(monitor_id or "").strip() == "None":
+            self.refuse(
+                "monitor_id is 'None' after rendering: the template found nothing; it must name a monitor"
+            )
         if not monitor_id:
             monitor = self.find()
             monitor_id = monitor.id if monitor is not None else None

@@ -9,6 +9,8 @@ import logging
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from airflow_provider_webdata.operators.arguments import listed
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -28,12 +30,10 @@ def checked_events(given: Sequence[str]) -> tuple[str, ...]:
     :param given: some of `MONITOR_EVENTS`.
     :raises ValueError: there are none, or others.
     """
-    events = (given,) if isinstance(given, str) else tuple(given)
+    events = tuple(listed(given))
     unknown = [event for event in events if event not in MONITOR_EVENTS]
     if not events or unknown:
-        raise ValueError(
-            f"webhook_events must name some of {', '.join(MONITOR_EVENTS)} (given: {', '.join(events)!r})"
-        )
+        raise ValueError(f"webhook_events must name some of {', '.join(MONITOR_EVENTS)} (given: {given!r})")
     return events
 
 

@@ -135,19 +135,23 @@ class WebDataParseOperator(DocumentOperator):
         :raises InvalidRequestError: its name or its size is nothing that the service takes.
         :raises FileNotFoundError: it is not there.
         """
-        from airflow.sdk import ObjectStoragePath
-
         from airflow_provider_webdata.api.errors import InvalidRequestError
         from airflow_provider_webdata.api.models.parse import (
             FILE_EXTENSIONS,
             MAX_FILE_BYTES,
             has_known_extension,
         )
+        from airflow_provider_webdata.results.errors import OutputError
+        from airflow_provider_webdata.results.storage import check_storage, storage_path
 
         if not self.file:
             raise InvalidRequestError("parse", [f"file: must name a file (given: {self.file!r})"])
-        path = ObjectStoragePath(self.file)
-        name = self.filename or path.name
+        try:
+            check_storage(str(self.file))
+            path = storage_path(str(self.file))
+        except OutputError as error:
+            raise InvalidRequestError("parse", [f"file: {error}"]) from error
+        name = str(self.filename or path.name)
         problems = []
         size = 0
         if not has_known_extension(name):

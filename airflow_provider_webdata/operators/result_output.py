@@ -56,10 +56,12 @@ class ResultDelivery(ServiceTask):
             from airflow_provider_webdata.results.output import format_of
 
             format_of(output)
-        if not 0 < max_media_mb < float("inf"):
+        if not isinstance(max_media_mb, (int, float)) or not 0 < max_media_mb < float("inf"):
             raise ValueError(f"max_media_mb must be a number above 0 (given: {max_media_mb!r})")
-        if media_concurrency < 1:
-            raise ValueError(f"media_concurrency must be at least 1 (given: {media_concurrency!r})")
+        if not isinstance(media_concurrency, int) or media_concurrency < 1:
+            raise ValueError(
+                f"media_concurrency must be a whole number of at least 1 (given: {media_concurrency!r})"
+            )
         super().__init__(**kwargs)
         self.output_url = output
         self.save_media = save_media
@@ -81,6 +83,8 @@ class ResultDelivery(ServiceTask):
             if self.save_media is not None:
                 from airflow_provider_webdata.results.storage import check_storage
 
+                if str(self.save_media).strip() in {"", "None"}:
+                    self.refuse(f"save_media must name a folder (given after rendering: {self.save_media!r})")
                 check_storage(str(self.save_media))
         except OutputError as error:
             self.refuse(str(error))
@@ -150,36 +154,6 @@ class ResultDelivery(ServiceTask):
         )
         yield from keep_media(items, str(self.save_media), settings, report)
 
-    def open_result(self, kind: str) -> Output:
-        """Return the file for the results, to write in a `with` block; for operators that write piece by piece.
-
-        `delivered` is to be called after the block.
-
-        :param kind: what the items are, see `results.columns.columns_of`.
-        """
-        from airflow_provider_webdata.results.columns import columns_of
-        from airflow_provider_webdata.results.output import open_output
-
-        return open_output(str(self.output_url), columns_of(kind))
-
-    def delivered(
-        self, file: Output, context: Context, summary: Mapping[str, Any], *, inputs: Sequence[str] = ()
-    ) -> dict[str, Any]:
-        """Tell the outlets and lineage of a file from `open_result`, and return what becomes the XCom.
-
-        :param file: the file, written.
-        :param context: the task's context.
-        :param summary: facts about the calls, with wire names.
-        :param inputs: the queries or the URLs, for OpenLineage.
-        """
-        from airflow_provider_webdata.results.assets import tell_outlets
-
-        self._lineage_inputs = tuple(inputs)
-        self._note(file)
-        facts = {**summary, "path": file.url, "count": file.count, "bytes": file.bytes}
-        tell_outlets(context, facts)
-        return facts
-
     def get_openlineage_facets_on_complete(self, task_instance: Any) -> Any | None:  # noqa: ARG002
         """Return what the task read and wrote; OpenLineage's listener asks for it where it is installed.
 
@@ -190,8 +164,11 @@ class ResultDelivery(ServiceTask):
         return operator_lineage(self._lineage_inputs, self._written, self.webdata_conn_id)
 
     def _write(self, items: Iterable[Any], kind: str, context: Context, report: MediaReport) -> Output:
+        from airflow_provider_webdata.results.columns import columns_of
+        from airflow_provider_webdata.results.output import open_output
+
         try:
-            with self.open_result(kind) as file:
+            with open_output(str(self.output_url), columns_of(kind)) as file:
                 file.write(self.with_media(items, report))
         except Exception:
             if isinstance(items, Sequence) and (ti := context.get("ti")) is not None:

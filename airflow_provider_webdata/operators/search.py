@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from airflow_provider_webdata.operators.result_output import ResultOutput
+from airflow_provider_webdata.operators.search_items import tagged, untagged
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -162,9 +163,7 @@ class WebDataSearchOperator(ResultOutput):
         )
 
     def _list_alone(self, items: list[Any], facts: dict[str, Any], context: Context) -> list[Any]:
-        if self.do_xcom_push and (ti := context.get("ti")) is not None:
-            for key, value in _without_count(facts).items():
-                ti.xcom_push(key, value)
+        self.push(context, **_without_count(facts))
         return items
 
     def _report(self, outcome: Mapping[str, Any], results: Mapping[str, Any], context: Context) -> None:
@@ -191,7 +190,7 @@ def _counts(results: Mapping[str, Any]) -> dict[str, int]:
 
 def _with_source(results: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [
-        {"source": kind, **item}
+        tagged(item, source=kind)
         for kind, items in results.items()
         if isinstance(items, list)
         for item in items
@@ -203,7 +202,7 @@ def _by_source(items: list[dict[str, Any]], results: Mapping[str, Any]) -> dict[
         kind: [] if isinstance(found, list) else found for kind, found in results.items()
     }
     for item in items:
-        grouped[item["source"]].append({name: value for name, value in item.items() if name != "source"})
+        grouped[item["source"]].append(untagged(item, "source"))
     return grouped
 
 

@@ -1,7 +1,8 @@
 """Where the finished searches of a batch are kept, so that no later try pays for them again.
 
 A record is a JSON object: of a finished search `key`, `query`, `id`, `creditsUsed`, `warning` and `results`; of one
-that may have been billed though no answer came, `key`, `query` and `ambiguous`, the error.
+that may have been billed though no answer came, `key`, `query`, `creditsUsed`, what was set aside for it, and
+`ambiguous`, the error.
 """
 
 from __future__ import annotations

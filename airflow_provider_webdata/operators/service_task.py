@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from airflow.sdk import BaseOperator
 
+from airflow_provider_webdata.operators.arguments import seconds
 from airflow_provider_webdata.operators.retry import (
     HAS_RETRY_POLICIES,
     WebDataRetryPolicy,
@@ -44,14 +45,14 @@ class ServiceTask(BaseOperator):
         self,
         *,
         webdata_conn_id: str = "webdata_default",
-        rate_limit_timeout: float = RATE_LIMIT_TIMEOUT_SECONDS,
+        rate_limit_timeout: float | timedelta = RATE_LIMIT_TIMEOUT_SECONDS,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
         if HAS_RETRY_POLICIES and self.retry_policy is None:
             self.retry_policy = WebDataRetryPolicy()
         self.webdata_conn_id = webdata_conn_id
-        self.rate_limit_timeout = rate_limit_timeout
+        self.rate_limit_timeout = seconds("rate_limit_timeout", rate_limit_timeout, zero=True)
 
     @cached_property
     def hook(self) -> WebDataHook:
@@ -114,7 +115,7 @@ class ServiceTask(BaseOperator):
         self.log.info("%s. The task comes back at %s", error, when.isoformat(timespec="seconds"))
         raise AirflowRescheduleException(when) from error  # type: ignore[no-untyped-call]
 
-    def push(self, context: Context, **values: Any) -> None:
+    def push(self, context: Context, /, **values: Any) -> None:
         """Push XComs beside the return value, so that they are there whatever becomes of it.
 
         :param context: the task's context.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from airflow.sdk.configuration import conf
@@ -22,19 +22,6 @@ LEAST_WAIT_SECONDS = 30.0
 """A wait that comes back past its deadline still has this long to find what happened meanwhile."""
 
 _LIMITED_SINCE = "limited_since"
-
-
-def seconds(name: str, value: float | timedelta) -> float:
-    """Return a time span that the author gave, in seconds.
-
-    :param name: name of the argument.
-    :param value: seconds, or a timedelta.
-    :raises ValueError: it is no positive time span.
-    """
-    number = value.total_seconds() if isinstance(value, timedelta) else value
-    if isinstance(number, bool) or not isinstance(number, (int, float)) or not 0 < number < float("inf"):
-        raise ValueError(f"{name} must be seconds or a timedelta, more than 0 (given: {value!r})")
-    return float(number)
 
 
 def is_deferrable(given: bool | None) -> bool:

@@ -24,30 +24,26 @@ FORMATS: tuple[Format, ...] = ("jsonl", "jsonl.gz", "parquet")
 _GZIP_LEVEL = 6
 
 
-def format_of(url: str, fmt: str | None = None) -> Format:
+def format_of(url: str) -> Format:
     """Return the format of a file.
 
     :param url: its URL; the end says the format: `.jsonl`, `.jsonl.gz` or `.parquet`.
-    :param fmt: `jsonl`, `jsonl.gz` or `parquet`, for a URL that ends in something else.
-    :raises OutputError: neither names a format.
+    :raises OutputError: it names none.
     """
     for known in FORMATS:
-        if known == fmt or (fmt is None and url.endswith(f".{known}") and not url.endswith(f"/.{known}")):
+        if url.endswith(f".{known}") and not url.endswith(f"/.{known}"):
             return known
-    if fmt is not None:
-        raise OutputError(f"the format must be one of {', '.join(FORMATS)} (given: {fmt!r})")
     endings = ", ".join(f".{known}" for known in FORMATS)
     raise OutputError(f"output must be a path or URL that ends in one of {endings} (given: {url!r})")
 
 
-def check_output(url: str, fmt: str | None = None) -> None:
+def check_output(url: str) -> None:
     """Check that a file can be written, as far as can be seen before there is anything to write.
 
     :param url: its URL.
-    :param fmt: as for `format_of`.
     :raises OutputError: its format or its storage is unknown here, or a package is missing.
     """
-    if format_of(url, fmt) == "parquet":
+    if format_of(url) == "parquet":
         from airflow_provider_webdata.results.parquet import require_pyarrow
 
         require_pyarrow()
@@ -69,16 +65,15 @@ class Output:
 
     :param url: where it goes; see `storage_path`.
     :param columns: the columns of a table (`columns.columns_of`); JSON Lines keep the items as they came.
-    :param fmt: as for `format_of`.
     :ivar url: where it goes.
     :ivar format: `jsonl`, `jsonl.gz` or `parquet`.
     :ivar count: items written so far.
     :raises OutputError: its format or its storage is unknown here, or a package is missing.
     """
 
-    def __init__(self, url: str, columns: Iterable[Column], fmt: str | None = None) -> None:
+    def __init__(self, url: str, columns: Iterable[Column]) -> None:
         self.url = url
-        self.format = format_of(url, fmt)
+        self.format = format_of(url)
         self.columns = tuple(columns)
         self.count = 0
         self._file = WholeFile(storage_path(url))
@@ -131,15 +126,14 @@ class Output:
         self._file.__exit__(kind, error, trace)
 
 
-def open_output(url: str, columns: Iterable[Column], fmt: str | None = None) -> Output:
+def open_output(url: str, columns: Iterable[Column]) -> Output:
     """Return a file of items to write in a `with` block; see `Output`.
 
     :param url: where it goes; the same file is replaced by a retry.
     :param columns: the columns of a table.
-    :param fmt: `jsonl`, `jsonl.gz` or `parquet`, where the URL does not end in it.
     :raises OutputError: its format or its storage is unknown here, or a package is missing.
     """
-    return Output(url, columns, fmt)
+    return Output(url, columns)
 
 
 class _Lines:

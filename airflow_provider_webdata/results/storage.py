@@ -59,7 +59,9 @@ def check_storage(url: str) -> None:
         BaseHook.get_connection(conn_id)
     except AirflowNotFoundException as error:
         # Some storages would go on as nobody, and be refused when the results are there.
-        raise OutputError(f"{url}: there is no connection {conn_id!r}") from error
+        raise OutputError(
+            f"{url}: there is no connection {conn_id!r}; make it, or correct the part before @"
+        ) from error
 
 
 class WholeFile:

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 COSTS = {"search": 2, "scrape": 5}
 MAX_CREDITS = 2500
-FREE_RUNS = 5
 FOUND_PAGES = 3
 DEFAULT_MODEL = "spark-1-pro"
 NOT_PLAYED = ("threadId", "exchange")

@@ -9,7 +9,7 @@ from .searching import unknown_keys
 from .wire import ServiceError
 
 if TYPE_CHECKING:
-    from .wire import Json
+    from .wire import Issue, Json
 
 
 def valid(operation: str, body: Any) -> Json:
@@ -18,7 +18,15 @@ def valid(operation: str, body: Any) -> Json:
     :param operation: a key of :data:`~airflow_provider_webdata.sandbox.schema.BODIES`.
     :raises ServiceError: 400 ``BAD_REQUEST`` with ``details`` (supplement 1, 17.1).
     """
-    issues = check(operation, body)
+    return settled(body, check(operation, body))
+
+
+def settled(body: Any, issues: list[Issue]) -> Json:
+    """Return the body when nothing is wrong with it; see :func:`valid`.
+
+    :param issues: what is wrong.
+    :raises ServiceError: 400.
+    """
     unknown = unknown_keys(issues)
     if unknown:
         raise unknown

@@ -24,11 +24,7 @@ BALANCE = 20
 
 
 class JobFailedError(Exception):
-    """The job ends as failed; the text says why. ``credits`` is what it costs all the same."""
-
-    def __init__(self, text: str, credits: int = 0) -> None:
-        super().__init__(text)
-        self.credits = credits
+    """The job ends as failed, and costs nothing; the text says why."""
 
 
 class Errands(ABC):
@@ -179,7 +175,7 @@ class Errands(ABC):
             self._end(job, "completed")
 
     def _fail(self, job: Json, error: JobFailedError) -> None:
-        job.update(error=str(error), spent=error.credits, data=None)
+        job.update(error=str(error), spent=0, data=None)
         self._end(job, "failed")
 
     def _end(self, job: Json, status: str) -> None:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from . import schedule as timetable
+from .bodies import settled
 from .credits import check_estimate
 from .rules import NEEDS_GOAL, check, with_scheme
-from .searching import unknown_keys
 from .wire import Call, Issue, Json, Reply, ServiceError, whole_number
 
 if TYPE_CHECKING:
@@ -217,14 +217,7 @@ class Monitors:
             issues = [issue for issue in issues if issue.message != "Webhook URL must be https"]
         if not issues and quirks.on("origin-refused") and "origin" in body:
             issues = [Issue((), "Unrecognized key(s) in object: 'origin'", "unrecognized_keys")]
-        unknown = unknown_keys(issues)
-        if unknown:
-            raise unknown
-        if issues:
-            text = issues[0].message if issues[0].code == "custom" else "Bad Request"
-            raise ServiceError(400, text, code="BAD_REQUEST", details=[issue.to_wire() for issue in issues])
-        valid: Json = body
-        return valid
+        return settled(body, issues)
 
     def _schedule(self, given: Json, monitor_id: str) -> Json:
         cron = given.get("cron") or timetable.cron_of_text(given["text"])

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.operators.job_results import JobResults, checked_ratio
+from airflow_provider_webdata.operators.arguments import number
+from airflow_provider_webdata.operators.job_results import JobResults
 from airflow_provider_webdata.operators.job_watch import (
     JOB_TRIGGER,
     POLL_SECONDS,
@@ -96,7 +97,7 @@ class WebDataJobSensor(WaitsForJob, JobResults, WebDataSensor):
         self.check_result_arguments()
         try:
             checked_kind(self.kind)
-            checked_ratio(self.max_error_ratio)
+            number("max_error_ratio", self.max_error_ratio, 1)
         except ValueError as error:
             self.refuse(str(error))
         if checked_text(self.job_id) is None:

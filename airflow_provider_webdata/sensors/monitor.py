@@ -14,7 +14,6 @@ from airflow_provider_webdata.operators.check_wait import (
     look_for_check,
 )
 from airflow_provider_webdata.operators.own_webhook import CHECK_COMPLETED
-from airflow_provider_webdata.operators.replica import REPLICA_WAIT_SECONDS
 from airflow_provider_webdata.sensors.base import SinceSensor, checked_text
 from airflow_provider_webdata.sensors.literals import is_literal
 
@@ -138,9 +137,7 @@ class WebDataMonitorCheckSensor(SinceSensor):
             event.get("check_status"),
             event.get("via"),
         )
-        return check_with_pages(
-            self.hook, event["monitor_id"], event["check_id"], self.include_pages, REPLICA_WAIT_SECONDS
-        )
+        return check_with_pages(self.hook, event["monitor_id"], event["check_id"], self.include_pages)
 
     def _named_monitor(self) -> str:
         monitor_id = checked_text(self.monitor_id)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from airflow_provider_webdata.operators.arguments import listed
 from airflow_provider_webdata.sensors.base import SinceSensor, checked_text
 
 if TYPE_CHECKING:
@@ -120,6 +121,5 @@ class WebDataWebhookSensor(SinceSensor):
         }
 
     def _event_names(self) -> list[str] | None:
-        given = [self.events] if isinstance(self.events, str) else list(self.events or ())
-        names = [name for event in given if (name := checked_text(event))]
+        names = [name for event in listed(self.events) if (name := checked_text(event))]
         return names or None

@@ -129,7 +129,7 @@ def error_event(failure: Failure) -> dict[str, Any]:
 
 
 def check_looks(wait_for: str, poll_interval: float, safety_poll: float) -> None:
-    """Check how an end is to be learned. Templates are rendered after a trigger was made, so not before it runs.
+    """Check how an end is to be learned. A trigger that renders templates does so after it was made: check as it runs.
 
     :param wait_for: `auto`, `webhook` or `polling`.
     :param poll_interval: seconds between looks where only looking helps.
@@ -139,5 +139,5 @@ def check_looks(wait_for: str, poll_interval: float, safety_poll: float) -> None
     if wait_for not in ("auto", "webhook", "polling"):
         raise ValueError(f"wait_for must be auto, webhook or polling (given: {wait_for!r})")
     for name, value in (("poll_interval", poll_interval), ("safety_poll", safety_poll)):
-        if not value >= 1:
-            raise ValueError(f"{name} must be at least 1 second (given: {value!r})")
+        if not isinstance(value, (int, float)) or not value >= 1:
+            raise ValueError(f"{name} must be a number of seconds, at least 1 (given: {value!r})")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from airflow_provider_webdata.api.errors import ConfigurationError
 from airflow_provider_webdata.api.models import MonitorCheck
 from airflow_provider_webdata.hooks.checks import finished
-from airflow_provider_webdata.hooks.webhooks import can_receive
+from airflow_provider_webdata.hooks.webhooks import can_receive, why_none_comes
 from airflow_provider_webdata.inbox.envelope import first_of
 from airflow_provider_webdata.inbox.reader import Delivery
 from airflow_provider_webdata.inbox.wire import delivery_url
@@ -106,10 +106,7 @@ class CheckFollower:
             else:
                 ours = delivery_url(settings.webhook.url or "", settings.conn_id)
         elif wait_for == "webhook":
-            raise ConfigurationError(
-                f"wait_for='webhook': connection {settings.conn_id!r} has no webhook_url with a webhook_secret or "
-                "signing_secret, so that no delivery can come; set them, or wait_for='polling'"
-            )
+            raise ConfigurationError(why_none_comes(settings))
         self._poll = PollWait(
             self._mailbox,
             self._monitor_id,

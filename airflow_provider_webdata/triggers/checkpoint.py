@@ -33,11 +33,6 @@ class Checkpoint:
         self._key = f"webdata_{digest[:24]}"
         self._written = 0.0
 
-    @property
-    def is_kept(self) -> bool:
-        """Whether a place survives a restart."""
-        return bool(self._accessors)
-
     async def read(self) -> Any:
         """Return the place that was written last, or None."""
         for accessor in self._accessors:

@@ -28,8 +28,10 @@ class StreamTrigger(BaseEventTrigger):
 
     def __init__(self, webdata_conn_id: str, start: str) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        if start != "now" and moment(start) is None:
-            raise ValueError(f"start must be 'now' or a moment in ISO 8601 (given: {start!r})")
+        if not isinstance(start, str) or (start != "now" and moment(start) is None):
+            raise ValueError(
+                f"start must be 'now' or a moment as ISO 8601 text, such as 2026-01-31T10:00:00Z (given: {start!r})"
+            )
         self.webdata_conn_id = webdata_conn_id
         self.start = start
 
@@ -68,7 +70,7 @@ class StreamTrigger(BaseEventTrigger):
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
         """Watch without sharing: Airflow 3.2 has no shared streams."""
-        key = (*self._key_parts(), id(self))
+        key = (self.shared_stream_key(), id(self))
         async with aclosing(alone(self._stream(key))) as stream:
             async for event in self._watch(stream, key):
                 yield event
@@ -80,10 +82,6 @@ class StreamTrigger(BaseEventTrigger):
         """
         async for event in self._watch(shared_stream, self.shared_stream_key()):
             yield event
-
-    def _key_parts(self) -> tuple[Any, ...]:
-        key = self.shared_stream_key()
-        return key if isinstance(key, tuple) else (key,)
 
     async def _watch(self, stream: AsyncIterator[Any], key: Hashable) -> AsyncIterator[TriggerEvent]:
         checkpoint = Checkpoint(getattr(self, "asset_state_store", None), self.serialize())

@@ -8,6 +8,7 @@ from pydantic_core import to_json
 
 from airflow_provider_webdata.hooks.checks import Wanted, finished, moment
 from airflow_provider_webdata.inbox.wire import INLINE_BODY_BYTES
+from airflow_provider_webdata.triggers.base import check_looks
 from airflow_provider_webdata.triggers.channel import Channel
 from airflow_provider_webdata.triggers.check_follower import STRAGGLERS
 from airflow_provider_webdata.triggers.check_stream import CheckStream, behind, is_new
@@ -15,6 +16,7 @@ from airflow_provider_webdata.triggers.event_base import StreamTrigger
 from airflow_provider_webdata.triggers.mailbox import Failure, Mailbox, Notice
 from airflow_provider_webdata.triggers.poll_waits import Meaning
 from airflow_provider_webdata.triggers.subscriptions import Subscription
+from airflow_provider_webdata.triggers.webhook import facts_of
 from airflow_provider_webdata.triggers.webhook_stream import WebhookStream
 
 if TYPE_CHECKING:
@@ -50,13 +52,14 @@ class WebDataWebhookEventTrigger(StreamTrigger):
     def __init__(
         self,
         webdata_conn_id: str,
-        events: Sequence[str] | None = None,
+        events: Sequence[str] | str | None = None,
         key: str | None = None,
         monitor_id: str | None = None,
         job_id: str | None = None,
         start: str = "now",
     ) -> None:
         super().__init__(webdata_conn_id, start)
+        events = [events] if isinstance(events, str) else events
         self.events = None if events is None else list(events)
         self.key = key
         self.monitor_id = monitor_id
@@ -141,12 +144,7 @@ class WebDataMonitorCheckEventTrigger(StreamTrigger):
         start: str = "now",
     ) -> None:
         super().__init__(webdata_conn_id, start)
-        if wait_for not in ("auto", "webhook", "polling"):
-            raise ValueError(f"wait_for must be auto, webhook or polling (given: {wait_for!r})")
-        intervals = {"poll_interval": poll_interval, "safety_poll": safety_poll}
-        for name, seconds in intervals.items():
-            if not seconds >= 1:
-                raise ValueError(f"{name} must be at least 1 second (given: {seconds!r})")
+        check_looks(wait_for, poll_interval, safety_poll)
         choices = {"on_failed": on_failed, "on_partial": on_partial, "on_skipped": on_skipped}
         for name, choice in choices.items():
             if choice not in ("accept", "wait"):
@@ -202,7 +200,7 @@ class WebDataMonitorCheckEventTrigger(StreamTrigger):
         if decision.outcome != "done":
             self.log.info("Check %s makes no event: %s.", check.id, decision.reason)
             return after, None
-        wire = check.to_wire()
+        wire = check.to_wire(mask_headers=True)
         payload = {
             "conn_id": self.webdata_conn_id,
             "monitor_id": self.monitor_id,
@@ -239,17 +237,7 @@ def payload_of(conn_id: str, delivery: Delivery) -> dict[str, Any]:
     :param conn_id: id of the connection.
     :param delivery: the delivery.
     """
-    payload = {
-        "conn_id": conn_id,
-        "delivery_id": delivery.id,
-        "event": delivery.event,
-        "key": delivery.key,
-        "job_id": delivery.job_id,
-        "monitor_id": delivery.monitor_id,
-        "success": delivery.success,
-        "received_at": delivery.received_at,
-        "size": delivery.size,
-    }
+    payload = {"conn_id": conn_id, **facts_of(delivery)}
     if delivery.has_body and delivery.size <= INLINE_BODY_BYTES:
         payload["payload"] = delivery.payload()
     return payload

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from airflow_provider_webdata.api.errors import ConfigurationError
 from airflow_provider_webdata.hooks.job_states import ProgressLog, last_events
-from airflow_provider_webdata.hooks.webhooks import can_receive
+from airflow_provider_webdata.hooks.webhooks import can_receive, why_none_comes
 from airflow_provider_webdata.inbox.reader import Delivery
 from airflow_provider_webdata.triggers.job_waits import JobLook, JobWait, JobWatch
 from airflow_provider_webdata.triggers.mailbox import Expired, Failure, Notice
@@ -76,10 +76,7 @@ class JobFollower:
         settings = await self._channel.connection.settings()
         listens = wait_for != "polling" and can_receive(settings)
         if wait_for == "webhook" and not listens:
-            raise ConfigurationError(
-                f"wait_for='webhook': connection {settings.conn_id!r} has no webhook_url with a webhook_secret or "
-                "signing_secret, so that no delivery can come; set them, or wait_for='polling'"
-            )
+            raise ConfigurationError(why_none_comes(settings))
         if listens:
             self._subscription = Subscription(
                 self._mailbox, job_id=self._job_id, events=last_events(self._kind)

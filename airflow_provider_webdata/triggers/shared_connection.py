@@ -41,12 +41,12 @@ class SharedConnection:
         """Return what the connection says."""
         return await (await self.hook()).get_settings()
 
-    async def renew(self, refused: AsyncWebDataHook | None = None) -> AsyncWebDataHook:
+    async def renew(self, refused: AsyncWebDataHook) -> AsyncWebDataHook:
         """Read the connection anew, unless that was done since.
 
         :param refused: the hook whose key or secret was refused.
         """
-        if refused is None or self._hook is refused:
+        if self._hook is refused:
             await self.close()
         return await self.hook()
 

@@ -40,7 +40,9 @@ class Subscription:
         since: datetime | None = None,
     ) -> None:
         for name, value in (("key", key), ("job_id", job_id), ("monitor_id", monitor_id), *_named(events)):
-            if value is not None and not (0 < len(value) <= LONGEST_TEXT and value.isprintable()):
+            if value is None:
+                continue
+            if not (isinstance(value, str) and 0 < len(value) <= LONGEST_TEXT and value.isprintable()):
                 raise ValueError(
                     f"{name} must be 1 to {LONGEST_TEXT} printable characters (given: {value!r})"
                 )

@@ -39,7 +39,7 @@ class WebDataWebhookTrigger(WaitTrigger):
         self,
         webdata_conn_id: str,
         key: str | None = None,
-        events: Sequence[str] | None = None,
+        events: Sequence[str] | str | None = None,
         job_id: str | None = None,
         monitor_id: str | None = None,
         after: str | None = None,
@@ -47,7 +47,7 @@ class WebDataWebhookTrigger(WaitTrigger):
     ) -> None:
         super().__init__(webdata_conn_id, after, deadline)
         self.key = key
-        self.events = events
+        self.events = [events] if isinstance(events, str) else events
         self.job_id = job_id
         self.monitor_id = monitor_id
 
@@ -87,7 +87,7 @@ class WebDataWebhookTrigger(WaitTrigger):
                 elif isinstance(item, Expired):
                     return {"status": "timeout", "message": f"{self._missed(since)}: {channel.feed.state()}"}
                 elif isinstance(item, Delivery):
-                    return event_of(item)
+                    return {"status": "done", **facts_of(item)}
         finally:
             channel.feed.unsubscribe(subscription)
 
@@ -103,13 +103,12 @@ class WebDataWebhookTrigger(WaitTrigger):
         return f"no delivery came ({what}) for connection {self.webdata_conn_id!r}{from_when}"
 
 
-def event_of(delivery: Delivery) -> dict[str, Any]:
-    """Return what a trigger tells its task about a delivery.
+def facts_of(delivery: Delivery) -> dict[str, Any]:
+    """Return what a trigger tells about a delivery: all but its payload.
 
     :param delivery: the delivery.
     """
     return {
-        "status": "done",
         "delivery_id": delivery.id,
         "event": delivery.event,
         "key": delivery.key,

@@ -257,7 +257,7 @@ def test_invalid_urls_are_told(run: Any, service: JobService) -> None:
     ("more", "words"),
     [
         ("wait_by='webhook'", "wait_by='webhook'"),
-        ("max_error_ratio='{{ 2 }}'", "max_error_ratio must be from 0 to 1"),
+        ("max_error_ratio='{{ 2 }}'", "max_error_ratio: must be a number of at least 0 and at most 1"),
         ("output='/tmp/x.{{ 1 }}'", ".jsonl"),
         ("attach_webhook=True", "webhook_url"),
         ("extra_body='{{ 1 }}'", "extra_body"),

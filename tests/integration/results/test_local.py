@@ -269,13 +269,6 @@ def test_missing_pyarrow_names_the_extra(tmp_path):
     assert "airflow-provider-webdata[parquet]" in done.stdout
 
 
-def test_format_may_be_named():
-    """Where the name of the file says nothing."""
-    check_output("/tmp/x", "jsonl")
-    with pytest.raises(OutputError, match="csv"):
-        check_output("/tmp/x.jsonl", "csv")
-
-
 def test_the_umask_holds(tmp_path):
     before = os.umask(0o077)
     try:

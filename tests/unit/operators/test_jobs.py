@@ -90,7 +90,7 @@ REFUSED = {
     "poll_interval": ({"poll_interval": 0.5}, "poll_interval must be at least 1 second"),
     "safety_poll": ({"safety_poll": "1 h"}, "safety_poll must be seconds"),
     "wait_timeout": ({"wait_timeout": 0}, "wait_timeout must be seconds"),
-    "ratio": ({"max_error_ratio": 1.5}, "max_error_ratio must be from 0 to 1"),
+    "ratio": ({"max_error_ratio": 1.5}, "max_error_ratio: must be a number of at least 0 and at most 1"),
     "ratio that is no number": ({"max_error_ratio": float("nan")}, "max_error_ratio"),
     "output": ({"output": "/tmp/pages.csv"}, "jsonl"),
     "unknown": ({"wait_for_completon": True}, "wait_for_completon"),

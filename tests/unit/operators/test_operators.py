@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from datetime import timedelta
 
 import pytest
 from airflow.sdk import DAG
@@ -87,6 +88,36 @@ REFUSED = {
         {"monitor_id": "m", "extra_body": {"a": 1}},
         "extra_body would have no effect",
     ),
+    "a span in words": (
+        WebDataRunMonitorOperator,
+        {"monitor_id": "m", "replica_wait": "3"},
+        "replica_wait must be seconds or a timedelta, at least 0",
+    ),
+    "no span": (
+        WebDataSearchOperator,
+        {"query": "q", "rate_limit_timeout": None},
+        "rate_limit_timeout must be seconds or a timedelta, at least 0",
+    ),
+    "no pages": (
+        WebDataRunMonitorOperator,
+        {"monitor_id": "m", "include_pages": None},
+        "include_pages must be",
+    ),
+    "pages by number": (
+        WebDataRunMonitorOperator,
+        {"monitor_id": "m", "include_pages": 5},
+        "include_pages must be",
+    ),
+    "no events": (
+        WebDataCreateMonitorOperator,
+        {"name": "n", "schedule": {}, "targets": [], "webhook_events": None},
+        "webhook_events must name some of",
+    ),
+    "events by number": (
+        WebDataCreateMonitorOperator,
+        {"name": "n", "schedule": {}, "targets": [], "webhook_events": [5]},
+        "webhook_events must name some of",
+    ),
     "if_running": (WebDataRunMonitorOperator, {"monitor_id": "m", "if_running": "wait"}, "if_running"),
 }
 
@@ -96,6 +127,14 @@ def test_contradictions_fail_while_the_dag_is_read(operator, arguments, words):
     """What can be seen without rendering is said to whoever writes the DAG, before it runs."""
     with pytest.raises(ValueError, match=words):
         operator(task_id="t", **arguments)
+
+
+def test_time_spans():
+    operator = WebDataRunMonitorOperator(
+        task_id="t", monitor_id="m", replica_wait=timedelta(seconds=3), rate_limit_timeout=timedelta(hours=1)
+    )
+    assert (operator.replica_wait, operator.rate_limit_timeout) == (3.0, 3600.0)
+    assert WebDataSearchOperator(task_id="t", query="q", rate_limit_timeout=0).rate_limit_timeout == 0
 
 
 def test_dag_survives_serialization():
@@ -121,6 +160,10 @@ VALUES = [
     ({"headers": "no mapping", "header": {"X": "y"}}, []),
     ('{"webhook": {"headers": {"X-Key": "secret-4"}}}', ["secret-4"]),
     ({"headers": '{"X-Key": "secret-5"}', "url": "https://a.example/"}, ["secret-5"]),
+    ("{'url': 'https://a.example/', 'headers': {'X-Key': 'secret-6'}}", ["secret-6"]),
+    ("[{'type': 'scrape', 'scrapeOptions': {'headers': {'X-Key': 'secret-7'}}}]", ["secret-7"]),
+    ({"headers": "{'X-Key': 'secret-8'}"}, ["secret-8"]),
+    ({"headers": "{'X-Key': undefined}"}, []),
     ({"headers": "{{ not JSON }}"}, []),
     ("plain words about headers", []),
     ('"headers"', []),

@@ -42,7 +42,10 @@ REFUSED = {
     "suffix": ({"output": "s3://bucket/x.csv"}, "ends in one of .jsonl, .jsonl.gz, .parquet"),
     "folder": ({"output": "/tmp/results/"}, "ends in one of"),
     "size of media": ({"max_media_mb": 0}, "max_media_mb must be a number above 0"),
-    "no media at once": ({"media_concurrency": 0}, "media_concurrency must be at least 1"),
+    "size in words": ({"max_media_mb": "500"}, "max_media_mb must be a number above 0"),
+    "no media at once": ({"media_concurrency": 0}, "media_concurrency must be a whole number of at least 1"),
+    "any number of media": ({"media_concurrency": None}, "media_concurrency must be a whole number"),
+    "half of a medium": ({"media_concurrency": 2.5}, "media_concurrency must be a whole number"),
 }
 
 
@@ -97,15 +100,6 @@ def test_airflows_own_output_is_untouched():
         task = WebDataSearchOperator(task_id="t", query="q", output="/tmp/x.jsonl")
     assert task.output.operator is task
     assert task.output_url == "/tmp/x.jsonl"
-
-
-def test_piece_by_piece(tmp_path):
-    task, context = operator(output=str(tmp_path / "x.jsonl"))
-    with task.open_result("link") as file:
-        for item in ITEMS:
-            file.write([item])
-    value = task.delivered(file, context, SUMMARY)
-    assert value == {**SUMMARY, "path": str(tmp_path / "x.jsonl"), "count": 3, "bytes": file.bytes}
 
 
 def test_summary_may_be_filled_on_the_way(tmp_path):

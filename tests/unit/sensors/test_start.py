@@ -259,6 +259,7 @@ REFUSED = {
     "poll_interval": (check_sensor, {"poll_interval": 0.5}, "poll_interval must be at least 1 second"),
     "safety_poll": (check_sensor, {"safety_poll": "1 h"}, "safety_poll must be seconds"),
     "endless": (check_sensor, {"poll_interval": float("inf")}, "poll_interval must be seconds"),
+    "pages by number": (check_sensor, {"include_pages": 5}, "include_pages must be"),
     "pages": (check_sensor, {"include_pages": "interesting"}, "include_pages must be"),
     "no pages": (check_sensor, {"include_pages": []}, "include_pages must be"),
     "after": (check_sensor, {"after": "yesterday"}, "after must be a time in ISO 8601"),
@@ -266,7 +267,11 @@ REFUSED = {
     "no job": (job_sensor, {"job_id": ""}, "job_id must name a job"),
     "wait_for of a job": (job_sensor, {"wait_for": "mail"}, "wait_for must be one of auto, webhook, polling"),
     "poll_interval of a job": (job_sensor, {"poll_interval": 0}, "poll_interval must be seconds"),
-    "ratio": (job_sensor, {"max_error_ratio": 2}, "max_error_ratio must be from 0 to 1"),
+    "ratio": (
+        job_sensor,
+        {"max_error_ratio": 2},
+        "max_error_ratio: must be a number of at least 0 and at most 1",
+    ),
     "after of a delivery": (webhook_sensor, {"after": "12:00"}, "after must be a time in ISO 8601"),
 }
 

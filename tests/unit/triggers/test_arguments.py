@@ -1,0 +1,65 @@
+"""What triggers take, where an author of an `AssetWatcher` writes them by hand; and what their events leave out."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import datetime, timedelta, timezone
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from airflow_provider_webdata.api.models import MonitorCheck
+from airflow_provider_webdata.triggers.events import (
+    WebDataMonitorCheckEventTrigger,
+    WebDataWebhookEventTrigger,
+)
+from airflow_provider_webdata.triggers.webhook import WebDataWebhookTrigger
+
+MONITOR = {"monitor_id": "m"}
+REFUSED = {
+    "start that is no text": (
+        WebDataWebhookEventTrigger,
+        {"start": datetime(2026, 1, 1, tzinfo=timezone.utc)},
+        "start must be 'now' or a moment as ISO 8601 text",
+    ),
+    "start in words": (WebDataWebhookEventTrigger, {"start": "yesterday"}, "start must be 'now' or a moment"),
+    "id by number": (WebDataWebhookEventTrigger, {"job_id": 5}, "job_id must be 1 to"),
+    "empty key": (WebDataWebhookEventTrigger, {"key": ""}, "key must be 1 to"),
+    "wait_for": (WebDataMonitorCheckEventTrigger, {**MONITOR, "wait_for": "mail"}, "wait_for must be auto, webhook"),
+    "span in words": (
+        WebDataMonitorCheckEventTrigger, {**MONITOR, "poll_interval": "60"}, "poll_interval must be a number",
+    ),
+    "span that triggers cannot store": (
+        WebDataMonitorCheckEventTrigger, {**MONITOR, "safety_poll": timedelta(hours=1)}, "safety_poll must be a number",
+    ),
+    "too often": (WebDataMonitorCheckEventTrigger, {**MONITOR, "poll_interval": 0.5}, "of seconds, at least 1"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("trigger", "arguments", "words"), REFUSED.values(), ids=REFUSED.keys())
+def test_what_cannot_work_is_said_at_once(trigger: Any, arguments: Any, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        trigger(webdata_conn_id="c", **arguments)
+
+
+@pytest.mark.parametrize("trigger", [WebDataWebhookEventTrigger, WebDataWebhookTrigger])
+def test_one_event_may_be_given_as_text(trigger: Any) -> None:
+    assert trigger("c", events="monitor.page").serialize()[1]["events"] == ["monitor.page"]
+
+
+def test_header_values_of_a_check_do_not_go_into_asset_events() -> None:
+    trigger = WebDataMonitorCheckEventTrigger("c", "m")
+    check = MonitorCheck.model_validate(
+        {
+            "id": "k",
+            "status": "completed",
+            "finishedAt": "2026-01-02T00:00:00Z",
+            "targetResults": [{"scrapeOptions": {"headers": {"X-Key": "hush"}}}],
+        }
+    )
+    item: Any = SimpleNamespace(value=(check, None, "polling"))
+    place = {"after": "2026-01-01T00:00:00Z", "ids": []}
+    _, payload = asyncio.run(trigger._look(item, place))
+    assert payload is not None
+    assert payload["check"]["targetResults"] == [{"scrapeOptions": {"headers": {"X-Key": "***"}}}]
