@@ -163,7 +163,7 @@ def test_a_failed_step_may_be_fine(sandbox, connect):
 def test_a_step_over_its_time_is_a_failure(sandbox, connect):
     """The sandbox stops it at its timeout; the clock is sped up from here."""
     with advancing(sandbox), pytest.raises(AirflowException, match="it was stopped at its timeout"):
-        execute(steps=[{"code": WAIT, "timeout": 1}])
+        execute(steps=[{"code": WAIT, "timeout": 1}], ttl=3600)
     assert states(sandbox) == ["destroyed"]
 
 
@@ -336,7 +336,7 @@ def test_a_kill_closes_the_browser_while_code_runs(sandbox, connect, form):
 def test_a_kill_while_the_session_is_being_opened(sandbox, connect, fault, monkeypatch):
     """Its id is not known yet: it is closed as soon as it is, or found where no answer comes."""
     monkeypatch.setattr("airflow_provider_webdata.operators.browser._LOST_SECONDS", 0.5)
-    sandbox.control.add_fault("delay", path=OPEN, method="POST", seconds=1)
+    sandbox.control.add_fault("delay", path=OPEN, method="POST", seconds=6)
     if fault == "lost":
         sandbox.control.add_fault("drop_after_work", path=OPEN, method="POST")
     operator = made()
