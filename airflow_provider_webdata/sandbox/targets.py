@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 import uuid
 from collections import deque
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
+from .crawling import INSIDE, Scope, links_of
 from .credits import JSON_TRACKING, is_judging, search_cost
 from .diffs import changed_lines, diff_tree, json_diff, text_diff
 from .judge import judge
@@ -137,20 +136,20 @@ class TargetRunner:
         limit = options.get("limit", 10_000)
         depth = options.get("maxDiscoveryDepth", options.get("maxDepth"))
         start = canonical(target["url"])
-        host = urlsplit(start).hostname
-        seen, queue = {start}, deque([(start, 0)])
+        scope = Scope(start, options)
+        seen, queue = {scope.key(start)}, deque([(start, 0)])
         found: list[str] = []
         while queue and len(found) < limit:
             url, level = queue.popleft()
             page = self._sandbox.web.get(url)
-            if level and (page is None or not _wanted(url, options)):
+            if level and (page is None or not scope.wanted(url)):
                 continue
             found.append(url)
             if page is None or (depth is not None and level >= depth):
                 continue
-            for link in map(canonical, page.links):
-                if urlsplit(link).hostname == host and link not in seen:
-                    seen.add(link)
+            for link in links_of(self._sandbox.web, url):
+                if scope.place(link) == INSIDE and (key := scope.key(link)) not in seen:
+                    seen.add(key)
                     queue.append((link, level + 1))
         return found
 
@@ -255,11 +254,3 @@ def _changes(diff: Json) -> tuple[list[str], list[str]]:
     pairs = [(path, change) for path, change in diff["json"].items()]
     removed = [f"{path}: {change['previous']}" for path, change in pairs]
     return removed, [f"{path}: {change['current']}" for path, change in pairs]
-
-
-def _wanted(url: str, options: Json) -> bool:
-    path = urlsplit(url).path
-    include, exclude = options.get("includePaths", []), options.get("excludePaths", [])
-    if include and not any(re.search(pattern, path) for pattern in include):
-        return False
-    return not any(re.search(pattern, path) for pattern in exclude)

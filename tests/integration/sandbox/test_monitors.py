@@ -645,6 +645,10 @@ class TestCrawlTarget:
             ({"maxDepth": 0}, ["/"]),
             ({"includePaths": ["^/a"]}, ["/", "/a", "/a/leaf"]),
             ({"excludePaths": ["leaf$"]}, ["/", "/a", "/b"]),
+            (
+                {"includePaths": ["^https?://"], "regexOnFullURL": True},
+                ["/", "/a", "/b", "/a/leaf", "/b/leaf"],
+            ),
         ],
     )
     def test_discovery(self, sandbox, api, options: dict[str, Any], found: list[str]) -> None:
