@@ -7,6 +7,7 @@ import socket
 import ssl
 import struct
 import threading
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -65,6 +66,13 @@ class FaultServer:
                     step = self._steps[min(len(self.requests), len(self._steps) - 1)]
                     self.requests.append(seen)
                 step(connection)
+
+    def count(self, wanted: int) -> int:
+        """Return how many requests came, once there are so many or 20 seconds are over."""
+        deadline = time.monotonic() + 20
+        while len(self.requests) < wanted and time.monotonic() < deadline:
+            time.sleep(0.01)
+        return len(self.requests)
 
     def close(self) -> None:
         self._over.set()
@@ -184,7 +192,7 @@ class Caller:
     options: dict[str, Any] = field(default_factory=dict)
 
     async def call(self, url: str, endpoint: Any, **arguments: Any) -> Any:
-        config = ClientConfig(url, API_KEY, **{"timeout": 5.0, "retry_budget": 20.0, **self.options})
+        config = ClientConfig(url, API_KEY, **{"timeout": 30.0, "retry_budget": 20.0, **self.options})
         if self.kind == "sync":
             with WebDataClient(config) as client:
                 return client.call(endpoint, **arguments)

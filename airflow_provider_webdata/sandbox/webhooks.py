@@ -158,7 +158,7 @@ class Webhooks:
         try:
             request = self._client.post(delivery["url"], content=body, headers=headers)
             response = await asyncio.wait_for(request, self._timeout)
-        except asyncio.TimeoutError:
+        except (asyncio.TimeoutError, httpx.TimeoutException):
             return None, f"no answer within {self._timeout:g} seconds"
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             return None, f"{type(error).__name__} at {urlsplit(delivery['url']).hostname}"

@@ -17,6 +17,8 @@ from airflow_provider_webdata.sandbox.control import SandboxControl
 from demo.stack import Stack
 from tests.e2e.conftest import API_KEY, CONNECTION_HEADER
 
+expect.set_options(timeout=30_000)
+
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 FLAGS = (
     "--no-sandbox",

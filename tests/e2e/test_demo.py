@@ -41,7 +41,7 @@ def left_behind(home: Path) -> list[str]:
         except psutil.Error:
             continue
         if any(str(home) in trace for trace in traces):
-            found.append(f"{process.pid} {' '.join(process.cmdline())}")
+            found.append(f"{process.pid} {' '.join(traces[1:])}")
     return found
 
 

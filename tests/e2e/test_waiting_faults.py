@@ -72,7 +72,7 @@ def test_api_server_killed_while_it_stores_a_delivery(
         check = monitors.start(monitor)
         # Nothing is answered while nothing can be stored: neither to the service, nor to us.
         with pytest.raises(httpx.ReadTimeout):
-            sender.send(key, body_of("unanswered"), {SECRET_HEADER: WEBHOOK_SECRET}, timeout=1.0)
+            sender.send(key, body_of("unanswered"), {SECRET_HEADER: WEBHOOK_SECRET}, timeout=0.3)
         inbox.wait_until_waited_for()
         stack.kill("api-server")
     assert inbox.rows(correlation_key=key) == []
@@ -84,7 +84,10 @@ def test_api_server_killed_while_it_stores_a_delivery(
     sandbox.advance(300)
 
     attempts = monitors.deliveries(check)[COMPLETED]["attempts"]
-    assert [attempt["statusCode"] for attempt in attempts] == [None, None, 200]
+    statuses = [attempt["statusCode"] for attempt in attempts]
+    # 503: the server gave the lock up before it was killed.
+    assert statuses[0] in (None, 503)
+    assert statuses[1:] == [None, 200]
     log = run.resumed_once("is over:")
     assert run.xcom("wait")["id"] == check
     assert "it is tried again" in log, log

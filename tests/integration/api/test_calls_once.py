@@ -47,7 +47,7 @@ async def test_what_starts_or_bills_is_called_once_though_no_answer_comes(
     with pytest.raises(errors.TransportError, match=r"no answer from .* within 0\.3 s") as caught:
         await caller.call(server.url, **made)
     assert caught.value.sent
-    assert len(server.requests) == 1
+    assert server.count(1) == 1
 
 
 @pytest.mark.parametrize("fault", ["closed without an answer", "cut inside the body", "408", "500", "503"])

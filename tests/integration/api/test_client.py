@@ -132,7 +132,7 @@ async def test_max_concurrency_holds(serve: Any, allowed: int) -> None:
             most = max(most, now)
             if now == allowed:
                 go_on.set()
-        go_on.wait(5)
+        go_on.wait(30)
         with lock:
             now -= 1
         NO_MONITORS(connection)

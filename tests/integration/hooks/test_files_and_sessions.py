@@ -19,6 +19,7 @@ from airflow_provider_webdata.api.errors import (
     ClientError,
     InvalidRequestError,
     NotFoundError,
+    ServerError,
     UnsuccessfulError,
     UploadError,
 )
@@ -333,7 +334,7 @@ async def test_a_failure_tells_nothing_of_the_code(
 ) -> None:
     caplog.set_level(logging.DEBUG)
     serve(failure(500, error="x"))
-    with pytest.raises(Exception, match="500") as caught:
+    with pytest.raises(ServerError, match="500") as caught:
         await settled(hook.execute("s", {"code": f"login('{SECRET}')"}))
     assert SECRET not in f"{caught.value!r} {caught.value} {caplog.text}"
 

@@ -8,9 +8,6 @@ import json
 import pytest
 from airflow.sdk.exceptions import AirflowException
 
-pytest.importorskip("moto")
-pytest.importorskip("s3fs")
-
 from airflow_provider_webdata.operators.batch_search import WebDataBatchSearchOperator
 from airflow_provider_webdata.operators.parse import WebDataParseOperator
 from tests.integration.operators.direct import TaskInstance, connection_text, context_of

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import threading
+import time
+
 import pytest
 
 from airflow_provider_webdata.operators.retry import HAS_RETRY_POLICIES
@@ -61,6 +64,14 @@ def test_run_and_wait(run_dag, sandbox, prices, mode):
 @pytest.mark.parametrize("mode", MODES)
 def test_a_check_that_runs_already_is_waited_for(run_dag, sandbox, prices, mode):
     """409 names it; nothing is started."""
+    sandbox.control.configure(check_seconds=600)
+
+    def finish():
+        while 409 not in runs(sandbox):
+            time.sleep(0.05)
+        sandbox.control.advance(700)
+
+    threading.Thread(target=finish, daemon=True).start()
     done = run_dag(
         "WebDataRunMonitorOperator(task_id='first', monitor_name='prices') >> task(settle)() >> "
         + run(mode).strip(),

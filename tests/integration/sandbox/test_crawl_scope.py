@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from airflow_provider_webdata.sandbox.control import ControlError
+
 SITE = "https://town.example"
 PAGES: dict[str, list[str]] = {
     "/": ["/guide", "/shop?sort=up", "/shop?sort=down", "https://river.example/floods"],
@@ -358,5 +360,5 @@ class TestGeneratedSites:
 
     def test_settings_are_checked(self, sandbox) -> None:
         for wrong in ({"pages": -1}, {"pages": 2_000_000}, {"pages": 1, "fanout": 0}, {"nonsense": 1}):
-            with pytest.raises(Exception, match="400"):
+            with pytest.raises(ControlError, match="400"):
                 sandbox.control.set_site("big.example", **wrong)

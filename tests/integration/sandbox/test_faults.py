@@ -84,7 +84,7 @@ def test_truncated_body_of_any_size(sandbox, api, size: int) -> None:
 
 
 def test_a_delay_goes_with_another_fault(sandbox, api) -> None:
-    sandbox.control.add_fault("delay", path=USAGE, seconds=0.2)
+    sandbox.control.add_fault("delay", path=USAGE, seconds=20)
     sandbox.control.add_fault("status", path=USAGE, status=418)
     with pytest.raises(httpx.ReadTimeout):
         api.http.get(USAGE, timeout=0.05)

@@ -168,9 +168,9 @@ class TestCancel:
     @KINDS
     def test_keeps_what_there_is(self, sandbox, api, kind: str) -> None:
         urls = site(api, 9)
-        sandbox.control.configure(page_seconds=10)
+        sandbox.control.configure(page_seconds=1000)
         job = start(api, kind, urls)
-        sandbox.control.advance(25)
+        sandbox.control.advance(2500)
         done = job.look()["completed"]
         answer = job.cancel()
         assert (answer.status_code, answer.json()) == (200, {"status": "cancelled"})
@@ -389,18 +389,18 @@ class TestRestart:
     @KINDS
     def test_goes_on(self, tmp_path: Path, kind: str) -> None:
         state = str(tmp_path / "state.sqlite")
-        with SandboxServer(state=state, page_seconds=10) as server, opened(server) as api:
+        with SandboxServer(state=state, page_seconds=1000) as server, opened(server) as api:
             urls = site(api, 9, fail_every=4)
             job = start(api, kind, urls, webhook="http://127.0.0.1:9/x")
             server.control.settle()
-            server.control.advance(35)
+            server.control.advance(3500)
             done = job.look()["completed"]
             assert 0 < done < 8
-        with SandboxServer(state=state, page_seconds=10) as server, opened(server) as api:
+        with SandboxServer(state=state, page_seconds=1000) as server, opened(server) as api:
             job.api = api
             assert job.look()["status"] == "scraping"
             assert job.look()["completed"] == done
-            server.control.advance(200)
+            server.control.advance(20_000)
             body = job.look()
             assert (body["status"], body["completed"], body["creditsUsed"]) == ("completed", 8, 8)
             found = [document["metadata"]["sourceURL"] for document in body["data"]]

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from airflow_provider_webdata.sandbox.cli import main
@@ -116,7 +117,7 @@ def test_program_ends_cleanly(number: int) -> None:
 def test_program_ends_although_a_call_is_held_up() -> None:
     with Program() as program, opened(program) as api:
         program.control.add_fault("delay", seconds=600)
-        with pytest.raises(Exception, match="timed out"):
+        with pytest.raises(httpx.ReadTimeout):
             api.http.get("/v2/monitor", timeout=0.2)
         program.process.send_signal(signal.SIGTERM)
         assert program.process.wait(timeout=20) == 0

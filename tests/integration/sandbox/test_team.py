@@ -77,7 +77,7 @@ class TestQueue:
         }
 
     def test_jobs(self, sandbox, api) -> None:
-        sandbox.control.configure(concurrency=3, page_seconds=10)
+        sandbox.control.configure(concurrency=3, page_seconds=1000)
         urls = site(api, 7)
         job = batch(api, urls)
         queue = self.look(api)
@@ -85,9 +85,9 @@ class TestQueue:
         assert counts == [8, 3, 5]
         assert queue["maxConcurrency"] == 3
         assert queue["mostRecentSuccess"] is None
-        sandbox.control.advance(15)
+        sandbox.control.advance(1500)
         assert self.look(api)["jobsInQueue"] == 5
-        sandbox.control.advance(60)
+        sandbox.control.advance(6000)
         queue = self.look(api)
         assert queue["jobsInQueue"] == 0
         assert queue["mostRecentSuccess"] == job.look()["completedAt"]

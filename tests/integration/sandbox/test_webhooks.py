@@ -207,16 +207,16 @@ def test_a_receiver_that_is_not_there(sandbox, api) -> None:
 
 def test_a_receiver_that_is_too_slow(receiver) -> None:
     receiver.answers.put(0)
-    with SandboxServer(webhook_timeout=0.1) as server:
+    with SandboxServer(webhook_timeout=2) as server:
         from .conftest import Api
 
         api = Api(server)
         with api.http:
-            api.run(api.create(webhook=completed_hook(receiver))["id"])
+            api.run(api.create(schedule={"cron": "0 0 1 1 *"}, webhook=completed_hook(receiver))["id"])
             (delivery,) = server.control.deliveries()
             assert delivery["status"] == "pending"
             assert "no answer within" in delivery["attempts"][0]["error"]
-            server.control.advance(60)
+            server.control.advance(WHOLE_SCHEDULE)
             assert server.control.deliveries()[0]["status"] == "delivered"
 
 

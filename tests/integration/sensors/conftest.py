@@ -68,9 +68,11 @@ class RunningInbox:
     """An inbox that accepts deliveries for `webdata_default`.
 
     :param url: where it listens.
+    :param read: set when somebody has been told what is in it.
     """
 
     url: str
+    read: threading.Event
 
     @property
     def extra(self) -> dict[str, str]:
@@ -102,20 +104,26 @@ def inbox(tmp_path: Path) -> Iterator[RunningInbox]:
             return Gate(conn_id, (SECRET.encode(),), (), b"x-firecrawl-signature", True)
         return Gate.closed(conn_id)
 
-    ready = threading.Event()
+    ready, read = threading.Event(), threading.Event()
 
     class Server(uvicorn.Server):
         async def startup(self, sockets: Any = None) -> None:
             await super().startup(sockets)
             ready.set()
 
-    app = InboxApplication(Inbox.open(engine), gate)
+    application = InboxApplication(Inbox.open(engine), gate)
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        await application(scope, receive, send)
+        if scope["path"].startswith("/webdata/deliveries/"):
+            read.set()
+
     server = Server(uvicorn.Config(app, port=0, log_level="warning", lifespan="off"))
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     assert ready.wait(30)
     port = server.servers[0].sockets[0].getsockname()[1]
-    yield RunningInbox(f"http://127.0.0.1:{port}")
+    yield RunningInbox(f"http://127.0.0.1:{port}", read)
     server.should_exit = True
     thread.join(30)
     engine.dispose()

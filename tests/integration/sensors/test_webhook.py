@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from typing import Any
 
 import pytest
@@ -155,10 +156,17 @@ def test_delivery_that_fits(run_with_inbox, inbox, mode, deliveries, given, job)
 def test_delivery_during_the_wait(run_with_inbox, inbox, mode):
     """One from before the DAG run does not count."""
     inbox.deliver(body(job="before"))
-    timer = threading.Timer(6, lambda: inbox.deliver(body(job="during")))
-    timer.start()
+
+    def deliver():
+        assert inbox.read.wait(120)
+        # Let the wait get as far as it goes.
+        time.sleep(3)
+        inbox.deliver(body(job="during"))
+
+    during = threading.Thread(target=deliver)
+    during.start()
     done = run_with_inbox(ANY.format(more=mode))
-    timer.join()
+    during.join()
     assert waited(done)["job_id"] == "during"
 
 

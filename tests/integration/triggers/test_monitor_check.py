@@ -24,6 +24,10 @@ def trigger(monitor_id: str, **given: Any) -> WebDataMonitorCheckTrigger:
     return WebDataMonitorCheckTrigger("webdata_default", monitor_id, **given)
 
 
+# By what is to be done about a check that went wrong: only a wait that goes on takes all of it.
+PATIENCE = {"fail": 30, "accept": 30, "wait": 8}
+
+
 @pytest.mark.parametrize("wait_for", ["webhook", "auto"])
 async def test_learns_of_a_check_by_webhook(world: Any, tools: Any, wait_for: str) -> None:
     monitor = world.monitor()
@@ -88,7 +92,7 @@ async def test_passes_over_what_ended_before(world: Any, tools: Any) -> None:
     old = world.run(monitor)
     event = await tools.event_of(
         trigger(
-            monitor, after=(datetime.now(timezone.utc)).isoformat(), wait_for="auto", deadline=time.time() + 1
+            monitor, after=(datetime.now(timezone.utc)).isoformat(), wait_for="auto", deadline=time.time() + 8
         )
     )
     assert event["status"] == "timeout"
@@ -143,7 +147,7 @@ async def test_a_failed_check(world: Any, tools: Any, choice: str, status: str) 
     monitor = world.monitor()
     world.control.add_fault("fail_check")
     check = world.run(monitor)
-    event = await tools.event_of(trigger(monitor, on_failed=choice, deadline=time.time() + 1.5))
+    event = await tools.event_of(trigger(monitor, on_failed=choice, deadline=time.time() + PATIENCE[choice]))
     assert event["status"] == status
     if status == "timeout":
         assert check in event["message"]
@@ -164,7 +168,7 @@ async def test_a_partial_check(world: Any, tools: Any, choice: str, status: str)
     monitor = world.hook.create_monitor(body).id
     check = world.run(monitor)
     assert world.hook.get_monitor_check(monitor, check).status == "partial"
-    event = await tools.event_of(trigger(monitor, on_partial=choice, deadline=time.time() + 1.5))
+    event = await tools.event_of(trigger(monitor, on_partial=choice, deadline=time.time() + PATIENCE[choice]))
     assert event["status"] == status
 
 
@@ -175,7 +179,7 @@ async def test_a_skipped_check(world: Any, tools: Any, choice: str, status: str)
     world.control.advance(3600)
     (check,) = world.hook.list_monitor_checks(monitor)
     assert check.status == "skipped_no_credits"
-    event = await tools.event_of(trigger(monitor, on_skipped=choice, deadline=time.time() + 1.5))
+    event = await tools.event_of(trigger(monitor, on_skipped=choice, deadline=time.time() + PATIENCE[choice]))
     assert event["status"] == status
     if choice == "wait":
         assert "skipped_no_credits" in event["message"]
@@ -250,11 +254,10 @@ async def test_a_refused_key_ends_the_wait(sandbox: Any, connect: Any, tools: An
 async def test_trouble_of_the_service_is_told_and_survived(world: Any, tools: Any, logs: Any) -> None:
     monitor = world.monitor()
     check = world.run(monitor)
-    fault = world.control.add_fault("status", path="/v2/", status=503, times=None)
+    world.control.add_fault("status", path="/v2/", status=503, times=None)
     task = asyncio.create_task(tools.event_of(trigger(monitor, wait_for="polling")))
     await tools.until(lambda: any("503" in entry["event"] for entry in logs))
     world.control.clear_faults()
-    assert fault
     assert (await task)["check_id"] == check
     told = [entry for entry in logs if "service of connection" in entry["event"]]
     assert [entry["log_level"] for entry in told] == ["warning", "info"], "once each way"

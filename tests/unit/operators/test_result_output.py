@@ -124,7 +124,6 @@ def test_what_was_paid_for_is_not_lost_to_the_storage(tmp_path):
 
 
 def test_lineage(tmp_path):
-    pytest.importorskip("airflow.providers.openlineage")
     task, context = operator(output=str(tmp_path / "x.jsonl"))
     task.execute(context)
     told = task.get_openlineage_facets_on_complete(context["ti"])

@@ -54,7 +54,6 @@ def test_inputs(given, dataset):
 
 def test_told():
     """In OpenLineage's own classes, with the count, the size and a table's columns."""
-    pytest.importorskip("airflow.providers.openlineage")
     written = WrittenFile("s3://c@bucket/x.parquet", 3, 500, columns_of("link"))
     told = operator_lineage(["https://a.example/", "https://a.example/", "words"], written, "web_eu")
     assert [(found.namespace, found.name) for found in told.inputs] == [
@@ -74,7 +73,6 @@ def test_told():
 
 
 def test_nothing_written():
-    pytest.importorskip("airflow.providers.openlineage")
     told = operator_lineage([f"https://a.example/{n}" for n in range(500)], None, "web_eu")
     assert len(told.inputs) == 100
     assert told.outputs == []

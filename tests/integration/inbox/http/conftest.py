@@ -14,6 +14,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 from sqlalchemy import Engine, create_engine
 
+from airflow_provider_webdata.inbox.server import connections
 from airflow_provider_webdata.inbox.server.tables import metadata
 from demo.postgres import Postgres
 from tests.integration.inbox.http.airflow_home import AirflowHome
@@ -26,6 +27,12 @@ def engine_of(url: str) -> Engine:
     setup_event_handlers(engine)
     metadata.create_all(engine)
     return engine
+
+
+@pytest.fixture(autouse=True)
+def no_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine under load is no connection that cannot be read."""
+    monkeypatch.setattr(connections, "PATIENCE", 60.0)
 
 
 @pytest.fixture(scope="session")

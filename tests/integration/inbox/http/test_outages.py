@@ -80,8 +80,9 @@ def test_a_locked_database(
     assert not [secret for secret in ALL_SECRETS if secret in caplog.text]
 
 
-def test_a_short_lock_is_waited_for(sqlite_engine: Engine) -> None:
+def test_a_short_lock_is_waited_for(sqlite_engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     """Deliveries that meet another writer wait their turn."""
+    monkeypatch.setattr(database, "FILE_LOCK_SECONDS", 30)
     with ServedInbox(sqlite_engine) as served, ThreadPoolExecutor(5) as pool:
         with locked(sqlite_engine):
             waiting = [

@@ -72,7 +72,7 @@ def test_deliveries_and_readers(airflow_home: AirflowHome) -> None:
                 headers=bearer("secret"),
             )
             with pytest.raises(futures.TimeoutError):
-                waiting.result(0.3)
+                waiting.result(5)
             process.send(signal.SIGTERM)
             assert waiting.result(25).json()["deliveries"] == []
         assert process.wait() == 0

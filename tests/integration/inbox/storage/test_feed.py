@@ -215,7 +215,7 @@ async def test_waiting_through_an_outage(
     engine = create_engine(own_postgres.create_database("inbox"), pool_pre_ping=True)
     metadata.create_all(engine)
     inbox = Inbox.open(engine)
-    reading = asyncio.create_task(inbox.feed.read(CONN, ALL, wait=LONG))
+    reading = asyncio.create_task(inbox.feed.read(CONN, ALL, wait=1000))
     await waiting(inbox._announcer)
     await asyncio.to_thread(own_postgres.stop, crash=True)
     await logged(caplog, "cannot be announced now: the database cannot be reached")

@@ -14,6 +14,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 import pytest
 from sqlalchemy import event, insert
 
+from airflow_provider_webdata.inbox.server import database as limits
+from airflow_provider_webdata.inbox.server import writer as writers
 from airflow_provider_webdata.inbox.server.records import (
     DeliveryFilter,
     NewDelivery,
@@ -66,7 +68,15 @@ class Gate:
 
 
 @pytest.fixture
-def gate(database: Database) -> Gate:
+def no_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+    """PostgreSQL leaves a transaction that waits at the gate alone."""
+    longer = limits._LIMITS.bindparams(lock="2s", statement="60s", idle="60s")
+    monkeypatch.setattr(limits, "_LIMITS", longer)
+    monkeypatch.setattr(writers, "ALONE_PATIENCE", 30.0)
+
+
+@pytest.fixture
+def gate(database: Database, no_hurry: None) -> Gate:
     return Gate(database)
 
 
@@ -197,10 +207,10 @@ async def test_one_that_is_refused_does_not_fail_its_neighbours(
 
 
 async def test_one_that_another_process_holds_does_not_fail_its_neighbours(
-    postgres_database: Database, new: NewOne
+    postgres_database: Database, no_hurry: None, new: NewOne
 ) -> None:
     gate = Gate(postgres_database)
-    writer = Writer(gate.store)
+    writer = Writer(gate.store, patience=30)
     held = new("held")
     with postgres_database.engine().connect() as other:
         other.execute(insert(delivery).values(_row_of(held)))
@@ -292,7 +302,7 @@ async def test_a_connection_that_dies_without_a_word(
 ) -> None:
     with PostgresProxy(postgres.port) as proxy:
         url = postgres_database.url.replace(f":{postgres.port}/", f":{proxy.port}/")
-        writer = Writer(postgres_database.store(url=url), patience=0.5)
+        writer = Writer(postgres_database.store(url=url), patience=6)
         assert await writer.submit(new("before")) is True
         proxy.silence()
         with pytest.raises(StoreUnavailableError, match="has not answered for"):
