@@ -13,7 +13,8 @@ from sqlalchemy import Engine
 
 from airflow_provider_webdata.inbox.server import app, limits, receive
 from airflow_provider_webdata.inbox.wire import SECRET_HEADER
-from tests.integration.inbox.http.raw_client import LAST_CHUNK, RawConnection, Reply, chunk, head
+from demo.processes import wait_until
+from tests.integration.inbox.http.raw_client import LAST_CHUNK, RawConnection, chunk, head
 from tests.integration.inbox.http.served_inbox import (
     MOST_BYTES,
     SECRET,
@@ -264,8 +265,14 @@ def test_too_many_bodies(sqlite_engine: Engine, monkeypatch: pytest.MonkeyPatch)
         held = [RawConnection(served.port) for _ in range(3)]
         for connection in held:
             connection.send(post("secret", {**RIGHT, "Content-Length": "2"}) + b"{")
-        replies = _until(served, 503)
-        assert int(replies.headers["retry-after"]) >= 1
+        # One that comes before them all would take a place of theirs.
+        assert wait_until(lambda: served.application._receiver._bodies._count == 3, 20)
+        with RawConnection(served.port) as connection:
+            connection.send(post("secret", {**RIGHT, "Content-Length": "1"}) + b"1")
+            reply = connection.reply()
+        assert reply is not None
+        assert reply.status == 503
+        assert int(reply.headers["retry-after"]) >= 1
         for number, connection in enumerate(held):
             connection.send(b"}")
             reply = connection.reply()
@@ -280,27 +287,13 @@ def test_too_many_bytes(sqlite_engine: Engine, monkeypatch: pytest.MonkeyPatch) 
     with ServedInbox(sqlite_engine) as served:
         with RawConnection(served.port) as connection:
             connection.send(post("secret", {**RIGHT, "Content-Length": "90000"}) + b" " * 80_000)
+            assert wait_until(lambda: served.application._receiver._bodies._bytes == 80_000, 20)
             large = b'"' + b"x" * 50_000 + b'"'
-            deadline = time.monotonic() + 20
-            while (
-                answer := served.deliver("secret", large)
-            ).status_code == 200 and time.monotonic() < deadline:
-                pass
-            assert answer.status_code == 503
+            assert served.deliver("secret", large).status_code == 503
+        deadline = time.monotonic() + 20
         while (answer := served.deliver("secret", large)).status_code == 503 and time.monotonic() < deadline:
             pass
         assert answer.status_code == 200
-
-
-def _until(served: ServedInbox, status: int) -> Reply:
-    deadline = time.monotonic() + 20
-    while time.monotonic() < deadline:
-        with RawConnection(served.port) as connection:
-            connection.send(post("secret", {**RIGHT, "Content-Length": "1"}) + b"1")
-            reply = connection.reply()
-        if reply is not None and reply.status == status:
-            return reply
-    raise AssertionError(f"no {status}")
 
 
 def test_large_bodies_are_let_go(on_sqlite: ServedInbox) -> None:
