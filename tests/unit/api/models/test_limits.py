@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
-import pytest
-
 from airflow_provider_webdata.api import models as m
+from tests.unit.api.models.limits import Row, assert_named, beyond, within
 
 UUID = "7f3c1a52-9d0e-4b7a-8f65-0123456789ab"
 CRON = {"cron": "*/30 * * * *"}
@@ -35,7 +33,6 @@ def search_target(**given: Any) -> dict[str, Any]:
 
 
 # What is limited: model, body around the value, path of the error, values that pass, values that do not.
-Row = tuple[type[m.RequestModel], Callable[[Any], Any], str, list[Any], list[Any]]
 VIEWPORT = {"width": 1, "height": 1}
 ROWS: dict[str, Row] = {
     # Search.
@@ -822,24 +819,15 @@ ROWS: dict[str, Row] = {
 }
 
 
-@pytest.mark.parametrize(
-    "model, body",
-    [pytest.param(r[0], r[1](v), id=f"{k}-{i}") for k, r in ROWS.items() for i, v in enumerate(r[3])],
-)
+@within(ROWS)
 def test_within_the_limit_the_body_is_sent_as_given(
     model: type[m.RequestModel], body: dict[str, Any]
 ) -> None:
     assert model.model_validate(body).to_wire() == body
 
 
-@pytest.mark.parametrize(
-    "model, body, path",
-    [pytest.param(r[0], r[1](v), r[2], id=f"{k}-{i}") for k, r in ROWS.items() for i, v in enumerate(r[4])],
-)
+@beyond(ROWS)
 def test_beyond_the_limit_the_field_is_named(
     problems: Any, model: type[m.RequestModel], body: dict[str, Any], path: str
 ) -> None:
-    found = problems(model, body)
-    assert found
-    # A list's items have paths below that of the list.
-    assert all(f"{at}.".startswith(f"{path}.") for at in found), found
+    assert_named(problems(model, body), path)
