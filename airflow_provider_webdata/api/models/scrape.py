@@ -124,9 +124,7 @@ class MonitorScrapeOptions(RequestModel):
         if self.wait_for and self.timeout and self.wait_for * 2 > self.timeout:
             found.append("waitFor: more than half of timeout, which the service may refuse")
         if self._waits_milliseconds() > _LONGEST_WAITS_MILLISECONDS:
-            found.append(
-                "waitFor: more than 60 s together with the wait actions, which the service may refuse"
-            )
+            found.append("actions: waits of more than 60 s, together with waitFor; the service may refuse it")
         if self.only_clean_content and self.lockdown:
             found.append("onlyCleanContent: not supported with zero data retention, which lockdown counts as")
         return found

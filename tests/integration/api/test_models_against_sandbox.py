@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from airflow_provider_webdata.api import models as m
 from airflow_provider_webdata.sandbox.rules import check
+from tests.unit.api.models.limits import within
 from tests.unit.api.models.test_files_and_sessions import REQUESTS, ROWS
 from tests.unit.api.models.test_properties import BROAD
 
@@ -23,10 +24,7 @@ OPERATIONS: dict[type[m.RequestModel], str] = {
 }
 
 
-@pytest.mark.parametrize(
-    "model, body",
-    [pytest.param(r[0], r[1](v), id=f"{k}-{i}") for k, r in ROWS.items() for i, v in enumerate(r[3])],
-)
+@within(ROWS)
 def test_up_to_its_limit(model: type[m.RequestModel], body: dict[str, Any]) -> None:
     assert check(OPERATIONS[model], model.model_validate(body).to_wire()) == []
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from airflow_provider_webdata.api import models as m
 from airflow_provider_webdata.sandbox.rules import check
+from tests.unit.api.models.limits import within
 from tests.unit.api.models.test_pages_and_jobs import REQUESTS, ROWS
 from tests.unit.api.models.test_properties import BROAD
 
@@ -34,10 +35,7 @@ def refused(model: type[m.RequestModel], body: dict[str, Any]) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize(
-    "model, body",
-    [pytest.param(r[0], r[1](v), id=f"{k}-{i}") for k, r in ROWS.items() for i, v in enumerate(r[3])],
-)
+@within(ROWS)
 def test_what_is_within_the_limits(model: type[m.RequestModel], body: dict[str, Any]) -> None:
     assert refused(model, body) == []
 

@@ -347,7 +347,7 @@ def test_nothing_is_kept_where_nothing_may_be(
                 waitFor=30_000,
                 actions=[{"type": "wait", "milliseconds": 29_001}, {"type": "wait", "selector": "a"}],
             ),
-            ["waitFor"],
+            ["actions"],
         ),
         (
             m.ScrapeRequest,
