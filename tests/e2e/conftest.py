@@ -197,7 +197,9 @@ class Run:
         task = self.end(task_id)
         log = self.log(task)
         assert task["try_number"] == 1, log
-        assert (log.count("Trigger fired event"), log.count(text)) == (1, 1), log
+        assert log.count(text) == 1, log
+        # Not twice. A triggerer under load may close a trigger's log before this, its last line.
+        assert log.count("Trigger fired event") <= 1, log
         return log
 
     def xcom(self, task_id: str, key: str = "return_value") -> Any:

@@ -91,7 +91,8 @@ def test_a_job_is_waited_for_without_a_worker(stack: Stack, held: SandboxControl
 
     for kind, run in runs.items():
         log = run.log(run.end("wait"))
-        assert log.count("Trigger fired event") == 1, log
+        # See `Run.resumed_once`.
+        assert log.count("Trigger fired event") <= 1, log
         result = run.xcom("wait")
         assert (result["id"], result["status"]) == (ids[kind], "completed")
         told = [found["event"] for found in held.deliveries() if found["jobId"] == ids[kind]]

@@ -109,7 +109,9 @@ def test_a_crowd_asks_little_and_resumes_once(
     logs = [log.read_text() for log in (stack.home / "logs" / "dag_id=e2e_crowd").rglob("*.log")]
     told = [line for log in logs for line in log.splitlines() if "Trigger fired event" in line]
     resumed = [line for log in logs for line in log.splitlines() if f"Check {check} of monitor" in line]
-    assert (len(told), len(resumed)) == (CROWD, CROWD)
+    assert len(resumed) == CROWD
+    # Not twice; see `Run.resumed_once`.
+    assert len(told) <= CROWD
     assert all("learned by webhook" in line for line in resumed)
     # Each task fetches its result; the waiting itself asked about the check for all of them together.
     assert len(sandbox.requests(f"/v2/monitor/{monitor}")) < CROWD + 10
