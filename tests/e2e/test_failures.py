@@ -27,7 +27,7 @@ def test_bad_field_fails_at_once_and_unseen_by_the_service(stack: Stack, sandbox
 def test_rate_limit_gives_the_worker_back_and_comes_back_in_time(
     stack: Stack, sandbox: SandboxControl
 ) -> None:
-    pause = 30
+    pause = 15
     sandbox.add_fault("status", path="/v2/search", status=429, headers={"Retry-After": str(pause)})
     asked = time.monotonic()
     run = Run(stack, "e2e_rate_limit")
