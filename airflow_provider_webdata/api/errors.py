@@ -91,11 +91,13 @@ def _problem(issue: Mapping[str, Any], python_names: Mapping[str, str]) -> str:
 
 
 def _may_be_secret(location: Sequence[int | str]) -> bool:
-    # What an action types into a page, or code does there, may hold a password.
-    typed = location[-1:] == ("code",) or ("actions" in location and location[-1] in {"text", "script"})
-    # An action that is no object might be all of that in one text.
-    typed = typed or (location[-2:-1] == ("actions",))
-    return typed or any(secret in str(part).lower() for part in location for secret in _SECRET_PARTS)
+    # What an action types into a page, or code does there, may hold a password; so may actions that are plain text.
+    *above, field = location or ("",)
+    if field in {"actions", "code"} or above[-1:] == ["actions"]:
+        return True
+    if "actions" in above and field in {"text", "script"}:
+        return True
+    return any(secret in str(part).lower() for part in location for secret in _SECRET_PARTS)
 
 
 def trimmed(text: str, limit: int = 500) -> str:

@@ -79,3 +79,12 @@ def listed(given: Any) -> list[Any]:
     if given is None:
         return []
     return list(given) if isinstance(given, Collection) and not isinstance(given, Mapping) else [given]
+
+
+def checked_text(value: Any) -> str | None:
+    """Return an argument after rendering: text, or None where a template rendered to nothing.
+
+    :param value: its rendered value.
+    """
+    text = "" if value is None else str(value).strip()
+    return None if text in {"", "None"} else text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from airflow_provider_webdata.operators.arguments import checked_text
 from airflow_provider_webdata.operators.job import WebDataJobOperator
 
 if TYPE_CHECKING:
@@ -143,7 +144,7 @@ class WebDataCrawlOperator(WebDataJobOperator):
 
     def _check_arguments(self) -> None:
         super()._check_arguments()
-        if self.limit is None or str(self.limit).strip() in {"", "None"}:
+        if checked_text(self.limit) is None:
             self.refuse(
                 "limit is empty after rendering: without it, the service takes 10,000 pages; give a number"
             )

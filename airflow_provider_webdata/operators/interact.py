@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow.sdk.exceptions import AirflowException
 
-from airflow_provider_webdata.operators.arguments import listed
+from airflow_provider_webdata.operators.arguments import checked_text, listed
 from airflow_provider_webdata.operators.base import WebDataOperator
 
 if TYPE_CHECKING:
@@ -216,7 +216,7 @@ class WebDataInteractOperator(WebDataOperator):
 
         extra_body = self.checked_extra_body("interact")
         if self.scrape_id is not None:
-            if str(self.scrape_id).strip() in {"", "None"}:
+            if checked_text(self.scrape_id) is None:
                 self.refuse("scrape_id is empty after rendering; it must name a scrape")
             return ScrapeBrowser(self.hook, self.scrape_id, extra_body)
         if self.ttl is None:

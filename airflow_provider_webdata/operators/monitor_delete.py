@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from airflow_provider_webdata.operators.arguments import checked_text
 from airflow_provider_webdata.operators.monitor_base import ExistingMonitorOperator
 
 if TYPE_CHECKING:
@@ -30,9 +31,9 @@ class WebDataDeleteMonitorOperator(ExistingMonitorOperator):
         from airflow_provider_webdata.api.errors import NotFoundError
 
         monitor_id = self.monitor_id
-        if str(monitor_id or "").strip() == "None":
+        if monitor_id and checked_text(monitor_id) is None:
             self.refuse(
-                "monitor_id is 'None' after rendering: the template found nothing; it must name a monitor"
+                f"monitor_id is {monitor_id!r} after rendering: the template found nothing; it must name a monitor"
             )
         if not monitor_id:
             monitor = self.find()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from airflow_provider_webdata.operators.arguments import checked_text
 from airflow_provider_webdata.operators.base import WebDataOperator
 from airflow_provider_webdata.operators.service_task import ServiceTask
 
@@ -83,7 +84,7 @@ class ResultDelivery(ServiceTask):
             if self.save_media is not None:
                 from airflow_provider_webdata.results.storage import check_storage
 
-                if str(self.save_media).strip() in {"", "None"}:
+                if checked_text(self.save_media) is None:
                     self.refuse(f"save_media must name a folder (given after rendering: {self.save_media!r})")
                 check_storage(str(self.save_media))
         except OutputError as error:

@@ -201,12 +201,3 @@ def _moment(after: str | datetime) -> datetime | None:
     from airflow_provider_webdata.hooks.checks import moment
 
     return moment(after.isoformat() if isinstance(after, datetime) else str(after))
-
-
-def checked_text(value: Any) -> str | None:
-    """Return an argument after rendering: text, or None where a template rendered to nothing.
-
-    :param value: its rendered value.
-    """
-    text = "" if value is None else str(value).strip()
-    return None if text in {"", "None"} else text

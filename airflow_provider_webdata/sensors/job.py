@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.operators.arguments import number
+from airflow_provider_webdata.operators.arguments import checked_text, number
 from airflow_provider_webdata.operators.job_results import JobResults
 from airflow_provider_webdata.operators.job_watch import (
     JOB_TRIGGER,
@@ -15,7 +15,7 @@ from airflow_provider_webdata.operators.job_watch import (
     checked_kind,
 )
 from airflow_provider_webdata.operators.replica import until_found
-from airflow_provider_webdata.sensors.base import WebDataSensor, checked_text
+from airflow_provider_webdata.sensors.base import WebDataSensor
 from airflow_provider_webdata.sensors.literals import is_literal
 
 if TYPE_CHECKING:

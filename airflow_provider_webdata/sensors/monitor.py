@@ -6,6 +6,7 @@ import time
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
+from airflow_provider_webdata.operators.arguments import checked_text
 from airflow_provider_webdata.operators.check_wait import (
     CHECK_TRIGGER,
     CheckWait,
@@ -14,7 +15,7 @@ from airflow_provider_webdata.operators.check_wait import (
     look_for_check,
 )
 from airflow_provider_webdata.operators.own_webhook import CHECK_COMPLETED
-from airflow_provider_webdata.sensors.base import SinceSensor, checked_text
+from airflow_provider_webdata.sensors.base import SinceSensor
 from airflow_provider_webdata.sensors.literals import is_literal
 
 if TYPE_CHECKING:

@@ -26,6 +26,7 @@ ROWS: list[tuple[dict[str, Any], list[str]]] = [
         ["scrape_options", "text of 31 characters that begins with '{'"],
     ),
     ({"scrape_options": {"actions": ["write hush"]}}, ["actions[0]"]),
+    ({"scrape_options": {"actions": "write hush"}}, ["actions"]),
     ({"query": "x" * 501}, ["query", "500", "…"]),
     ({"scrape_options": {"headers": {"Cookie": "hush\n"}}}, ["Cookie"]),
     ({"scrape_options": {"actions": [{"type": "write", "text": ["hush"]}]}}, ["actions[0].text"]),
