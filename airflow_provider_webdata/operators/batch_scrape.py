@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from airflow_provider_webdata.operators.job import WebDataJobOperator
+from airflow_provider_webdata.tasks.jobs.job_operator import WebDataJobOperator
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from airflow_provider_webdata.api.models import JobStarted
     from airflow_provider_webdata.api.models.base import RequestModel
-    from airflow_provider_webdata.hooks.job_states import JobKind
+    from airflow_provider_webdata.states.jobs import JobKind
 
 
 class WebDataBatchScrapeOperator(WebDataJobOperator):
@@ -200,7 +200,7 @@ class WebDataBatchScrapeOperator(WebDataJobOperator):
 
     def targets(self) -> list[str]:
         """Return the URLs or texts by which the service would name the job."""
-        from airflow_provider_webdata.operators.job_results import texts
+        from airflow_provider_webdata.tasks.jobs.results import texts
 
         return texts(self.urls)
 

@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow.sdk.exceptions import AirflowException
 
-from airflow_provider_webdata.operators.arguments import checked_number, listed
-from airflow_provider_webdata.operators.result_output import ResultOutput
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
-from airflow_provider_webdata.operators.search_items import tagged, untagged
+from airflow_provider_webdata.tasks.arguments import checked_number, listed
+from airflow_provider_webdata.tasks.result_output import ResultOutput
+from airflow_provider_webdata.tasks.searches.items import tagged, untagged
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
     from airflow_provider_webdata.api.models import SearchRequest
-    from airflow_provider_webdata.operators.search_batch import Query, SearchBatch, Tally
-    from airflow_provider_webdata.operators.search_progress import Progress, Record
     from airflow_provider_webdata.results.media import MediaReport
+    from airflow_provider_webdata.tasks.searches.progress import Progress, Record
+    from airflow_provider_webdata.tasks.searches.runner import Query, SearchBatch, Tally
 
 _MOST_INPUTS = 100
 _SHOWN_FAILURES = 5
@@ -160,8 +160,8 @@ class WebDataBatchSearchOperator(ResultOutput):
 
     def call_service(self, context: Context) -> Any:
         """Make the searches that no earlier try has made, and deliver the results of all."""
-        from airflow_provider_webdata.operators.metrics import count
-        from airflow_provider_webdata.operators.search_progress import progress_of
+        from airflow_provider_webdata.tasks.metrics import count
+        from airflow_provider_webdata.tasks.searches.progress import progress_of
 
         most_credits = checked_number("batch search", "max_credits", self.max_credits)
         most_errors = checked_number("batch search", "max_error_ratio", self.max_error_ratio, 1) or 0.0
@@ -202,7 +202,7 @@ class WebDataBatchSearchOperator(ResultOutput):
             self._batch.stop()
 
     def _run(self, batch: SearchBatch, queries: Sequence[Query]) -> None:
-        from airflow_provider_webdata.operators.event_loop import run_aside
+        from airflow_provider_webdata.tasks.searches.event_loop import run_aside
 
         self._batch = batch
         try:
@@ -219,8 +219,8 @@ class WebDataBatchSearchOperator(ResultOutput):
             )
 
     def _made_batch(self, progress: Progress, max_credits: float | None) -> SearchBatch:
-        from airflow_provider_webdata.operators.adaptive_limit import AdaptiveLimit
-        from airflow_provider_webdata.operators.search_batch import SearchBatch
+        from airflow_provider_webdata.tasks.searches.adaptive_limit import AdaptiveLimit
+        from airflow_provider_webdata.tasks.searches.runner import SearchBatch
 
         settings = self.hook.get_settings()
         shared = settings.client.max_concurrency or self.max_concurrency
@@ -277,7 +277,7 @@ class WebDataBatchSearchOperator(ResultOutput):
         :raises InvalidRequestError: there are none, or some break a documented rule.
         """
         from airflow_provider_webdata.api.errors import InvalidRequestError
-        from airflow_provider_webdata.operators.search_batch import Query
+        from airflow_provider_webdata.tasks.searches.runner import Query
 
         given = listed(self.queries)
         extra_body = self.checked_extra_body("batch search")
@@ -338,7 +338,7 @@ class WebDataBatchSearchOperator(ResultOutput):
     def _deliver(
         self, facts: dict[str, Any], progress: Progress, queries: Mapping[str, Query], context: Context
     ) -> Any:
-        from airflow_provider_webdata.operators.search_progress import finished
+        from airflow_provider_webdata.tasks.searches.progress import finished
 
         inputs = [query.text for query in queries.values()][:_MOST_INPUTS]
         answered = (record for record in finished(progress.read()) if record["key"] in queries)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from airflow_provider_webdata.operators.arguments import checked_text
-from airflow_provider_webdata.operators.job import WebDataJobOperator
+from airflow_provider_webdata.tasks.arguments import checked_text
+from airflow_provider_webdata.tasks.jobs.job_operator import WebDataJobOperator
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from airflow_provider_webdata.api.models import JobStarted
     from airflow_provider_webdata.api.models.base import RequestModel
-    from airflow_provider_webdata.hooks.job_states import JobKind
+    from airflow_provider_webdata.states.jobs import JobKind
 
 
 class WebDataCrawlOperator(WebDataJobOperator):

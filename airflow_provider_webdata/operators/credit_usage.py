@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from airflow_provider_webdata.operators.arguments import checked_number
-from airflow_provider_webdata.operators.base import WebDataOperator
+from airflow_provider_webdata.tasks.arguments import checked_number
+from airflow_provider_webdata.tasks.operator import WebDataOperator
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,7 +55,7 @@ class WebDataCreditUsageOperator(WebDataOperator):
 
     def call_service(self, context: Context) -> dict[str, Any]:
         """Ask for the credits, and fail or skip the task where they are too few."""
-        from airflow_provider_webdata.operators.metrics import gauge
+        from airflow_provider_webdata.tasks.metrics import gauge
 
         least = checked_number("credit usage", "min_remaining", self.min_remaining)
         percent = checked_number("credit usage", "min_remaining_percent", self.min_remaining_percent, 100)

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow.sdk.exceptions import AirflowException
 
-from airflow_provider_webdata.operators.arguments import checked_text, listed
-from airflow_provider_webdata.operators.base import WebDataOperator
+from airflow_provider_webdata.tasks.arguments import checked_text, listed
+from airflow_provider_webdata.tasks.operator import WebDataOperator
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
     from airflow_provider_webdata.api.models import ExecuteResult, SessionClosed
     from airflow_provider_webdata.api.models.base import RequestModel
-    from airflow_provider_webdata.operators.browser import Browser
+    from airflow_provider_webdata.tasks.browser import Browser
 
 SHORTEST_TTL_SECONDS = 600
 """The ttl that is sent where none is given, unless the steps may take longer."""
@@ -143,8 +143,8 @@ class WebDataInteractOperator(WebDataOperator):
 
     def call_service(self, context: Context) -> dict[str, Any]:
         """Open the browser, run the steps and close it; return what they brought."""
-        from airflow_provider_webdata.operators.metrics import count
         from airflow_provider_webdata.results.xcom import warn_if_large
+        from airflow_provider_webdata.tasks.metrics import count
 
         named = self._checked_steps()
         browser = self._browser = self._made_browser(context, [step for _, step in named])
@@ -211,8 +211,8 @@ class WebDataInteractOperator(WebDataOperator):
 
     def _made_browser(self, context: Context, steps: Sequence[RequestModel]) -> Browser:
         from airflow_provider_webdata.api.models import InteractRequest
-        from airflow_provider_webdata.operators.browser import OwnSession, ScrapeBrowser
-        from airflow_provider_webdata.operators.intent import Intent
+        from airflow_provider_webdata.tasks.browser import OwnSession, ScrapeBrowser
+        from airflow_provider_webdata.tasks.intent import Intent
 
         extra_body = self.checked_extra_body("interact")
         if self.scrape_id is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from airflow_provider_webdata.operators.result_output import ResultOutput
+from airflow_provider_webdata.tasks.result_output import ResultOutput
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -131,7 +131,7 @@ class WebDataMapOperator(ResultOutput):
     def call_service(self, context: Context) -> Any:
         """List the site's URLs and return them, or where they were written."""
         from airflow_provider_webdata.api.models import MapRequest
-        from airflow_provider_webdata.operators.metrics import count
+        from airflow_provider_webdata.tasks.metrics import count
 
         request = self.checked_request(MapRequest, "map")
         answer = self.hook.map(request, extra_body=self.checked_extra_body("map")).to_wire()

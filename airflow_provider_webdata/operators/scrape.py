@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from airflow_provider_webdata.operators.document_result import DocumentOperator
+from airflow_provider_webdata.tasks.document_result import DocumentOperator
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from airflow_provider_webdata.operators.result_output import ResultOutput
-from airflow_provider_webdata.operators.search_items import tagged, untagged
+from airflow_provider_webdata.tasks.result_output import ResultOutput
+from airflow_provider_webdata.tasks.searches.items import tagged, untagged
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -167,7 +167,7 @@ class WebDataSearchOperator(ResultOutput):
         return items
 
     def _report(self, outcome: Mapping[str, Any], results: Mapping[str, Any], context: Context) -> None:
-        from airflow_provider_webdata.operators.metrics import count
+        from airflow_provider_webdata.tasks.metrics import count
 
         counts = _counts(results)
         if outcome["warning"]:

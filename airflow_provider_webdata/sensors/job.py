@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.operators.arguments import checked_text, number
-from airflow_provider_webdata.operators.job_results import JobResults
-from airflow_provider_webdata.operators.job_watch import (
+from airflow_provider_webdata.tasks.arguments import checked_text, number
+from airflow_provider_webdata.tasks.jobs.job_wait import (
     JOB_TRIGGER,
     POLL_SECONDS,
     SAFETY_SECONDS,
@@ -14,9 +13,10 @@ from airflow_provider_webdata.operators.job_watch import (
     WaitsForJob,
     checked_kind,
 )
-from airflow_provider_webdata.operators.replica import until_found
-from airflow_provider_webdata.sensors.base import WebDataSensor
-from airflow_provider_webdata.sensors.literals import is_literal
+from airflow_provider_webdata.tasks.jobs.results import JobResults
+from airflow_provider_webdata.tasks.literals import is_literal
+from airflow_provider_webdata.tasks.replica import until_found
+from airflow_provider_webdata.tasks.sensor import WebDataSensor
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from airflow.sdk import Context
 
-    from airflow_provider_webdata.hooks.job_states import JobKind, ProgressLog
-    from airflow_provider_webdata.operators.job_watch import WaitBy
+    from airflow_provider_webdata.states.jobs import JobKind, ProgressLog
+    from airflow_provider_webdata.tasks.jobs.job_wait import WaitBy
 
 
 class WebDataJobSensor(WaitsForJob, JobResults, WebDataSensor):
@@ -106,7 +106,7 @@ class WebDataJobSensor(WaitsForJob, JobResults, WebDataSensor):
     def look(self, context: Context) -> dict[str, Any] | None:  # noqa: ARG002
         """Look once whether the job is over."""
         from airflow_provider_webdata.api.errors import NotFoundError
-        from airflow_provider_webdata.hooks.job_states import ProgressLog
+        from airflow_provider_webdata.states.jobs import ProgressLog
 
         if self._progress is None:
             self._progress = ProgressLog(self.log)

@@ -6,17 +6,17 @@ import time
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.operators.arguments import checked_text
-from airflow_provider_webdata.operators.check_wait import (
+from airflow_provider_webdata.tasks.arguments import checked_text
+from airflow_provider_webdata.tasks.literals import is_literal
+from airflow_provider_webdata.tasks.managed_webhook import CHECK_COMPLETED
+from airflow_provider_webdata.tasks.monitors.check_wait import (
     CHECK_TRIGGER,
     CheckWait,
     check_with_pages,
     checked_pages,
     look_for_check,
 )
-from airflow_provider_webdata.operators.own_webhook import CHECK_COMPLETED
-from airflow_provider_webdata.sensors.base import SinceSensor
-from airflow_provider_webdata.sensors.literals import is_literal
+from airflow_provider_webdata.tasks.sensor import SinceSensor
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from airflow.sdk import Context
 
-    from airflow_provider_webdata.hooks.checks import Choice, Otherwise
-    from airflow_provider_webdata.operators.check_wait import WaitFor
+    from airflow_provider_webdata.states.checks import Choice, Otherwise
+    from airflow_provider_webdata.tasks.monitors.check_wait import WaitFor
 
 
 class WebDataMonitorCheckSensor(SinceSensor):

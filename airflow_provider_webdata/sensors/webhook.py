@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.operators.arguments import checked_text, listed
-from airflow_provider_webdata.sensors.base import SinceSensor
+from airflow_provider_webdata.tasks.arguments import checked_text, listed
+from airflow_provider_webdata.tasks.sensor import SinceSensor
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -6,25 +6,25 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic_core import to_json
 
-from airflow_provider_webdata.hooks.checks import Wanted, finished, moment
 from airflow_provider_webdata.inbox.wire import INLINE_BODY_BYTES
-from airflow_provider_webdata.triggers.base import check_looks
-from airflow_provider_webdata.triggers.channel import Channel
-from airflow_provider_webdata.triggers.check_follower import STRAGGLERS
-from airflow_provider_webdata.triggers.check_stream import CheckStream, behind, is_new
-from airflow_provider_webdata.triggers.event_base import StreamTrigger
-from airflow_provider_webdata.triggers.mailbox import Failure, Mailbox, Notice
-from airflow_provider_webdata.triggers.poll_waits import Meaning
-from airflow_provider_webdata.triggers.subscriptions import Subscription
+from airflow_provider_webdata.states.checks import Wanted, finished, moment
 from airflow_provider_webdata.triggers.webhook import facts_of
-from airflow_provider_webdata.triggers.webhook_stream import WebhookStream
+from airflow_provider_webdata.waiting.followers.check_follower import STRAGGLERS
+from airflow_provider_webdata.waiting.hub import Hub
+from airflow_provider_webdata.waiting.inbox.subscriptions import Subscription
+from airflow_provider_webdata.waiting.mailbox import Failure, Mailbox, Notice
+from airflow_provider_webdata.waiting.polling.check_news import Meaning
+from airflow_provider_webdata.waiting.streams.check_stream import CheckStream, behind, is_new
+from airflow_provider_webdata.waiting.streams.stream_trigger import StreamTrigger
+from airflow_provider_webdata.waiting.streams.webhook_stream import WebhookStream
+from airflow_provider_webdata.waiting.wait_trigger import check_looks
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
 
     from airflow_provider_webdata.inbox.reader import Delivery
-    from airflow_provider_webdata.triggers.check_follower import WaitFor
-    from airflow_provider_webdata.triggers.stream import Item, Ready, Stream
+    from airflow_provider_webdata.waiting.followers.check_follower import WaitFor
+    from airflow_provider_webdata.waiting.streams.stream import Item, Ready, Stream
 
 
 class WebDataWebhookEventTrigger(StreamTrigger):
@@ -216,7 +216,7 @@ class WebDataMonitorCheckEventTrigger(StreamTrigger):
 
     async def _meaningful(self, check_id: str) -> bool:
         mailbox = Mailbox()
-        Channel.of(self.webdata_conn_id).poller.errands.read_pages(self.monitor_id, check_id, mailbox)
+        Hub.of(self.webdata_conn_id).poller.lookups.read_pages(self.monitor_id, check_id, mailbox)
         try:
             while True:
                 item = await mailbox.get()

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.hooks.job_states import checked_kind, name_of
-from airflow_provider_webdata.triggers.base import WaitTrigger, check_looks, error_event
-from airflow_provider_webdata.triggers.channel import Channel
-from airflow_provider_webdata.triggers.job_follower import JobFollower
-from airflow_provider_webdata.triggers.mailbox import Expired, Failure
-from airflow_provider_webdata.triggers.task_state import still_waits
+from airflow_provider_webdata.states.jobs import checked_kind, name_of
+from airflow_provider_webdata.waiting.followers.job_follower import JobFollower
+from airflow_provider_webdata.waiting.hub import Hub
+from airflow_provider_webdata.waiting.mailbox import Expired, Failure
+from airflow_provider_webdata.waiting.task_instance import still_waits
+from airflow_provider_webdata.waiting.wait_trigger import WaitTrigger, check_looks, error_event
 
 if TYPE_CHECKING:
-    from airflow_provider_webdata.hooks.job_states import JobKind
-    from airflow_provider_webdata.triggers.check_follower import WaitFor
-    from airflow_provider_webdata.triggers.mailbox import Mailbox
+    from airflow_provider_webdata.states.jobs import JobKind
+    from airflow_provider_webdata.waiting.followers.check_follower import WaitFor
+    from airflow_provider_webdata.waiting.mailbox import Mailbox
 
 
 class WebDataJobTrigger(WaitTrigger):
@@ -75,7 +75,7 @@ class WebDataJobTrigger(WaitTrigger):
             "deadline": self.deadline,
         }
 
-    async def _wait(self, channel: Channel, mailbox: Mailbox) -> dict[str, Any]:
+    async def _wait(self, channel: Hub, mailbox: Mailbox) -> dict[str, Any]:
         kind = checked_kind(self.kind)
         check_looks(self.wait_for, self.poll_interval, self.safety_poll)
         follower = JobFollower(channel, mailbox, kind, self.job_id, self.log)
@@ -107,7 +107,7 @@ class WebDataJobTrigger(WaitTrigger):
         if kind == "extract":
             self.log.warning("The service cannot cancel an extract job: %s goes on", self.job_id)
             return
-        channel = Channel.of(self.webdata_conn_id)
+        channel = Hub.of(self.webdata_conn_id)
         with channel.waiting():
             cancelled = await channel.poller.call(lambda hook: hook.cancel_job(kind, self.job_id))
         what = name_of(kind).capitalize()

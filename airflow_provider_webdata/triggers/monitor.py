@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.hooks.checks import Wanted, event_of
-from airflow_provider_webdata.triggers.base import WaitTrigger, check_looks, error_event
-from airflow_provider_webdata.triggers.check_follower import CheckFollower
-from airflow_provider_webdata.triggers.mailbox import Expired, Failure
+from airflow_provider_webdata.states.checks import Wanted, event_of
+from airflow_provider_webdata.waiting.followers.check_follower import CheckFollower
+from airflow_provider_webdata.waiting.mailbox import Expired, Failure
+from airflow_provider_webdata.waiting.wait_trigger import WaitTrigger, check_looks, error_event
 
 if TYPE_CHECKING:
-    from airflow_provider_webdata.hooks.checks import Choice, Otherwise
-    from airflow_provider_webdata.triggers.channel import Channel
-    from airflow_provider_webdata.triggers.check_follower import WaitFor
-    from airflow_provider_webdata.triggers.mailbox import Mailbox
+    from airflow_provider_webdata.states.checks import Choice, Otherwise
+    from airflow_provider_webdata.waiting.followers.check_follower import WaitFor
+    from airflow_provider_webdata.waiting.hub import Hub
+    from airflow_provider_webdata.waiting.mailbox import Mailbox
 
 
 class WebDataMonitorCheckTrigger(WaitTrigger):
@@ -94,7 +94,7 @@ class WebDataMonitorCheckTrigger(WaitTrigger):
             "otherwise": self.otherwise,
         }
 
-    async def _wait(self, channel: Channel, mailbox: Mailbox) -> dict[str, Any]:
+    async def _wait(self, channel: Hub, mailbox: Mailbox) -> dict[str, Any]:
         wanted = self._wanted()
         follower = CheckFollower(channel, mailbox, self.monitor_id, wanted, self.log)
         try:

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.hooks.inbox import inbox_address
 from airflow_provider_webdata.inbox.reader import Delivery
-from airflow_provider_webdata.triggers.base import WaitTrigger, error_event
-from airflow_provider_webdata.triggers.mailbox import Expired, Failure, Notice
-from airflow_provider_webdata.triggers.subscriptions import Subscription
+from airflow_provider_webdata.waiting.inbox.subscriptions import Subscription
+from airflow_provider_webdata.waiting.mailbox import Expired, Failure, Notice
+from airflow_provider_webdata.waiting.wait_trigger import WaitTrigger, error_event
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from airflow_provider_webdata.triggers.channel import Channel
-    from airflow_provider_webdata.triggers.mailbox import Mailbox
+    from airflow_provider_webdata.waiting.hub import Hub
+    from airflow_provider_webdata.waiting.mailbox import Mailbox
 
 
 class WebDataWebhookTrigger(WaitTrigger):
@@ -62,7 +62,7 @@ class WebDataWebhookTrigger(WaitTrigger):
             "deadline": self.deadline,
         }
 
-    async def _wait(self, channel: Channel, mailbox: Mailbox) -> dict[str, Any]:
+    async def _wait(self, channel: Hub, mailbox: Mailbox) -> dict[str, Any]:
         since = self._after()
         if since is None and self.key is None:
             since = self._start()

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 from airflow_provider_webdata.api import endpoints, models
 from airflow_provider_webdata.api.errors import ConflictError
 from airflow_provider_webdata.hooks.calls import Body, Call, body_for
-from airflow_provider_webdata.hooks.job_states import name_of
-from airflow_provider_webdata.hooks.jobs import DocumentPart, DocumentParts, calls_of
+from airflow_provider_webdata.hooks.job_calls import DocumentPart, DocumentParts, calls_of
 from airflow_provider_webdata.hooks.operations.base import AsyncOperations, Operations
+from airflow_provider_webdata.states.jobs import name_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
-    from airflow_provider_webdata.hooks.job_states import JobKind
+    from airflow_provider_webdata.states.jobs import JobKind
 
 JobState = models.JobStatus | models.ExtractStatus | models.AgentStatus
 """How a job stands; each kind has its own class, all with `status`, `success` and `error`."""

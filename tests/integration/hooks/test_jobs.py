@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from airflow_provider_webdata.api import errors, models
-from airflow_provider_webdata.hooks.jobs import JOB_KINDS, DocumentPart
+from airflow_provider_webdata.hooks.job_calls import JOB_KINDS, DocumentPart
 from tests.fault_server import FaultServer, answer, hang_up
 from tests.integration.hooks.test_hooks import settled
 

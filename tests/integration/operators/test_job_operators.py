@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from airflow_provider_webdata.operators.retry import HAS_RETRY_POLICIES
+from airflow_provider_webdata.tasks.retry_policy import HAS_RETRY_POLICIES
 from tests.integration.operators.real_airflow import dag_runner
 from tests.job_service import PATHS, JobService
 

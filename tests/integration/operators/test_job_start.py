@@ -16,11 +16,11 @@ import pytest
 from airflow.sdk.exceptions import AirflowFailException, AirflowRescheduleException
 
 from airflow_provider_webdata.api.errors import WebDataError
-from airflow_provider_webdata.hooks.job_states import events_to_ask_for
 from airflow_provider_webdata.hooks.webdata import WebDataHook
-from airflow_provider_webdata.operators import job_start
-from airflow_provider_webdata.operators.job_start import JobStart, OwnJob
-from airflow_provider_webdata.operators.own_webhook import OwnWebhook
+from airflow_provider_webdata.states.jobs import events_to_ask_for
+from airflow_provider_webdata.tasks.jobs import start as job_start
+from airflow_provider_webdata.tasks.jobs.start import JobStart, OwnJob
+from airflow_provider_webdata.tasks.managed_webhook import ManagedWebhook
 from tests.integration.sensors.conftest import SECRET, inbox
 from tests.job_service import PATHS, JobService
 
@@ -92,7 +92,7 @@ class Task:
         def refuse(reason: str) -> Any:
             raise AirflowFailException(reason)
 
-        webhook = OwnWebhook(hook, None, events_to_ask_for(self.kind))  # type: ignore[arg-type]
+        webhook = ManagedWebhook(hook, None, events_to_ask_for(self.kind))  # type: ignore[arg-type]
         start = JobStart(
             hook,
             self.kind,  # type: ignore[arg-type]

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from airflow_provider_webdata.operators.retry import HAS_RETRY_POLICIES
+from airflow_provider_webdata.tasks.retry_policy import HAS_RETRY_POLICIES
 
 POKE = pytest.param("deferrable=False", id="worker")
 DEFER = pytest.param("deferrable=True", id="defer")
@@ -107,7 +107,7 @@ def test_failed_check(run_dag, sandbox, prices, mode, choice, state):
 
 # The worker dies when the check is started and before the wait begins.
 DIES = """
-from airflow_provider_webdata.operators import check_operator
+from airflow_provider_webdata.tasks.monitors import check_operator
 
 real, left = check_operator.WaitsForCheck.wait_for_check, [1]
 

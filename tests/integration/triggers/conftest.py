@@ -18,9 +18,9 @@ from structlog.testing import capture_logs
 from airflow_provider_webdata.hooks.webdata import WebDataHook
 from airflow_provider_webdata.hooks.webhooks import webhook_for
 from airflow_provider_webdata.sandbox.server import SandboxServer
-from airflow_provider_webdata.triggers import channel as channels
-from airflow_provider_webdata.triggers import outage, shared_task
-from airflow_provider_webdata.triggers.channel import Channel
+from airflow_provider_webdata.waiting import backoff, shared_task
+from airflow_provider_webdata.waiting import hub as channels
+from airflow_provider_webdata.waiting.hub import Hub
 
 SECRET = "a-webhook-secret-of-the-tests"
 
@@ -106,7 +106,7 @@ def no_linger(monkeypatch: pytest.MonkeyPatch) -> None:
     """Shared tasks end at once, and outages are tried often: the tests need not wait for them."""
     for module in (shared_task, channels):
         monkeypatch.setattr(module, "LINGER", 0.01)
-    monkeypatch.setattr(outage, "LONGEST_PAUSE", 0.5)
+    monkeypatch.setattr(backoff, "LONGEST_PAUSE", 0.5)
     # No worker has deferred these.
     monkeypatch.setenv("AIRFLOW__WORKERS__MIN_HEARTBEAT_INTERVAL", "0")
 
@@ -151,7 +151,7 @@ async def waiting(*triggers: Any) -> AsyncIterator[list[asyncio.Task[Any]]]:
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def _has_looked(channel: Channel) -> bool:
+def _has_looked(channel: Hub) -> bool:
     watches = list(channel.poller._watches.values())
     subscriptions = list(channel.feed._index)
     return (

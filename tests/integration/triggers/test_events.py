@@ -16,7 +16,7 @@ from airflow_provider_webdata.triggers.events import (
     WebDataMonitorCheckEventTrigger,
     WebDataWebhookEventTrigger,
 )
-from airflow_provider_webdata.triggers.stream import Ready
+from airflow_provider_webdata.waiting.streams.stream import Ready
 
 try:
     from airflow.triggers.shared_stream import SharedStreamManager

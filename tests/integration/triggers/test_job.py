@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from airflow_provider_webdata.hooks.job_states import KINDS, last_events
 from airflow_provider_webdata.hooks.webhooks import webhook_for
-from airflow_provider_webdata.triggers import job_waits, poller
+from airflow_provider_webdata.states.jobs import KINDS, last_events
 from airflow_provider_webdata.triggers.job import WebDataJobTrigger
+from airflow_provider_webdata.waiting.polling import job_watch, poller
 from tests.job_service import RUNNING, JobService
 
 pytestmark = pytest.mark.usefixtures("leftovers")
@@ -101,7 +101,7 @@ async def test_a_delivery_from_before_the_wait(service: Any, receiving: Any, too
 async def test_a_delivery_ahead_of_the_service_is_looked_after(
     service: Any, receiving: Any, tools: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(job_waits, "HURRY", (0.05,) * 1000)
+    monkeypatch.setattr(job_watch, "HURRY", (0.05,) * 1000)
     service.set("crawl", JOB, "scraping")
     async with tools.waiting(trigger(reports=True, safety_poll=600.0)) as (task,):
         before = len(service.looks())
@@ -147,11 +147,11 @@ async def test_the_safety_look_finds_a_failure_that_nobody_delivers(
 async def test_auto_polls_seldom_only_if_the_job_reports(
     service: Any, receiving: Any, tools: Any, reports: bool, seldom: bool
 ) -> None:
-    from airflow_provider_webdata.triggers.channel import Channel
+    from airflow_provider_webdata.waiting.hub import Hub
 
     service.set("crawl", JOB, "scraping")
     async with tools.waiting(trigger(reports=reports, poll_interval=5.0, safety_poll=600.0)):
-        watch = Channel.of("webdata_default").poller.watch(("crawl", JOB))
+        watch = Hub.of("webdata_default").poller.watch(("crawl", JOB))
         assert watch is not None
         assert watch.interval == (600.0 if seldom else 5.0)
 

@@ -226,7 +226,7 @@ async def test_only_if_meaningful(world: Any, tools: Any, otherwise: str, status
 
 
 async def test_a_monitor_that_is_gone(world: Any, tools: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from airflow_provider_webdata.triggers import poller
+    from airflow_provider_webdata.waiting.polling import poller
 
     monkeypatch.setattr(poller, "GONE_AFTER", 1.0)
     event = await tools.event_of(trigger("00000000-0000-4000-8000-000000000000", wait_for="polling"))

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from airflow_provider_webdata.triggers import monitor_sweep
-from airflow_provider_webdata.triggers.channel import Channel
 from airflow_provider_webdata.triggers.monitor import WebDataMonitorCheckTrigger
 from airflow_provider_webdata.triggers.webhook import WebDataWebhookTrigger
+from airflow_provider_webdata.waiting.hub import Hub
+from airflow_provider_webdata.waiting.polling import monitor_sweep
 
 pytestmark = pytest.mark.usefixtures("leftovers")
 
@@ -67,7 +67,7 @@ async def test_many_monitors_are_listed_and_only_those_that_moved_are_asked(worl
         world.control.clear_requests()
         check = await asyncio.to_thread(world.run, monitors[4])
         # All are due again, at the same time.
-        poller = Channel.of("webdata_default").poller
+        poller = Hub.of("webdata_default").poller
         for watch in poller._watches.values():
             watch.due = 0.0
         poller._news.set()
@@ -99,7 +99,7 @@ async def test_shared_tasks_know_nothing_of_the_task_that_started_them(world: An
     seen: list[str] = []
 
     class Curious(WebDataWebhookTrigger):
-        async def _wait(self, channel: Channel, mailbox: Any) -> dict[str, Any]:
+        async def _wait(self, channel: Hub, mailbox: Any) -> dict[str, Any]:
             settings = channel.connection.settings
 
             async def look() -> Any:
@@ -129,7 +129,7 @@ async def test_every_wait_learns_that_the_shared_reader_died(
     world: Any, tools: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with tools.waiting(for_delivery("k1"), for_delivery("k2")) as tasks:
-        feed = Channel.of("webdata_default").feed
+        feed = Hub.of("webdata_default").feed
 
         def fall_over(_: Any) -> Any:
             raise MemoryError("no room")

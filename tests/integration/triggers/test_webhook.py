@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from airflow_provider_webdata.triggers.base import HEARD_WITHIN
 from airflow_provider_webdata.triggers.webhook import WebDataWebhookTrigger
+from airflow_provider_webdata.waiting.wait_trigger import HEARD_WITHIN
 
 pytestmark = pytest.mark.usefixtures("leftovers")
 

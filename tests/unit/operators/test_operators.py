@@ -9,7 +9,6 @@ import pytest
 from airflow.sdk import DAG
 
 from airflow_provider_webdata.api.models import MonitorCreateRequest, MonitorUpdateRequest, SearchRequest
-from airflow_provider_webdata.operators.header_secrets import header_values
 from airflow_provider_webdata.operators.monitor import (
     WebDataCreateMonitorOperator,
     WebDataDeleteMonitorOperator,
@@ -18,6 +17,7 @@ from airflow_provider_webdata.operators.monitor import (
     WebDataUpdateMonitorOperator,
 )
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
+from airflow_provider_webdata.tasks.header_secrets import header_values
 
 REQUESTS = [
     (WebDataSearchOperator, SearchRequest),

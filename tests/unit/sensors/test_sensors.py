@@ -8,12 +8,12 @@ import sys
 
 import pytest
 
-from airflow_provider_webdata.operators.check_operator import WaitsForCheck
-from airflow_provider_webdata.operators.waiting import WaitingTask
-from airflow_provider_webdata.sensors.base import SinceSensor, WebDataSensor
 from airflow_provider_webdata.sensors.job import WebDataJobSensor
 from airflow_provider_webdata.sensors.monitor import WebDataMonitorCheckSensor
 from airflow_provider_webdata.sensors.webhook import WebDataWebhookSensor
+from airflow_provider_webdata.tasks.deferral import WaitingTask
+from airflow_provider_webdata.tasks.monitors.check_operator import WaitsForCheck
+from airflow_provider_webdata.tasks.sensor import SinceSensor, WebDataSensor
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,150 @@
+"""What each kind of long job is called with, and the reading of a job's documents part by part."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from airflow_provider_webdata.api import endpoints, models
+from airflow_provider_webdata.api.errors import InvalidResponseError, UnfinishedJobError
+from airflow_provider_webdata.api.exchange import path_and_query
+from airflow_provider_webdata.hooks.calls import Call
+from airflow_provider_webdata.states.jobs import TERMINAL_STATES, JobKind, checked_kind, name_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from airflow_provider_webdata.api.endpoints import Endpoint
+
+
+@dataclass(frozen=True)
+class JobEndpoints:
+    """The calls of one kind of job. Supplement 2.
+
+    :param look: how it stands.
+    :param documents: its result in parts, left as they come; None where the result is one object.
+    :param cancel: ends it early; None where the service has no such call.
+    :param errors: pages that failed; None where there are no pages.
+    """
+
+    look: Endpoint[Any]
+    documents: Endpoint[models.JobDocuments] | None
+    cancel: Endpoint[models.CancelResponse] | None
+    errors: Endpoint[models.JobErrors] | None
+
+
+JOB_KINDS: Mapping[JobKind, JobEndpoints] = {
+    "crawl": JobEndpoints(
+        look=endpoints.CRAWL_STATUS,
+        documents=endpoints.CRAWL_DOCUMENTS,
+        cancel=endpoints.CANCEL_CRAWL,
+        errors=endpoints.CRAWL_ERRORS,
+    ),
+    "batch_scrape": JobEndpoints(
+        look=endpoints.BATCH_SCRAPE_STATUS,
+        documents=endpoints.BATCH_SCRAPE_DOCUMENTS,
+        cancel=endpoints.CANCEL_BATCH_SCRAPE,
+        errors=endpoints.BATCH_SCRAPE_ERRORS,
+    ),
+    "extract": JobEndpoints(
+        look=endpoints.EXTRACT_STATUS,
+        documents=None,
+        cancel=None,
+        errors=None,
+    ),
+    "agent": JobEndpoints(
+        look=endpoints.AGENT_STATUS,
+        documents=None,
+        cancel=endpoints.CANCEL_AGENT,
+        errors=None,
+    ),
+}
+"""How each kind of job is called."""
+
+
+def calls_of(kind: JobKind) -> JobEndpoints:
+    """Return the calls of a kind of job.
+
+    :param kind: the kind.
+    :raises ValueError: there is no such kind.
+    """
+    return JOB_KINDS[checked_kind(kind)]
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentPart:
+    """One part of a job's documents.
+
+    :param documents: with wire names, as the service sent them; in order of completion.
+    :param next_cursor: where the next part begins, as path and query; None: this was the last. It leads on from
+        here at any later time, until the results expire.
+    :param status: the job's state.
+    :param completed: pages scraped, of all parts together.
+    :param total: pages attempted.
+    :param credits_used: what the job has used; lags behind.
+    """
+
+    documents: list[dict[str, Any]]
+    next_cursor: str | None
+    status: str
+    completed: int | None = None
+    total: int | None = None
+    credits_used: int | float | None = None
+
+
+class DocumentParts:
+    """Where the reading of a job's documents stands. Supplement 6.4.
+
+    :param kind: of the job.
+    :param job_id: its UUID.
+    :param start: a `next_cursor` of this job to go on from; None: the beginning.
+    :raises ValueError: jobs of this kind have no documents, or the cursor is not one of this job.
+    """
+
+    def __init__(self, kind: JobKind, job_id: str, start: str | None = None) -> None:
+        endpoint = calls_of(kind).documents
+        if endpoint is None:
+            raise ValueError(
+                f"the result of an {name_of(kind)} is one object, without documents to page through"
+            )
+        self.endpoint = endpoint
+        self.first = Call(endpoint, path={"job_id": job_id})
+        self.cursor: str | None = None
+        self._job_id = job_id
+        self._seen: set[str] = set()
+        if start is not None:
+            try:
+                self._move(start)
+            except InvalidResponseError as error:
+                raise ValueError(
+                    f"start must be a next_cursor of {name_of(kind)} {job_id}: {error.reason}"
+                ) from None
+
+    def take(self, answer: models.JobDocuments) -> DocumentPart:
+        """Return the part that an answer holds, and move on.
+
+        :param answer: to the first call or to the one that `cursor` leads to.
+        :raises UnfinishedJobError: the job still runs: what comes next is not known yet.
+        :raises InvalidResponseError: the way on leads in a circle or elsewhere; no document is lost or doubled
+            by going on from the last `next_cursor` later.
+        """
+        if answer.status not in TERMINAL_STATES and answer.completed_at is None:
+            raise UnfinishedJobError(self.endpoint.name, self._job_id, answer.status)
+        self.cursor = None
+        if answer.next:
+            self._move(answer.next)
+        documents, answer.data = answer.data or [], None
+        return DocumentPart(
+            documents, self.cursor, answer.status, answer.completed, answer.total, answer.credits_used
+        )
+
+    def _move(self, link: str) -> None:
+        cursor = path_and_query(self.endpoint, link)
+        if self._job_id not in cursor.partition("?")[0].split("/"):
+            raise InvalidResponseError(
+                self.endpoint.name, "the next link leads to something else", status=200
+            )
+        if cursor in self._seen:
+            raise InvalidResponseError(self.endpoint.name, "the next links lead in a circle", status=200)
+        self._seen.add(cursor)
+        self.cursor = cursor

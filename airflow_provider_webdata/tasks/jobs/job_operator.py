@@ -1,0 +1,310 @@
+"""Base of the operators whose operation is a long job: it is started once, waited for, and its result taken."""
+
+from __future__ import annotations
+
+import time
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+
+from airflow_provider_webdata.tasks.arguments import number, seconds
+from airflow_provider_webdata.tasks.deferral import (
+    LEAST_WAIT_SECONDS,
+    TIMEOUT_MARGIN_SECONDS,
+    is_deferrable,
+)
+from airflow_provider_webdata.tasks.jobs.job_wait import POLL_SECONDS, SAFETY_SECONDS, JobWait, WaitsForJob
+from airflow_provider_webdata.tasks.jobs.results import JobResults
+from airflow_provider_webdata.tasks.operator import WebDataOperator
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from airflow.sdk import Context
+
+    from airflow_provider_webdata.api.models import JobStarted
+    from airflow_provider_webdata.api.models.base import RequestModel
+    from airflow_provider_webdata.hooks.webdata import WebDataHook
+    from airflow_provider_webdata.states.jobs import JobKind
+    from airflow_provider_webdata.tasks.jobs.job_wait import WaitBy
+    from airflow_provider_webdata.tasks.jobs.start import JobStart, OwnJob
+
+WAIT_TIMEOUT = timedelta(days=1)
+
+
+class WebDataJobOperator(WaitsForJob, JobResults, WebDataOperator):
+    """Base of the operators that start a job and wait for it.
+
+    The job is started once, however often the task is tried. A retry finds what an earlier try started: it waits
+    for a job that runs, takes the result of one that completed, and starts another only after one that failed, was
+    cancelled or has expired. How it is found is said in `airflow_provider_webdata.tasks.jobs.start`. Where nobody
+    can tell whether a request arrived, the task fails and says how to go on, rather than to pay twice. Clearing the
+    task starts anew.
+
+    The waiting time is counted by the clock from the start of the job, over retries and resumes, where Airflow's
+    task state store (3.3) keeps it; on 3.2 each try counts anew.
+
+    The XCom key `job_id` holds the job's id, also while the task waits.
+
+    :param wait_for_completion: whether the task goes on until the job is over and returns the result (default).
+        False: return the job's id, for `WebDataJobSensor`.
+    :param wait_by: `webhook`, `polling`, or `auto` (default): by webhook where the job reports to this Airflow, else
+        by polling.
+    :param deferrable: whether to wait in the triggerer, without holding a worker; default: Airflow's own setting.
+        Otherwise the worker polls, whatever `wait_by` says.
+    :param poll_interval: seconds between two looks at the service when polling; a number or a timedelta.
+    :param safety_poll: seconds between two looks at the service while waiting for a delivery; no delivery tells of a
+        crawl or batch scrape that failed as a whole.
+    :param wait_timeout: seconds to wait, or a timedelta; default one day.
+    :param cancel_on_timeout: whether to cancel the job when that time is over (default). One that ended just then is
+        not lost: its result is taken.
+    :param cancel_on_kill: whether to cancel the job when a user ends the task (default); in the triggerer this needs
+        Airflow 3.3.
+    :param attach_webhook: make the job report to this Airflow. None (default): if the connection can receive
+        deliveries and `webhook` is not given. True: fail if it cannot. False: never.
+    :param kwargs: arguments of the other base classes.
+    """
+
+    job_kind: ClassVar[JobKind]
+    template_fields: Sequence[str] = (
+        *WebDataOperator.template_fields,
+        "output_url",
+        "save_media",
+        "max_error_ratio",
+    )
+
+    def __init__(
+        self,
+        *,
+        wait_for_completion: bool = True,
+        wait_by: WaitBy = "auto",
+        deferrable: bool | None = None,
+        poll_interval: float | timedelta = POLL_SECONDS,
+        safety_poll: float | timedelta = SAFETY_SECONDS,
+        wait_timeout: float | timedelta = WAIT_TIMEOUT,
+        cancel_on_timeout: bool = True,
+        cancel_on_kill: bool = True,
+        attach_webhook: bool | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.wait_for_completion = wait_for_completion
+        self.job_wait = JobWait("wait_by", wait_by, poll_interval, safety_poll)  # type: ignore[arg-type]
+        self.deferrable = is_deferrable(deferrable)
+        self.wait_timeout = seconds("wait_timeout", wait_timeout)
+        self.cancel_on_timeout = cancel_on_timeout
+        self.cancel_on_kill = cancel_on_kill
+        self.attach_webhook = attach_webhook
+        self._running_job: str | None = None
+        self._killed = False
+
+    # What a kind of job says of itself.
+
+    request_model: ClassVar[str]
+    """Name of the request model in `api.models`."""
+
+    def targets(self) -> list[str]:
+        """Return the URLs or texts by which the service would name the job."""
+        raise NotImplementedError
+
+    def send(self, request: RequestModel, idempotency_key: str) -> JobStarted:
+        """Start the job.
+
+        :param request: the request, its webhook in place.
+        :param idempotency_key: for operations that honour one.
+        """
+        raise NotImplementedError
+
+    # The task.
+
+    def call_service(self, context: Context) -> Any:
+        """Start the job, or find it, and return its result, or its id."""
+        self._check_arguments()
+        start = self._job_start(context)
+        job = start.own()
+        self._running_job = job.job_id
+        if self._killed:
+            self._cancel_killed()
+        self._tell(job, context)
+        if not self.wait_for_completion:
+            return job.job_id
+        return self._wait(start, job, context)
+
+    def _check_arguments(self) -> None:
+        """Fail before anything is paid for."""
+        self.check_result_arguments()
+        try:
+            number("max_error_ratio", self.max_error_ratio, 1)
+        except ValueError as error:
+            self.refuse(str(error))
+        if not self.wait_for_completion or self.job_wait.by != "webhook":
+            return
+        if not self._own_webhook().wanted:
+            self.refuse(
+                f"wait_by='webhook': the job would not report to this Airflow: connection {self.webdata_conn_id!r} "
+                "has no webhook_url with a webhook_secret or signing_secret, or another webhook is given; or use "
+                "wait_by='polling'"
+            )
+
+    def _own_webhook(self) -> Any:
+        from airflow_provider_webdata.states.jobs import events_to_ask_for
+        from airflow_provider_webdata.tasks.managed_webhook import ManagedWebhook
+
+        attach = self.attach_webhook
+        if attach and self.given().get("webhook") is not None:
+            self.refuse("attach_webhook=True, but a webhook is given too; leave out one of them")
+        if attach is None and self.given().get("webhook") is not None:
+            attach = False
+        return ManagedWebhook(self.hook, attach, events_to_ask_for(self.job_kind))
+
+    def _job_start(self, context: Context) -> JobStart:
+        from airflow_provider_webdata.api import models
+        from airflow_provider_webdata.hooks.calls import body_for
+        from airflow_provider_webdata.tasks.jobs.start import JobStart
+
+        model = getattr(models, self.request_model)
+        operation = f"start {self.job_kind.replace('_', ' ')}"
+        self.checked_request(model, operation)
+        self.checked_extra_body(operation)
+
+        def send(webhook: Mapping[str, Any] | None, idempotency_key: str) -> JobStarted:
+            fields = self.given() if webhook is None else {**self.given(), "webhook": webhook}
+            return self.send(body_for(model, fields, operation), idempotency_key)
+
+        return JobStart(
+            self.hook,
+            self.job_kind,
+            context,
+            self._own_webhook(),
+            self.targets(),
+            send,
+            self.refuse,
+            self.log,
+        )
+
+    def _tell(self, job: OwnJob, context: Context) -> None:
+        from airflow_provider_webdata.states.jobs import listed
+
+        values: dict[str, Any] = {"job_id": job.job_id}
+        if job.invalid_urls:
+            values["invalidURLs"] = job.invalid_urls
+            self.log.warning(
+                "The service dropped %d invalid URLs: %s",
+                len(job.invalid_urls),
+                listed([str(url) for url in job.invalid_urls]),
+            )
+        self.push(context, **values)
+
+    def _wait(self, start: JobStart, job: OwnJob, context: Context) -> Any:
+        if job.view is not None and job.view.is_over:
+            return self._finish(job.view.event("polling"), context)
+        deadline = start.deadline
+        if deadline is None:
+            deadline = time.time() + self.wait_timeout
+            start.set_deadline(deadline)
+        elif self.deferrable:
+            deadline = max(deadline, time.time() + LEAST_WAIT_SECONDS)
+        if self.deferrable:
+            self._defer(job, deadline)
+        event = self.watch_job(self.job_kind, job.job_id, self.job_wait.poll_interval, deadline)
+        return self._finish(self._at_timeout(event), context)
+
+    def _defer(self, job: OwnJob, deadline: float) -> NoReturn:
+        from airflow_provider_webdata.triggers.job import WebDataJobTrigger
+
+        self.defer(
+            trigger=WebDataJobTrigger(
+                self.webdata_conn_id,
+                self.job_kind,
+                job.job_id,
+                reports=job.reports,
+                cancel_on_kill=self.cancel_on_kill,
+                deadline=deadline,
+                **self.job_wait.trigger_kwargs(),
+            ),
+            method_name="execute_complete",
+            timeout=timedelta(seconds=deadline - time.time() + TIMEOUT_MARGIN_SECONDS),
+        )
+
+    def execute_complete(self, context: Context, event: Mapping[str, Any] | None = None) -> Any:
+        """Resume after the wait; see `WaitingTask.execute_complete`."""
+        happened: Mapping[str, Any] = event or {}
+        if happened.get("status") == "timeout":
+            with self.calling(context):
+                happened = self._at_timeout(happened)
+        return super().execute_complete(context, happened)
+
+    def judge(self, event: Mapping[str, Any]) -> None:
+        """Return if the job completed; after one that failed or was cancelled, a retry may start another."""
+        from airflow.sdk.exceptions import AirflowException
+
+        if event.get("status") == "failed":
+            raise AirflowException(str(event.get("error")))
+        super().judge(event)
+
+    def result_of(self, event: Mapping[str, Any], context: Context) -> Any:
+        """Return the result of the job."""
+        self._running_job = None
+        return self.collect(self.job_kind, event["job_id"], context, inputs=self.targets())
+
+    def _finish(self, event: Mapping[str, Any], context: Context) -> Any:
+        self.judge(event)
+        return self.result_of(event, context)
+
+    # The job's early end.
+
+    def time_out(self, message: str) -> NoReturn:
+        """Fail for good: the time that was given is over on every further try too."""
+        self.refuse(message)
+
+    def _at_timeout(self, event: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return what became of a job whose time is over: it may have ended just then."""
+        from airflow_provider_webdata.api.errors import WebDataError
+        from airflow_provider_webdata.tasks.jobs.poll import poll_job
+
+        if event.get("status") != "timeout":
+            return event
+        job_id = str(event["job_id"])
+        message = str(event["message"])
+        try:
+            if self._cancel(self.hook, job_id, self.cancel_on_timeout):
+                message = (
+                    f"{message}. It was cancelled; what was done by then is billed and readable for 24 hours"
+                )
+            else:
+                view = poll_job(self.hook, self.job_kind, job_id)
+                if view.is_over:
+                    return view.event("polling")
+                message = f"{message}. It goes on, and goes on billing"
+        except WebDataError as error:
+            message = f"{message}. Whether it goes on could not be found out: {error}"
+        return {**event, "message": f"{message}. WebDataJobSensor takes its result by its id"}
+
+    def _cancel(self, hook: WebDataHook, job_id: str, wanted: bool) -> bool:
+        """Cancel a job if so wanted; return whether that ended it."""
+        if not wanted:
+            return False
+        if self.job_kind == "extract":
+            self.log.warning("The service cannot cancel an extract job: %s goes on", job_id)
+            return False
+        return hook.cancel_job(self.job_kind, job_id)
+
+    def on_kill(self) -> None:
+        """Cancel the job: a user has ended the task."""
+        self._killed = True
+        if self._running_job is not None:
+            self._cancel_killed()
+
+    def _cancel_killed(self) -> None:
+        from airflow_provider_webdata.api.errors import WebDataError
+
+        job_id, self._running_job = self._running_job, None
+        if job_id is None or not self.cancel_on_kill:
+            return
+        try:
+            # The signal may have come in the middle of a call of the task's own hook.
+            with self.hook.sibling() as hook:
+                done = self._cancel(hook, job_id, True)
+        except WebDataError as error:
+            self.log.warning("Job %s could not be cancelled and goes on: %s", job_id, error)
+        else:
+            self.log.info("Job %s %s", job_id, "was cancelled" if done else "was not cancelled: it is over")

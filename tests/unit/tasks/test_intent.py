@@ -1,0 +1,129 @@
+"""What a try remembers of the tries before it."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta, timezone
+from types import SimpleNamespace
+
+import pytest
+
+from airflow_provider_webdata.tasks.intent import Intent
+
+RUN_START = datetime(2026, 3, 1, 12, 0, tzinfo=timezone.utc)
+
+
+class Store:
+    """Keeps what Airflow's task state store keeps: JSON values by key."""
+
+    def __init__(self):
+        self.values = {}
+
+    def get(self, key, default=None):
+        return self.values.get(key, default)
+
+    def set(self, key, value):
+        self.values[key] = value
+
+    def delete(self, key):
+        self.values.pop(key, None)
+
+
+def context(try_number=1, max_tries=2, retries=2, store=None, reschedules=0):
+    ti = SimpleNamespace(try_number=try_number, max_tries=max_tries, task=SimpleNamespace(retries=retries))
+    made = {"ti": ti, "dag_run": SimpleNamespace(start_date=RUN_START), "task_reschedule_count": reschedules}
+    return made if store is None else {**made, "task_state_store": store}
+
+
+def test_first_try_with_a_store():
+    store = Store()
+    intent = Intent(context(store=store), "k")
+    assert not intent.began
+    assert not intent.is_own("x", RUN_START.isoformat())
+    intent.begin({"b", "a"})
+    assert store.values["k"]["known"] == ["a", "b"]
+
+
+def test_crash_before_the_id_was_stored():
+    """What was not there before is the try's own."""
+    store = Store()
+    Intent(context(store=store), "k").begin({"old"})
+    later = Intent(context(try_number=2, store=store), "k")
+    assert later.began
+    assert later.remembers
+    assert later.started_id is None
+    assert later.is_own("new", None)
+    assert not later.is_own("old", RUN_START.isoformat())
+
+
+def test_crash_after_the_id_was_stored():
+    store = Store()
+    first = Intent(context(store=store), "k")
+    first.begin(())
+    first.started("mine")
+    later = Intent(context(try_number=2, store=store), "k")
+    assert later.started_id == "mine"
+    assert later.is_own("mine", None)
+    assert not later.is_own("another that is new", None)
+
+
+def test_forgotten():
+    store = Store()
+    first = Intent(context(store=store), "k")
+    first.begin(())
+    first.forget()
+    assert store.values == {}
+    assert not Intent(context(try_number=2, store=store), "k").began
+
+
+def test_cleared_task_starts_anew():
+    """Clearing raises the most tries, so that what is remembered is of another attempt."""
+    store = Store()
+    Intent(context(store=store), "k").begin(())
+    assert Intent(context(try_number=2, max_tries=2, store=store), "k").began
+    assert not Intent(context(try_number=2, max_tries=3, store=store), "k").began
+
+
+WITHOUT_STORE = [
+    # try, most tries, retries, reschedules, began
+    (1, 2, 2, 0, False),
+    (2, 2, 2, 0, True),
+    (1, 0, 0, 0, False),
+    (1, 0, 0, 1, True),
+    (2, 3, 2, 0, False),  # cleared after the first try
+    (3, 3, 2, 0, True),
+]
+
+
+@pytest.mark.parametrize(("number", "most", "retries", "reschedules", "began"), WITHOUT_STORE)
+def test_began_without_a_store(number, most, retries, reschedules, began):
+    """Airflow 3.2: a later try may have begun it."""
+    assert Intent(context(number, most, retries, reschedules=reschedules), "k").began is began
+
+
+CREATED = [
+    (RUN_START + timedelta(seconds=1), True),
+    (RUN_START - timedelta(minutes=1), True),  # the clocks differ
+    (RUN_START - timedelta(minutes=5), False),
+]
+
+
+@pytest.mark.parametrize(("created", "own"), CREATED)
+@pytest.mark.parametrize("form", ["iso", "javascript"])
+def test_own_without_a_store(created, own, form):
+    """Airflow 3.2: what was created since the DAG run began."""
+    text = created.isoformat() if form == "iso" else created.strftime("%Y-%m-%dT%H:%M:%S.123Z")
+    assert Intent(context(try_number=2), "k").is_own("x", text) is own
+
+
+@pytest.mark.parametrize("text", [None, "", "yesterday", "2026-13-45"])
+def test_unreadable_date_is_not_own(text):
+    assert Intent(context(try_number=2), "k").is_own("x", text) is False
+
+
+def test_nothing_is_known():
+    """Outside of a task run."""
+    intent = Intent({}, "k")
+    assert not intent.began
+    intent.begin(())
+    intent.started("x")
+    assert intent.started_id == "x"
