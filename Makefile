@@ -63,6 +63,8 @@ lint: $(VENV)/.installed-dev
 	@$(BIN)/mypy
 	@echo "== import walls"
 	@$(BIN)/lint-imports
+	@echo "== generated files"
+	@$(BIN)/python tools/model_exports.py --check
 
 screenshot: $(VENV)/.installed-dev browser
 	@WEBDATA_SCREENSHOTS=docs/images $(BIN)/python -m pytest -q tests/e2e/test_connection_form.py

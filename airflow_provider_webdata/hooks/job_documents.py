@@ -1,74 +1,18 @@
-"""What each kind of long job is called with, and the reading of a job's documents part by part."""
+"""The reading of a job's documents, part by part."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.api import endpoints, models
 from airflow_provider_webdata.api.errors import InvalidResponseError, UnfinishedJobError
 from airflow_provider_webdata.api.exchange import path_and_query
 from airflow_provider_webdata.hooks.calls import Call
-from airflow_provider_webdata.states.jobs import TERMINAL_STATES, JobKind, checked_kind, name_of
+from airflow_provider_webdata.hooks.job_endpoints import endpoints_of
+from airflow_provider_webdata.states.jobs import TERMINAL_STATES, JobKind, name_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from airflow_provider_webdata.api.endpoints import Endpoint
-
-
-@dataclass(frozen=True)
-class JobEndpoints:
-    """The calls of one kind of job. Supplement 2.
-
-    :param look: how it stands.
-    :param documents: its result in parts, left as they come; None where the result is one object.
-    :param cancel: ends it early; None where the service has no such call.
-    :param errors: pages that failed; None where there are no pages.
-    """
-
-    look: Endpoint[Any]
-    documents: Endpoint[models.JobDocuments] | None
-    cancel: Endpoint[models.CancelResponse] | None
-    errors: Endpoint[models.JobErrors] | None
-
-
-JOB_KINDS: Mapping[JobKind, JobEndpoints] = {
-    "crawl": JobEndpoints(
-        look=endpoints.CRAWL_STATUS,
-        documents=endpoints.CRAWL_DOCUMENTS,
-        cancel=endpoints.CANCEL_CRAWL,
-        errors=endpoints.CRAWL_ERRORS,
-    ),
-    "batch_scrape": JobEndpoints(
-        look=endpoints.BATCH_SCRAPE_STATUS,
-        documents=endpoints.BATCH_SCRAPE_DOCUMENTS,
-        cancel=endpoints.CANCEL_BATCH_SCRAPE,
-        errors=endpoints.BATCH_SCRAPE_ERRORS,
-    ),
-    "extract": JobEndpoints(
-        look=endpoints.EXTRACT_STATUS,
-        documents=None,
-        cancel=None,
-        errors=None,
-    ),
-    "agent": JobEndpoints(
-        look=endpoints.AGENT_STATUS,
-        documents=None,
-        cancel=endpoints.CANCEL_AGENT,
-        errors=None,
-    ),
-}
-"""How each kind of job is called."""
-
-
-def calls_of(kind: JobKind) -> JobEndpoints:
-    """Return the calls of a kind of job.
-
-    :param kind: the kind.
-    :raises ValueError: there is no such kind.
-    """
-    return JOB_KINDS[checked_kind(kind)]
+    from airflow_provider_webdata.api import models
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +46,7 @@ class DocumentParts:
     """
 
     def __init__(self, kind: JobKind, job_id: str, start: str | None = None) -> None:
-        endpoint = calls_of(kind).documents
+        endpoint = endpoints_of(kind).documents
         if endpoint is None:
             raise ValueError(
                 f"the result of an {name_of(kind)} is one object, without documents to page through"
