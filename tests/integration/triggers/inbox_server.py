@@ -14,10 +14,10 @@ import httpx
 import uvicorn
 from sqlalchemy import create_engine
 
-from airflow_provider_webdata.inbox.server.app import InboxApplication
-from airflow_provider_webdata.inbox.server.auth import Gate
-from airflow_provider_webdata.inbox.server.service import Inbox
-from airflow_provider_webdata.inbox.server.tables import metadata
+from airflow_provider_webdata.inbox.server.http.app import InboxApplication
+from airflow_provider_webdata.inbox.server.http.auth import Gate
+from airflow_provider_webdata.inbox.server.storage.inbox import Inbox
+from airflow_provider_webdata.inbox.server.storage.tables import metadata
 from airflow_provider_webdata.inbox.wire import SECRET_HEADER, delivery_url
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import pytest
 from sqlalchemy import Engine
 
-from airflow_provider_webdata.inbox.server import app, limits, receive
+from airflow_provider_webdata.inbox.server.http import app, limits, receive
 from airflow_provider_webdata.inbox.wire import SECRET_HEADER
 from demo.processes import wait_until
 from tests.integration.inbox.http.raw_client import LAST_CHUNK, RawConnection, chunk, head

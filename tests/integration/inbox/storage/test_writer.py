@@ -14,17 +14,13 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 import pytest
 from sqlalchemy import event, insert
 
-from airflow_provider_webdata.inbox.server import database as limits
-from airflow_provider_webdata.inbox.server import writer as writers
-from airflow_provider_webdata.inbox.server.records import (
-    DeliveryFilter,
-    NewDelivery,
-    RefusedError,
-    StoreUnavailableError,
-)
-from airflow_provider_webdata.inbox.server.store import DeliveryStore, _row_of
-from airflow_provider_webdata.inbox.server.tables import delivery
-from airflow_provider_webdata.inbox.server.writer import BATCH_DELIVERIES, Writer
+from airflow_provider_webdata.inbox.server.storage import database as limits
+from airflow_provider_webdata.inbox.server.storage import writer as writers
+from airflow_provider_webdata.inbox.server.storage.errors import RefusedError, StoreUnavailableError
+from airflow_provider_webdata.inbox.server.storage.records import DeliveryFilter, NewDelivery
+from airflow_provider_webdata.inbox.server.storage.store import DeliveryStore, _row_of
+from airflow_provider_webdata.inbox.server.storage.tables import delivery
+from airflow_provider_webdata.inbox.server.storage.writer import BATCH_DELIVERIES, Writer
 from demo.postgres import Postgres
 
 from .conftest import Database, NewOne
@@ -317,8 +313,8 @@ STORE_UNTIL_KILLED = """
 import asyncio, sys
 from datetime import datetime, timezone
 from sqlalchemy import create_engine
-from airflow_provider_webdata.inbox.server.records import NewDelivery
-from airflow_provider_webdata.inbox.server.service import Inbox
+from airflow_provider_webdata.inbox.server.storage.records import NewDelivery
+from airflow_provider_webdata.inbox.server.storage.inbox import Inbox
 
 async def main():
     inbox = Inbox.open(create_engine(sys.argv[1]))

@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 
 import anyio.to_thread
 
-from airflow_provider_webdata.inbox.server.announcer import Waiter
-from airflow_provider_webdata.inbox.server.records import Page, StoreUnavailableError
+from .announcer import Waiter
+from .errors import StoreUnavailableError
+from .records import StoredPage
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from airflow_provider_webdata.inbox.server.announcer import Announcer
-    from airflow_provider_webdata.inbox.server.records import DeliveryFilter, StoredDelivery
-    from airflow_provider_webdata.inbox.server.store import DeliveryStore
+    from .announcer import Announcer
+    from .records import DeliveryFilter, StoredDelivery
+    from .store import DeliveryStore
 
 READING_THREADS = 4
 """Most reads of the database at once in this process."""
@@ -46,7 +47,7 @@ class Feed:
         after: int | Literal["end"] | None = None,
         limit: int = 200,
         wait: float = 0.0,
-    ) -> Page:
+    ) -> StoredPage:
         """Return announced deliveries in the order of their positions; see `DeliveryStore.read`.
 
         :param conn_id: the connection.
@@ -55,13 +56,13 @@ class Feed:
         :param limit: most deliveries, 1 to 1000.
         :param wait: seconds to wait for a first one.
         :return: at once when there is something, otherwise an empty page after `wait`, whose cursor has moved on.
-        :raises CursorAheadError: nothing was ever announced at or beyond the cursor.
+        :raises CursorPastEndError: nothing was ever announced at or beyond the cursor.
         :raises TooManyReadersError: it would have to wait, and no further reader can.
         :raises StoreUnavailableError: the database cannot be read now.
         """
         deadline = time.monotonic() + wait
         if after == "end":
-            page = Page([], await self.end(), more=False)
+            page = StoredPage([], await self.end(), more=False)
         else:
             page = await self._read(conn_id, wanted, after or 0, limit)
         while not (page.deliveries or self._announcer.closed) and (left := deadline - time.monotonic()) > 0:
@@ -85,19 +86,19 @@ class Feed:
         return await self._in_thread(functools.partial(self._store.get, conn_id, delivery_id))
 
     async def _next_page(
-        self, conn_id: str, wanted: DeliveryFilter, empty: Page, limit: int, left: float
-    ) -> Page:
+        self, conn_id: str, wanted: DeliveryFilter, empty: StoredPage, limit: int, left: float
+    ) -> StoredPage:
         waiter = Waiter(conn_id, empty.cursor)
         self._announcer.add(waiter)
         try:
             await asyncio.wait_for(waiter.news.wait(), left)
         except asyncio.TimeoutError:
-            return Page([], waiter.cursor, more=False)
+            return StoredPage([], waiter.cursor, more=False)
         finally:
             self._announcer.remove(waiter)
         return await self._read(conn_id, wanted, waiter.cursor, limit)
 
-    async def _read(self, conn_id: str, wanted: DeliveryFilter, after: int, limit: int) -> Page:
+    async def _read(self, conn_id: str, wanted: DeliveryFilter, after: int, limit: int) -> StoredPage:
         return await self._in_thread(functools.partial(self._store.read, conn_id, wanted, after, limit))
 
     async def _in_thread(self, work: Callable[[], _T]) -> _T:

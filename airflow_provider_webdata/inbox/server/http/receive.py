@@ -14,17 +14,20 @@ import anyio
 import anyio.to_thread
 
 from airflow_provider_webdata.inbox.envelope import NotJSONError
-from airflow_provider_webdata.inbox.server.answers import Answer, not_now
-from airflow_provider_webdata.inbox.server.limits import Bodies, BusyError, TokenBucket
-from airflow_provider_webdata.inbox.server.records import NewDelivery, StoreUnavailableError
+from airflow_provider_webdata.inbox.server.storage.errors import StoreUnavailableError
+from airflow_provider_webdata.inbox.server.storage.records import NewDelivery
+
+from .answers import Answer, not_now
+from .limits import Bodies, BusyError, TokenBucket
 
 if TYPE_CHECKING:
     from starlette.types import Receive
 
-    from airflow_provider_webdata.inbox.server.auth import Gate, Headers
-    from airflow_provider_webdata.inbox.server.connections import Connections
-    from airflow_provider_webdata.inbox.server.limits import Body
-    from airflow_provider_webdata.inbox.server.writer import Writer
+    from airflow_provider_webdata.inbox.server.storage.writer import Writer
+
+    from .auth import Gate, Headers
+    from .connections import Connections
+    from .limits import Body
 
 log = logging.getLogger(__name__)
 

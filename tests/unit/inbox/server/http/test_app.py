@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from airflow_provider_webdata.inbox.server.app import _parts
+from airflow_provider_webdata.inbox.server.http.app import _parts
 from airflow_provider_webdata.plugin import WebDataPlugin
 
 PATHS = [

@@ -11,24 +11,23 @@ from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import parse_qsl
 
 from airflow_provider_webdata.inbox.envelope import NotJSONError, parse
-from airflow_provider_webdata.inbox.server.answers import Answer, not_now
-from airflow_provider_webdata.inbox.server.limits import BusyError
-from airflow_provider_webdata.inbox.server.receive import ClientGoneError
-from airflow_provider_webdata.inbox.server.records import (
-    CursorAheadError,
-    DeliveryFilter,
-    StoreUnavailableError,
-)
+from airflow_provider_webdata.inbox.server.storage.errors import CursorPastEndError, StoreUnavailableError
+from airflow_provider_webdata.inbox.server.storage.records import DeliveryFilter
+
+from .answers import Answer, not_now
+from .limits import BusyError
+from .receive import ClientGoneError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from starlette.types import Receive
 
-    from airflow_provider_webdata.inbox.server.auth import Headers
-    from airflow_provider_webdata.inbox.server.connections import Connections
-    from airflow_provider_webdata.inbox.server.feed import Feed
-    from airflow_provider_webdata.inbox.server.records import Page, StoredDelivery
+    from airflow_provider_webdata.inbox.server.storage.feed import Feed
+    from airflow_provider_webdata.inbox.server.storage.records import StoredDelivery, StoredPage
+
+    from .auth import Headers
+    from .connections import Connections
 
 LONGEST_WAIT = 30.0
 """Seconds that a long poll may last."""
@@ -63,7 +62,7 @@ class _BadRequestError(Exception):
     """A parameter that cannot be used; the message names it and the rule."""
 
 
-_EXPECTED = (_BadRequestError, CursorAheadError, BusyError, StoreUnavailableError)
+_EXPECTED = (_BadRequestError, CursorPastEndError, BusyError, StoreUnavailableError)
 
 
 class Deliveries:
@@ -121,7 +120,7 @@ class Deliveries:
         limit: int,
         wait: float,
         receive: Receive,
-    ) -> Page:
+    ) -> StoredPage:
         reading = asyncio.ensure_future(self._feed.read(conn_id, wanted, after, limit, wait))
         gone = asyncio.ensure_future(_disconnected(receive))
         try:
@@ -139,7 +138,7 @@ class Deliveries:
 def _failed(error: Exception) -> Answer:
     if isinstance(error, _BadRequestError):
         return Answer.error(400, str(error))
-    if isinstance(error, CursorAheadError):
+    if isinstance(error, CursorPastEndError):
         return Answer.of(410, {"error": str(error), "cursor": str(error.end)})
     if isinstance(error, BusyError):
         return not_now(503, "too much at once", error.seconds)
@@ -276,7 +275,7 @@ def _wait(given: str | None) -> float:
     return seconds
 
 
-def _of_page(page: Page) -> Answer:
+def _of_page(page: StoredPage) -> Answer:
     records = b",".join(map(_record, page.deliveries))
     rest: dict[str, Any] = {"cursor": str(page.cursor), "more": page.more}
     return Answer(200, b'{"deliveries":[' + records + b"]," + json.dumps(rest).encode()[1:])

@@ -12,11 +12,11 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from airflow_provider_webdata.inbox.server.records import StoreUnavailableError, TooManyReadersError
+from .errors import StoreUnavailableError, TooManyReadersError
 
 if TYPE_CHECKING:
-    from airflow_provider_webdata.inbox.server.records import Changes
-    from airflow_provider_webdata.inbox.server.store import DeliveryStore
+    from .records import Changes
+    from .store import DeliveryStore
 
 log = logging.getLogger(__name__)
 

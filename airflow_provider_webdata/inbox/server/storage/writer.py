@@ -15,13 +15,13 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from airflow_provider_webdata.inbox.server.records import ContendedError, RefusedError, StoreUnavailableError
+from .errors import ContendedError, RefusedError, StoreUnavailableError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from airflow_provider_webdata.inbox.server.records import NewDelivery
-    from airflow_provider_webdata.inbox.server.store import DeliveryStore
+    from .records import NewDelivery
+    from .store import DeliveryStore
 
 log = logging.getLogger(__name__)
 

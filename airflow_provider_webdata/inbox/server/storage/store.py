@@ -10,20 +10,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from sqlalchemy import Select, and_, case, delete, func, insert, or_, select
 
 from airflow_provider_webdata.inbox.envelope import split_event
-from airflow_provider_webdata.inbox.server import sequencer
-from airflow_provider_webdata.inbox.server.database import insert_unless_there, transaction
-from airflow_provider_webdata.inbox.server.records import (
-    Changes,
-    CursorAheadError,
-    DeliveryFilter,
-    DeliveryNotFoundError,
-    NewDelivery,
-    Page,
-    RefusedError,
-    StoredDelivery,
-)
-from airflow_provider_webdata.inbox.server.tables import delivery
 from airflow_provider_webdata.inbox.wire import INLINE_BODY_BYTES
+
+from . import sequencer
+from .database import insert_unless_there, transaction
+from .errors import CursorPastEndError, DeliveryNotFoundError, RefusedError
+from .records import Changes, DeliveryFilter, NewDelivery, StoredDelivery, StoredPage
+from .tables import delivery
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -119,7 +112,7 @@ class DeliveryStore:
 
         return self._up_to_date(look)
 
-    def read(self, conn_id: str, wanted: DeliveryFilter, after: int, limit: int) -> Page:
+    def read(self, conn_id: str, wanted: DeliveryFilter, after: int, limit: int) -> StoredPage:
         """Return announced deliveries of a connection in the order of their positions.
 
         Bodies above 16 KiB are left out. Deliveries that are committed but not announced yet are announced first.
@@ -128,20 +121,20 @@ class DeliveryStore:
         :param wanted: which of them.
         :param after: cursor; 0 for the oldest that is kept.
         :param limit: most deliveries, 1 to 1000.
-        :raises CursorAheadError: nothing was ever announced at or beyond the cursor.
+        :raises CursorPastEndError: nothing was ever announced at or beyond the cursor.
         """
         limit = max(1, min(limit, MOST_DELIVERIES))
 
-        def look(connection: Connection) -> Page:
+        def look(connection: Connection) -> StoredPage:
             # Before the rows: whatever has a position up to here can be seen by the query that follows.
             end = sequencer.end(connection)
             if after > end:
-                raise CursorAheadError(end)
+                raise CursorPastEndError(end)
             rows = connection.execute(_selection(conn_id, wanted, after, limit + 1)).all()
             found = [_stored(row) for row in rows[:limit]]
             newest = rows[:limit][-1].position if rows else 0
             more = len(rows) > limit
-            return Page(found, newest if more else max(end, newest), more)
+            return StoredPage(found, newest if more else max(end, newest), more)
 
         return self._up_to_date(look)
 

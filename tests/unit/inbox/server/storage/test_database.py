@@ -7,13 +7,13 @@ from sqlalchemy import exc
 from sqlalchemy.dialects import mysql
 from sqlalchemy.schema import CreateTable
 
-from airflow_provider_webdata.inbox.server.database import explained, insert_unless_there
-from airflow_provider_webdata.inbox.server.records import (
+from airflow_provider_webdata.inbox.server.storage.database import explained, insert_unless_there
+from airflow_provider_webdata.inbox.server.storage.errors import (
     ContendedError,
     RefusedError,
     StoreUnavailableError,
 )
-from airflow_provider_webdata.inbox.server.tables import counter, delivery
+from airflow_provider_webdata.inbox.server.storage.tables import counter, delivery
 
 
 class DriverError(Exception):

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from airflow_provider_webdata import __version__
-from airflow_provider_webdata.inbox.server import deliveries
 from airflow_provider_webdata.inbox.wire import DELIVERIES_PATH, INBOX_PATH, SECRET_HEADER
+
+from . import deliveries
 
 _JSON = "application/json"
 

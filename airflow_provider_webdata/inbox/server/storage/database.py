@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import exc, insert, text
 from sqlalchemy.dialects import postgresql, sqlite
 
-from airflow_provider_webdata.inbox.server.records import ContendedError, RefusedError, StoreUnavailableError
+from .errors import ContendedError, RefusedError, StoreUnavailableError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,6 +36,18 @@ _TOO_LONG = {"57014", 3024}
 _READ_ONLY = {"25006", 1290}
 _FULL = {"53100", "53200", "53300", 1021, 1040}
 _REFUSED_CLASSES = ("22", "23", "54")
+
+
+def airflow_engine() -> Engine:
+    """Return the engine of Airflow's metadata database.
+
+    :raises StoreUnavailableError: this process has no access to it.
+    """
+    from airflow import settings
+
+    if settings.engine is None:
+        raise StoreUnavailableError("this process has no access to Airflow's metadata database")
+    return settings.engine
 
 
 @contextlib.contextmanager

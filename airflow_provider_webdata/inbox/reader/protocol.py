@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import ssl
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import httpx
 import msgspec
 
-from airflow_provider_webdata import __version__
 from airflow_provider_webdata.api.errors import trimmed
 from airflow_provider_webdata.api.retry import named_wait
 from airflow_provider_webdata.inbox import tokens
-from airflow_provider_webdata.inbox.envelope import parse
-from airflow_provider_webdata.inbox.reader_errors import (
+from airflow_provider_webdata.inbox.wire import DELIVERIES_PATH
+
+from .delivery import Delivery, Page
+from .errors import (
     CursorAheadError,
     DeliveryGoneError,
     InboxAnswerError,
@@ -23,92 +22,24 @@ from airflow_provider_webdata.inbox.reader_errors import (
     InboxRefusedError,
     InboxUnreachableError,
 )
-from airflow_provider_webdata.inbox.wire import DELIVERIES_PATH
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from .address import InboxAddress
+
 MOST_VALUES = 1000
 """Keys, job ids, monitor ids and events that one search may name."""
+
+END = "end"
+"""The cursor behind all that the inbox holds."""
 
 _TIMEOUT = 10.0
 _MARGIN = 15.0
 
 
-@dataclass(frozen=True)
-class InboxAddress:
-    """Where an inbox is and how to show that one may read it.
-
-    :param url: address of the server, without the inbox's own path.
-    :param conn_id: id of the connection whose deliveries are read.
-    :param secret: the connection's webhook secret, or its signing secret where it has no other.
-    :param verify: whether TLS certificates are verified.
-    :param ca_files: paths of CA bundles that are trusted besides the usual ones.
-    """
-
-    url: str
-    conn_id: str
-    secret: str = field(repr=False)
-    verify: bool = True
-    ca_files: tuple[str, ...] = ()
-
-
-class Delivery(msgspec.Struct, frozen=True, gc=False):
-    """A stored delivery. What could not be read of it when it came is None.
-
-    `position` is its place in the feed (None just after it was stored), `id` its lasting name. `event` is the
-    `type` as it came, `job_id` the envelope's `id`: for monitors that of the check. `received_at` is ISO 8601,
-    `size` the body's bytes. `body` is the JSON as it came, or unset where it is too large to be listed.
-    """
-
-    id: int
-    size: int
-    received_at: str
-    position: int | None = None
-    key: str | None = None
-    event: str | None = None
-    job_id: str | None = None
-    monitor_id: str | None = None
-    success: bool | None = None
-    body: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
-
-    @property
-    def has_body(self) -> bool:
-        """Whether the body came along."""
-        return not isinstance(self.body, msgspec.UnsetType)
-
-    def payload(self) -> Any:
-        """Return the body, parsed now; None where it did not come along."""
-        return None if isinstance(self.body, msgspec.UnsetType) else parse(bytes(self.body))
-
-
-class Page(msgspec.Struct, frozen=True):
-    """Deliveries in the order of the feed, the cursor behind them, and whether there are more already."""
-
-    deliveries: list[Delivery]
-    cursor: str
-    more: bool = False
-
-
 _PAGE = msgspec.json.Decoder(Page)
 _DELIVERY = msgspec.json.Decoder(Delivery)
-
-
-def http_options(address: InboxAddress) -> dict[str, Any]:
-    """Return the arguments of `httpx.Client` and `httpx.AsyncClient` for an inbox."""
-    verify: Any = address.verify
-    if verify and address.ca_files and address.url.startswith("https:"):
-        verify = ssl.create_default_context()
-        for path in address.ca_files:
-            verify.load_verify_locations(path)
-    return {
-        "headers": {
-            "accept": "application/json",
-            "user-agent": f"airflow-provider-webdata/{__version__}",
-        },
-        "follow_redirects": False,
-        "verify": verify,
-    }
 
 
 def feed_request(

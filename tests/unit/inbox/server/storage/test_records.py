@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_provider_webdata.inbox.envelope import NotJSONError
-from airflow_provider_webdata.inbox.server.records import NewDelivery
+from airflow_provider_webdata.inbox.server.storage.records import NewDelivery
 
 NOW = datetime(2026, 3, 1, tzinfo=timezone.utc)
 PAGE = {"type": "crawl.page", "id": "job-1", "data": [{"url": "a"}]}

@@ -6,39 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 
-from airflow_provider_webdata.inbox import reader_wire as wire
-from airflow_provider_webdata.inbox.reader_errors import (
-    CursorAheadError,
-    DeliveryGoneError,
-    InboxAnswerError,
-    InboxError,
-    InboxMissingError,
-    InboxRefusedError,
-    InboxUnreachableError,
-)
-from airflow_provider_webdata.inbox.reader_wire import Delivery, InboxAddress, Page
+from . import protocol
+from .address import http_options
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from types import TracebackType
 
-__all__ = [
-    "AsyncInboxReader",
-    "CursorAheadError",
-    "Delivery",
-    "DeliveryGoneError",
-    "InboxAddress",
-    "InboxAnswerError",
-    "InboxError",
-    "InboxMissingError",
-    "InboxReader",
-    "InboxRefusedError",
-    "InboxUnreachableError",
-    "Page",
-]
-
-END = "end"
-"""The cursor behind all that the inbox holds."""
+    from .address import InboxAddress
+    from .delivery import Delivery, Page
 
 
 def _filters(
@@ -78,7 +54,7 @@ class InboxReader:
 
     def __init__(self, address: InboxAddress) -> None:
         self.address = address
-        self._http = httpx.Client(**wire.http_options(address))
+        self._http = httpx.Client(**http_options(address))
 
     def feed(
         self,
@@ -108,8 +84,8 @@ class InboxReader:
         :raises CursorAheadError: the inbox was reset since the cursor was given.
         """
         filters = _filters(keys, job_ids, monitor_ids, events)
-        request = wire.feed_request(self.address, after, wait, limit, filters, received_after)
-        return wire.page_of(self.address, self._send(request))
+        request = protocol.feed_request(self.address, after, wait, limit, filters, received_after)
+        return protocol.page_of(self.address, self._send(request))
 
     def search(
         self,
@@ -129,7 +105,7 @@ class InboxReader:
         :raises CursorAheadError: the inbox was reset since the cursor was given.
         """
         body = _search(keys, job_ids, monitor_ids, events, received_after, after, limit)
-        return wire.page_of(self.address, self._send(wire.search_request(self.address, body)))
+        return protocol.page_of(self.address, self._send(protocol.search_request(self.address, body)))
 
     def fetch(self, delivery_id: int) -> Delivery:
         """Return one delivery with its body, however large.
@@ -137,14 +113,14 @@ class InboxReader:
         :param delivery_id: its id.
         :raises DeliveryGoneError: the inbox does not have it any more.
         """
-        response = self._send(wire.fetch_request(self.address, delivery_id))
-        return wire.delivery_of(self.address, response, delivery_id)
+        response = self._send(protocol.fetch_request(self.address, delivery_id))
+        return protocol.delivery_of(self.address, response, delivery_id)
 
     def _send(self, request: dict[str, Any]) -> httpx.Response:
         try:
             return self._http.request(**request)
         except httpx.HTTPError as error:
-            raise wire.unreachable(self.address, error) from error
+            raise protocol.unreachable(self.address, error) from error
 
     def close(self) -> None:
         """Close all pooled connections."""
@@ -169,7 +145,7 @@ class AsyncInboxReader:
 
     def __init__(self, address: InboxAddress) -> None:
         self.address = address
-        self._http = httpx.AsyncClient(**wire.http_options(address))
+        self._http = httpx.AsyncClient(**http_options(address))
 
     async def feed(
         self,
@@ -185,8 +161,8 @@ class AsyncInboxReader:
     ) -> Page:
         """Return the next deliveries in the order of the feed; see `InboxReader.feed`."""
         filters = _filters(keys, job_ids, monitor_ids, events)
-        request = wire.feed_request(self.address, after, wait, limit, filters, received_after)
-        return wire.page_of(self.address, await self._send(request))
+        request = protocol.feed_request(self.address, after, wait, limit, filters, received_after)
+        return protocol.page_of(self.address, await self._send(request))
 
     async def search(
         self,
@@ -201,18 +177,18 @@ class AsyncInboxReader:
     ) -> Page:
         """Return what `feed` would without waiting; see `InboxReader.search`."""
         body = _search(keys, job_ids, monitor_ids, events, received_after, after, limit)
-        return wire.page_of(self.address, await self._send(wire.search_request(self.address, body)))
+        return protocol.page_of(self.address, await self._send(protocol.search_request(self.address, body)))
 
     async def fetch(self, delivery_id: int) -> Delivery:
         """Return one delivery with its body; see `InboxReader.fetch`."""
-        response = await self._send(wire.fetch_request(self.address, delivery_id))
-        return wire.delivery_of(self.address, response, delivery_id)
+        response = await self._send(protocol.fetch_request(self.address, delivery_id))
+        return protocol.delivery_of(self.address, response, delivery_id)
 
     async def _send(self, request: dict[str, Any]) -> httpx.Response:
         try:
             return await self._http.request(**request)
         except httpx.HTTPError as error:
-            raise wire.unreachable(self.address, error) from error
+            raise protocol.unreachable(self.address, error) from error
 
     async def aclose(self) -> None:
         """Close all pooled connections."""

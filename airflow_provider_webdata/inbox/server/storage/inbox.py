@@ -7,12 +7,12 @@ import contextlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from airflow_provider_webdata.inbox.server.announcer import Announcer
-from airflow_provider_webdata.inbox.server.feed import Feed
-from airflow_provider_webdata.inbox.server.records import StoreUnavailableError
-from airflow_provider_webdata.inbox.server.retention import keep_pruned
-from airflow_provider_webdata.inbox.server.store import DeliveryStore
-from airflow_provider_webdata.inbox.server.writer import Writer
+from .announcer import Announcer
+from .database import airflow_engine
+from .feed import Feed
+from .retention import keep_pruned
+from .store import DeliveryStore
+from .writer import Writer
 
 if TYPE_CHECKING:
     from sqlalchemy.engine import Engine
@@ -66,28 +66,3 @@ class Inbox:
                 await self._pruning
         self.send_readers_away()
         await self.writer.close()
-
-
-def airflow_engine() -> Engine:
-    """Return the engine of Airflow's metadata database.
-
-    :raises StoreUnavailableError: this process has no access to it.
-    """
-    from airflow import settings
-
-    if settings.engine is None:
-        raise StoreUnavailableError("this process has no access to Airflow's metadata database")
-    return settings.engine
-
-
-def retention_days() -> float:
-    """Return for how many days Airflow's configuration keeps deliveries (`[webdata] inbox_retention_days`, 30).
-
-    :raises ValueError: it is no number, or less than 0.
-    """
-    from airflow.configuration import conf
-
-    days = conf.getfloat("webdata", "inbox_retention_days", fallback=30.0)
-    if not 0 <= days < float("inf"):
-        raise ValueError(f"[webdata] inbox_retention_days must be 0 or more (given: {days})")
-    return days

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 import anyio.to_thread
 
-from airflow_provider_webdata.inbox.server.records import StoreUnavailableError
+from .errors import StoreUnavailableError
 
 if TYPE_CHECKING:
-    from airflow_provider_webdata.inbox.server.store import DeliveryStore
+    from .store import DeliveryStore
 
 log = logging.getLogger(__name__)
 
@@ -22,6 +22,19 @@ INTERVAL = 3600.0
 """Seconds between two prunings by one process, give or take a fifth."""
 FIRST_WITHIN = 600.0
 """Seconds after its start within which a process prunes for the first time."""
+
+
+def retention_days() -> float:
+    """Return for how many days Airflow's configuration keeps deliveries (`[webdata] inbox_retention_days`, 30).
+
+    :raises ValueError: it is no number, or less than 0.
+    """
+    from airflow.configuration import conf
+
+    days = conf.getfloat("webdata", "inbox_retention_days", fallback=30.0)
+    if not 0 <= days < float("inf"):
+        raise ValueError(f"[webdata] inbox_retention_days must be 0 or more (given: {days})")
+    return days
 
 
 def prune_all(store: DeliveryStore, before: datetime) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
 from collections import OrderedDict
 from typing import TYPE_CHECKING
@@ -11,14 +10,13 @@ from typing import TYPE_CHECKING
 import anyio
 import anyio.to_thread
 
-from airflow_provider_webdata.inbox.server.auth import Gate
-from airflow_provider_webdata.inbox.server.limits import BusyError, TokenBucket
-from airflow_provider_webdata.inbox.server.records import StoreUnavailableError
+from airflow_provider_webdata.inbox.server.storage.errors import StoreUnavailableError
+
+from .auth import Gate
+from .limits import BusyError, TokenBucket
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-log = logging.getLogger(__name__)
 
 KEPT_SECONDS = 30.0
 """For how long what was read is good; a changed secret counts after that."""
@@ -94,30 +92,3 @@ class Connections:
             if len(self._unknown) > MOST_UNKNOWN:
                 self._unknown.popitem(last=False)
         return gate
-
-
-def airflow_gate(conn_id: str, database_answers: Callable[[], object]) -> Gate:
-    """Return the gate of an Airflow connection, a closed one if there is none that receives deliveries.
-
-    :param conn_id: id of the connection.
-    :param database_answers: raises `StoreUnavailableError` if the database does not: Airflow calls a connection
-        missing that it could not read.
-    """
-    from airflow.models.connection import Connection
-    from airflow.sdk.exceptions import AirflowNotFoundException
-
-    from airflow_provider_webdata.api.errors import ConfigurationError
-    from airflow_provider_webdata.hooks.connection import settings_of
-
-    try:
-        connection = Connection.get_connection_from_secrets(conn_id)
-    except AirflowNotFoundException:
-        database_answers()
-        return Gate.closed(conn_id)
-    if connection.conn_type != "webdata":
-        return Gate.closed(conn_id)
-    try:
-        return Gate.of(settings_of(connection))
-    except ConfigurationError as error:
-        log.error("Deliveries for a connection that cannot work are refused: %s", error)
-        return Gate.closed(conn_id)

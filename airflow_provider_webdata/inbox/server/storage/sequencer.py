@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import bindparam, func, select, update
 
-from airflow_provider_webdata.inbox.server.database import insert_unless_there
-from airflow_provider_webdata.inbox.server.tables import counter, delivery
+from .database import insert_unless_there
+from .tables import counter, delivery
 
 if TYPE_CHECKING:
     from sqlalchemy.engine import Connection

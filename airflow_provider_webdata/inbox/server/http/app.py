@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import json
 import logging
 from functools import cached_property
@@ -12,20 +11,24 @@ from urllib.parse import unquote
 
 import anyio
 
-from airflow_provider_webdata.inbox.server.answers import Answer, not_now
-from airflow_provider_webdata.inbox.server.auth import Gate, headers_of
-from airflow_provider_webdata.inbox.server.connections import Connections, airflow_gate
-from airflow_provider_webdata.inbox.server.deliveries import Deliveries
-from airflow_provider_webdata.inbox.server.openapi import document
-from airflow_provider_webdata.inbox.server.receive import ClientGoneError, Receiver
-from airflow_provider_webdata.inbox.server.records import StoreUnavailableError
-from airflow_provider_webdata.inbox.server.service import Inbox, retention_days
+from airflow_provider_webdata.inbox.server.storage.errors import StoreUnavailableError
 from airflow_provider_webdata.inbox.wire import is_key
+
+from .answers import Answer, not_now
+from .auth import headers_of
+from .connections import Connections
+from .deliveries import Deliveries
+from .openapi import document
+from .receive import ClientGoneError, Receiver
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from starlette.types import Message, Receive, Scope, Send
+
+    from airflow_provider_webdata.inbox.server.storage.inbox import Inbox
+
+    from .auth import Gate
 
 log = logging.getLogger(__name__)
 
@@ -141,49 +144,6 @@ class InboxApplication:
     @cached_property
     def _description(self) -> Answer:
         return Answer(200, json.dumps(document()).encode())
-
-
-def application() -> InboxApplication:
-    """Return the inbox of this Airflow: its database, its connections, its configuration.
-
-    :raises StoreUnavailableError: this process has no access to Airflow's database.
-    :raises ValueError: an option of `[webdata]` cannot be used.
-    """
-    inbox = Inbox.open()
-
-    def gate(conn_id: str) -> Gate:
-        return airflow_gate(conn_id, inbox.store.end)
-
-    made = InboxApplication(inbox, gate, most_bytes=most_body_bytes(), keep_days=retention_days())
-    # An API server holds hundreds of thousands of objects that live as long as it does. Looking through them all
-    # for garbage, again and again under load, would stop every request for a third of a second.
-    gc.freeze()
-    return made
-
-
-def application_or_excuse() -> InboxApplication | Answer:
-    """Return the inbox of this Airflow; where it cannot be had, what answers 503 until the process is restarted.
-
-    Meant for the plugin: there is nobody to raise to but the sender of a delivery.
-    """
-    try:
-        return application()
-    except (StoreUnavailableError, ValueError) as error:
-        log.error("The inbox cannot work; deliveries are put off: %s", error)
-        return not_now(503, "the inbox is not set up, see its log", 60)
-
-
-def most_body_bytes() -> int:
-    """Return the size of the largest delivery that is accepted (`[webdata] inbox_max_body_mb`, 16).
-
-    :raises ValueError: it is no number above 0.
-    """
-    from airflow.configuration import conf
-
-    megabytes = conf.getfloat("webdata", "inbox_max_body_mb", fallback=16.0)
-    if not 0 < megabytes < float("inf"):
-        raise ValueError(f"[webdata] inbox_max_body_mb must be above 0 (given: {megabytes})")
-    return int(megabytes * 2**20)
 
 
 def _parts(scope: Scope) -> list[str] | None:
