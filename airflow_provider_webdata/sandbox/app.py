@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from starlette.applications import Starlette
 from starlette.routing import Mount, Route
 
-from .conduct import Conduct, Endpoint
-from .control_routes import routes
+from airflow_provider_webdata.sandbox.control.api import routes
+from airflow_provider_webdata.sandbox.http.dispatcher import Conduct, Endpoint
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -5,37 +5,38 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
-from .agents import Agents
-from .batch import BatchScrapes
-from .checks import Checks
-from .clock import Agenda, Clock
+from airflow_provider_webdata.sandbox.engine.check_runner import Checks
+from airflow_provider_webdata.sandbox.engine.index import Index
+from airflow_provider_webdata.sandbox.engine.media import Media
+from airflow_provider_webdata.sandbox.engine.page import Web
+from airflow_provider_webdata.sandbox.engine.scraper import Scraper
+from airflow_provider_webdata.sandbox.engine.sites import Sites
+from airflow_provider_webdata.sandbox.engine.webhooks import Webhooks
+from airflow_provider_webdata.sandbox.http.rate_limits import RateLimits
+from airflow_provider_webdata.sandbox.http.recorder import Recorder
+from airflow_provider_webdata.sandbox.operations.agent import Agents
+from airflow_provider_webdata.sandbox.operations.batch_scrape import BatchScrapes
+from airflow_provider_webdata.sandbox.operations.crawl import Crawls
+from airflow_provider_webdata.sandbox.operations.extract import Extracting
+from airflow_provider_webdata.sandbox.operations.interact import Sessions
+from airflow_provider_webdata.sandbox.operations.map import Mapping
+from airflow_provider_webdata.sandbox.operations.monitor import Monitors
+from airflow_provider_webdata.sandbox.operations.parse import Parsing
+from airflow_provider_webdata.sandbox.operations.scrape import Scraping
+from airflow_provider_webdata.sandbox.operations.search import Searching
+from airflow_provider_webdata.sandbox.operations.team import Team
+from airflow_provider_webdata.sandbox.state.clock import Agenda, Clock
+from airflow_provider_webdata.sandbox.state.credits import Credits
+from airflow_provider_webdata.sandbox.state.faults import Faults
+from airflow_provider_webdata.sandbox.state.processing import StillWorking
+from airflow_provider_webdata.sandbox.state.quirks import Quirks
+from airflow_provider_webdata.sandbox.state.replica import Replica
+from airflow_provider_webdata.sandbox.state.store import Store
+
 from .config import ENTITLEMENTS, SandboxConfig
-from .crawl import Crawls
-from .credits import Credits
-from .extracting import Extracting
-from .faults import Faults
-from .limits import RateLimits
-from .mapping import Mapping
-from .media import Media
-from .monitors import Monitors
-from .pages import Web
-from .parsing import Parsing
-from .quirks import Quirks
-from .recorder import Recorder
-from .replica import Replica
-from .scrape import Scraper
-from .scraping import Scraping
-from .search import Index
-from .searching import Searching
-from .sessions import Sessions
-from .sites import Sites
-from .still_working import StillWorking
-from .store import Store
-from .team import Team
-from .webhooks import Webhooks
 
 if TYPE_CHECKING:
-    from .wire import Json
+    from airflow_provider_webdata.sandbox.reference.wire import Json
 
 SETTINGS: dict[str, type] = {
     "latency_ms": float,

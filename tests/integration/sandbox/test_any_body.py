@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from airflow_provider_webdata.sandbox.console import STATEMENTS, Console, Tab
-from airflow_provider_webdata.sandbox.schema import BODIES
+from airflow_provider_webdata.sandbox.engine.browser import STATEMENTS, Console, Tab
+from airflow_provider_webdata.sandbox.reference.schema import BODIES
 
 JSON = st.recursive(
     st.none()

@@ -14,9 +14,9 @@ from typing import Any
 import httpx
 import pytest
 
-from airflow_provider_webdata.sandbox.clock import from_iso
 from airflow_provider_webdata.sandbox.control import ControlError
 from airflow_provider_webdata.sandbox.server import SandboxServer
+from airflow_provider_webdata.sandbox.state.clock import from_iso
 
 USAGE = "/v2/team/credit-usage"
 

@@ -1,0 +1,183 @@
+"""The crawl operation: a job that follows the links of a site (supplement 6)."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, ClassVar
+from urllib.parse import urlsplit
+
+from airflow_provider_webdata.sandbox.engine.crawl_prompt import options_of_prompt
+from airflow_provider_webdata.sandbox.engine.crawl_scope import (
+    EXTERNAL_HOME,
+    INSIDE,
+    ONE_HOP,
+    Scope,
+    links_of,
+)
+from airflow_provider_webdata.sandbox.engine.page import canonical
+from airflow_provider_webdata.sandbox.reference.rules import with_scheme
+from airflow_provider_webdata.sandbox.reference.schema import CRAWL_OPTIONS
+from airflow_provider_webdata.sandbox.reference.wire import Json, Reply, ServiceError
+
+from .page_jobs import Jobs
+from .validation import valid
+
+if TYPE_CHECKING:
+    from airflow_provider_webdata.sandbox.reference.wire import Call
+
+DEFAULT_LIMIT = 10_000
+TEAM = "00000000-0000-4000-8000-000000000001"
+DEFAULTS: Json = {
+    "includePaths": [],
+    "excludePaths": [],
+    "sitemap": "include",
+    "ignoreQueryParameters": False,
+    "deduplicateSimilarURLs": True,
+    "limit": DEFAULT_LIMIT,
+    "crawlEntireDomain": False,
+    "allowExternalLinks": False,
+    "allowSubdomains": False,
+    "ignoreRobotsTxt": False,
+    "regexOnFullURL": False,
+}
+KEY_HEADER = "x-idempotency-key"
+KEY_USED = "Idempotency key already used"
+NO_ROBOTS = "Robots options are not enabled for your team."
+_KEY = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+
+
+class Crawls(Jobs):
+    """Answers the calls about crawls."""
+
+    kind: ClassVar[str] = "crawl"
+    path: ClassVar[str] = "/v2/crawl"
+    not_found: ClassVar[str] = "Job not found"
+
+    async def start(self, call: Call) -> Reply:
+        """Start a crawl."""
+        self._use_key(call.headers.get(KEY_HEADER))
+        body = valid("crawl", call.body)
+        sandbox = self._sandbox
+        options = {**body.get("scrapeOptions", {})}
+        options["formats"] = options.get("formats") or ["markdown"]
+        if body.get("zeroDataRetention"):
+            options["zeroDataRetention"] = True
+        sandbox.scraping.admit(options)
+        if (body.get("ignoreRobotsTxt") or body.get("robotsUserAgent")) and (
+            "robots" not in sandbox.entitlements
+        ):
+            raise ServiceError(403, NO_ROBOTS)
+        generated = options_of_prompt(body["prompt"]) if body.get("prompt") else {}
+        given = {name: body[name] for name in CRAWL_OPTIONS if name in body}
+        final = {**DEFAULTS, **generated, **given}
+        final["limit"] = self._affordable(final["limit"])
+        request = {**body, "url": with_scheme(body["url"]), "crawlerOptions": final}
+        delay = final.get("delay", 0.0)
+        job = self.begin(request, options, concurrency=body.get("maxConcurrency"), delay=delay)
+        answer: Json = {"success": True, "id": job["id"], "url": f"{call.origin}{self.path}/{job['id']}"}
+        if body.get("prompt"):
+            answer.update(promptGeneratedOptions=generated, finalCrawlerOptions=final)
+        return Reply(200, answer)
+
+    async def active(self, _: Call) -> Reply:
+        """List the crawls that run."""
+        crawls = [
+            {
+                "id": job["id"],
+                "teamId": TEAM,
+                "url": job["request"]["url"],
+                "options": {**job["request"]["crawlerOptions"], "scrapeOptions": job["options"]},
+                "created_at": job["createdAt"],
+            }
+            for job in self.running()
+        ]
+        return Reply(200, {"success": True, "crawls": crawls})
+
+    async def preview(self, call: Call) -> Reply:
+        """Tell what a prompt would make of the options."""
+        body = valid("crawl.params", call.body)
+        options = options_of_prompt(body["prompt"])
+        if "delay" in options:
+            options["delay"] *= 1000  # milliseconds here, seconds in a crawl (supplement 6.8, 21.20)
+        return Reply(200, {"success": True, "data": {"url": body["url"], **options}})
+
+    def start_of(self, job: Json) -> None:
+        """Begin at the start address and, unless told otherwise, at what the sitemap lists."""
+        options = job["request"]["crawlerOptions"]
+        start = canonical(job["request"]["url"])
+        self._consider(job, start, 0)
+        if options["sitemap"] != "skip":
+            for url in self._sandbox.web.sites.sitemap(urlsplit(start).hostname or ""):
+                if self._full(job):
+                    break
+                self._consider(job, canonical(url), 0)
+
+    def seen(self, job: Json, page: Json) -> None:
+        """Follow the links of a page."""
+        options = job["request"]["crawlerOptions"]
+        deepest = options.get("maxDiscoveryDepth")
+        too_deep = deepest is not None and page["depth"] >= deepest
+        if options["sitemap"] == "only" or page["external"] or too_deep or self._full(job):
+            return
+        for link in links_of(self._sandbox.web, page["url"]):
+            if self._full(job):
+                break
+            self._consider(job, link, page["depth"] + 1)
+
+    def warning(self, job: Json) -> str | None:
+        """Warn of robots.txt, or of a crawl that found next to nothing."""
+        if job["blocked"]:
+            return f"{job['blocked']} pages were not scraped because robots.txt forbids it."
+        if job["finishedAt"] is not None and job["found"] <= 1 < job["request"]["crawlerOptions"]["limit"]:
+            return "The crawl found one page or none. Check the path filters, or allow the entire domain."
+        return None
+
+    def _full(self, job: Json) -> bool:
+        return bool(job["found"] >= job["request"]["crawlerOptions"]["limit"])
+
+    def _consider(self, job: Json, url: str, depth: int) -> None:
+        """Put an address on the list if the crawl's options let it in."""
+        scope = Scope(canonical(job["request"]["url"]), job["request"]["crawlerOptions"])
+        place = scope.place(url)
+        if place == EXTERNAL_HOME and scope.wanted(url):
+            if self._once(job, url):
+                self.note_error(job, url, "EXTERNAL_LINK", "Front pages of other sites are not crawled.")
+            return
+        if place not in (INSIDE, ONE_HOP) or not scope.wanted(url):
+            return
+        robot = scope.robot()
+        if robot is not None and not self._sandbox.web.sites.allows(url, robot):
+            if self._once(job, url):
+                self._store.put(f"{self.kind}-blocked", f"{job['id']} {url}", {"url": url}, parent=job["id"])
+                job["blocked"] += 1
+            return
+        self.add(job, scope.key(url), {"url": url, "depth": depth, "external": place == ONE_HOP})
+
+    def _once(self, job: Json, url: str) -> bool:
+        name = f"{job['id']} {url}"
+        known = self._store.get(f"{self.kind}-passed", name) is not None
+        self._store.put(f"{self.kind}-passed", name, {}, parent=job["id"])
+        return not known
+
+    def _affordable(self, limit: int) -> int:
+        """Return the limit, if the balance lets it in.
+
+        :raises ServiceError: 402.
+        """
+        credits = self._sandbox.credits
+        if self._sandbox.quirks.on("limit-lowered"):
+            credits.require()
+            return min(limit, credits.remaining)
+        credits.require(limit)
+        return limit
+
+    def _use_key(self, key: str | None) -> None:
+        """Let an idempotency key be used once (supplement 1.1).
+
+        :raises ServiceError: 409: it was used, or is no UUID.
+        """
+        if key is None:
+            return
+        if not _KEY.fullmatch(key) or self._store.get("idempotency", key) is not None:
+            raise ServiceError(409, KEY_USED)
+        self._store.put("idempotency", key, {})
