@@ -99,7 +99,7 @@ def run(args: argparse.Namespace) -> int:
     logging.getLogger("airflow_provider_webdata.sandbox").setLevel(
         logging.INFO if args.verbose else logging.WARNING
     )
-    from airflow_provider_webdata.sandbox.reference.rules import is_loopback
+    from airflow_provider_webdata.sandbox.reference.urls import is_loopback
 
     from .server import serve
 

@@ -16,8 +16,6 @@ from airflow_provider_webdata.sandbox.state.faults import Fault
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-    from airflow_provider_webdata.sandbox.operations.page_jobs import Jobs
-    from airflow_provider_webdata.sandbox.operations.step_jobs import Errands
     from airflow_provider_webdata.sandbox.service import Sandbox
 
 Answer = Callable[["Request"], Awaitable[Any]]
@@ -33,7 +31,16 @@ class _Control:
         return {"ok": True}
 
     async def state(self, _: Request) -> Any:
-        return self._sandbox.state()
+        core = self._sandbox.core
+        return {
+            "now": core.clock.iso(),
+            "speed": core.clock.speed,
+            "credits": core.credits.remaining,
+            "quirks": core.quirks.names(),
+            "monitors": core.store.list("monitor"),
+            "checks": core.store.list("check"),
+            "requests": self._sandbox.recorder.total,
+        }
 
     async def requests(self, request: Request) -> Any:
         query = request.query_params
@@ -46,18 +53,15 @@ class _Control:
         return self._sandbox.webhooks.deliveries()
 
     async def sessions(self, _: Request) -> Any:
-        return self._sandbox.sessions.all()
+        return self._sandbox.interact.all()
 
     async def end_session(self, request: Request) -> Any:
-        return self._sandbox.sessions.destroy(request.path_params["id"])
+        return self._sandbox.interact.destroy(request.path_params["id"])
 
     async def jobs(self, request: Request) -> Any:
         sandbox = self._sandbox
-        kinds: dict[str, Errands | Jobs] = {
-            "crawl": sandbox.crawls,
-            "batch_scrape": sandbox.batches,
-            "extract": sandbox.extracting,
-            "agent": sandbox.agents,
+        kinds = {
+            jobs.kind: jobs for jobs in (sandbox.crawl, sandbox.batch_scrape, sandbox.extract, sandbox.agent)
         }
         return kinds[request.path_params["kind"]].all()
 
@@ -79,27 +83,27 @@ class _Control:
         return [{"url": page.url, "title": page.title, "status": page.status} for page in self._sandbox.web]
 
     async def add_fault(self, request: Request) -> Any:
-        return {"id": self._sandbox.faults.add(Fault(**await request.json()))}
+        return {"id": self._sandbox.core.faults.add(Fault(**await request.json()))}
 
     async def faults(self, _: Request) -> Any:
-        return [asdict(fault) for fault in self._sandbox.faults.all()]
+        return [asdict(fault) for fault in self._sandbox.core.faults.all()]
 
     async def clear_faults(self, _: Request) -> Any:
-        self._sandbox.faults.clear()
+        self._sandbox.core.faults.clear()
 
     async def set_quirks(self, request: Request) -> Any:
-        self._sandbox.quirks.set(await request.json())
-        return self._sandbox.quirks.names()
+        self._sandbox.core.quirks.set(await request.json())
+        return self._sandbox.core.quirks.names()
 
     async def configure(self, request: Request) -> Any:
         self._sandbox.configure(await request.json())
 
     async def advance(self, request: Request) -> Any:
-        await self._sandbox.advance(float((await request.json())["seconds"]))
-        return {"now": self._sandbox.clock.iso()}
+        await self._sandbox.core.advance(float((await request.json())["seconds"]))
+        return {"now": self._sandbox.core.clock.iso()}
 
     async def settle(self, _: Request) -> Any:
-        await self._sandbox.agenda.settle()
+        await self._sandbox.core.agenda.settle()
 
     async def reset(self, _: Request) -> Any:
         await self._sandbox.reset()

@@ -11,13 +11,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from urllib.parse import urljoin
 
+from airflow_provider_webdata.sandbox.reference.urls import canonical
+
 from . import html as markup
-from .page import Page, canonical
+from .page import Page
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from .page import Web
+    from .web import Web
 
 _STRING = r"""(?:"([^"\\\n]*)"|'([^'\\\n]*)')"""
 _WORD = r"""(?:"([^"\n]*)"|'([^'\n]*)'|([^\s"']+))"""
@@ -88,7 +90,7 @@ class Tab:
     kept: dict[str, str] = field(default_factory=dict)
 
 
-class Console:
+class CodeRun:
     """One run of code.
 
     :param tab: the browser's tab, which the run changes.
@@ -141,7 +143,7 @@ class Console:
             if not href:
                 raise CodeError(f"the sandbox can click links only, and {given[0]} is none")
             address = urljoin(self._tab.url, href)
-        self._tab.url = opened(self._web, address).url
+        self._tab.url = open_page(self._web, address).url
 
     def _value(self, what: str, given: list[str]) -> str:
         reads: dict[str, Callable[[], str]] = {
@@ -155,7 +157,7 @@ class Console:
         return reads[what]()
 
     def _page(self) -> Page:
-        return Page("about:blank") if self._tab.url == "about:blank" else opened(self._web, self._tab.url)
+        return Page("about:blank") if self._tab.url == "about:blank" else open_page(self._web, self._tab.url)
 
     def _element(self, text: str) -> markup.Node:
         try:
@@ -168,7 +170,7 @@ class Console:
         return found
 
 
-def opened(web: Web, address: str) -> Page:
+def open_page(web: Web, address: str) -> Page:
     """Return the page that a browser shows at an address; a missing one of a known host is that host's 404 page.
 
     :raises CodeError: the host does not exist, or the page cannot be had.

@@ -1,4 +1,4 @@
-"""The checks of monitors: when they run, what they find, what they cost, whom they tell (supplement 13.7 to 13.14)."""
+"""The checks of monitors: when they run, what they find, what they cost, whom they notify."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ import uuid
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.sandbox.reference import schedule as timetable
-from airflow_provider_webdata.sandbox.reference.wire import ServiceError
-from airflow_provider_webdata.sandbox.state.clock import from_iso, iso
-from airflow_provider_webdata.sandbox.state.credits import check_estimate
-
-from .target_runner import Finding, TargetRunner
+from airflow_provider_webdata.sandbox.reference.errors import ServiceError
+from airflow_provider_webdata.sandbox.reference.prices import check_estimate
+from airflow_provider_webdata.sandbox.reference.timestamps import from_iso, iso
 
 if TYPE_CHECKING:
     from airflow_provider_webdata.sandbox.reference.wire import Json
-    from airflow_provider_webdata.sandbox.service import Sandbox
+    from airflow_provider_webdata.sandbox.state.core import Core
+
+    from .target_runner import Finding, TargetRunner
+    from .webhooks import Webhooks
 
 NO_SUMMARY: Json = {"totalPages": 0, "same": 0, "changed": 0, "new": 0, "removed": 0, "error": 0}
 OVERLAP = "Skipped: the previous check was still running"
@@ -25,13 +26,12 @@ STALE = "Monitor check exceeded the running timeout."
 SUPPLIED_FAILURE = "The check failed because the sandbox was told so."
 
 
-class Checks:
+class CheckRunner:
     """Plans and makes the checks of all monitors."""
 
-    def __init__(self, sandbox: Sandbox) -> None:
-        self._sandbox = sandbox
-        self._store, self._clock, self._agenda = sandbox.store, sandbox.clock, sandbox.agenda
-        self._runner = TargetRunner(sandbox)
+    def __init__(self, core: Core, targets: TargetRunner, webhooks: Webhooks) -> None:
+        self._core, self._targets, self._webhooks = core, targets, webhooks
+        self._store, self._clock, self._agenda = core.store, core.clock, core.agenda
 
     def resume(self) -> None:
         """Take up what an earlier sandbox left: planned runs, and checks it had not finished."""
@@ -43,9 +43,7 @@ class Checks:
 
     def cron(self, monitor: Json) -> timetable.Cron:
         """Return the monitor's schedule."""
-        return timetable.parse_cron(
-            monitor["schedule"]["cron"], either_day=self._sandbox.quirks.on("cron-or")
-        )
+        return timetable.parse_cron(monitor["schedule"]["cron"], either_day=self._core.quirks.on("cron-or"))
 
     def next_run(self, monitor: Json) -> str | None:
         """Return when the monitor runs next by its schedule."""
@@ -67,7 +65,7 @@ class Checks:
     def start(self, monitor: Json, trigger: str, scheduled_for: str | None = None) -> Json:
         """Create a check and queue it."""
         check = self._new(monitor, trigger, scheduled_for)
-        self._plan_begin(check["id"], self._sandbox.queue_seconds)
+        self._plan_begin(check["id"], self._core.settings.queue_seconds)
         return check
 
     def _plan_begin(self, check_id: str, seconds: float) -> None:
@@ -105,7 +103,7 @@ class Checks:
         monitor["nextRunAt"] = self.next_run(monitor)
         if monitor["currentCheckId"]:
             self._skip(monitor, planned, "skipped_overlap", OVERLAP)
-        elif self._sandbox.credits.remaining < check_estimate(monitor):
+        elif self._core.credits.remaining < check_estimate(monitor):
             self._skip(monitor, planned, "skipped_no_credits", OUT_OF_CREDITS)
         else:
             check = self.start(monitor, "scheduled", planned)
@@ -120,8 +118,8 @@ class Checks:
         monitor.update(lastRunAt=now, lastCheckSummary=dict(NO_SUMMARY))
         self._store.put("check", check["id"], check)
         self._store.put("monitor", monitor["id"], monitor)
-        if self._sandbox.quirks.on("skipped-event"):
-            self._tell_completed(monitor, check)
+        if self._core.quirks.on("skipped-event"):
+            self._notify_completed(monitor, check)
 
     async def _begin(self, check_id: str) -> None:
         check = self._store.get("check", check_id)
@@ -129,22 +127,22 @@ class Checks:
             return
         monitor = self._store.get("monitor", check["monitorId"]) or {}
         now = self._clock.iso()
-        reserved = min(check["estimatedCredits"], self._sandbox.credits.remaining)
+        reserved = min(check["estimatedCredits"], self._core.credits.remaining)
         check.update(status="running", startedAt=now, updatedAt=now)
         check.update(reservedCredits=reserved, billingStatus="reserved")
         monitor["currentCheckId"] = check_id
         with self._store.transaction():
             self._store.put("check", check_id, check)
             self._store.put("monitor", monitor["id"], monitor)
-        if self._sandbox.check_seconds > STALE_AFTER:
+        if self._core.settings.check_seconds > STALE_AFTER:
             self._agenda.after(STALE_AFTER, lambda: self._finish(check_id, STALE))
-        elif self._sandbox.check_seconds > 0:
-            self._agenda.after(self._sandbox.check_seconds, lambda: self._finish(check_id))
+        elif self._core.settings.check_seconds > 0:
+            self._agenda.after(self._core.settings.check_seconds, lambda: self._finish(check_id))
         else:
             await self._finish(check_id)
 
     async def _finish(self, check_id: str, failure: str | None = None) -> None:
-        """Look at all pages, compare, bill, and tell the webhook."""
+        """Compare all pages, bill, and notify the webhook."""
         check = self._store.get("check", check_id)
         if check is None or check["finishedAt"] is not None:
             return
@@ -152,13 +150,13 @@ class Checks:
         deleted = monitor["status"] == "deleted"
         if deleted:
             failure = "The monitor was deleted."
-        elif failure is None and self._sandbox.faults.take_check_failure():
+        elif failure is None and self._core.faults.take_check_failure():
             failure = SUPPLIED_FAILURE
         findings: list[Finding] = []
         if failure is None:
             try:
                 with self._store.transaction():
-                    findings = self._look(monitor, check)
+                    findings = self._compare(monitor, check)
             except (ServiceError, TypeError, ValueError, re.error) as error:
                 # Options of a target are stored unchecked; what is wrong with them shows here.
                 failure = f"The check failed: {error}"
@@ -166,16 +164,16 @@ class Checks:
             self._close(monitor, check, findings, failure)
             if not deleted:
                 for finding in findings:
-                    self._tell_page(monitor, check, finding)
-                self._tell_completed(monitor, check)
-        self._sandbox.note_time()
+                    self._notify_page(monitor, check, finding)
+                self._notify_completed(monitor, check)
+        self._core.keep_time()
         self.plan(monitor)
 
-    def _look(self, monitor: Json, check: Json) -> list[Finding]:
+    def _compare(self, monitor: Json, check: Json) -> list[Finding]:
         findings: list[Finding] = []
         results: list[Json] = []
         for target in monitor["targets"]:
-            found, result = self._runner.run(monitor, target)
+            found, result = self._targets.run(monitor, target)
             findings.extend(found)
             results.append(result)
         for finding in findings:
@@ -191,7 +189,7 @@ class Checks:
             summary[finding.page["status"]] += 1
         spent = sum(finding.credits for finding in findings)
         spent += sum(result.get("searchCredits", 0) for result in check["targetResults"] or [])
-        self._sandbox.credits.spend(spent)
+        self._core.credits.spend(spent)
         status = "failed" if failure else "partial" if summary["error"] else "completed"
         check.update(status=status, error=failure, summary=summary, finishedAt=now, updatedAt=now)
         check.update(actualCredits=spent, billingStatus="released" if failure else "confirmed")
@@ -202,29 +200,29 @@ class Checks:
         self._store.put("check", check["id"], check)
         self._store.put("monitor", monitor["id"], monitor)
 
-    def _tell_page(self, monitor: Json, check: Json, finding: Finding) -> None:
+    def _notify_page(self, monitor: Json, check: Json, finding: Finding) -> None:
         page = finding.page
         if page["status"] == "removed":
             return
         judgment = page["judgment"]
         meaningful = judgment["meaningful"] if judgment else None
-        if meaningful is None and page["status"] == "new" and self._sandbox.quirks.on("meaningful-on-new"):
+        if meaningful is None and page["status"] == "new" and self._core.quirks.on("meaningful-on-new"):
             meaningful = True
         data: Json = {"monitorId": monitor["id"], "checkId": check["id"], "isMeaningful": meaningful}
         names: tuple[str, ...] = ("url", "status", "error", "judgment", "diff")
         if not finding.by_search:
             names = (*names, "previousScrapeId", "currentScrapeId")
         data.update({name: page[name] for name in names})
-        self._tell(
+        self._notify(
             monitor, check, "monitor.page", data, error=page["error"], success=page["status"] != "error"
         )
 
-    def _tell_completed(self, monitor: Json, check: Json) -> None:
+    def _notify_completed(self, monitor: Json, check: Json) -> None:
         data: Json = {"monitorId": monitor["id"], "checkId": check["id"]}
         data.update(status=check["status"], summary=check["summary"])
         success = check["status"] == "completed"
-        self._tell(monitor, check, "monitor.check.completed", data, error=check["error"], success=success)
+        self._notify(monitor, check, "monitor.check.completed", data, error=check["error"], success=success)
 
-    def _tell(self, monitor: Json, check: Json, event: str, data: Json, **outcome: Any) -> None:
+    def _notify(self, monitor: Json, check: Json, event: str, data: Json, **outcome: Any) -> None:
         if monitor["webhook"]:
-            self._sandbox.webhooks.emit(monitor["webhook"], event, check["id"], data, **outcome)
+            self._webhooks.emit(monitor["webhook"], event, check["id"], data, **outcome)

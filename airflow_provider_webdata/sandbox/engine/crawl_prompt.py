@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from airflow_provider_webdata.sandbox.reference.wire import ServiceError
+from airflow_provider_webdata.sandbox.reference.errors import ServiceError
 
 if TYPE_CHECKING:
     from airflow_provider_webdata.sandbox.reference.wire import Json

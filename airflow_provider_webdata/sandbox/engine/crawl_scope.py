@@ -1,4 +1,4 @@
-"""Which pages belong to a crawl (supplement 6.1)."""
+"""Which pages belong to a crawl."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit, urlunsplit
 
-from .index import in_domain
-from .page import canonical
+from airflow_provider_webdata.sandbox.reference.urls import base_domain, canonical, host_of, in_domain
+
 from .sites import AGENT
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from airflow_provider_webdata.sandbox.reference.wire import Json
 
-    from .page import Web
+    from .web import Web
 
 _INDEX = re.compile(r"/index\.(?:html?|php)$")
 INSIDE, ONE_HOP, OUTSIDE, EXTERNAL_HOME = "inside", "one hop", "outside", "external home"
@@ -34,10 +34,10 @@ class Scope:
     start: str
     options: Json
 
-    def place(self, url: str) -> str:
+    def place_of(self, url: str) -> str:
         """Tell where an address lies: inside the crawl, one hop out of it, outside, or on a front page elsewhere."""
         parts, home = urlsplit(url), urlsplit(self.start)
-        host, own = (parts.hostname or "").lower(), (home.hostname or "").lower()
+        host, own = host_of(url), host_of(self.start)
         sibling = bool(self.options.get("allowSubdomains")) and in_domain(host, base_domain(own))
         if host != own and not sibling:
             if not self.options.get("allowExternalLinks"):
@@ -73,11 +73,6 @@ class Scope:
 @lru_cache(maxsize=256)
 def _compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern)
-
-
-def base_domain(host: str) -> str:
-    """Return the domain whose subdomains are a site's; the last two labels, as no list of suffixes is kept here."""
-    return ".".join(host.split(".")[-2:])
 
 
 def links_of(web: Web, url: str) -> Iterator[str]:

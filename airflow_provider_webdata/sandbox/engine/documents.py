@@ -15,7 +15,7 @@ from pathlib import PurePosixPath
 from typing import IO, TYPE_CHECKING
 from xml.etree import ElementTree
 
-from airflow_provider_webdata.sandbox.reference.wire import ServiceError, UnsupportedHereError
+from airflow_provider_webdata.sandbox.reference.errors import ServiceError, UnsupportedHereError
 
 from . import office
 from .page import Page

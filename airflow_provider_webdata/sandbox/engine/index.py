@@ -1,80 +1,28 @@
-"""Search over the little web with the operators and filters of the reference."""
+"""The search index of the sandbox's web."""
 
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections import Counter
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from airflow_provider_webdata.sandbox.reference.time_filter import TimeFilter, parse_tbs
-from airflow_provider_webdata.sandbox.state.clock import Clock, iso
+from airflow_provider_webdata.sandbox.reference.urls import in_domain, is_public
 
-from .page import Page, Picture, Web, is_public
-from .scraper import sentences
+from .search_query import Clause, parse_query
+from .words import WORD, fold, long_words, sentences, words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from datetime import datetime, timedelta
+    from datetime import timedelta
 
-    from airflow_provider_webdata.sandbox.reference.wire import Json
+    from airflow_provider_webdata.sandbox.state.clock import Clock
     from airflow_provider_webdata.sandbox.state.quirks import Quirks
 
-OPERATORS = frozenset(
-    {"site", "filetype", "inurl", "allinurl", "intitle", "allintitle", "related", "imagesize", "larger"}
-)
-_TOKEN = re.compile(r'(?P<minus>-?)(?:(?P<op>[a-z]+):)?(?:"(?P<quoted>[^"]*)"?|(?P<bare>[^\s"]\S*))')
-_WORD = re.compile(r"\w+")
-
-
-@dataclass(frozen=True)
-class Clause:
-    """One part of a query: a word, a phrase, or an operator with its value."""
-
-    kind: str
-    value: str
-    negated: bool = False
-
-
-def parse_query(text: str) -> list[Clause]:
-    """Split a query into its clauses; what is no operator is a word."""
-    clauses: list[Clause] = []
-    spreading: str | None = None  # allinurl: and allintitle: take the words that follow, too
-    for match in _TOKEN.finditer(text):
-        operator, quoted, negated = match["op"], match["quoted"], bool(match["minus"])
-        value = quoted if quoted is not None else match["bare"]
-        if operator in OPERATORS:
-            kind = operator.removeprefix("all")
-            clauses.append(Clause(kind, value, negated))
-            spreading = kind if operator.startswith("all") and not negated else None
-        elif quoted is not None and operator is None:
-            clauses.append(Clause("phrase", value, negated))
-        else:
-            word = f"{operator}:{value}" if operator else value
-            plain = spreading if spreading and not negated else "word"
-            clauses.append(Clause(plain, word, negated))
-    return [clause for clause in clauses if clause.value.strip()]
-
-
-@lru_cache(maxsize=50_000)
-def fold(word: str) -> str:
-    """Return the form in which words are compared: no case, no accents, no plural s."""
-    plain = "".join(c for c in unicodedata.normalize("NFKD", word.lower()) if not unicodedata.combining(c))
-    return plain[:-1] if len(plain) > 3 and plain.endswith("s") and not plain.endswith("ss") else plain
-
-
-def words(text: str) -> list[str]:
-    """Return the folded words of a text."""
-    return [fold(word) for word in _WORD.findall(text)]
-
-
-def in_domain(host: str, domain: str) -> bool:
-    """Whether a host is the domain or below it."""
-    domain = domain.strip().lower()
-    return host == domain or host.endswith("." + domain)
+    from .page import Page, Picture
+    from .web import Web
 
 
 class _Entry:
@@ -85,7 +33,7 @@ class _Entry:
         self.title = words(page.title)
         text = page.body_text
         self.counts = Counter(words(text))
-        self.plain = " ".join(_WORD.findall(f"{page.title} {text}".lower()))
+        self.plain = " ".join(WORD.findall(f"{page.title} {text}".lower()))
 
     def score(self, wanted: Iterable[str]) -> float:
         return sum(5 * self.title.count(word) + min(self.counts[word], 10) for word in wanted)
@@ -176,6 +124,15 @@ class Index:
         ]
         return [page for _, page in self._ranked(hits, False)[:limit]]
 
+    def about(self, prompt: str, limit: int) -> list[str]:
+        """Return the addresses of the pages that share most long words with a prompt, best first."""
+        wanted = long_words(prompt)
+        scored = (
+            (len(wanted & set(words(f"{page.title} {page.body_text}"))), page.url) for page in self._web
+        )
+        found = sorted((score for score in scored if score[0]), key=lambda score: (-score[0], score[1]))
+        return [url for _, url in found[:limit]]
+
     def _matching(self, query: str, filters: Filters) -> list[tuple[float, Page]]:
         clauses = parse_query(query)
         wanted = [word for c in clauses if c.kind == "word" and not c.negated for word in words(c.value)]
@@ -216,7 +173,7 @@ class Index:
     def _test(self, kind: str, value: str, entry: _Entry) -> bool:
         page = entry.page
         if kind == "phrase":
-            phrase = " ".join(_WORD.findall(value.lower()))
+            phrase = " ".join(WORD.findall(value.lower()))
             return f" {phrase} " in f" {entry.plain} "
         if kind == "site":
             domain, slash, path = value.lower().partition("/")
@@ -284,14 +241,4 @@ def highlight(page: Page, query: str, *, markdown: bool = False) -> str | None:
             best, most = sentence, hits
     if best is None or not markdown:
         return best
-    return _WORD.sub(lambda match: f"**{match[0]}**" if fold(match[0]) in wanted else match[0], best)
-
-
-def news_date(moment: datetime | None) -> str:
-    """Write the date of an article."""
-    return iso(moment) if moment else ""
-
-
-def web_item(page: Page, description: str) -> Json:
-    """Return a web result without scraped content: url, title and description."""
-    return {"url": page.url, "title": page.title, "description": description}
+    return WORD.sub(lambda match: f"**{match[0]}**" if fold(match[0]) in wanted else match[0], best)

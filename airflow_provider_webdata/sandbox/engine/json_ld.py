@@ -1,4 +1,4 @@
-"""Structured data of a page, as far as the page states it itself."""
+"""The JSON-LD of a page: structured data that the page states itself."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from .page import Page
 
 
-def extract(page: Page) -> Any:
+def json_ld(page: Page) -> Any:
     """Return the JSON-LD that the page embeds, or None: nothing is guessed from its text."""
     for node in page.tree.all("script"):
         if node.attrs.get("type") == "application/ld+json":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .index import words
+from .words import long_words, words
 
 if TYPE_CHECKING:
     from airflow_provider_webdata.sandbox.reference.wire import Json
@@ -15,8 +15,8 @@ _RULE = (
 
 
 def judge(goal: str, removed: list[str], added: list[str]) -> Json:
-    """Judge a change against a goal (supplement 13.12)."""
-    wanted = {word for word in words(goal) if len(word) >= 4}
+    """Judge a change against a goal."""
+    wanted = long_words(goal)
     changes: list[Json] = []
     for kind, lines in (("removed", removed), ("added", added)):
         for line in lines:

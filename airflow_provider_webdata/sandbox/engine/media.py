@@ -11,17 +11,10 @@ import hmac
 import secrets
 from typing import TYPE_CHECKING
 
-from starlette.responses import JSONResponse, Response, StreamingResponse
-
-from airflow_provider_webdata.sandbox.reference.wire import whole_number
-
-from .page import canonical
+from airflow_provider_webdata.sandbox.reference.urls import canonical
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from starlette.requests import Request
-
+    from airflow_provider_webdata.sandbox.reference.wire import Json
     from airflow_provider_webdata.sandbox.state.clock import Clock
     from airflow_provider_webdata.sandbox.state.store import Store
 
@@ -29,7 +22,6 @@ LIFETIMES = {"screenshot": 86_400, "audio": 3600, "video": 3600}
 """Seconds an address of each kind can be used (reference: limits)."""
 
 CONTENT_TYPES = {"screenshot": "image/png", "audio": "audio/mpeg", "video": "video/mp4"}
-CHUNK = 64 * 1024
 MOST_BYTES = 1024 * 1024 * 1024
 
 
@@ -85,28 +77,17 @@ class Media:
         expires = int(self._clock.now()) + LIFETIMES[kind]
         return f"{self.origin}/media/{known['key']}?expires={expires}&signature={self._sign(known['key'], expires)}"
 
-    async def serve(self, request: Request) -> Response:
-        """Answer a call for a file: 403 when the address is wrong or has expired, 404 when the file is gone."""
-        key, expires = request.path_params["key"], request.query_params.get("expires", "")
-        signature = request.query_params.get("signature", "")
-        until = whole_number(expires)
-        if until is None or not hmac.compare_digest(self._sign(key, until).encode(), signature.encode()):
-            return JSONResponse({"error": "SignatureDoesNotMatch"}, status_code=403)
-        if self._clock.now() >= until:
-            return JSONResponse({"error": "ExpiredToken"}, status_code=403)
-        file = self._store.get("media-file", key)
-        if file is None:
-            return JSONResponse({"error": "NoSuchKey"}, status_code=404)
-        if file["content"] is not None:
-            return Response(base64.b64decode(file["content"]), media_type=file["type"])
-        headers = {"content-length": str(file["size"])}
-        return StreamingResponse(_made_up(file["size"]), media_type=file["type"], headers=headers)
+    def has_signed(self, key: str, expires: int, signature: str) -> bool:
+        """Whether an address of these parts was given out."""
+        return hmac.compare_digest(self._sign(key, expires).encode(), signature.encode())
+
+    def has_expired(self, expires: int) -> bool:
+        """Whether that time has come."""
+        return self._clock.now() >= expires
+
+    def file(self, key: str) -> Json | None:
+        """Return a file: its ``type``, and its ``content`` (base64) or its ``size``; None when it is gone."""
+        return self._store.get("media-file", key)
 
     def _sign(self, key: str, expires: int) -> str:
         return hmac.new(self._secret, f"{key} {expires}".encode(), hashlib.sha256).hexdigest()[:32]
-
-
-def _made_up(size: int) -> Iterator[bytes]:
-    while size > 0:
-        yield bytes(min(size, CHUNK))
-        size -= CHUNK

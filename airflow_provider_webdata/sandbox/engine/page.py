@@ -1,39 +1,25 @@
-"""The sandbox's little web: its pages, read from a directory or set by the control API.
+"""One page of the sandbox's web.
 
-A directory holds one directory per host, and in it one file per page: ``index.html`` is the host's front page,
-``a/b.html`` is ``https://host/a/b``, ``a/b.pdf.md`` is the text of the PDF ``https://host/a/b.pdf``, its pages
-separated by form feeds. All that the sandbox knows of a page stands in the page itself, in the usual meta tags:
-``article:published_time``, ``og:type`` (``article`` is news, ``object`` a thing on a code host), ``rating``
-(``adult``), ``citation_title`` (a scientific work). A time may be written ``ago:36h`` or ``ago:3d``: that long
-before the sandbox was started or reset.
+All that the sandbox knows of a page stands in the page itself, in the usual meta tags: ``article:published_time``,
+``og:type`` (``article`` is news, ``object`` a thing on a code host), ``rating`` (``adult``), ``citation_title`` (a
+scientific work).
 """
 
 from __future__ import annotations
 
-import ipaddress
-import re
-from dataclasses import asdict, dataclass, replace
-from datetime import datetime, timedelta
+from dataclasses import dataclass
 from functools import cached_property
 from html import escape
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
-from urllib.parse import urljoin, urlsplit, urlunsplit
+from typing import TYPE_CHECKING
+from urllib.parse import urljoin
 
-from airflow_provider_webdata.sandbox.state.clock import Clock, from_iso, iso
+from airflow_provider_webdata.sandbox.reference.timestamps import from_iso
+from airflow_provider_webdata.sandbox.reference.urls import canonical, host_of
 
 from . import html as markup
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from airflow_provider_webdata.sandbox.state.store import Store
-
-    from .sites import Sites
-
-BUILT_IN = Path(__file__).parents[1] / "web"
-
-_AGO = re.compile(r"ago:(\d+)([hd])")
+    from datetime import datetime
 
 
 @dataclass(frozen=True)
@@ -133,7 +119,7 @@ class Page:
     @property
     def host(self) -> str:
         """The host name, in lower case."""
-        return (urlsplit(self.url).hostname or "").lower()
+        return host_of(self.url)
 
     @cached_property
     def links(self) -> list[str]:
@@ -160,32 +146,6 @@ class Page:
 
 def _pixels(text: str | None) -> int:
     return int(text) if text and text.isdigit() else 0
-
-
-def canonical(url: str) -> str:
-    """Return the URL as pages are kept by: scheme added, host in lower case, no fragment, no trailing slash."""
-    if "://" not in url:
-        url = f"http://{url}"
-    parts = urlsplit(url)
-    scheme = "https" if parts.scheme == "http" else parts.scheme.lower()
-    return urlunsplit((scheme, parts.netloc.lower(), parts.path.rstrip("/") or "/", parts.query, ""))
-
-
-def is_public(url: str) -> bool:
-    """Whether other endpoints of the service would take the URL: http(s), and a host with a TLD or an IP."""
-    try:
-        parts = urlsplit(url)
-        host = parts.hostname or ""
-        _ = parts.port
-    except ValueError:
-        return False
-    if parts.scheme not in ("http", "https"):
-        return False
-    try:
-        ipaddress.ip_address(host)
-    except ValueError:
-        return re.fullmatch(r"([\w-]{1,63}\.)+[^\W\d_][\w-]{1,62}\.?", host) is not None
-    return True
 
 
 def compose(
@@ -227,88 +187,3 @@ def compose(
     page = Page(canonical(url), html, markdown, status, content_type, error)
     _ = page.published  # a time that cannot be read is refused now, not in a later search
     return page
-
-
-class Web:
-    """All pages: the built-in ones, those of a directory, what the control API changed since, and generated ones.
-
-    Iterating leaves the generated ones out.
-    """
-
-    def __init__(self, store: Store, clock: Clock, sites: Sites, directory: str | None = None) -> None:
-        self._store, self._clock = store, clock
-        self.sites = sites
-        self._directories = (BUILT_IN, *([Path(directory)] if directory else []))
-        self.reset()
-        for change in store.list("page"):
-            self._apply(change)
-
-    def __iter__(self) -> Iterator[Page]:
-        return iter(self._pages.values())
-
-    def get(self, url: str) -> Page | None:
-        """Return the page at that URL, or None."""
-        return self._pages.get(canonical(url)) or self.sites.page(url)
-
-    def generates(self, url: str) -> bool:
-        """Whether the page at that URL can be made again, so that nobody need keep it."""
-        return canonical(url) not in self._pages and self.sites.makes(url)
-
-    def knows_host(self, host: str) -> bool:
-        """Whether any page lives on that host."""
-        return self.sites.knows(host) or any(page.host == host for page in self._pages.values())
-
-    def put(self, page: Page) -> None:
-        """Create or replace a page."""
-        change = asdict(page)
-        self._store.put("page", page.url, change)
-        self._apply(change)
-
-    def remove(self, url: str) -> bool:
-        """Remove a page; return whether it was there."""
-        url = canonical(url)
-        known = url in self._pages
-        self._store.put("page", url, {"url": url, "removed": True})
-        self._pages.pop(url, None)
-        return known
-
-    def reset(self) -> None:
-        """Go back to the pages of the directories; their ``ago:`` times count from now."""
-        now = self._clock.datetime()
-        self._pages = {page.url: page for directory in self._directories for page in load(directory, now)}
-
-    def _apply(self, change: dict[str, Any]) -> None:
-        if change.get("removed"):
-            self._pages.pop(change["url"], None)
-        else:
-            self._pages[change["url"]] = Page(**change)
-
-
-def load(directory: Path, now: datetime) -> Iterator[Page]:
-    """Read all pages of a directory; ``ago:`` times are counted back from ``now``."""
-    if not directory.is_dir():
-        raise NotADirectoryError(f"the directory of pages does not exist: {directory}")
-    for path in sorted(directory.rglob("*")):
-        if path.is_file() and path.name.endswith((".html", ".pdf.md")):
-            yield _read(path, directory, now)
-
-
-def _read(path: Path, directory: Path, now: datetime) -> Page:
-    host, *rest = path.relative_to(directory).parts
-    name = "/".join(rest)
-    text = _AGO.sub(lambda match: _before(now, match), path.read_text(encoding="utf-8"))
-    if name.endswith(".pdf.md"):
-        page = compose(f"https://{host}/{name.removesuffix('.md')}", markdown=text, title=_heading(text))
-        return replace(page, content_type="application/pdf")
-    location = "" if name == "index.html" else name.removesuffix(".html").removesuffix("/index")
-    return Page(canonical(f"https://{host}/{location}"), text)
-
-
-def _heading(text: str) -> str:
-    return text.lstrip().split("\n", 1)[0].lstrip("# ")
-
-
-def _before(now: datetime, match: re.Match[str]) -> str:
-    amount = int(match[1])
-    span = timedelta(hours=amount) if match[2] == "h" else timedelta(days=amount)
-    return iso(now - span)

@@ -13,7 +13,7 @@ import zlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.sandbox.reference.wire import UnsupportedHereError
+from airflow_provider_webdata.sandbox.reference.errors import UnsupportedHereError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

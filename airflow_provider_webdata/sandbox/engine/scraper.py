@@ -1,4 +1,4 @@
-"""Scraping pages of the little web to the formats that can be made honestly."""
+"""Scraping pages of the sandbox's web to the formats that can be made honestly."""
 
 from __future__ import annotations
 
@@ -9,22 +9,23 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from airflow_provider_webdata.sandbox.reference.rules import format_names
-from airflow_provider_webdata.sandbox.reference.wire import Json, ServiceError, UnsupportedHereError
-from airflow_provider_webdata.sandbox.state.clock import Clock, iso
-from airflow_provider_webdata.sandbox.state.credits import page_cost
+from airflow_provider_webdata.sandbox.reference.errors import ServiceError, UnsupportedHereError
+from airflow_provider_webdata.sandbox.reference.prices import page_cost
+from airflow_provider_webdata.sandbox.reference.scrape_options import format_names, pdf_parser
+from airflow_provider_webdata.sandbox.reference.timestamps import iso
+from airflow_provider_webdata.sandbox.reference.urls import canonical
 
 from . import html as markup
 from .media import LIFETIMES
-from .page import Page, Web, canonical
+from .page import Page
+from .words import sentences
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    from airflow_provider_webdata.sandbox.state.quirks import Quirks
-    from airflow_provider_webdata.sandbox.state.store import Store
+    from airflow_provider_webdata.sandbox.reference.wire import Json
+    from airflow_provider_webdata.sandbox.state.core import Core
 
     from .media import Media
+    from .web import Web
 
 FORMATS = ("markdown", "html", "rawHtml", "links", "images", "summary")
 DEFAULT_MAX_AGE = 172_800_000
@@ -57,53 +58,24 @@ class Scraped:
     credits: int
 
 
-def refuse_unsupported(options: Json, media: Collection[str] = ()) -> None:
-    """Refuse what the sandbox cannot really do.
-
-    :param media: kinds of files that some pages have.
-    :raises UnsupportedHereError: naming it.
-    """
-    for name in format_names(options):
-        if name not in (*FORMATS, *media):
-            raise UnsupportedHereError(f"make the format {name!r}; it makes {', '.join(FORMATS)}")
-    for action in options.get("actions", []):
-        if action["type"] != "wait":
-            raise UnsupportedHereError(f"perform the action {action['type']!r}; it has no browser")
-    if options.get("onlyCleanContent"):
-        raise UnsupportedHereError("clean content with a language model (onlyCleanContent)")
-    if options.get("redactPII") not in (None, False):
-        raise UnsupportedHereError("find personal data (redactPII)")
-    if options.get("parsers") == []:
-        raise UnsupportedHereError("return a PDF as base64 (empty parsers); its PDFs exist as text only")
-    for name in ("includeTags", "excludeTags"):
-        _refuse_selectors(name, options.get(name, []))
-
-
-def _refuse_selectors(name: str, selectors: list[str]) -> None:
-    try:
-        markup.selector(",".join(selectors) or "*")
-    except ValueError as error:
-        raise UnsupportedHereError(f"{name}: {error}") from None
-
-
 class Scraper:
     """Scrapes pages, with the service's cache between."""
 
-    def __init__(self, web: Web, store: Store, clock: Clock, quirks: Quirks, media: Media) -> None:
-        self._web, self._store, self._clock, self._quirks = web, store, clock, quirks
-        self._media = media
+    def __init__(self, core: Core, web: Web, media: Media) -> None:
+        self._store, self._clock, self._quirks = core.store, core.clock, core.quirks
+        self._web, self._media = web, media
 
     def scrape(self, url: str, options: Json, *, max_age: int = DEFAULT_MAX_AGE) -> Scraped:
         """Scrape one page.
 
-        :param options: scrape options that passed the rules and :func:`refuse_unsupported`.
+        :param options: scrape options that passed the rules and ``admit`` (``admission.py``).
         :param max_age: the default of ``maxAge``, in milliseconds.
         :raises PageError: when the page cannot be had.
         :raises ServiceError: 404 when only the cache may be asked and it has nothing.
         """
         page, cached_at = self._obtain(canonical(url), options, max_age)
         sections = (page.markdown or "").split(_PAGE_BREAK) if page.is_pdf else []
-        wanted = _max_pages(options)
+        wanted = pdf_parser(options).get("maxPages")
         cost = page_cost(
             options,
             pdf_pages=len(sections[:wanted]),
@@ -187,13 +159,6 @@ class Scraper:
         return metadata
 
 
-def _max_pages(options: Json) -> int | None:
-    for parser in options.get("parsers", []):
-        if isinstance(parser, dict) and parser["type"] == "pdf" and "maxPages" in parser:
-            return int(parser["maxPages"])
-    return None
-
-
 def produce(page: Page, options: Json, sections: list[str]) -> Json:
     """Make the asked formats of a page; ``sections`` are the pages of a PDF."""
     names = [name for name in format_names(options) if name in FORMATS]
@@ -257,11 +222,6 @@ def _outermost(node: markup.Node, wanted: Any) -> list[markup.Node]:
 
 def _is_around(node: markup.Node) -> bool:
     return node.tag in _NOT_MAIN or node.attrs.get("role") in _NOT_MAIN_ROLES
-
-
-def sentences(text: str) -> list[str]:
-    """Split a text into sentences, roughly."""
-    return [part for part in re.split(r"(?<=[.!?])\s+", text) if part]
 
 
 def summary(page: Page) -> str:

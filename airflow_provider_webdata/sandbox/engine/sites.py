@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 from urllib.robotparser import RobotFileParser
 
+from airflow_provider_webdata.sandbox.reference.urls import canonical, host_of
 from airflow_provider_webdata.sandbox.reference.wire import whole_number
 
-from .page import Page, canonical
+from .page import Page
 
 if TYPE_CHECKING:
     from airflow_provider_webdata.sandbox.state.store import Store
@@ -136,13 +137,13 @@ class Sites:
 
     def page(self, url: str) -> Page | None:
         """Make the page at that address; None when no site generates one there."""
-        site = self._sites.get((urlsplit(url).hostname or "").lower())
+        site = self._sites.get(host_of(url))
         number = site.number(canonical(url)) if site else None
         return site.generate(number) if site and number is not None else None
 
     def makes(self, url: str) -> bool:
         """Whether a page is generated at that address."""
-        site = self._sites.get((urlsplit(url).hostname or "").lower())
+        site = self._sites.get(host_of(url))
         return site is not None and site.number(canonical(url)) is not None
 
     def sitemap(self, host: str) -> Iterator[str]:
@@ -156,7 +157,7 @@ class Sites:
 
     def allows(self, url: str, agent: str) -> bool:
         """Whether robots.txt lets a robot of that name have the page."""
-        site = self._sites.get((urlsplit(url).hostname or "").lower())
+        site = self._sites.get(host_of(url))
         if site is None or site.robots is None:
             return True
         rules = RobotFileParser()

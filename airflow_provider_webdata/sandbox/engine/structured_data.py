@@ -12,22 +12,19 @@ from jsonschema import Draft202012Validator
 from referencing import Registry
 from referencing.exceptions import Unresolvable
 
-from .index import words
-from .json_ld import extract
+from .json_ld import json_ld
 
 if TYPE_CHECKING:
     from airflow_provider_webdata.sandbox.reference.wire import Json
 
-    from .page import Page, Web
-
-SHORTEST_WORD = 4
+    from .page import Page
 
 
 def stated(page: Page) -> Json:
     """Return what a page says of itself, by name."""
     known: Json = {name: values[0] for name, values in page.meta.items()}
     known.update(url=page.url, title=page.title, description=page.description, language=page.language)
-    linked = extract(page)
+    linked = json_ld(page)
     if isinstance(linked, dict):
         known.update(linked)
     return known
@@ -93,11 +90,3 @@ def missing(schema: Json | None, data: Any) -> list[str]:
     """Return the required properties that no page states."""
     required = (schema or {}).get("required", [])
     return [name for name in required if isinstance(data, dict) and name not in data]
-
-
-def about(web: Web, prompt: str, limit: int) -> list[str]:
-    """Return the addresses of the pages that share most words with a prompt, best first."""
-    wanted = {word for word in words(prompt) if len(word) >= SHORTEST_WORD}
-    scored = ((len(wanted & set(words(f"{page.title} {page.body_text}"))), page.url) for page in web)
-    found = sorted((score for score in scored if score[0]), key=lambda score: (-score[0], score[1]))
-    return [url for _, url in found[:limit]]

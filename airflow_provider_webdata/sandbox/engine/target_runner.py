@@ -1,4 +1,4 @@
-"""What a check finds at each kind of target (supplement 13.3 and 13.11 to 13.14)."""
+"""What a check finds at each kind of target."""
 
 from __future__ import annotations
 
@@ -8,21 +8,27 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from airflow_provider_webdata.sandbox.reference.errors import ServiceError
+from airflow_provider_webdata.sandbox.reference.prices import JSON_TRACKING, is_judging, search_cost
 from airflow_provider_webdata.sandbox.reference.rules import check as check_body
-from airflow_provider_webdata.sandbox.reference.rules import format_names
-from airflow_provider_webdata.sandbox.reference.wire import Json, ServiceError
-from airflow_provider_webdata.sandbox.state.credits import JSON_TRACKING, is_judging, search_cost
+from airflow_provider_webdata.sandbox.reference.scrape_options import format_names, tracking_modes, type_of
+from airflow_provider_webdata.sandbox.reference.urls import canonical
 
+from .admission import refuse_unsupported
 from .crawl_scope import INSIDE, Scope, links_of
 from .diffs import changed_lines, diff_tree, json_diff, text_diff
-from .index import Filters
-from .json_ld import extract
+from .index import Filters, Index
+from .json_ld import json_ld
 from .judge import judge
-from .page import Page, canonical
-from .scraper import FORMATS, PageError, Scraped, refuse_unsupported, sentences
+from .scraper import FORMATS, PageError, Scraped, Scraper
+from .words import sentences
 
 if TYPE_CHECKING:
-    from airflow_provider_webdata.sandbox.service import Sandbox
+    from airflow_provider_webdata.sandbox.reference.wire import Json
+    from airflow_provider_webdata.sandbox.state.core import Core
+
+    from .page import Page
+    from .web import Web
 
 WINDOWS = {
     "5m": timedelta(minutes=5),
@@ -44,11 +50,11 @@ class Finding:
 
 
 class TargetRunner:
-    """Looks at the pages of a target and compares them with the check before."""
+    """Scrapes or searches the pages of a target and compares them with the check before."""
 
-    def __init__(self, sandbox: Sandbox) -> None:
-        self._sandbox = sandbox
-        self._store = sandbox.store
+    def __init__(self, core: Core, web: Web, index: Index, scraper: Scraper) -> None:
+        self._store, self._clock = core.store, core.clock
+        self._web, self._index, self._scraper = web, index, scraper
 
     def run(self, monitor: Json, target: Json) -> tuple[list[Finding], Json]:
         """Return the findings and the item of ``targetResults``."""
@@ -94,7 +100,7 @@ class TargetRunner:
         return Finding(page, cost)
 
     def _scrape(self, options: Json, url: str) -> tuple[Scraped, Any]:
-        """Scrape a page; the options were stored unchecked and are judged only now (supplement 13.1)."""
+        """Scrape a page; the options were stored unchecked and are judged only now."""
         issues = check_body("scrapeOptions", options)
         # Monitors add markdown by themselves, so tracking changes needs no markdown asked for.
         issues = [issue for issue in issues if "changeTracking needs" not in issue.message]
@@ -106,15 +112,15 @@ class TargetRunner:
         kept = [
             item
             for item in options.get("formats", [])
-            if _name(item) in FORMATS and _name(item) != "markdown"
+            if type_of(item) in FORMATS and type_of(item) != "markdown"
         ]
         refused = [name for name in format_names(options) if name not in (*FORMATS, "changeTracking")]
         refuse_unsupported({**options, "formats": refused})
-        scraped = self._sandbox.scraper.scrape(url, {**options, "formats": ["markdown", *kept]}, max_age=0)
+        scraped = self._scraper.scrape(url, {**options, "formats": ["markdown", *kept]}, max_age=0)
         if "json" not in tracking_modes(options):
             return scraped, None
-        page = self._sandbox.web.get(url)
-        extraction = extract(page) if page else None
+        page = self._web.get(url)
+        extraction = json_ld(page) if page else None
         if extraction is None:
             raise ServiceError(500, "The sandbox extracts JSON only where the page embeds JSON-LD.")
         # The scrape itself did not see the changeTracking format, so its surcharge is added here.
@@ -142,14 +148,14 @@ class TargetRunner:
         found: list[str] = []
         while queue and len(found) < limit:
             url, level = queue.popleft()
-            page = self._sandbox.web.get(url)
+            page = self._web.get(url)
             if level and (page is None or not scope.wanted(url)):
                 continue
             found.append(url)
             if page is None or (depth is not None and level >= depth):
                 continue
-            for link in links_of(self._sandbox.web, url):
-                if scope.place(link) == INSIDE and (key := scope.key(link)) not in seen:
+            for link in links_of(self._web, url):
+                if scope.place_of(link) == INSIDE and (key := scope.key(link)) not in seen:
                     seen.add(key)
                     queue.append((link, level + 1))
         return found
@@ -173,7 +179,7 @@ class TargetRunner:
         merged: dict[str, Page] = {}
         cost = 0
         for query in target["queries"]:
-            found = self._sandbox.index.published_within(query, filters, most, window)
+            found = self._index.published_within(query, filters, most, window)
             cost += search_cost(len(found))
             merged.update({page.url: page for page in found})
         findings = [self._hit(monitor, target, page) for page in list(merged.values())[:most]]
@@ -189,7 +195,7 @@ class TargetRunner:
         status, cost = "alert", 0
         known = self._history(target, found.url)
         judging = is_judging(monitor)
-        # A verdict holds for the goal and the queries it was made under (supplement 13.6).
+        # A verdict holds for the goal and the queries it was made under.
         verdict = {"goal": monitor["goal"], "queries": target["queries"]}
         if known is not None and (not judging or known["verdict"] == verdict):
             status = "already_seen"
@@ -218,7 +224,7 @@ class TargetRunner:
                 "snapshot",
             )
         )
-        now = self._sandbox.clock.iso()
+        now = self._clock.iso()
         return {
             "id": str(uuid.uuid4()),
             "targetId": target["id"],
@@ -235,18 +241,6 @@ class TargetRunner:
         url = canonical(url)
         key = f"{target['id']} {url}"
         self._store.put("history", key, {"key": key, "url": url, **facts}, parent=target["id"])
-
-
-def tracking_modes(options: Json) -> tuple[str, ...]:
-    """Return the modes of the changeTracking format; plain git-diff when it is not asked for."""
-    for item in options.get("formats", []):
-        if isinstance(item, dict) and item["type"] == "changeTracking":
-            return tuple(item.get("modes") or ("git-diff",))
-    return ("git-diff",)
-
-
-def _name(item: Any) -> str:
-    return item if isinstance(item, str) else str(item["type"])
 
 
 def _changes(diff: Json) -> tuple[list[str], list[str]]:

@@ -1,4 +1,4 @@
-"""Delivery of events with the documented retries (reference: Events; supplement 16)."""
+"""Delivery of events with the documented retries (reference: Events)."""
 
 from __future__ import annotations
 
@@ -14,10 +14,7 @@ if TYPE_CHECKING:
     import httpx
 
     from airflow_provider_webdata.sandbox.reference.wire import Json
-    from airflow_provider_webdata.sandbox.state.clock import Agenda, Clock
-    from airflow_provider_webdata.sandbox.state.faults import Faults
-    from airflow_provider_webdata.sandbox.state.quirks import Quirks
-    from airflow_provider_webdata.sandbox.state.store import Store
+    from airflow_provider_webdata.sandbox.state.core import Core
 
 RETRIES = (60.0, 300.0, 900.0)
 """Seconds of sandbox time to wait after the first, second and third failure."""
@@ -36,19 +33,9 @@ class Webhooks:
     :param timeout: real seconds a receiver has to answer.
     """
 
-    def __init__(
-        self,
-        store: Store,
-        clock: Clock,
-        agenda: Agenda,
-        quirks: Quirks,
-        faults: Faults,
-        *,
-        secret: str | None,
-        timeout: float,
-    ) -> None:
-        self._store, self._clock, self._agenda, self._quirks = store, clock, agenda, quirks
-        self._faults = faults
+    def __init__(self, core: Core, *, secret: str | None, timeout: float) -> None:
+        self._store, self._clock, self._agenda = core.store, core.clock, core.agenda
+        self._quirks, self._faults = core.quirks, core.faults
         self._secret, self._timeout = secret, timeout
         self._client: httpx.AsyncClient | None = None
         self._slots = asyncio.Semaphore(AT_ONCE)
@@ -170,5 +157,5 @@ def _path(url: str) -> str:
 
 
 def sign(secret: str, body: bytes) -> str:
-    """Return the value of the signature header (supplement 16.1)."""
+    """Return the value of the signature header."""
     return "sha256=" + hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()

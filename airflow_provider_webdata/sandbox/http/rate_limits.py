@@ -1,4 +1,4 @@
-"""Rate limits: so many calls a minute in each class (supplement 17.5)."""
+"""Rate limits: so many calls a minute in each class."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from email.utils import format_datetime
 from typing import TYPE_CHECKING
 
 from airflow_provider_webdata.sandbox.config import RATE_CLASSES
-from airflow_provider_webdata.sandbox.reference.wire import ServiceError
+from airflow_provider_webdata.sandbox.reference.errors import ServiceError
 
 if TYPE_CHECKING:
     from airflow_provider_webdata.sandbox.state.clock import Clock

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
-from starlette.datastructures import FormData, Headers, UploadFile
+from starlette.datastructures import Headers, UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
+
+from airflow_provider_webdata.sandbox.operations.call import Upload
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 
-    from airflow_provider_webdata.sandbox.reference.wire import Json
+    from starlette.datastructures import FormData
 
 MAX_FILE = 50 * 1024 * 1024
-"""Bytes of the largest file that is taken (supplement 8)."""
+"""Bytes of the largest file that is taken."""
 
 # Room for the options and the lines around the parts; a body beyond both holds a file that is too large.
 _AROUND = 1024 * 1024
@@ -27,39 +28,8 @@ class _TooLargeError(Exception):
     """The body is larger than any file that is taken."""
 
 
-@dataclass
-class Upload:
-    """What a caller sent: the file, the options as text, or what is wrong with the form.
-
-    ``content`` is a file in memory up to 1 MB and on disk beyond; it is gone after :meth:`close`.
-    """
-
-    filename: str = ""
-    content_type: str = ""
-    content: IO[bytes] | None = None
-    size: int = 0
-    sha256: str = ""
-    options: str = "{}"
-    error: str | None = None
-    _form: FormData = field(default_factory=FormData, repr=False)
-
-    def noted(self) -> Json:
-        """Return what the record of requests holds of it: never the file itself."""
-        file = {
-            "filename": self.filename,
-            "contentType": self.content_type,
-            "size": self.size,
-            "sha256": self.sha256,
-        }
-        return {"file": file, "options": self.options, "error": self.error}
-
-    async def close(self) -> None:
-        """Let go of the file."""
-        await self._form.close()
-
-
-async def receive(headers: Mapping[str, str], chunks: AsyncIterator[bytes]) -> Upload:
-    """Read a form; what is wrong with it is told in its ``error``, so that the caller is answered all the same.
+async def receive_upload(headers: Mapping[str, str], chunks: AsyncIterator[bytes]) -> Upload:
+    """Read a form; what is wrong with it stands in its ``error``, so that the caller is answered all the same.
 
     :param chunks: the body, which is read to its end in any case.
     """
@@ -79,16 +49,19 @@ async def receive(headers: Mapping[str, str], chunks: AsyncIterator[bytes]) -> U
     except _TooLargeError:
         await _drain(chunks)
         return Upload(error=TOO_LARGE)
-    return _read(form)
+    upload = _read(form)
+    if upload.content is None:
+        await form.close()
+    return upload
 
 
 def _read(form: FormData) -> Upload:
     file, options = form.get("file"), form.get("options", "{}")
     if isinstance(options, UploadFile):
         # The published contract declares the part as JSON; one sent with a file name is no plain field.
-        return Upload(error="options must be a plain form field", _form=form)
+        return Upload(error="options must be a plain form field")
     if not isinstance(file, UploadFile) or not (file.filename or "").strip():
-        return Upload(error="No file was uploaded: the part `file` with a file name is missing", _form=form)
+        return Upload(error="No file was uploaded: the part `file` with a file name is missing")
     size, digest = 0, hashlib.sha256()
     while block := file.file.read(_BLOCK):
         size += len(block)
@@ -102,7 +75,6 @@ def _read(form: FormData) -> Upload:
         sha256=digest.hexdigest(),
         options=options,
         error=TOO_LARGE if size > MAX_FILE else None,
-        _form=form,
     )
 
 

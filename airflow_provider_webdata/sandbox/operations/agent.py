@@ -1,25 +1,27 @@
-"""The agent operation: an autonomous run (supplement 10), played without a model.
+"""The agent operation: an autonomous run, played without a model.
 
 Its steps are fixed when it starts: a search by the words of the prompt, unless it is kept to its addresses, then a
-look at each page. What it answers is what those pages state (see ``facts.py``).
+visit of each page. What it answers is what those pages state (see ``engine/structured_data.py``).
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from airflow_provider_webdata.sandbox.engine.page import canonical
-from airflow_provider_webdata.sandbox.engine.structured_data import about
-from airflow_provider_webdata.sandbox.reference.rules import with_scheme
-from airflow_provider_webdata.sandbox.reference.wire import Reply, ServiceError, UnsupportedHereError
+from airflow_provider_webdata.sandbox.reference.errors import ServiceError, UnsupportedHereError
+from airflow_provider_webdata.sandbox.reference.urls import canonical, with_scheme
 
-from .step_jobs import BALANCE, Errands, JobFailedError
+from .call import Reply
+from .endpoint import Endpoint
+from .step_jobs import BALANCE, JobFailedError, StepJobs
 from .validation import valid
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from airflow_provider_webdata.sandbox.reference.wire import Call, Json
+    from airflow_provider_webdata.sandbox.reference.wire import Json
+
+    from .call import Call
 
 COSTS = {"search": 2, "scrape": 5}
 MAX_CREDITS = 2500
@@ -28,18 +30,26 @@ DEFAULT_MODEL = "spark-1-pro"
 NOT_PLAYED = ("threadId", "exchange")
 
 
-class Agents(Errands):
+class Agent(StepJobs):
     """Answers the calls about agent runs."""
 
     kind: ClassVar[str] = "agent"
     not_found: ClassVar[str] = "Agent job not found"
 
+    def endpoints(self) -> list[Endpoint]:
+        """Return the calls that are answered here."""
+        return [
+            Endpoint("POST", "/v2/agent", self.start, "agent", activity="agent", target="prompt"),
+            Endpoint("GET", "/v2/agent/{id}", self.status, "agent-status"),
+            Endpoint("DELETE", "/v2/agent/{id}", self.cancel, "agent-status"),
+        ]
+
     async def start(self, call: Call) -> Reply:
         """Start a run."""
         body = valid("agent", call.body)
-        sandbox = self._sandbox
+        core = self._core
         for name in ("threatProtection", "zeroDataRetention"):
-            if body.get(name) and name not in sandbox.entitlements:
+            if body.get(name) and name not in core.settings.entitlements:
                 raise ServiceError(403, f"{name} is not enabled for your team.")
         for name in NOT_PLAYED:
             if name in body:
@@ -48,12 +58,12 @@ class Agents(Errands):
             raise UnsupportedHereError("hold a conversation (mode chat)")
         free = body.get("maxCredits", MAX_CREDITS) <= MAX_CREDITS and self._take_free_run()
         if not free:
-            sandbox.credits.require(BALANCE)
+            core.credits.require(BALANCE)
         job = self.begin(body, _steps(body), free=free)
         return Reply(200, {"success": True, "id": job["id"]})
 
     async def status(self, call: Call) -> Reply:
-        """Tell how a run goes; ``success`` stays true for a failed one (supplement 17.4)."""
+        """Tell how a run goes; ``success`` stays true for a failed one."""
         job = self.find(call.params["id"])
         body: Json = {
             "success": True,
@@ -78,16 +88,16 @@ class Agents(Errands):
         return Reply(200, {"success": True})
 
     def perform(self, job: Json, step: Json) -> None:
-        """Search, or look at a page, unless that would cost more than the run may."""
+        """Search, or visit a page, unless that would cost more than the run may."""
         cost = COSTS[step["action"]]
         limit = job["request"].get("maxCredits", MAX_CREDITS)
         if job["spent"] + cost > limit:
             raise JobFailedError(f"The run reached its limit of {limit:g} credits.")
         job["spent"] += cost
-        self.tell(job, "action", {"creditsUsed": job["spent"], **step})
+        self.notify(job, "action", {"creditsUsed": job["spent"], **step})
         if step["action"] == "search":
             seen = {canonical(url) for url in job["request"].get("urls", [])}
-            found = about(self._sandbox.web, step["input"]["query"], FOUND_PAGES)
+            found = self._index.about(step["input"]["query"], FOUND_PAGES)
             job["steps"].extend(_visit(url) for url in found if url not in seen)
         else:
             self.visit(job, step["input"]["url"], {})
@@ -108,7 +118,7 @@ class Agents(Errands):
         today = self._clock.datetime().date().isoformat()
         counter = self._store.get("meta", "free-runs") or {}
         used = counter["used"] if counter.get("day") == today else 0
-        if used >= self._sandbox.free_runs:
+        if used >= self._core.settings.free_runs:
             return False
         self._store.put("meta", "free-runs", {"day": today, "used": used + 1})
         return True

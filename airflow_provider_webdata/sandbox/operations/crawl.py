@@ -1,11 +1,11 @@
-"""The crawl operation: a job that follows the links of a site (supplement 6)."""
+"""The crawl operation: a job that follows the links of a site."""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, ClassVar
-from urllib.parse import urlsplit
 
+from airflow_provider_webdata.sandbox.engine.admission import admit
 from airflow_provider_webdata.sandbox.engine.crawl_prompt import options_of_prompt
 from airflow_provider_webdata.sandbox.engine.crawl_scope import (
     EXTERNAL_HOME,
@@ -14,16 +14,24 @@ from airflow_provider_webdata.sandbox.engine.crawl_scope import (
     Scope,
     links_of,
 )
-from airflow_provider_webdata.sandbox.engine.page import canonical
-from airflow_provider_webdata.sandbox.reference.rules import with_scheme
+from airflow_provider_webdata.sandbox.reference.errors import ServiceError
 from airflow_provider_webdata.sandbox.reference.schema import CRAWL_OPTIONS
-from airflow_provider_webdata.sandbox.reference.wire import Json, Reply, ServiceError
+from airflow_provider_webdata.sandbox.reference.urls import canonical, host_of, with_scheme
 
-from .page_jobs import Jobs
+from .call import Reply
+from .endpoint import Endpoint
+from .page_jobs import PageJobs
 from .validation import valid
 
 if TYPE_CHECKING:
-    from airflow_provider_webdata.sandbox.reference.wire import Call
+    from airflow_provider_webdata.sandbox.engine.media import Media
+    from airflow_provider_webdata.sandbox.engine.scrape_store import ScrapeStore
+    from airflow_provider_webdata.sandbox.engine.web import Web
+    from airflow_provider_webdata.sandbox.engine.webhooks import Webhooks
+    from airflow_provider_webdata.sandbox.reference.wire import Json
+    from airflow_provider_webdata.sandbox.state.core import Core
+
+    from .call import Call
 
 DEFAULT_LIMIT = 10_000
 TEAM = "00000000-0000-4000-8000-000000000001"
@@ -42,31 +50,42 @@ DEFAULTS: Json = {
 }
 KEY_HEADER = "x-idempotency-key"
 KEY_USED = "Idempotency key already used"
-NO_ROBOTS = "Robots options are not enabled for your team."
 _KEY = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
 
-class Crawls(Jobs):
+class Crawl(PageJobs):
     """Answers the calls about crawls."""
 
     kind: ClassVar[str] = "crawl"
     path: ClassVar[str] = "/v2/crawl"
     not_found: ClassVar[str] = "Job not found"
 
+    def __init__(self, core: Core, web: Web, media: Media, scrapes: ScrapeStore, webhooks: Webhooks) -> None:
+        super().__init__(core, media, scrapes, webhooks)
+        self._web = web
+
+    def endpoints(self) -> list[Endpoint]:
+        """Return the calls that are answered here."""
+        return [
+            Endpoint("POST", "/v2/crawl", self.start, "crawl", activity="crawl", target="url"),
+            Endpoint("GET", "/v2/crawl/(?:active|ongoing)", self.active, "crawl-status"),
+            Endpoint("POST", "/v2/crawl/params-preview", self.preview, "crawl"),
+            Endpoint("GET", "/v2/crawl/{id}", self.status, "crawl-status"),
+            Endpoint("DELETE", "/v2/crawl/{id}", self.cancel, "crawl-status"),
+            Endpoint("GET", "/v2/crawl/{id}/errors", self.errors, "crawl-status"),
+        ]
+
     async def start(self, call: Call) -> Reply:
         """Start a crawl."""
         self._use_key(call.headers.get(KEY_HEADER))
         body = valid("crawl", call.body)
-        sandbox = self._sandbox
         options = {**body.get("scrapeOptions", {})}
         options["formats"] = options.get("formats") or ["markdown"]
         if body.get("zeroDataRetention"):
             options["zeroDataRetention"] = True
-        sandbox.scraping.admit(options)
-        if (body.get("ignoreRobotsTxt") or body.get("robotsUserAgent")) and (
-            "robots" not in sandbox.entitlements
-        ):
-            raise ServiceError(403, NO_ROBOTS)
+        admit(options, self._settings, self._media)
+        if body.get("ignoreRobotsTxt") or body.get("robotsUserAgent"):
+            self._settings.require_entitlement("robots")
         generated = options_of_prompt(body["prompt"]) if body.get("prompt") else {}
         given = {name: body[name] for name in CRAWL_OPTIONS if name in body}
         final = {**DEFAULTS, **generated, **given}
@@ -98,7 +117,7 @@ class Crawls(Jobs):
         body = valid("crawl.params", call.body)
         options = options_of_prompt(body["prompt"])
         if "delay" in options:
-            options["delay"] *= 1000  # milliseconds here, seconds in a crawl (supplement 6.8, 21.20)
+            options["delay"] *= 1000  # milliseconds here, seconds in a crawl
         return Reply(200, {"success": True, "data": {"url": body["url"], **options}})
 
     def start_of(self, job: Json) -> None:
@@ -107,7 +126,7 @@ class Crawls(Jobs):
         start = canonical(job["request"]["url"])
         self._consider(job, start, 0)
         if options["sitemap"] != "skip":
-            for url in self._sandbox.web.sites.sitemap(urlsplit(start).hostname or ""):
+            for url in self._web.sites.sitemap(host_of(start)):
                 if self._full(job):
                     break
                 self._consider(job, canonical(url), 0)
@@ -119,7 +138,7 @@ class Crawls(Jobs):
         too_deep = deepest is not None and page["depth"] >= deepest
         if options["sitemap"] == "only" or page["external"] or too_deep or self._full(job):
             return
-        for link in links_of(self._sandbox.web, page["url"]):
+        for link in links_of(self._web, page["url"]):
             if self._full(job):
                 break
             self._consider(job, link, page["depth"] + 1)
@@ -138,7 +157,7 @@ class Crawls(Jobs):
     def _consider(self, job: Json, url: str, depth: int) -> None:
         """Put an address on the list if the crawl's options let it in."""
         scope = Scope(canonical(job["request"]["url"]), job["request"]["crawlerOptions"])
-        place = scope.place(url)
+        place = scope.place_of(url)
         if place == EXTERNAL_HOME and scope.wanted(url):
             if self._once(job, url):
                 self.note_error(job, url, "EXTERNAL_LINK", "Front pages of other sites are not crawled.")
@@ -146,7 +165,7 @@ class Crawls(Jobs):
         if place not in (INSIDE, ONE_HOP) or not scope.wanted(url):
             return
         robot = scope.robot()
-        if robot is not None and not self._sandbox.web.sites.allows(url, robot):
+        if robot is not None and not self._web.sites.allows(url, robot):
             if self._once(job, url):
                 self._store.put(f"{self.kind}-blocked", f"{job['id']} {url}", {"url": url}, parent=job["id"])
                 job["blocked"] += 1
@@ -164,15 +183,15 @@ class Crawls(Jobs):
 
         :raises ServiceError: 402.
         """
-        credits = self._sandbox.credits
-        if self._sandbox.quirks.on("limit-lowered"):
+        credits = self._core.credits
+        if self._quirks.on("limit-lowered"):
             credits.require()
             return min(limit, credits.remaining)
         credits.require(limit)
         return limit
 
     def _use_key(self, key: str | None) -> None:
-        """Let an idempotency key be used once (supplement 1.1).
+        """Let an idempotency key be used once.
 
         :raises ServiceError: 409: it was used, or is no UUID.
         """

@@ -1,4 +1,4 @@
-"""The extract operation: structured data of several pages (supplement 9), made without a model (see ``facts.py``)."""
+"""The extract operation: structured data of several pages, made without a model (see ``engine/structured_data.py``)."""
 
 from __future__ import annotations
 
@@ -6,40 +6,48 @@ import math
 from typing import TYPE_CHECKING, ClassVar
 from urllib.parse import urlsplit
 
-from airflow_provider_webdata.sandbox.engine.index import in_domain
-from airflow_provider_webdata.sandbox.engine.page import is_public
-from airflow_provider_webdata.sandbox.engine.scraper import refuse_unsupported
-from airflow_provider_webdata.sandbox.engine.structured_data import about, missing
-from airflow_provider_webdata.sandbox.reference.rules import with_scheme
-from airflow_provider_webdata.sandbox.reference.wire import Reply, ServiceError
+from airflow_provider_webdata.sandbox.engine.admission import refuse_unsupported
+from airflow_provider_webdata.sandbox.engine.structured_data import missing
+from airflow_provider_webdata.sandbox.reference.errors import ServiceError
+from airflow_provider_webdata.sandbox.reference.prices import TOKENS_PER_CREDIT
+from airflow_provider_webdata.sandbox.reference.urls import host_of, in_domain, is_public, with_scheme
 
-from .step_jobs import BALANCE, Errands, JobFailedError
+from .call import Reply
+from .endpoint import Endpoint
+from .step_jobs import BALANCE, JobFailedError, StepJobs
 from .validation import valid
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from airflow_provider_webdata.sandbox.reference.wire import Call, Json
+    from airflow_provider_webdata.sandbox.reference.wire import Json
 
-TOKENS_PER_CREDIT = 15
+    from .call import Call
+
 LETTERS_PER_TOKEN = 4
 SEARCHED_PAGES = 3
 SITE_PAGES = 100
 SITE = "/*"
 
 
-class Extracting(Errands):
+class Extract(StepJobs):
     """Answers the calls about extract jobs."""
 
     kind: ClassVar[str] = "extract"
     not_found: ClassVar[str] = "Extract job not found"
 
+    def endpoints(self) -> list[Endpoint]:
+        """Return the calls that are answered here."""
+        return [
+            Endpoint("POST", "/v2/extract", self.start, "agent", activity="extract", target="urls"),
+            Endpoint("GET", "/v2/extract/{id}", self.status, "agent-status"),
+        ]
+
     async def start(self, call: Call) -> Reply:
         """Start a job."""
         body = valid("extract", call.body)
-        sandbox = self._sandbox
-        if "threatProtection" in body and "threatProtection" not in sandbox.entitlements:
-            raise ServiceError(403, "Threat Protection is not enabled for your team.")
+        if "threatProtection" in body:
+            self._core.settings.require_entitlement("threatProtection")
         refuse_unsupported(body.get("scrapeOptions", {}))
         given = body.get("urls", [])
         bad = [url for url in given if not is_public(with_scheme(url.removesuffix(SITE)))]
@@ -47,14 +55,14 @@ class Extracting(Errands):
         if bad and (not lenient or len(bad) == len(given)):
             text = "No valid URLs provided" if lenient else f"Invalid URL: {bad[0]!r}"
             raise ServiceError(400, text, code="BAD_REQUEST")
-        sandbox.credits.require(BALANCE)
+        self._core.credits.require(BALANCE)
         urls = self._pages(body, [url for url in given if url not in bad])
         job = self.begin(body, [{"action": "scrape", "input": {"url": url}} for url in urls], tokens=0)
         answer: Json = {"success": True, "id": job["id"]}
         return Reply(200, {**answer, "invalidURLs": bad} if lenient else answer)
 
     async def status(self, call: Call) -> Reply:
-        """Tell how a job goes; a failed one is HTTP 200 with ``success`` false (supplement 17.4)."""
+        """Tell how a job goes; a failed one is HTTP 200 with ``success`` false."""
         job = self.find(call.params["id"])
         body: Json = {
             "success": job["status"] != "failed",
@@ -77,17 +85,17 @@ class Extracting(Errands):
         for url in map(with_scheme, given):
             urls.extend(self._site(url, body) if url.endswith(SITE) else [url])
         if body.get("enableWebSearch") or not given:
-            urls.extend(about(self._sandbox.web, body.get("prompt", ""), SEARCHED_PAGES))
+            urls.extend(self._index.about(body.get("prompt", ""), SEARCHED_PAGES))
         return list(dict.fromkeys(urls))
 
     def _site(self, url: str, body: Json) -> list[str]:
         """Return the pages below an address that ends with ``/*``."""
         parts = urlsplit(url.removesuffix(SITE))
-        host = (parts.hostname or "").lower()
+        host = host_of(url)
         below = body.get("includeSubdomains", True)
         found = [
             page.url
-            for page in self._sandbox.web
+            for page in self._web
             if (page.host == host or (below and in_domain(page.host, host)))
             and urlsplit(page.url).path.startswith(parts.path)
         ]

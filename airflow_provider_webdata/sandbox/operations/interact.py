@@ -1,4 +1,4 @@
-"""Browser sessions: opened alone or on a scraped page, used, closed, billed by the minute (supplement 11)."""
+"""Browser sessions: opened alone or on a scraped page, used, closed, billed by the minute."""
 
 from __future__ import annotations
 
@@ -9,21 +9,27 @@ import uuid
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from airflow_provider_webdata.sandbox.engine.browser import CodeError, Console, Tab, opened
-from airflow_provider_webdata.sandbox.engine.index import words
-from airflow_provider_webdata.sandbox.engine.scraper import sentences
-from airflow_provider_webdata.sandbox.reference.wire import Reply, ServiceError
-from airflow_provider_webdata.sandbox.state.clock import from_iso, iso
+from airflow_provider_webdata.sandbox.engine.browser import CodeError, CodeRun, Tab, open_page
+from airflow_provider_webdata.sandbox.engine.words import long_words, sentences, words
+from airflow_provider_webdata.sandbox.reference.errors import ServiceError
+from airflow_provider_webdata.sandbox.reference.timestamps import from_iso, iso
 
+from .call import Reply
+from .endpoint import Endpoint
 from .validation import valid
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from airflow_provider_webdata.sandbox.reference.wire import Call, Json
-    from airflow_provider_webdata.sandbox.service import Sandbox
+    from airflow_provider_webdata.sandbox.engine.scrape_store import ScrapeStore
+    from airflow_provider_webdata.sandbox.engine.web import Web
+    from airflow_provider_webdata.sandbox.reference.wire import Json
+    from airflow_provider_webdata.sandbox.state.core import Core
     from airflow_provider_webdata.sandbox.state.quirks import Quirks
 
+    from .call import Call
+
+SESSIONS = "/v2/(?:interact|browser)"
 PER_MINUTE = 2
 PER_MINUTE_WITH_PROMPT = 7
 BALANCE = 2
@@ -37,21 +43,32 @@ NO_SCRAPE = "Job not found."
 REPLAY_GONE = "The data needed to replay this scrape is gone. Scrape the page again."
 NO_MODEL = "The sandbox has no language model; these sentences of the page share a word with the prompt: "
 
-# Seconds of life, in all and without activity, as the contract says, and as guides and servers say (21.12).
+# Seconds of life, in all and without activity, as the contract says, and as guides and servers say.
 LIFETIMES: tuple[int, int | None] = (300, None)
 LIFETIMES_ELSEWHERE = (600, 300)
 DEFAULT_TIMEOUT = 30
 CODE_MAX = 100_000
 
 
-class Sessions:
+class Interact:
     """Answers all calls about browser sessions."""
 
-    def __init__(self, sandbox: Sandbox) -> None:
-        self._sandbox = sandbox
-        self._store, self._clock = sandbox.store, sandbox.clock
+    def __init__(self, core: Core, web: Web, scrapes: ScrapeStore) -> None:
+        self._core, self._store, self._clock = core, core.store, core.clock
+        self._web, self._scrapes = web, scrapes
         self._waiting: dict[str, set[asyncio.Event]] = {}
         self._running: dict[str, int] = {}
+
+    def endpoints(self) -> list[Endpoint]:
+        """Return the calls that are answered here."""
+        return [
+            Endpoint("POST", SESSIONS, self.open, "interact", keyless=True, activity="interact"),
+            Endpoint("GET", SESSIONS, self.list_sessions, "interact-execute", keyless=True),
+            Endpoint("POST", SESSIONS + "/{id}/execute", self.execute, "interact-execute", keyless=True),
+            Endpoint("DELETE", SESSIONS + "/{id}", self.close, "interact-execute", keyless=True),
+            Endpoint("POST", "/v2/scrape/{id}/interact", self.interact, "interact-execute", keyless=True),
+            Endpoint("DELETE", "/v2/scrape/{id}/interact", self.stop, "interact-execute", keyless=True),
+        ]
 
     def resume(self) -> None:
         """Take up the lifetimes of sessions that an earlier sandbox left open."""
@@ -65,12 +82,12 @@ class Sessions:
     async def open(self, call: Call) -> Reply:
         """Open a session."""
         body = valid("interact", call.body)
-        self._sandbox.credits.require(BALANCE)
+        self._core.credits.require(BALANCE)
         session = self._open(body, body.get("profile"))
         names = ("id", "cdpUrl", "liveViewUrl", "interactiveLiveViewUrl", "expiresAt")
         return Reply(200, {"success": True, **{name: session[name] for name in names}})
 
-    async def list(self, call: Call) -> Reply:
+    async def list_sessions(self, call: Call) -> Reply:
         """List the sessions of a state, or all."""
         wanted = call.query.get("status")
         if wanted is not None and wanted not in STATES:
@@ -84,17 +101,17 @@ class Sessions:
         return Reply(200, {"success": True, "sessions": shown})
 
     async def execute(self, call: Call) -> Reply:
-        """Run code in a session; code that fails is a success all the same (supplement 17.4)."""
+        """Run code in a session; code that fails is a success all the same."""
         session = self._session(call.params["id"])
         body = valid("interact.execute", call.body)
-        _refuse_long_code(body, self._sandbox.quirks)
+        _refuse_long_code(body, self._core.quirks)
         _refuse_destroyed(session)
         return Reply(200, {"success": True, **await self._run(session["id"], body)})
 
     async def close(self, call: Call) -> Reply:
         """Close a session; closing it again tells the same."""
         session = self._session(call.params["id"])
-        if self._sandbox.quirks.on("closed-is-gone"):
+        if self._core.quirks.on("closed-is-gone"):
             _refuse_destroyed(session)
         return Reply(200, {"success": True, **self.destroy(session["id"])})
 
@@ -102,10 +119,10 @@ class Sessions:
         """Run code or a task in the browser of a scrape; the first call opens it."""
         scrape = self._scrape(call.params["id"])
         body = valid("scrape.interact", call.body)
-        _refuse_long_code(body, self._sandbox.quirks)
+        _refuse_long_code(body, self._core.quirks)
         session = self._bound(call.params["id"])
         if session is None:
-            self._sandbox.credits.require(BALANCE)
+            self._core.credits.require(BALANCE)
             session = self._open_on(scrape, call.params["id"], body)
         _refuse_destroyed(session)
         outcome: Json = {}
@@ -152,7 +169,7 @@ class Sessions:
                 if profile and profile.get("saveChanges", True):
                     self._store.put("profile", profile["name"], {"kept": session["tab"]["kept"]})
                 self._store.put("session", session_id, session)
-                self._sandbox.credits.spend(credits)
+                self._core.credits.spend(credits)
             for event in self._waiting.get(session_id, ()):
                 event.set()
         return {name: session[name] for name in ("sessionDurationMs", "creditsBilled")}
@@ -172,17 +189,17 @@ class Sessions:
         return self._store.get("session", found["id"]) if found else None
 
     def _scrape(self, scrape_id: str) -> Json:
-        scrape = self._store.get("scrape", scrape_id)
+        scrape = self._scrapes.find(scrape_id)
         if scrape is None:
             raise ServiceError(404, NO_SCRAPE)
         return scrape
 
     def _open_on(self, scrape: Json, scrape_id: str, body: Json) -> Json:
         try:
-            page = opened(self._sandbox.web, scrape["url"])
+            page = open_page(self._web, scrape["url"])
         except CodeError:
             raise ServiceError(409, REPLAY_GONE) from None
-        session = self._open(body, scrape.get("options", {}).get("profile"))
+        session = self._open(body, scrape["options"].get("profile"))
         session["tab"]["url"] = page.url
         self._store.put("session", session["id"], session)
         self._store.put("bound-session", scrape_id, {"id": session["id"]})
@@ -190,15 +207,15 @@ class Sessions:
 
     def _open(self, body: Json, profile: Json | None) -> Json:
         active = list(self._active())
-        if len(active) >= self._sandbox.max_sessions:
-            most = self._sandbox.max_sessions
+        if len(active) >= self._core.settings.max_sessions:
+            most = self._core.settings.max_sessions
             text = f"You have reached the maximum number of active browser sessions ({most})."
             raise ServiceError(429, text)
         if profile and profile.get("saveChanges", True) and any(_saves(other, profile) for other in active):
             raise ServiceError(409, PROFILE_BUSY)
         kept = self._store.get("profile", profile["name"]) if profile else None
         session_id, now = str(uuid.uuid4()), self._clock.datetime()
-        ttl, idle = LIFETIMES_ELSEWHERE if self._sandbox.quirks.on("session-lifetimes") else LIFETIMES
+        ttl, idle = LIFETIMES_ELSEWHERE if self._core.quirks.on("session-lifetimes") else LIFETIMES
         address = f"browser.sandbox.invalid/{session_id}"
         session: Json = {
             "id": session_id,
@@ -220,7 +237,7 @@ class Sessions:
         return session
 
     def _plan(self, session: Json) -> None:
-        self._sandbox.agenda.at(self._end(session), lambda: self._expire(session["id"]))
+        self._core.agenda.at(self._end(session), lambda: self._expire(session["id"]))
 
     def _end(self, session: Json) -> float:
         """Return when the session ends by itself; code that runs counts as activity."""
@@ -243,12 +260,12 @@ class Sessions:
     async def _run(self, session_id: str, body: Json) -> Json:
         session = self._session(session_id)
         tab = Tab(**session["tab"])
-        console = Console(self._sandbox.web, tab)
+        code_run = CodeRun(self._web, tab)
         left = float(body.get("timeout", DEFAULT_TIMEOUT))
         self._running[session_id] = self._running.get(session_id, 0) + 1
         killed = False
         try:
-            for seconds in console.run(body["code"], body.get("language", "node")):
+            for seconds in code_run.run(body["code"], body.get("language", "node")):
                 await self._sleep(session_id, min(seconds, left))
                 killed = seconds > left
                 left -= seconds
@@ -258,12 +275,12 @@ class Sessions:
             self._running[session_id] -= 1
         self._touch(session_id, tab)
         timed_out = f"Execution timed out after {body.get('timeout', DEFAULT_TIMEOUT)} seconds"
-        error = timed_out if killed else console.error
+        error = timed_out if killed else code_run.error
         return {
-            "stdout": console.stdout,
-            "result": console.stdout,
+            "stdout": code_run.stdout,
+            "result": code_run.stdout,
             "stderr": error,
-            "exitCode": None if killed else console.exit_code,
+            "exitCode": None if killed else code_run.exit_code,
             "killed": killed,
             "error": error,
         }
@@ -280,7 +297,7 @@ class Sessions:
 
         waiting = self._waiting.setdefault(session_id, set())
         waiting.add(event)
-        self._sandbox.agenda.after(seconds, wake)
+        self._core.agenda.after(seconds, wake)
         try:
             await event.wait()
         finally:
@@ -298,9 +315,9 @@ class Sessions:
         session = self._session(session_id)
         session.update(prompted=True, lastActivity=self._clock.iso())
         self._store.put("session", session_id, session)
-        wanted = {word for word in words(prompt) if len(word) >= 4}
+        wanted = long_words(prompt)
         try:
-            text = opened(self._sandbox.web, session["tab"]["url"]).body_text
+            text = open_page(self._web, session["tab"]["url"]).body_text
         except CodeError:  # the page is gone since
             text = ""
         told = [sentence for sentence in sentences(text) if wanted & set(words(sentence))]

@@ -1,4 +1,4 @@
-"""The map operation: the addresses of a site (supplement 7)."""
+"""The map operation: the addresses of a site."""
 
 from __future__ import annotations
 
@@ -7,43 +7,57 @@ import uuid
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from airflow_provider_webdata.sandbox.engine.crawl_scope import base_domain
-from airflow_provider_webdata.sandbox.engine.index import in_domain, words
-from airflow_provider_webdata.sandbox.engine.page import canonical
-from airflow_provider_webdata.sandbox.reference.rules import with_scheme
-from airflow_provider_webdata.sandbox.reference.wire import Json, Reply, ServiceError
+from airflow_provider_webdata.sandbox.engine.words import words
+from airflow_provider_webdata.sandbox.reference.errors import ServiceError
+from airflow_provider_webdata.sandbox.reference.urls import (
+    base_domain,
+    canonical,
+    host_of,
+    in_domain,
+    with_scheme,
+)
 
-from .scrape import NO_THREATS
+from .call import Reply
+from .endpoint import Endpoint
 from .validation import valid
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from airflow_provider_webdata.sandbox.reference.wire import Call
-    from airflow_provider_webdata.sandbox.service import Sandbox
+    from airflow_provider_webdata.sandbox.engine.web import Web
+    from airflow_provider_webdata.sandbox.reference.wire import Json
+    from airflow_provider_webdata.sandbox.state.core import Core
+
+    from .call import Call
 
 DEFAULT_LIMIT = 5000
 TIMED_OUT = "Map timed out"
 
 
-class Mapping:
+class Map:
     """Answers ``POST /v2/map``: what the sitemaps list, and what the sandbox's own index knows of the site."""
 
-    def __init__(self, sandbox: Sandbox) -> None:
-        self._sandbox = sandbox
+    def __init__(self, core: Core, web: Web) -> None:
+        self._core, self._web = core, web
+
+    def endpoints(self) -> list[Endpoint]:
+        """Return the calls that are answered here."""
+        return [
+            Endpoint("POST", "/v2/map", self.map, "map", activity="map", target="url"),
+        ]
 
     async def map(self, call: Call) -> Reply:
         """Validate, list, bill."""
         body = valid("map", call.body)
-        sandbox = self._sandbox
-        if "threatProtection" in body and "threatProtection" not in sandbox.entitlements:
-            raise ServiceError(403, NO_THREATS)
-        if sandbox.latency_ms > body.get("timeout", float("inf")):
+        core = self._core
+        if "threatProtection" in body:
+            core.settings.require_entitlement("threatProtection")
+        if core.settings.latency_ms > body.get("timeout", float("inf")):
             raise ServiceError(408, TIMED_OUT, code="MAP_TIMEOUT")
-        sandbox.credits.require()
-        sandbox.credits.spend(1)
+        core.credits.require()
+        core.credits.spend(1)
         links = self._links(body)[: body.get("limit", DEFAULT_LIMIT)]
-        plain = sandbox.quirks.on("map-strings")
+        plain = core.quirks.on("map-strings")
         shown = [link["url"] for link in links] if plain else links
         return Reply(200, {"success": True, "id": str(uuid.uuid4()), "links": shown})
 
@@ -58,7 +72,7 @@ class Mapping:
 
     def _addresses(self, start: str, body: Json) -> Iterator[str]:
         yield start
-        web, host = self._sandbox.web, (urlsplit(start).hostname or "").lower()
+        web, host = self._web, host_of(start)
         hosts = [host]
         if body.get("includeSubdomains", True):
             known = dict.fromkeys([page.host for page in web] + web.sites.hosts())
@@ -70,7 +84,7 @@ class Mapping:
             yield from sorted(page.url for page in web if page.host in hosts)
 
     def _link(self, url: str) -> Json:
-        page = self._sandbox.web.get(url)
+        page = self._web.get(url)
         link: Json = {"url": url}
         if page is not None:
             link.update(title=page.title, description=page.description)

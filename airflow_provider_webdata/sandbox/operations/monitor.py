@@ -1,4 +1,4 @@
-"""The monitor operations: create, list, get, update, delete, run, and reading checks (supplement 13)."""
+"""The monitor operations: create, list, get, update, delete, run, and reading checks."""
 
 from __future__ import annotations
 
@@ -8,23 +8,22 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from airflow_provider_webdata.sandbox.reference import schedule as timetable
-from airflow_provider_webdata.sandbox.reference.rules import NEEDS_GOAL, check, with_scheme
-from airflow_provider_webdata.sandbox.reference.wire import (
-    Call,
-    Issue,
-    Json,
-    Reply,
-    ServiceError,
-    whole_number,
-)
-from airflow_provider_webdata.sandbox.state.credits import check_estimate
+from airflow_provider_webdata.sandbox.reference.errors import ServiceError
+from airflow_provider_webdata.sandbox.reference.prices import check_estimate
+from airflow_provider_webdata.sandbox.reference.rules import NEEDS_GOAL, check
+from airflow_provider_webdata.sandbox.reference.urls import with_scheme
+from airflow_provider_webdata.sandbox.reference.wire import Issue, Json
 
-from .validation import settled
+from .call import Call, Reply
+from .endpoint import Endpoint
+from .validation import page_number, without_issues
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from airflow_provider_webdata.sandbox.service import Sandbox
+    from airflow_provider_webdata.sandbox.engine.check_runner import CheckRunner
+    from airflow_provider_webdata.sandbox.state.core import Core
+
 
 PAGE_STATES = ("same", "new", "changed", "removed", "error")
 CHECK_STATES = (
@@ -39,18 +38,30 @@ CHECK_STATES = (
 OWN_FIELDS = ("name", "judgeEnabled", "retentionDays")
 
 
-class Monitors:
+class Monitor:
     """Answers all calls under ``/v2/monitor``."""
 
-    def __init__(self, sandbox: Sandbox) -> None:
-        self._sandbox = sandbox
-        self._store = sandbox.store
+    def __init__(self, core: Core, checks: CheckRunner) -> None:
+        self._core, self._store, self._checks = core, core.store, checks
+
+    def endpoints(self) -> list[Endpoint]:
+        """Return the calls that are answered here."""
+        return [
+            Endpoint("POST", "/v2/monitor", self.create, "crawl"),
+            Endpoint("GET", "/v2/monitor", self.list_monitors, "crawl-status"),
+            Endpoint("GET", "/v2/monitor/{id}", self.get, "crawl-status"),
+            Endpoint("PATCH", "/v2/monitor/{id}", self.update, "crawl"),
+            Endpoint("DELETE", "/v2/monitor/{id}", self.delete, "crawl-status"),
+            Endpoint("POST", "/v2/monitor/{id}/run", self.run, "crawl"),
+            Endpoint("GET", "/v2/monitor/{id}/checks", self.list_checks, "crawl-status"),
+            Endpoint("GET", "/v2/monitor/{id}/checks/{check}", self.get_check, "crawl-status"),
+        ]
 
     async def create(self, call: Call) -> Reply:
         """``POST /v2/monitor``."""
         body = self._valid("monitor.create", call.body)
-        self._sandbox.credits.require()
-        now = self._sandbox.clock.iso()
+        self._core.credits.require()
+        now = self._core.clock.iso()
         goal = (body.get("goal") or "").strip() or None
         monitor: Json = {
             "id": str(uuid.uuid4()),
@@ -74,18 +85,18 @@ class Monitors:
         monitor["schedule"] = self._schedule(body["schedule"], monitor["id"])
         _subscriptions(monitor)
         monitor["estimatedCreditsPerMonth"] = self._estimate(monitor)
-        monitor["nextRunAt"] = self._sandbox.checks.next_run(monitor)
+        monitor["nextRunAt"] = self._checks.next_run(monitor)
         self._store.put("monitor", monitor["id"], monitor)
-        self._sandbox.replica.note(monitor["id"], None)
-        self._sandbox.checks.plan(monitor)
+        self._core.replica.note(monitor["id"], None)
+        self._checks.plan(monitor)
         return self._answer(monitor)
 
-    async def list(self, call: Call) -> Reply:
+    async def list_monitors(self, call: Call) -> Reply:
         """``GET /v2/monitor``: newest first, without the deleted ones."""
-        limit, offset = _number(call.query, "limit", 25, 1, 100), _number(call.query, "offset", 0, 0)
+        limit, offset = _page_of(call.query, "offset")
         shown = []
         for monitor in reversed(self._store.list("monitor")):
-            seen = self._sandbox.replica.see(monitor["id"], monitor)
+            seen = self._core.replica.see(monitor["id"], monitor)
             if seen is not None and seen["status"] != "deleted":
                 shown.append(self._shown(seen))
         return Reply(200, {"success": True, "data": shown[offset : offset + limit]})
@@ -93,7 +104,7 @@ class Monitors:
     async def get(self, call: Call) -> Reply:
         """``GET /v2/monitor/{id}``."""
         key = call.params["id"]
-        monitor = self._sandbox.replica.see(key, self._store.get("monitor", key))
+        monitor = self._core.replica.see(key, self._store.get("monitor", key))
         if monitor is None or monitor["status"] == "deleted":
             raise ServiceError(404, "Monitor not found")
         return self._answer(monitor)
@@ -102,7 +113,7 @@ class Monitors:
         """``PATCH /v2/monitor/{id}``."""
         before = self._stored(call)
         body = self._valid("monitor.update", call.body)
-        self._sandbox.credits.require()
+        self._core.credits.require()
         monitor = copy.deepcopy(before)
         monitor.update({name: body[name] for name in OWN_FIELDS if name in body})
         if "goal" in body:
@@ -119,25 +130,21 @@ class Monitors:
             raise ServiceError(400, NEEDS_GOAL, code="BAD_REQUEST")
         self._set_schedule(monitor, body)
         monitor["estimatedCreditsPerMonth"] = self._estimate(monitor)
-        monitor["updatedAt"] = self._sandbox.clock.iso()
+        monitor["updatedAt"] = self._core.clock.iso()
         with self._store.transaction():
             self._store.put("monitor", monitor["id"], monitor)
             if "targets" in body:
                 kept = {target["id"] for target in monitor["targets"]}
                 for target in before["targets"]:
                     if target["id"] not in kept:
-                        self._sandbox.checks.forget(target["id"])
-        self._sandbox.replica.note(monitor["id"], before)
-        self._sandbox.checks.plan(monitor)
+                        self._checks.forget(target["id"])
+        self._core.replica.note(monitor["id"], before)
+        self._checks.plan(monitor)
         return self._answer(monitor)
 
     def _set_goal(self, monitor: Json, body: Json) -> None:
         monitor["goal"] = (body["goal"] or "").strip() or None
-        if (
-            "judgeEnabled" not in body
-            and monitor["goal"]
-            and not self._sandbox.quirks.on("patch-keeps-judge")
-        ):
+        if "judgeEnabled" not in body and monitor["goal"] and not self._core.quirks.on("patch-keeps-judge"):
             monitor["judgeEnabled"] = True
 
     def _set_schedule(self, monitor: Json, body: Json) -> None:
@@ -145,15 +152,15 @@ class Monitors:
         monitor["status"] = body.get("status", monitor["status"])
         if "schedule" in body:
             monitor["schedule"] = self._schedule(body["schedule"], monitor["id"])
-            monitor["nextRunAt"] = self._sandbox.checks.next_run(monitor)
-        elif resumed and not self._sandbox.quirks.on("resume-keeps-next-run"):
-            monitor["nextRunAt"] = self._sandbox.checks.next_run(monitor)
+            monitor["nextRunAt"] = self._checks.next_run(monitor)
+        elif resumed and not self._core.quirks.on("resume-keeps-next-run"):
+            monitor["nextRunAt"] = self._checks.next_run(monitor)
 
     async def delete(self, call: Call) -> Reply:
         """``DELETE /v2/monitor/{id}``: a soft delete."""
         monitor = self._stored(call)
-        self._sandbox.replica.note(monitor["id"], copy.deepcopy(monitor))
-        monitor.update(status="deleted", nextRunAt=None, updatedAt=self._sandbox.clock.iso())
+        self._core.replica.note(monitor["id"], copy.deepcopy(monitor))
+        monitor.update(status="deleted", nextRunAt=None, updatedAt=self._core.clock.iso())
         self._store.put("monitor", monitor["id"], monitor)
         return Reply(200, {"success": True})
 
@@ -166,19 +173,19 @@ class Monitors:
             raise ServiceError(
                 409, "A monitor check is already running", extra={"checkId": monitor["currentCheckId"]}
             )
-        self._sandbox.credits.require()
-        started = self._sandbox.checks.start(monitor, "manual")
-        self._sandbox.replica.note(started["id"], None)
+        self._core.credits.require()
+        started = self._checks.start(monitor, "manual")
+        self._core.replica.note(started["id"], None)
         return Reply(200, {"success": True, "id": started["id"], "data": self._shown_check(started)})
 
     async def list_checks(self, call: Call) -> Reply:
         """``GET /v2/monitor/{id}/checks``: newest first, without pages."""
         monitor = self._stored(call)
-        limit, offset = _number(call.query, "limit", 25, 1, 100), _number(call.query, "offset", 0, 0)
+        limit, offset = _page_of(call.query, "offset")
         wanted = _choice(call.query, "status", CHECK_STATES)
         shown = []
         for record in reversed(self._store.list("check", parent=monitor["id"])):
-            seen = self._sandbox.replica.see(record["id"], record)
+            seen = self._core.replica.see(record["id"], record)
             if seen is not None and wanted in (None, seen["status"]):
                 shown.append(self._shown_check(seen))
         return Reply(200, {"success": True, "data": shown[offset : offset + limit]})
@@ -187,17 +194,17 @@ class Monitors:
         """``GET /v2/monitor/{id}/checks/{checkId}``: with its pages, oldest first, a part at a time."""
         monitor = self._stored(call)
         stored = self._store.get("check", call.params["check"])
-        record = self._sandbox.replica.see(call.params["check"], stored)
+        record = self._core.replica.see(call.params["check"], stored)
         if record is None or record["monitorId"] != monitor["id"]:
             raise ServiceError(404, "Check not found")
-        limit, skip = _number(call.query, "limit", 25, 1, 100), _number(call.query, "skip", 0, 0)
+        limit, skip = _page_of(call.query, "skip")
         wanted = _choice(call.query, "status", PAGE_STATES)
         pages = [
             page
             for page in self._store.list("result", parent=record["id"])
             if wanted in (None, page["status"])
         ]
-        quirks = self._sandbox.quirks
+        quirks = self._core.quirks
         first = max(0, skip - 1) if quirks.on("repeated-pages") and skip else skip
         data = {
             **self._shown_check(record),
@@ -219,44 +226,44 @@ class Monitors:
         return monitor
 
     def _valid(self, operation: str, body: Any) -> Json:
-        quirks = self._sandbox.quirks
+        quirks = self._core.quirks
         issues = check(operation, body)
         if quirks.on("http-webhooks"):
             issues = [issue for issue in issues if issue.message != "Webhook URL must be https"]
         if not issues and quirks.on("origin-refused") and "origin" in body:
             issues = [Issue((), "Unrecognized key(s) in object: 'origin'", "unrecognized_keys")]
-        return settled(body, issues)
+        return without_issues(body, issues)
 
     def _schedule(self, given: Json, monitor_id: str) -> Json:
         cron = given.get("cron") or timetable.cron_of_text(given["text"])
-        if "text" in given and self._sandbox.quirks.on("schedule-spread"):
+        if "text" in given and self._core.quirks.on("schedule-spread"):
             minute, rest = cron.split(" ", 1)
             offset = uuid.UUID(monitor_id).int % (int(minute[2:]) if minute.startswith("*/") else 60)
             cron = f"{offset}-59/{minute[2:]} {rest}" if minute.startswith("*/") else f"{offset} {rest}"
         return {"cron": cron, "timezone": given.get("timezone", "UTC")}
 
     def _estimate(self, monitor: Json) -> int:
-        cron = self._sandbox.checks.cron(monitor)
-        runs = cron.runs_in_30_days(self._sandbox.clock.datetime().date())
+        cron = self._checks.cron(monitor)
+        runs = cron.runs_in_30_days(self._core.clock.datetime().date())
         return runs * check_estimate(monitor)
 
     def _answer(self, monitor: Json) -> Reply:
         return Reply(200, {"success": True, "data": self._shown(monitor)})
 
     def _shown(self, monitor: Json) -> Json:
-        if self._sandbox.quirks.on("unknown-states"):
+        if self._core.quirks.on("unknown-states"):
             return {**monitor, "status": "hibernating"}
         return monitor
 
     def _shown_check(self, record: Json) -> Json:
-        if self._sandbox.quirks.on("unknown-states"):
+        if self._core.quirks.on("unknown-states"):
             return {**record, "status": "reconciled" if record["finishedAt"] else "warming_up"}
         return record
 
     def _shown_page(self, page: Json) -> Json:
-        if self._sandbox.quirks.on("diff-string") and page["diff"]:
+        if self._core.quirks.on("diff-string") and page["diff"]:
             page = {**page, "diff": page["diff"].get("text", "")}
-        if self._sandbox.quirks.on("unknown-states"):
+        if self._core.quirks.on("unknown-states"):
             page = {**page, "status": "moved"}
         return page
 
@@ -302,14 +309,10 @@ def _subscriptions(monitor: Json) -> None:
         ]
 
 
-def _number(query: Mapping[str, str], name: str, default: int, low: int, high: int | None = None) -> int:
-    text = query.get(name)
-    if text is None:
-        return default
-    number = whole_number(text)
-    if number is None or number < low or (high is not None and number > high):
-        raise ServiceError(400, "Invalid pagination", code="BAD_REQUEST")
-    return number
+def _page_of(query: Mapping[str, str], first: str) -> tuple[int, int]:
+    """Return the length of the page that is asked for, and how many items come before it."""
+    limit = page_number(query, "limit", 1, 100, code="BAD_REQUEST")
+    return limit or 25, page_number(query, first, 0, code="BAD_REQUEST") or 0
 
 
 def _choice(query: Mapping[str, str], name: str, allowed: tuple[str, ...]) -> str | None:

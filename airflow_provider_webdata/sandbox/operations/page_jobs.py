@@ -1,4 +1,4 @@
-"""Jobs that scrape many pages: the life that crawl and batch scrape share (supplement 5.2, 6.2 to 6.6, 6.9).
+"""Jobs that scrape many pages: the life that crawl and batch scrape share.
 
 A job is one stored object; its pages to do, its results and its errors are objects below it, so a job of ten thousand
 pages is never held as a whole, and a restarted sandbox goes on where the other one stopped.
@@ -14,14 +14,22 @@ from typing import TYPE_CHECKING, ClassVar
 from urllib.parse import urlencode
 
 from airflow_provider_webdata.sandbox.engine.scraper import PageError
-from airflow_provider_webdata.sandbox.reference.wire import Json, Reply, ServiceError, whole_number
-from airflow_provider_webdata.sandbox.state.clock import from_iso, iso
+from airflow_provider_webdata.sandbox.reference.errors import ServiceError
+from airflow_provider_webdata.sandbox.reference.timestamps import from_iso, iso
+
+from .call import Reply
+from .validation import page_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from airflow_provider_webdata.sandbox.reference.wire import Call
-    from airflow_provider_webdata.sandbox.service import Sandbox
+    from airflow_provider_webdata.sandbox.engine.media import Media
+    from airflow_provider_webdata.sandbox.engine.scrape_store import ScrapeStore
+    from airflow_provider_webdata.sandbox.engine.webhooks import Webhooks
+    from airflow_provider_webdata.sandbox.reference.wire import Json
+    from airflow_provider_webdata.sandbox.state.core import Core
+
+    from .call import Call
 
 KEPT = timedelta(hours=24)
 PAGE_BYTES = 10 * 1024 * 1024
@@ -30,11 +38,10 @@ AT_ONCE = 50
 """Pages done in one go when they take no time."""
 
 SUPPLIED_FAILURE = "The job failed because the sandbox was told so."
-BAD_PAGINATION = "Invalid pagination"
 ELSEWHERE = "http://internal.invalid:8080"
 
 
-class Jobs(ABC):
+class PageJobs(ABC):
     """The life of jobs of one kind.
 
     :cvar kind: the prefix of its events.
@@ -46,9 +53,10 @@ class Jobs(ABC):
     path: ClassVar[str]
     not_found: ClassVar[str]
 
-    def __init__(self, sandbox: Sandbox) -> None:
-        self._sandbox = sandbox
-        self._store, self._clock = sandbox.store, sandbox.clock
+    def __init__(self, core: Core, media: Media, scrapes: ScrapeStore, webhooks: Webhooks) -> None:
+        self._core, self._settings, self._quirks = core, core.settings, core.quirks
+        self._store, self._clock = core.store, core.clock
+        self._media, self._scrapes, self._webhooks = media, scrapes, webhooks
 
     def resume(self) -> None:
         """Go on with what an earlier sandbox left undone."""
@@ -66,10 +74,10 @@ class Jobs(ABC):
     async def status(self, call: Call) -> Reply:
         """Tell how a job goes, with a page of its documents."""
         job = self._find(call)
-        limit = _number(call, "limit", 1, MOST_PAGE)
-        skip = _number(call, "skip", 0, None) or 0
+        limit = page_number(call.query, "limit", 1, MOST_PAGE)
+        skip = page_number(call.query, "skip", 0) or 0
         if job["status"] == "failed":
-            # Nothing of a job that died as a whole is shown (supplement 6.2, 17.4).
+            # Nothing of a job that died as a whole is shown.
             body = {**self._facts(job), "success": False, "error": job["error"], "total": 0, "completed": 0}
             return Reply(200, {**body, "data": []})
         documents = list(self._page(job, skip, limit or DEFAULT_PAGE))
@@ -77,9 +85,9 @@ class Jobs(ABC):
         after = skip + len(documents)
         if job["finishedAt"] is None or after < job["completed"]:
             query = {"skip": after, **({"limit": limit} if limit else {})}
-            origin = ELSEWHERE if self._sandbox.quirks.on("next-wrong-host") else call.origin
+            origin = ELSEWHERE if self._quirks.on("next-wrong-host") else call.origin
             body["next"] = f"{origin}{call.path}?{urlencode(query)}"
-        elif self._sandbox.quirks.on("next-null"):
+        elif self._quirks.on("next-null"):
             body["next"] = None
         return Reply(200, body)
 
@@ -87,7 +95,7 @@ class Jobs(ABC):
         """List the pages that failed, and those that robots.txt refused."""
         job = self._find(call)
         errors = self._store.list(f"{self.kind}-error", parent=job["id"])
-        if self._sandbox.quirks.on("bare-job-errors"):
+        if self._quirks.on("bare-job-errors"):
             errors = [{name: error[name] for name in ("id", "url", "error")} for error in errors]
         blocked = [item["url"] for item in self._store.list(f"{self.kind}-blocked", parent=job["id"])]
         return Reply(200, {"errors": errors, "robotsBlocked": blocked})
@@ -97,14 +105,14 @@ class Jobs(ABC):
         try:
             job = self._find(call)
         except ServiceError as error:
-            return Reply(error.status, {"error": error.text})  # without `success` (supplement 17.1)
+            return Reply(error.status, {"error": error.text})  # without `success`
         if job["status"] == "cancelled":
             return Reply(200, {"status": "cancelled"})
         if job["finishedAt"] is not None:
             return Reply(409, {"error": "Crawl is already completed"})
         self._end(job, "cancelled")
-        if self._sandbox.quirks.on("completed-after-cancel"):
-            self._tell(job, "completed", None)
+        if self._quirks.on("completed-after-cancel"):
+            self._notify(job, "completed", None)
         self._save(job)
         return Reply(200, {"status": "cancelled"})
 
@@ -137,7 +145,7 @@ class Jobs(ABC):
             "finishedAt": None,
             "expiresAt": iso(now + KEPT),
         }
-        self._plan(job, self._sandbox.queue_seconds)
+        self._plan(job, self._settings.queue_seconds)
         return job
 
     def add(self, job: Json, key: str, page: Json) -> bool:
@@ -176,7 +184,7 @@ class Jobs(ABC):
         """Return how many pages of a job are scraped at a time."""
         if job["delay"]:
             return 1
-        return int(min(job["concurrency"] or self._sandbox.concurrency, self._sandbox.concurrency))
+        return int(min(job["concurrency"] or self._settings.concurrency, self._settings.concurrency))
 
     def job_of(self, job_id: str) -> Json:
         """Return a job.
@@ -195,7 +203,7 @@ class Jobs(ABC):
 
     def _facts(self, job: Json) -> Json:
         end = from_iso(job["finishedAt"]) if job["finishedAt"] else self._clock.datetime()
-        unknown = self._sandbox.quirks.on("credits-unknown")
+        unknown = self._quirks.on("credits-unknown")
         facts: Json = {
             "status": job["status"],
             "total": job["completed"] + (self.waiting(job) if job["finishedAt"] is None else 0),
@@ -216,10 +224,9 @@ class Jobs(ABC):
         """Yield documents until there are ``limit`` or 10 MB of them; one at least, however large."""
         size = 0
         for row in self._store.slice(f"{self.kind}-result", job["id"], skip, limit):
-            kept = self._store.get("scrape", row["scrapeId"])
-            if kept is None:
+            document = self._scrapes.document(row["scrapeId"])
+            if document is None:
                 continue
-            document = self._sandbox.scraping.document(row["scrapeId"], kept)
             size += len(json.dumps(document, ensure_ascii=False).encode("utf-8", "replace"))
             if size > PAGE_BYTES and row["number"] > skip:
                 return
@@ -232,7 +239,7 @@ class Jobs(ABC):
 
     def _wait(self, job: Json) -> None:
         job_id = job["id"]
-        self._sandbox.agenda.at(job["due"], lambda: self._go_on(job_id))
+        self._core.agenda.at(job["due"], lambda: self._go_on(job_id))
 
     async def _go_on(self, job_id: str) -> None:
         """Do what comes next: the beginning, or some pages, and the end when there are no more."""
@@ -242,36 +249,36 @@ class Jobs(ABC):
         with self._store.transaction():
             if not job["begun"]:
                 job["begun"] = True
-                self._tell(job, "started", None)
+                self._notify(job, "started", None)
                 self.start_of(job)
-            elif self._sandbox.faults.take_job_failure(self.kind):
+            elif self._core.faults.take_job_failure(self.kind):
                 job["error"] = SUPPLIED_FAILURE
                 self._end(job, "failed")
             else:
                 self._take_pages(job)
             if job["finishedAt"] is None and not self.waiting(job):
                 self._end(job, "completed")
-                self._tell(job, "completed", None)
+                self._notify(job, "completed", None)
             self._save(job)
             if job["finishedAt"] is None:
-                self._plan(job, self._sandbox.page_seconds + job["delay"])
-        self._sandbox.note_time()
+                self._plan(job, self._settings.page_seconds + job["delay"])
+        self._core.keep_time()
 
     def _take_pages(self, job: Json) -> None:
-        at_once = AT_ONCE if self._sandbox.page_seconds + job["delay"] == 0 else self.width(job)
+        at_once = AT_ONCE if self._settings.page_seconds + job["delay"] == 0 else self.width(job)
         pages = self._store.slice(f"{self.kind}-page", job["id"], job["taken"], at_once)
-        if self._sandbox.quirks.on("completion-order"):
+        if self._quirks.on("completion-order"):
             pages.reverse()
         before = job["spent"]
         for page in pages:
             job["taken"] += 1
             self._take(job, page)
-        self._sandbox.credits.spend(job["spent"] - before)
+        self._core.credits.spend(job["spent"] - before)
 
     def _take(self, job: Json, page: Json) -> None:
         url = page["url"]
         try:
-            scraped = self._sandbox.scraping.take(url, job["options"])
+            scraped = self._scrapes.scrape(url, job["options"])
         except PageError as error:
             self._fail_page(job, url, error.code, str(error), error.credits)
             return
@@ -282,36 +289,26 @@ class Jobs(ABC):
         job["spent"] += scraped.credits
         row = {"number": job["completed"] - 1, "scrapeId": scraped.id}
         self._store.put(f"{self.kind}-result", scraped.id, row, parent=job["id"])
-        self._tell(job, "page", scraped.document)
+        self._notify(job, "page", scraped.document)
         self.seen(job, page)
 
     def _fail_page(self, job: Json, url: str, code: str | None, text: str, credits: int) -> None:
         job["failed"] += 1
         job["spent"] += credits
         self.note_error(job, url, code, text)
-        if not self._sandbox.quirks.on("silent-page-errors"):
+        if not self._quirks.on("silent-page-errors"):
             document = {"metadata": {"sourceURL": url, "error": text}}
-            self._tell(job, "page", document, error=text)
+            self._notify(job, "page", document, error=text)
 
     def _end(self, job: Json, status: str) -> None:
         now = self._clock.datetime()
         job.update(status=status, finishedAt=iso(now), expiresAt=iso(now + KEPT))
 
-    def _tell(self, job: Json, event: str, data: Json | None, *, error: str | None = None) -> None:
+    def _notify(self, job: Json, event: str, data: Json | None, *, error: str | None = None) -> None:
         if job["webhook"]:
-            self._sandbox.webhooks.emit(
+            self._webhooks.emit(
                 job["webhook"], f"{self.kind}.{event}", job["id"], data, error=error, success=error is None
             )
 
     def _save(self, job: Json) -> None:
         self._store.put(self.kind, job["id"], job)
-
-
-def _number(call: Call, name: str, low: int, high: int | None) -> int | None:
-    text = call.query.get(name)
-    if text is None:
-        return None
-    number = whole_number(text)
-    if number is None or number < low or (high is not None and number > high):
-        raise ServiceError(400, BAD_PAGINATION)
-    return number

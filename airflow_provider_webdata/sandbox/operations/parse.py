@@ -1,4 +1,4 @@
-"""The parse operation: an uploaded file becomes a document (supplement 8)."""
+"""The parse operation: an uploaded file becomes a document."""
 
 from __future__ import annotations
 
@@ -8,30 +8,41 @@ import json
 import uuid
 from typing import TYPE_CHECKING
 
+from airflow_provider_webdata.sandbox.engine.admission import refuse_unsupported
 from airflow_provider_webdata.sandbox.engine.documents import convert, kind_of
-from airflow_provider_webdata.sandbox.engine.scraper import SUMMARY_WARNING, produce, refuse_unsupported
-from airflow_provider_webdata.sandbox.reference.rules import check, format_names
-from airflow_provider_webdata.sandbox.reference.wire import Json, Reply, ServiceError, UnsupportedHereError
-from airflow_provider_webdata.sandbox.state.credits import page_cost
+from airflow_provider_webdata.sandbox.engine.scraper import SUMMARY_WARNING, produce
+from airflow_provider_webdata.sandbox.reference.errors import ServiceError, UnsupportedHereError
+from airflow_provider_webdata.sandbox.reference.prices import page_cost
+from airflow_provider_webdata.sandbox.reference.rules import check
+from airflow_provider_webdata.sandbox.reference.scrape_options import format_names, pdf_parser
 
-from .search import unknown_keys
+from .call import Reply
+from .endpoint import Endpoint
+from .validation import details_of, refuse_unknown_keys
 
 if TYPE_CHECKING:
     from airflow_provider_webdata.sandbox.engine.page import Page
-    from airflow_provider_webdata.sandbox.http.uploads import Upload
-    from airflow_provider_webdata.sandbox.reference.wire import Call
-    from airflow_provider_webdata.sandbox.service import Sandbox
+    from airflow_provider_webdata.sandbox.reference.wire import Json
+    from airflow_provider_webdata.sandbox.state.core import Core
+    from airflow_provider_webdata.sandbox.state.processing import Processing
+
+    from .call import Call, Upload
 
 DEFAULT_TIMEOUT = 30_000
-NO_RETENTION = "Zero data retention is not enabled for your team."
 _NO_UPLOAD_FORMATS = frozenset({"screenshot", "branding", "changeTracking"})
 
 
-class Parsing:
+class Parse:
     """Answers ``POST /v2/parse``."""
 
-    def __init__(self, sandbox: Sandbox) -> None:
-        self._sandbox = sandbox
+    def __init__(self, core: Core, processing: Processing) -> None:
+        self._core, self._processing = core, processing
+
+    def endpoints(self) -> list[Endpoint]:
+        """Return the calls that are answered here."""
+        return [
+            Endpoint("POST", "/v2/parse", self.parse, "scrape", keyless=True, upload=True),
+        ]
 
     async def parse(self, call: Call) -> Reply:
         """Validate, convert, bill."""
@@ -40,19 +51,19 @@ class Parsing:
             raise ServiceError(400, upload.error or "No file was uploaded", code="BAD_REQUEST")
         kind = kind_of(upload.filename)
         options = _options(upload.options)
-        sandbox = self._sandbox
-        if options.get("zeroDataRetention") and "zeroDataRetention" not in sandbox.entitlements:
-            raise ServiceError(403, NO_RETENTION)
-        sandbox.credits.require()
+        settings = self._core.settings
+        if options.get("zeroDataRetention"):
+            settings.require_entitlement("zeroDataRetention")
+        self._core.credits.require()
         _refuse_unsupported(kind, options)
         page = await asyncio.to_thread(convert, kind, upload.content)
         sections = (page.markdown or "").split("\f") if page.is_pdf else []
         timeout = options.get("timeout", DEFAULT_TIMEOUT)
-        sandbox.still_working.wait(_key(upload), sandbox.parse_seconds, timeout, len(sections) or None)
+        self._processing.require_done(_key(upload), settings.parse_seconds, timeout, len(sections) or None)
         return self._answer(upload, options, page, sections)
 
     def _answer(self, upload: Upload, options: Json, page: Page, sections: list[str]) -> Reply:
-        taken = sections[: _pdf_parser(options).get("maxPages")]
+        taken = sections[: pdf_parser(options).get("maxPages")]
         cost = page_cost(options, pdf_pages=len(taken))
         document = produce(page, options, taken)
         metadata: Json = {
@@ -69,7 +80,7 @@ class Parsing:
         document["metadata"] = metadata
         if "summary" in format_names(options):
             document["warning"] = SUMMARY_WARNING
-        self._sandbox.credits.spend(cost)
+        self._core.credits.spend(cost)
         return Reply(200, {"success": True, "data": document})
 
 
@@ -81,12 +92,9 @@ def _options(text: str) -> Json:
     if isinstance(options, dict):
         _refuse_what_no_upload_has(options)
     issues = check("parse", options)
-    unknown = unknown_keys(issues)
-    if unknown:
-        raise unknown
+    refuse_unknown_keys(issues)
     if issues:
-        details = [issue.to_wire() for issue in issues]
-        raise ServiceError(400, "Invalid parse options", code="BAD_REQUEST", details=details)
+        raise ServiceError(400, "Invalid parse options", code="BAD_REQUEST", details=details_of(issues))
     given: Json = options
     return {"formats": ["markdown"], **given}
 
@@ -108,17 +116,10 @@ def _refuse_what_no_upload_has(options: Json) -> None:
 
 
 def _refuse_unsupported(kind: str, options: Json) -> None:
-    if kind == "pdf" and _pdf_parser(options).get("mode") == "ocr":
+    if kind == "pdf" and pdf_parser(options).get("mode") == "ocr":
         raise UnsupportedHereError("recognise letters in pictures (parser mode ocr)")
     about_pages = {name: value for name, value in options.items() if name != "parsers" or kind == "pdf"}
     refuse_unsupported(about_pages)
-
-
-def _pdf_parser(options: Json) -> Json:
-    """Return the options of the PDF parser; empty when it is asked for by its name alone."""
-    return next(
-        (item for item in options.get("parsers", []) if isinstance(item, dict) and item["type"] == "pdf"), {}
-    )
 
 
 def _key(upload: Upload) -> str:

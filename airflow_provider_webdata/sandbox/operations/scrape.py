@@ -1,4 +1,4 @@
-"""The scrape operation: one page, at once (supplement 4)."""
+"""The scrape operation: one page, at once."""
 
 from __future__ import annotations
 
@@ -6,26 +6,30 @@ import hashlib
 import json
 from typing import TYPE_CHECKING
 
+from airflow_provider_webdata.sandbox.engine.admission import admit
 from airflow_provider_webdata.sandbox.engine.scraper import (
-    DEFAULT_MAX_AGE,
-    SUMMARY_WARNING,
     PageError,
-    Scraped,
-    refuse_unsupported,
 )
-from airflow_provider_webdata.sandbox.reference.rules import format_names, with_scheme
-from airflow_provider_webdata.sandbox.reference.wire import Json, Reply, ServiceError
+from airflow_provider_webdata.sandbox.reference.errors import ServiceError
+from airflow_provider_webdata.sandbox.reference.scrape_options import options_of
+from airflow_provider_webdata.sandbox.reference.urls import with_scheme
 
+from .call import Reply
+from .endpoint import Endpoint
 from .validation import valid
 
 if TYPE_CHECKING:
+    from airflow_provider_webdata.sandbox.engine.media import Media
     from airflow_provider_webdata.sandbox.engine.page import Page
-    from airflow_provider_webdata.sandbox.reference.wire import Call
-    from airflow_provider_webdata.sandbox.service import Sandbox
+    from airflow_provider_webdata.sandbox.engine.scrape_store import ScrapeStore
+    from airflow_provider_webdata.sandbox.engine.web import Web
+    from airflow_provider_webdata.sandbox.reference.wire import Json
+    from airflow_provider_webdata.sandbox.state.core import Core
+    from airflow_provider_webdata.sandbox.state.processing import Processing
+
+    from .call import Call
 
 DEFAULT_TIMEOUT = 60_000
-NO_RETENTION = "Zero data retention is not enabled for your team."
-NO_THREATS = "Threat Protection is not enabled for your team."
 NO_JOB = "Job not found."
 STATUSES = {
     code: status
@@ -36,102 +40,62 @@ STATUSES = {
     }.items()
     for code in codes
 }
-"""Statuses of the codes a page can fail with; all others are 500 (supplement 17.3)."""
-
-OPTIONS_ONLY = (
-    *("url", "urls", "origin", "integration", "webhook", "maxConcurrency"),
-    *("ignoreInvalidURLs", "appendToId"),
-)
-"""Fields of bodies that hold scrape options at the top level, and are none."""
+"""Statuses of the codes a page can fail with; all others are 500."""
 
 
-class Scraping:
-    """Answers ``POST /v2/scrape`` and ``GET /v2/scrape/{id}``, and scrapes the pages of jobs."""
+class Scrape:
+    """Answers ``POST /v2/scrape`` and ``GET /v2/scrape/{id}``."""
 
-    def __init__(self, sandbox: Sandbox) -> None:
-        self._sandbox = sandbox
-        self._store = sandbox.store
+    def __init__(
+        self, core: Core, web: Web, media: Media, scrapes: ScrapeStore, processing: Processing
+    ) -> None:
+        self._core, self._web, self._media = core, web, media
+        self._scrapes, self._processing = scrapes, processing
+
+    def endpoints(self) -> list[Endpoint]:
+        """Return the calls that are answered here."""
+        return [
+            Endpoint(
+                "POST", "/v2/scrape", self.scrape, "scrape", keyless=True, activity="scrape", target="url"
+            ),
+            Endpoint("GET", "/v2/scrape/{id}", self.status, "crawl-status"),
+        ]
 
     async def scrape(self, call: Call) -> Reply:
         """Validate, scrape, bill."""
         body = valid("scrape", call.body)
         options = options_of(body)
-        sandbox = self._sandbox
-        self.admit(options)
-        sandbox.credits.require()
+        credits = self._core.credits
+        admit(options, self._core.settings, self._media)
+        credits.require()
         url = with_scheme(body["url"])
         self._in_time(url, options)
         try:
-            scraped = self.take(url, options)
+            scraped = self._scrapes.scrape(url, options)
         except PageError as error:
-            sandbox.credits.spend(error.credits)
-            ok = error.code == "SCRAPE_DNS_RESOLUTION_ERROR" and sandbox.quirks.on("dns-ok")
+            credits.spend(error.credits)
+            ok = error.code == "SCRAPE_DNS_RESOLUTION_ERROR" and self._core.quirks.on("dns-ok")
             status = 200 if ok else STATUSES.get(error.code, 500)
             raise ServiceError(status, str(error), code=error.code) from None
         except ServiceError as error:
-            sandbox.credits.spend(int(error.code == "SCRAPE_LOCKDOWN_CACHE_MISS"))
+            credits.spend(int(error.code == "SCRAPE_LOCKDOWN_CACHE_MISS"))
             raise
-        sandbox.credits.spend(scraped.credits)
+        credits.spend(scraped.credits)
         return Reply(200, {"success": True, "data": scraped.document})
 
     async def status(self, call: Call) -> Reply:
         """Return an earlier scrape, of whatever operation."""
-        kept = self._store.get("scrape", call.params["id"])
-        if kept is None:
+        document = self._scrapes.document(call.params["id"])
+        if document is None:
             raise ServiceError(404, NO_JOB)
-        return Reply(200, {"success": True, "data": self.document(call.params["id"], kept)})
-
-    def admit(self, options: Json) -> None:
-        """Refuse what the team may not, and the sandbox cannot, do.
-
-        :raises ServiceError: 403, or 400 ``UNSUPPORTED_IN_SANDBOX``.
-        """
-        granted = self._sandbox.entitlements
-        if options.get("zeroDataRetention") and "zeroDataRetention" not in granted:
-            raise ServiceError(403, NO_RETENTION)
-        if "threatProtection" in options and "threatProtection" not in granted:
-            raise ServiceError(403, NO_THREATS)
-        refuse_unsupported(options, self._sandbox.media.kinds())
-
-    def take(self, url: str, options: Json) -> Scraped:
-        """Scrape a page and keep what it gave, for ``GET /v2/scrape/{id}``.
-
-        :raises PageError: when it cannot be had.
-        :raises ServiceError: when the options cannot be met for this page.
-        """
-        scraped = self._sandbox.scraper.scrape(url, options)
-        document = scraped.document
-        if "summary" in format_names(options):
-            document["warning"] = SUMMARY_WARNING
-        if options.get("zeroDataRetention"):
-            scraped = Scraped(scraped.id, scraped.url, scraped.status_code, document, scraped.credits + 1)
-            document["metadata"]["creditsUsed"] = scraped.credits
-        made_again = self._sandbox.web.generates(url)
-        kept = {"url": url, "options": options, "document": None if made_again else document}
-        self._store.put("scrape", scraped.id, kept)
-        return scraped
-
-    def document(self, scrape_id: str, kept: Json) -> Json:
-        """Return the document of a scrape that was kept; that of a generated page is made again."""
-        if kept["document"] is not None:
-            document: Json = kept["document"]
-            return document
-        again = self._sandbox.scraper.scrape(kept["url"], kept["options"], max_age=DEFAULT_MAX_AGE)
-        again.document["metadata"]["scrapeId"] = scrape_id
-        return again.document
+        return Reply(200, {"success": True, "data": document})
 
     def _in_time(self, url: str, options: Json) -> None:
-        """Let a PDF take its time (supplement 4.3)."""
-        page: Page | None = self._sandbox.web.get(url)
+        """Let a PDF take its time."""
+        page: Page | None = self._web.get(url)
         if page is None or not page.is_pdf:
             return
         key = hashlib.sha256(json.dumps([url, options], sort_keys=True).encode()).hexdigest()
         pages = len((page.markdown or "").split("\f"))
         timeout = options.get("timeout", DEFAULT_TIMEOUT)
-        self._sandbox.still_working.wait(key, self._sandbox.pdf_seconds, timeout, pages)
-
-
-def options_of(body: Json) -> Json:
-    """Return the scrape options of a body that holds them at the top level."""
-    given = {name: value for name, value in body.items() if name not in OPTIONS_ONLY}
-    return {**given, "formats": given.get("formats") or ["markdown"]}
+        self._processing.require_done(key, self._core.settings.pdf_seconds, timeout, pages)

@@ -7,40 +7,64 @@ import uuid
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.sandbox.engine.index import Filters, category_of, highlight, news_date, web_item
-from airflow_provider_webdata.sandbox.engine.scraper import SUMMARY_WARNING, PageError, refuse_unsupported
-from airflow_provider_webdata.sandbox.reference.rules import check, format_names
-from airflow_provider_webdata.sandbox.reference.wire import Call, Issue, Json, Reply, ServiceError
-from airflow_provider_webdata.sandbox.state.credits import search_cost
+from airflow_provider_webdata.sandbox.engine.admission import refuse_unsupported
+from airflow_provider_webdata.sandbox.engine.index import Filters, Index, category_of, highlight
+from airflow_provider_webdata.sandbox.engine.scraper import SUMMARY_WARNING, PageError, Scraper
+from airflow_provider_webdata.sandbox.reference.errors import ServiceError
+from airflow_provider_webdata.sandbox.reference.prices import search_cost
+from airflow_provider_webdata.sandbox.reference.rules import check
+from airflow_provider_webdata.sandbox.reference.scrape_options import format_names, type_of
+from airflow_provider_webdata.sandbox.reference.timestamps import iso
+from airflow_provider_webdata.sandbox.reference.wire import Issue, Json
+
+from .call import Call, Reply
+from .endpoint import Endpoint
+from .validation import details_of, refuse_unknown_keys
 
 if TYPE_CHECKING:
+    from airflow_provider_webdata.sandbox.engine.media import Media
     from airflow_provider_webdata.sandbox.engine.page import Page
-    from airflow_provider_webdata.sandbox.service import Sandbox
+    from airflow_provider_webdata.sandbox.state.core import Core
 
 CATEGORY_NAMES = ("codehost", "github")
 
 
-class Searching:
+class Search:
     """Answers ``POST /v2/search``."""
 
-    def __init__(self, sandbox: Sandbox) -> None:
-        self._sandbox = sandbox
+    def __init__(self, core: Core, index: Index, scraper: Scraper, media: Media) -> None:
+        self._core, self._index, self._scraper, self._media = core, index, scraper, media
+
+    def endpoints(self) -> list[Endpoint]:
+        """Return the calls that are answered here."""
+        return [
+            Endpoint(
+                "POST",
+                "/v2/search",
+                self.search,
+                "search",
+                keyless=True,
+                own_latency=True,
+                activity="search",
+                target="query",
+            ),
+        ]
 
     async def search(self, call: Call) -> Reply:
         """Validate, search, scrape, bill."""
-        sandbox, body = self._sandbox, call.body
+        core, body = self._core, call.body
         self._validate(body)
         self._entitled(body)
         await self._in_time(body)
-        sandbox.credits.require()
+        core.credits.require()
         options = body.get("scrapeOptions", {})
         scraping = bool(format_names(options))
         if scraping:
-            refuse_unsupported(options, sandbox.media.kinds())
+            refuse_unsupported(options, self._media.kinds())
         data, pages_cost = self._results(body, options, scraping)
         found = sum(map(len, data.values()))
         cost = search_cost(found, body.get("enterprise", ())) + pages_cost
-        sandbox.credits.spend(cost)
+        core.credits.spend(cost)
         answer: Json = {"success": True, "data": data, "id": str(uuid.uuid4()), "creditsUsed": cost}
         if scraping and "summary" in format_names(options):
             answer["warning"] = SUMMARY_WARNING
@@ -48,10 +72,8 @@ class Searching:
 
     def _validate(self, body: Any) -> None:
         issues = check("search", body)
-        unknown = unknown_keys(issues)
-        if unknown:
-            raise unknown
-        quirks = self._sandbox.quirks
+        refuse_unknown_keys(issues)
+        quirks = self._core.quirks
         if not issues and quirks.on("formats-as-objects"):
             formats = body.get("scrapeOptions", {}).get("formats", [])
             if any(isinstance(item, str) for item in formats):
@@ -59,7 +81,7 @@ class Searching:
                     Issue(("scrapeOptions", "formats"), "Expected object, received string", "invalid_type")
                 ]
         if not issues:
-            for name in _types(body.get("categories", [])):
+            for name in map(type_of, body.get("categories", [])):
                 if name in CATEGORY_NAMES and quirks.on("category-removed"):
                     raise ServiceError(
                         400, f"The category {name} was removed; use developer.", code="CATEGORY_REMOVED"
@@ -67,25 +89,24 @@ class Searching:
                 if name == "codehost" and quirks.on("codehost-unknown"):
                     issues = [Issue(("categories",), "Invalid enum value 'codehost'", "invalid_enum_value")]
         if issues:
-            # A search names no code here (supplement 12).
-            raise ServiceError(400, "Invalid request body", details=[issue.to_wire() for issue in issues])
+            # A search names no code here.
+            raise ServiceError(400, "Invalid request body", details=details_of(issues))
 
     def _entitled(self, body: Json) -> None:
-        granted = self._sandbox.entitlements
-        if any(name != "default" for name in body.get("enterprise", [])) and "enterprise" not in granted:
-            raise ServiceError(403, "Zero Data Retention (ZDR) search is not enabled for your team.")
-        threats = "threatProtection" in body or "threatProtection" in body.get("scrapeOptions", {})
-        if threats and "threatProtection" not in granted:
-            raise ServiceError(403, "Threat Protection is not enabled for your team.")
+        settings = self._core.settings
+        if any(name != "default" for name in body.get("enterprise", [])):
+            settings.require_entitlement("enterprise")
+        if "threatProtection" in body or "threatProtection" in body.get("scrapeOptions", {}):
+            settings.require_entitlement("threatProtection")
 
     async def _in_time(self, body: Json) -> None:
-        latency, timeout = self._sandbox.latency_ms, body.get("timeout", 60_000)
+        latency, timeout = self._core.settings.latency_ms, body.get("timeout", 60_000)
         await asyncio.sleep(min(latency, timeout) / 1000)
         if latency > timeout:
             raise ServiceError(408, "Request timed out")
 
     def _results(self, body: Json, options: Json, scraping: bool) -> tuple[Json, int]:
-        sandbox = self._sandbox
+        bulk = self._core.settings.bulk
         limit = body.get("limit", 10)
         filters = _filters(body)
         items = [item if isinstance(item, dict) else {"type": item} for item in body.get("sources", [])]
@@ -93,15 +114,15 @@ class Searching:
         data: Json = {}
         cost = 0
         if "web" in sources:
-            if sandbox.bulk is not None:
-                data["web"] = _bulk(*sandbox.bulk, limit, scraping)
+            if bulk is not None:
+                data["web"] = _bulk(*bulk, limit, scraping)
                 cost += len(data["web"]) if scraping else 0
             else:
                 tbs = sources["web"].get("tbs", body.get("tbs"))
                 spent = self._web(body, filters, limit, tbs, options if scraping else None, data)
                 cost += spent
         if "news" in sources:
-            pages = sandbox.index.news(body["query"], filters, limit)
+            pages = self._index.news(body["query"], filters, limit)
             data["news"] = [self._news_item(body, page, number) for number, page in enumerate(pages, 1)]
             if scraping:
                 cost += self._scrape_all(data["news"], options)
@@ -114,19 +135,19 @@ class Searching:
     def _web(
         self, body: Json, filters: Filters, limit: int, tbs: str | None, options: Json | None, data: Json
     ) -> int:
-        categories = _types(body.get("categories", []))
-        pages = self._sandbox.index.web(body["query"], filters, limit, tbs=tbs, categories=categories)
+        categories = [type_of(item) for item in body.get("categories", [])]
+        pages = self._index.web(body["query"], filters, limit, tbs=tbs, categories=categories)
         items = []
         for number, page in enumerate(pages, 1):
-            item = web_item(page, self._description(body, page))
+            item: Json = {"url": page.url, "title": page.title, "description": self._description(body, page)}
             if categories:
                 item["category"] = category_of(page, categories)
-            if self._sandbox.quirks.on("search-position"):
+            if self._core.quirks.on("search-position"):
                 item["position"] = number
             items.append(item)
         cost = self._scrape_all(items, options) if options is not None else 0
         data["web"] = items
-        if self._sandbox.quirks.on("research-moved") and "research" in categories:
+        if self._core.quirks.on("research-moved") and "research" in categories:
             data["web"] = [item for item in items if item["category"] != "research"]
             data["research"] = [
                 {
@@ -143,7 +164,7 @@ class Searching:
     def _description(self, body: Json, page: Page) -> str:
         if not body.get("highlights", True) or "zdr" in body.get("enterprise", ()):
             return page.description
-        found = highlight(page, body["query"], markdown=self._sandbox.quirks.on("markdown-highlights"))
+        found = highlight(page, body["query"], markdown=self._core.quirks.on("markdown-highlights"))
         return found or page.description
 
     def _news_item(self, body: Json, page: Page, position: int) -> Json:
@@ -151,18 +172,18 @@ class Searching:
             "title": page.title,
             "url": page.url,
             "snippet": self._description(body, page),
-            "date": news_date(page.published),
+            "date": iso(page.published) if page.published else "",
             "position": position,
         }
         if page.pictures:
             item["imageUrl"] = page.pictures[0].url
-        if self._sandbox.quirks.on("search-position"):
+        if self._core.quirks.on("search-position"):
             item["category"] = "news"
         return item
 
     def _images(self, query: str, filters: Filters, limit: int) -> list[Json]:
         items = []
-        found = self._sandbox.index.images(query, filters, limit)
+        found = self._index.images(query, filters, limit)
         for position, (page, picture) in enumerate(found, 1):
             item: Json = {
                 "title": picture.alt or page.title,
@@ -184,14 +205,14 @@ class Searching:
         cost = sum(spent for spent, _ in outcomes)
         misses = [miss for _, miss in outcomes if miss is not None]
         if misses and len(misses) == len(items):
-            self._sandbox.credits.spend(cost)
+            self._core.credits.spend(cost)
             raise misses[0]
         return cost
 
     def _scrape_item(self, item: Json, options: Json) -> tuple[int, ServiceError | None]:
         """Add one item's content; return its credits, and the error when the cache lacks it."""
         try:
-            scraped = self._sandbox.scraper.scrape(item["url"], options)
+            scraped = self._scraper.scrape(item["url"], options)
         except PageError as error:
             item["metadata"] = {"sourceURL": item["url"], "error": str(error)}
             return error.credits, None
@@ -200,23 +221,6 @@ class Searching:
             return int(error.code == "SCRAPE_LOCKDOWN_CACHE_MISS"), error
         item.update(scraped.document)
         return scraped.credits, None
-
-
-def unknown_keys(issues: list[Issue]) -> ServiceError | None:
-    """Return the service's error for unknown top-level keys, or None when there are none (supplement 1)."""
-    found = [issue for issue in issues if issue.path == () and issue.code == "unrecognized_keys"]
-    if not found:
-        return None
-    return ServiceError(
-        400,
-        "Unrecognized key in body -- please review the API documentation for request body changes",
-        code="BAD_REQUEST",
-        details=[issue.to_wire() for issue in found],
-    )
-
-
-def _types(items: list[Any]) -> list[str]:
-    return [item if isinstance(item, str) else item["type"] for item in items]
 
 
 def _filters(body: Json) -> Filters:

@@ -1,4 +1,4 @@
-"""Jobs that are made of steps, one page or one search each: extract and agent (supplement 9 and 10)."""
+"""Jobs that are made of steps, one page or one search each: extract and agent."""
 
 from __future__ import annotations
 
@@ -7,16 +7,19 @@ from abc import ABC, abstractmethod
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from airflow_provider_webdata.sandbox.engine.scraper import PageError
+from airflow_provider_webdata.sandbox.engine.scraper import PageError, Scraper
 from airflow_provider_webdata.sandbox.engine.structured_data import gather, stated
-from airflow_provider_webdata.sandbox.reference.wire import ServiceError
-from airflow_provider_webdata.sandbox.state.clock import from_iso, iso
+from airflow_provider_webdata.sandbox.reference.errors import ServiceError
+from airflow_provider_webdata.sandbox.reference.timestamps import from_iso, iso
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from airflow_provider_webdata.sandbox.engine.index import Index
+    from airflow_provider_webdata.sandbox.engine.web import Web
+    from airflow_provider_webdata.sandbox.engine.webhooks import Webhooks
     from airflow_provider_webdata.sandbox.reference.wire import Json
-    from airflow_provider_webdata.sandbox.service import Sandbox
+    from airflow_provider_webdata.sandbox.state.core import Core
 
 KEPT = timedelta(hours=24)
 SUPPLIED_FAILURE = "The job failed because the sandbox was told so."
@@ -27,7 +30,7 @@ class JobFailedError(Exception):
     """The job ends as failed, and costs nothing; the text says why."""
 
 
-class Errands(ABC):
+class StepJobs(ABC):
     """The life of jobs of one kind: begun, stepped through, ended, kept for a day.
 
     A job is stored as one object: ``steps`` that are left to do, ``known`` that was found, ``spent`` credits.
@@ -36,9 +39,9 @@ class Errands(ABC):
     kind: ClassVar[str]
     not_found: ClassVar[str]
 
-    def __init__(self, sandbox: Sandbox) -> None:
-        self._sandbox = sandbox
-        self._store, self._clock = sandbox.store, sandbox.clock
+    def __init__(self, core: Core, web: Web, index: Index, scraper: Scraper, webhooks: Webhooks) -> None:
+        self._core, self._store, self._clock = core, core.store, core.clock
+        self._web, self._index, self._scraper, self._webhooks = web, index, scraper, webhooks
 
     def resume(self) -> None:
         """Go on with what an earlier sandbox left undone."""
@@ -75,7 +78,7 @@ class Errands(ABC):
             **more,
         }
         self._save(job)
-        self._plan(job["id"], self._sandbox.queue_seconds)
+        self._plan(job["id"], self._core.settings.queue_seconds)
         return job
 
     def find(self, job_id: str) -> Json:
@@ -112,28 +115,28 @@ class Errands(ABC):
 
     def bill(self, job: Json) -> None:
         """Settle what the job cost."""
-        self._sandbox.credits.spend(job["spent"])
+        self._core.credits.spend(job["spent"])
 
     def visit(self, job: Json, url: str, options: Json) -> str:
         """Scrape a page, keep what it states, and return its markdown.
 
         :raises PageError: it cannot be had.
         """
-        scraped = self._sandbox.scraper.scrape(url, {**options, "formats": ["markdown"]})
-        page = self._sandbox.web.get(url)
+        scraped = self._scraper.scrape(url, {**options, "formats": ["markdown"]})
+        page = self._web.get(url)
         if page is not None:
             job["known"].append(stated(page))
         return str(scraped.document["markdown"])
 
-    def tell(self, job: Json, event: str, data: Json | None, *, success: bool = True) -> None:
+    def notify(self, job: Json, event: str, data: Json | None, *, success: bool = True) -> None:
         """Send an event of the job."""
         if job["webhook"]:
             name = f"{self.kind}.{event}"
             error = None if success else job["error"]
-            self._sandbox.webhooks.emit(job["webhook"], name, job["id"], data, error=error, success=success)
+            self._webhooks.emit(job["webhook"], name, job["id"], data, error=error, success=success)
 
     def _plan(self, job_id: str, seconds: float) -> None:
-        self._sandbox.agenda.after(seconds, lambda: self._go_on(job_id))
+        self._core.agenda.after(seconds, lambda: self._go_on(job_id))
 
     async def _go_on(self, job_id: str) -> None:
         """Do what comes next: one step, or the end."""
@@ -142,7 +145,7 @@ class Errands(ABC):
             return
         if not job["begun"]:
             job["begun"] = True
-            self.tell(job, "started", None)
+            self.notify(job, "started", None)
         elif job["cancelling"]:
             self._end(job, "cancelled")
         elif job["steps"]:
@@ -151,13 +154,13 @@ class Errands(ABC):
             self._finish(job)
         self._save(job)
         if job["finishedAt"] is None:
-            self._plan(job_id, self._sandbox.step_seconds)
-        self._sandbox.note_time()
+            self._plan(job_id, self._core.settings.step_seconds)
+        self._core.keep_time()
 
     def _step(self, job: Json) -> None:
         step = job["steps"].pop(0)
         try:
-            if self._sandbox.faults.take_job_failure(self.kind):
+            if self._core.faults.take_job_failure(self.kind):
                 raise JobFailedError(SUPPLIED_FAILURE)
             self.perform(job, step)
         except (PageError, ServiceError) as error:
@@ -183,7 +186,7 @@ class Errands(ABC):
         job.update(status=status, finishedAt=iso(now), expiresAt=iso(now + KEPT))
         self.bill(job)
         for event, data in self.outcome(job):
-            self.tell(job, event, data, success=status == "completed")
+            self.notify(job, event, data, success=status == "completed")
 
     def _save(self, job: Json) -> None:
         self._store.put(self.kind, job["id"], job)

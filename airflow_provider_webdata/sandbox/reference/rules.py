@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import re
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
@@ -11,11 +10,11 @@ from urllib.parse import urlsplit
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import SchemaError
 
-from airflow_provider_webdata.sandbox.engine.page import is_public
-
 from . import schedule as timetable
 from .schema import violations
+from .scrape_options import format_names
 from .time_filter import parse_tbs
+from .urls import is_hostname, is_loopback, is_public, with_scheme
 from .wire import Issue, Json
 
 if TYPE_CHECKING:
@@ -26,14 +25,7 @@ NEEDS_GOAL = "A search target requires a non-empty goal"
 MANAGED_HEADERS = frozenset({"host", "content-type", "content-length", "connection", "transfer-encoding"})
 MANAGED_HEADER_PREFIX = "x-firecrawl-"
 
-_LABEL = r"[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?"
-_HOSTNAME = re.compile(rf"{_LABEL}(?:\.{_LABEL})*")
 _TLD = re.compile(r"[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?")
-
-
-def is_hostname(text: str) -> bool:
-    """Whether the text is a host name, at most 253 characters, without protocol, port or path."""
-    return len(text) <= 253 and _HOSTNAME.fullmatch(text) is not None
 
 
 def check(operation: str, body: Any) -> list[Issue]:
@@ -99,11 +91,6 @@ def _threat_lists(policy: Json, path: tuple[str | int, ...]) -> Iterator[Issue]:
     for number, tld in enumerate(policy.get("blockedTlds", [])):
         if not _TLD.fullmatch(tld):
             yield Issue((*path, "blockedTlds", number), f"not a top-level domain in lower case: {tld!r}")
-
-
-def format_names(options: Json) -> list[str]:
-    """Return the types of the asked formats, in order."""
-    return [item if isinstance(item, str) else item["type"] for item in options.get("formats", [])]
 
 
 def check_scrape_options(options: Json, path: tuple[str | int, ...] = ()) -> Iterator[Issue]:
@@ -288,11 +275,6 @@ def _url(url: str, path: tuple[str | int, ...]) -> Iterator[Issue]:
         yield Issue(path, f"Invalid URL: {url!r}")
 
 
-def with_scheme(url: str) -> str:
-    """Return the URL with ``http://`` put in front when it has no scheme."""
-    return url if "://" in url else f"http://{url}"
-
-
 def _webhook(webhook: Json) -> Iterator[Issue]:
     try:
         parts = urlsplit(webhook["url"])
@@ -312,16 +294,6 @@ def _webhook(webhook: Json) -> Iterator[Issue]:
     ]
     if refused:
         yield Issue(("webhook", "headers"), f"The following headers are not allowed: {', '.join(refused)}")
-
-
-def is_loopback(host: str) -> bool:
-    """Whether the host is this machine."""
-    if host == "localhost" or host.endswith(".localhost"):
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 _RULES: dict[str, Callable[[Any], Iterator[Issue]]] = {

@@ -1,14 +1,15 @@
-"""Documents that take longer than a request may wait: the "still working" answers (supplement 4.3)."""
+"""Documents that take longer than a request may wait: the service goes on with them, and says so with a 408."""
 
 from __future__ import annotations
 
 import math
 from typing import TYPE_CHECKING
 
-from airflow_provider_webdata.sandbox.reference.wire import ServiceError
+from airflow_provider_webdata.sandbox.reference.errors import ServiceError
 
 if TYPE_CHECKING:
-    from airflow_provider_webdata.sandbox.service import Sandbox
+    from .clock import Clock
+    from .store import Store
 
 LONGEST_HINT = 600
 WINDOW = 1200.0
@@ -18,13 +19,13 @@ TIMED_OUT = "The scrape timed out before the page could be processed. Increase t
 CONTINUES = "The document is still being processed. Repeat the same request to get its result."
 
 
-class StillWorking:
+class Processing:
     """Remembers what goes on being processed, and until when."""
 
-    def __init__(self, sandbox: Sandbox) -> None:
-        self._store, self._clock = sandbox.store, sandbox.clock
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store, self._clock = store, clock
 
-    def wait(self, key: str, seconds: float, timeout: int, pages: int | None) -> None:
+    def require_done(self, key: str, seconds: float, timeout: int, pages: int | None) -> None:
         """Return when the result is there within the request's time; the caller is not made to wait for either.
 
         :param key: what makes a repetition the same request.

@@ -15,8 +15,8 @@ import httpx
 import pytest
 
 from airflow_provider_webdata.sandbox.control import ControlError
+from airflow_provider_webdata.sandbox.reference.timestamps import from_iso
 from airflow_provider_webdata.sandbox.server import SandboxServer
-from airflow_provider_webdata.sandbox.state.clock import from_iso
 
 USAGE = "/v2/team/credit-usage"
 

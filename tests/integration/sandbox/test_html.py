@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from airflow_provider_webdata.sandbox.engine import html
 from airflow_provider_webdata.sandbox.engine.diffs import diff_tree, json_diff, text_diff
-from airflow_provider_webdata.sandbox.engine.page import canonical, compose, is_public
+from airflow_provider_webdata.sandbox.engine.page import compose
+from airflow_provider_webdata.sandbox.reference.urls import canonical, is_public
 
 BASE = "https://a.example/dir/page"
 

@@ -12,8 +12,8 @@ from typing import Any
 import httpx
 import pytest
 
+from airflow_provider_webdata.sandbox.reference.timestamps import from_iso
 from airflow_provider_webdata.sandbox.server import SandboxServer
-from airflow_provider_webdata.sandbox.state.clock import from_iso
 
 from .conftest import Api
 

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from airflow_provider_webdata.sandbox.reference.timestamps import from_iso
 from airflow_provider_webdata.sandbox.server import SandboxServer
-from airflow_provider_webdata.sandbox.state.clock import from_iso
 
 from .job_calls import PATHS, batch, crawl, site, start
 from .test_state import opened

@@ -12,7 +12,7 @@ import pytest
 
 from airflow_provider_webdata.sandbox.cli import main
 from airflow_provider_webdata.sandbox.control import ControlError
-from airflow_provider_webdata.sandbox.state.clock import from_iso
+from airflow_provider_webdata.sandbox.reference.timestamps import from_iso
 from airflow_provider_webdata.sandbox.state.quirks import QUIRKS
 
 LEVELS = "https://weather.example/levels"
