@@ -14,8 +14,8 @@ import httpx
 import psutil
 import pytest
 
-from demo.processes import wait_until
-from demo.stack import HOMES, REPOSITORY, Stack
+from tests.support.stack import HOMES, REPOSITORY, Stack
+from tests.support.waiting import wait_until
 
 DEMO_HOMES = HOMES / "of-tests"
 ENVIRONMENT = {

@@ -13,7 +13,6 @@ from sqlalchemy import Engine
 
 from airflow_provider_webdata.inbox.server import app, limits, receive
 from airflow_provider_webdata.inbox.wire import SECRET_HEADER
-from demo.processes import wait_until
 from tests.integration.inbox.http.raw_client import LAST_CHUNK, RawConnection, chunk, head
 from tests.integration.inbox.http.served_inbox import (
     MOST_BYTES,
@@ -24,6 +23,7 @@ from tests.integration.inbox.http.served_inbox import (
     fresh,
     signature,
 )
+from tests.support.waiting import wait_until
 
 RIGHT = {SECRET_HEADER: SECRET}
 WRONG = {SECRET_HEADER: "not-the-secret-0123456789abcdef"}

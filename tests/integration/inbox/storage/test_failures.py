@@ -19,7 +19,7 @@ from airflow_provider_webdata.inbox.server.records import (
 )
 from airflow_provider_webdata.inbox.server.store import DeliveryStore
 from airflow_provider_webdata.inbox.server.tables import metadata
-from demo.postgres import Postgres
+from tests.support.postgres import Postgres
 
 from .conftest import Database, NewOne
 

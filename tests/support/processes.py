@@ -10,13 +10,13 @@ import contextlib
 import os
 import signal
 import subprocess
-import time
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import psutil
 
-from demo.errors import DemoError
+from tests.support.errors import StackError
+from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -130,14 +130,4 @@ def stop_all(sessions: Sequence[Session], ways: Sequence[tuple[signal.Signals, f
                     process.send_signal(ask)
         if wait_until(lambda: not left(), patience):
             return
-    raise DemoError(f"Processes {[f'{s.name}: {p.pid}' for s, p in left()]} could not be ended.")
-
-
-def wait_until(condition: Callable[[], bool], patience: float, pause: float = 0.1) -> bool:
-    """Ask `condition` until it holds (True) or `patience` seconds have passed (False)."""
-    deadline = time.monotonic() + patience
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(pause)
-    return True
+    raise StackError(f"Processes {[f'{s.name}: {p.pid}' for s, p in left()]} could not be ended.")
