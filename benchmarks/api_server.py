@@ -16,6 +16,7 @@ from tests.support.processes import Session
 from tests.support.waiting import wait_until
 
 FILES = Path(__file__).parent / "airflow_files"
+WEBHOOK_SECRET = "a-secret-of-the-benchmark"
 
 
 @dataclass(frozen=True)

@@ -42,10 +42,11 @@ class Outcome:
 
     @property
     def xcom(self) -> dict[str, Any]:
-        return self.run["xcom"]
+        found: dict[str, Any] = self.run["xcom"]
+        return found
 
     def state(self, task: str) -> str:
-        return self.run["tasks"][task]["state"]
+        return str(self.run["tasks"][task]["state"])
 
 
 class Airflow:

@@ -94,7 +94,7 @@ class Postgres:
         argv = [_program("postgres"), "-D", str(self._data), "-p", str(self.port)]
         argv += [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
         with self._log.open("ab") as log:
-            self._server = subprocess.Popen(
+            self._server = server = subprocess.Popen(
                 argv,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -104,11 +104,11 @@ class Postgres:
                 **_as_owner(),
             )
         self._watchdog = subprocess.Popen(
-            ["/bin/sh", "-c", _WATCH, "watchdog", str(self._server.pid), str(self.folder)],
+            ["/bin/sh", "-c", _WATCH, "watchdog", str(server.pid), str(self.folder)],
             stdin=subprocess.PIPE,
             start_new_session=True,
         )
-        if not wait_until(lambda: self._ready() or self._server.poll() is not None, 30.0, pause=0.05):
+        if not wait_until(lambda: self._ready() or server.poll() is not None, 30.0, pause=0.05):
             raise StackError(f"PostgreSQL did not start within 30 s.\n{self._last_words()}")
         if not self._ready():
             raise StackError(f"PostgreSQL did not start.\n{self._last_words()}")

@@ -100,7 +100,7 @@ class Session:
 
     def _pid_was_recycled(self) -> bool:
         try:
-            return abs(psutil.Process(self.pid).create_time() - self.started) > 1.0
+            return bool(abs(psutil.Process(self.pid).create_time() - self.started) > 1.0)
         except psutil.NoSuchProcess:
             return False
 
@@ -108,7 +108,8 @@ class Session:
         try:
             if os.getsid(process.pid) != self.pid:
                 return False
-            return process.status() != psutil.STATUS_ZOMBIE and process.create_time() >= self.started - 1.0
+            alive = process.status() != psutil.STATUS_ZOMBIE
+            return bool(alive and process.create_time() >= self.started - 1.0)
         except (ProcessLookupError, PermissionError, psutil.Error):
             return False
 

@@ -17,12 +17,12 @@ from tests.integration.inbox.http.raw_client import LAST_CHUNK, RawConnection, c
 from tests.integration.inbox.http.served_inbox import (
     MOST_BYTES,
     SECRET,
-    SIGNATURE_HEADER,
     ServedInbox,
     event,
     fresh,
     signature,
 )
+from tests.support.service import SIGNATURE_HEADER
 from tests.support.waiting import wait_until
 
 RIGHT = {SECRET_HEADER: SECRET}
