@@ -13,8 +13,8 @@ import pytest
 from airflow_provider_webdata.api import errors, models
 from airflow_provider_webdata.hooks.job_documents import DocumentPart
 from airflow_provider_webdata.hooks.job_endpoints import JOB_KINDS
-from tests.fault_server import FaultServer, answer, hang_up
-from tests.integration.hooks.test_hooks import settled
+from tests.support.fault_server import FaultServer, answer, hang_up
+from tests.support.waiting import settled
 
 JOB = "7f3c1a52-9d0e-4b7a-8f65-0123456789ab"
 OTHER = "11111111-9d0e-4b7a-8f65-0123456789ab"

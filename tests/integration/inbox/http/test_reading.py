@@ -18,7 +18,6 @@ from airflow_provider_webdata.inbox.wire import INLINE_BODY_BYTES
 from tests.integration.inbox.http.served_inbox import (
     PREVIOUS_SECRET,
     SECRET,
-    SIGNATURE_HEADER,
     SIGNING_SECRET,
     ServedInbox,
     bearer,
@@ -26,6 +25,7 @@ from tests.integration.inbox.http.served_inbox import (
     fresh,
     signature,
 )
+from tests.support.service import SIGNATURE_HEADER
 
 STRANGE = "not-the-secret-0123456789abcdef"
 

@@ -18,7 +18,6 @@ from tests.integration.inbox.http.served_inbox import (
     PREVIOUS_SECRET,
     PREVIOUS_SIGNING_SECRET,
     SECRET,
-    SIGNATURE_HEADER,
     SIGNING_SECRET,
     ServedInbox,
     event,
@@ -26,6 +25,7 @@ from tests.integration.inbox.http.served_inbox import (
     gate_of,
     signature,
 )
+from tests.support.service import SIGNATURE_HEADER
 
 BODY = event(webhookId="w-1")
 OTHER = event(webhookId="w-2")

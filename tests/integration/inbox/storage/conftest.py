@@ -16,7 +16,7 @@ from sqlalchemy import Engine, create_engine, select
 from airflow_provider_webdata.inbox.server.storage.records import NewDelivery
 from airflow_provider_webdata.inbox.server.storage.store import DeliveryStore
 from airflow_provider_webdata.inbox.server.storage.tables import delivery, metadata
-from demo.postgres import Postgres
+from tests.support.postgres import Postgres
 
 _names = itertools.count()
 

@@ -19,7 +19,7 @@ from airflow_provider_webdata.inbox.server.storage.errors import (
 from airflow_provider_webdata.inbox.server.storage.records import DeliveryFilter
 from airflow_provider_webdata.inbox.server.storage.store import DeliveryStore
 from airflow_provider_webdata.inbox.server.storage.tables import metadata
-from demo.postgres import Postgres
+from tests.support.postgres import Postgres
 
 from .conftest import Database, NewOne
 

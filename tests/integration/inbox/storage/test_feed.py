@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 
 import pytest
 from sqlalchemy import create_engine, event
@@ -19,7 +19,8 @@ from airflow_provider_webdata.inbox.server.storage.inbox import Inbox
 from airflow_provider_webdata.inbox.server.storage.records import DeliveryFilter, StoredPage
 from airflow_provider_webdata.inbox.server.storage.store import DeliveryStore
 from airflow_provider_webdata.inbox.server.storage.tables import metadata
-from demo.postgres import Postgres
+from tests.support.postgres import Postgres
+from tests.support.waiting import until
 
 from .conftest import Database, NewOne
 
@@ -236,11 +237,3 @@ async def test_waiting_through_an_outage(
 async def logged(caplog: pytest.LogCaptureFixture, words: str) -> None:
     caplog.set_level("INFO", "airflow_provider_webdata")
     await until(lambda: words in caplog.text)
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    async def ask() -> None:
-        while not condition():
-            await asyncio.sleep(0.01)
-
-    await asyncio.wait_for(ask(), LONG)

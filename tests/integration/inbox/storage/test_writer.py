@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Iterator
 
 import pytest
 from sqlalchemy import event, insert
@@ -21,7 +21,8 @@ from airflow_provider_webdata.inbox.server.storage.records import DeliveryFilter
 from airflow_provider_webdata.inbox.server.storage.store import DeliveryStore, _row_of
 from airflow_provider_webdata.inbox.server.storage.tables import delivery
 from airflow_provider_webdata.inbox.server.storage.writer import BATCH_DELIVERIES, Writer
-from demo.postgres import Postgres
+from tests.support.postgres import Postgres
+from tests.support.waiting import until
 
 from .conftest import Database, NewOne
 from .postgres_proxy import PostgresProxy
@@ -81,14 +82,6 @@ async def start(calls: list[Awaitable[bool]]) -> list[asyncio.Task[bool]]:
     tasks = [asyncio.ensure_future(call) for call in calls]
     await asyncio.sleep(0)
     return tasks
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    async def ask() -> None:
-        while not condition():
-            await asyncio.sleep(0.005)
-
-    await asyncio.wait_for(ask(), 20)
 
 
 async def outcomes(tasks: list[asyncio.Task[bool]]) -> list[Outcome]:

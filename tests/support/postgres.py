@@ -20,8 +20,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from demo.errors import DemoError
-from demo.processes import wait_until
+from tests.support.errors import StackError
+from tests.support.waiting import wait_until
 
 USER = "webdata"
 # Its input ends with the process that started it, however that ends.
@@ -80,7 +80,7 @@ class Postgres:
             argv, env={**os.environ, "PGPASSWORD": self._password}, capture_output=True, text=True
         )
         if done.returncode:
-            raise DemoError(f"The database {name} could not be made: {done.stderr.strip()}")
+            raise StackError(f"The database {name} could not be made: {done.stderr.strip()}")
         return self.url(name)
 
     def start(self) -> None:
@@ -94,7 +94,7 @@ class Postgres:
         argv = [_program("postgres"), "-D", str(self._data), "-p", str(self.port)]
         argv += [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
         with self._log.open("ab") as log:
-            self._server = subprocess.Popen(
+            self._server = server = subprocess.Popen(
                 argv,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -104,14 +104,14 @@ class Postgres:
                 **_as_owner(),
             )
         self._watchdog = subprocess.Popen(
-            ["/bin/sh", "-c", _WATCH, "watchdog", str(self._server.pid), str(self.folder)],
+            ["/bin/sh", "-c", _WATCH, "watchdog", str(server.pid), str(self.folder)],
             stdin=subprocess.PIPE,
             start_new_session=True,
         )
-        if not wait_until(lambda: self._ready() or self._server.poll() is not None, 30.0, pause=0.05):
-            raise DemoError(f"PostgreSQL did not start within 30 s.\n{self._last_words()}")
+        if not wait_until(lambda: self._ready() or server.poll() is not None, 30.0, pause=0.05):
+            raise StackError(f"PostgreSQL did not start within 30 s.\n{self._last_words()}")
         if not self._ready():
-            raise DemoError(f"PostgreSQL did not start.\n{self._last_words()}")
+            raise StackError(f"PostgreSQL did not start.\n{self._last_words()}")
 
     def stop(self, *, crash: bool = False) -> None:
         """Stop the server and cut its connections; `crash` gives it no time to tidy up."""
@@ -127,7 +127,7 @@ class Postgres:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 server.wait(10.0)
                 return
-        raise DemoError(f"PostgreSQL's process {server.pid} could not be ended.")
+        raise StackError(f"PostgreSQL's process {server.pid} could not be ended.")
 
     @property
     def _data(self) -> Path:
@@ -147,7 +147,7 @@ class Postgres:
         argv += ["--auth", "scram-sha-256", "--encoding", "UTF8", "--locale", "C"]
         done = subprocess.run(argv, cwd=self.folder, capture_output=True, text=True, **_as_owner())
         if done.returncode:
-            raise DemoError(f"PostgreSQL's initdb failed: {done.stderr.strip()}")
+            raise StackError(f"PostgreSQL's initdb failed: {done.stderr.strip()}")
 
     def _ready(self) -> bool:
         """Whether the server says so in its own file; it does not once it has ended."""
@@ -173,7 +173,7 @@ def _owner() -> pwd.struct_passwd | None:
     for name in ("postgres", "nobody"):
         with contextlib.suppress(KeyError):
             return pwd.getpwnam(name)
-    raise DemoError("PostgreSQL does not run as root, and there is neither a user 'postgres' nor 'nobody'.")
+    raise StackError("PostgreSQL does not run as root, and there is neither a user 'postgres' nor 'nobody'.")
 
 
 def _as_owner() -> dict[str, Any]:
@@ -186,8 +186,8 @@ def _program(name: str) -> str:
     folders = sorted((folder for pattern in _FOLDERS for folder in glob.glob(pattern)), key=_version)
     places = os.pathsep.join([os.environ.get("PATH", ""), *reversed(folders)])
     if (found := shutil.which(name, path=places)) is None:
-        raise DemoError(
-            f"PostgreSQL's program '{name}' is not on this machine; run tests/postgres-setup as root, "
+        raise StackError(
+            f"PostgreSQL's program '{name}' is not on this machine; run tools/postgres-setup as root, "
             "or install PostgreSQL's server (on Debian and Ubuntu the package 'postgresql')."
         )
     return found

@@ -11,13 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from demo.processes import Session, wait_until
+from tests.support.processes import Session
+from tests.support.waiting import wait_until
 
 # Starts `touch ran`, and runs the code of the second argument when it is to write that down.
 STARTER = """
 import json, os, signal, sys
 from pathlib import Path
-from demo.processes import Session
+from tests.support.processes import Session
 
 def note(session):
     print(json.dumps(session.to_state()), flush=True)

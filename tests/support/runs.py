@@ -5,14 +5,14 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
-from demo.airflow_api import ENDED, AirflowAPI
-from demo.errors import DemoError
-from demo.processes import wait_until
+from tests.support.airflow_api import ENDED, AirflowAPI
+from tests.support.errors import StackError
+from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from demo.stack import Say
+    from tests.support.stack import Say
 
 TAIL = 15
 
@@ -21,7 +21,7 @@ def scheduled_run(api: AirflowAPI, dag_id: str, patience: float = 60.0) -> str:
     """Hand the DAG to the scheduler and return the id of the run that it makes of its own accord."""
     api.unpause(dag_id)
     if not wait_until(lambda: bool(api.runs(dag_id)), patience, pause=0.5):
-        raise DemoError(f"The scheduler made no run of {dag_id} within {patience:.0f} s.")
+        raise StackError(f"The scheduler made no run of {dag_id} within {patience:.0f} s.")
     return str(api.runs(dag_id)[0]["dag_run_id"])
 
 
@@ -33,7 +33,7 @@ def follow(
     patience: float = 180.0,
     on_change: Callable[[str, str], None] | None = None,
 ) -> None:
-    """Return when the run has succeeded; raises `DemoError` with the failed task's last log lines.
+    """Return when the run has succeeded; raises `StackError` with the failed task's last log lines.
 
     `on_change` is told each task's name and state when it has changed.
     """
@@ -52,13 +52,13 @@ def follow(
         if outcome in ENDED:
             break
         if time.monotonic() > deadline:
-            raise DemoError(f"{dag_id} did not end within {patience:.0f} s; its tasks: {seen}")
+            raise StackError(f"{dag_id} did not end within {patience:.0f} s; its tasks: {seen}")
         time.sleep(0.5)
     failed = [task for task in tasks if task["state"] == "failed"]
     if failed:
-        raise DemoError("\n".join(_what_happened(api, dag_id, run_id, task) for task in failed))
+        raise StackError("\n".join(_what_happened(api, dag_id, run_id, task) for task in failed))
     if outcome != "success":
-        raise DemoError(f"{dag_id} failed; its tasks: {seen}")
+        raise StackError(f"{dag_id} failed; its tasks: {seen}")
 
 
 def _what_happened(api: AirflowAPI, dag_id: str, run_id: str, task: dict[str, Any]) -> str:

@@ -6,18 +6,12 @@ import contextlib
 import os
 import signal
 import threading
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from airflow.sdk.exceptions import AirflowTaskTimeout
 
-
-def until(condition: Callable[[], Any]) -> None:
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline, "it never came to that"
-        time.sleep(0.01)
+from tests.support.waiting import wait_until
 
 
 @contextlib.contextmanager
@@ -31,7 +25,7 @@ def _signalled(
         act()
 
     def watch() -> None:
-        until(condition)
+        assert wait_until(condition, 60.0, pause=0.01), "it never came to that"
         os.kill(os.getpid(), number)
 
     before = signal.signal(number, handle)

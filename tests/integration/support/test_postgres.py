@@ -11,14 +11,14 @@ import psutil
 import pytest
 from sqlalchemy import create_engine, text
 
-from demo import postgres
-from demo.errors import DemoError
-from demo.postgres import Postgres
-from demo.processes import wait_until
+from tests.support import postgres
+from tests.support.errors import StackError
+from tests.support.postgres import Postgres
+from tests.support.waiting import wait_until
 
 HOLD = """
 import sys
-from demo.postgres import Postgres
+from tests.support.postgres import Postgres
 with Postgres() as server:
     print(server._server.pid, server.folder, flush=True)
     sys.stdin.read()
@@ -65,5 +65,5 @@ def test_it_ends_with_the_process_that_started_it() -> None:
 def test_a_machine_without_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(postgres, "_FOLDERS", (str(tmp_path / "*"),))
-    with pytest.raises(DemoError, match="run tests/postgres-setup as root"):
+    with pytest.raises(StackError, match="run tools/postgres-setup as root"):
         Postgres().__enter__()

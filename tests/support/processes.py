@@ -10,13 +10,13 @@ import contextlib
 import os
 import signal
 import subprocess
-import time
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import psutil
 
-from demo.errors import DemoError
+from tests.support.errors import StackError
+from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -100,7 +100,7 @@ class Session:
 
     def _pid_was_recycled(self) -> bool:
         try:
-            return abs(psutil.Process(self.pid).create_time() - self.started) > 1.0
+            return bool(abs(psutil.Process(self.pid).create_time() - self.started) > 1.0)
         except psutil.NoSuchProcess:
             return False
 
@@ -108,7 +108,8 @@ class Session:
         try:
             if os.getsid(process.pid) != self.pid:
                 return False
-            return process.status() != psutil.STATUS_ZOMBIE and process.create_time() >= self.started - 1.0
+            alive = process.status() != psutil.STATUS_ZOMBIE
+            return bool(alive and process.create_time() >= self.started - 1.0)
         except (ProcessLookupError, PermissionError, psutil.Error):
             return False
 
@@ -130,14 +131,4 @@ def stop_all(sessions: Sequence[Session], ways: Sequence[tuple[signal.Signals, f
                     process.send_signal(ask)
         if wait_until(lambda: not left(), patience):
             return
-    raise DemoError(f"Processes {[f'{s.name}: {p.pid}' for s, p in left()]} could not be ended.")
-
-
-def wait_until(condition: Callable[[], bool], patience: float, pause: float = 0.1) -> bool:
-    """Ask `condition` until it holds (True) or `patience` seconds have passed (False)."""
-    deadline = time.monotonic() + patience
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(pause)
-    return True
+    raise StackError(f"Processes {[f'{s.name}: {p.pid}' for s, p in left()]} could not be ended.")

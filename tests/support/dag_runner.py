@@ -17,11 +17,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from airflow_provider_webdata.sandbox.server import SandboxServer
+from tests.support.service import connection_text
 
-WORKER = Path(__file__).with_name("airflow_worker.py")
+WORKER = Path(__file__).with_name("dag_worker.py")
 LONGEST_RUN_SECONDS = 120.0
 
 
@@ -43,10 +42,11 @@ class Outcome:
 
     @property
     def xcom(self) -> dict[str, Any]:
-        return self.run["xcom"]
+        found: dict[str, Any] = self.run["xcom"]
+        return found
 
     def state(self, task: str) -> str:
-        return self.run["tasks"][task]["state"]
+        return str(self.run["tasks"][task]["state"])
 
 
 class Airflow:
@@ -100,11 +100,10 @@ class Airflow:
         deadline = time.monotonic() + LONGEST_RUN_SECONDS
         while not answer.exists():
             if self._process.poll() is not None or time.monotonic() > deadline:
-                pytest.fail(f"Airflow did not run the DAG:\n{self._since(begin)[-5000:]}")
+                raise AssertionError(f"Airflow did not run the DAG:\n{self._since(begin)[-5000:]}")
             time.sleep(0.05)
         told = json.loads(answer.read_text())
-        if "error" in told:
-            pytest.fail(told["error"])
+        assert "error" not in told, told["error"]
         return Outcome(runs=told["runs"], log=self._since(begin))
 
     def _since(self, begin: int) -> str:
@@ -123,9 +122,7 @@ class Airflow:
 
 def connection(server: SandboxServer, **extra: Any) -> str:
     """Return a connection to the sandbox as JSON."""
-    return json.dumps(
-        {"conn_type": "webdata", "host": server.url, "password": server.api_key, "extra": extra}
-    )
+    return connection_text(server.url, server.api_key, **extra)
 
 
 HEAD = """

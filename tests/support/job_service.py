@@ -15,12 +15,8 @@ from datetime import datetime, timezone
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-PATHS = {
-    "crawl": "/v2/crawl",
-    "batch_scrape": "/v2/batch/scrape",
-    "extract": "/v2/extract",
-    "agent": "/v2/agent",
-}
+from tests.support.service import JOB_PATHS
+
 RUNNING = {"crawl": "scraping", "batch_scrape": "scraping", "extract": "processing", "agent": "processing"}
 
 Answer = tuple[int, Any, dict[str, str]]
@@ -103,7 +99,7 @@ class JobService:
         self._server.server_close()
 
     def set(self, kind: str, job_id: str, status: str, **fields: Any) -> None:
-        self.jobs[f"{PATHS[kind]}/{job_id}"] = {"success": True, "status": status, **fields}
+        self.jobs[f"{JOB_PATHS[kind]}/{job_id}"] = {"success": True, "status": status, **fields}
 
     def set_all(self, status: str, **fields: Any) -> None:
         """Give all jobs a state."""
@@ -170,7 +166,7 @@ class JobService:
             if key in self.keys:
                 return 409, {"success": False, "error": "Idempotency key already used"}, {}
             self.keys.append(key)
-        (kind,) = [kind for kind, start in PATHS.items() if start == path]
+        (kind,) = [kind for kind, start in JOB_PATHS.items() if start == path]
         job_id = str(uuid.uuid4())
         self.bodies.append(body)
         self.set(kind, job_id, RUNNING[kind])

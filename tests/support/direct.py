@@ -51,8 +51,3 @@ class StateStore:
 
 def context_of(ti: TaskInstance, store: StateStore | None = None, **more: Any) -> dict[str, Any]:
     return {"ti": ti, **({"task_state_store": store} if store is not None else {}), **more}
-
-
-def connection_text(url: str, key: str = "wd-sandbox-key", **extra: Any) -> str:
-    """Return the connection as an environment variable holds it."""
-    return json.dumps({"conn_type": "webdata", "host": url, "password": key, "extra": extra})

@@ -21,16 +21,17 @@ from urllib.parse import urlsplit
 
 import psutil
 
-from demo.airflow_api import AirflowAPI
-from demo.airflow_home import Ports, airflow_environment, login
-from demo.errors import DemoError
-from demo.processes import Session, stop_all, wait_until
+from tests.support.airflow_api import AirflowAPI
+from tests.support.airflow_settings import Ports, airflow_environment, login
+from tests.support.errors import StackError
+from tests.support.processes import Session, stop_all
+from tests.support.service import CONNECTION_ID
+from tests.support.waiting import wait_until
 
-REPOSITORY = Path(__file__).resolve().parent.parent
+REPOSITORY = Path(__file__).resolve().parents[2]
 # The tests use homes of their own, so that they do not end what `make up` left running.
 HOMES = Path(os.environ.get("WEBDATA_DEMO_HOMES") or REPOSITORY / ".airflow")
 EXAMPLE_DAGS = REPOSITORY / "example_dags"
-CONNECTION_ID = "webdata_default"
 COMPONENTS = ("api-server", "scheduler", "dag-processor", "triggerer")
 HEALTH = ("metadatabase", "scheduler", "dag_processor", "triggerer")
 STATE_FILE = "stack.json"
@@ -132,7 +133,7 @@ class Stack:
         return self._sessions[name].members()
 
     def wait_until_healthy(self, patience: float = 120.0) -> None:
-        """Return once the API server answers and the others report; raises `DemoError` with a log otherwise."""
+        """Return once the API server answers and the others report; raises `StackError` with a log otherwise."""
         ended: list[str] = []
         probe = AirflowAPI(self.airflow_url, "", "")
 
@@ -148,7 +149,7 @@ class Stack:
             probe.close()
         if not in_time or ended:
             logs = [_tail(self._sessions[name].log) for name in ended or self.components]
-            raise DemoError("\n".join([f"Airflow did not become healthy ({health}).", *logs]))
+            raise StackError("\n".join([f"Airflow did not become healthy ({health}).", *logs]))
 
     @cached_property
     def api(self) -> AirflowAPI:
@@ -161,16 +162,16 @@ class Stack:
         return login(self.home)
 
     def wait_for_dags(self, dag_ids: Sequence[str], patience: float = 60.0) -> None:
-        """Return once Airflow has parsed these DAGs; raises `DemoError` with the import error otherwise."""
+        """Return once Airflow has parsed these DAGs; raises `StackError` with the import error otherwise."""
 
         def parsed() -> bool:
             for file, trace in self.api.import_errors().items():
-                raise DemoError(f"Airflow cannot import {file}:\n{trace}")
+                raise StackError(f"Airflow cannot import {file}:\n{trace}")
             return set(dag_ids) <= self.api.dag_ids()
 
         if not wait_until(parsed, patience, pause=0.5):
             missing = sorted(set(dag_ids) - self.api.dag_ids())
-            raise DemoError(f"Airflow found no DAG {missing} within {patience:.0f} s.")
+            raise StackError(f"Airflow found no DAG {missing} within {patience:.0f} s.")
 
     def connection(
         self, connection_id: str, extra: Mapping[str, Any] | None = None, service_url: str = ""
@@ -207,7 +208,7 @@ class Stack:
             return bool(found) or not sandbox.leader_runs()
 
         if not wait_until(listening, 30.0) or not self.sandbox_url:
-            raise DemoError(f"The sandbox did not start.\n{_tail(sandbox.log)}")
+            raise StackError(f"The sandbox did not start.\n{_tail(sandbox.log)}")
         self._write_state()
         self.say(f"sandbox is up at {self.sandbox_url}")
 
@@ -237,7 +238,7 @@ class Stack:
                 check=False,
             )
         if done.returncode:
-            raise DemoError(f"Airflow's database could not be made.\n{_tail(str(log))}")
+            raise StackError(f"Airflow's database could not be made.\n{_tail(str(log))}")
 
     def _launch(self, name: str, argv: Sequence[str], env: Mapping[str, str]) -> Session:
         def note(session: Session) -> None:

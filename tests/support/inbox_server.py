@@ -5,13 +5,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import socket
 import threading
 from pathlib import Path
 from typing import Any
 
 import httpx
-import uvicorn
 from sqlalchemy import create_engine
 
 from airflow_provider_webdata.inbox.server.http.app import InboxApplication
@@ -19,34 +17,57 @@ from airflow_provider_webdata.inbox.server.http.auth import Gate
 from airflow_provider_webdata.inbox.server.storage.inbox import Inbox
 from airflow_provider_webdata.inbox.server.storage.tables import metadata
 from airflow_provider_webdata.inbox.wire import SECRET_HEADER, delivery_url
-
-
-class _Server(uvicorn.Server):
-    def capture_signals(self) -> Any:
-        return contextlib.nullcontext()
+from tests.support.service import CHECK_COMPLETED, CONNECTION_ID, SIGNATURE_HEADER, WEBHOOK_SECRET
+from tests.support.serving import Serving
 
 
 class InboxServer:
     """What a connection's deliveries are sent to and read from.
 
     :param folder: for the database.
-    :param secret: what the server takes for the webhook secret of every connection; may be changed.
+    :ivar secret: what the server takes for the webhook secret of every connection.
+    :ivar requests: what was asked of it, oldest first.
+    :ivar answers: what the next requests are answered that are no deliveries, in place of the inbox.
+    :ivar lossy: whether deliveries are lost.
+    :ivar read: set once somebody has been told what is in it.
     """
 
-    def __init__(self, folder: Path, secret: str) -> None:
-        self.secret = secret
+    def __init__(self, folder: Path) -> None:
+        self.secret = WEBHOOK_SECRET
+        self.requests: list[str] = []
         self.answers: list[tuple[int, dict[str, Any]]] = []
         self.lossy = False
-        self.requests: list[str] = []
+        self.read = threading.Event()
+        self.port = 0
         self._folder = folder
         self._databases = 0
-        self.port = 0
         self._client = httpx.Client(transport=httpx.HTTPTransport(retries=1))
         self.reset()
+
+    def __enter__(self) -> InboxServer:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+        self._client.close()
 
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def extra(self) -> dict[str, str]:
+        """Extras of a connection whose deliveries come here."""
+        return {"webhook_url": self.url, "inbox_url": self.url, "webhook_secret": self.secret}
+
+    def webhook(self, key: str | None = None) -> dict[str, Any]:
+        """The webhook that reports here."""
+        return {
+            "url": delivery_url(self.url, CONNECTION_ID, key),
+            "headers": {SECRET_HEADER: self.secret},
+            "events": [CHECK_COMPLETED],
+        }
 
     def reads(self, part: str = "/webdata/deliveries/") -> list[str]:
         return [line for line in self.requests if part in line]
@@ -60,50 +81,26 @@ class InboxServer:
         engine.dispose()
 
     def start(self) -> None:
-        # The protocol is named because asyncio switches Nagle's algorithm off only for sockets that say they are TCP.
-        listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(("127.0.0.1", self.port))
-        listener.listen(256)
-        self.port = listener.getsockname()[1]
-        ready = threading.Event()
-
-        async def serve() -> None:
-            engine = create_engine(self._database)
-            self._application = InboxApplication(Inbox.open(engine), self._gate)
-            config = uvicorn.Config(
-                self._app,
-                interface="asgi3",
-                log_config=None,
-                lifespan="off",
-                access_log=False,
-                timeout_graceful_shutdown=0,
-            )
-            self._server = _Server(config)
-            asyncio.get_running_loop().call_soon(ready.set)
-            await self._server.serve(sockets=[listener])
-            await self._application.aclose()
-            engine.dispose()
-
-        self._thread = threading.Thread(target=lambda: asyncio.run(serve()), daemon=True)
-        self._thread.start()
-        assert ready.wait(20)
+        self._engine = create_engine(self._database)
+        self._application = InboxApplication(Inbox.open(self._engine), self._gate)
+        self._serving = Serving(self._app, self.port, close=self._application.aclose)
+        self.port = self._serving.port
+        self._serving.start()
 
     def stop(self) -> None:
         """End at once: whoever waits gets no answer."""
-        self._server.should_exit = True
-        self._server.force_exit = True
-        self._thread.join()
+        self._serving.stop(at_once=True)
+        self._engine.dispose()
 
     def deliver(
-        self, body: dict[str, Any], key: str | None = None, conn_id: str = "webdata_default"
+        self, body: dict[str, Any], key: str | None = None, conn_id: str = CONNECTION_ID
     ) -> httpx.Response:
         """Deliver as the service does."""
         url = delivery_url(self.url, conn_id, key)
         return self._client.post(url, content=json.dumps(body), headers={SECRET_HEADER: self.secret})
 
     def _gate(self, conn_id: str) -> Gate:
-        return Gate(conn_id, (self.secret.encode(),), (), b"x-firecrawl-signature", open=True)
+        return Gate(conn_id, (self.secret.encode(),), (), SIGNATURE_HEADER.lower().encode(), open=True)
 
     async def _app(self, scope: Any, receive: Any, send: Any) -> None:
         query = scope["query_string"].decode()
@@ -121,3 +118,5 @@ class InboxServer:
             return
         with contextlib.suppress(asyncio.CancelledError):
             await self._application(scope, receive, send)
+            if "/webdata/deliveries/" in scope["path"]:
+                self.read.set()
