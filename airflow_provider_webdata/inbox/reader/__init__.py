@@ -4,6 +4,8 @@ It talks HTTP to the server that serves the inbox and needs no access to its dat
 task is not known here.
 """
 
+from airflow_provider_webdata.inbox.wire import MOST_VALUES
+
 from .address import InboxAddress
 from .client import AsyncInboxReader, InboxReader
 from .delivery import Delivery, Page
@@ -16,7 +18,7 @@ from .errors import (
     InboxRefusedError,
     InboxUnreachableError,
 )
-from .protocol import END, MOST_VALUES
+from .protocol import END
 
 __all__ = [
     "END",

@@ -28,9 +28,6 @@ if TYPE_CHECKING:
 
     from .address import InboxAddress
 
-MOST_VALUES = 1000
-"""Keys, job ids, monitor ids and events that one search may name."""
-
 END = "end"
 """The cursor behind all that the inbox holds."""
 
@@ -162,7 +159,7 @@ def _check(address: InboxAddress, response: httpx.Response) -> None:
         )
     if status == 404 or 300 <= status < 400:
         raise _missing(address, words)
-    raise InboxAnswerError(f"the inbox at {address.url} refuses a request of ours ({words})")
+    raise InboxAnswerError(f"the inbox at {address.url} rejects a request ({words})")
 
 
 def _missing(address: InboxAddress, words: str) -> InboxMissingError:

@@ -6,15 +6,17 @@ import gc
 import logging
 from typing import TYPE_CHECKING
 
-from airflow_provider_webdata.inbox.server.http.answers import Answer, not_now
 from airflow_provider_webdata.inbox.server.http.app import InboxApplication
 from airflow_provider_webdata.inbox.server.http.auth import Gate
+from airflow_provider_webdata.inbox.server.http.responses import retry_later
 from airflow_provider_webdata.inbox.server.storage.errors import StoreUnavailableError
 from airflow_provider_webdata.inbox.server.storage.inbox import Inbox
 from airflow_provider_webdata.inbox.server.storage.retention import retention_days
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from starlette.responses import Response
 
 log = logging.getLogger(__name__)
 
@@ -30,14 +32,14 @@ def create_application() -> InboxApplication:
     def gate(conn_id: str) -> Gate:
         return _gate(conn_id, inbox.store.end)
 
-    made = InboxApplication(inbox, gate, most_bytes=most_body_bytes(), keep_days=retention_days())
+    application = InboxApplication(inbox, gate, most_bytes=most_body_bytes(), keep_days=retention_days())
     # An API server holds hundreds of thousands of objects that live as long as it does. Looking through them all
     # for garbage, again and again under load, would stop every request for a third of a second.
     gc.freeze()
-    return made
+    return application
 
 
-def application_or_unavailable() -> InboxApplication | Answer:
+def application_or_unavailable() -> InboxApplication | Response:
     """Return the inbox of this Airflow; where it cannot be had, what answers 503 until the process is restarted.
 
     Meant for the plugin: there is nobody to raise to but the sender of a delivery.
@@ -45,8 +47,8 @@ def application_or_unavailable() -> InboxApplication | Answer:
     try:
         return create_application()
     except (StoreUnavailableError, ValueError) as error:
-        log.error("The inbox cannot work; deliveries are put off: %s", error)
-        return not_now(503, "the inbox is not set up, see its log", 60)
+        log.error("The inbox cannot start; deliveries get a 503: %s", error)
+        return retry_later(503, "the inbox is not set up, see its log", 60)
 
 
 def most_body_bytes() -> int:
@@ -85,5 +87,5 @@ def _gate(conn_id: str, database_answers: Callable[[], object]) -> Gate:
     try:
         return Gate.of(settings_of(connection))
     except ConfigurationError as error:
-        log.error("Deliveries for a connection that cannot work are refused: %s", error)
+        log.error("Deliveries for a connection with unusable settings are refused: %s", error)
         return Gate.closed(conn_id)

@@ -1,4 +1,4 @@
-"""`airflow webdata inbox list | show | replay | prune`: a look into the inbox, past all HTTP."""
+"""`airflow webdata inbox list | show | replay | prune`: straight on the database, without HTTP."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def show_delivery(args: argparse.Namespace) -> None:
 @suppress_logs_and_warning
 @providers_configuration_loaded
 def replay_deliveries(args: argparse.Namespace) -> None:
-    """Announce deliveries again.
+    """Publish deliveries again.
 
     :param args: id, a list.
     """
@@ -89,7 +89,7 @@ def replay_deliveries(args: argparse.Namespace) -> None:
         except DeliveryNotFoundError as error:
             raise SystemExit(f"{error}; nothing was replayed") from None
     for original, copy in copies.items():
-        _write(f"delivery {original} is announced again as {copy}")
+        _write(f"delivery {original} was replayed as {copy}")
 
 
 @action_cli  # type: ignore[untyped-decorator]

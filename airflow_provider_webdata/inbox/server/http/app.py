@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 from functools import cached_property
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 import anyio
+from starlette.datastructures import Headers
+from starlette.responses import JSONResponse
 
 from airflow_provider_webdata.inbox.server.storage.errors import StoreUnavailableError
 from airflow_provider_webdata.inbox.wire import is_key
 
-from .answers import Answer, not_now
-from .auth import headers_of
 from .connections import Connections
 from .deliveries import Deliveries
 from .openapi import document
 from .receive import ClientGoneError, Receiver
+from .responses import error_response, retry_later
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from starlette.responses import Response
     from starlette.types import Message, Receive, Scope, Send
 
     from airflow_provider_webdata.inbox.server.storage.inbox import Inbox
@@ -34,18 +35,18 @@ log = logging.getLogger(__name__)
 
 DEFAULT_MOST_BYTES = 16 * 2**20
 
-LINGER_SECONDS, LINGER_BYTES = 1.0, 2**20
-"""How much is taken of a body that nobody wants."""
+DRAIN_SECONDS, DRAIN_BYTES = 1.0, 2**20
+"""How much is read of a body after the response was decided."""
 
 _MOUNT = "webdata"
-_HEALTHY_SECONDS = 1.0
-_HEADS = ("inbox", "deliveries", "inbox-health", "inbox-openapi.json")
-_NOT_FOUND = Answer.error(404, "there is nothing here")
-_GONE = Answer.error(400, "the sender broke off")
+_HEALTH_SECONDS = 1.0
+_FIRST_PARTS = ("inbox", "deliveries", "inbox-health", "inbox-openapi.json")
+_NOT_FOUND = error_response(404, "there is nothing here")
+_CLIENT_GONE = error_response(400, "the sender broke off")
 
 
 class InboxApplication:
-    """Answers every request whose path holds `/webdata/inbox` or `/webdata/deliveries`, wherever it is mounted.
+    """Serves every request whose path holds `/webdata/inbox` or `/webdata/deliveries`, wherever it is mounted.
 
     :param inbox: stores and reads.
     :param gate: returns the gate of a connection; blocks.
@@ -63,111 +64,115 @@ class InboxApplication:
     ) -> None:
         self.inbox = inbox
         self._keep_days = keep_days
-        self._asking: asyncio.Future[Answer] | None = None
+        self._health_check: asyncio.Future[Response] | None = None
         connections = Connections(gate)
         self._receiver = Receiver(connections, inbox.writer, most_bytes)
         self._deliveries = Deliveries(connections, inbox.feed)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
+        """Serve one request."""
         if scope["type"] == "websocket":
             # Unanswered, it would be an internal error of the server.
             await send({"type": "websocket.close"})
         if scope["type"] != "http":
             return
         self.inbox.start_pruning(self._keep_days)
-        body = _Body(receive)
+        headers, body = Headers(scope=scope), _RequestBody(receive)
         try:
-            answer = await self._answer(scope, body)
+            response = await self._respond(scope, headers, body)
         except ClientGoneError:
-            # Nobody reads it, but an application that answers nothing is an error to what stands around it.
-            answer = _GONE
+            # Nobody reads it, but the server takes no response at all for an error.
+            response = _CLIENT_GONE
         except Exception:
             log.exception("The inbox failed at %s", scope["method"])
-            answer = not_now(503, "the inbox failed, see its log")
-        unread = not body.is_whole and _has_body(scope)
-        await answer.send(send, body.pass_over if unread else None)
+            response = retry_later(503, "the inbox failed, see its log")
+        if body.is_whole or not _has_body(headers):
+            await response(scope, receive, send)
+        else:
+            await _send_and_drain(response, send, body)
 
     async def aclose(self) -> None:
         """Store what was submitted and send readers away."""
         await self.inbox.close()
 
-    async def _answer(self, scope: Scope, receive: Receive) -> Answer:
-        parts = _parts(scope)
-        if parts is None:
-            return _NOT_FOUND
-        match parts:
+    # Starlette's router decodes a path before it splits it, and so would take a slash in a connection's id for its
+    # own; hence the routes by hand.
+    async def _respond(self, scope: Scope, headers: Headers, receive: Receive) -> Response:
+        match _path_parts(scope):
             case ["inbox", conn_id]:
-                return await self._receive(scope, receive, conn_id, None)
-            case ["inbox", conn_id, key]:
-                return await self._receive(scope, receive, conn_id, key) if is_key(key) else _NOT_FOUND
+                return await self._receive(scope, headers, receive, conn_id, None)
+            case ["inbox", conn_id, key] if is_key(key):
+                return await self._receive(scope, headers, receive, conn_id, key)
             case ["deliveries", conn_id]:
-                return _only(scope, "GET") or await self._deliveries.page(
-                    conn_id, scope["query_string"], headers_of(scope), receive
+                return _wrong_method(scope, "GET") or await self._deliveries.page(
+                    conn_id, scope["query_string"], headers, receive
                 )
             case ["deliveries", conn_id, "search"]:
-                return _only(scope, "POST") or await self._deliveries.search(
-                    conn_id, headers_of(scope), receive
+                return _wrong_method(scope, "POST") or await self._deliveries.search(
+                    conn_id, headers, receive
                 )
             case ["deliveries", conn_id, delivery_id]:
-                return _only(scope, "GET") or await self._deliveries.one(
-                    conn_id, delivery_id, headers_of(scope)
+                return _wrong_method(scope, "GET") or await self._deliveries.one(
+                    conn_id, delivery_id, headers
                 )
             case ["inbox-health"]:
-                return _only(scope, "GET") or await self._health()
+                return _wrong_method(scope, "GET") or await self._health()
             case ["inbox-openapi.json"]:
-                return _only(scope, "GET") or self._description
+                return _wrong_method(scope, "GET") or self._description
         return _NOT_FOUND
 
-    async def _receive(self, scope: Scope, receive: Receive, conn_id: str, key: str | None) -> Answer:
-        return _only(scope, "POST") or await self._receiver.take(conn_id, key, headers_of(scope), receive)
+    async def _receive(
+        self, scope: Scope, headers: Headers, receive: Receive, conn_id: str, key: str | None
+    ) -> Response:
+        return _wrong_method(scope, "POST") or await self._receiver.receive(conn_id, key, headers, receive)
 
-    async def _health(self) -> Answer:
-        # Anybody may ask: many who ask at once are one question to the database.
-        if self._asking is None:
-            self._asking = asyncio.ensure_future(self._ask_database())
-            self._asking.add_done_callback(
-                lambda _: asyncio.get_running_loop().call_later(_HEALTHY_SECONDS, self._ask_anew)
+    async def _health(self) -> Response:
+        # Anybody may ask: many requests at once are one query of the database.
+        if self._health_check is None:
+            self._health_check = asyncio.ensure_future(self._check_database())
+            self._health_check.add_done_callback(
+                lambda _: asyncio.get_running_loop().call_later(_HEALTH_SECONDS, self._forget_health)
             )
-        return await asyncio.shield(self._asking)
+        return await asyncio.shield(self._health_check)
 
-    def _ask_anew(self) -> None:
-        self._asking = None
+    def _forget_health(self) -> None:
+        self._health_check = None
 
-    async def _ask_database(self) -> Answer:
+    async def _check_database(self) -> Response:
         try:
             await self.inbox.feed.end()
         except StoreUnavailableError:
-            return not_now(503, "the database does not answer")
-        return Answer.of(200, {"status": "ok"})
+            return retry_later(503, "the database does not answer")
+        return JSONResponse({"status": "ok"})
 
     @cached_property
-    def _description(self) -> Answer:
-        return Answer(200, json.dumps(document()).encode())
+    def _description(self) -> Response:
+        return JSONResponse(document())
 
 
-def _parts(scope: Scope) -> list[str] | None:
+def _path_parts(scope: Scope) -> list[str] | None:
     """Return what follows the mount in the path, decoded part by part; None where that is no text.
 
-    A connection's id may hold a slash, which only the raw path tells from one that parts.
+    A connection's id may hold a slash, which only the raw path tells from one that separates.
     """
     raw = scope.get("raw_path") or scope["path"].encode()
     parts = raw.decode("latin-1").split("/")
     # The API server itself may be published under a path that holds the same word.
     starts = (
-        here + 1 for here, part in enumerate(parts[:-1]) if part == _MOUNT and parts[here + 1] in _HEADS
+        index + 1
+        for index, part in enumerate(parts[:-1])
+        if part == _MOUNT and parts[index + 1] in _FIRST_PARTS
     )
     start = next(starts, None)
     if start is None:
         return None
-    found = parts[start:]
     try:
-        return [unquote(part, errors="strict") for part in found]
+        return [unquote(part, errors="strict") for part in parts[start:]]
     except UnicodeDecodeError:
         return None
 
 
-class _Body:
+class _RequestBody:
     """Passes the request's body on, and knows whether all of it came."""
 
     __slots__ = ("_receive", "is_whole")
@@ -182,10 +187,10 @@ class _Body:
             self.is_whole = True
         return message
 
-    async def pass_over(self) -> None:
-        """Take what still comes and throw it away, though not for as long as the sender likes."""
-        left = LINGER_BYTES
-        with anyio.move_on_after(LINGER_SECONDS):
+    async def drain(self) -> None:
+        """Read the rest and throw it away, though not for as long as the sender likes."""
+        left = DRAIN_BYTES
+        with anyio.move_on_after(DRAIN_SECONDS):
             while left > 0 and not self.is_whole:
                 message = await self()
                 if message["type"] == "http.disconnect":
@@ -193,14 +198,23 @@ class _Body:
                 left -= len(message.get("body", b""))
 
 
-def _has_body(scope: Scope) -> bool:
-    return any(
-        name == b"transfer-encoding" or (name == b"content-length" and value != b"0")
-        for name, value in scope["headers"]
-    )
+async def _send_and_drain(response: Response, send: Send, body: _RequestBody) -> None:
+    """Send a response to a sender who is still sending, then close the connection.
+
+    Closed at once it would be reset, and the sender would lose the response.
+    """
+    headers = [*response.raw_headers, (b"connection", b"close")]
+    await send({"type": "http.response.start", "status": response.status_code, "headers": headers})
+    await send({"type": "http.response.body", "body": response.body, "more_body": True})
+    await body.drain()
+    await send({"type": "http.response.body", "body": b""})
 
 
-def _only(scope: Scope, method: str) -> Answer | None:
+def _has_body(headers: Headers) -> bool:
+    return "transfer-encoding" in headers or headers.get("content-length", "0") != "0"
+
+
+def _wrong_method(scope: Scope, method: str) -> Response | None:
     if scope["method"] == method:
         return None
-    return Answer.error(405, f"only {method} works here", {"allow": method})
+    return error_response(405, f"only {method} works here", {"allow": method})

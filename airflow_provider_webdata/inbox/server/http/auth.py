@@ -13,12 +13,9 @@ from airflow_provider_webdata.inbox import tokens
 from airflow_provider_webdata.inbox.wire import SECRET_HEADER
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from starlette.datastructures import Headers
 
 SIGNATURE_PREFIX = b"sha256="
-_SECRET_HEADER = SECRET_HEADER.lower().encode()
-
-Headers = dict[bytes, bytes]
 
 
 @dataclass(frozen=True)
@@ -35,7 +32,7 @@ class Gate:
     conn_id: str
     secrets: tuple[bytes, ...] = field(repr=False)
     signing_secrets: tuple[bytes, ...] = field(repr=False)
-    signature_header: bytes
+    signature_header: str
     open: bool
 
     @classmethod
@@ -51,7 +48,7 @@ class Gate:
             settings.conn_id,
             tuple(secret.encode() for secret in webhook.secrets),
             tuple(secret.encode() for secret in webhook.signing_secrets),
-            webhook.signature_header.lower().encode(),
+            webhook.signature_header.lower(),
             open=True,
         )
 
@@ -61,65 +58,52 @@ class Gate:
 
         :param conn_id: what was asked for.
         """
-        return cls(conn_id, (_DUMMY,), (_DUMMY,), DEFAULT_SIGNATURE_HEADER.lower().encode(), open=False)
+        return cls(conn_id, (_DUMMY,), (_DUMMY,), DEFAULT_SIGNATURE_HEADER.lower(), open=False)
 
     def passes_secret(self, headers: Headers) -> bool:
         """Return whether a delivery carries the secret, where one is demanded.
 
-        :param headers: of the request, names in lower case.
+        :param headers: of the request.
         """
-        given = headers.get(_SECRET_HEADER, b"")
-        right = False
+        given = headers.get(SECRET_HEADER, "").encode("latin-1")
+        matches = False
         for secret in self.secrets:
-            right |= hmac.compare_digest(given, secret)
-        return (right or not self.secrets) and self.open
+            matches |= hmac.compare_digest(given, secret)
+        return (matches or not self.secrets) and self.open
 
     def is_signed(self, headers: Headers) -> bool:
         """Return whether a delivery claims to be signed: only then is its body worth reading to strangers.
 
         Any header that is called a signature makes that claim, so that it does not tell what this connection's is.
 
-        :param headers: of the request, names in lower case.
+        :param headers: of the request.
         """
-        return self.signature_header in headers or any(b"signature" in name for name in headers)
+        return self.signature_header in headers or any("signature" in name for name in headers)
 
     def passes_signature(self, headers: Headers, body: bytes) -> bool:
-        """Return whether a delivery is signed with a right key, where one is demanded. Supplement 16.1.
+        """Return whether a delivery is signed with a right key where one is demanded.
 
-        :param headers: of the request, names in lower case.
+        :param headers: of the request.
         :param body: raw.
         """
         if not self.signing_secrets and not self.is_signed(headers):
             return self.open
-        given = headers.get(self.signature_header, b"")
-        right = False
+        given = headers.get(self.signature_header, "").encode("latin-1")
+        matches = False
         # What claims to be signed costs the same whether or not a signature is demanded.
         for secret in self.signing_secrets or (_DUMMY,):
             digest = hmac.new(secret, body, hashlib.sha256).hexdigest().encode()
-            right |= hmac.compare_digest(given, SIGNATURE_PREFIX + digest)
-        return (right or not self.signing_secrets) and self.open
+            matches |= hmac.compare_digest(given, SIGNATURE_PREFIX + digest)
+        return (matches or not self.signing_secrets) and self.open
 
     def passes_token(self, headers: Headers) -> bool:
         """Return whether a reader knows one of the connection's secrets.
 
-        :param headers: of the request, names in lower case.
+        :param headers: of the request.
         """
-        scheme, _, token = headers.get(b"authorization", b"").decode("latin-1").partition(" ")
+        scheme, _, token = headers.get("authorization", "").partition(" ")
         keys = [secret.decode() for secret in (*self.secrets, *self.signing_secrets)]
-        right = tokens.verify(token.strip(), keys, self.conn_id)
-        return right and scheme.lower() == "bearer" and self.open
+        return tokens.verify(token.strip(), keys, self.conn_id) and scheme.lower() == "bearer" and self.open
 
 
 _DUMMY = secrets.token_bytes(32).hex().encode()
-
-
-def headers_of(scope: Mapping[str, object]) -> Headers:
-    """Return the headers of a request; of one that comes twice, the first.
-
-    :param scope: of the ASGI call.
-    """
-    pairs: Iterable[tuple[bytes, bytes]] = scope["headers"]  # type: ignore[assignment]
-    found: Headers = {}
-    for name, value in pairs:
-        found.setdefault(name.lower(), value)
-    return found

@@ -1,4 +1,4 @@
-"""The secrets of connections, read rarely: strangers choose the connection's id in the URL."""
+"""The secrets of connections, cached: any caller chooses the connection's id in the URL."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from .limits import BusyError, TokenBucket
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-KEPT_SECONDS = 30.0
-"""For how long what was read is good; a changed secret counts after that."""
+CACHE_SECONDS = 30.0
+"""How long a gate is cached; a changed secret counts after that."""
 
 MOST_UNKNOWN = 1000
-"""Ids without connection that are remembered."""
+"""Ids without a connection that are cached."""
 
 LOOKUPS_PER_SECOND, LOOKUPS_AT_ONCE = 20.0, 40.0
 """Lookups of ids that are not known. Connections that are known are read again regardless."""
 
-PATIENCE = 5.0
+LOOKUP_TIMEOUT = 5.0
 """Seconds for one lookup."""
 
 LONGEST_ID = 250
@@ -35,7 +35,7 @@ LONGEST_ID = 250
 
 
 class Connections:
-    """Knows the gate of each connection.
+    """Caches the gate of each connection.
 
     :param read: returns the gate of a connection; blocks. Raises `StoreUnavailableError` if it cannot be known.
     :param clock: seconds of any monotonic clock.
@@ -52,7 +52,7 @@ class Connections:
     async def gate(self, conn_id: str) -> Gate:
         """Return the gate of a connection, a closed one if there is none.
 
-        :param conn_id: as a stranger gave it.
+        :param conn_id: from the URL.
         :raises BusyError: too many unknown ids are being looked up.
         :raises StoreUnavailableError: the connection cannot be read now.
         """
@@ -68,20 +68,20 @@ class Connections:
             lookup = asyncio.get_running_loop().create_task(self._look_up(conn_id))
             self._lookups[conn_id] = lookup
             lookup.add_done_callback(lambda _: self._lookups.pop(conn_id, None))
-        # A caller that goes away must not take the lookup along that others wait for.
+        # A caller that goes away must not cancel the lookup that others wait for.
         return await asyncio.shield(lookup)
 
     async def _look_up(self, conn_id: str) -> Gate:
         if self._threads is None:
             self._threads = anyio.CapacityLimiter(2)
         try:
-            with anyio.fail_after(PATIENCE):
+            with anyio.fail_after(LOOKUP_TIMEOUT):
                 gate = await anyio.to_thread.run_sync(
                     self._read, conn_id, abandon_on_cancel=True, limiter=self._threads
                 )
         except TimeoutError:
-            raise StoreUnavailableError(f"connections could not be read for {PATIENCE:g} s") from None
-        found = (gate, self._clock() + KEPT_SECONDS)
+            raise StoreUnavailableError(f"connections could not be read for {LOOKUP_TIMEOUT:g} s") from None
+        found = (gate, self._clock() + CACHE_SECONDS)
         if gate.open:
             self._unknown.pop(conn_id, None)
             self._known[conn_id] = found

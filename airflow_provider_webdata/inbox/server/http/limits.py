@@ -1,4 +1,4 @@
-"""Bounds on what a stranger can make the inbox do."""
+"""Bounds on what unauthenticated callers can make the inbox do."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ BODY_BYTES_AT_ONCE = 128 * 2**20
 
 
 class BusyError(Exception):
-    """There is too much to do already.
+    """Too many requests are being served already.
 
-    :param seconds: after how many it may be tried again.
+    :param seconds: after which to try again.
     """
 
     def __init__(self, seconds: float = 1.0) -> None:
-        super().__init__(f"too much at once; come again in {seconds:.0f} s")
+        super().__init__(f"too many requests at once; try again in {seconds:.0f} s")
         self.seconds = seconds
 
 
 class TokenBucket:
-    """So many per second, and a few more at once.
+    """A rate limit that allows for bursts.
 
     :param rate: per second.
     :param burst: most at once.
@@ -40,7 +40,7 @@ class TokenBucket:
         self._left, self._since = burst, clock()
 
     def take(self) -> bool:
-        """Take one; return whether there was one."""
+        """Take one token; return whether there was one."""
         now = self._clock()
         self._left = min(self._burst, self._left + (now - self._since) * self._rate)
         self._since = now
@@ -50,8 +50,8 @@ class TokenBucket:
         return True
 
 
-class Bodies:
-    """The bodies that are in memory.
+class BodyBudget:
+    """How many request bodies, and how many bytes of them, may be in memory.
 
     :param most: bodies at once.
     :param most_bytes: bytes of them all.
@@ -62,14 +62,14 @@ class Bodies:
         self._count = self._bytes = 0
 
     @contextmanager
-    def one(self) -> Iterator[Body]:
+    def body(self) -> Iterator[BufferedBody]:
         """Account for one body as long as it is in memory.
 
         :raises BusyError: there are too many.
         """
         if self._count >= self._most:
             raise BusyError
-        body = Body(self)
+        body = BufferedBody(self)
         self._count += 1
         try:
             yield body
@@ -87,23 +87,23 @@ class Bodies:
         self._bytes += size
 
 
-class Body:
-    """One body as it comes in."""
+class BufferedBody:
+    """One body as it arrives."""
 
-    def __init__(self, bodies: Bodies) -> None:
-        self._bodies = bodies
+    def __init__(self, budget: BodyBudget) -> None:
+        self._budget = budget
         self._parts: list[bytes] = []
         self.size = 0
 
     def add(self, part: bytes) -> None:
-        """Take a further part.
+        """Add a further part.
 
         :raises BusyError: there are too many bytes in memory.
         """
-        self._bodies.grow(len(part))
+        self._budget.grow(len(part))
         self.size += len(part)
         self._parts.append(part)
 
     def whole(self) -> bytes:
-        """Return what came."""
+        """Return all that arrived."""
         return self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)

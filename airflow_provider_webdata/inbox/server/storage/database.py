@@ -1,4 +1,4 @@
-"""Transactions that end in time, on whichever database Airflow uses, and failures in words that hold no content."""
+"""Transactions that end in time, on whichever database Airflow uses, and errors whose text holds no content."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def transaction(engine: Engine) -> Iterator[Connection]:
             yield connection
     except exc.SQLAlchemyError as error:
         # The original holds the statement with its values: bodies, ids, keys.
-        raise explained(error) from None
+        raise store_error(error) from None
 
 
 @contextlib.contextmanager
@@ -96,8 +96,8 @@ def _limits(connection: Connection) -> Iterator[None]:
         cursor.close()
 
 
-def insert_unless_there(table: Table, dialect: Dialect) -> Insert:
-    """Return an insert that leaves out, without an error, rows whose unique key is there already.
+def insert_or_ignore(table: Table, dialect: Dialect) -> Insert:
+    """Return an insert that skips rows whose unique key is there already.
 
     :param table: where to insert.
     :param dialect: of the database.
@@ -109,24 +109,24 @@ def insert_unless_there(table: Table, dialect: Dialect) -> Insert:
     return insert(table).prefix_with("IGNORE")
 
 
-def explained(error: exc.SQLAlchemyError) -> StoreUnavailableError:
-    """Return what went wrong in words that hold no statement, value or address.
+def store_error(error: exc.SQLAlchemyError) -> StoreUnavailableError:
+    """Return what went wrong, in a text that holds no statement, value or address.
 
     :param error: what SQLAlchemy raised.
     """
     if isinstance(error, exc.TimeoutError):
         return StoreUnavailableError("all connections of Airflow's database pool are in use")
     if not isinstance(error, exc.DBAPIError) or error.orig is None:
-        return RefusedError(f"the database refuses a value ({type(error).__name__})")
+        return RefusedError(f"the database rejects a value ({type(error).__name__})")
     code = _code(error.orig)
     words = str(error.orig).lower() if error.orig.__class__.__module__ == "sqlite3" else ""
     name = type(error.orig).__name__
     if code in _NOT_MIGRATED or any(sign in words for sign in _NOT_MIGRATED_IN_SQLITE):
         return StoreUnavailableError("the inbox's tables are missing or old: run `airflow db migrate`")
     if code in _CONTENDED:
-        return ContendedError("rows of the inbox are locked by somebody else")
+        return ContendedError("rows of the inbox are locked by another transaction")
     if "locked" in words or "busy" in words:
-        return StoreUnavailableError("the database is locked by somebody else")
+        return StoreUnavailableError("the database is locked by another transaction")
     if code in _TOO_LONG:
         return StoreUnavailableError(f"the database took longer than {STATEMENT_SECONDS} s")
     if code in _READ_ONLY or "readonly" in words:
@@ -134,7 +134,7 @@ def explained(error: exc.SQLAlchemyError) -> StoreUnavailableError:
     if code in _FULL or "is full" in words:
         return StoreUnavailableError("the database has no room, memory or connection left")
     if str(code)[:2] in _REFUSED_CLASSES or isinstance(error, (exc.DataError, exc.IntegrityError)):
-        return RefusedError(f"the database refuses the content ({name})")
+        return RefusedError(f"the database rejects the content ({name})")
     if error.connection_invalidated or isinstance(error, (exc.OperationalError, exc.InterfaceError)):
         return StoreUnavailableError(f"the database cannot be reached ({name})")
     return StoreUnavailableError(f"the database failed ({name})")

@@ -8,7 +8,7 @@ class StoreUnavailableError(Exception):
 
 
 class ContendedError(StoreUnavailableError):
-    """Somebody else holds a row that is needed; what does not need that row may still work."""
+    """Another transaction has locked a row that is needed; what does not need that row may still work."""
 
 
 class TooManyReadersError(StoreUnavailableError):
@@ -16,7 +16,7 @@ class TooManyReadersError(StoreUnavailableError):
 
 
 class RefusedError(StoreUnavailableError):
-    """The database refuses this content; other deliveries may still be stored."""
+    """The database rejects this content; other deliveries may still be stored."""
 
 
 class DeliveryNotFoundError(Exception):
@@ -31,7 +31,7 @@ class DeliveryNotFoundError(Exception):
 
 
 class CursorPastEndError(Exception):
-    """The cursor lies beyond all that was ever announced: the database was reset or restored.
+    """The cursor lies beyond all that was ever published: the database was reset or restored.
 
     :param end: the newest position there is, from which to go on.
     """

@@ -1,4 +1,4 @@
-"""Readers page forward, and wait where there is nothing yet."""
+"""The feed of published deliveries: readers page forward, and wait where there is nothing yet."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 
 import anyio.to_thread
 
-from .announcer import Waiter
 from .errors import StoreUnavailableError
+from .publisher import Waiter
 from .records import StoredPage
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from .announcer import Announcer
+    from .publisher import Publisher
     from .records import DeliveryFilter, StoredDelivery
     from .store import DeliveryStore
 
-READING_THREADS = 4
+READ_THREADS = 4
 """Most reads of the database at once in this process."""
-PATIENCE = 8.0
-"""Seconds after which a read is given up."""
+READ_TIMEOUT = 8.0
+"""Seconds for one read."""
 
 _T = TypeVar("_T")
 
@@ -32,13 +32,13 @@ class Feed:
     """Reads the store for readers in event loops.
 
     :param store: what to read.
-    :param announcer: wakes who waits.
+    :param publisher: wakes readers that wait.
     """
 
-    def __init__(self, store: DeliveryStore, announcer: Announcer) -> None:
+    def __init__(self, store: DeliveryStore, publisher: Publisher) -> None:
         self._store = store
-        self._announcer = announcer
-        self._threads = anyio.CapacityLimiter(READING_THREADS)
+        self._publisher = publisher
+        self._threads = anyio.CapacityLimiter(READ_THREADS)
 
     async def read(
         self,
@@ -48,7 +48,7 @@ class Feed:
         limit: int = 200,
         wait: float = 0.0,
     ) -> StoredPage:
-        """Return announced deliveries in the order of their positions; see `DeliveryStore.read`.
+        """Return published deliveries in the order of their positions; see `DeliveryStore.read`.
 
         :param conn_id: the connection.
         :param wanted: which of its deliveries.
@@ -56,7 +56,7 @@ class Feed:
         :param limit: most deliveries, 1 to 1000.
         :param wait: seconds to wait for a first one.
         :return: at once when there is something, otherwise an empty page after `wait`, whose cursor has moved on.
-        :raises CursorPastEndError: nothing was ever announced at or beyond the cursor.
+        :raises CursorPastEndError: nothing was ever published at or beyond the cursor.
         :raises TooManyReadersError: it would have to wait, and no further reader can.
         :raises StoreUnavailableError: the database cannot be read now.
         """
@@ -65,7 +65,7 @@ class Feed:
             page = StoredPage([], await self.end(), more=False)
         else:
             page = await self._read(conn_id, wanted, after or 0, limit)
-        while not (page.deliveries or self._announcer.closed) and (left := deadline - time.monotonic()) > 0:
+        while not (page.deliveries or self._publisher.closed) and (left := deadline - time.monotonic()) > 0:
             page = await self._next_page(conn_id, wanted, page, limit, left)
         return page
 
@@ -89,13 +89,13 @@ class Feed:
         self, conn_id: str, wanted: DeliveryFilter, empty: StoredPage, limit: int, left: float
     ) -> StoredPage:
         waiter = Waiter(conn_id, empty.cursor)
-        self._announcer.add(waiter)
+        self._publisher.add(waiter)
         try:
-            await asyncio.wait_for(waiter.news.wait(), left)
+            await asyncio.wait_for(waiter.woken.wait(), left)
         except asyncio.TimeoutError:
             return StoredPage([], waiter.cursor, more=False)
         finally:
-            self._announcer.remove(waiter)
+            self._publisher.remove(waiter)
         return await self._read(conn_id, wanted, waiter.cursor, limit)
 
     async def _read(self, conn_id: str, wanted: DeliveryFilter, after: int, limit: int) -> StoredPage:
@@ -103,8 +103,8 @@ class Feed:
 
     async def _in_thread(self, work: Callable[[], _T]) -> _T:
         try:
-            with anyio.fail_after(PATIENCE):
+            with anyio.fail_after(READ_TIMEOUT):
                 # Abandoned when it hangs: the limit is for those that get answers.
                 return await anyio.to_thread.run_sync(work, abandon_on_cancel=True, limiter=self._threads)
         except TimeoutError:
-            raise StoreUnavailableError(f"the database has not answered for {PATIENCE:g} s") from None
+            raise StoreUnavailableError(f"the database has not answered for {READ_TIMEOUT:g} s") from None

@@ -7,9 +7,9 @@ import contextlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from .announcer import Announcer
 from .database import airflow_engine
 from .feed import Feed
+from .publisher import Publisher
 from .retention import keep_pruned
 from .store import DeliveryStore
 from .writer import Writer
@@ -30,7 +30,7 @@ class Inbox:
     store: DeliveryStore
     writer: Writer
     feed: Feed
-    _announcer: Announcer = field(repr=False)
+    _publisher: Publisher = field(repr=False)
     _pruning: asyncio.Task[None] | None = field(default=None, repr=False)
 
     @classmethod
@@ -41,8 +41,8 @@ class Inbox:
         :raises StoreUnavailableError: this process has no access to Airflow's database.
         """
         store = DeliveryStore(engine or airflow_engine())
-        announcer = Announcer(store)
-        return cls(store, Writer(store, announcer.announce_soon), Feed(store, announcer), announcer)
+        publisher = Publisher(store)
+        return cls(store, Writer(store, publisher.publish_soon), Feed(store, publisher), publisher)
 
     def start_pruning(self, days: float) -> None:
         """Prune in the background of the running event loop; a second call changes nothing.
@@ -56,7 +56,7 @@ class Inbox:
 
     def send_readers_away(self) -> None:
         """Answer waiting readers at once, and later ones without waiting."""
-        self._announcer.close()
+        self._publisher.close()
 
     async def close(self) -> None:
         """Stop pruning, send waiting readers away, and store what was submitted."""

@@ -110,7 +110,7 @@ class StoredDelivery:
     """A delivery as it lies in the inbox.
 
     :param id: never given twice.
-    :param position: its place in the order in which readers see deliveries; None until it is announced.
+    :param position: its position in the order in which readers see deliveries; None until it is published.
     :param conn_id: connection that it came for.
     :param key: correlation key of its URL.
     :param event: `type` as it came.
@@ -120,7 +120,7 @@ class StoredDelivery:
     :param received_at: aware, UTC.
     :param size: of the body, in bytes.
     :param body: as it came; None where it was left out for its size.
-    :param replay_of: id of the delivery that this one announces again.
+    :param replay_of: id of the delivery that this one replays.
     """
 
     id: int
@@ -153,7 +153,7 @@ class StoredPage:
 
 @dataclass(frozen=True)
 class Changes:
-    """What was announced after a position.
+    """What was published after a position.
 
     :param end: the newest position now.
     :param newest: the newest position of each connection that got something.

@@ -1,4 +1,4 @@
-"""The order in which readers see deliveries, such that a cursor never passes one over.
+"""The order in which readers see deliveries, such that a cursor never skips one.
 
 Transactions commit in another order than they began, so that a generated id is no cursor: a reader that saw 12 would
 never see 11, if 11 was committed later. Rows are therefore stored without a position. Once they are committed, a short
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import bindparam, func, select, update
 
-from .database import insert_unless_there
+from .database import insert_or_ignore
 from .tables import counter, delivery
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def assign_positions(connection: Connection) -> int:
     """Give the oldest rows without position the next ones; return how many there were, at most `ROUND`.
 
     Positions follow the clock, in microseconds, and never go back: when the database is restored from a backup, what
-    is announced afterwards still lies beyond all cursors that readers hold.
+    is published afterwards still lies beyond all cursors that readers hold.
 
     :param connection: inside a transaction, which holds the counter's row from here to its end.
     """
@@ -100,5 +100,5 @@ def reserve_positions(connection: Connection, count: int) -> int:
 
 
 def _make_counter(connection: Connection) -> None:
-    new = insert_unless_there(counter, connection.dialect)
+    new = insert_or_ignore(counter, connection.dialect)
     connection.execute(new.values(id=_COUNTER_ROW, last_position=0))

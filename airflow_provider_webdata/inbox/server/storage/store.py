@@ -13,7 +13,7 @@ from airflow_provider_webdata.inbox.envelope import split_event
 from airflow_provider_webdata.inbox.wire import INLINE_BODY_BYTES
 
 from . import sequencer
-from .database import insert_unless_there, transaction
+from .database import insert_or_ignore, transaction
 from .errors import CursorPastEndError, DeliveryNotFoundError, RefusedError
 from .records import Changes, DeliveryFilter, NewDelivery, StoredDelivery, StoredPage
 from .tables import delivery
@@ -59,8 +59,8 @@ class DeliveryStore:
 
         :param batch: some of them may be stored already, or be in the batch twice.
         :return: for each in turn, True when it was stored now, False when it had been before.
-        :raises ContendedError: a row that one of them needs is locked by somebody else.
-        :raises RefusedError: the database refuses the content of one of them.
+        :raises ContendedError: a row that one of them needs is locked by another transaction.
+        :raises RefusedError: the database rejects the content of one of them.
         :raises StoreUnavailableError: nothing was stored, or it is not known; storing it again does no harm.
         """
         rows = [_row_of(new) for new in batch]
@@ -72,7 +72,7 @@ class DeliveryStore:
                 stored = _insert(connection, rows)
         except (ValueError, TypeError, OverflowError) as error:
             # So drivers answer to text that the database could not take, such as a NUL.
-            raise RefusedError(f"the database driver refuses the content ({type(error).__name__})") from None
+            raise RefusedError(f"the database driver rejects the content ({type(error).__name__})") from None
         results = []
         for row in rows:
             identity = (row["conn_id"], row["dedupe"])
@@ -80,29 +80,29 @@ class DeliveryStore:
             stored.discard(identity)
         return results
 
-    def sequence(self) -> int:
-        """Announce what is committed and has no position yet; return how many deliveries that were."""
-        announced = 0
+    def publish(self) -> int:
+        """Publish what is committed; return how many deliveries that were."""
+        published = 0
         while True:
             with transaction(self._engine) as connection:
                 if not sequencer.anything_pending(connection):
-                    return announced
+                    return published
                 count = sequencer.assign_positions(connection)
-            announced += count
+            published += count
             if count < sequencer.ROUND:
-                return announced
+                return published
 
     def end(self) -> int:
-        """Return the newest position, 0 before the first, after announcing what is committed."""
-        return self._up_to_date(sequencer.end)
+        """Return the newest position, 0 before the first, after publishing what is committed."""
+        return self._after_publishing(sequencer.end)
 
     def changes(self, since: int) -> Changes:
-        """Announce what is committed, and return which connections got deliveries after a position.
+        """Publish what is committed, and return which connections got deliveries after a position.
 
         :param since: a position.
         """
 
-        def look(connection: Connection) -> Changes:
+        def query(connection: Connection) -> Changes:
             end = sequencer.end(connection)
             if end <= since:
                 return Changes(end, {})
@@ -110,22 +110,22 @@ class DeliveryStore:
             later = newest.where(delivery.c.position > since).group_by(delivery.c.conn_id)
             return Changes(end, {row[0]: row[1] for row in connection.execute(later)})
 
-        return self._up_to_date(look)
+        return self._after_publishing(query)
 
     def read(self, conn_id: str, wanted: DeliveryFilter, after: int, limit: int) -> StoredPage:
-        """Return announced deliveries of a connection in the order of their positions.
+        """Return published deliveries of a connection in the order of their positions.
 
-        Bodies above 16 KiB are left out. Deliveries that are committed but not announced yet are announced first.
+        Bodies above 16 KiB are left out. What is committed is published first.
 
         :param conn_id: the connection.
         :param wanted: which of them.
         :param after: cursor; 0 for the oldest that is kept.
         :param limit: most deliveries, 1 to 1000.
-        :raises CursorPastEndError: nothing was ever announced at or beyond the cursor.
+        :raises CursorPastEndError: nothing was ever published at or beyond the cursor.
         """
         limit = max(1, min(limit, MOST_DELIVERIES))
 
-        def look(connection: Connection) -> StoredPage:
+        def query(connection: Connection) -> StoredPage:
             # Before the rows: whatever has a position up to here can be seen by the query that follows.
             end = sequencer.end(connection)
             if after > end:
@@ -136,16 +136,16 @@ class DeliveryStore:
             more = len(rows) > limit
             return StoredPage(found, newest if more else max(end, newest), more)
 
-        return self._up_to_date(look)
+        return self._after_publishing(query)
 
-    def _up_to_date(self, look: Callable[[Connection], _T]) -> _T:
-        """Return what is seen once everything is announced that is committed now."""
+    def _after_publishing(self, query: Callable[[Connection], _T]) -> _T:
+        """Return what a query finds once everything is published that is committed now."""
         with transaction(self._engine) as connection:
             if not sequencer.anything_pending(connection):
-                return look(connection)
-        self.sequence()
+                return query(connection)
+        self.publish()
         with transaction(self._engine) as connection:
-            return look(connection)
+            return query(connection)
 
     def get(self, conn_id: str | None, delivery_id: int) -> StoredDelivery | None:
         """Return one delivery with its body, or None.
@@ -153,34 +153,36 @@ class DeliveryStore:
         :param conn_id: the connection that it must have come for; None for any.
         :param delivery_id: its id.
         """
-        query = select(*_WITHOUT_BODY, delivery.c.body).where(delivery.c.id == delivery_id)
+        statement = select(*_WITHOUT_BODY, delivery.c.body).where(delivery.c.id == delivery_id)
         if conn_id is not None:
-            query = query.where(delivery.c.conn_id == conn_id)
+            statement = statement.where(delivery.c.conn_id == conn_id)
         with transaction(self._engine) as connection:
-            row = connection.execute(query).first()
+            row = connection.execute(statement).first()
         return None if row is None else _stored(row)
 
     def newest(self, conn_id: str | None, wanted: DeliveryFilter, limit: int) -> list[StoredDelivery]:
-        """Return the newest deliveries, announced or not, without bodies, the newest first.
+        """Return the newest deliveries, published or not, without bodies, the newest first.
 
         :param conn_id: the connection; None for all.
         :param wanted: which of them.
         :param limit: most deliveries.
         """
-        query = select(*_WITHOUT_BODY).where(*_conditions(wanted)).order_by(delivery.c.id.desc()).limit(limit)
+        statement = (
+            select(*_WITHOUT_BODY).where(*_conditions(wanted)).order_by(delivery.c.id.desc()).limit(limit)
+        )
         if conn_id is not None:
-            query = query.where(delivery.c.conn_id == conn_id)
+            statement = statement.where(delivery.c.conn_id == conn_id)
         with transaction(self._engine) as connection:
-            return [_stored(row) for row in connection.execute(query)]
+            return [_stored(row) for row in connection.execute(statement)]
 
     def count_before(self, moment: datetime) -> int:
         """Return how many deliveries `prune` would delete.
 
         :param moment: aware.
         """
-        query = select(func.count()).select_from(delivery).where(delivery.c.received_at < moment)
+        statement = select(func.count()).select_from(delivery).where(delivery.c.received_at < moment)
         with transaction(self._engine) as connection:
-            return int(connection.execute(query).scalar_one())
+            return int(connection.execute(statement).scalar_one())
 
     def prune(self, before: datetime, limit: int = 500) -> int:
         """Delete the oldest deliveries; return how many. Call it until it returns 0.
@@ -201,7 +203,7 @@ class DeliveryStore:
             return connection.execute(delete(delivery).where(delivery.c.id.in_(ids))).rowcount
 
     def replay(self, delivery_ids: Sequence[int]) -> dict[int, int]:
-        """Announce deliveries again: as copies, received now, that readers take for new ones.
+        """Publish deliveries again: as copies, received now, that readers take for new ones.
 
         :param delivery_ids: the originals.
         :return: the id of each copy by that of its original.
@@ -242,7 +244,7 @@ def _insert(connection: Connection, rows: list[dict[str, Any]]) -> set[tuple[str
     A row whose identity another transaction has inserted and not committed yet waits for that one: only then is it
     known whether it is a duplicate.
     """
-    statement = insert_unless_there(delivery, connection.dialect)
+    statement = insert_or_ignore(delivery, connection.dialect)
     if len(rows) > 1 and connection.dialect.insert_executemany_returning:
         returning = statement.returning(delivery.c.conn_id, delivery.c.dedupe)
         return {(row.conn_id, row.dedupe) for row in connection.execute(returning, rows)}

@@ -93,7 +93,7 @@ delivery = Table(
     Column("received_at", UTCDateTime(), nullable=False),
     Column("size", Integer, nullable=False),
     Column("body", bytes_of_any_size(), nullable=False),
-    # The delivery that this one announces again.
+    # The delivery that this one replays.
     Column("replay_of", BigInteger),
     UniqueConstraint("conn_id", "dedupe", name="webdata_inbox_delivery_conn_id_dedupe_uq"),
     Index("idx_webdata_inbox_delivery_conn_id_position", "conn_id", "position"),

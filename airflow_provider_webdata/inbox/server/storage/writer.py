@@ -33,12 +33,12 @@ BATCH_DELIVERIES = 200
 """Most deliveries in one transaction."""
 BATCH_BYTES = 8 * 2**20
 """Bytes of bodies after which a transaction takes no further delivery."""
-PATIENCE = 8.0
+STORE_TIMEOUT = 8.0
 """Seconds after which a caller gives up; the service itself gives up after 10."""
-ALONE_PATIENCE = 3.0
-"""Seconds for the second try of a batch, one by one."""
+ONE_BY_ONE_SECONDS = 3.0
+"""Seconds for the second attempt of a batch, one by one."""
 MOST_STUCK_THREADS = 3
-"""Most threads that may hang in a database that neither answers nor breaks off."""
+"""Most threads that may hang in a database that neither answers nor fails."""
 
 _Outcome = bool | StoreUnavailableError
 
@@ -64,7 +64,7 @@ class Writer:
 
     :param store: where to.
     :param stored: called in the writer's thread after every commit that stored something new; must not block.
-    :param patience: seconds after which a caller gives up.
+    :param timeout: seconds after which a caller gives up.
     """
 
     def __init__(
@@ -72,12 +72,12 @@ class Writer:
         store: DeliveryStore,
         stored: Callable[[], None] = lambda: None,
         *,
-        patience: float = PATIENCE,
+        timeout: float = STORE_TIMEOUT,
         most_waiting: int = MOST_WAITING,
     ) -> None:
         self._store = store
         self._stored = stored
-        self._patience = patience
+        self._timeout = timeout
         self._most_waiting = most_waiting
         self._waiting: deque[_Waiting] = deque()
         self._waiting_bytes = 0
@@ -93,36 +93,36 @@ class Writer:
 
         :param delivery: what to store.
         :return: True when it was stored now, False when it had been before.
-        :raises RefusedError: the database refuses its content.
-        :raises StoreUnavailableError: it was not stored, or it is not known within the patience of the caller; to
+        :raises RefusedError: the database rejects its content.
+        :raises StoreUnavailableError: it was not stored, or it is not known within the timeout; to
             submit it again does no harm.
         """
         loop = asyncio.get_running_loop()
         waiting = _Waiting(delivery, loop, loop.create_future())
         with self._changed:
-            self._refuse_if_full(delivery)
-            self._see_to_a_thread()
+            self._raise_if_full(delivery)
+            self._ensure_thread()
             self._waiting.append(waiting)
             self._waiting_bytes += len(delivery.body)
             self._changed.notify()
         try:
-            return await asyncio.wait_for(waiting.future, self._patience)
+            return await asyncio.wait_for(waiting.future, self._timeout)
         except asyncio.TimeoutError:
-            raise StoreUnavailableError(f"the database has not answered for {self._patience:g} s") from None
+            raise StoreUnavailableError(f"the database has not answered for {self._timeout:g} s") from None
 
-    async def close(self, patience: float = PATIENCE) -> None:
+    async def close(self, timeout: float = STORE_TIMEOUT) -> None:
         """Store what waits, and end the thread; `submit` fails from now on.
 
-        :param patience: most seconds that this takes.
+        :param timeout: most seconds that this takes.
         """
         with self._changed:
             self._closing = True
             thread = self._thread
             self._changed.notify_all()
         if thread is not None:
-            await asyncio.get_running_loop().run_in_executor(None, thread.handle.join, patience)
+            await asyncio.get_running_loop().run_in_executor(None, thread.handle.join, timeout)
 
-    def _refuse_if_full(self, delivery: NewDelivery) -> None:
+    def _raise_if_full(self, delivery: NewDelivery) -> None:
         if self._closing:
             raise StoreUnavailableError("the inbox is closing")
         too_many = len(self._waiting) >= self._most_waiting
@@ -130,11 +130,11 @@ class Writer:
         if too_many or too_large:
             raise StoreUnavailableError("too many deliveries wait to be stored")
 
-    def _see_to_a_thread(self) -> None:
+    def _ensure_thread(self) -> None:
         """Start the thread, or another one where it hangs in a connection that died without a word."""
         thread = self._thread
         if thread is not None and thread.handle.is_alive():
-            if not thread.busy_since or time.monotonic() - thread.busy_since <= self._patience:
+            if not thread.busy_since or time.monotonic() - thread.busy_since <= self._timeout:
                 return
             self._stuck = [stuck for stuck in self._stuck if stuck.handle.is_alive()]
             if len(self._stuck) >= MOST_STUCK_THREADS:
@@ -155,18 +155,18 @@ class Writer:
             try:
                 outcomes = self._add(batch)
             except BaseException:
-                # Whatever it is, those who wait must not wait in vain, nor later ones find no thread.
+                # Whatever it is, callers must get a result, and later ones find a thread.
                 log.exception("The inbox failed while it stored %d deliveries", len(batch))
-            # The answer first: it should not compete with the announcement for the interpreter.
-            _answer(batch, outcomes)
+            # Callers first: they should not compete with publishing for the interpreter.
+            _resolve(batch, outcomes)
             if any(outcome is True for outcome in outcomes):
-                self._tell()
+                self._notify_stored()
 
-    def _tell(self) -> None:
+    def _notify_stored(self) -> None:
         try:
             self._stored()
         except BaseException:
-            log.exception("The inbox could not announce what it stored; the next delivery announces it too")
+            log.exception("The inbox could not publish what it stored; it does so with the next delivery")
 
     def _next_batch(self, thread: _Thread) -> list[_Waiting]:
         """Wait for work and take it; empty when this thread is to end."""
@@ -193,8 +193,8 @@ class Writer:
                 return [error]
         except StoreUnavailableError as error:
             return [error] * len(batch)
-        # One of them is the reason; the others must not suffer for it.
-        deadline = time.monotonic() + ALONE_PATIENCE
+        # One of them is the reason: the others are stored without it.
+        deadline = time.monotonic() + ONE_BY_ONE_SECONDS
         return [self._add_alone(waiting, deadline) for waiting in batch]
 
     def _add_alone(self, waiting: _Waiting, deadline: float) -> _Outcome:
@@ -206,18 +206,18 @@ class Writer:
             return error
 
 
-def _answer(batch: list[_Waiting], outcomes: list[_Outcome]) -> None:
+def _resolve(batch: list[_Waiting], outcomes: list[_Outcome]) -> None:
     by_loop: dict[asyncio.AbstractEventLoop, list[tuple[asyncio.Future[bool], _Outcome]]] = {}
     for waiting, outcome in zip(batch, outcomes, strict=True):
         by_loop.setdefault(waiting.loop, []).append((waiting.future, outcome))
-    for loop, answers in by_loop.items():
+    for loop, results in by_loop.items():
         # A loop that was closed meanwhile: nobody waits there any more.
         with contextlib.suppress(RuntimeError):
-            loop.call_soon_threadsafe(_resume, answers)
+            loop.call_soon_threadsafe(_resume, results)
 
 
-def _resume(answers: list[tuple[asyncio.Future[bool], _Outcome]]) -> None:
-    for future, outcome in answers:
+def _resume(results: list[tuple[asyncio.Future[bool], _Outcome]]) -> None:
+    for future, outcome in results:
         if future.done():
             continue
         if isinstance(outcome, StoreUnavailableError):

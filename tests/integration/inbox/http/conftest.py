@@ -32,7 +32,7 @@ def engine_of(url: str) -> Engine:
 @pytest.fixture(autouse=True)
 def no_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine under load is no connection that cannot be read."""
-    monkeypatch.setattr(connections, "PATIENCE", 60.0)
+    monkeypatch.setattr(connections, "LOOKUP_TIMEOUT", 60.0)
 
 
 @pytest.fixture(scope="session")

@@ -222,7 +222,7 @@ def test_a_waiting_reader_is_woken(served: ServedInbox) -> None:
     cursor = served.read(conn_id, after="end").json()["cursor"]
     with ThreadPoolExecutor() as pool:
         waiting = pool.submit(served.read, conn_id, after=cursor, wait=30)
-        while not served.inbox.feed._announcer._waiters:
+        while not served.inbox.feed._publisher._waiters:
             time.sleep(0.005)
         served.deliver(fresh("secret"), event(id="of another connection"))
         served.deliver(conn_id, event(id="late"))
@@ -234,7 +234,7 @@ def test_waiting_with_a_filter(served: ServedInbox) -> None:
     conn_id = fill(served, 1)
     with ThreadPoolExecutor() as pool:
         waiting = pool.submit(served.read, conn_id, wait=30, job_id="wanted")
-        while not served.inbox.feed._announcer._waiters:
+        while not served.inbox.feed._publisher._waiters:
             time.sleep(0.005)
         served.deliver(conn_id, event(id="unwanted"))
         served.deliver(conn_id, event(id="wanted"))
@@ -257,9 +257,9 @@ def test_readers_that_leave_are_forgotten(on_sqlite: ServedInbox) -> None:
             with pytest.raises(httpx.ReadTimeout):
                 client.get(f"/webdata/deliveries/{conn_id}?wait=30", headers=bearer(conn_id))
     deadline = time.monotonic() + 20
-    while on_sqlite.inbox.feed._announcer._waiters and time.monotonic() < deadline:
+    while on_sqlite.inbox.feed._publisher._waiters and time.monotonic() < deadline:
         time.sleep(0.005)
-    assert not on_sqlite.inbox.feed._announcer._waiters
+    assert not on_sqlite.inbox.feed._publisher._waiters
 
 
 def test_many_readers_wait_at_once(on_sqlite: ServedInbox) -> None:
@@ -267,7 +267,7 @@ def test_many_readers_wait_at_once(on_sqlite: ServedInbox) -> None:
     conn_id = fill(on_sqlite, 0)
     with ThreadPoolExecutor(50) as pool:
         waiting = [pool.submit(on_sqlite.read, conn_id, wait=30) for _ in range(50)]
-        while len(on_sqlite.inbox.feed._announcer._waiters) < 50:
+        while len(on_sqlite.inbox.feed._publisher._waiters) < 50:
             time.sleep(0.005)
         assert jobs(on_sqlite.read(fill(on_sqlite, 2))) == ["job-0", "job-1"]
         on_sqlite.deliver(conn_id, event(id="late"))

@@ -153,7 +153,7 @@ def test_show(terminal: Terminal) -> None:
 def test_replay(terminal: Terminal) -> None:
     cursor = terminal.store.end()
     done, missing = terminal.run("replay 2 1", "replay 3 77")
-    assert done == (0, "delivery 2 is announced again as 5\ndelivery 1 is announced again as 6\n")
+    assert done == (0, "delivery 2 was replayed as 5\ndelivery 1 was replayed as 6\n")
     assert missing == ("no delivery 77 is in the inbox; nothing was replayed", "")
     again = terminal.store.read("prod", DeliveryFilter(received_after=NOW), cursor, 10).deliveries
     assert [(d.id, d.replay_of, d.key) for d in again] == [(5, 2, "key-2"), (6, 1, "key-1")]

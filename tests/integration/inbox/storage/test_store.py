@@ -175,7 +175,7 @@ def test_a_cursor_passes_over_what_the_filter_leaves_out(store: DeliveryStore, n
 def test_an_empty_inbox(store: DeliveryStore) -> None:
     assert store.end() == 0
     assert store.read(CONN, ALL, 0, 10) == StoredPage([], 0, more=False)
-    assert store.sequence() == 0
+    assert store.publish() == 0
     assert store.changes(0).newest == {}
     with pytest.raises(CursorPastEndError) as caught:
         store.read(CONN, ALL, 1, 10)
@@ -279,8 +279,8 @@ def test_one_transaction_for_a_batch(database: Database, new: NewOne) -> None:
 def test_any_number_gets_its_positions(postgres_database: Database, new: NewOne, count: int) -> None:
     store = postgres_database.store()
     store.add([new() for _ in range(count)])
-    assert store.sequence() == count
-    assert store.sequence() == 0
+    assert store.publish() == count
+    assert store.publish() == 0
     with postgres_database.engine().connect() as connection:
         found = connection.execute(
             text("SELECT count(DISTINCT position), min(position) > 0 FROM webdata_inbox_delivery")

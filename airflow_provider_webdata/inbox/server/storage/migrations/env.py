@@ -1,4 +1,4 @@
-"""Alembic's environment for the inbox's tables; it looks at no others of Airflow's database."""
+"""Alembic's environment for the inbox's tables; Airflow's other tables are left out."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ OWN_TABLES = {table.name for table in metadata.tables.values()}
 
 
 def is_own(_: Any, name: str | None, kind: str, *__: Any) -> bool:
-    """Return whether a comparison may look at this object."""
+    """Return whether a comparison covers this object."""
     return kind != "table" or name in OWN_TABLES
 
 

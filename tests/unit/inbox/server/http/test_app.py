@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from airflow_provider_webdata.inbox.server.http.app import _parts
+from airflow_provider_webdata.inbox.server.http.app import _path_parts
 from airflow_provider_webdata.plugin import WebDataPlugin
 
 PATHS = [
@@ -29,11 +29,11 @@ PATHS = [
 
 @pytest.mark.parametrize(("path", "parts"), PATHS)
 def test_route_of_a_path(path, parts):
-    assert _parts({"raw_path": path.encode(), "path": "unused"}) == parts
+    assert _path_parts({"raw_path": path.encode(), "path": "unused"}) == parts
 
 
 async def test_without_a_raw_path():
-    assert _parts({"path": "/webdata/inbox/web"}) == ["inbox", "web"]
+    assert _path_parts({"path": "/webdata/inbox/web"}) == ["inbox", "web"]
 
 
 async def test_options_that_cannot_be_used(monkeypatch, caplog):

@@ -7,7 +7,7 @@ from sqlalchemy import exc
 from sqlalchemy.dialects import mysql
 from sqlalchemy.schema import CreateTable
 
-from airflow_provider_webdata.inbox.server.storage.database import explained, insert_unless_there
+from airflow_provider_webdata.inbox.server.storage.database import insert_or_ignore, store_error
 from airflow_provider_webdata.inbox.server.storage.errors import (
     ContendedError,
     RefusedError,
@@ -58,9 +58,9 @@ SECRET = "secret-of-the-address"
         (exc.OperationalError, DriverError(SECRET, pgcode="53100"), StoreUnavailableError, "no room"),
         (exc.OperationalError, DriverError(1040, SECRET), StoreUnavailableError, "connection left"),
         (exc.InternalError, DriverError(SECRET, pgcode="25006"), StoreUnavailableError, "read-only"),
-        (exc.OperationalError, DriverError(SECRET, pgcode="54000"), RefusedError, "refuses the content"),
-        (exc.DataError, DriverError(1406, SECRET), RefusedError, "refuses the content"),
-        (exc.IntegrityError, DriverError(SECRET, pgcode="23502"), RefusedError, "refuses the content"),
+        (exc.OperationalError, DriverError(SECRET, pgcode="54000"), RefusedError, "rejects the content"),
+        (exc.DataError, DriverError(1406, SECRET), RefusedError, "rejects the content"),
+        (exc.IntegrityError, DriverError(SECRET, pgcode="23502"), RefusedError, "rejects the content"),
         (exc.OperationalError, DriverError(2006, SECRET), StoreUnavailableError, "cannot be reached"),
         (exc.OperationalError, DriverError(SECRET), StoreUnavailableError, "cannot be reached"),
         (exc.InterfaceError, DriverError(), StoreUnavailableError, "cannot be reached"),
@@ -70,7 +70,7 @@ SECRET = "secret-of-the-address"
 def test_every_failure_has_its_words(
     kind: type[exc.DBAPIError], original: DriverError, error: type[Exception], says: str
 ) -> None:
-    found = explained(kind("INSERT", {"body": SECRET}, original))
+    found = store_error(kind("INSERT", {"body": SECRET}, original))
     assert type(found) is error
     with pytest.raises(error, match=says):
         raise found
@@ -78,7 +78,7 @@ def test_every_failure_has_its_words(
 
 
 def test_a_value_that_never_reached_the_driver() -> None:
-    found = explained(exc.StatementError(SECRET, "INSERT", {"body": SECRET}, ValueError(SECRET)))
+    found = store_error(exc.StatementError(SECRET, "INSERT", {"body": SECRET}, ValueError(SECRET)))
     assert type(found) is RefusedError
     assert SECRET not in str(found)
 
@@ -90,5 +90,5 @@ def test_mysql() -> None:
     assert "received_at DATETIME(6) NOT NULL" in made
     assert "conn_id VARCHAR(250) COLLATE utf8mb4_bin NOT NULL" in made
     assert "id BIGINT NOT NULL AUTO_INCREMENT" in made
-    inserted = str(insert_unless_there(counter, dialect).compile(dialect=dialect))
+    inserted = str(insert_or_ignore(counter, dialect).compile(dialect=dialect))
     assert inserted.startswith("INSERT IGNORE INTO webdata_inbox_counter")
