@@ -63,6 +63,7 @@ lint: $(VENV)/.installed-dev
 	@$(BIN)/mypy
 	@echo "== import walls"
 	@$(BIN)/lint-imports
+	@$(BIN)/python -m tools.coverage_page --check
 
 screenshot: $(VENV)/.installed-dev browser
 	@WEBDATA_SCREENSHOTS=docs/images $(BIN)/python -m pytest -q tests/e2e/test_connection_form.py
