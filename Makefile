@@ -65,6 +65,7 @@ lint: $(VENV)/.installed-dev
 	@$(BIN)/lint-imports
 	@echo "== generated files"
 	@$(BIN)/python tools/model_exports.py --check
+	@$(BIN)/python -m tools.coverage_page --check
 
 screenshot: $(VENV)/.installed-dev browser
 	@WEBDATA_SCREENSHOTS=docs/images $(BIN)/python -m pytest -q tests/e2e/test_connection_form.py
