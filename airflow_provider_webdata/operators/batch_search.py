@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from airflow.sdk.exceptions import AirflowException
 
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
-from airflow_provider_webdata.tasks.arguments import checked_number, listed
+from airflow_provider_webdata.tasks.arguments import as_list, checked_number
 from airflow_provider_webdata.tasks.result_output import ResultOutput
 from airflow_provider_webdata.tasks.searches.items import tagged, untagged
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.api.models import SearchRequest
     from airflow_provider_webdata.results.media import MediaReport
     from airflow_provider_webdata.tasks.searches.progress import Progress, Record
-    from airflow_provider_webdata.tasks.searches.runner import Query, SearchBatch, Tally
+    from airflow_provider_webdata.tasks.searches.runner import BatchQuery, SearchBatch, Tally
 
 _MOST_INPUTS = 100
 _SHOWN_FAILURES = 5
@@ -182,7 +182,7 @@ class WebDataBatchSearchOperator(ResultOutput):
             self.push(context, **facts)
         if batch.refusal is not None:
             progressed = batch.tally.done + len(batch.tally.failed) > len(settled)
-            self._come_back_later(batch.refusal, context, datetime.now(timezone.utc) if progressed else None)
+            self._reschedule(batch.refusal, context, datetime.now(timezone.utc) if progressed else None)
         if batch.stopped:
             raise AirflowException("The task was ended; what was found is kept for its next try")
         too_many = self._too_many(batch.tally, most_errors)
@@ -201,7 +201,7 @@ class WebDataBatchSearchOperator(ResultOutput):
         if self._batch is not None:
             self._batch.stop()
 
-    def _run(self, batch: SearchBatch, queries: Sequence[Query]) -> None:
+    def _run(self, batch: SearchBatch, queries: Sequence[BatchQuery]) -> None:
         from airflow_provider_webdata.tasks.searches.event_loop import run_aside
 
         self._batch = batch
@@ -271,17 +271,17 @@ class WebDataBatchSearchOperator(ResultOutput):
             own = {name: getattr(alone, name) for name in alone.model_fields_set}
         return body_for(SearchRequest, {**self.given(), **own}, "batch search")
 
-    def _checked_queries(self) -> dict[str, Query]:
+    def _checked_queries(self) -> dict[str, BatchQuery]:
         """Return the searches by key, each once, in the given order.
 
         :raises InvalidRequestError: there are none, or some break a documented rule.
         """
         from airflow_provider_webdata.api.errors import InvalidRequestError
-        from airflow_provider_webdata.tasks.searches.runner import Query
+        from airflow_provider_webdata.tasks.searches.runner import BatchQuery
 
-        given = listed(self.queries)
+        given = as_list(self.queries)
         extra_body = self.checked_extra_body("batch search")
-        queries: dict[str, Query] = {}
+        queries: dict[str, BatchQuery] = {}
         problems: list[str] = []
         doubts: dict[str, None] = {}
         for number, item in enumerate(given, 1):
@@ -293,7 +293,7 @@ class WebDataBatchSearchOperator(ResultOutput):
             doubts.update(dict.fromkeys(request.warnings()))
             text = json.dumps([request.to_wire(), extra_body], sort_keys=True)
             key = hashlib.sha256(text.encode()).hexdigest()[:_KEY_LENGTH]
-            queries.setdefault(key, Query(key, item, request.query))
+            queries.setdefault(key, BatchQuery(key, item, request.query))
         if not given:
             problems.append("queries: at least one is needed")
         if problems:
@@ -336,17 +336,17 @@ class WebDataBatchSearchOperator(ResultOutput):
         )
 
     def _deliver(
-        self, facts: dict[str, Any], progress: Progress, queries: Mapping[str, Query], context: Context
+        self, facts: dict[str, Any], progress: Progress, queries: Mapping[str, BatchQuery], context: Context
     ) -> Any:
-        from airflow_provider_webdata.tasks.searches.progress import finished
+        from airflow_provider_webdata.tasks.searches.progress import answered
 
         inputs = [query.text for query in queries.values()][:_MOST_INPUTS]
-        answered = (record for record in finished(progress.read()) if record["key"] in queries)
+        records = (record for record in answered(progress.read()) if record["key"] in queries)
         if self.output_url is not None:
-            result = self.deliver(_items(answered), self._kind(queries), context, facts, inputs=inputs)
+            result = self.deliver(_items(records), self._kind(queries), context, facts, inputs=inputs)
             self.push(context, **{name: result[name] for name in ("path", "count", "bytes")})
             return result
-        by_key = {record["key"]: record for record in answered}
+        by_key = {record["key"]: record for record in records}
         ordered = [by_key[key] for key in queries if key in by_key]
         return self.deliver(
             _items(ordered),
@@ -357,7 +357,7 @@ class WebDataBatchSearchOperator(ResultOutput):
             value=lambda items, told: {**told, "results": _grouped(ordered, items)},
         )
 
-    def _kind(self, queries: Mapping[str, Query]) -> str:
+    def _kind(self, queries: Mapping[str, BatchQuery]) -> str:
         """Return what the results are: of one kind of source, or of several."""
         kinds = {
             source if isinstance(source, str) else source.type

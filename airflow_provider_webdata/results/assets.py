@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-def tell_outlets(context: Mapping[str, Any], facts: Mapping[str, Any]) -> int:
+def annotate_outlets(context: Mapping[str, Any], facts: Mapping[str, Any]) -> int:
     """Put facts into the event of each of the task's outlet assets and aliases.
 
     What the DAG's author has put there already stays.

@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
     from airflow_provider_webdata.results.columns import Column
 
-Format = Literal["jsonl", "jsonl.gz", "parquet"]
+FileFormat = Literal["jsonl", "jsonl.gz", "parquet"]
 
-FORMATS: tuple[Format, ...] = ("jsonl", "jsonl.gz", "parquet")
+FORMATS: tuple[FileFormat, ...] = ("jsonl", "jsonl.gz", "parquet")
 # JSON of pages shrinks to about a quarter; more effort saves little and takes long.
 _GZIP_LEVEL = 6
 
 
-def format_of(url: str) -> Format:
+def format_of(url: str) -> FileFormat:
     """Return the format of a file.
 
     :param url: its URL; the end says the format: `.jsonl`, `.jsonl.gz` or `.parquet`.

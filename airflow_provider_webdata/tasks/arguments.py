@@ -65,7 +65,7 @@ def checked_number(operation: str, name: str, given: Any, most: float = float("i
         raise InvalidRequestError(operation, [str(error)]) from None
 
 
-def listed(given: Any) -> list[Any]:
+def as_list(given: Any) -> list[Any]:
     """Return a list argument as a list, also where its author or a template gave one item, or text.
 
     :param given: items, one item, or text: a JSON list, or one item. Any other JSON is text like any other.

@@ -58,7 +58,7 @@ class Browser(Protocol):
         """
 
 
-class OwnSession:
+class SessionBrowser:
     """A session that the task opens.
 
     What is open already is written down before, and the session's id after it; so that a session whose opening was

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from airflow_provider_webdata.api.errors import WebDataError
 
-CLOCK_SKEW = timedelta(minutes=2)
+SERVICE_CLOCK_SKEW = timedelta(minutes=2)
 """How far the service's clock may be behind Airflow's."""
 
 
@@ -123,7 +123,11 @@ class Intent:
         from airflow_provider_webdata.states.checks import moment
 
         created = moment(created_at)
-        return created is not None and self.run_start is not None and created >= self.run_start - CLOCK_SKEW
+        return (
+            created is not None
+            and self.run_start is not None
+            and created >= self.run_start - SERVICE_CLOCK_SKEW
+        )
 
     def _write(self, record: dict[str, Any]) -> None:
         self._record = {**record, "attempt": self.attempt}

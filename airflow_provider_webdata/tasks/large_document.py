@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from airflow_provider_webdata.api.errors import ProcessingContinuesError, WebDataError
 
-MOST_RETURNS = 5
+MOST_RESCHEDULES = 5
 """How often a task comes back for a document that is still worked on."""
 
 LONGEST_PROCESSING = timedelta(minutes=20)
@@ -28,16 +28,14 @@ class LargeDocuments(WebDataOperator):
     back and is rescheduled, which takes no try: at most 5 times, and within 20 minutes of the first time.
     """
 
-    def _come_back_later(
-        self, error: WebDataError, context: Context, limited_since: datetime | None
-    ) -> NoReturn:
+    def _reschedule(self, error: WebDataError, context: Context, limited_since: datetime | None) -> NoReturn:
         from airflow_provider_webdata.api.errors import ProcessingContinuesError
 
         if isinstance(error, ProcessingContinuesError):
-            self._come_back_for_result(error, context)
-        super()._come_back_later(error, context, limited_since)
+            self._reschedule_for_document(error, context)
+        super()._reschedule(error, context, limited_since)
 
-    def _come_back_for_result(self, error: ProcessingContinuesError, context: Context) -> NoReturn:
+    def _reschedule_for_document(self, error: ProcessingContinuesError, context: Context) -> NoReturn:
         from airflow.sdk.exceptions import AirflowRescheduleException
 
         ti = context.get("ti")
@@ -48,7 +46,7 @@ class LargeDocuments(WebDataOperator):
         when = now + timedelta(seconds=wait + random.uniform(0, max(1.0, wait / 10)))  # noqa: S311
         returns = int(context.get("task_reschedule_count") or 0)
         since = ti.get_first_reschedule_date(context) or now
-        if returns >= MOST_RETURNS or when > since + LONGEST_PROCESSING:
+        if returns >= MOST_RESCHEDULES or when > since + LONGEST_PROCESSING:
             self.log.error(
                 "The document is worked on since %s, and the task came back %d times: giving up",
                 since.isoformat(timespec="seconds"),

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 REPLICA_WAIT_SECONDS = 15.0
 _FIRST_PAUSE_SECONDS = 0.25
 _LONGEST_PAUSE_SECONDS = 4.0
 
 
-def until_found(look: Callable[[], T | None], seconds: float = REPLICA_WAIT_SECONDS) -> T | None:
+def until_found(look: Callable[[], _T | None], seconds: float = REPLICA_WAIT_SECONDS) -> _T | None:
     """Look until something is found or time is over.
 
     :param look: returns what was found, or None.

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.tasks.arguments import checked_text
+from airflow_provider_webdata.tasks.literals import is_literal
 from airflow_provider_webdata.tasks.operator import WebDataOperator
 from airflow_provider_webdata.tasks.service_task import ServiceTask
 
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.results.media import MediaReport
     from airflow_provider_webdata.results.output import Output
 
-_TEMPLATE_MARKS = ("{{", "{%", "{#")
 _DEFAULT_MEDIA_MB = 500.0
 _DEFAULT_MEDIA_CONCURRENCY = 4
 
@@ -53,7 +53,7 @@ class ResultDelivery(ServiceTask):
         media_concurrency: int = _DEFAULT_MEDIA_CONCURRENCY,
         **kwargs: Any,
     ) -> None:
-        if isinstance(output, str) and not any(mark in output for mark in _TEMPLATE_MARKS):
+        if isinstance(output, str) and is_literal(output):
             from airflow_provider_webdata.results.output import format_of
 
             format_of(output)
@@ -114,7 +114,7 @@ class ResultDelivery(ServiceTask):
         :param inputs: the query or the URLs, for OpenLineage.
         :param value: makes the XCom of the items and the facts (the summary, `count`, `media`).
         """
-        from airflow_provider_webdata.results.assets import tell_outlets
+        from airflow_provider_webdata.results.assets import annotate_outlets
         from airflow_provider_webdata.results.media import MediaReport
         from airflow_provider_webdata.results.xcom import warn_if_large
 
@@ -130,7 +130,7 @@ class ResultDelivery(ServiceTask):
             facts = self._facts(summary, {"count": len(listed)}, report)
             result = {**facts, "data": listed} if value is None else value(listed, facts)
             warn_if_large(result, self.log)
-        tell_outlets(context, facts)
+        annotate_outlets(context, facts)
         return result
 
     def with_media(self, items: Iterable[Any], report: MediaReport) -> Iterator[Any]:

@@ -24,7 +24,7 @@ RATE_WINDOW_SECONDS = 60.0
 """The window of the service's rate limits, waited for when a refusal names no time. Supplement 17.5."""
 
 
-def wait_before_return(error: WebDataError) -> timedelta:
+def reschedule_delay(error: WebDataError) -> timedelta:
     """Return how long to stay away after a refusal for rate, or from an inbox that cannot answer now.
 
     Up to a quarter more than the named time, drawn anew each time, so that tasks refused together do not come
@@ -68,7 +68,7 @@ class WebDataRetryPolicy(_Base):
         from airflow_provider_webdata.api.query import QueryError
 
         if isinstance(exception, RateLimitError):
-            return RetryDecision.retry(delay=wait_before_return(exception), reason=str(exception))
+            return RetryDecision.retry(delay=reschedule_delay(exception), reason=str(exception))
         # A query or time filter is built while templates are rendered, before any of the operator's own code runs.
         hopeless = isinstance(exception, QueryError) or (
             isinstance(exception, WebDataError) and exception.verdict == "never"

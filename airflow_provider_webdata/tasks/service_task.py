@@ -13,7 +13,7 @@ from airflow_provider_webdata.tasks.arguments import seconds
 from airflow_provider_webdata.tasks.retry_policy import (
     HAS_RETRY_POLICIES,
     WebDataRetryPolicy,
-    wait_before_return,
+    reschedule_delay,
 )
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class ServiceTask(BaseOperator):
                 yield
         except WebDataError as error:
             if error.verdict == "later":
-                self._come_back_later(error, context, limited_since)
+                self._reschedule(error, context, limited_since)
             self._fail(error)
 
     def _fail(self, error: WebDataError) -> NoReturn:
@@ -92,16 +92,14 @@ class ServiceTask(BaseOperator):
             raise AirflowFailException(str(error)) from error
         raise error
 
-    def _come_back_later(
-        self, error: WebDataError, context: Context, limited_since: datetime | None
-    ) -> NoReturn:
+    def _reschedule(self, error: WebDataError, context: Context, limited_since: datetime | None) -> NoReturn:
         from airflow.sdk.exceptions import AirflowRescheduleException
 
         ti = context.get("ti")
         if ti is None or self.rate_limit_timeout <= 0:
             raise error
         now = datetime.now(timezone.utc)
-        when = now + wait_before_return(error)
+        when = now + reschedule_delay(error)
         since = limited_since or ti.get_first_reschedule_date(context) or now
         last = since + timedelta(seconds=self.rate_limit_timeout)
         if when > last:

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.hooks.webdata import WebDataHook
     from airflow_provider_webdata.states.jobs import JobKind
     from airflow_provider_webdata.tasks.jobs.job_wait import WaitBy
-    from airflow_provider_webdata.tasks.jobs.start import JobStart, OwnJob
+    from airflow_provider_webdata.tasks.jobs.start import JobStart, TaskJob
 
-WAIT_TIMEOUT = timedelta(days=1)
+JOB_WAIT_TIMEOUT = timedelta(days=1)
 
 
 class WebDataJobOperator(WaitsForJob, JobResults, WebDataOperator):
@@ -80,7 +80,7 @@ class WebDataJobOperator(WaitsForJob, JobResults, WebDataOperator):
         deferrable: bool | None = None,
         poll_interval: float | timedelta = POLL_SECONDS,
         safety_poll: float | timedelta = SAFETY_SECONDS,
-        wait_timeout: float | timedelta = WAIT_TIMEOUT,
+        wait_timeout: float | timedelta = JOB_WAIT_TIMEOUT,
         cancel_on_timeout: bool = True,
         cancel_on_kill: bool = True,
         attach_webhook: bool | None = None,
@@ -181,7 +181,7 @@ class WebDataJobOperator(WaitsForJob, JobResults, WebDataOperator):
             self.log,
         )
 
-    def _tell(self, job: OwnJob, context: Context) -> None:
+    def _tell(self, job: TaskJob, context: Context) -> None:
         from airflow_provider_webdata.states.jobs import listed
 
         values: dict[str, Any] = {"job_id": job.job_id}
@@ -194,7 +194,7 @@ class WebDataJobOperator(WaitsForJob, JobResults, WebDataOperator):
             )
         self.push(context, **values)
 
-    def _wait(self, start: JobStart, job: OwnJob, context: Context) -> Any:
+    def _wait(self, start: JobStart, job: TaskJob, context: Context) -> Any:
         if job.view is not None and job.view.is_over:
             return self._finish(job.view.event("polling"), context)
         deadline = start.deadline
@@ -208,7 +208,7 @@ class WebDataJobOperator(WaitsForJob, JobResults, WebDataOperator):
         event = self.watch_job(self.job_kind, job.job_id, self.job_wait.poll_interval, deadline)
         return self._finish(self._at_timeout(event), context)
 
-    def _defer(self, job: OwnJob, deadline: float) -> NoReturn:
+    def _defer(self, job: TaskJob, deadline: float) -> NoReturn:
         from airflow_provider_webdata.triggers.job import WebDataJobTrigger
 
         self.defer(

@@ -28,7 +28,7 @@ _MOST_INVALID_URLS = 1000
 
 
 @dataclass
-class OwnJob:
+class TaskJob:
     """The job of a task.
 
     :param job_id: its id.
@@ -99,7 +99,7 @@ class JobStart:
         """
         self._intent.remember(deadline=deadline)
 
-    def own(self) -> OwnJob:
+    def own(self) -> TaskJob:
         """Return the task's job: the one of an earlier try, or a new one.
 
         :raises AirflowFailException: nobody can tell whether an earlier try started one.
@@ -109,7 +109,7 @@ class JobStart:
 
     # What an earlier try started.
 
-    def _started_before(self) -> OwnJob | None:
+    def _started_before(self) -> TaskJob | None:
         job_id = self._intent.started_id
         if job_id is not None:
             return self._if_alive([(self._generation, job_id)])
@@ -122,7 +122,7 @@ class JobStart:
         self._be_sure_that_there_is_none(traces)
         return None
 
-    def _if_alive(self, jobs: list[tuple[int | None, str]]) -> OwnJob | None:
+    def _if_alive(self, jobs: list[tuple[int | None, str]]) -> TaskJob | None:
         """Return the newest of the jobs that runs or has a result; else go on to the next generation."""
         for generation, job_id in reversed(jobs):
             view = self._look(job_id)
@@ -130,7 +130,7 @@ class JobStart:
                 self._log.info("An earlier try started job %s: %s", job_id, view.progress())
                 if generation is not None:
                     self._generation = generation
-                job = OwnJob(
+                job = TaskJob(
                     job_id,
                     bool(self._intent.recall("reports")) or self._webhook.wanted,
                     list(self._intent.recall("invalid_urls") or ()),
@@ -223,7 +223,7 @@ class JobStart:
 
     # A new one.
 
-    def _start(self) -> OwnJob:
+    def _start(self) -> TaskJob:
         from airflow_provider_webdata.api.errors import IdempotencyKeyUsedError, WebDataError
 
         while True:
@@ -240,7 +240,7 @@ class JobStart:
                     self._intent.remember(asked_at=None)
                     raise
                 return self._after_a_lost_answer(error)
-            job = OwnJob(answer.id, webhook is not None, list(answer.invalid_urls or ()))
+            job = TaskJob(answer.id, webhook is not None, list(answer.invalid_urls or ()))
             self._intent.remember(
                 id=job.job_id, reports=job.reports, invalid_urls=job.invalid_urls[:_MOST_INVALID_URLS]
             )
@@ -273,7 +273,7 @@ class JobStart:
             return []
         return [item.id for item in items if item.id]
 
-    def _after_a_lost_answer(self, error: Exception) -> OwnJob:
+    def _after_a_lost_answer(self, error: Exception) -> TaskJob:
         from airflow_provider_webdata.api.errors import WebDataError
 
         self._log.warning("%s. Looking for a job that was started all the same", error)
@@ -302,7 +302,7 @@ class JobStart:
         )
         raise error
 
-    def _used_already(self, error: Exception) -> OwnJob | None:
+    def _used_already(self, error: Exception) -> TaskJob | None:
         """Return the crawl that was started with this idempotency key, or None if it is over without a result."""
         self._log.info("%s: an earlier request started this crawl; looking for it", error)
         traces = Traces()

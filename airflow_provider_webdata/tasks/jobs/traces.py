@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.tasks.intent import CLOCK_SKEW
+from airflow_provider_webdata.tasks.intent import SERVICE_CLOCK_SKEW
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -147,7 +147,9 @@ class Search:
 
         for number, item in enumerate(self.hook.iter_activity(endpoint=self.kind)):
             created = moment(item.created_at)
-            if number >= _MOST_ITEMS or (created and self.since and created < self.since - CLOCK_SKEW):
+            if number >= _MOST_ITEMS or (
+                created and self.since and created < self.since - SERVICE_CLOCK_SKEW
+            ):
                 return
             if item.id and item.id not in self.known:
                 yield item
@@ -156,7 +158,7 @@ class Search:
         from airflow_provider_webdata.states.checks import moment
 
         created = moment(created_at)
-        too_old = created and self.since and created < self.since - CLOCK_SKEW
+        too_old = created and self.since and created < self.since - SERVICE_CLOCK_SKEW
         return job_id not in self.known and not too_old
 
     def _is_target(self, text: str | None) -> bool:

@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from collections.abc import Coroutine
     from typing import Any
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 
-def run_aside(work: Coroutine[Any, Any, T]) -> T:
+def run_aside(work: Coroutine[Any, Any, _T]) -> _T:
     """Run a coroutine in a thread of its own, and wait for it here.
 
     What a signal raises, such as Airflow's timeout of a task, then interrupts this wait. Inside of an event loop it
@@ -29,7 +29,7 @@ def run_aside(work: Coroutine[Any, Any, T]) -> T:
     given_up = threading.Event()
     running: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any] | None]] = []
 
-    async def watched() -> T:
+    async def watched() -> _T:
         running.append((asyncio.get_running_loop(), asyncio.current_task()))
         if given_up.is_set():
             work.close()

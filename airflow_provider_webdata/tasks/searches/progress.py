@@ -27,7 +27,7 @@ Record = dict[str, Any]
 MOST_STORED_BYTES = 16 * 2**20
 """Most JSON that is put into Airflow's task state store, which is its metadata database."""
 
-_KEY = "webdata_searches"
+_STORE_KEY = "webdata_searches"
 _PART = re.compile(r"\d{8}-[0-9a-f]{8}\.part")
 
 
@@ -117,12 +117,12 @@ class StoreProgress:
         self.lasts = True
         self._store = store
         self._records: list[Record] = []
-        index = store.get(_KEY)
+        index = store.get(_STORE_KEY)
         given = index if isinstance(index, dict) else {}
         self._parts: int = given.get("parts", 0)
         self._bytes: int = given.get("bytes", 0)
         for number in range(self._parts):
-            self._records += json.loads(store.get(f"{_KEY}_{number}") or "[]")
+            self._records += json.loads(store.get(f"{_STORE_KEY}_{number}") or "[]")
 
     def read(self) -> Iterator[Record]:
         """Yield all records."""
@@ -142,18 +142,18 @@ class StoreProgress:
                 )
             self.lasts = False
             return
-        self._store.set(f"{_KEY}_{self._parts}", text)
+        self._store.set(f"{_STORE_KEY}_{self._parts}", text)
         self._parts += 1
         self._bytes += len(text)
         # Last, so that a part that was not written to its end is none.
-        self._store.set(_KEY, {"parts": self._parts, "bytes": self._bytes})
+        self._store.set(_STORE_KEY, {"parts": self._parts, "bytes": self._bytes})
 
     def forget(self) -> None:
         """Delete everything from the store."""
         if self._parts:
-            self._store.delete(_KEY)
+            self._store.delete(_STORE_KEY)
         for number in range(self._parts):
-            self._store.delete(f"{_KEY}_{number}")
+            self._store.delete(f"{_STORE_KEY}_{number}")
         self._parts = self._bytes = 0
         self._records = []
 
@@ -192,7 +192,7 @@ def progress_of(output: str | None, context: Context) -> Progress:
     return MemoryProgress() if store is None else StoreProgress(store)
 
 
-def finished(records: Iterable[Record]) -> Iterator[Record]:
+def answered(records: Iterable[Record]) -> Iterator[Record]:
     """Yield the records of searches that were answered, each search once.
 
     :param records: all records, oldest first.

@@ -40,12 +40,12 @@ _FOR_ALL = (AuthenticationError, ConfigurationError, EntitlementError, PaymentRe
 
 _GATEWAY_STATUSES = frozenset({502, 503, 504})
 _MOST_UNREACHED = 5
-_LOOK_SECONDS = 1.0
+_WAKE_SECONDS = 1.0
 _REPORT_SECONDS = 30.0
 
 
 @dataclass(frozen=True)
-class Query:
+class BatchQuery:
     """One search of the batch.
 
     :param key: tells it from all other searches: a digest of its request.
@@ -59,7 +59,7 @@ class Query:
 
 
 @dataclass(frozen=True)
-class Failure:
+class FailedQuery:
     """A search that brought nothing.
 
     :param query: the search.
@@ -68,7 +68,7 @@ class Failure:
     :param hopeless: whether repeating it cannot help.
     """
 
-    query: Query
+    query: BatchQuery
     error: str
     ambiguous: bool = False
     hopeless: bool = False
@@ -86,8 +86,8 @@ class Tally:
 
     credits_used: float = 0
     done: int = 0
-    failed: list[Failure] = field(default_factory=list)
-    left: list[Query] = field(default_factory=list)
+    failed: list[FailedQuery] = field(default_factory=list)
+    left: list[BatchQuery] = field(default_factory=list)
 
 
 def may_have_been_billed(error: WebDataError) -> bool:
@@ -139,7 +139,7 @@ class SearchBatch:
         settings: ConnectionSettings,
         limit: AdaptiveLimit,
         keep: Callable[[list[Record]], None],
-        request_of: Callable[[Query], SearchRequest],
+        request_of: Callable[[BatchQuery], SearchRequest],
         *,
         extra_body: Mapping[str, Any] | None,
         max_credits: float | None,
@@ -158,7 +158,7 @@ class SearchBatch:
         self._fatal: BaseException | None = None
         self.stopped = False
         """Whether the task was ended from outside."""
-        self._pending: deque[Query] = deque()
+        self._pending: deque[BatchQuery] = deque()
         self._reserved: dict[str, float] = {}
         self._spent: float = 0
         self._dearest: float = 0
@@ -170,7 +170,7 @@ class SearchBatch:
         self.stopped = True
 
     def count_earlier(
-        self, records: Iterable[Record], queries: Mapping[str, Query], *, repeat_ambiguous: bool
+        self, records: Iterable[Record], queries: Mapping[str, BatchQuery], *, repeat_ambiguous: bool
     ) -> set[str]:
         """Take over what earlier tries brought.
 
@@ -195,10 +195,10 @@ class SearchBatch:
         if repeat_ambiguous:
             return answered
         unclear = [key for key in in_doubt if key in queries and key not in answered]
-        self.tally.failed += [Failure(queries[key], in_doubt[key], ambiguous=True) for key in unclear]
+        self.tally.failed += [FailedQuery(queries[key], in_doubt[key], ambiguous=True) for key in unclear]
         return answered | set(unclear)
 
-    async def run(self, queries: Iterable[Query]) -> None:
+    async def run(self, queries: Iterable[BatchQuery]) -> None:
         """Make searches until all are made or something ends the try.
 
         :param queries: the searches to make.
@@ -222,7 +222,7 @@ class SearchBatch:
             raise self._fatal
 
     async def _make_all(self, hook: AsyncWebDataHook, keeper: _Keeper) -> None:
-        outcomes: asyncio.Queue[_Outcome] = asyncio.Queue()
+        outcomes: asyncio.Queue[_CallResult] = asyncio.Queue()
         in_flight: set[asyncio.Task[None]] = set()
         reported = time.monotonic()
         while True:
@@ -235,11 +235,11 @@ class SearchBatch:
             if not in_flight and outcomes.empty():
                 if self._is_over(keeper):
                     return
-                await asyncio.sleep(min(self._limit.pause, _LOOK_SECONDS))
+                await asyncio.sleep(min(self._limit.pause, _WAKE_SECONDS))
                 continue
             if outcomes.empty():
                 # Woken now and then to see whether a pause is over, or the task was ended.
-                await asyncio.wait(in_flight, timeout=_LOOK_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+                await asyncio.wait(in_flight, timeout=_WAKE_SECONDS, return_when=asyncio.FIRST_COMPLETED)
             while not outcomes.empty():
                 await self._take(outcomes.get_nowait(), keeper)
             if time.monotonic() - reported > _REPORT_SECONDS:
@@ -266,22 +266,24 @@ class SearchBatch:
         expected = self._spent + sum(self._reserved.values()) + self._price(self._pending[0])
         return expected <= self._max_credits
 
-    def _price(self, query: Query) -> float:
+    def _price(self, query: BatchQuery) -> float:
         # Scraping may cost far more than the estimate; what the others cost is the better guess then.
         return max(estimated_credits(self._request_of(query)), self._dearest)
 
-    async def _make(self, hook: AsyncWebDataHook, query: Query, outcomes: asyncio.Queue[_Outcome]) -> None:
+    async def _make(
+        self, hook: AsyncWebDataHook, query: BatchQuery, outcomes: asyncio.Queue[_CallResult]
+    ) -> None:
         ticket = self._limit.ticket
         try:
             answer = await hook.search(self._request_of(query), extra_body=self._extra_body)
         except asyncio.CancelledError:
             raise
         except BaseException as error:  # noqa: BLE001 - a task's timeout, too, is told to the loop that decides
-            outcomes.put_nowait(_Outcome(query, ticket, error=error))
+            outcomes.put_nowait(_CallResult(query, ticket, error=error))
         else:
-            outcomes.put_nowait(_Outcome(query, ticket, answer=answer))
+            outcomes.put_nowait(_CallResult(query, ticket, answer=answer))
 
-    async def _take(self, outcome: _Outcome, keeper: _Keeper) -> None:
+    async def _take(self, outcome: _CallResult, keeper: _Keeper) -> None:
         query, error = outcome.query, outcome.error
         reserved = self._reserved.pop(query.key, 0.0)
         if outcome.answer is not None:
@@ -306,22 +308,22 @@ class SearchBatch:
             self._pending.appendleft(query)
             self._fatal = self._fatal or error
 
-    def _may_reach_later(self, query: Query) -> bool:
+    def _may_reach_later(self, query: BatchQuery) -> bool:
         self._unreached[query.key] = self._unreached.get(query.key, 0) + 1
         return self._unreached[query.key] < _MOST_UNREACHED
 
-    async def _fail(self, query: Query, error: WebDataError, reserved: float, keeper: _Keeper) -> None:
+    async def _fail(self, query: BatchQuery, error: WebDataError, reserved: float, keeper: _Keeper) -> None:
         ambiguous = may_have_been_billed(error)
         reason = trimmed(str(error), 300)
         log.warning("Search %r failed: %s", query.text, reason)
-        self.tally.failed.append(Failure(query, reason, ambiguous, hopeless=error.verdict == "never"))
+        self.tally.failed.append(FailedQuery(query, reason, ambiguous, hopeless=error.verdict == "never"))
         if ambiguous:
             self._spent += reserved
             await keeper.put(
                 {"key": query.key, "query": query.text, "creditsUsed": reserved, "ambiguous": reason}
             )
 
-    def _record(self, query: Query, answer: SearchResponse, reserved: float) -> Record:
+    def _record(self, query: BatchQuery, answer: SearchResponse, reserved: float) -> Record:
         wire = answer.to_wire()
         cost = wire.get("creditsUsed")
         if isinstance(cost, (int, float)):
@@ -357,8 +359,8 @@ class SearchBatch:
 
 
 @dataclass(frozen=True)
-class _Outcome:
-    query: Query
+class _CallResult:
+    query: BatchQuery
     ticket: int
     answer: SearchResponse | None = None
     error: BaseException | None = None

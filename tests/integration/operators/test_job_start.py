@@ -19,7 +19,7 @@ from airflow_provider_webdata.api.errors import WebDataError
 from airflow_provider_webdata.hooks.webdata import WebDataHook
 from airflow_provider_webdata.states.jobs import events_to_ask_for
 from airflow_provider_webdata.tasks.jobs import start as job_start
-from airflow_provider_webdata.tasks.jobs.start import JobStart, OwnJob
+from airflow_provider_webdata.tasks.jobs.start import JobStart, TaskJob
 from airflow_provider_webdata.tasks.managed_webhook import ManagedWebhook
 from tests.integration.sensors.conftest import SECRET, inbox
 from tests.job_service import PATHS, JobService
@@ -65,7 +65,7 @@ class Task:
         self.cleared = 0
         self.run_start = datetime.now(timezone.utc)
 
-    def start(self, crash: Callable[[JobStart], None] | None = None) -> OwnJob:
+    def start(self, crash: Callable[[JobStart], None] | None = None) -> TaskJob:
         """Try once."""
         self.tries += 1
         task = SimpleNamespace(retries=5)

@@ -13,7 +13,7 @@ from airflow_provider_webdata.operators.search import WebDataSearchOperator
 from airflow_provider_webdata.tasks.retry_policy import (
     HAS_RETRY_POLICIES,
     WebDataRetryPolicy,
-    wait_before_return,
+    reschedule_delay,
 )
 
 
@@ -68,7 +68,7 @@ def test_decision(error, action):
 )
 def test_wait(named, least, most):
     """At least what the service named, and up to a quarter more, differently each time."""
-    waits = [wait_before_return(limited(named)) for _ in range(50)]
+    waits = [reschedule_delay(limited(named)) for _ in range(50)]
     assert timedelta(seconds=least) <= min(waits)
     assert max(waits) <= timedelta(seconds=most)
     assert len(set(waits)) > 1

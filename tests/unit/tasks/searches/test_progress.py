@@ -14,7 +14,7 @@ from airflow_provider_webdata.tasks.searches.progress import (
     FileProgress,
     MemoryProgress,
     StoreProgress,
-    finished,
+    answered,
     progress_of,
 )
 from tests.integration.operators.direct import StateStore
@@ -155,7 +155,7 @@ def test_each_answered_search_comes_once(made):
         {"key": key, **({"ambiguous": "lost"} if in_doubt else {"results": {}, "n": number})}
         for number, (key, in_doubt) in enumerate(made)
     ]
-    found = list(finished(records))
+    found = list(answered(records))
     keys = [item["key"] for item in found]
     assert len(keys) == len(set(keys))
     assert set(keys) == {key for key, in_doubt in made if not in_doubt}
