@@ -19,7 +19,8 @@ from airflow_provider_webdata.api.errors import WebDataError
 from airflow_provider_webdata.hooks.webdata import WebDataHook
 from airflow_provider_webdata.states.jobs import events_to_ask_for
 from airflow_provider_webdata.tasks.jobs import start as job_start
-from airflow_provider_webdata.tasks.jobs.start import JobStart, TaskJob
+from airflow_provider_webdata.tasks.jobs.start import JobStart
+from airflow_provider_webdata.tasks.jobs.start_table import TaskJob
 from airflow_provider_webdata.tasks.managed_webhook import ManagedWebhook
 from tests.integration.sensors.conftest import SECRET, inbox
 from tests.job_service import PATHS, JobService
@@ -106,15 +107,15 @@ class Task:
         if crash is not None:
             crash(start)
         with hook:
-            return start.own()
+            return start.find_or_start()
 
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is looked for is looked for once: here the service does not lag."""
     real = job_start.until_found
-    monkeypatch.setattr(job_start, "until_found", lambda look: real(look, 0.0))
-    monkeypatch.setattr(job_start, "SETTLED", timedelta(0))
+    monkeypatch.setattr(job_start, "until_found", lambda lookup: real(lookup, 0.0))
+    monkeypatch.setattr(job_start, "LISTED_AFTER", timedelta(0))
 
 
 @pytest.fixture
@@ -156,13 +157,13 @@ def crash_after_asking(start: JobStart) -> None:
 
 
 def crash_after_the_start(start: JobStart) -> None:
-    real = start.own
+    real = start.find_or_start
 
-    def own() -> Any:
+    def find_or_start() -> Any:
         real()
         raise CrashError
 
-    start.own = own  # type: ignore[method-assign]
+    start.find_or_start = find_or_start  # type: ignore[method-assign]
 
 
 @STORES
@@ -212,6 +213,19 @@ def test_after_one_that_failed_another_is_started(
     assert task.start().job_id == last.job_id, "the newest is found, not one that is over"
     if kind == "crawl":
         assert len(set(service.keys)) == 4, "each job has an idempotency key of its own"
+
+
+@STORES
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_that_failed_without_a_known_id_is_replaced(service: JobService, store: Any, kind: str) -> None:
+    """The activity does not say which of the task's jobs one is."""
+    task = Task(service, store(), kind)
+    for number in range(3):
+        with pytest.raises(CrashError):
+            task.start(crash_after_asking)
+        assert len(service.started()) == number + 1
+        service.set(kind, service.started()[-1], "failed")
+    assert task.start().job_id == service.started()[3]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -366,7 +380,7 @@ def test_a_crawl_that_is_not_listed_is_not_started_twice(service: JobService, st
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_it_is_too_early_to_tell(service: JobService, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(job_start, "SETTLED", timedelta(minutes=2))
+    monkeypatch.setattr(job_start, "LISTED_AFTER", timedelta(minutes=2))
     task = Task(service, Store(), kind)
     with pytest.raises(CrashError):
         task.start(crash_before_asking)
