@@ -14,9 +14,9 @@ from airflow_provider_webdata.tasks.searches.progress import (
     FileProgress,
     MemoryProgress,
     StoreProgress,
-    answered,
     progress_of,
 )
+from airflow_provider_webdata.tasks.searches.records import answered
 from tests.integration.operators.direct import StateStore
 
 
@@ -89,8 +89,8 @@ def test_what_a_killed_process_was_writing_is_passed_over(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_two_tries_at_once_do_not_overwrite_each_other(tmp_path):
-    """A worker that was given up for dead may still be writing."""
+def test_two_attempts_at_once_do_not_overwrite_each_other(tmp_path):
+    """A worker that was Airflow gave up may still be writing."""
     output = str(tmp_path / "out.jsonl")
     zombie, heir = FileProgress(output, context()), FileProgress(output, context())
     zombie.save([record("a")])
@@ -114,7 +114,7 @@ def test_the_store_is_not_filled_without_end(monkeypatch, caplog):
         sum(len(json.loads(value)) for name, value in store.values.items() if name != "webdata_searches")
         <= 2000
     )
-    assert caplog.text.count("a retry would search again") == 1
+    assert caplog.text.count("A retry would search again") == 1
 
 
 def test_a_part_that_the_index_does_not_know_is_none():
