@@ -1,4 +1,4 @@
-"""The start of a task's job as a table: its states, what can come of each one's action, and what follows.
+"""The start of a task's job as a table: its states, the events that each one's action may lead to, and what follows.
 
 Nothing here calls the service: `JobStart` carries out the actions. What later attempts must know is one
 `StartRecord` in Airflow's task state store.
@@ -38,7 +38,7 @@ class State(Enum):
 
 
 class Event(Enum):
-    """What came of a state's action."""
+    """The outcome of a state's action."""
 
     # The request was sent.
     ANSWERED = "the answer names the job"
@@ -86,7 +86,7 @@ class TaskJob:
 
 @dataclass(frozen=True)
 class Finding:
-    """What came of an action.
+    """The event of an action, and what it found.
 
     :param jobs: with `FOUND` and `OVER` all jobs, with `ALIVE` the one that is.
     :param job: with `ANSWERED` and `ALIVE`.

@@ -176,7 +176,7 @@ class JobSearch:
         return bool(pages) and all(map(self._is_target, pages))
 
 
-def is_lasting(error: WebDataError) -> bool:
+def _is_permanent(error: WebDataError) -> bool:
     """Return whether a repeated call would fail alike: a part of the service or the inbox is not there for us."""
     from airflow_provider_webdata.api.errors import NotFoundError
     from airflow_provider_webdata.inbox.reader import InboxError, InboxUnreachableError
@@ -187,8 +187,8 @@ def is_lasting(error: WebDataError) -> bool:
 
 
 def _note(error: WebDataError, notes: list[str], what: str) -> None:
-    """Note what cannot be read; raise what passes."""
-    if not is_lasting(error):
+    """Note what cannot be read; raise an error that a retry may not meet."""
+    if not _is_permanent(error):
         raise error
     notes.append(f"{what} ({error})")
 

@@ -235,11 +235,11 @@ def test_page_errors_are_counted_and_the_first_are_listed(kinds: list[str]) -> N
     }
     for kind in kinds:
         if kind == "listed":
-            found.failed("u", "e", "c")
+            found.add_failed("u", "e", "c")
         else:
-            found.see(documents[kind])
+            found.add_document(documents[kind])
     bad = len(kinds) - kinds.count("good")
-    assert (found.count, found.good) == (bad, kinds.count("good"))
+    assert (found.count, found.succeeded) == (bad, kinds.count("good"))
     assert len(found.pages) == min(bad, MOST_LISTED)
     assert found.ratio == (bad / len(kinds) if bad else 0.0)
 
@@ -247,8 +247,8 @@ def test_page_errors_are_counted_and_the_first_are_listed(kinds: list[str]) -> N
 @pytest.mark.parametrize("document", [{}, {"metadata": None}, {"metadata": {"statusCode": "200"}}])
 def test_a_document_that_says_little_is_good(document: dict[str, Any]) -> None:
     found = PageErrors()
-    found.see(document)
-    assert (found.count, found.good) == (0, 1)
+    found.add_document(document)
+    assert (found.count, found.succeeded) == (0, 1)
 
 
 TEXTS = [
