@@ -6,8 +6,6 @@ import json
 from types import SimpleNamespace
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from airflow_provider_webdata.tasks.searches import progress as search_progress
 from airflow_provider_webdata.tasks.searches.progress import (
@@ -16,7 +14,6 @@ from airflow_provider_webdata.tasks.searches.progress import (
     StoreProgress,
     progress_of,
 )
-from airflow_provider_webdata.tasks.searches.records import answered
 from tests.integration.operators.direct import StateStore
 
 
@@ -143,20 +140,3 @@ def test_where_it_is_kept(tmp_path, output, store, kind, lasts):
     progress = progress_of(str(tmp_path / output) if output else None, given_context)
     assert type(progress) is kind
     assert progress.lasts is lasts
-
-
-RECORDS = st.lists(st.tuples(st.sampled_from("abcdef"), st.booleans()), max_size=30)
-
-
-@given(RECORDS)
-def test_each_answered_search_comes_once(made):
-    """Whatever was kept twice, or was in doubt before it was answered."""
-    records = [
-        {"key": key, **({"ambiguous": "lost"} if in_doubt else {"results": {}, "n": number})}
-        for number, (key, in_doubt) in enumerate(made)
-    ]
-    found = list(answered(records))
-    keys = [item["key"] for item in found]
-    assert len(keys) == len(set(keys))
-    assert set(keys) == {key for key, in_doubt in made if not in_doubt}
-    assert json.dumps(found)
