@@ -1,4 +1,4 @@
-"""What a failed try leads to, by error."""
+"""What a failed attempt leads to, by error."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ FAILURES = [
     ("error", "action"), FAILURES, ids=lambda value: getattr(value, "__class__", value).__name__
 )
 def test_decision(error, action):
-    """What can never succeed fails, a refusal for rate waits, all else is the task's own affair."""
+    """What can never succeed fails, a 429 waits, all else is left to the task."""
     decision = WebDataRetryPolicy().evaluate(error, try_number=1, max_tries=3)
     assert decision.action.value == action
     if action == "default":

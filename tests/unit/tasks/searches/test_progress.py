@@ -28,7 +28,7 @@ def record(key, **more):
 
 @pytest.fixture(params=["file", "store"])
 def reopen(request, tmp_path):
-    """Return what opens the progress of the same task anew, as each try does."""
+    """Return what opens the progress of the same task anew, as each attempt does."""
     store = StateStore()
     if request.param == "file":
         return lambda: FileProgress(str(tmp_path / "out.jsonl"), context())
