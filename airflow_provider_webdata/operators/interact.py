@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow.sdk.exceptions import AirflowException
 
-from airflow_provider_webdata.tasks.arguments import checked_text, listed
+from airflow_provider_webdata.tasks.arguments import as_list, checked_text
 from airflow_provider_webdata.tasks.operator import WebDataOperator
 
 if TYPE_CHECKING:
@@ -211,7 +211,7 @@ class WebDataInteractOperator(WebDataOperator):
 
     def _made_browser(self, context: Context, steps: Sequence[RequestModel]) -> Browser:
         from airflow_provider_webdata.api.models import InteractRequest
-        from airflow_provider_webdata.tasks.browser import OwnSession, ScrapeBrowser
+        from airflow_provider_webdata.tasks.browser import ScrapeBrowser, SessionBrowser
         from airflow_provider_webdata.tasks.intent import Intent
 
         extra_body = self.checked_extra_body("interact")
@@ -222,7 +222,7 @@ class WebDataInteractOperator(WebDataOperator):
         if self.ttl is None:
             self.ttl = _needed_ttl(steps)
         request = self.checked_request(InteractRequest, "interact")
-        return OwnSession(self.hook, request, extra_body, Intent(context, "webdata_session"))
+        return SessionBrowser(self.hook, request, extra_body, Intent(context, "webdata_session"))
 
     def _checked_steps(self) -> list[tuple[str, RequestModel]]:
         """Return the steps with what names them in logs.
@@ -233,7 +233,7 @@ class WebDataInteractOperator(WebDataOperator):
         from airflow_provider_webdata.api.models import ExecuteRequest, ScrapeInteractRequest
         from airflow_provider_webdata.hooks.calls import body_for
 
-        steps = listed(self.steps)
+        steps = as_list(self.steps)
         if not steps:
             raise InvalidRequestError("interact", ["steps: at least one is needed"])
         checked: list[tuple[str, RequestModel]] = []

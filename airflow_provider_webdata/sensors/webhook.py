@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.tasks.arguments import checked_text, listed
+from airflow_provider_webdata.tasks.arguments import as_list, checked_text
 from airflow_provider_webdata.tasks.sensor import SinceSensor
 
 if TYPE_CHECKING:
@@ -121,5 +121,5 @@ class WebDataWebhookSensor(SinceSensor):
         }
 
     def _event_names(self) -> list[str] | None:
-        names = [name for event in listed(self.events) if (name := checked_text(event))]
+        names = [name for event in as_list(self.events) if (name := checked_text(event))]
         return names or None

@@ -1,4 +1,4 @@
-"""Arguments of operators brought into one form: authors may choose between several, and templates make text of all."""
+"""Arguments of operators in one form: authors may choose between several, and templates turn all into text."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ from typing import Any
 
 
 def seconds(name: str, value: float | timedelta, *, zero: bool = False) -> float:
-    """Return a time span that the author gave, in seconds.
+    """Return a time span in seconds.
 
-    :param name: name of the argument.
-    :param value: seconds, or a timedelta.
+    :param name: of the argument.
     :param zero: whether 0 is allowed.
-    :raises ValueError: it is no such time span.
+    :raises ValueError: it is no time span.
     """
     span = value.total_seconds() if isinstance(value, timedelta) else value
     if (
@@ -31,8 +30,7 @@ def seconds(name: str, value: float | timedelta, *, zero: bool = False) -> float
 def number(name: str, given: Any, most: float = float("inf")) -> float | None:
     """Return a number of at least 0, or None where none is given.
 
-    :param name: name of the argument.
-    :param given: its value: a number, text, or nothing.
+    :param name: of the argument.
     :param most: the largest that is allowed; infinity itself never is.
     :raises ValueError: it is no such number.
     """
@@ -52,9 +50,6 @@ def checked_number(operation: str, name: str, given: Any, most: float = float("i
     """Return what `number` does, for an operator that is about to make a call.
 
     :param operation: what the error calls the call.
-    :param name: name of the argument.
-    :param given: its value.
-    :param most: the largest that is allowed.
     :raises InvalidRequestError: it is no such number.
     """
     from airflow_provider_webdata.api.errors import InvalidRequestError
@@ -65,7 +60,7 @@ def checked_number(operation: str, name: str, given: Any, most: float = float("i
         raise InvalidRequestError(operation, [str(error)]) from None
 
 
-def listed(given: Any) -> list[Any]:
+def as_list(given: Any) -> list[Any]:
     """Return a list argument as a list, also where its author or a template gave one item, or text.
 
     :param given: items, one item, or text: a JSON list, or one item. Any other JSON is text like any other.
@@ -82,9 +77,6 @@ def listed(given: Any) -> list[Any]:
 
 
 def checked_text(value: Any) -> str | None:
-    """Return an argument after rendering: text, or None where a template rendered to nothing.
-
-    :param value: its rendered value.
-    """
+    """Return a rendered argument as text, or None where its template rendered to nothing."""
     text = "" if value is None else str(value).strip()
     return None if text in {"", "None"} else text

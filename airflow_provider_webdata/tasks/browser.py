@@ -1,7 +1,7 @@
-"""A browser at the service that a task uses and, whatever happens, closes. Supplement 11.
+"""A browser at the service that a task uses and, whatever happens, closes.
 
-A browser that is left open bills until its time is over; so each way out of a task closes it: the end, a failure, a
-timeout, a kill, and the next try after a crash.
+A browser that is left open bills until its ttl is over; so each way out of a task closes it: the end, a failure, a
+timeout, a kill, and the next attempt after a crash.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _LOST_SECONDS = 5.0
-"""How long to look for a session whose opening was not answered: it may take a moment to show."""
+"""How long to search for a session whose opening was not answered: it may take a moment to be listed."""
 
 
 class Browser(Protocol):
@@ -41,33 +41,29 @@ class Browser(Protocol):
     secrets: set[str]
 
     def open(self) -> None:
-        """Open it, or have the first step do so."""
+        """Open it, or leave that to the first step."""
 
     def run(self, step: RequestModel) -> ExecuteResult:
-        """Run a step in it.
-
-        :param step: what to run.
-        """
+        """Run a step in it."""
 
     def close(self, hook: WebDataHook, *, in_haste: bool = False) -> SessionClosed | None:
-        """Close it, if it may be open; never fails.
+        """Close it, if it may be open, and return what it cost, where the service says so; never fails.
 
         :param hook: of the same connection, with a client that is free.
-        :param in_haste: look once for a session whose id is not known.
-        :return: what it cost, where the service said so.
+        :param in_haste: search only once for a session whose id is not known.
         """
 
 
-class OwnSession:
+class SessionBrowser:
     """A session that the task opens.
 
-    What is open already is written down before, and the session's id after it; so that a session whose opening was
-    not answered can be told from others, and the next try after a crash closes what the crashed one opened.
+    What is open already is recorded before, and the session's id after it; so that a session whose opening was not
+    answered can be told from others, and the next attempt after a crash closes what the crashed one opened.
 
     :param hook: of the connection.
     :param request: how to open it.
     :param extra_body: merged into that request unchecked.
-    :param intent: where this is written down.
+    :param intent: where this is recorded.
     """
 
     def __init__(
@@ -85,24 +81,24 @@ class OwnSession:
         self._intent = intent
         self._known: set[str] = set()
         self._id: str | None = None
-        self._in_doubt = False
+        self._may_be_open = False
 
     def open(self) -> None:
-        """Open the session; one that an earlier try left open is closed first."""
+        """Open the session; one that an earlier attempt left open is closed first."""
         from airflow_provider_webdata.api.errors import WebDataError
 
         self._close_leftover()
         self._known = {session.id for session in self._active(self._hook)}
         self._intent.begin(self._known)
-        self._in_doubt = True
+        self._may_be_open = True
         try:
             session = self._hook.open_session(self._request, extra_body=self._extra_body)
         except WebDataError as error:
-            self._in_doubt = may_have_acted(error)
+            self._may_be_open = may_have_acted(error)
             raise
         self._id = self.facts["sessionId"] = session.id
         self.secrets.update(session.secrets())
-        self._in_doubt = False
+        self._may_be_open = False
         self._intent.started(session.id)
         log.info("Opened session %s; it ends by itself at %s", session.id, session.expires_at or "its ttl")
 
@@ -116,17 +112,17 @@ class OwnSession:
         if self._id is not None:
             session_id, self._id = self._id, None
             closed = _close(hook, session_id)
-        elif self._in_doubt:
+        elif self._may_be_open:
             closed = self._close_lost(hook, 0 if in_haste else _LOST_SECONDS)
             # In haste, the answer to the opening may be on its way, and with it the id.
-            self._in_doubt = in_haste
+            self._may_be_open = in_haste
         if not in_haste:
             self._intent.forget()
         return closed
 
     def _close_leftover(self) -> None:
         if self._intent.started_id:
-            log.info("An earlier try opened session %s and did not close it", self._intent.started_id)
+            log.info("Closing session %s, which an earlier attempt left open", self._intent.started_id)
             _close(self._hook, self._intent.started_id)
         elif self._intent.remembers:
             self._known = set(self._intent.recall("known") or ())
@@ -141,19 +137,21 @@ class OwnSession:
         try:
             found = until_found(opened_since, seconds) or []
         except WebDataError as error:
-            log.warning("A session may be open, and bill until its ttl: %s", error)
+            log.warning(
+                "A session may be open and bill until its ttl; it could not be searched for: %s", error
+            )
             return None
         if not found:
-            log.info("No session was opened since; what was asked for did not begin, or shows too late")
+            log.info("No session was opened, or the service does not list it yet")
             return None
         if len(found) > 1:
             log.warning(
-                "Sessions %s were opened since; one of them may be this task's. None is closed, for the others are "
-                "somebody else's; a session that is not closed bills until its ttl",
+                "Sessions %s were opened meanwhile, and one of them may be this task's. None is closed, because the "
+                "others are not this task's; close it by hand, or it bills until its ttl",
                 ", ".join(session.id for session in found),
             )
             return None
-        log.info("Session %s was opened though no answer told so", found[0].id)
+        log.info("Session %s was opened, though its answer was lost", found[0].id)
         self.facts["sessionId"] = found[0].id
         return _close(hook, found[0].id)
 
@@ -162,7 +160,7 @@ class OwnSession:
 
 
 class ScrapeBrowser:
-    """The browser on the page of an earlier scrape, which the first step opens. Supplement 11.2.
+    """The browser on the page of an earlier scrape, which the first step opens.
 
     :param hook: of the connection.
     :param scrape_id: `metadata.scrapeId` of the scrape's document.
@@ -178,7 +176,7 @@ class ScrapeBrowser:
         self._may_be_open = False
 
     def open(self) -> None:
-        """Leave it to the first step."""
+        """Do nothing: the first step opens it."""
 
     def run(self, step: RequestModel) -> ExecuteResult:
         """Run code or a prompt on the page."""
@@ -203,10 +201,10 @@ def _close(hook: WebDataHook, browser_id: str, *, of_scrape: bool = False) -> Se
     try:
         closed = close(browser_id)
     except NotFoundError:
-        log.info("The browser of %s is closed already", browser_id)
+        log.info("The browser of %s was closed already", browser_id)
         return None
     except WebDataError as error:
-        log.error("The browser of %s could not be closed, and bills until its ttl: %s", browser_id, error)
+        log.error("The browser of %s could not be closed and bills until its ttl: %s", browser_id, error)
         return None
     log.info(
         "Closed the browser of %s: %s credits for %s ms",

@@ -1,4 +1,4 @@
-"""What the operators that return one document share: its report, its credits, and where it goes."""
+"""What the operators that return one document share: its log, its credits, and where it goes."""
 
 from __future__ import annotations
 
@@ -23,13 +23,10 @@ class DocumentOperator(LargeDocuments, ResultOutput):
     """
 
     def deliver_document(self, answer: ScrapeResponse, operation: str, source: str, context: Context) -> Any:
-        """Report a document and put it where it goes.
+        """Log a document, deliver it, and return the task's XCom.
 
-        :param answer: what the service answered.
         :param operation: `scrape` or `parse`, for the credits in the metrics.
-        :param source: what the document was made of: a URL.
-        :param context: the task's context.
-        :return: what becomes the task's XCom.
+        :param source: the document's URL.
         """
         from airflow_provider_webdata.tasks.metrics import count
 
@@ -42,7 +39,7 @@ class DocumentOperator(LargeDocuments, ResultOutput):
             "statusCode": metadata.get("statusCode"),
             "warning": wire.get("warning") or document.get("warning"),
         }
-        self._report(summary, metadata, source)
+        self._log_document(summary, metadata, source)
         if isinstance(summary["creditsUsed"], (int, float)):
             count("webdata.credits_used", summary["creditsUsed"], context, operation=operation)
         self.push(context, **summary)
@@ -55,13 +52,13 @@ class DocumentOperator(LargeDocuments, ResultOutput):
             value=lambda documents, _facts: documents[0],
         )
 
-    def _report(self, summary: dict[str, Any], metadata: dict[str, Any], source: str) -> None:
+    def _log_document(self, summary: dict[str, Any], metadata: dict[str, Any], source: str) -> None:
         if summary["warning"]:
             self.log.warning("The service warns: %s", summary["warning"])
         status, error = summary["statusCode"], metadata.get("error")
         if error or (isinstance(status, int) and status >= _SITE_ERROR):
             self.log.warning(
-                "The site answered %s with status %s%s; the service bills that as a page",
+                "The site answered %s with status %s%s; the service bills it as a page",
                 source,
                 status,
                 f" ({error})" if error else "",

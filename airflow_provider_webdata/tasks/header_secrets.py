@@ -1,5 +1,6 @@
-"""Header values in an operator's arguments are secrets: Airflow's masker must know them before it stores the
-rendered arguments. In answers, the models replace them.
+"""Secret header values in an operator's arguments, for Airflow's masker, before the rendered arguments are stored.
+
+In answers, the models replace such values.
 """
 
 from __future__ import annotations
@@ -25,10 +26,7 @@ _PUBLIC_HEADERS = frozenset(
 
 
 def header_values(value: Any) -> Iterator[str]:
-    """Yield the secret header values in an argument: those of every mapping called `headers`, at any depth.
-
-    :param value: a rendered argument.
-    """
+    """Yield the secret header values in a rendered argument: those of every mapping called `headers`, at any depth."""
     if isinstance(value, Mapping):
         for name, given in value.items():
             is_headers = str(name).lower() == "headers"

@@ -1,8 +1,8 @@
-"""What earlier tries of a task began at the service, so that a later try finds it instead of beginning again.
+"""What earlier attempts of a task started at the service, so that a later one finds it instead of starting again.
 
-Before a request that starts something, the intent is written down, with the ids of what looked alike before it;
-after it, the id of what was started. Airflow 3.3 keeps both in its task state store, across tries and crashes.
-Airflow 3.2 has no such place: there a later try takes as its own what was created since the DAG run began.
+Before a request that starts something, the intent is recorded, with the ids of what looked alike before it; after
+it, the id of what was started. Airflow 3.3 keeps both in its task state store, across attempts and crashes. Airflow
+3.2 has no such store: there a later attempt takes what was created since the DAG run began for its own.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
 
     from airflow_provider_webdata.api.errors import WebDataError
 
-CLOCK_SKEW = timedelta(minutes=2)
+SERVICE_CLOCK_SKEW = timedelta(minutes=2)
 """How far the service's clock may be behind Airflow's."""
 
 
 class Intent:
     """The one thing that a task instance starts.
 
-    A task that is cleared after it ended starts anew: what is remembered holds for the tries of one attempt.
+    A task that is cleared after it ended starts anew: a record holds until then.
 
     :param context: the task's context.
-    :param key: name under which it is remembered.
+    :param key: the record's key in the task state store.
     """
 
     def __init__(self, context: Context, key: str) -> None:
@@ -39,80 +39,72 @@ class Intent:
         self.run_start: datetime.datetime | None = getattr(dag_run, "start_date", None)
         """When the DAG run began."""
         self._rescheduled = bool(context.get("task_reschedule_count"))
-        self._record = self._recall()
+        self._record = self._stored_record()
 
-    def _recall(self) -> dict[str, Any]:
+    def _stored_record(self) -> dict[str, Any]:
         record = self._store.get(self._key) if self._store is not None else None
-        return record if isinstance(record, dict) and record.get("attempt") == self.attempt else {}
+        return record if isinstance(record, dict) and record.get("max_tries") == self.max_tries else {}
 
     @property
-    def attempt(self) -> int:
-        """A number that tells the tries of one attempt from those after the task was cleared."""
-        # Clearing a task raises its most tries; a retry does not.
+    def max_tries(self) -> int:
+        """Airflow's number of that name: clearing the task raises it, a retry does not."""
         return int(getattr(self._ti, "max_tries", 0) or 0)
 
     @property
     def began(self) -> bool:
-        """Whether an earlier try may have started it."""
+        """Whether an earlier attempt may have started it."""
         if self._record:
             return True
         if self._store is not None or self._ti is None:
             return False
         retries = getattr(getattr(self._ti, "task", None), "retries", 0) or 0
-        first_try = self.attempt - retries + 1
-        return self._rescheduled or self._ti.try_number > first_try
+        first_attempt = self.max_tries - retries + 1
+        return self._rescheduled or self._ti.try_number > first_attempt
 
     @property
     def is_lasting(self) -> bool:
-        """Whether later tries learn what is written down."""
+        """Whether later attempts can read the record."""
         return self._store is not None
 
     @property
     def remembers(self) -> bool:
-        """Whether what an earlier try wrote down is at hand."""
+        """Whether there is a record."""
         return bool(self._record)
 
     @property
     def started_id(self) -> str | None:
-        """Id of what an earlier try started, where it was still able to say so."""
+        """Id of what was started, where it was recorded."""
         return self._record.get("id")
 
     def begin(self, known: Iterable[str]) -> None:
-        """Write down that the request is about to be sent.
+        """Record that the request is about to be sent.
 
         :param known: ids of all that looks alike and is there already.
         """
         self._write({"known": sorted(known)})
 
     def started(self, object_id: str) -> None:
-        """Write down what was started."""
+        """Record what was started."""
         self.remember(id=object_id)
 
     def remember(self, **values: Any) -> None:
-        """Write down what later tries are to know.
-
-        :param values: JSON values by name.
-        """
+        """Record JSON values for later attempts."""
         self._write({**self._record, **values})
 
     def recall(self, name: str) -> Any:
-        """Return what an earlier try wrote down, or None.
-
-        :param name: what it was written down as.
-        """
+        """Return a recorded value, or None."""
         return self._record.get(name)
 
     def forget(self) -> None:
-        """Forget it: nothing was started, or it was undone."""
+        """Delete the record: nothing was started, or it was undone."""
         self._record = {}
         if self._store is not None:
             self._store.delete(self._key)
 
     def is_own(self, object_id: str, created_at: str | None) -> bool:
-        """Return whether an object that the service shows was started by an earlier try.
+        """Return whether an object that the service lists was started by an earlier attempt.
 
-        :param object_id: its id.
-        :param created_at: when the service says that it was created, ISO 8601.
+        :param created_at: ISO 8601, as the service says it.
         """
         if self._record:
             own = self._record.get("id")
@@ -123,19 +115,20 @@ class Intent:
         from airflow_provider_webdata.states.checks import moment
 
         created = moment(created_at)
-        return created is not None and self.run_start is not None and created >= self.run_start - CLOCK_SKEW
+        return (
+            created is not None
+            and self.run_start is not None
+            and created >= self.run_start - SERVICE_CLOCK_SKEW
+        )
 
     def _write(self, record: dict[str, Any]) -> None:
-        self._record = {**record, "attempt": self.attempt}
+        self._record = {**record, "max_tries": self.max_tries}
         if self._store is not None:
             self._store.set(self._key, self._record)
 
 
 def may_have_acted(error: WebDataError) -> bool:
-    """Return whether the service may have done what was asked, though it did not say so.
-
-    :param error: what the call raised.
-    """
+    """Return whether the service may have done what a failed call asked for, though its answer did not say so."""
     from airflow_provider_webdata.api.errors import (
         InvalidResponseError,
         RequestTimeoutError,

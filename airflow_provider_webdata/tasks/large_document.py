@@ -1,4 +1,4 @@
-"""Documents that the service needs longer for than one call may take. Supplement 4.3."""
+"""Documents that the service takes longer for than one call may take."""
 
 from __future__ import annotations
 
@@ -13,31 +13,29 @@ if TYPE_CHECKING:
 
     from airflow_provider_webdata.api.errors import ProcessingContinuesError, WebDataError
 
-MOST_RETURNS = 5
-"""How often a task comes back for a document that is still worked on."""
+MOST_RESCHEDULES = 5
+"""How often a task is rescheduled for a document that the service still works on."""
 
 LONGEST_PROCESSING = timedelta(minutes=20)
-"""How long after its first return a task still comes back."""
+"""How long after the first reschedule a task may be rescheduled again."""
 
 
 class LargeDocuments(WebDataOperator):
-    """An operator whose call may answer that a document is still worked on.
+    """An operator whose call may be answered before the service is done with the document.
 
-    The same request, made again at the time that the service names, brings the result and is billed once. Within
-    the connection's retry budget the client does that by itself; for a longer wait the task gives its worker slot
-    back and is rescheduled, which takes no try: at most 5 times, and within 20 minutes of the first time.
+    The same request, made again at the time that the service names, returns the result and is billed once. Within
+    the connection's retry budget the client repeats it; for a longer wait the task is rescheduled, without using up
+    a retry or a worker slot: at most 5 times, and within 20 minutes of the first time.
     """
 
-    def _come_back_later(
-        self, error: WebDataError, context: Context, limited_since: datetime | None
-    ) -> NoReturn:
+    def _reschedule(self, error: WebDataError, context: Context, limited_since: datetime | None) -> NoReturn:
         from airflow_provider_webdata.api.errors import ProcessingContinuesError
 
         if isinstance(error, ProcessingContinuesError):
-            self._come_back_for_result(error, context)
-        super()._come_back_later(error, context, limited_since)
+            self._reschedule_for_document(error, context)
+        super()._reschedule(error, context, limited_since)
 
-    def _come_back_for_result(self, error: ProcessingContinuesError, context: Context) -> NoReturn:
+    def _reschedule_for_document(self, error: ProcessingContinuesError, context: Context) -> NoReturn:
         from airflow.sdk.exceptions import AirflowRescheduleException
 
         ti = context.get("ti")
@@ -46,17 +44,17 @@ class LargeDocuments(WebDataOperator):
         now = datetime.now(timezone.utc)
         wait = error.retry_after
         when = now + timedelta(seconds=wait + random.uniform(0, max(1.0, wait / 10)))  # noqa: S311
-        returns = int(context.get("task_reschedule_count") or 0)
+        reschedules = int(context.get("task_reschedule_count") or 0)
         since = ti.get_first_reschedule_date(context) or now
-        if returns >= MOST_RETURNS or when > since + LONGEST_PROCESSING:
+        if reschedules >= MOST_RESCHEDULES or when > since + LONGEST_PROCESSING:
             self.log.error(
-                "The document is worked on since %s, and the task came back %d times: giving up",
+                "The service has worked on the document since %s; after %d reschedules the task fails",
                 since.isoformat(timespec="seconds"),
-                returns,
+                reschedules,
             )
             raise error
         self.log.info(
-            "The service is still at work on the document (%s pages%s). The task comes back at %s",
+            "The service still works on the document (%s pages%s). The task is rescheduled to %s",
             "unknown number of" if error.pages is None else error.pages,
             "; it may take longer than the service allows" if error.may_exceed else "",
             when.isoformat(timespec="seconds"),

@@ -1,4 +1,4 @@
-"""May a task start in the triggerer? Only if every argument is final when the DAG file is read."""
+"""Whether an argument is final when the DAG file is read: only then may a task start in the triggerer."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ def is_literal(value: Any) -> bool:
     """Return whether an argument needs no worker: no template, nothing that is only known at run time.
 
     An argument that is rendered from XCom cannot be rendered in the triggerer: the task would stay deferred for ever.
-
-    :param value: an argument as the author wrote it.
     """
     if value is None or isinstance(value, (bool, int, float, date, timedelta)):
         return True

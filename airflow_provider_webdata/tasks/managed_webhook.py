@@ -9,7 +9,7 @@ import logging
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from airflow_provider_webdata.tasks.arguments import listed
+from airflow_provider_webdata.tasks.arguments import as_list
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -30,7 +30,7 @@ def checked_events(given: Sequence[str]) -> tuple[str, ...]:
     :param given: some of `MONITOR_EVENTS`.
     :raises ValueError: there are none, or others.
     """
-    events = tuple(listed(given))
+    events = tuple(as_list(given))
     unknown = [event for event in events if event not in MONITOR_EVENTS]
     if not events or unknown:
         raise ValueError(f"webhook_events must name some of {', '.join(MONITOR_EVENTS)} (given: {given!r})")

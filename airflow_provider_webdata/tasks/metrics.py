@@ -11,9 +11,7 @@ if TYPE_CHECKING:
 def count(name: str, number: float, context: Context, **tags: str) -> None:
     """Add to a counter, tagged with the task.
 
-    :param name: name of the counter.
     :param number: how much to add; a fraction is rounded.
-    :param context: the task's context.
     :param tags: further tags.
     """
     from airflow.sdk.observability.stats import Stats
@@ -24,12 +22,7 @@ def count(name: str, number: float, context: Context, **tags: str) -> None:
 
 
 def gauge(name: str, number: float, context: Context) -> None:
-    """Set a gauge, tagged with the task.
-
-    :param name: name of the gauge.
-    :param number: its value.
-    :param context: the task's context.
-    """
+    """Set a gauge, tagged with the task."""
     from airflow.sdk.observability.stats import Stats
 
     ti = context.get("ti")

@@ -8,23 +8,23 @@ from typing import TYPE_CHECKING, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 REPLICA_WAIT_SECONDS = 15.0
 _FIRST_PAUSE_SECONDS = 0.25
 _LONGEST_PAUSE_SECONDS = 4.0
 
 
-def until_found(look: Callable[[], T | None], seconds: float = REPLICA_WAIT_SECONDS) -> T | None:
-    """Look until something is found or time is over.
+def until_found(lookup: Callable[[], _T | None], seconds: float = REPLICA_WAIT_SECONDS) -> _T | None:
+    """Repeat a lookup until it returns something or the time is over.
 
-    :param look: returns what was found, or None.
-    :param seconds: most seconds to spend. 0: look once.
+    :param lookup: returns what was found, or None.
+    :param seconds: most seconds to spend. 0: look up once.
     """
     deadline = time.monotonic() + seconds
     pause = _FIRST_PAUSE_SECONDS
     while True:
-        if found := look():
+        if found := lookup():
             return found
         left = deadline - time.monotonic()
         if left <= 0:

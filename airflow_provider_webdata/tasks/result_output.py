@@ -1,4 +1,4 @@
-"""What operators that bring results share: where the results go, and what the task says of them."""
+"""Where the results of operators and sensors go: XCom or a file, with their media, asset events and lineage."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.tasks.arguments import checked_text
+from airflow_provider_webdata.tasks.literals import is_literal
 from airflow_provider_webdata.tasks.operator import WebDataOperator
 from airflow_provider_webdata.tasks.service_task import ServiceTask
 
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.results.media import MediaReport
     from airflow_provider_webdata.results.output import Output
 
-_TEMPLATE_MARKS = ("{{", "{%", "{#")
 _DEFAULT_MEDIA_MB = 500.0
 _DEFAULT_MEDIA_CONCURRENCY = 4
 
@@ -29,13 +29,13 @@ class ResultDelivery(ServiceTask):
     Airflow gives every operator an attribute `output`, which stands for its XCom; so what was given as `output`
     is the attribute (and the rendered field) `output_url`.
 
-    :param output: path or URL of a file for the results, in any storage that Airflow knows; its end says the format:
+    :param output: path or URL of a file for the results, in any storage that Airflow knows; its suffix is the format:
         `.jsonl`, `.jsonl.gz` or `.parquet` (templated). It is written whole or not at all, and replaced by a retry.
         XCom then holds `path`, `count` and `bytes` instead of the results.
-    :param save_media: path or URL of a folder where screenshots, audio, video and PDFs are kept before their links
-        expire (templated); the links in the results are replaced by those of the kept files.
-    :param max_media_mb: largest such file that is kept, in MiB; default 500.
-    :param media_concurrency: how many such files are fetched at once; default 4.
+    :param save_media: path or URL of a folder for screenshots, audio, video and PDFs, which are kept there before their
+        links expire (templated); the links in the results then lead to the kept files.
+    :param max_media_mb: largest such file that is kept, in MiB, more than 0; default 500.
+    :param media_concurrency: how many such files are fetched at once, at least 1; default 4.
     :param kwargs: arguments of the other base classes.
     """
 
@@ -53,7 +53,7 @@ class ResultDelivery(ServiceTask):
         media_concurrency: int = _DEFAULT_MEDIA_CONCURRENCY,
         **kwargs: Any,
     ) -> None:
-        if isinstance(output, str) and not any(mark in output for mark in _TEMPLATE_MARKS):
+        if isinstance(output, str) and is_literal(output):
             from airflow_provider_webdata.results.output import format_of
 
             format_of(output)
@@ -70,10 +70,7 @@ class ResultDelivery(ServiceTask):
         self.media_concurrency = media_concurrency
 
     def check_result_arguments(self) -> None:
-        """Fail the task for good where results or media could not be written, before anything is paid for.
-
-        :raises AirflowFailException: the format or the storage is unknown here, or a package is missing.
-        """
+        """Fail the task for good where results or media could not be written, before anything is paid for."""
         from airflow_provider_webdata.results.errors import OutputError
 
         try:
@@ -100,7 +97,7 @@ class ResultDelivery(ServiceTask):
         inputs: Sequence[str] = (),
         value: Callable[[list[Any], dict[str, Any]], Any] | None = None,
     ) -> Any:
-        """Bring the results where they are to go, and return what becomes the task's XCom.
+        """Deliver the results, and return what becomes the task's XCom.
 
         With `output`, the items are written as they come, and the XCom is the summary with `path`, `count` and
         `bytes`. Without, it is what `value` makes of the items, or the summary with `count` and the items under
@@ -108,13 +105,12 @@ class ResultDelivery(ServiceTask):
 
         :param items: JSON objects as the service sent them; they may come page by page.
         :param kind: what they are, see `results.columns.columns_of`.
-        :param context: the task's context.
         :param summary: facts about the call with wire names (`id`, `creditsUsed`, ...); read after the last item, so
-            that it may be filled on the way.
+            that it may be filled meanwhile.
         :param inputs: the query or the URLs, for OpenLineage.
         :param value: makes the XCom of the items and the facts (the summary, `count`, `media`).
         """
-        from airflow_provider_webdata.results.assets import tell_outlets
+        from airflow_provider_webdata.results.assets import annotate_outlets
         from airflow_provider_webdata.results.media import MediaReport
         from airflow_provider_webdata.results.xcom import warn_if_large
 
@@ -122,23 +118,19 @@ class ResultDelivery(ServiceTask):
         self._lineage_inputs = tuple(inputs)
         if self.output_url is not None:
             file = self._write(items, kind, context, report)
-            place = {"path": file.url, "count": file.count, "bytes": file.bytes}
-            facts = self._facts(summary, place, report)
+            counts = {"path": file.url, "count": file.count, "bytes": file.bytes}
+            facts = self._facts(summary, counts, report)
             result: Any = facts
         else:
-            listed = [*self.with_media(items, report)]
-            facts = self._facts(summary, {"count": len(listed)}, report)
-            result = {**facts, "data": listed} if value is None else value(listed, facts)
+            data = [*self.with_media(items, report)]
+            facts = self._facts(summary, {"count": len(data)}, report)
+            result = {**facts, "data": data} if value is None else value(data, facts)
             warn_if_large(result, self.log)
-        tell_outlets(context, facts)
+        annotate_outlets(context, facts)
         return result
 
     def with_media(self, items: Iterable[Any], report: MediaReport) -> Iterator[Any]:
-        """Yield the items, with their media kept and their links replaced where `save_media` asks for it.
-
-        :param items: pages or search results; consumed a few at a time.
-        :param report: counts what became of the media.
-        """
+        """Yield the items, a few at a time, with their media kept and their links replaced if `save_media` is set."""
         if self.save_media is None:
             yield from items
             return
@@ -156,10 +148,7 @@ class ResultDelivery(ServiceTask):
         yield from keep_media(items, str(self.save_media), settings, report)
 
     def get_openlineage_facets_on_complete(self, task_instance: Any) -> Any | None:  # noqa: ARG002
-        """Return what the task read and wrote; OpenLineage's listener asks for it where it is installed.
-
-        :param task_instance: the task's run.
-        """
+        """Return what the task read and wrote; called by OpenLineage's listener where it is installed."""
         from airflow_provider_webdata.results.lineage import operator_lineage
 
         return operator_lineage(self._lineage_inputs, self._written, self.webdata_conn_id)
@@ -175,15 +164,15 @@ class ResultDelivery(ServiceTask):
             if isinstance(items, Sequence) and (ti := context.get("ti")) is not None:
                 ti.xcom_push("undelivered", [*items])
                 self.log.error(
-                    "%s could not be written; the %d results are in this try's XCom 'undelivered'",
+                    "%s could not be written; the %d results are in this attempt's XCom 'undelivered'",
                     self.output_url,
                     len(items),
                 )
             raise
-        self._note(file)
+        self._keep_written(file)
         return file
 
-    def _note(self, file: Output) -> None:
+    def _keep_written(self, file: Output) -> None:
         from airflow_provider_webdata.results.lineage import WrittenFile
 
         columns = file.columns if file.format == "parquet" else ()
@@ -191,14 +180,14 @@ class ResultDelivery(ServiceTask):
         self.log.info("Wrote %d results, %d bytes, to %s", file.count, file.bytes, file.url)
 
     def _facts(
-        self, summary: Mapping[str, Any], place: Mapping[str, Any], report: MediaReport
+        self, summary: Mapping[str, Any], counts: Mapping[str, Any], report: MediaReport
     ) -> dict[str, Any]:
         if self.save_media is None:
-            return {**summary, **place}
+            return {**summary, **counts}
         if report.failed:
             self.log.warning("%d media files could not be kept: %s", report.failed, "; ".join(report.errors))
         self.log.info("Kept %d media files, %d bytes, in %s", report.kept, report.bytes, self.save_media)
-        return {**summary, **place, "media": report.to_wire()}
+        return {**summary, **counts, "media": report.to_wire()}
 
 
 class ResultOutput(ResultDelivery, WebDataOperator):
@@ -210,9 +199,6 @@ class ResultOutput(ResultDelivery, WebDataOperator):
     template_fields: Sequence[str] = (*WebDataOperator.template_fields, "output_url", "save_media")
 
     def execute(self, context: Context) -> Any:
-        """Check where the results are to go, then call the service.
-
-        :param context: the task's context.
-        """
+        """Check where the results are to go, then call the service."""
         self.check_result_arguments()
         return super().execute(context)

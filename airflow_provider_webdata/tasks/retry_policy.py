@@ -1,4 +1,4 @@
-"""What a failed try of a task should lead to, for Airflow 3.3 and later, which asks a policy."""
+"""The retry policy of Airflow 3.3 and later, and how long a task waits after a 429."""
 
 from __future__ import annotations
 
@@ -21,16 +21,14 @@ HAS_RETRY_POLICIES = _Base is not object
 """Whether this Airflow asks a policy; 3.2 does not."""
 
 RATE_WINDOW_SECONDS = 60.0
-"""The window of the service's rate limits, waited for when a refusal names no time. Supplement 17.5."""
+"""The window of the service's rate limits, waited for when a 429 names no time."""
 
 
-def wait_before_return(error: WebDataError) -> timedelta:
-    """Return how long to stay away after a refusal for rate, or from an inbox that cannot answer now.
+def reschedule_delay(error: WebDataError) -> timedelta:
+    """Return how long to wait after a 429, or for an inbox that cannot answer now.
 
-    Up to a quarter more than the named time, drawn anew each time, so that tasks refused together do not come
-    back together.
-
-    :param error: the refusal.
+    Up to a quarter more than the named time, drawn anew each time, so that tasks that were rate limited together do
+    not call together again.
     """
     asked: float | None = getattr(error, "retry_after", None)
     named = RATE_WINDOW_SECONDS if asked is None else max(asked, 1.0)
@@ -40,12 +38,12 @@ def wait_before_return(error: WebDataError) -> timedelta:
 class WebDataRetryPolicy(_Base):
     """Retries what a retry can help, at the time that the service named.
 
-    What can never succeed (bad input, a refused key, no credits, a missing entitlement) fails at once; a
-    refusal for rate is retried when the service said; all else follows the task's own `retries` and
-    `retry_delay`. It is the default of this provider's operators, and fits any task that calls `WebDataHook`:
+    What can never succeed (bad input, an invalid API key, no credits, a missing entitlement) fails at once; a 429 is
+    retried at the time that the service names; all else follows the task's own `retries` and `retry_delay`. It is the
+    default of this provider's operators, and fits any task that calls `WebDataHook`:
     `@task(retries=3, retry_policy=WebDataRetryPolicy())`.
 
-    Needs Airflow 3.3; on 3.2 the class is there so that a module can be imported, and nothing asks it.
+    Needs Airflow 3.3. On 3.2 the class can be imported and has no effect.
     """
 
     def evaluate(
@@ -55,12 +53,9 @@ class WebDataRetryPolicy(_Base):
         max_tries: int,  # noqa: ARG002
         context: Context | None = None,  # noqa: ARG002
     ) -> RetryDecision:
-        """Decide what a failure leads to.
+        """Decide whether a failed task is retried, and when.
 
         :param exception: what the task raised.
-        :param try_number: current try, from 1.
-        :param max_tries: most tries of the task.
-        :param context: the task's context.
         """
         from airflow.sdk import RetryDecision
 
@@ -68,7 +63,7 @@ class WebDataRetryPolicy(_Base):
         from airflow_provider_webdata.api.query import QueryError
 
         if isinstance(exception, RateLimitError):
-            return RetryDecision.retry(delay=wait_before_return(exception), reason=str(exception))
+            return RetryDecision.retry(delay=reschedule_delay(exception), reason=str(exception))
         # A query or time filter is built while templates are rendered, before any of the operator's own code runs.
         hopeless = isinstance(exception, QueryError) or (
             isinstance(exception, WebDataError) and exception.verdict == "never"

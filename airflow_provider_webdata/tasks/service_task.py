@@ -13,7 +13,7 @@ from airflow_provider_webdata.tasks.arguments import seconds
 from airflow_provider_webdata.tasks.retry_policy import (
     HAS_RETRY_POLICIES,
     WebDataRetryPolicy,
-    wait_before_return,
+    reschedule_delay,
 )
 
 if TYPE_CHECKING:
@@ -33,8 +33,8 @@ class ServiceTask(BaseOperator):
     """Base of the service's operators and sensors.
 
     :param webdata_conn_id: id of a connection of type `webdata` (templated).
-    :param rate_limit_timeout: seconds for which one try may come back after refusals for rate, counted from the
-        first; then it fails with the last refusal. 0: do not come back.
+    :param rate_limit_timeout: seconds, or a timedelta, for which one attempt may be rescheduled while the service
+        answers 429, counted from the first; then the attempt fails. 0: never reschedule. Default: 6 hours.
     :param kwargs: arguments of Airflow's own base class. `retry_policy` is `WebDataRetryPolicy` unless given, here
         or in `default_args`.
     """
@@ -63,12 +63,11 @@ class ServiceTask(BaseOperator):
 
     @contextmanager
     def calling(self, context: Context, *, limited_since: datetime | None = None) -> Iterator[None]:
-        """Call the service within this block; it says what a failure means for the task and closes the hook.
+        """Call the service within this block, which translates errors for Airflow and closes the hook.
 
-        :param context: the task's context.
-        :param limited_since: when the try was first refused for rate; Airflow's first reschedule, if left out.
+        :param limited_since: when the attempt met its first 429; default: Airflow's first reschedule.
         :raises AirflowFailException: no retry can help.
-        :raises AirflowRescheduleException: the service asks to come back later.
+        :raises AirflowRescheduleException: the service asks to wait.
         :raises WebDataError: a retry may help, or the task's retry policy decides.
         """
         from airflow_provider_webdata.api.errors import WebDataError
@@ -78,7 +77,7 @@ class ServiceTask(BaseOperator):
                 yield
         except WebDataError as error:
             if error.verdict == "later":
-                self._come_back_later(error, context, limited_since)
+                self._reschedule(error, context, limited_since)
             self._fail(error)
 
     def _fail(self, error: WebDataError) -> NoReturn:
@@ -87,49 +86,40 @@ class ServiceTask(BaseOperator):
         from airflow_provider_webdata.api.errors import InvalidRequestError
 
         asks_policy = HAS_RETRY_POLICIES and self.retry_policy is not None
-        # The same input is as bad on the next try, whatever a policy that does not know our errors may say.
+        # The next attempt would send the same input, whatever a policy that does not know our errors says.
         if isinstance(error, InvalidRequestError) or (error.verdict == "never" and not asks_policy):
             raise AirflowFailException(str(error)) from error
         raise error
 
-    def _come_back_later(
-        self, error: WebDataError, context: Context, limited_since: datetime | None
-    ) -> NoReturn:
+    def _reschedule(self, error: WebDataError, context: Context, limited_since: datetime | None) -> NoReturn:
         from airflow.sdk.exceptions import AirflowRescheduleException
 
         ti = context.get("ti")
         if ti is None or self.rate_limit_timeout <= 0:
             raise error
         now = datetime.now(timezone.utc)
-        when = now + wait_before_return(error)
+        when = now + reschedule_delay(error)
         since = limited_since or ti.get_first_reschedule_date(context) or now
         last = since + timedelta(seconds=self.rate_limit_timeout)
         if when > last:
             self.log.error(
-                "Rate limited since %s; coming back at %s would be over rate_limit_timeout=%g s",
+                "Rate limited since %s; waiting until %s would exceed rate_limit_timeout=%g s",
                 since.isoformat(timespec="seconds"),
                 when.isoformat(timespec="seconds"),
                 self.rate_limit_timeout,
             )
             raise error
-        self.log.info("%s. The task comes back at %s", error, when.isoformat(timespec="seconds"))
+        self.log.info("%s. The task is rescheduled to %s", error, when.isoformat(timespec="seconds"))
         raise AirflowRescheduleException(when) from error  # type: ignore[no-untyped-call]
 
     def push(self, context: Context, /, **values: Any) -> None:
-        """Push XComs beside the return value, so that they are there whatever becomes of it.
-
-        :param context: the task's context.
-        :param values: values by key.
-        """
+        """Push XComs beside the return value."""
         if self.do_xcom_push and (ti := context.get("ti")) is not None:
             for key, value in values.items():
                 ti.xcom_push(key, value)
 
     def refuse(self, reason: str) -> NoReturn:
-        """Fail the task for good.
-
-        :param reason: what is wrong and what to change.
-        """
+        """Fail the task for good; the reason says what is wrong and what to change."""
         from airflow.sdk.exceptions import AirflowFailException
 
         raise AirflowFailException(reason)

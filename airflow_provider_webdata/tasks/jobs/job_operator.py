@@ -26,37 +26,38 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.hooks.webdata import WebDataHook
     from airflow_provider_webdata.states.jobs import JobKind
     from airflow_provider_webdata.tasks.jobs.job_wait import WaitBy
-    from airflow_provider_webdata.tasks.jobs.start import JobStart, OwnJob
+    from airflow_provider_webdata.tasks.jobs.start import JobStart
+    from airflow_provider_webdata.tasks.jobs.start_table import TaskJob
 
-WAIT_TIMEOUT = timedelta(days=1)
+JOB_WAIT_TIMEOUT = timedelta(days=1)
 
 
 class WebDataJobOperator(WaitsForJob, JobResults, WebDataOperator):
     """Base of the operators that start a job and wait for it.
 
-    The job is started once, however often the task is tried. A retry finds what an earlier try started: it waits
-    for a job that runs, takes the result of one that completed, and starts another only after one that failed, was
-    cancelled or has expired. How it is found is said in `airflow_provider_webdata.tasks.jobs.start`. Where nobody
-    can tell whether a request arrived, the task fails and says how to go on, rather than to pay twice. Clearing the
-    task starts anew.
+    The job is started once, however many attempts the task makes. A retry finds what an earlier attempt started: it
+    waits for a job that runs, takes the result of one that completed, and starts another only after one that failed,
+    was cancelled or has expired. How it is found is said in `airflow_provider_webdata.tasks.jobs.start`. Where nobody
+    can tell whether a request arrived, the task fails and says how to go on, rather than pay twice. Clearing the
+    task starts another job.
 
     The waiting time is counted by the clock from the start of the job, over retries and resumes, where Airflow's
-    task state store (3.3) keeps it; on 3.2 each try counts anew.
+    task state store (3.3) keeps it; on 3.2 each attempt counts anew.
 
     The XCom key `job_id` holds the job's id, also while the task waits.
 
-    :param wait_for_completion: whether the task goes on until the job is over and returns the result (default).
-        False: return the job's id, for `WebDataJobSensor`.
+    :param wait_for_completion: whether to wait until the job is over and return its result (default). False: return
+        the job's id, for `WebDataJobSensor`.
     :param wait_by: `webhook`, `polling`, or `auto` (default): by webhook where the job reports to this Airflow, else
         by polling.
     :param deferrable: whether to wait in the triggerer, without holding a worker; default: Airflow's own setting.
         Otherwise the worker polls, whatever `wait_by` says.
-    :param poll_interval: seconds between two looks at the service when polling; a number or a timedelta.
-    :param safety_poll: seconds between two looks at the service while waiting for a delivery; no delivery tells of a
-        crawl or batch scrape that failed as a whole.
+    :param poll_interval: seconds between two polls when waiting by polling; a number or a timedelta.
+    :param safety_poll: seconds between two polls while waiting for a delivery: the service sends none for a crawl or
+        batch scrape that failed as a whole.
     :param wait_timeout: seconds to wait, or a timedelta; default one day.
-    :param cancel_on_timeout: whether to cancel the job when that time is over (default). One that ended just then is
-        not lost: its result is taken.
+    :param cancel_on_timeout: whether to cancel the job when that time is over (default). If the job ended just then,
+        its result is taken.
     :param cancel_on_kill: whether to cancel the job when a user ends the task (default); in the triggerer this needs
         Airflow 3.3.
     :param attach_webhook: make the job report to this Airflow. None (default): if the connection can receive
@@ -80,7 +81,7 @@ class WebDataJobOperator(WaitsForJob, JobResults, WebDataOperator):
         deferrable: bool | None = None,
         poll_interval: float | timedelta = POLL_SECONDS,
         safety_poll: float | timedelta = SAFETY_SECONDS,
-        wait_timeout: float | timedelta = WAIT_TIMEOUT,
+        wait_timeout: float | timedelta = JOB_WAIT_TIMEOUT,
         cancel_on_timeout: bool = True,
         cancel_on_kill: bool = True,
         attach_webhook: bool | None = None,
@@ -97,7 +98,7 @@ class WebDataJobOperator(WaitsForJob, JobResults, WebDataOperator):
         self._running_job: str | None = None
         self._killed = False
 
-    # What a kind of job says of itself.
+    # What a subclass states.
 
     request_model: ClassVar[str]
     """Name of the request model in `api.models`."""
@@ -107,24 +108,20 @@ class WebDataJobOperator(WaitsForJob, JobResults, WebDataOperator):
         raise NotImplementedError
 
     def send(self, request: RequestModel, idempotency_key: str) -> JobStarted:
-        """Start the job.
-
-        :param request: the request, its webhook in place.
-        :param idempotency_key: for operations that honour one.
-        """
+        """Send the request, its webhook in place; the idempotency key is for operations that honour one."""
         raise NotImplementedError
 
     # The task.
 
     def call_service(self, context: Context) -> Any:
-        """Start the job, or find it, and return its result, or its id."""
+        """Start the job, or find the one of an earlier attempt, and return its result or its id."""
         self._check_arguments()
         start = self._job_start(context)
-        job = start.own()
+        job = start.find_or_start()
         self._running_job = job.job_id
         if self._killed:
             self._cancel_killed()
-        self._tell(job, context)
+        self._push_job(job, context)
         if not self.wait_for_completion:
             return job.job_id
         return self._wait(start, job, context)
@@ -138,14 +135,14 @@ class WebDataJobOperator(WaitsForJob, JobResults, WebDataOperator):
             self.refuse(str(error))
         if not self.wait_for_completion or self.job_wait.by != "webhook":
             return
-        if not self._own_webhook().wanted:
+        if not self._managed_webhook().wanted:
             self.refuse(
-                f"wait_by='webhook': the job would not report to this Airflow: connection {self.webdata_conn_id!r} "
-                "has no webhook_url with a webhook_secret or signing_secret, or another webhook is given; or use "
-                "wait_by='polling'"
+                f"wait_by='webhook', but the job would not report to this Airflow: connection {self.webdata_conn_id!r} "
+                "has no webhook_url with a webhook_secret or signing_secret, or another webhook is given. Set them, "
+                "leave out the webhook, or use wait_by='polling'"
             )
 
-    def _own_webhook(self) -> Any:
+    def _managed_webhook(self) -> Any:
         from airflow_provider_webdata.states.jobs import events_to_ask_for
         from airflow_provider_webdata.tasks.managed_webhook import ManagedWebhook
 
@@ -174,14 +171,14 @@ class WebDataJobOperator(WaitsForJob, JobResults, WebDataOperator):
             self.hook,
             self.job_kind,
             context,
-            self._own_webhook(),
+            self._managed_webhook(),
             self.targets(),
             send,
             self.refuse,
             self.log,
         )
 
-    def _tell(self, job: OwnJob, context: Context) -> None:
+    def _push_job(self, job: TaskJob, context: Context) -> None:
         from airflow_provider_webdata.states.jobs import listed
 
         values: dict[str, Any] = {"job_id": job.job_id}
@@ -194,7 +191,7 @@ class WebDataJobOperator(WaitsForJob, JobResults, WebDataOperator):
             )
         self.push(context, **values)
 
-    def _wait(self, start: JobStart, job: OwnJob, context: Context) -> Any:
+    def _wait(self, start: JobStart, job: TaskJob, context: Context) -> Any:
         if job.view is not None and job.view.is_over:
             return self._finish(job.view.event("polling"), context)
         deadline = start.deadline
@@ -208,7 +205,7 @@ class WebDataJobOperator(WaitsForJob, JobResults, WebDataOperator):
         event = self.watch_job(self.job_kind, job.job_id, self.job_wait.poll_interval, deadline)
         return self._finish(self._at_timeout(event), context)
 
-    def _defer(self, job: OwnJob, deadline: float) -> NoReturn:
+    def _defer(self, job: TaskJob, deadline: float) -> NoReturn:
         from airflow_provider_webdata.triggers.job import WebDataJobTrigger
 
         self.defer(
@@ -253,11 +250,11 @@ class WebDataJobOperator(WaitsForJob, JobResults, WebDataOperator):
     # The job's early end.
 
     def time_out(self, message: str) -> NoReturn:
-        """Fail for good: the time that was given is over on every further try too."""
+        """Fail for good: wait_timeout is over for every further attempt too."""
         self.refuse(message)
 
     def _at_timeout(self, event: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return what became of a job whose time is over: it may have ended just then."""
+        """Return what became of a job when wait_timeout is over: it may have ended just then."""
         from airflow_provider_webdata.api.errors import WebDataError
         from airflow_provider_webdata.tasks.jobs.poll import poll_job
 
@@ -267,24 +264,22 @@ class WebDataJobOperator(WaitsForJob, JobResults, WebDataOperator):
         message = str(event["message"])
         try:
             if self._cancel(self.hook, job_id, self.cancel_on_timeout):
-                message = (
-                    f"{message}. It was cancelled; what was done by then is billed and readable for 24 hours"
-                )
+                message = f"{message}. The job was cancelled; its pages so far are billed, and readable for 24 hours"
             else:
                 view = poll_job(self.hook, self.job_kind, job_id)
                 if view.is_over:
                     return view.event("polling")
-                message = f"{message}. It goes on, and goes on billing"
+                message = f"{message}. The job goes on, and goes on billing"
         except WebDataError as error:
-            message = f"{message}. Whether it goes on could not be found out: {error}"
-        return {**event, "message": f"{message}. WebDataJobSensor takes its result by its id"}
+            message = f"{message}. Whether the job goes on is not known: {error}"
+        return {**event, "message": f"{message}. To take its result, give its id to WebDataJobSensor"}
 
     def _cancel(self, hook: WebDataHook, job_id: str, wanted: bool) -> bool:
-        """Cancel a job if so wanted; return whether that ended it."""
+        """Cancel a job if wanted; return whether that ended it."""
         if not wanted:
             return False
         if self.job_kind == "extract":
-            self.log.warning("The service cannot cancel an extract job: %s goes on", job_id)
+            self.log.warning("Extract job %s goes on: the service cannot cancel extract jobs", job_id)
             return False
         return hook.cancel_job(self.job_kind, job_id)
 
@@ -305,6 +300,8 @@ class WebDataJobOperator(WaitsForJob, JobResults, WebDataOperator):
             with self.hook.sibling() as hook:
                 done = self._cancel(hook, job_id, True)
         except WebDataError as error:
-            self.log.warning("Job %s could not be cancelled and goes on: %s", job_id, error)
+            self.log.warning("Job %s goes on, because it could not be cancelled: %s", job_id, error)
         else:
-            self.log.info("Job %s %s", job_id, "was cancelled" if done else "was not cancelled: it is over")
+            self.log.info(
+                "Job %s %s", job_id, "was cancelled" if done else "was over before it could be cancelled"
+            )

@@ -94,7 +94,7 @@ class WaitsForJob(WaitingTask):
         """
         from airflow_provider_webdata.api.errors import NotFoundError, RateLimitError
         from airflow_provider_webdata.states.jobs import ProgressLog, name_of
-        from airflow_provider_webdata.tasks.retry_policy import wait_before_return
+        from airflow_provider_webdata.tasks.retry_policy import reschedule_delay
 
         progress = ProgressLog(self.log)
         missing_since: float | None = None
@@ -107,7 +107,7 @@ class WaitsForJob(WaitingTask):
                     if event is not None:
                         return event
             except RateLimitError as error:
-                pause = wait_before_return(error).total_seconds()
+                pause = reschedule_delay(error).total_seconds()
                 self.log.warning("%s. Looking again in %.0f s", error, pause)
             except NotFoundError:
                 missing_since = missing_since or time.monotonic()

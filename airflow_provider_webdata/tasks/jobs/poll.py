@@ -1,4 +1,4 @@
-"""Asking the service how a job stands."""
+"""One poll of a job."""
 
 from __future__ import annotations
 
@@ -13,5 +13,5 @@ if TYPE_CHECKING:
 
 def poll_job(hook: WebDataHook, kind: JobKind, job_id: str) -> JobView:
     """Return how a job stands now; raises what the hook raises."""
-    # The answer brings a part of the result along: one page is the least.
+    # The answer holds a part of the result: one page is the least.
     return JobView.of(kind, job_id, hook.job_status(kind, job_id, limit=1))

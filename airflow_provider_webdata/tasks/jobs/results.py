@@ -1,4 +1,4 @@
-"""Takes the result of a job that is over: its pages, the errors of single pages, and what they mean for the task."""
+"""Takes the result of a job that is over: its pages, the errors of single pages, and what those mean for the task."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MOST_LISTED = 100
 """Page errors that are listed one by one; all are counted."""
 
 _SKIPPED = frozenset({"EXTERNAL_LINK"})
-"""Codes of what the service lists among the errors though it only passed it over. Supplement 6.1."""
+"""Codes of pages that the service lists among the errors, though it only skipped them."""
 
 _FACTS = (
     "id",
@@ -40,47 +40,41 @@ class PageErrors:
     """The pages of a job that failed.
 
     :param count: how many.
-    :param good: pages that came without an error.
-    :param robots_blocked: URLs that robots.txt refuses, which were not fetched.
-    :param pages: the first ones, each with `url`, `error` and `code`.
+    :param succeeded: pages without an error.
+    :param robots_blocked: URLs that were not fetched because robots.txt forbids it.
+    :param pages: the first failed ones, each with `url`, `error` and `code`.
     """
 
     count: int = 0
-    good: int = 0
+    succeeded: int = 0
     robots_blocked: int = 0
     pages: list[dict[str, Any]] = field(default_factory=list)
 
-    def failed(self, url: str | None, error: str | None, code: str | None) -> None:
-        """Take a page that failed.
-
-        :param url: of the page.
-        :param error: in words.
-        :param code: the service's code, or the status that the site answered.
-        """
+    def add_failed(self, url: str | None, error: str | None, code: str | None) -> None:
+        """Count a failed page; the code is the service's, or the status that the site answered."""
         self.count += 1
         if len(self.pages) < MOST_LISTED:
             self.pages.append({"url": url, "error": error, "code": code})
 
-    def see(self, document: Mapping[str, Any]) -> None:
-        """Take a page that came: what the site answered with an error is billed and kept, and counts as one.
-
-        :param document: with wire names.
-        """
+    def add_document(self, document: Mapping[str, Any]) -> None:
+        """Count a page, with wire names; one whose site answered with an error counts as failed."""
         metadata = document.get("metadata") or {}
         status, error = metadata.get("statusCode"), metadata.get("error")
         if error or (isinstance(status, int) and status >= 400):
             url = metadata.get("sourceURL") or metadata.get("url")
-            self.failed(url, error or f"the site answered {status}", None if status is None else str(status))
+            self.add_failed(
+                url, error or f"the site answered {status}", None if status is None else str(status)
+            )
         else:
-            self.good += 1
+            self.succeeded += 1
 
     @property
     def ratio(self) -> float:
         """The part of all pages that failed, 0 to 1."""
-        return self.count / (self.count + self.good) if self.count else 0.0
+        return self.count / (self.count + self.succeeded) if self.count else 0.0
 
     def to_wire(self) -> dict[str, Any]:
-        """Return what XCom gets of it."""
+        """Return its form in XCom."""
         return {"count": self.count, "robotsBlocked": self.robots_blocked, "pages": self.pages}
 
 
@@ -105,14 +99,11 @@ class JobResults(ResultDelivery):
         self.max_error_ratio = max_error_ratio
 
     def collect(self, kind: JobKind, job_id: str, context: Context, inputs: Sequence[str] = ()) -> Any:
-        """Return the result of a job that is over, or what is known of it where it was written to storage.
+        """Return the result of a job that is over; with `output`, its summary.
 
-        Nothing is billed for reading; what is read in parts is handed on part by part.
+        Reading is not billed. Pages are read and delivered part by part.
 
-        :param kind: of the job.
-        :param job_id: its id.
-        :param context: the task's context.
-        :param inputs: what the job was about: URLs or a prompt.
+        :param inputs: the job's URLs or prompt, for OpenLineage.
         """
         from airflow_provider_webdata.states.jobs import PAGED_KINDS
 
@@ -141,7 +132,7 @@ class JobResults(ResultDelivery):
         def documents() -> Iterator[dict[str, Any]]:
             for part in self.hook.iter_job_documents(kind, job_id):
                 for document in part.documents:
-                    errors.see(document)
+                    errors.add_document(document)
                     yield document
             summary["errors"] = errors.to_wire()
 
@@ -152,11 +143,11 @@ class JobResults(ResultDelivery):
 
     def _listed_errors(self, kind: JobKind, job_id: str) -> PageErrors:
         found = PageErrors()
-        listed = self.hook.job_errors(kind, job_id)
-        for error in listed.errors or ():
+        answer = self.hook.job_errors(kind, job_id)
+        for error in answer.errors or ():
             if error.code not in _SKIPPED:
-                found.failed(error.url, error.error, error.code)
-        found.robots_blocked = len(listed.robots_blocked or ())
+                found.add_failed(error.url, error.error, error.code)
+        found.robots_blocked = len(answer.robots_blocked or ())
         return found
 
     def _report(self, kind: JobKind, summary: Mapping[str, Any], context: Context) -> None:
@@ -182,27 +173,24 @@ class JobResults(ResultDelivery):
     def _judge_errors(self, errors: PageErrors, value: Any, context: Context) -> None:
         if errors.count:
             self.log.warning(
-                "%d pages failed, %d came: %s",
+                "%d pages failed, %d succeeded: %s",
                 errors.count,
-                errors.good,
+                errors.succeeded,
                 "; ".join(f"{page['url']}: {page['error'] or page['code']}" for page in errors.pages[:10]),
             )
         if errors.robots_blocked:
-            self.log.warning("robots.txt refuses %d URLs, which were not fetched", errors.robots_blocked)
+            self.log.warning("%d URLs were not fetched, because robots.txt forbids it", errors.robots_blocked)
         most = number("max_error_ratio", self.max_error_ratio, 1)
         if most is None or errors.ratio <= most:
             return
         # A task that fails returns nothing: what was paid for goes to where the return value would be.
         self.push(context, return_value=value)
         self.refuse(
-            f"{errors.count} of {errors.count + errors.good} pages failed, more than max_error_ratio={most:g} allows; "
-            "the result is stored and in XCom all the same"
+            f"{errors.count} of {errors.count + errors.succeeded} pages failed, more than max_error_ratio={most:g} "
+            "allows; the result is stored and in XCom all the same"
         )
 
 
 def texts(given: Any) -> list[str]:
-    """Return an argument that names URLs, or a prompt, as a list.
-
-    :param given: None, a text, or texts.
-    """
+    """Return an argument that names URLs, or a prompt, as a list."""
     return [given] if isinstance(given, str) else [str(item) for item in given or ()]

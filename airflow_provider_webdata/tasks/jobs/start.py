@@ -1,14 +1,24 @@
-"""Starts a job once, however often the task is tried: a later try finds what an earlier one started."""
+"""Starts a job once, however many attempts its task makes: a later one finds what an earlier one started."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from airflow_provider_webdata.tasks.intent import Intent, may_have_acted
 from airflow_provider_webdata.tasks.jobs.identity import JobIdentity
-from airflow_provider_webdata.tasks.jobs.traces import Search, Traces
+from airflow_provider_webdata.tasks.jobs.start_table import (
+    RULES,
+    Event,
+    Finding,
+    FoundJob,
+    StartRecord,
+    State,
+    TaskJob,
+    after_search,
+)
+from airflow_provider_webdata.tasks.jobs.traces import JobSearch, Traces
 from airflow_provider_webdata.tasks.replica import until_found
 
 if TYPE_CHECKING:
@@ -20,41 +30,25 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.states.jobs import JobKind, JobView
     from airflow_provider_webdata.tasks.managed_webhook import ManagedWebhook
 
-SETTLED = timedelta(minutes=2)
-"""After so long, what the service does not list was not started."""
+LISTED_AFTER = timedelta(minutes=2)
+"""After so long, the service lists what was started."""
 
-_GENERATIONS = 20
-_MOST_INVALID_URLS = 1000
-
-
-@dataclass
-class OwnJob:
-    """The job of a task.
-
-    :param job_id: its id.
-    :param reports: whether it reports to our inbox.
-    :param invalid_urls: URLs that the service dropped.
-    :param view: how it stood, where it was looked at.
-    """
-
-    job_id: str
-    reports: bool = False
-    invalid_urls: list[Any] = field(default_factory=list)
-    view: JobView | None = None
+_RESULT_LIFE = timedelta(hours=24)
+_MOST_GENERATIONS = 20
 
 
 class JobStart:
     """The start of the one job of a task.
 
-    Before the request, the intent is written down where Airflow has a place for it (3.3); after it, the job's id.
-    The correlation key of the job's webhook, and the idempotency key of a crawl, are such that a later try works
-    out the same without any memory. A try that finds a job of an earlier one running waits for it, one that finds
-    it completed takes its result, and only one that finds it failed, cancelled or expired starts another.
+    Before the request, the intent is recorded where Airflow has a store for it (3.3); after it, the job's id. The
+    correlation key of the job's webhook and the idempotency key of a crawl are computed alike by every attempt. An
+    attempt that finds an earlier one's job running waits for it, one that finds it completed takes its result, and
+    only one that finds it failed, cancelled or expired starts another. What follows what is said in `start_table`.
 
     :param hook: of the connection.
     :param kind: of the job.
     :param context: the task's context.
-    :param webhook: ours, for the job.
+    :param webhook: the managed webhook of the job.
     :param targets: URLs or texts by which the team's activity would name the job.
     :param send: starts the job: takes the webhook, in wire form, or None, and the idempotency key.
     :param refuse: fails the task for good.
@@ -81,189 +75,99 @@ class JobStart:
         self._log = log
         self._intent = Intent(context, "webdata_job")
         self._identity = JobIdentity.of(context, self._intent)
-        self._generation = int(self._intent.recall("generation") or 0)
-        self._past: list[str] = list(self._intent.recall("past") or ())
-        # Airflow 3.2: an earlier try may have asked, and left no note of when.
-        self._asks_again = self._intent.began and not self._intent.remembers
+        self._record = StartRecord.of(self._intent)
+        # Airflow 3.2: an earlier attempt may have sent a request, and had no place to record it.
+        self._unrecorded = self._intent.began and not self._intent.remembers
+        self._jobs: Sequence[FoundJob] = ()
+        if self._record.job_id is not None:
+            self._jobs = [FoundJob(self._record.generation, self._record.job_id)]
+        self._error: Exception | None = None
 
     @property
     def deadline(self) -> float | None:
-        """When the wait for the job ends, in seconds since the epoch, where an earlier try said so."""
-        found = self._intent.recall("deadline")
-        return float(found) if found is not None else None
+        """When the wait for the job ends, in seconds since the epoch, where it was recorded."""
+        return self._record.deadline
 
     def set_deadline(self, deadline: float) -> None:
-        """Note when the wait for the job ends.
+        """Record when the wait for the job ends, in seconds since the epoch."""
+        self._store(replace(self._record, deadline=deadline))
 
-        :param deadline: seconds since the epoch.
-        """
-        self._intent.remember(deadline=deadline)
+    def find_or_start(self) -> TaskJob:
+        """Return the task's job: the one of an earlier attempt, or a new one.
 
-    def own(self) -> OwnJob:
-        """Return the task's job: the one of an earlier try, or a new one.
-
-        :raises AirflowFailException: nobody can tell whether an earlier try started one.
+        :raises AirflowFailException: nobody can tell whether an earlier attempt started one.
+        :raises AirflowRescheduleException: it is too early to tell.
         :raises WebDataError: it could not be started.
         """
-        return (self._started_before() if self._intent.began else None) or self._start()
+        actions = {
+            State.NEW: self._send_request,
+            State.SENT: self._search_earlier,
+            State.STARTED: self._poll,
+            State.UNANSWERED: self._search_unanswered,
+            State.LISTED: self._poll,
+            State.KEY_USED: self._search_used_key,
+        }
+        state = self._record.first_state(unrecorded=self._unrecorded)
+        while True:
+            finding = actions[state]()
+            change, state = RULES[state, finding.event]
+            self._store(change(self._record, finding))
+            self._jobs = finding.jobs
+            if finding.job is not None:
+                return finding.job
+            if state not in actions:
+                self._end(state, finding)
 
-    # What an earlier try started.
+    def _store(self, record: StartRecord) -> None:
+        if record != self._record:
+            self._record = record
+            self._intent.remember(**record.to_json())
 
-    def _started_before(self) -> OwnJob | None:
-        job_id = self._intent.started_id
-        if job_id is not None:
-            return self._if_alive([(self._generation, job_id)])
-        if self._intent.remembers and not self._intent.recall("asked_at"):
-            return None
-        self._log.info("An earlier try may have started a job; looking for it")
-        traces = self._search().traces()
-        if traces.jobs:
-            return self._if_alive(traces.jobs)
-        self._be_sure_that_there_is_none(traces)
-        return None
-
-    def _if_alive(self, jobs: list[tuple[int | None, str]]) -> OwnJob | None:
-        """Return the newest of the jobs that runs or has a result; else go on to the next generation."""
-        for generation, job_id in reversed(jobs):
-            view = self._look(job_id)
-            if view is not None and view.is_alive:
-                self._log.info("An earlier try started job %s: %s", job_id, view.progress())
-                if generation is not None:
-                    self._generation = generation
-                job = OwnJob(
-                    job_id,
-                    bool(self._intent.recall("reports")) or self._webhook.wanted,
-                    list(self._intent.recall("invalid_urls") or ()),
-                    view,
-                )
-                if self._intent.started_id != job_id:
-                    self._intent.remember(generation=self._generation, id=job_id, reports=job.reports)
-                return job
-            state = f"is over without a result ({view.progress()})" if view else "is not there any more"
-            self._log.warning("Job %s of an earlier try %s; starting another", job_id, state)
-        numbers = [generation for generation, _ in jobs if generation is not None]
-        self._next_generation(max(numbers) + 1 if numbers else len(jobs), [job_id for _, job_id in jobs])
-        return None
-
-    def _next_generation(self, generation: int, dead: Sequence[str]) -> None:
-        self._generation = generation
-        self._past.extend(job_id for job_id in dead if job_id not in self._past)
-        self._intent.remember(generation=generation, past=self._past, id=None, asked_at=None, deadline=None)
-
-    def _look(self, job_id: str) -> JobView | None:
-        """Return how a job stands, or None if its result has expired.
-
-        :raises AirflowFailException: the service does not know it, and that is not because it is old.
-        """
-        from airflow_provider_webdata.api.errors import NotFoundError
-        from airflow_provider_webdata.tasks.jobs.poll import poll_job
-
-        missing: list[NotFoundError] = []
-
-        def look() -> JobView | None:
-            try:
-                return poll_job(self._hook, self._kind, job_id)
-            except NotFoundError as error:
-                missing.append(error)
-                return None
-
-        view = until_found(look)
-        if view is None and not self._has_expired(str(missing[-1])):
-            self._refuse(
-                f"job {job_id}, which an earlier try started, is not known to the service ({missing[-1]}), though "
-                "its result cannot have expired yet. Clear the task to start another one"
-            )
-        return view
-
-    def _has_expired(self, reason: str) -> bool:
-        from airflow_provider_webdata.states.checks import moment
-
-        asked = moment(self._intent.recall("asked_at"))
-        old = asked is not None and datetime.now(timezone.utc) - asked > timedelta(hours=24)
-        return old or "expired" in reason.lower()
-
-    def _be_sure_that_there_is_none(self, traces: Traces) -> None:
-        """Return if a job can be started without a risk to pay twice.
-
-        :raises AirflowRescheduleException: it is too early to tell.
-        :raises AirflowFailException: nobody can tell.
-        """
-        if self._kind == "crawl":
-            self._wait_until_settled()
-            # The same idempotency key makes the service refuse what it has started already.
-            self._log.info("It is not to be found; asking for it again with the same idempotency key")
-            return
-        if traces.blind:
-            self._refuse(self._cannot_tell(traces.why("")))
-        self._wait_until_settled()
-        self._intent.remember(asked_at=None)
-        self._log.warning(
-            "The service shows no job of an earlier try: neither a delivery nor the team's activity names one"
-        )
-
-    def _wait_until_settled(self) -> None:
+    def _end(self, state: State, finding: Finding) -> NoReturn:
         from airflow.sdk.exceptions import AirflowRescheduleException
 
-        from airflow_provider_webdata.states.checks import moment
+        if state is State.LATER:
+            raise AirflowRescheduleException(finding.until)  # type: ignore[no-untyped-call]
+        if state is State.RETRY and self._error is not None:
+            raise self._error
+        self._refuse(finding.reason)
 
-        asked = moment(self._intent.recall("asked_at"))
-        if asked is not None and datetime.now(timezone.utc) < asked + SETTLED:
-            self._log.info("The service may not list it yet; coming back at %s", asked + SETTLED)
-            raise AirflowRescheduleException(asked + SETTLED)  # type: ignore[no-untyped-call]
+    # Sending the request.
 
-    def _cannot_tell(self, why: str) -> str:
-        from airflow_provider_webdata.states.jobs import name_of
-
-        return (
-            f"an earlier request to start a {name_of(self._kind)} may or may not have reached the service, and it "
-            f"cannot be found out: {why}. Nothing is started, so that nothing is paid for twice. If the service's "
-            "dashboard shows the job, take its result with WebDataJobSensor(kind="
-            f"{self._kind!r}, job_id=...); if it shows none, clear this task to start one"
-        )
-
-    # A new one.
-
-    def _start(self) -> OwnJob:
+    def _send_request(self) -> Finding:
         from airflow_provider_webdata.api.errors import IdempotencyKeyUsedError, WebDataError
 
-        while True:
-            self._remember_asking()
-            webhook = self._webhook.new(self._key())
-            try:
-                answer = self._send(webhook, self._identity.idempotency_key(self._generation))
-            except IdempotencyKeyUsedError as error:
-                if (job := self._used_already(error)) is not None:
-                    return job
-                continue
-            except WebDataError as error:
-                if not may_have_acted(error):
-                    self._intent.remember(asked_at=None)
-                    raise
-                return self._after_a_lost_answer(error)
-            job = OwnJob(answer.id, webhook is not None, list(answer.invalid_urls or ()))
-            self._intent.remember(
-                id=job.job_id, reports=job.reports, invalid_urls=job.invalid_urls[:_MOST_INVALID_URLS]
-            )
-            self._log.info("Started job %s", job.job_id)
-            return job
+        self._record_request()
+        webhook = self._webhook.new(self._key())
+        try:
+            answer = self._send(webhook, self._identity.idempotency_key(self._record.generation))
+        except IdempotencyKeyUsedError as error:
+            self._log.info("%s: an earlier request started this crawl; searching for it", error)
+            return Finding(Event.KEY_REFUSED)
+        except WebDataError as error:
+            self._error = error
+            if not may_have_acted(error):
+                return Finding(Event.REJECTED)
+            self._log.warning("%s. Searching for a job that was started all the same", error)
+            return Finding(Event.ANSWER_LOST)
+        job = TaskJob(answer.id, webhook is not None, list(answer.invalid_urls or ()))
+        self._log.info("Started job %s", job.job_id)
+        return Finding(Event.ANSWERED, job=job)
 
-    def _remember_asking(self) -> None:
-        if self._intent.recall("asked_at"):
-            return  # it is asked for again, with the same keys
-        if self._asks_again:
-            # What the request before may have started must not pass for older than it.
-            known, since = list(self._past), self._intent.run_start
-            self._asks_again = False
+    def _record_request(self) -> None:
+        """Record that the request is about to be sent; one that is sent again keeps its record."""
+        record = self._record
+        if record.requested_at is not None:
+            return
+        if self._unrecorded:
+            # Else a job that the unrecorded request started would pass for one from before the task.
+            known, since = record.past, self._intent.run_start
+            self._unrecorded = False
         else:
-            known, since = [*self._past, *self._ids_before()], datetime.now(timezone.utc)
-        self._intent.remember(
-            generation=self._generation,
-            past=self._past,
-            known=known,
-            asked_at=since.isoformat() if since else None,
-        )
+            known, since = (*record.past, *self._listed_ids()), datetime.now(timezone.utc)
+        self._store(replace(record, known=known, requested_at=since.isoformat() if since else None))
 
-    def _ids_before(self) -> list[str]:
+    def _listed_ids(self) -> list[str]:
         from airflow_provider_webdata.api.errors import WebDataError
 
         try:
@@ -273,75 +177,150 @@ class JobStart:
             return []
         return [item.id for item in items if item.id]
 
-    def _after_a_lost_answer(self, error: Exception) -> OwnJob:
+    # Searching for a job that was started.
+
+    def _search_earlier(self) -> Finding:
+        self._log.info("An earlier attempt may have started a job; searching for it")
+        traces = self._search().traces()
+        # The service refuses a crawl whose idempotency key has started one.
+        repeatable = self._kind == "crawl"
+        requested = self._requested_at()
+        until = None if requested is None else requested + LISTED_AFTER
+        event = after_search(
+            found=bool(traces.jobs),
+            certain=not traces.gaps,
+            listed_by_now=until is None or datetime.now(timezone.utc) >= until,
+            repeatable=repeatable,
+        )
+        if event is Event.TOO_EARLY:
+            self._log.info("The service may not list the job yet; the task is rescheduled to %s", until)
+        elif event is Event.REPEATABLE:
+            self._log.info("No job was found; sending the request again with the same idempotency key")
+        elif event is Event.ABSENT:
+            self._log.warning(
+                "No job of an earlier attempt was found: neither a delivery nor the team's activity names one"
+            )
+        return Finding(event, traces.jobs, reason=self._uncertain(traces.why()), until=until)
+
+    def _search_unanswered(self) -> Finding:
         from airflow_provider_webdata.api.errors import WebDataError
 
-        self._log.warning("%s. Looking for a job that was started all the same", error)
         search = self._search()
         traces = Traces()
 
-        def look() -> list[tuple[int | None, str]]:
+        def lookup() -> list[FoundJob]:
             nonlocal traces
             try:
                 traces = search.traces()
-            except WebDataError as trouble:
-                traces = Traces(blind=[str(trouble)])
+            except WebDataError as error:
+                traces = Traces(gaps=[str(error)])
             return traces.jobs
 
-        until_found(look)
-        if traces.jobs:
-            job = self._if_alive(traces.jobs)
-            if job is None:
-                raise error
-            return job
-        if self._kind != "crawl" and not self._intent.is_lasting and not search.keys:
-            # Airflow 3.2 forgets that there was a request: the next try would be none the wiser.
-            self._refuse(f"{error}; {self._cannot_tell(traces.why('the service does not list it'))}")
-        self._log.warning(
-            "Whether a job was started is not known yet: a retry looks for it, clearing starts another"
-        )
-        raise error
+        if until_found(lookup):
+            return Finding(Event.FOUND, traces.jobs)
+        if self._kind == "crawl" or self._intent.is_lasting or search.keys:
+            self._log.warning(
+                "Whether a job was started is not known yet: a retry searches for it; clearing the task starts another"
+            )
+            return Finding(Event.TOO_EARLY)
+        # Airflow 3.2 keeps no record of the request: the next attempt would know even less.
+        why = self._uncertain(traces.why("the service does not list it"))
+        return Finding(Event.UNCERTAIN, reason=f"{self._error}; {why}")
 
-    def _used_already(self, error: Exception) -> OwnJob | None:
-        """Return the crawl that was started with this idempotency key, or None if it is over without a result."""
-        self._log.info("%s: an earlier request started this crawl; looking for it", error)
+    def _search_used_key(self) -> Finding:
         traces = Traces()
 
-        def look() -> list[tuple[int | None, str]]:
+        def lookup() -> list[FoundJob]:
             nonlocal traces
             traces = self._search().traces()
             return traces.jobs
 
-        jobs = until_found(look)
-        if not jobs or self._generation >= _GENERATIONS:
-            why = traces.why("neither the inbox nor the team's activity names it")
-            self._refuse(self._cannot_tell(f"the idempotency key was used, but {why}"))
-        return self._if_alive([(self._generation, job_id) for _, job_id in jobs])
+        generation = self._record.generation
+        if until_found(lookup) and generation < _MOST_GENERATIONS:
+            return Finding(Event.FOUND, [FoundJob(generation, job_id) for _, job_id in traces.jobs])
+        why = traces.why("neither the inbox nor the team's activity names it")
+        return Finding(Event.UNCERTAIN, reason=self._uncertain(f"the idempotency key was used, but {why}"))
 
-    # Names and places.
+    def _search(self) -> JobSearch:
+        generations = [self._record.generation] if self._intent.remembers else range(_MOST_GENERATIONS)
+        keys = {
+            self._identity.key(secret, generation): generation
+            for generation in generations
+            for secret in self._secrets()
+        }
+        return JobSearch(
+            self._hook,
+            self._kind,
+            keys if self._webhook.wanted else {},
+            self._targets,
+            self._requested_at() or self._intent.run_start,
+            frozenset([*self._record.known, *self._record.past]),
+        )
+
+    def _uncertain(self, why: str) -> str:
+        from airflow_provider_webdata.states.jobs import name_of
+
+        return (
+            f"an earlier request to start a {name_of(self._kind)} may or may not have reached the service, and it "
+            f"cannot be found out: {why}. Nothing is started, so that nothing is paid for twice. If the service's "
+            "dashboard shows the job, take its result with WebDataJobSensor(kind="
+            f"{self._kind!r}, job_id=...); if it shows none, clear this task to start one"
+        )
+
+    # Polling jobs that were found.
+
+    def _poll(self) -> Finding:
+        for found in reversed(self._jobs):
+            job_id = found.job_id
+            view, missing = self._view_of(job_id)
+            if view is not None and view.is_alive:
+                self._log.info("An earlier request started job %s: %s", job_id, view.progress())
+                reports = self._record.reports or self._webhook.wanted
+                job = TaskJob(job_id, reports, list(self._record.invalid_urls), view)
+                return Finding(Event.ALIVE, [found], job)
+            if view is None and not self._has_expired(missing):
+                reason = (
+                    f"job {job_id}, which an earlier attempt started, is not known to the service ({missing}), though "
+                    "its result cannot have expired yet. Clear the task to start another one"
+                )
+                return Finding(Event.MISSING, reason=reason)
+            state = f"is over without a result ({view.progress()})" if view else "has expired"
+            self._log.warning("Job %s of an earlier attempt %s; another one is needed", job_id, state)
+        return Finding(Event.OVER, self._jobs)
+
+    def _view_of(self, job_id: str) -> tuple[JobView | None, str]:
+        """Return a job's state, or None and why the service does not show it."""
+        from airflow_provider_webdata.api.errors import NotFoundError
+        from airflow_provider_webdata.tasks.jobs.poll import poll_job
+
+        missing = ""
+
+        def lookup() -> JobView | None:
+            nonlocal missing
+            try:
+                return poll_job(self._hook, self._kind, job_id)
+            except NotFoundError as error:
+                missing = str(error)
+                return None
+
+        return until_found(lookup), missing
+
+    def _has_expired(self, missing: str) -> bool:
+        requested = self._requested_at()
+        old = requested is not None and datetime.now(timezone.utc) - requested > _RESULT_LIFE
+        return old or "expired" in missing.lower()
+
+    # What is recorded, and the connection's secrets.
+
+    def _requested_at(self) -> datetime | None:
+        from airflow_provider_webdata.states.checks import moment
+
+        return moment(self._record.requested_at)
 
     def _secrets(self) -> tuple[str, ...]:
         webhook = self._hook.get_settings().webhook
         return (*webhook.secrets, *webhook.signing_secrets)
 
     def _key(self) -> str | None:
-        known = self._secrets()
-        return self._identity.key(known[0], self._generation) if known else None
-
-    def _search(self) -> Search:
-        from airflow_provider_webdata.states.checks import moment
-
-        generations = [self._generation] if self._intent.remembers else range(_GENERATIONS)
-        keys = {
-            self._identity.key(secret, generation): generation
-            for generation in generations
-            for secret in self._secrets()
-        }
-        return Search(
-            self._hook,
-            self._kind,
-            keys if self._webhook.wanted else {},
-            self._targets,
-            moment(self._intent.recall("asked_at")) or self._intent.run_start,
-            frozenset([*(self._intent.recall("known") or ()), *self._past]),
-        )
+        secrets = self._secrets()
+        return self._identity.key(secrets[0], self._record.generation) if secrets else None

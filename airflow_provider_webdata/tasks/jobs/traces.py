@@ -1,11 +1,12 @@
-"""Where a job can be seen that an earlier try may have started: the inbox, the running crawls, the team's activity."""
+"""Where a job shows that an earlier request may have started: the inbox, the running crawls, the team's activity."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.tasks.intent import CLOCK_SKEW
+from airflow_provider_webdata.tasks.intent import SERVICE_CLOCK_SKEW
+from airflow_provider_webdata.tasks.jobs.start_table import FoundJob
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -16,39 +17,39 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.states.jobs import JobKind
 
 _MOST_ITEMS = 1000
-_MOST_DOUBTFUL = 10
+_MOST_NAMED = 10
 
 
 @dataclass
 class Traces:
     """What was found.
 
-    :param jobs: ids of jobs that are the task's own, with their generation where that is known; oldest first.
-    :param blind: why nobody can tell whether there are others; empty: there are none.
-    :param remarks: what else could not be looked at.
+    :param jobs: the task's jobs, oldest first.
+    :param gaps: why there may be others that were not found; empty: there are none.
+    :param notes: what else could not be read.
     """
 
-    jobs: list[tuple[int | None, str]] = field(default_factory=list)
-    blind: list[str] = field(default_factory=list)
-    remarks: list[str] = field(default_factory=list)
+    jobs: list[FoundJob] = field(default_factory=list)
+    gaps: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
-    def why(self, otherwise: str) -> str:
-        """Return in words why the job is not known.
+    def why(self, otherwise: str = "") -> str:
+        """Return in words why the job was not found.
 
-        :param otherwise: what to say if everything could be looked at.
+        :param otherwise: what to say if everything could be read.
         """
-        return "; ".join([*self.blind, *self.remarks]) or otherwise
+        return "; ".join([*self.gaps, *self.notes]) or otherwise
 
 
 @dataclass(frozen=True)
-class Search:
-    """What to look for.
+class JobSearch:
+    """A search for the jobs of a task.
 
     :param hook: of the connection.
     :param kind: of the job.
     :param keys: correlation keys that the job's webhook may have, each with its generation; empty: it has none.
     :param targets: URLs or texts by which the team's activity would name the job.
-    :param since: when the job can have been started at the earliest.
+    :param since: when the job was started at the earliest.
     :param known: ids of jobs that were there before.
     """
 
@@ -60,9 +61,9 @@ class Search:
     known: frozenset[str] = frozenset()
 
     def traces(self) -> Traces:
-        """Look everywhere, best evidence first.
+        """Search everywhere, best evidence first.
 
-        :raises WebDataError: somewhere it could not be looked now, and later it can.
+        :raises WebDataError: something cannot be read now, and can be later.
         """
         found = Traces()
         if self.keys:
@@ -73,22 +74,22 @@ class Search:
         if self.kind == "crawl":
             by_id.update(self._running_crawls(found))
         by_id.update(self._in_activity(found))
-        sure = [job_id for job_id, exact in by_id.items() if exact or self._is_ours(job_id)]
-        doubtful = [job_id for job_id in by_id if job_id not in sure]
-        alive = [job_id for job_id in sure if self._is_alive(job_id)] if len(sure) > 1 else sure
+        certain = [job_id for job_id, exact in by_id.items() if exact or self._has_only_our_pages(job_id)]
+        others = [job_id for job_id in by_id if job_id not in certain]
+        alive = [job_id for job_id in certain if self._is_alive(job_id)] if len(certain) > 1 else certain
         if len(alive) > 1:
-            found.blind.append(f"several jobs look like it: {', '.join(alive[:_MOST_DOUBTFUL])}")
+            found.gaps.append(f"several jobs look like it: {', '.join(alive[:_MOST_NAMED])}")
         else:
             # The service lists the newest first.
-            found.jobs = [(None, job_id) for job_id in reversed(sure)]
-        if doubtful and not sure:
-            found.blind.append(f"one of these jobs may be it: {', '.join(doubtful[:_MOST_DOUBTFUL])}")
+            found.jobs = [FoundJob(None, job_id) for job_id in reversed(certain)]
+        if others and not certain:
+            found.gaps.append(f"one of these jobs may be it: {', '.join(others[:_MOST_NAMED])}")
         return found
 
     def _in_inbox(self, found: Traces) -> None:
         from airflow_provider_webdata.api.errors import WebDataError
 
-        jobs: dict[str, int | None] = {}
+        generations: dict[str, int] = {}
         cursor: str | None = None
         try:
             with self.hook.inbox() as inbox:
@@ -96,17 +97,14 @@ class Search:
                     page = inbox.search(keys=list(self.keys), after=cursor)
                     for delivery in page.deliveries:
                         if delivery.job_id and delivery.key is not None and delivery.key in self.keys:
-                            jobs.setdefault(delivery.job_id, self.keys[delivery.key])
+                            generations.setdefault(delivery.job_id, self.keys[delivery.key])
                     if not page.more:
                         break
                     cursor = page.cursor
         except WebDataError as error:
-            if not is_lasting(error):
-                raise
-            found.remarks.append(f"the inbox could not be read ({error})")
-        found.jobs = [
-            (generation, job_id) for job_id, generation in sorted(jobs.items(), key=lambda item: item[1] or 0)
-        ]
+            _note(error, found.notes, "the inbox could not be read")
+        by_generation = sorted(generations.items(), key=lambda item: item[1])
+        found.jobs = [FoundJob(generation, job_id) for job_id, generation in by_generation]
 
     def _running_crawls(self, found: Traces) -> dict[str, bool]:
         from airflow_provider_webdata.api.errors import WebDataError
@@ -114,50 +112,43 @@ class Search:
         try:
             crawls = self.hook.active_crawls().crawls
         except WebDataError as error:
-            if not is_lasting(error):
-                raise
-            found.remarks.append(f"the running crawls could not be listed ({error})")
+            _note(error, found.notes, "the running crawls could not be listed")
             return {}
         return {
             crawl.id: True
             for crawl in crawls
             if crawl.id
-            and self._may_be(crawl.id, getattr(crawl, "created_at", None))
+            and crawl.id not in self.known
+            and not self._is_too_old(getattr(crawl, "created_at", None))
             and self._is_target(crawl.url)
         }
 
     def _in_activity(self, found: Traces) -> dict[str, bool]:
+        """Return ids, each with whether the activity names the job's target."""
         from airflow_provider_webdata.api.errors import WebDataError
 
         try:
-            # Texts that name neither a URL nor a prompt of ours are those of other jobs.
             return {
                 item.id: item.target is not None
                 for item in self._recent()
                 if item.target is None or self._is_target(item.target)
             }
         except WebDataError as error:
-            if not is_lasting(error):
-                raise
-            found.blind.append(f"the team's activity could not be read ({error})")
+            _note(error, found.gaps, "the team's activity could not be read")
             return {}
 
     def _recent(self) -> Iterator[Any]:
-        from airflow_provider_webdata.states.checks import moment
-
         for number, item in enumerate(self.hook.iter_activity(endpoint=self.kind)):
-            created = moment(item.created_at)
-            if number >= _MOST_ITEMS or (created and self.since and created < self.since - CLOCK_SKEW):
+            if number >= _MOST_ITEMS or self._is_too_old(item.created_at):
                 return
             if item.id and item.id not in self.known:
                 yield item
 
-    def _may_be(self, job_id: str, created_at: str | None) -> bool:
+    def _is_too_old(self, created_at: str | None) -> bool:
         from airflow_provider_webdata.states.checks import moment
 
         created = moment(created_at)
-        too_old = created and self.since and created < self.since - CLOCK_SKEW
-        return job_id not in self.known and not too_old
+        return bool(created and self.since and created < self.since - SERVICE_CLOCK_SKEW)
 
     def _is_target(self, text: str | None) -> bool:
         return text is not None and _plain(text) in {_plain(target) for target in self.targets}
@@ -171,31 +162,35 @@ class Search:
         except NotFoundError:
             return False
 
-    def _is_ours(self, job_id: str) -> bool:
-        """Return whether a batch that the activity does not name has pages of ours, and no others."""
+    def _has_only_our_pages(self, job_id: str) -> bool:
+        """Return whether all pages of a batch that the activity does not name are targets."""
         from airflow_provider_webdata.api.errors import NotFoundError
 
         if self.kind != "batch_scrape":
             return False
         try:
-            documents = self.hook.job_status(self.kind, job_id, limit=_MOST_DOUBTFUL).data or ()
+            documents = self.hook.job_status(self.kind, job_id, limit=_MOST_NAMED).data or ()
         except NotFoundError:
             return False
         pages = [getattr(document.metadata, "source_url", None) for document in documents]
         return bool(pages) and all(map(self._is_target, pages))
 
 
-def is_lasting(error: WebDataError) -> bool:
-    """Return whether asking again would bring the same: a part of the service or the inbox is not there for us.
-
-    :param error: what a call raised.
-    """
+def _is_permanent(error: WebDataError) -> bool:
+    """Return whether a repeated call would fail alike: a part of the service or the inbox is not there for us."""
     from airflow_provider_webdata.api.errors import NotFoundError
     from airflow_provider_webdata.inbox.reader import InboxError, InboxUnreachableError
 
     if isinstance(error, InboxError):
         return not isinstance(error, InboxUnreachableError)
     return error.verdict == "never" or isinstance(error, NotFoundError)
+
+
+def _note(error: WebDataError, notes: list[str], what: str) -> None:
+    """Note what cannot be read; raise an error that a retry may not meet."""
+    if not _is_permanent(error):
+        raise error
+    notes.append(f"{what} ({error})")
 
 
 def _plain(target: str) -> str:

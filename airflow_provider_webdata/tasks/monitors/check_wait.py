@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.tasks.arguments import listed, seconds
+from airflow_provider_webdata.tasks.arguments import as_list, seconds
 from airflow_provider_webdata.tasks.replica import REPLICA_WAIT_SECONDS
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def checked_pages(given: bool | str | Sequence[str]) -> PagesWanted:
     """
     if isinstance(given, bool) or given == "changed":
         return given  # type: ignore[return-value]
-    statuses = tuple(listed(given))
+    statuses = tuple(as_list(given))
     if not statuses or any(status not in PAGE_STATUSES for status in statuses):
         raise ValueError(
             "include_pages must be False, True, 'changed', or a list of some of "

@@ -1,4 +1,4 @@
-"""How many calls may be in flight at once, learned from what the service refuses."""
+"""How many calls may be in flight at once, learned from the service's 429s."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _LONGEST_PAUSE_SECONDS = 30.0
 
 
 class AdaptiveLimit:
-    """A limit that is halved at a refusal and grows by one for each round of calls that went well.
+    """A limit that is halved at a 429 and grows by one for each round of calls that went well.
 
-    Calls that were under way when the limit fell tell nothing new: neither their refusals nor their successes count.
-    The number that the team may have in flight is shared by all its tasks, and so cannot be known beforehand.
+    Calls that were under way when the limit fell say nothing new: neither their 429s nor their successes count. The
+    number that the team may have in flight is shared by all its tasks, and so cannot be known beforehand.
 
     :param most: the limit never exceeds this, and begins there; at least 1.
     :param clock: returns seconds that only grow.
@@ -37,7 +37,7 @@ class AdaptiveLimit:
 
     @property
     def ticket(self) -> int:
-        """What a call takes along and gives back when it ends: how often the limit had fallen when it began."""
+        """What a call is given when it begins, and hands back when it ends: how often the limit had fallen."""
         return self._cuts
 
     @property
@@ -46,10 +46,7 @@ class AdaptiveLimit:
         return max(self._until - self._clock(), 0.0)
 
     def succeeded(self, ticket: int) -> None:
-        """Take note that a call went well.
-
-        :param ticket: what it took along.
-        """
+        """Take note that the call with this ticket went well."""
         self.paused = 0.0
         if ticket != self._cuts:
             return
@@ -59,10 +56,9 @@ class AdaptiveLimit:
             self._went_well = 0
             self.limit = min(self.limit + 1, self._most)
 
-    def refused(self, ticket: int, wait: float | None) -> None:
-        """Take note that a call was refused for rate, or could not reach the service.
+    def slow_down(self, ticket: int, wait: float | None) -> None:
+        """Take note that the call with this ticket was answered with a 429, or could not reach the service.
 
-        :param ticket: what it took along.
         :param wait: seconds that the service asks to wait, where it says so.
         """
         if ticket == self._cuts:

@@ -13,23 +13,20 @@ if TYPE_CHECKING:
     from collections.abc import Coroutine
     from typing import Any
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 
-def run_aside(work: Coroutine[Any, Any, T]) -> T:
+def run_aside(work: Coroutine[Any, Any, _T]) -> _T:
     """Run a coroutine in a thread of its own, and wait for it here.
 
-    What a signal raises, such as Airflow's timeout of a task, then interrupts this wait. Inside of an event loop it
-    might be taken for a lost connection, and the task would go on for as long as it likes. The coroutine is
-    cancelled, and what it does at its end is waited for.
-
-    :param work: the coroutine.
-    :return: what it returns.
+    What a signal raises, such as Airflow's timeout of a task, then interrupts this wait. Inside an event loop it
+    might be taken for a lost connection, and the task would go on. The coroutine is cancelled, and its clean-up is
+    waited for.
     """
     given_up = threading.Event()
     running: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any] | None]] = []
 
-    async def watched() -> T:
+    async def watched() -> _T:
         running.append((asyncio.get_running_loop(), asyncio.current_task()))
         if given_up.is_set():
             work.close()

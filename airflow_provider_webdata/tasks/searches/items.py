@@ -1,4 +1,4 @@
-"""Results of searches as one list of items, each tagged with what it came from, and back."""
+"""Result items of several searches or sources in one list: each tagged with where it came from, and back."""
 
 from __future__ import annotations
 
@@ -13,17 +13,12 @@ _OWN = "own_"
 def tagged(item: Mapping[str, Any], **tags: str) -> dict[str, Any]:
     """Return a result with tags in front. A field of its own that is named like a tag becomes `own_...`.
 
-    :param item: the result as it came.
     :param tags: `source`, and `query` where there are several.
     """
     return tags | {f"{_OWN}{name}" if name in tags else name: value for name, value in item.items()}
 
 
 def untagged(item: Mapping[str, Any], *tags: str) -> dict[str, Any]:
-    """Return a result as it came.
-
-    :param item: what `tagged` returned, or what has been made of it.
-    :param tags: names of the tags.
-    """
+    """Return what `tagged` returned, or what was made of it, without its tags."""
     own = {f"{_OWN}{tag}": tag for tag in tags}
     return {own.get(name, name): value for name, value in item.items() if name not in tags}

@@ -1,9 +1,4 @@
-"""Where the finished searches of a batch are kept, so that no later try pays for them again.
-
-A record is a JSON object: of a finished search `key`, `query`, `id`, `creditsUsed`, `warning` and `results`; of one
-that may have been billed though no answer came, `key`, `query`, `creditsUsed`, what was set aside for it, and
-`ambiguous`, the error.
-"""
+"""Where the records of a batch are kept, so that no later attempt pays for the same searches again."""
 
 from __future__ import annotations
 
@@ -16,37 +11,34 @@ import secrets
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from airflow.sdk import Context, ObjectStoragePath
 
-log = logging.getLogger(__name__)
+    from airflow_provider_webdata.tasks.searches.records import Record
 
-Record = dict[str, Any]
+log = logging.getLogger(__name__)
 
 MOST_STORED_BYTES = 16 * 2**20
 """Most JSON that is put into Airflow's task state store, which is its metadata database."""
 
-_KEY = "webdata_searches"
+_STORE_KEY = "webdata_searches"
 _PART = re.compile(r"\d{8}-[0-9a-f]{8}\.part")
 
 
 class Progress(Protocol):
-    """Keeps records across the tries of a task.
+    """Keeps records across the attempts of a task.
 
-    :ivar lasts: whether a later try finds what is kept.
+    :ivar lasts: whether a later attempt finds what is kept.
     """
 
     lasts: bool
 
     def read(self) -> Iterator[Record]:
-        """Yield all records kept so far, by earlier tries and this one, one at a time."""
+        """Yield all records kept so far, by earlier attempts and this one, one at a time."""
 
     def save(self, records: list[Record]) -> None:
-        """Keep records; when it returns, they outlive this process.
-
-        :param records: finished since the last call.
-        """
+        """Keep new records; when it returns, they outlive this process."""
 
     def forget(self) -> None:
         """Drop everything."""
@@ -55,8 +47,8 @@ class Progress(Protocol):
 class FileProgress:
     """Records in small files beside the output, one per call of `save`, each whole or not there.
 
-    Object stores cannot append, so that each lot is a file of its own. The folder is one task instance's: another
-    run with the same output does not find them.
+    Object stores cannot append, so each call writes a file of its own. The folder belongs to one task instance:
+    another run with the same output does not find them.
 
     :param output: URL of the output.
     :param context: the task's context.
@@ -88,7 +80,7 @@ class FileProgress:
         from airflow_provider_webdata.results.storage import WholeFile
 
         self._number += 1
-        # A try that was given up for dead may still be writing.
+        # An attempt that Airflow gave up may still be writing.
         path = self._folder / f"{self._number:08d}-{secrets.token_hex(4)}.part"
         with WholeFile(path) as file:
             for record in records:
@@ -117,12 +109,12 @@ class StoreProgress:
         self.lasts = True
         self._store = store
         self._records: list[Record] = []
-        index = store.get(_KEY)
+        index = store.get(_STORE_KEY)
         given = index if isinstance(index, dict) else {}
         self._parts: int = given.get("parts", 0)
         self._bytes: int = given.get("bytes", 0)
         for number in range(self._parts):
-            self._records += json.loads(store.get(f"{_KEY}_{number}") or "[]")
+            self._records += json.loads(store.get(f"{_STORE_KEY}_{number}") or "[]")
 
     def read(self) -> Iterator[Record]:
         """Yield all records."""
@@ -136,30 +128,30 @@ class StoreProgress:
         if not self.lasts or self._bytes + len(text) > MOST_STORED_BYTES:
             if self.lasts:
                 log.warning(
-                    "The results are over %d MiB: from here on, a retry would search again. output= keeps all of "
-                    "them, however many",
+                    "The results exceed %d MiB, the most that is kept in the task state store. A retry would search "
+                    "again for what comes from here on; set output= to keep all of them",
                     MOST_STORED_BYTES // 2**20,
                 )
             self.lasts = False
             return
-        self._store.set(f"{_KEY}_{self._parts}", text)
+        self._store.set(f"{_STORE_KEY}_{self._parts}", text)
         self._parts += 1
         self._bytes += len(text)
-        # Last, so that a part that was not written to its end is none.
-        self._store.set(_KEY, {"parts": self._parts, "bytes": self._bytes})
+        # Last, so that a part that was not written whole does not count.
+        self._store.set(_STORE_KEY, {"parts": self._parts, "bytes": self._bytes})
 
     def forget(self) -> None:
         """Delete everything from the store."""
         if self._parts:
-            self._store.delete(_KEY)
+            self._store.delete(_STORE_KEY)
         for number in range(self._parts):
-            self._store.delete(f"{_KEY}_{number}")
+            self._store.delete(f"{_STORE_KEY}_{number}")
         self._parts = self._bytes = 0
         self._records = []
 
 
 class MemoryProgress:
-    """Records of this try only: for Airflow 3.2, which has no task state store, and batches without output."""
+    """Records of this attempt only: for Airflow 3.2, which has no task state store, and batches without output."""
 
     lasts = False
 
@@ -183,25 +175,12 @@ def progress_of(output: str | None, context: Context) -> Progress:
     """Return where the records of a task are kept.
 
     :param output: URL of the output, if there is one.
-    :param context: the task's context.
     :raises OutputError: the output's storage cannot be used here.
     """
     if output is not None:
         return FileProgress(output, context)
     store = context.get("task_state_store")
     return MemoryProgress() if store is None else StoreProgress(store)
-
-
-def finished(records: Iterable[Record]) -> Iterator[Record]:
-    """Yield the records of searches that were answered, each search once.
-
-    :param records: all records, oldest first.
-    """
-    seen: set[str] = set()
-    for record in records:
-        if "ambiguous" not in record and record["key"] not in seen:
-            seen.add(record["key"])
-            yield record
 
 
 def _instance_name(context: Context) -> str:

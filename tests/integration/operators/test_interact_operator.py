@@ -13,7 +13,7 @@ from airflow_provider_webdata.api.errors import WebDataError
 from airflow_provider_webdata.api.models import InteractRequest
 from airflow_provider_webdata.hooks.webdata import WebDataHook
 from airflow_provider_webdata.operators.interact import WebDataInteractOperator
-from airflow_provider_webdata.tasks.browser import OwnSession
+from airflow_provider_webdata.tasks.browser import SessionBrowser
 from airflow_provider_webdata.tasks.intent import Intent
 from tests.support.direct import StateStore, TaskInstance, context_of
 from tests.support.fault_server import FaultServer, answer, hang_up
@@ -299,7 +299,7 @@ def test_a_retry_closes_what_a_crashed_try_left(sandbox, connect):
     store = StateStore()
     with WebDataHook() as hook:
         crashed = Intent(context_of(TaskInstance(max_tries=1), store), "webdata_session")
-        session = OwnSession(hook, InteractRequest(ttl=600), None, crashed)
+        session = SessionBrowser(hook, InteractRequest(ttl=600), None, crashed)
         session.open()
     assert states(sandbox) == ["active"]
     value = execute(TaskInstance(try_number=2, max_tries=1), store, steps=[TITLE])

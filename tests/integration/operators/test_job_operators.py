@@ -153,9 +153,9 @@ def test_a_timeout_cancels_by_choice(
     cancelled = left == "cancelled" and kind != "extract"
     assert (job["status"] == "cancelled") is cancelled
     assert f"{service.started()[0]} was waited for in vain" in done.log
-    assert ("It was cancelled" if cancelled else "It goes on") in done.log
+    assert ("The job was cancelled" if cancelled else "The job goes on") in done.log
     if kind == "extract" and cancel == "True":
-        assert "cannot cancel an extract job" in done.log
+        assert "cannot cancel extract jobs" in done.log
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -237,12 +237,12 @@ def test_progress_shows_in_the_log(run: Any, service: JobService) -> None:
 
 @pytest.mark.parametrize("mode", MODES)
 def test_rate_limited_while_the_result_is_taken(run: Any, service: JobService, mode: str) -> None:
-    """The task comes back for it; nothing is started again."""
+    """The task is rescheduled for it; nothing is started again."""
     ends(service, "crawl")
     before = SPECIAL.format(method="result_of", act=order(service, "/limit"))
     done = run(TASKS["crawl"].format(more=mode), before)
     assert done.state("job") == "success", done.log[-3000:]
-    assert "The task comes back at" in done.log
+    assert "The task is rescheduled to" in done.log
     assert [done.xcom["job.return_value"]["id"]] == service.started()
 
 

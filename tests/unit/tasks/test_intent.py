@@ -1,4 +1,4 @@
-"""What a try remembers of the tries before it."""
+"""What an attempt knows of the attempts before it."""
 
 from __future__ import annotations
 
@@ -6,26 +6,11 @@ from datetime import datetime, timedelta, timezone
 from types import SimpleNamespace
 
 import pytest
+from tests.integration.operators.direct import StateStore
 
 from airflow_provider_webdata.tasks.intent import Intent
 
 RUN_START = datetime(2026, 3, 1, 12, 0, tzinfo=timezone.utc)
-
-
-class Store:
-    """Keeps what Airflow's task state store keeps: JSON values by key."""
-
-    def __init__(self):
-        self.values = {}
-
-    def get(self, key, default=None):
-        return self.values.get(key, default)
-
-    def set(self, key, value):
-        self.values[key] = value
-
-    def delete(self, key):
-        self.values.pop(key, None)
 
 
 def context(try_number=1, max_tries=2, retries=2, store=None, reschedules=0):
@@ -34,18 +19,18 @@ def context(try_number=1, max_tries=2, retries=2, store=None, reschedules=0):
     return made if store is None else {**made, "task_state_store": store}
 
 
-def test_first_try_with_a_store():
-    store = Store()
+def test_first_attempt_with_a_store():
+    store = StateStore()
     intent = Intent(context(store=store), "k")
     assert not intent.began
     assert not intent.is_own("x", RUN_START.isoformat())
     intent.begin({"b", "a"})
-    assert store.values["k"]["known"] == ["a", "b"]
+    assert store.get("k")["known"] == ["a", "b"]
 
 
 def test_crash_before_the_id_was_stored():
-    """What was not there before is the try's own."""
-    store = Store()
+    """What was not there before is the attempt's own."""
+    store = StateStore()
     Intent(context(store=store), "k").begin({"old"})
     later = Intent(context(try_number=2, store=store), "k")
     assert later.began
@@ -56,7 +41,7 @@ def test_crash_before_the_id_was_stored():
 
 
 def test_crash_after_the_id_was_stored():
-    store = Store()
+    store = StateStore()
     first = Intent(context(store=store), "k")
     first.begin(())
     first.started("mine")
@@ -67,7 +52,7 @@ def test_crash_after_the_id_was_stored():
 
 
 def test_forgotten():
-    store = Store()
+    store = StateStore()
     first = Intent(context(store=store), "k")
     first.begin(())
     first.forget()
@@ -76,27 +61,27 @@ def test_forgotten():
 
 
 def test_cleared_task_starts_anew():
-    """Clearing raises the most tries, so that what is remembered is of another attempt."""
-    store = Store()
+    """Clearing raises max_tries, so that the record is of another start."""
+    store = StateStore()
     Intent(context(store=store), "k").begin(())
     assert Intent(context(try_number=2, max_tries=2, store=store), "k").began
     assert not Intent(context(try_number=2, max_tries=3, store=store), "k").began
 
 
 WITHOUT_STORE = [
-    # try, most tries, retries, reschedules, began
+    # try number, max tries, retries, reschedules, began
     (1, 2, 2, 0, False),
     (2, 2, 2, 0, True),
     (1, 0, 0, 0, False),
     (1, 0, 0, 1, True),
-    (2, 3, 2, 0, False),  # cleared after the first try
+    (2, 3, 2, 0, False),  # cleared after the first attempt
     (3, 3, 2, 0, True),
 ]
 
 
 @pytest.mark.parametrize(("number", "most", "retries", "reschedules", "began"), WITHOUT_STORE)
 def test_began_without_a_store(number, most, retries, reschedules, began):
-    """Airflow 3.2: a later try may have begun it."""
+    """Airflow 3.2: an earlier attempt may have begun it."""
     assert Intent(context(number, most, retries, reschedules=reschedules), "k").began is began
 
 

@@ -12,7 +12,7 @@ from airflow_provider_webdata.tasks.metrics import count
 
 
 class Recorder:
-    """A metrics backend that remembers what it was told."""
+    """A metrics backend that records its calls."""
 
     def __init__(self):
         self.counted = []

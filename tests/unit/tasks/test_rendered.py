@@ -19,7 +19,7 @@ from airflow_provider_webdata.operators.monitor import (
 )
 from airflow_provider_webdata.operators.parse import WebDataParseOperator
 from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
-from airflow_provider_webdata.tasks.arguments import checked_number, listed
+from airflow_provider_webdata.tasks.arguments import as_list, checked_number
 from airflow_provider_webdata.tasks.searches.items import tagged, untagged
 from tests.support.direct import TaskInstance, context_of
 from tests.support.service import connection_text
@@ -40,7 +40,7 @@ LISTS = [
 
 @pytest.mark.parametrize(("argument", "items"), LISTS)
 def test_lists(argument: Any, items: list[Any]) -> None:
-    assert listed(argument) == items
+    assert as_list(argument) == items
 
 
 @pytest.mark.parametrize(

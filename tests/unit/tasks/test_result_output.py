@@ -1,4 +1,4 @@
-"""Where operators bring their results: XCom, a file, kept media; and who is told."""
+"""Where operators bring their results: XCom, a file, kept media; and the events of outlets."""
 
 from __future__ import annotations
 
@@ -126,11 +126,13 @@ def test_what_was_paid_for_is_not_lost_to_the_storage(tmp_path):
 def test_lineage(tmp_path):
     task, context = operator(output=str(tmp_path / "x.jsonl"))
     task.execute(context)
-    told = task.get_openlineage_facets_on_complete(context["ti"])
-    assert [(found.namespace, found.name) for found in told.inputs] == [
+    lineage = task.get_openlineage_facets_on_complete(context["ti"])
+    assert [(found.namespace, found.name) for found in lineage.inputs] == [
         ("webdata://webdata_default", "words")
     ]
-    assert [(found.namespace, found.name) for found in told.outputs] == [("file", str(tmp_path / "x.jsonl"))]
+    assert [(found.namespace, found.name) for found in lineage.outputs] == [
+        ("file", str(tmp_path / "x.jsonl"))
+    ]
 
 
 def test_mapped_tasks_take_them():

@@ -1,4 +1,4 @@
-"""What a failed try leads to, by error."""
+"""What a failed attempt leads to, by error."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from airflow_provider_webdata.operators.search import WebDataSearchOperator
 from airflow_provider_webdata.tasks.retry_policy import (
     HAS_RETRY_POLICIES,
     WebDataRetryPolicy,
-    wait_before_return,
+    reschedule_delay,
 )
 
 
@@ -54,7 +54,7 @@ FAILURES = [
     ("error", "action"), FAILURES, ids=lambda value: getattr(value, "__class__", value).__name__
 )
 def test_decision(error, action):
-    """What can never succeed fails, a refusal for rate waits, all else is the task's own affair."""
+    """What can never succeed fails, a 429 waits, all else is left to the task."""
     decision = WebDataRetryPolicy().evaluate(error, try_number=1, max_tries=3)
     assert decision.action.value == action
     if action == "default":
@@ -68,7 +68,7 @@ def test_decision(error, action):
 )
 def test_wait(named, least, most):
     """At least what the service named, and up to a quarter more, differently each time."""
-    waits = [wait_before_return(limited(named)) for _ in range(50)]
+    waits = [reschedule_delay(limited(named)) for _ in range(50)]
     assert timedelta(seconds=least) <= min(waits)
     assert max(waits) <= timedelta(seconds=most)
     assert len(set(waits)) > 1

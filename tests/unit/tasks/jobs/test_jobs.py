@@ -207,8 +207,8 @@ def test_progress(fields: dict[str, Any], text: str) -> None:
     assert JobView.of("crawl", "j", SimpleNamespace(**fields)).progress() == text
 
 
-def test_progress_is_told_when_it_is_new_and_not_too_often(caplog: pytest.LogCaptureFixture) -> None:
-    def tell(every: float) -> list[str]:
+def test_progress_is_logged_when_it_is_new_and_not_too_often(caplog: pytest.LogCaptureFixture) -> None:
+    def logged(every: float) -> list[str]:
         caplog.clear()
         log = ProgressLog(logging.getLogger("p"), every)
         with caplog.at_level(logging.INFO, "p"):
@@ -218,8 +218,8 @@ def test_progress_is_told_when_it_is_new_and_not_too_often(caplog: pytest.LogCap
             log.see(JobView("crawl", "j", "completed", 2, 2))
         return [re.sub(r"Crawl j: (\w+), (\d).*", r"\1 \2", record.getMessage()) for record in caplog.records]
 
-    assert tell(0.0) == ["scraping 0", "scraping 1", "scraping 2", "completed 2"]
-    assert tell(3600.0) == ["scraping 0", "completed 2"], "the end is told in any case"
+    assert logged(0.0) == ["scraping 0", "scraping 1", "scraping 2", "completed 2"]
+    assert logged(3600.0) == ["scraping 0", "completed 2"], "the end is logged in any case"
 
 
 # Page errors.
@@ -235,11 +235,11 @@ def test_page_errors_are_counted_and_the_first_are_listed(kinds: list[str]) -> N
     }
     for kind in kinds:
         if kind == "listed":
-            found.failed("u", "e", "c")
+            found.add_failed("u", "e", "c")
         else:
-            found.see(documents[kind])
+            found.add_document(documents[kind])
     bad = len(kinds) - kinds.count("good")
-    assert (found.count, found.good) == (bad, kinds.count("good"))
+    assert (found.count, found.succeeded) == (bad, kinds.count("good"))
     assert len(found.pages) == min(bad, MOST_LISTED)
     assert found.ratio == (bad / len(kinds) if bad else 0.0)
 
@@ -247,8 +247,8 @@ def test_page_errors_are_counted_and_the_first_are_listed(kinds: list[str]) -> N
 @pytest.mark.parametrize("document", [{}, {"metadata": None}, {"metadata": {"statusCode": "200"}}])
 def test_a_document_that_says_little_is_good(document: dict[str, Any]) -> None:
     found = PageErrors()
-    found.see(document)
-    assert (found.count, found.good) == (0, 1)
+    found.add_document(document)
+    assert (found.count, found.succeeded) == (0, 1)
 
 
 TEXTS = [
@@ -303,7 +303,7 @@ def test_another_task_has_other_keys(other: dict[str, Any]) -> None:
     assert one.idempotency_key(0) != two.idempotency_key(0)
 
 
-def test_every_try_has_the_same_keys() -> None:
+def test_every_attempt_has_the_same_keys() -> None:
     one, two = identity(), identity(try_number=2)
     assert one.key("s", 0) == two.key("s", 0)
     assert one.idempotency_key(1) == two.idempotency_key(1)

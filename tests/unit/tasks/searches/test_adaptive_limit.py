@@ -1,4 +1,4 @@
-"""How many calls may be in flight: falls at refusals, recovers, and never leaves its bounds."""
+"""How many calls may be in flight: falls at 429s, recovers, and never leaves its bounds."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ class Clock:
         return self.now
 
 
-def test_one_crowd_of_refusals_is_one_fall():
-    """Twenty calls refused together say one thing: too many."""
+def test_many_429s_at_once_are_one_fall():
+    """Twenty calls say one thing: too many."""
     limit = AdaptiveLimit(20, Clock())
     tickets = [limit.ticket for _ in range(20)]
     for ticket in tickets:
-        limit.refused(ticket, 1.0)
+        limit.slow_down(ticket, 1.0)
     assert limit.limit == 10
-    limit.refused(limit.ticket, 1.0)
+    limit.slow_down(limit.ticket, 1.0)
     assert limit.limit == 5
 
 
 def test_it_grows_by_one_for_each_round_that_went_well():
     limit = AdaptiveLimit(8, Clock())
-    limit.refused(limit.ticket, 0.0)
+    limit.slow_down(limit.ticket, 0.0)
     seen = []
     for _ in range(40):
         limit.succeeded(limit.ticket)
@@ -41,7 +41,7 @@ def test_it_grows_by_one_for_each_round_that_went_well():
 def test_calls_from_before_a_fall_do_not_lift_it():
     limit = AdaptiveLimit(8, Clock())
     early = limit.ticket
-    limit.refused(early, 0.0)
+    limit.slow_down(early, 0.0)
     for _ in range(100):
         limit.succeeded(early)
     assert limit.limit == 4
@@ -51,8 +51,8 @@ def test_the_named_wait_is_kept():
     """The longest of those that were named, for all."""
     clock = Clock()
     limit = AdaptiveLimit(8, clock)
-    limit.refused(limit.ticket, 10.0)
-    limit.refused(0, 4.0)
+    limit.slow_down(limit.ticket, 10.0)
+    limit.slow_down(0, 4.0)
     assert limit.pause == 10.0
     clock.now = 9.0
     assert limit.pause == 1.0
@@ -65,7 +65,7 @@ def test_without_a_named_wait_pauses_grow_and_end():
     limit = AdaptiveLimit(64, clock)
     pauses = []
     for _ in range(12):
-        limit.refused(limit.ticket, None)
+        limit.slow_down(limit.ticket, None)
         pauses.append(limit.pause)
         clock.now += limit.pause
     for number, pause in enumerate(pauses):
@@ -76,7 +76,7 @@ def test_without_a_named_wait_pauses_grow_and_end():
 
 def test_success_ends_the_count_of_pauses():
     limit = AdaptiveLimit(4, Clock())
-    limit.refused(limit.ticket, 25.0)
+    limit.slow_down(limit.ticket, 25.0)
     assert limit.paused == 25.0
     limit.succeeded(limit.ticket)
     assert limit.paused == 0.0
@@ -92,7 +92,7 @@ STEPS = st.lists(
 
 @given(st.integers(1, 100), STEPS)
 def test_bounds_hold_whatever_happens(most, steps):
-    """From 1 to the most; a pause is never negative; more calls never get in because of a refusal."""
+    """From 1 to the most; a pause is never negative; more calls never get in because of a 429."""
     clock = Clock()
     limit = AdaptiveLimit(most, clock)
     for well, age, wait, passed in steps:
@@ -102,7 +102,7 @@ def test_bounds_hold_whatever_happens(most, steps):
             limit.succeeded(ticket)
             assert limit.limit in (before, before + 1)
         else:
-            limit.refused(ticket, wait)
+            limit.slow_down(ticket, wait)
             assert limit.limit <= before
             if wait is not None:
                 assert limit.pause >= wait

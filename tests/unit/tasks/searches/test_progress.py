@@ -6,15 +6,12 @@ import json
 from types import SimpleNamespace
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from airflow_provider_webdata.tasks.searches import progress as search_progress
 from airflow_provider_webdata.tasks.searches.progress import (
     FileProgress,
     MemoryProgress,
     StoreProgress,
-    finished,
     progress_of,
 )
 from tests.support.direct import StateStore
@@ -31,7 +28,7 @@ def record(key, **more):
 
 @pytest.fixture(params=["file", "store"])
 def reopen(request, tmp_path):
-    """Return what opens the progress of the same task anew, as each try does."""
+    """Return what opens the progress of the same task anew, as each attempt does."""
     store = StateStore()
     if request.param == "file":
         return lambda: FileProgress(str(tmp_path / "out.jsonl"), context())
@@ -89,8 +86,8 @@ def test_what_a_killed_process_was_writing_is_passed_over(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_two_tries_at_once_do_not_overwrite_each_other(tmp_path):
-    """A worker that was given up for dead may still be writing."""
+def test_two_attempts_at_once_do_not_overwrite_each_other(tmp_path):
+    """A worker that was Airflow gave up may still be writing."""
     output = str(tmp_path / "out.jsonl")
     zombie, heir = FileProgress(output, context()), FileProgress(output, context())
     zombie.save([record("a")])
@@ -114,7 +111,7 @@ def test_the_store_is_not_filled_without_end(monkeypatch, caplog):
         sum(len(json.loads(value)) for name, value in store.values.items() if name != "webdata_searches")
         <= 2000
     )
-    assert caplog.text.count("a retry would search again") == 1
+    assert caplog.text.count("A retry would search again") == 1
 
 
 def test_a_part_that_the_index_does_not_know_is_none():
@@ -143,20 +140,3 @@ def test_where_it_is_kept(tmp_path, output, store, kind, lasts):
     progress = progress_of(str(tmp_path / output) if output else None, given_context)
     assert type(progress) is kind
     assert progress.lasts is lasts
-
-
-RECORDS = st.lists(st.tuples(st.sampled_from("abcdef"), st.booleans()), max_size=30)
-
-
-@given(RECORDS)
-def test_each_answered_search_comes_once(made):
-    """Whatever was kept twice, or was in doubt before it was answered."""
-    records = [
-        {"key": key, **({"ambiguous": "lost"} if in_doubt else {"results": {}, "n": number})}
-        for number, (key, in_doubt) in enumerate(made)
-    ]
-    found = list(finished(records))
-    keys = [item["key"] for item in found]
-    assert len(keys) == len(set(keys))
-    assert set(keys) == {key for key, in_doubt in made if not in_doubt}
-    assert json.dumps(found)
