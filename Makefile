@@ -59,6 +59,8 @@ lint: $(VENV)/.installed-dev
 	@echo "== ruff"
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
+	@echo "== fields of the requests in the operators"
+	@$(BIN)/python -m tools.operator_fields --check
 	@echo "== mypy"
 	@$(BIN)/mypy
 	@echo "== import walls"
