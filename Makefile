@@ -61,6 +61,7 @@ lint: $(VENV)/.installed-dev
 	@$(BIN)/ruff format --check .
 	@echo "== fields of the requests in the operators"
 	@$(BIN)/python -m tools.operator_fields --check
+	@$(BIN)/python -m pytest -q tests/unit/test_contract.py tests/unit/test_models_and_sandbox.py -k "contract or both"
 	@echo "== mypy"
 	@$(BIN)/mypy
 	@echo "== import walls"
