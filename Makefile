@@ -59,12 +59,15 @@ lint: $(VENV)/.installed-dev
 	@echo "== ruff"
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
+	@echo "== fields of the requests in the operators"
+	@$(BIN)/python -m tools.operator_fields --check
+	@$(BIN)/python -m pytest -q tests/unit/test_contract.py tests/unit/test_models_and_sandbox.py -k "contract or both"
 	@echo "== mypy"
 	@$(BIN)/mypy
 	@echo "== import walls"
 	@$(BIN)/lint-imports
 	@echo "== generated files"
-	@$(BIN)/python tools/model_exports.py --check
+	@$(BIN)/python -m tools.model_exports --check
 	@$(BIN)/python -m tools.coverage_page --check
 
 screenshot: $(VENV)/.installed-dev browser

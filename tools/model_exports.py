@@ -1,7 +1,7 @@
 """Writes `api/models/__init__.py`: every public model under one name, each loaded when it is first used.
 
-python tools/model_exports.py            write the file
-python tools/model_exports.py --check    fail when it is not what would be written
+python -m tools.model_exports            write the file
+python -m tools.model_exports --check    fail when it is not what would be written
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def main() -> int:
         return 0
     if file.read_text(encoding="utf-8") == written():
         return 0
-    print(f"{file.relative_to(Path.cwd())} drifted from the models; run: python tools/model_exports.py")
+    print(f"{file.relative_to(Path.cwd())} drifted from the models; run: python -m tools.model_exports")
     return 1
 
 

@@ -1,6 +1,6 @@
 """The cron expressions that the service reads: five numeric fields, and never closer than five minutes.
 
-The service's cron is not quite the common one (supplement 13.4): `5/15` means 5 only, and with both day
+The service's cron is not quite the common one: `5/15` means 5 only, and with both day
 fields set both must match. So the expression is read here, by those rules, rather than by a cron library with
 others.
 """

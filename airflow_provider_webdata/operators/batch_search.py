@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.operators.search import WebDataSearchOperator
+from airflow_provider_webdata.tasks.operator import RequestFields
 from airflow_provider_webdata.tasks.searches.batch_task import BatchSearchTask
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 
-class WebDataBatchSearchOperator(BatchSearchTask):
+class WebDataBatchSearchOperator(
+    BatchSearchTask,
+    fields=RequestFields(
+        "SearchRequest",
+        without=("query",),
+        own=("queries", "max_concurrency", "max_credits", "max_error_ratio", "repeat_ambiguous"),
+    ),
+):
     """Make many searches, thousands if need be, in one task. Bills credits.
 
     All requests are checked before the first is sent. Then as many as `max_concurrency` are in flight; where the
@@ -28,7 +35,8 @@ class WebDataBatchSearchOperator(BatchSearchTask):
     try. One whose answer was lost may have been billed: it is reported as `ambiguous` and only made again with
     `repeat_ambiguous`. A refused key, or credits that have run out, stop all.
 
-    Equal requests are made once.
+    Equal requests are made once. The arguments from `limit` to `integration` are the fields of a search, templated, and
+    hold for each search that does not say otherwise.
 
     XCom, each also under its own key: `done` (how many searches were answered), `failed` (mappings with `query`,
     `error`, `ambiguous`), `left` (the items of `queries` that were not begun, fit for the same argument of another
@@ -37,24 +45,25 @@ class WebDataBatchSearchOperator(BatchSearchTask):
     In the output each result carries `query` and `source`, in the order in which the searches were answered.
 
     :param queries: what to search: texts, or mappings with `query` and any fields of a search, which replace those
-        given below; or JSON text of such a list (templated).
-    :param limit: most results per source, 1 to 100; default 10. This and what follows up to `integration` are as in
-        `WebDataSearchOperator`.
-    :param sources: `web`, `images`, `news`, or mappings with `type`.
-    :param categories: `codehost`, `research`, `pdf`, or mappings with `type`.
-    :param include_domains: only these host names; not together with `exclude_domains`.
+        of the task; or JSON text of such a list (templated).
+    :param limit: most results per source, 1 to 100. Default: 10.
+    :param sources: `web`, `images`, `news`, or mappings with `type` (and `tbs`, `location` for web), all in one form.
+        Default: web.
+    :param categories: `codehost`, `research`, `pdf`, `github`, `gov`, `developer` (which stands alone), or mappings
+        with `type`, all in one form. Default: no filter.
+    :param include_domains: only these host names, without protocol or path; not together with `exclude_domains`.
     :param exclude_domains: none of these host names.
-    :param tbs: time filter.
-    :param location: place to search from, best with `country`.
-    :param country: ISO country code; default US.
-    :param safe: filter explicit content.
-    :param timeout: milliseconds that the service may take for each search; default 60000.
-    :param ignore_invalid_urls: leave out URLs that other operations of the service cannot take.
-    :param highlights: whether descriptions are highlights for the query; default true.
-    :param enterprise: `zdr` or `anon`, for teams that have it.
-    :param threat_protection: threat protection override, for teams that have it.
+    :param tbs: time filter, such as `qdr:d`; `airflow_provider_webdata.api.query.tbs` builds one from dates.
+    :param location: place to search from, such as `Berlin,Germany`; best together with `country`.
+    :param country: two-letter ISO code. Default: US.
+    :param safe: filter explicit content. Default: no filter.
+    :param timeout: milliseconds that the service may search, at least 1. Default: 60,000.
+    :param ignore_invalid_urls: leave out URLs that other operations of the service cannot take. Default: false.
+    :param highlights: whether descriptions are highlights for the query. Default: true.
+    :param enterprise: `anon` or `zdr`, kinds of zero data retention, for teams that have it.
     :param scrape_options: options for scraping the results; `formats` turns it on.
-    :param origin: label of the caller, for the service's own statistics; default `api`.
+    :param threat_protection: threat protection override, for teams that have it.
+    :param origin: label of the caller, for the service's own statistics. Default: `api`.
     :param integration: another such label.
     :param max_concurrency: most searches in flight, at least 1; default 10. The connection's `max_concurrency` holds
         as well.
@@ -68,25 +77,18 @@ class WebDataBatchSearchOperator(BatchSearchTask):
     :param kwargs: arguments of `ResultOutput` (`output`, `save_media`), `WebDataOperator` and `BaseOperator`.
     """
 
-    request_fields: ClassVar[Sequence[str]] = tuple(
-        name for name in WebDataSearchOperator.request_fields if name != "query"
-    )
     template_fields: Sequence[str] = (
         *BatchSearchTask.template_fields,
         "queries",
         "max_credits",
         "max_error_ratio",
-        *request_fields,
     )
-    template_fields_renderers: ClassVar[dict[str, str]] = {
-        **WebDataSearchOperator.template_fields_renderers,
-        "queries": "json",
-    }
 
     def __init__(
         self,
         *,
         queries: Sequence[str | Mapping[str, Any]] | str,
+        # fields of SearchRequest, written by tools/operator_fields.py
         limit: int | str | None = None,
         sources: Sequence[str | Mapping[str, Any]] | None = None,
         categories: Sequence[str | Mapping[str, Any]] | None = None,
@@ -100,10 +102,11 @@ class WebDataBatchSearchOperator(BatchSearchTask):
         ignore_invalid_urls: bool | str | None = None,
         highlights: bool | str | None = None,
         enterprise: Sequence[str] | None = None,
-        threat_protection: Mapping[str, Any] | None = None,
         scrape_options: Mapping[str, Any] | None = None,
+        threat_protection: Mapping[str, Any] | None = None,
         origin: str | None = None,
         integration: str | None = None,
+        # end of fields
         max_concurrency: int = 10,
         max_credits: float | str | None = None,
         max_error_ratio: float | str = 0.0,
@@ -116,6 +119,7 @@ class WebDataBatchSearchOperator(BatchSearchTask):
             )
         super().__init__(**kwargs)
         self.queries = queries
+        # fields of SearchRequest, written by tools/operator_fields.py
         self.limit = limit
         self.sources = sources
         self.categories = categories
@@ -129,10 +133,11 @@ class WebDataBatchSearchOperator(BatchSearchTask):
         self.ignore_invalid_urls = ignore_invalid_urls
         self.highlights = highlights
         self.enterprise = enterprise
-        self.threat_protection = threat_protection
         self.scrape_options = scrape_options
+        self.threat_protection = threat_protection
         self.origin = origin
         self.integration = integration
+        # end of fields
         self.max_concurrency = max_concurrency
         self.max_credits = max_credits
         self.max_error_ratio = max_error_ratio

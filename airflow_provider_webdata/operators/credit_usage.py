@@ -16,7 +16,7 @@ _CHOICES = ("fail", "skip")
 
 
 class WebDataCreditUsageOperator(WebDataOperator):
-    """Tell how many credits the team has left. Costs none. Supplement 14.
+    """Tell how many credits the team has left. Costs none.
 
     With `min_remaining` or `min_remaining_percent` it is a guard: with fewer credits left, the task fails without
     a retry, or it is skipped and, by Airflow's usual rule, all that comes after it. The service bills crawls and

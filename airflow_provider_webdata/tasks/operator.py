@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from airflow_provider_webdata.tasks.service_task import ServiceTask
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Sequence
 
     from airflow.sdk import Context
 
@@ -16,8 +17,38 @@ if TYPE_CHECKING:
     RequestT = TypeVar("RequestT", bound=RequestModel)
 
 
+class RequestFields:
+    """Which of an operator's arguments are fields of its request.
+
+    The parameters, their documentation and their assignments are written into the operator from the request's model
+    by `tools/operator_fields.py`.
+
+    :param model: name of the request model in `api.models`.
+    :param own: arguments of the operator that are no fields.
+    :param without: fields that the operator does not take.
+    :param defaults: what is sent where nothing is given, in place of the service's own default.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        own: Collection[str] = (),
+        without: Collection[str] = (),
+        defaults: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.model = model
+        self.own = own
+        self.without = without
+        self.defaults = defaults or {}
+
+
 class WebDataOperator(ServiceTask):
     """Base of the service's operators; a subclass says what to call in `call_service`.
+
+    One whose arguments are a request's fields says so at its class statement, `fields=RequestFields("SearchRequest")`:
+    all arguments in the signature of its `__init__` but its own become `request_fields` and are templated. Those that
+    take lists or mappings are shown as JSON.
 
     Bad input fails the task before any request and without a retry. A refusal for rate that outlasts the
     connection's retry budget gives the worker slot back: the task is rescheduled to the time that the service
@@ -33,8 +64,22 @@ class WebDataOperator(ServiceTask):
     template_fields_renderers: ClassVar[dict[str, str]] = {"extra_body": "json"}
     ui_color = "#d9ecf2"
 
+    request_model: ClassVar[str]
+    """Name of the request's model in `api.models`."""
+
     request_fields: ClassVar[Sequence[str]] = ()
     """Arguments that become fields of the request, by their Python names."""
+
+    def __init_subclass__(cls, *, fields: RequestFields | None = None, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if fields is None:
+            return
+        types: dict[str, str] = cls.__init__.__annotations__
+        cls.request_model = fields.model
+        cls.request_fields = tuple(name for name in types if name not in {*fields.own, "kwargs", "return"})
+        cls.template_fields = (*cls.template_fields, *cls.request_fields)
+        structured = [name for name in cls.template_fields if _is_structured(types.get(name, ""))]
+        cls.template_fields_renderers = {**cls.template_fields_renderers, **dict.fromkeys(structured, "json")}
 
     def __init__(self, *, extra_body: Mapping[str, Any] | str | None = None, **kwargs: Any) -> None:
         if extra_body is not None and not self.request_fields:
@@ -84,7 +129,6 @@ class WebDataOperator(ServiceTask):
         """
         import contextlib
         import json
-        from collections.abc import Mapping
 
         from airflow_provider_webdata.api.errors import InvalidRequestError
 
@@ -97,3 +141,7 @@ class WebDataOperator(ServiceTask):
                 operation, [f"extra_body: must be a mapping or a JSON object (given: {type(value).__name__})"]
             )
         return value
+
+
+def _is_structured(annotation: str) -> bool:
+    return "Mapping[" in annotation or "Sequence[" in annotation

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from airflow_provider_webdata.tasks.intent import Intent
 from airflow_provider_webdata.tasks.managed_webhook import CHECK_COMPLETED, ManagedWebhook, checked_events
@@ -14,8 +14,7 @@ from airflow_provider_webdata.tasks.monitors.declaration import (
     DeclaredMonitorOperator,
     cron_of,
 )
-from airflow_provider_webdata.tasks.monitors.monitor_operator import JSON_FIELDS
-from airflow_provider_webdata.tasks.operator import WebDataOperator
+from airflow_provider_webdata.tasks.operator import RequestFields, WebDataOperator
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -27,7 +26,21 @@ if TYPE_CHECKING:
 _IF_EXISTS = ("update", "reuse", "error", "create")
 
 
-class WebDataCreateMonitorOperator(WaitsForCheck, DeclaredMonitorOperator):
+class WebDataCreateMonitorOperator(
+    WaitsForCheck,
+    DeclaredMonitorOperator,
+    fields=RequestFields(
+        "MonitorCreateRequest",
+        own=(
+            "if_exists",
+            "monitor_id",
+            "max_credits_per_month",
+            "allow_unlimited_crawl",
+            "attach_webhook",
+            "webhook_events",
+        ),
+    ),
+):
     """Declare a monitor: the task leaves exactly one behind, however often it runs.
 
     Identity is the monitor's name, which the service does not keep unique: two of the same name are an error that
@@ -45,7 +58,8 @@ class WebDataCreateMonitorOperator(WaitsForCheck, DeclaredMonitorOperator):
     content (3.2). Mapped tasks that create monitors at the same time should give them different names.
 
     Where the connection has a public webhook URL and a secret, the monitor reports to this Airflow's inbox by
-    itself; the key in its webhook's address stays the same for as long as the monitor lives.
+    itself, unless a `webhook` is given; the key in its webhook's address stays the same for as long as the monitor
+    lives.
 
     XCom: the monitor, with wire names; header values are replaced by `***`. The key `monitor_id` holds its id. With
     `wait_for_completion`, the return value is the check, and the key `monitor`, pushed before the wait, holds the
@@ -53,12 +67,12 @@ class WebDataCreateMonitorOperator(WaitsForCheck, DeclaredMonitorOperator):
 
     :param name: 1 to 256 characters.
     :param schedule: `cron` or `text`, and `timezone`.
-    :param targets: 1 to 50, each with `type` `scrape`, `crawl` or `search`.
+    :param targets: 1 to 50 mappings with `type` `scrape`, `crawl` or `search`.
     :param goal: which changes matter, in words, at most 2000 characters; required for search targets.
-    :param judge_enabled: whether changes are judged against the goal; on by default where there is a goal.
-    :param notification: `email` with `enabled`, `includeDiffs`, `recipients`.
-    :param retention_days: 1 to 365.
-    :param webhook: `url`, `events`, `headers`, `metadata`: to report elsewhere than to this Airflow.
+    :param judge_enabled: whether changes are judged against the goal. Default: where there is a goal.
+    :param notification: whom to mail: `email` with `enabled`, `includeDiffs`, `recipients`.
+    :param retention_days: 1 to 365. Default: 30.
+    :param webhook: where page and check events go: `url`, `events`, `headers`, `metadata`.
     :param if_exists: `update` (default): patch what differs. `reuse`: return it as it is. `error`: fail.
         `create`: make another one per DAG run.
     :param monitor_id: UUID of the monitor that is meant, for `update` and `reuse` (templated).
@@ -70,35 +84,19 @@ class WebDataCreateMonitorOperator(WaitsForCheck, DeclaredMonitorOperator):
         deliveries, `webhook` is not given and the monitor reports nowhere else yet. True: fail if the connection
         cannot, and replace another webhook of the monitor. False: never.
     :param webhook_events: what to report then: `monitor.check.completed` (default), `monitor.page`.
-    :param wait_for_completion: wait for the next check that finishes, and return it; the arguments of
-        `WaitsForCheck` say how.
     :param kwargs: arguments of `WaitsForCheck`, `MonitorOperator`, `WebDataOperator` and `BaseOperator`.
     """
 
-    request_fields: ClassVar[Sequence[str]] = (
-        "name",
-        "schedule",
-        "targets",
-        "goal",
-        "judge_enabled",
-        "notification",
-        "retention_days",
-        "webhook",
-    )
     template_fields: Sequence[str] = (
         *WebDataOperator.template_fields,
-        *request_fields,
         "monitor_id",
         "max_credits_per_month",
     )
-    template_fields_renderers: ClassVar[dict[str, str]] = {
-        **WebDataOperator.template_fields_renderers,
-        **JSON_FIELDS,
-    }
 
     def __init__(
         self,
         *,
+        # fields of MonitorCreateRequest, written by tools/operator_fields.py
         name: str,
         schedule: Mapping[str, Any],
         targets: Sequence[Mapping[str, Any]],
@@ -107,6 +105,7 @@ class WebDataCreateMonitorOperator(WaitsForCheck, DeclaredMonitorOperator):
         notification: Mapping[str, Any] | None = None,
         retention_days: int | str | None = None,
         webhook: Mapping[str, Any] | str | None = None,
+        # end of fields
         if_exists: Literal["update", "reuse", "error", "create"] = "update",
         monitor_id: str | None = None,
         max_credits_per_month: float | str | None = None,
@@ -126,6 +125,7 @@ class WebDataCreateMonitorOperator(WaitsForCheck, DeclaredMonitorOperator):
                 "attach_webhook=True attaches a webhook of its own; leave out webhook, or attach_webhook"
             )
         super().__init__(**kwargs)
+        # fields of MonitorCreateRequest, written by tools/operator_fields.py
         self.name = name
         self.schedule = schedule
         self.targets = targets
@@ -134,6 +134,7 @@ class WebDataCreateMonitorOperator(WaitsForCheck, DeclaredMonitorOperator):
         self.notification = notification
         self.retention_days = retention_days
         self.webhook = webhook
+        # end of fields
         self.if_exists = if_exists
         self.monitor_id = monitor_id
         self.max_credits_per_month = max_credits_per_month

@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 class WebDataRunMonitorOperator(WaitsForCheck, ExistingMonitorOperator):
-    """Start a check of a monitor now. Bills credits. Supplement 13.7.
+    """Start a check of a monitor now. Bills credits.
 
     A retry after a crash or a lost answer finds the check that the first try started instead of starting another.
 

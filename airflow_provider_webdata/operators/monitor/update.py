@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.tasks.monitors.monitor_operator import JSON_FIELDS, ExistingMonitorOperator
-from airflow_provider_webdata.tasks.operator import WebDataOperator
+from airflow_provider_webdata.tasks.monitors.monitor_operator import ExistingMonitorOperator
+from airflow_provider_webdata.tasks.operator import RequestFields
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
 
 
-class WebDataUpdateMonitorOperator(ExistingMonitorOperator):
-    """Change a monitor: pause it, resume it, or set any of its fields. Supplement 13.6.
+class WebDataUpdateMonitorOperator(ExistingMonitorOperator, fields=RequestFields("MonitorUpdateRequest")):
+    """Change a monitor: pause it, resume it, or set any of its fields.
 
     What is given is sent; what is left out stays. Targets replace the whole array and keep their ids, and so
     their history, where they continue a stored one; a goal goes along with `judgeEnabled`, a resume with the
@@ -22,40 +22,24 @@ class WebDataUpdateMonitorOperator(ExistingMonitorOperator):
 
     XCom: the monitor, with wire names; header values are replaced by `***`.
 
+    :param name: a new name, 1 to 256 characters.
     :param status: `active` or `paused`.
-    :param name: a new name.
-    :param schedule: as in `WebDataCreateMonitorOperator`, like all that follow.
-    :param targets: all targets that the monitor is to have.
-    :param goal: which changes matter; an empty text clears it.
+    :param schedule: `cron` or `text`, and `timezone`.
+    :param targets: all targets that the monitor is to have, 1 to 50.
+    :param goal: which changes matter, at most 2000 characters; an empty text clears it.
     :param judge_enabled: whether changes are judged against the goal.
-    :param notification: whom to mail.
+    :param notification: whom to mail: `email` with `enabled`, `includeDiffs`, `recipients`.
     :param retention_days: 1 to 365.
-    :param webhook: where to report; it can be changed, not removed.
+    :param webhook: where page and check events go; it can be changed, not removed.
     :param kwargs: arguments of `ExistingMonitorOperator`: `monitor_id` or `monitor_name` say which monitor.
     """
-
-    request_fields: ClassVar[Sequence[str]] = (
-        "status",
-        "name",
-        "schedule",
-        "targets",
-        "goal",
-        "judge_enabled",
-        "notification",
-        "retention_days",
-        "webhook",
-    )
-    template_fields: Sequence[str] = (*ExistingMonitorOperator.template_fields, *request_fields)
-    template_fields_renderers: ClassVar[dict[str, str]] = {
-        **WebDataOperator.template_fields_renderers,
-        **JSON_FIELDS,
-    }
 
     def __init__(
         self,
         *,
-        status: Literal["active", "paused"] | str | None = None,
+        # fields of MonitorUpdateRequest, written by tools/operator_fields.py
         name: str | None = None,
+        status: str | None = None,
         schedule: Mapping[str, Any] | None = None,
         targets: Sequence[Mapping[str, Any]] | None = None,
         goal: str | None = None,
@@ -63,11 +47,13 @@ class WebDataUpdateMonitorOperator(ExistingMonitorOperator):
         notification: Mapping[str, Any] | None = None,
         retention_days: int | str | None = None,
         webhook: Mapping[str, Any] | str | None = None,
+        # end of fields
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        self.status = status
+        # fields of MonitorUpdateRequest, written by tools/operator_fields.py
         self.name = name
+        self.status = status
         self.schedule = schedule
         self.targets = targets
         self.goal = goal
@@ -75,6 +61,7 @@ class WebDataUpdateMonitorOperator(ExistingMonitorOperator):
         self.notification = notification
         self.retention_days = retention_days
         self.webhook = webhook
+        # end of fields
 
     def call_service(self, context: Context) -> dict[str, Any]:  # noqa: ARG002
         """Send what is given and return the monitor with wire names."""

@@ -16,9 +16,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-JSON_FIELDS = dict.fromkeys(("schedule", "targets", "notification", "webhook"), "json")
-"""How Airflow's page shows the arguments that hold objects."""
-
 
 class MonitorOperator(WebDataOperator):
     """Base of the operators that deal with one monitor.

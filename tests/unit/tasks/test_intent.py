@@ -6,9 +6,9 @@ from datetime import datetime, timedelta, timezone
 from types import SimpleNamespace
 
 import pytest
-from tests.integration.operators.direct import StateStore
 
 from airflow_provider_webdata.tasks.intent import Intent
+from tests.support.direct import StateStore
 
 RUN_START = datetime(2026, 3, 1, 12, 0, tzinfo=timezone.utc)
 

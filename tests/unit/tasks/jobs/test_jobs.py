@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import inspect
 import logging
 import re
-import subprocess
-import sys
 from datetime import datetime, timedelta, timezone
 from types import SimpleNamespace
 from typing import Any
@@ -35,8 +32,7 @@ from airflow_provider_webdata.states.jobs import (
 from airflow_provider_webdata.tasks.intent import Intent
 from airflow_provider_webdata.tasks.jobs.identity import JobIdentity
 from airflow_provider_webdata.tasks.jobs.job_operator import WebDataJobOperator
-from airflow_provider_webdata.tasks.jobs.job_wait import WaitsForJob
-from airflow_provider_webdata.tasks.jobs.results import MOST_LISTED, JobResults, PageErrors, texts
+from airflow_provider_webdata.tasks.jobs.results import MOST_LISTED, PageErrors, texts
 
 OPERATORS: list[tuple[type[WebDataJobOperator], dict[str, Any]]] = [
     (WebDataBatchScrapeOperator, {"urls": ["https://example.com/"]}),
@@ -45,44 +41,6 @@ OPERATORS: list[tuple[type[WebDataJobOperator], dict[str, Any]]] = [
     (WebDataAgentOperator, {"prompt": "p"}),
 ]
 CLASSES = [operator for operator, _ in OPERATORS]
-
-
-def keywords(task: type) -> set[str]:
-    found = inspect.signature(task.__init__).parameters  # type: ignore[misc]
-    return {name for name, parameter in found.items() if parameter.kind is inspect.Parameter.KEYWORD_ONLY}
-
-
-@pytest.mark.parametrize("operator", CLASSES)
-def test_every_field_is_a_templated_keyword(operator: type[WebDataJobOperator]) -> None:
-    model = getattr(models, operator.request_model)
-    # `schema` is a method of pydantic's models, so that the field there is called otherwise.
-    fields = {name.rstrip("_") for name in model.model_fields}
-    assert set(operator.request_fields) == fields
-    assert keywords(operator) == fields
-    expected = {
-        *fields,
-        "extra_body",
-        "webdata_conn_id",
-        "output_url",
-        "save_media",
-        "max_error_ratio",
-    }
-    assert set(operator.template_fields) == expected
-
-
-@pytest.mark.parametrize("task", [*CLASSES, WebDataJobOperator, JobResults, WebDataJobSensor, WaitsForJob])
-def test_every_keyword_is_documented(task: type) -> None:
-    text = inspect.getdoc(task) or ""
-    for name in inspect.signature(task.__init__).parameters if "__init__" in vars(task) else ():  # type: ignore[misc]
-        if name != "self":
-            assert f":param {name}:" in text, name
-
-
-def test_what_is_said_of_one_is_said_of_all() -> None:
-    """The arguments that say how to wait collide with no field of a request."""
-    waiting = keywords(WebDataJobOperator) | keywords(JobResults)
-    for operator in CLASSES:
-        assert not waiting & set(operator.request_fields)
 
 
 REFUSED = {
@@ -122,28 +80,6 @@ def test_dags_survive_serialization() -> None:
         WebDataJobSensor(task_id="s", kind="crawl", job_id="{{ 1 }}")
     restored = DagSerialization.deserialize_dag(DagSerialization.serialize_dag(dag))
     assert set(restored.task_dict) == {"t0", "t1", "t2", "t3", "m", "s"}
-
-
-HEAVY = ("httpx", "pydantic", "sqlalchemy", "starlette", "msgspec")
-
-
-@pytest.mark.parametrize(
-    "module",
-    ["operators.crawl", "operators.batch_scrape", "operators.extract", "operators.agent", "sensors.job"],
-)
-def test_a_dag_file_imports_nothing_heavy(module: str) -> None:
-    code = (
-        "import sys, airflow.sdk as sdk\n"
-        "sdk.DAG, sdk.BaseOperator, sdk.BaseSensorOperator\n"
-        "before = set(sys.modules)\n"
-        f"import airflow_provider_webdata.{module}\n"
-        "rooms = [f'airflow_provider_webdata.{room}' for room in ('api', 'hooks', 'inbox', 'triggers')]\n"
-        "new = set(sys.modules) - before\n"
-        f"added = [m for m in new if m.split('.')[0] in {HEAVY!r} or m.startswith(tuple(rooms))]\n"
-        "assert not added, added\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
 
 
 # Events.

@@ -9,7 +9,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from tests.integration.operators.direct import StateStore
 
 from airflow_provider_webdata.tasks.intent import Intent
 from airflow_provider_webdata.tasks.jobs.start_table import (
@@ -22,6 +21,7 @@ from airflow_provider_webdata.tasks.jobs.start_table import (
     TaskJob,
     after_search,
 )
+from tests.support.direct import StateStore
 
 SENT = StartRecord(
     generation=1, past=("old",), known=("old", "another"), requested_at="2026-03-01T12:00:00+00:00"

@@ -1,61 +1,27 @@
-"""What the operators take: every documented field, by keyword, templated."""
+"""What the operators make of their arguments while a DAG file is read."""
 
 from __future__ import annotations
 
-import inspect
 from datetime import timedelta
 
 import pytest
 from airflow.sdk import DAG
 
-from airflow_provider_webdata.api.models import MonitorCreateRequest, MonitorUpdateRequest, SearchRequest
+from airflow_provider_webdata.operators.batch_search import WebDataBatchSearchOperator
+from airflow_provider_webdata.operators.credit_usage import WebDataCreditUsageOperator
+from airflow_provider_webdata.operators.interact import WebDataInteractOperator
+from airflow_provider_webdata.operators.map import WebDataMapOperator
 from airflow_provider_webdata.operators.monitor import (
     WebDataCreateMonitorOperator,
     WebDataDeleteMonitorOperator,
-    WebDataListMonitorsOperator,
     WebDataRunMonitorOperator,
     WebDataUpdateMonitorOperator,
 )
+from airflow_provider_webdata.operators.parse import WebDataParseOperator
+from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
-from airflow_provider_webdata.tasks.header_secrets import header_values
 
-REQUESTS = [
-    (WebDataSearchOperator, SearchRequest),
-    (WebDataCreateMonitorOperator, MonitorCreateRequest),
-    (WebDataUpdateMonitorOperator, MonitorUpdateRequest),
-]
-OPERATORS = [
-    WebDataSearchOperator,
-    WebDataCreateMonitorOperator,
-    WebDataUpdateMonitorOperator,
-    WebDataDeleteMonitorOperator,
-    WebDataRunMonitorOperator,
-    WebDataListMonitorsOperator,
-]
-
-
-@pytest.mark.parametrize(("operator", "model"), REQUESTS)
-def test_every_field_is_a_templated_keyword(operator, model):
-    """The request model is the list of documented fields."""
-    fields = set(model.model_fields)
-    keywords = {
-        name
-        for name, parameter in inspect.signature(operator.__init__).parameters.items()
-        if parameter.kind is inspect.Parameter.KEYWORD_ONLY
-    }
-    assert set(operator.request_fields) == fields
-    assert fields <= keywords
-    assert {*fields, "extra_body", "webdata_conn_id"} <= set(operator.template_fields)
-
-
-@pytest.mark.parametrize("operator", OPERATORS)
-def test_every_keyword_is_documented(operator):
-    text = inspect.getdoc(operator)
-    for name in inspect.signature(operator.__init__).parameters:
-        if name != "self":
-            assert f":param {name}:" in text, name
-
-
+URL = {"url": "https://a.example/"}
 REFUSED = {
     "unknown kind of result": (
         WebDataSearchOperator,
@@ -83,7 +49,7 @@ REFUSED = {
         {"monitor_id": "m", "monitor_name": "n"},
         "monitor_id or monitor_name",
     ),
-    "body for a request without one": (
+    "body for a request that sends none": (
         WebDataRunMonitorOperator,
         {"monitor_id": "m", "extra_body": {"a": 1}},
         "extra_body would have no effect",
@@ -119,6 +85,38 @@ REFUSED = {
         "webhook_events must name some of",
     ),
     "if_running": (WebDataRunMonitorOperator, {"monitor_id": "m", "if_running": "wait"}, "if_running"),
+    "kind of map result": (
+        WebDataMapOperator,
+        {**URL, "returns": "pages"},
+        "returns must be one of links, urls",
+    ),
+    "a list that goes to a file": (
+        WebDataMapOperator,
+        {**URL, "returns": "urls", "output": "/x.jsonl"},
+        "no effect with output",
+    ),
+    "format of the output": (WebDataScrapeOperator, {**URL, "output": "/x.csv"}, "jsonl"),
+    "what low credits lead to": (
+        WebDataCreditUsageOperator,
+        {"on_low": "warn"},
+        "on_low must be one of fail, skip",
+    ),
+    "body for a request without one": (WebDataCreditUsageOperator, {"extra_body": {"a": 1}}, "no effect"),
+    "a profile for a scrape's browser": (
+        WebDataInteractOperator,
+        {"steps": ["x"], "scrape_id": "i", "profile": {}},
+        "profile: without effect",
+    ),
+    "no concurrency": (
+        WebDataBatchSearchOperator,
+        {"queries": ["q"], "max_concurrency": 0},
+        "max_concurrency",
+    ),
+    "concurrency that is no number": (
+        WebDataBatchSearchOperator,
+        {"queries": ["q"], "max_concurrency": "10"},
+        "max_concurrency",
+    ),
 }
 
 
@@ -143,35 +141,17 @@ def test_dag_survives_serialization():
 
     with DAG("d", schedule=None) as dag:
         WebDataSearchOperator(
-            task_id="s", query="q", scrape_options={"formats": [{"type": "json", "schema": {}}]}
+            task_id="search", query="q", scrape_options={"formats": [{"type": "json", "schema": {}}]}
         )
-        WebDataSearchOperator.partial(task_id="m", limit=3).expand(query=["a", "b"])
-        WebDataCreateMonitorOperator(task_id="c", name="n", schedule={"text": "daily"}, targets=[])
+        WebDataSearchOperator.partial(task_id="searches", limit=3).expand(query=["a", "b"])
+        WebDataCreateMonitorOperator(task_id="monitor", name="n", schedule={"text": "daily"}, targets=[])
+        WebDataMapOperator(task_id="map", url="https://a.example/", returns="urls")
+        WebDataScrapeOperator.partial(task_id="scrape", output="/x/{{ ti.map_index }}.jsonl").expand(
+            url=["a", "b"]
+        )
+        WebDataParseOperator(task_id="parse", file="s3://c@b/k.pdf", parsers=[{"type": "pdf"}])
+        WebDataInteractOperator(task_id="interact", steps=["x", {"code": "y"}], profile={"name": "p"})
+        WebDataCreditUsageOperator(task_id="credits", min_remaining=5, on_low="skip")
+        WebDataBatchSearchOperator(task_id="many", queries=["q", {"query": "r"}], max_credits=10)
     restored = DagSerialization.deserialize_dag(DagSerialization.serialize_dag(dag))
-    assert set(restored.task_dict) == {"s", "m", "c"}
-
-
-VALUES = [
-    ({"headers": {"X-Key": "secret-1"}}, ["secret-1"]),
-    ([{"scrapeOptions": {"headers": {"Cookie": "secret-2"}}}, {"webhook": {"Headers": {"A": "secret-3"}}}],
-     ["secret-2", "secret-3"]),
-    ({"headers": {"Accept-Language": "en-US", "User-Agent": "me"}}, []),
-    ({"headers": {"X-Number": 12345, "X-None": None, "X-Empty": ""}}, ["12345"]),
-    ({"headers": "no mapping", "header": {"X": "y"}}, []),
-    ('{"webhook": {"headers": {"X-Key": "secret-4"}}}', ["secret-4"]),
-    ({"headers": '{"X-Key": "secret-5"}', "url": "https://a.example/"}, ["secret-5"]),
-    ("{'url': 'https://a.example/', 'headers': {'X-Key': 'secret-6'}}", ["secret-6"]),
-    ("[{'type': 'scrape', 'scrapeOptions': {'headers': {'X-Key': 'secret-7'}}}]", ["secret-7"]),
-    ({"headers": "{'X-Key': 'secret-8'}"}, ["secret-8"]),
-    ({"headers": "{'X-Key': undefined}"}, []),
-    ({"headers": "{{ not JSON }}"}, []),
-    ("plain words about headers", []),
-    ('"headers"', []),
-    (None, []),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("value", "secrets"), VALUES)
-def test_header_values(value, secrets):
-    """Found at any depth, but for headers that nobody hides."""
-    assert list(header_values(value)) == secrets
+    assert set(restored.task_dict) == set(dag.task_dict)
