@@ -9,6 +9,7 @@ import logging
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from airflow_provider_webdata.states.checks import CHECK_COMPLETED
 from airflow_provider_webdata.tasks.arguments import listed
 
 if TYPE_CHECKING:
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-CHECK_COMPLETED = "monitor.check.completed"
 MONITOR_EVENTS = ("monitor.page", CHECK_COMPLETED)
 
 

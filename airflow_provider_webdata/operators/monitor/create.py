@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from airflow_provider_webdata.states.checks import CHECK_COMPLETED
 from airflow_provider_webdata.tasks.intent import Intent
-from airflow_provider_webdata.tasks.managed_webhook import CHECK_COMPLETED, ManagedWebhook, checked_events
+from airflow_provider_webdata.tasks.managed_webhook import ManagedWebhook, checked_events
 from airflow_provider_webdata.tasks.monitors.check_operator import WaitsForCheck
 from airflow_provider_webdata.tasks.monitors.credit_guard import credit_limit, refuse_unlimited_crawls
 from airflow_provider_webdata.tasks.monitors.declaration import (
@@ -151,7 +152,7 @@ class WebDataCreateMonitorOperator(WaitsForCheck, DeclaredMonitorOperator):
             refuse_unlimited_crawls(request)
         extra = self.checked_extra_body("create monitor") or {}
         declared = Declaration(request, extra, self._own_webhook(request, extra))
-        self.refuse_to_wait_in_vain()
+        self.require_deliveries()
 
         intent = Intent(context, "webdata_monitor")
         outcome = self.existing_monitor(declared, intent, context) or self.created_monitor(declared, intent)

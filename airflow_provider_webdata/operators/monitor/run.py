@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
+from airflow_provider_webdata.states.checks import CHECK_COMPLETED
 from airflow_provider_webdata.tasks.intent import Intent, may_have_acted
-from airflow_provider_webdata.tasks.managed_webhook import CHECK_COMPLETED, ManagedWebhook, checked_events
+from airflow_provider_webdata.tasks.managed_webhook import ManagedWebhook, checked_events
 from airflow_provider_webdata.tasks.monitors.check_operator import WaitsForCheck
 from airflow_provider_webdata.tasks.monitors.monitor_operator import ExistingMonitorOperator
 
@@ -58,7 +59,7 @@ class WebDataRunMonitorOperator(WaitsForCheck, ExistingMonitorOperator):
 
     def call_service(self, context: Context) -> Any:
         """Start a check, or find the one that runs, and return it with wire names."""
-        self.refuse_to_wait_in_vain()
+        self.require_deliveries()
         intent = Intent(context, "webdata_check")
         monitor_id = self._ready_monitor()
         check = self._started_before(monitor_id, intent) or self._start(monitor_id, intent)

@@ -65,7 +65,7 @@ class Declaration:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class DeclarationResult:
     """What became of a declared monitor.
 
     :param monitor: as it is now.
@@ -86,7 +86,9 @@ class DeclaredMonitorOperator(MonitorOperator):
     if_exists: str
     monitor_id: str | None
 
-    def existing_monitor(self, declared: Declaration, intent: Intent, context: Context) -> Outcome | None:
+    def existing_monitor(
+        self, declared: Declaration, intent: Intent, context: Context
+    ) -> DeclarationResult | None:
         """Return what is there already, in step with the declaration, or None if it is to be created.
 
         :param declared: what it is to be.
@@ -133,17 +135,17 @@ class DeclaredMonitorOperator(MonitorOperator):
 
     def _in_step(
         self, monitor: Monitor, declared: Declaration, context: Context, *, created: bool = False
-    ) -> Outcome:
+    ) -> DeclarationResult:
         from airflow_provider_webdata.api.monitor_diff import monitor_changes, previous_values
 
         if self.if_exists == "reuse" and not created:
             self.log.info("Monitor %s exists and is used as it is", monitor.id)
-            return Outcome(monitor)
+            return DeclarationResult(monitor)
         stored, wire = monitor.to_wire(), declared.of(monitor)
         changes = monitor_changes(wire, stored, self._applied_schedule(declared, context))
         if not changes:
             self.log.info("Monitor %s is as declared", monitor.id)
-            return Outcome(monitor, created)
+            return DeclarationResult(monitor, created)
         self.log.info("Monitor %s differs in %s; updating it", monitor.id, ", ".join(changes.fields))
         updated = self.hook.update_monitor(monitor.id, extra_body=changes.patch)
         schedule = {"text": declared.schedule_text, "cron": cron_of(updated)}
@@ -154,9 +156,9 @@ class DeclaredMonitorOperator(MonitorOperator):
                 ", ".join(left.fields),
             )
         restore, lost = previous_values(changes.patch, stored)
-        return Outcome(updated, created, restore, lost)
+        return DeclarationResult(updated, created, restore, lost)
 
-    def created_monitor(self, declared: Declaration, intent: Intent) -> Outcome:
+    def created_monitor(self, declared: Declaration, intent: Intent) -> DeclarationResult:
         """Create the monitor; find it where the answer got lost.
 
         :param declared: what it is to be.
@@ -180,14 +182,14 @@ class DeclaredMonitorOperator(MonitorOperator):
             monitor = found[0]
         intent.started(monitor.id)
         self.log.info("Created monitor %s, next run at %s", monitor.id, monitor.next_run_at)
-        return Outcome(monitor, created=True)
+        return DeclarationResult(monitor, created=True)
 
     def _candidates_new(self, name: str, intent: Intent) -> list[Monitor]:
         return [
             monitor for monitor in self.monitors_named(name) if intent.is_own(monitor.id, monitor.created_at)
         ]
 
-    def hold_credit_limit(self, outcome: Outcome, limit: float, intent: Intent) -> None:
+    def hold_credit_limit(self, outcome: DeclarationResult, limit: float, intent: Intent) -> None:
         """Undo what was done, and fail the task, if the monitor is estimated to cost too much.
 
         :param outcome: what was done.
