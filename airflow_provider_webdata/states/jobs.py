@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 JobKind = Literal["crawl", "batch_scrape", "extract", "agent"]
 """The kinds of long jobs; also what the names of their events begin with."""
 
-JOB_KINDS: tuple[JobKind, ...] = ("crawl", "batch_scrape", "extract", "agent")
+ALL_JOB_KINDS: tuple[JobKind, ...] = ("crawl", "batch_scrape", "extract", "agent")
 
 TERMINAL_JOB_STATES = frozenset({"completed", "failed", "cancelled"})
 """States that a job does not leave."""
@@ -41,11 +41,11 @@ _NAMES: dict[JobKind, str] = {
 def checked_kind(given: Any) -> JobKind:
     """Return the kind of a job.
 
-    :param given: one of `JOB_KINDS`.
+    :param given: one of `ALL_JOB_KINDS`.
     :raises ValueError: it is none of them.
     """
-    if given not in JOB_KINDS:
-        raise ValueError(f"kind must be one of {', '.join(JOB_KINDS)} (given: {given!r})")
+    if given not in ALL_JOB_KINDS:
+        raise ValueError(f"kind must be one of {', '.join(ALL_JOB_KINDS)} (given: {given!r})")
     return given  # type: ignore[no-any-return]
 
 
@@ -55,7 +55,7 @@ def name_of(kind: JobKind) -> str:
 
 
 def events_to_ask_for(kind: JobKind) -> list[str]:
-    """Return the events that our webhook asks for, without prefix, as requests want them.
+    """Return the events that the managed webhook asks for, without prefix, as requests want them.
 
     `started` ties the job's id to the correlation key. `failed` costs nothing where the service never sends it.
     Pages and actions are left out: they carry whole documents.

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from airflow.sdk.bases.sensor import PokeReturnValue
 
 TRIGGERS_KNOW_THEIR_RUN = HAS_RETRY_POLICIES
-"""Whether a trigger that is started without a worker is told its DAG run's start: from Airflow 3.3 on."""
+"""Whether a trigger that is started without a worker knows its DAG run's start: from Airflow 3.3 on."""
 
 _RULE_FOR_AFTER = "must be a time in ISO 8601, such as 2026-01-31T10:00:00Z"
 
@@ -35,12 +35,12 @@ class WebDataSensor(WaitingTask, BaseSensorOperator):
 
     ui_color = "#d9ecf2"
 
+    trigger_class: ClassVar[str]
+    """Import path of the trigger that waits."""
+
     def __init__(self, *, deferrable: bool | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.deferrable = is_deferrable(deferrable)
-
-    trigger_class: ClassVar[str]
-    """Import path of the trigger that waits."""
 
     def trigger_kwargs(self) -> dict[str, Any]:
         """Return the trigger's arguments, but for `deadline` and those of `since`."""

@@ -27,7 +27,7 @@ class WebDataJobTrigger(WaitTrigger):
     `message` that says what was seen, `kind` and `job_id`; `error`, with `error` and its `verdict`. How far the job
     is shows in the task's log after each poll that brings something new.
 
-    When a user ends the waiting task, the job is cancelled too, if so told (Airflow 3.3 and later).
+    When a user ends the waiting task, the job is cancelled too, if `cancel_on_kill` (Airflow 3.3 and later).
 
     :param webdata_conn_id: id of a connection of type `webdata`.
     :param kind: `crawl`, `batch_scrape`, `extract` or `agent`.

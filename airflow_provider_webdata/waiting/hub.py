@@ -67,7 +67,7 @@ class Hub:
                 self._end = asyncio.get_running_loop().call_later(2 * LINGER, self._leave)
 
     def _leave(self) -> None:
-        # The next wait reads the connection anew.
+        # The next wait reads the connection again.
         hubs = _HUBS.get(asyncio.get_running_loop(), {})
         if not self._users and hubs.get(self.conn_id) is self:
             del hubs[self.conn_id]

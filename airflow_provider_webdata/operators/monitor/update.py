@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class WebDataUpdateMonitorOperator(ExistingMonitorOperator):
-    """Change a monitor: pause it, resume it, or set any of its fields. Supplement 13.6.
+    """Change a monitor: pause it, resume it, or set any of its fields.
 
     What is given is sent; what is left out stays. Targets replace the whole array and keep their ids, and so
     their history, where they continue a stored one; a goal goes along with `judgeEnabled`, a resume with the
@@ -85,7 +85,7 @@ class WebDataUpdateMonitorOperator(ExistingMonitorOperator):
         extra_body = self.checked_extra_body("update monitor") or {}
         fields: dict[str, Any] = {}
         if not extra_body or self.given():
-            # Its doubts (ids, judgeEnabled, schedule) are settled by what goes along, so none is logged.
+            # Its warnings (ids, judgeEnabled, schedule) are settled by what goes along, so none is logged.
             fields = body_for(MonitorUpdateRequest, self.given(), "update monitor").to_wire()
         monitor = self.found()
         patch = complete_update({**fields, **extra_body}, monitor.to_wire())

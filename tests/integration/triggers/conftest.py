@@ -143,7 +143,7 @@ async def waiting(*triggers: Any) -> AsyncIterator[list[asyncio.Task[Any]]]:
         while hub is None:
             await asyncio.sleep(0.01)
             hub = hub_module._HUBS.get(asyncio.get_running_loop(), {}).get("webdata_default")
-        await until(lambda: _has_begun(hub))
+        await until(lambda: _has_begun(hub) or all(task.done() for task in tasks))
         yield tasks
     finally:
         for task in tasks:

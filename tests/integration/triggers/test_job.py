@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from airflow_provider_webdata.hooks.webhooks import webhook_for
-from airflow_provider_webdata.states.jobs import JOB_KINDS, last_events
+from airflow_provider_webdata.states.jobs import ALL_JOB_KINDS, last_events
 from airflow_provider_webdata.triggers.job import WebDataJobTrigger
+from airflow_provider_webdata.waiting.hub import Hub
 from airflow_provider_webdata.waiting.polling import job_watch, poller
 from tests.job_service import RUNNING, JobService
 
@@ -56,7 +57,7 @@ def delivery(event: str, job_id: str = JOB, **more: Any) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("kind", JOB_KINDS)
+@pytest.mark.parametrize("kind", ALL_JOB_KINDS)
 async def test_a_job_that_completes_while_it_is_polled(service: Any, tools: Any, kind: str) -> None:
     service.set(kind, JOB, RUNNING[kind])
     async with tools.waiting(trigger(kind)) as (task,):
@@ -70,7 +71,7 @@ async def test_a_job_that_completes_while_it_is_polled(service: Any, tools: Any,
         }
 
 
-@pytest.mark.parametrize("kind", JOB_KINDS)
+@pytest.mark.parametrize("kind", ALL_JOB_KINDS)
 @pytest.mark.parametrize("state", ["completed", "failed", "cancelled"])
 async def test_a_job_that_is_over_already(service: Any, tools: Any, kind: str, state: str) -> None:
     service.set(kind, JOB, state, error="the queue was full")
@@ -82,7 +83,7 @@ async def test_a_job_that_is_over_already(service: Any, tools: Any, kind: str, s
 
 
 @pytest.mark.parametrize(
-    ("kind", "event"), [(kind, event) for kind in JOB_KINDS for event in last_events(kind)]
+    ("kind", "event"), [(kind, event) for kind in ALL_JOB_KINDS for event in last_events(kind)]
 )
 async def test_a_delivery_tells(service: Any, receiving: Any, tools: Any, kind: str, event: str) -> None:
     service.set(kind, JOB, RUNNING[kind])
@@ -132,8 +133,8 @@ async def test_other_deliveries_cause_no_look(service: Any, receiving: Any, tool
         looks = len(service.looks())
         await asyncio.to_thread(receiving.deliver, body, "k")
         await asyncio.to_thread(receiving.deliver, delivery("monitor.page", "m"), "k")
-        before = len(receiving.reads())
-        await tools.until(lambda: len(receiving.reads()) > before or task.done())
+        reader = Hub.of("webdata_default").reader
+        await tools.until(lambda: (reader.last is not None and reader.last.job_id == "m") or task.done())
         assert (len(service.looks()), task.done()) == (looks, False)
 
 
@@ -152,8 +153,6 @@ async def test_the_safety_look_finds_a_failure_that_nobody_delivers(
 async def test_auto_polls_seldom_only_if_the_job_reports(
     service: Any, receiving: Any, tools: Any, reports: bool, seldom: bool
 ) -> None:
-    from airflow_provider_webdata.waiting.hub import Hub
-
     service.set("crawl", JOB, "scraping")
     async with tools.waiting(trigger(reports=reports, poll_interval=5.0, safety_poll=600.0)):
         watch = Hub.of("webdata_default").poller.watch(("crawl", JOB))

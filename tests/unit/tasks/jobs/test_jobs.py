@@ -25,7 +25,7 @@ from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
 from airflow_provider_webdata.operators.extract import WebDataExtractOperator
 from airflow_provider_webdata.sensors.job import WebDataJobSensor
 from airflow_provider_webdata.states.jobs import (
-    JOB_KINDS,
+    ALL_JOB_KINDS,
     JobView,
     ProgressLog,
     events_to_ask_for,
@@ -149,7 +149,7 @@ def test_a_dag_file_imports_nothing_heavy(module: str) -> None:
 # Events.
 
 
-@pytest.mark.parametrize("kind", JOB_KINDS)
+@pytest.mark.parametrize("kind", ALL_JOB_KINDS)
 def test_events_are_asked_for_without_and_heard_with_prefix(kind: Any) -> None:
     asked = events_to_ask_for(kind)
     assert "started" in asked, "it ties the job's id to the key before there is an answer"
