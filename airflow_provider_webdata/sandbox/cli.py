@@ -8,7 +8,6 @@ import sys
 from typing import TYPE_CHECKING
 
 from .config import DEFAULT_API_KEY, ENTITLEMENTS, RATE_CLASSES, SandboxConfig
-from .quirks import QUIRKS, listing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -71,7 +70,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run a sandbox until it is told to end; return the exit status."""
+    # Airflow's own command line adds the flags each time it starts: what only a run needs is imported here.
     if "list" in args.quirk:
+        from airflow_provider_webdata.sandbox.state.quirks import listing
+
         print(listing())  # noqa: T201
         return 0
     config = SandboxConfig(
@@ -97,8 +99,8 @@ def run(args: argparse.Namespace) -> int:
     logging.getLogger("airflow_provider_webdata.sandbox").setLevel(
         logging.INFO if args.verbose else logging.WARNING
     )
-    # `--help` and `--quirk list` need neither.
-    from .rules import is_loopback
+    from airflow_provider_webdata.sandbox.reference.urls import is_loopback
+
     from .server import serve
 
     if not is_loopback(args.host):
@@ -132,6 +134,8 @@ def _bulk(text: str) -> tuple[int, int]:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the sandbox as a program of its own."""
+    from airflow_provider_webdata.sandbox.state.quirks import QUIRKS
+
     parser = argparse.ArgumentParser(
         prog="python -m airflow_provider_webdata.sandbox",
         description="An emulator of the web data service, for development and tests.",

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import uvicorn
 
+from airflow_provider_webdata.sandbox.control import SandboxControl
+
 from .app import build
 from .config import SandboxConfig
-from .control import SandboxControl
 from .service import Sandbox
 
 if TYPE_CHECKING:

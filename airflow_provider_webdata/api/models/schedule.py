@@ -8,8 +8,8 @@ from zoneinfo import ZoneInfo, available_timezones
 
 from pydantic import AfterValidator, Field, model_validator
 
+from airflow_provider_webdata.api.cron import CronError, read_cron
 from airflow_provider_webdata.api.models.base import RequestModel, nearest, problem
-from airflow_provider_webdata.api.models.cron import CronError, read_cron
 from airflow_provider_webdata.api.models.fields import Text
 
 if TYPE_CHECKING:

@@ -16,20 +16,17 @@ from airflow.utils.providers_configuration_loader import providers_configuration
 from rich.markup import escape
 
 from airflow_provider_webdata.inbox.envelope import NotJSONError, parse
-from airflow_provider_webdata.inbox.server.records import (
-    DeliveryFilter,
-    DeliveryNotFoundError,
-    StoreUnavailableError,
-)
-from airflow_provider_webdata.inbox.server.retention import prune_all
-from airflow_provider_webdata.inbox.server.service import airflow_engine, retention_days
-from airflow_provider_webdata.inbox.server.store import DeliveryStore
+from airflow_provider_webdata.inbox.server.storage.database import airflow_engine
+from airflow_provider_webdata.inbox.server.storage.errors import DeliveryNotFoundError, StoreUnavailableError
+from airflow_provider_webdata.inbox.server.storage.records import DeliveryFilter
+from airflow_provider_webdata.inbox.server.storage.retention import prune_all, retention_days
+from airflow_provider_webdata.inbox.server.storage.store import DeliveryStore
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
 
-    from airflow_provider_webdata.inbox.server.records import StoredDelivery
+    from airflow_provider_webdata.inbox.server.storage.records import StoredDelivery
 
 _AGE = re.compile(r"(\d+)\s*([dhm])")
 _UNITS = {"d": "days", "h": "hours", "m": "minutes"}

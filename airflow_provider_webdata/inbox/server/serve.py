@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
 
-    from airflow_provider_webdata.inbox.server.app import InboxApplication
+    from airflow_provider_webdata.inbox.server.http.app import InboxApplication
 
 DEFAULT_HOST, DEFAULT_PORT = "127.0.0.1", 8798
 
@@ -52,8 +52,8 @@ def run(args: argparse.Namespace) -> int:
 
     :param args: `host`, `port`, `ssl_certfile` and `ssl_keyfile`.
     """
-    from airflow_provider_webdata.inbox.server.app import application
-    from airflow_provider_webdata.inbox.server.records import StoreUnavailableError
+    from airflow_provider_webdata.inbox.server.application import create_application
+    from airflow_provider_webdata.inbox.server.storage.errors import StoreUnavailableError
 
     if args.ssl_keyfile and not args.ssl_certfile:
         return _failed("--ssl-keyfile needs --ssl-certfile")
@@ -61,7 +61,7 @@ def run(args: argparse.Namespace) -> int:
         if path and not Path(path).is_file():
             return _failed(f"{flag}: there is no such file (given: {path!r})")
     try:
-        made = application()
+        made = create_application()
         with _listen(args.host, args.port) as listener:
             _serve(made, listener, args.ssl_certfile, args.ssl_keyfile)
     except (OSError, OverflowError, ValueError, StoreUnavailableError) as error:
@@ -77,8 +77,8 @@ def _serve(
 
     import uvicorn
 
-    from airflow_provider_webdata.inbox.server.records import StoreUnavailableError
-    from airflow_provider_webdata.inbox.server.service import retention_days
+    from airflow_provider_webdata.inbox.server.storage.errors import StoreUnavailableError
+    from airflow_provider_webdata.inbox.server.storage.retention import retention_days
 
     class Server(uvicorn.Server):
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.inbox.reader_wire import MOST_VALUES
+from airflow_provider_webdata.inbox.reader import MOST_VALUES
 from airflow_provider_webdata.waiting.inbox.subscriptions import SubscriptionIndex
 from airflow_provider_webdata.waiting.shared_task import GATHER
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_provider_webdata.api import models as m
-from airflow_provider_webdata.sandbox.rules import check
+from airflow_provider_webdata.sandbox.reference.rules import check
 from tests.unit.api.models.limits import within
 from tests.unit.api.models.test_files_and_sessions import REQUESTS, ROWS
 from tests.unit.api.models.test_properties import BROAD

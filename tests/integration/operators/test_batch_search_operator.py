@@ -25,9 +25,11 @@ from airflow.sdk.exceptions import (
 from airflow_provider_webdata.api.errors import TransportError, WebDataError
 from airflow_provider_webdata.operators.batch_search import WebDataBatchSearchOperator
 from airflow_provider_webdata.sandbox.server import SandboxServer
-from tests.fault_server import FaultServer, answer, hang_up
-from tests.integration.operators.direct import StateStore, TaskInstance, connection_text, context_of
-from tests.integration.operators.signals import timed_out, until
+from tests.support.direct import StateStore, TaskInstance, context_of
+from tests.support.fault_server import FaultServer, answer, hang_up
+from tests.support.service import connection_text
+from tests.support.signals import timed_out
+from tests.support.waiting import wait_until
 
 IMPORT = "from airflow_provider_webdata.operators.batch_search import WebDataBatchSearchOperator"
 SEARCH = "/v2/search"
@@ -413,7 +415,7 @@ def test_a_service_out_of_reach_fails_the_try(connect):
 CHILD = """
     import json, resource, signal, sys
     from airflow_provider_webdata.operators.batch_search import WebDataBatchSearchOperator
-    from tests.integration.operators.direct import TaskInstance, context_of
+    from tests.support.direct import TaskInstance, context_of
 
     operator = WebDataBatchSearchOperator(task_id="t", **json.loads(sys.argv[1]))
     signal.signal(signal.SIGTERM, lambda *_: operator.on_kill())
@@ -439,7 +441,7 @@ def test_a_crash_in_the_middle_costs_nothing_twice(sandbox, tmp_path, signal_num
     sandbox.control.configure(latency_ms=400)
 
     crashing = child(sandbox, arguments)
-    until(lambda: len(asked(sandbox)) >= 30)
+    assert wait_until(lambda: len(asked(sandbox)) >= 30, 60.0)
     crashing.send_signal(signal_number)
     _, log = crashing.communicate()
     sandbox.control.configure(latency_ms=0)

@@ -15,9 +15,10 @@ from airflow_provider_webdata.hooks.webdata import WebDataHook
 from airflow_provider_webdata.operators.interact import WebDataInteractOperator
 from airflow_provider_webdata.tasks.browser import OwnSession
 from airflow_provider_webdata.tasks.intent import Intent
-from tests.fault_server import FaultServer, answer, hang_up
-from tests.integration.operators.direct import StateStore, TaskInstance, connection_text, context_of
-from tests.integration.operators.signals import killed_like_by_airflow, timed_out
+from tests.support.direct import StateStore, TaskInstance, context_of
+from tests.support.fault_server import FaultServer, answer, hang_up
+from tests.support.service import connection_text
+from tests.support.signals import killed_like_by_airflow, timed_out
 
 IMPORT = "from airflow_provider_webdata.operators.interact import WebDataInteractOperator"
 OPEN = "/v2/interact$"

@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 
 from airflow_provider_webdata.tasks.retry_policy import HAS_RETRY_POLICIES
-from tests.integration.operators.real_airflow import dag_runner
-from tests.job_service import PATHS, JobService
+from tests.support.dag_runner import dag_runner
+from tests.support.job_service import JobService
+from tests.support.service import JOB_PATHS
 
-KINDS = tuple(PATHS)
+KINDS = tuple(JOB_PATHS)
 MODES = [pytest.param("deferrable=False", id="worker"), pytest.param("deferrable=True", id="defer")]
 IMPORTS = """
 from airflow_provider_webdata.operators.agent import WebDataAgentOperator

@@ -21,12 +21,13 @@ from airflow_provider_webdata.states.jobs import events_to_ask_for
 from airflow_provider_webdata.tasks.jobs import start as job_start
 from airflow_provider_webdata.tasks.jobs.start import JobStart, OwnJob
 from airflow_provider_webdata.tasks.managed_webhook import ManagedWebhook
-from tests.integration.sensors.conftest import SECRET, inbox
-from tests.job_service import PATHS, JobService
+from tests.integration.sensors.conftest import inbox
+from tests.support.job_service import JobService
+from tests.support.service import JOB_PATHS
 
 __all__ = ["inbox"]
 
-KINDS = tuple(PATHS)
+KINDS = tuple(JOB_PATHS)
 TARGET = "https://example.com/"
 BODIES: dict[str, dict[str, Any]] = {
     "crawl": {"url": TARGET, "limit": 5},
@@ -463,7 +464,7 @@ def test_a_secret_that_was_changed_meanwhile(
     task = Task(service, Store(), "crawl")
     with pytest.raises(CrashError):
         task.start(crash_after_asking)
-    new = {"webhook_secret": "another-webhook-secret", "previous_webhook_secret": SECRET}
+    new = {"webhook_secret": "another-webhook-secret", "previous_webhook_secret": receiving.secret}
     connect(monkeypatch, service, **{**receiving.extra, **new})
     # The inbox of this test knows nothing of the change, and refuses to be read.
     with pytest.raises(AirflowFailException, match="the inbox could not be read"):

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_provider_webdata.sandbox import office
-from airflow_provider_webdata.sandbox.documents import KINDS, convert, kind_of
-from airflow_provider_webdata.sandbox.html import to_markdown
-from airflow_provider_webdata.sandbox.wire import ServiceError, UnsupportedHereError
+from airflow_provider_webdata.sandbox.engine import office
+from airflow_provider_webdata.sandbox.engine.documents import KINDS, convert, kind_of
+from airflow_provider_webdata.sandbox.engine.html import to_markdown
+from airflow_provider_webdata.sandbox.reference.errors import ServiceError, UnsupportedHereError
 
 FILES = Path(__file__).parent / "files"
 W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'

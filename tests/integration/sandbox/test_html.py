@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_provider_webdata.sandbox import html
-from airflow_provider_webdata.sandbox.diffs import diff_tree, json_diff, text_diff
-from airflow_provider_webdata.sandbox.pages import canonical, compose, is_public
+from airflow_provider_webdata.sandbox.engine import html
+from airflow_provider_webdata.sandbox.engine.diffs import diff_tree, json_diff, text_diff
+from airflow_provider_webdata.sandbox.engine.page import compose
+from airflow_provider_webdata.sandbox.reference.urls import canonical, is_public
 
 BASE = "https://a.example/dir/page"
 

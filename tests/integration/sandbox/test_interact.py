@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 import pytest
 
-from airflow_provider_webdata.sandbox.clock import from_iso
+from airflow_provider_webdata.sandbox.reference.timestamps import from_iso
 from airflow_provider_webdata.sandbox.server import SandboxServer
 
 from .conftest import Api

@@ -11,9 +11,9 @@ import httpx
 import pytest
 
 from airflow_provider_webdata.sandbox.cli import main
-from airflow_provider_webdata.sandbox.clock import from_iso
 from airflow_provider_webdata.sandbox.control import ControlError
-from airflow_provider_webdata.sandbox.quirks import QUIRKS
+from airflow_provider_webdata.sandbox.reference.timestamps import from_iso
+from airflow_provider_webdata.sandbox.state.quirks import QUIRKS
 
 LEVELS = "https://weather.example/levels"
 HOOK = "http://127.0.0.1:9/nobody-listens"

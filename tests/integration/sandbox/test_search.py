@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from airflow_provider_webdata.sandbox.search import Clause, parse_query
+from airflow_provider_webdata.sandbox.engine.search_query import Clause, parse_query
 
 RIVER = "river.example"
 PDF = "journal.example/papers/fish-ladders.pdf"

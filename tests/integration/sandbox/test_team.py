@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from airflow_provider_webdata.sandbox.clock import from_iso
+from airflow_provider_webdata.sandbox.reference.timestamps import from_iso
 
 from .job_calls import batch, crawl, site
 

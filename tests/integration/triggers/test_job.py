@@ -14,11 +14,10 @@ from airflow_provider_webdata.states.jobs import ALL_JOB_KINDS, last_events
 from airflow_provider_webdata.triggers.job import WebDataJobTrigger
 from airflow_provider_webdata.waiting.hub import Hub
 from airflow_provider_webdata.waiting.polling import job_watch, poller
-from tests.job_service import RUNNING, JobService
+from tests.support.job_service import RUNNING, JobService
 
 pytestmark = pytest.mark.usefixtures("leftovers")
 
-SECRET = "a-webhook-secret-of-the-tests"
 JOB = "0b9c1f4e-0000-4000-8000-000000000001"
 
 
@@ -33,7 +32,7 @@ def service(connect: Callable[..., None]) -> Iterator[Any]:
 @pytest.fixture
 def receiving(service: Any, inbox: Any, connect: Callable[..., None]) -> Any:
     """The connection can receive deliveries."""
-    connect(service.url, webhook_url=inbox.url, webhook_secret=SECRET, inbox_url=inbox.url, retry_budget=0)
+    connect(service.url, retry_budget=0, **inbox.extra)
     return inbox
 
 

@@ -12,7 +12,7 @@ from airflow.models.trigger import Trigger
 
 from airflow_provider_webdata.tasks.retry_policy import HAS_RETRY_POLICIES
 from airflow_provider_webdata.triggers.job import WebDataJobTrigger
-from tests.job_service import RUNNING, JobService
+from tests.support.job_service import RUNNING, JobService
 
 pytestmark = pytest.mark.skipif(not HAS_RETRY_POLICIES, reason="Airflow 3.2 tells triggers of no kill")
 

@@ -10,7 +10,7 @@ from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
 
 from airflow_provider_webdata.tasks.retry_policy import HAS_RETRY_POLICIES
 from airflow_provider_webdata.triggers.job import WebDataJobTrigger
-from tests.job_service import JobService
+from tests.support.job_service import JobService
 
 pytestmark = pytest.mark.skipif(not HAS_RETRY_POLICIES, reason="Airflow 3.2 tells triggers of no kill")
 

@@ -21,7 +21,8 @@ from airflow_provider_webdata.operators.parse import WebDataParseOperator
 from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
 from airflow_provider_webdata.tasks.arguments import checked_number, listed
 from airflow_provider_webdata.tasks.searches.items import tagged, untagged
-from tests.integration.operators.direct import TaskInstance, connection_text, context_of
+from tests.support.direct import TaskInstance, context_of
+from tests.support.service import connection_text
 
 LISTS = [
     (None, []),

@@ -11,19 +11,19 @@ from collections.abc import Callable
 import pytest
 from sqlalchemy import Engine
 
-from airflow_provider_webdata.inbox.server import app, limits, receive
+from airflow_provider_webdata.inbox.server.http import app, limits, receive
 from airflow_provider_webdata.inbox.wire import SECRET_HEADER
-from demo.processes import wait_until
 from tests.integration.inbox.http.raw_client import LAST_CHUNK, RawConnection, chunk, head
 from tests.integration.inbox.http.served_inbox import (
     MOST_BYTES,
     SECRET,
-    SIGNATURE_HEADER,
     ServedInbox,
     event,
     fresh,
     signature,
 )
+from tests.support.service import SIGNATURE_HEADER
+from tests.support.waiting import wait_until
 
 RIGHT = {SECRET_HEADER: SECRET}
 WRONG = {SECRET_HEADER: "not-the-secret-0123456789abcdef"}

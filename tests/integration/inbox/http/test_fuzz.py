@@ -17,12 +17,12 @@ from airflow_provider_webdata.inbox.wire import SECRET_HEADER
 from tests.integration.inbox.http.raw_client import LAST_CHUNK, RawConnection, chunk, head
 from tests.integration.inbox.http.served_inbox import (
     SECRET,
-    SIGNATURE_HEADER,
     ServedInbox,
     bearer,
     fresh,
     signature,
 )
+from tests.support.service import SIGNATURE_HEADER
 
 RECEIVING = {200, 400, 401, 404, 405, 408, 413, 429, 503}
 READING = {200, 400, 401, 404, 405, 410, 503}

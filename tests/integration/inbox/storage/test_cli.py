@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, create_engine
 
-from airflow_provider_webdata.inbox.server.records import DeliveryFilter, NewDelivery
-from airflow_provider_webdata.inbox.server.store import DeliveryStore
-from airflow_provider_webdata.inbox.server.tables import metadata
+from airflow_provider_webdata.inbox.server.storage.records import DeliveryFilter, NewDelivery
+from airflow_provider_webdata.inbox.server.storage.store import DeliveryStore
+from airflow_provider_webdata.inbox.server.storage.tables import metadata
 
 DRIVER = Path(__file__).with_name("airflow_driver.py")
 NOW = datetime.now(timezone.utc)

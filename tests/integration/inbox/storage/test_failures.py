@@ -11,15 +11,15 @@ from pathlib import Path
 import pytest
 from sqlalchemy import create_engine, text
 
-from airflow_provider_webdata.inbox.server.records import (
+from airflow_provider_webdata.inbox.server.storage.errors import (
     ContendedError,
-    DeliveryFilter,
     RefusedError,
     StoreUnavailableError,
 )
-from airflow_provider_webdata.inbox.server.store import DeliveryStore
-from airflow_provider_webdata.inbox.server.tables import metadata
-from demo.postgres import Postgres
+from airflow_provider_webdata.inbox.server.storage.records import DeliveryFilter
+from airflow_provider_webdata.inbox.server.storage.store import DeliveryStore
+from airflow_provider_webdata.inbox.server.storage.tables import metadata
+from tests.support.postgres import Postgres
 
 from .conftest import Database, NewOne
 

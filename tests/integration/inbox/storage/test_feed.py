@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 
 import pytest
 from sqlalchemy import create_engine, event
 
-from airflow_provider_webdata.inbox.server.announcer import Announcer
-from airflow_provider_webdata.inbox.server.feed import Feed
-from airflow_provider_webdata.inbox.server.records import (
-    CursorAheadError,
-    DeliveryFilter,
-    Page,
+from airflow_provider_webdata.inbox.server.storage.announcer import Announcer
+from airflow_provider_webdata.inbox.server.storage.errors import (
+    CursorPastEndError,
     StoreUnavailableError,
     TooManyReadersError,
 )
-from airflow_provider_webdata.inbox.server.service import Inbox
-from airflow_provider_webdata.inbox.server.store import DeliveryStore
-from airflow_provider_webdata.inbox.server.tables import metadata
-from demo.postgres import Postgres
+from airflow_provider_webdata.inbox.server.storage.feed import Feed
+from airflow_provider_webdata.inbox.server.storage.inbox import Inbox
+from airflow_provider_webdata.inbox.server.storage.records import DeliveryFilter, StoredPage
+from airflow_provider_webdata.inbox.server.storage.store import DeliveryStore
+from airflow_provider_webdata.inbox.server.storage.tables import metadata
+from tests.support.postgres import Postgres
+from tests.support.waiting import until
 
 from .conftest import Database, NewOne
 
@@ -37,7 +37,7 @@ async def inbox(database: Database) -> AsyncIterator[Inbox]:
     await inbox.close()
 
 
-def jobs(page: Page) -> list[str | None]:
+def jobs(page: StoredPage) -> list[str | None]:
     return [delivery.job_id for delivery in page.deliveries]
 
 
@@ -55,7 +55,7 @@ async def test_what_is_there_comes_at_once(inbox: Inbox, new: NewOne) -> None:
     await inbox.writer.submit(new("a"))
     page = await asyncio.wait_for(inbox.feed.read(CONN, ALL, wait=1000), LONG)
     assert jobs(page) == ["a"]
-    assert await inbox.feed.read(CONN, ALL, page.cursor) == Page([], page.cursor, more=False)
+    assert await inbox.feed.read(CONN, ALL, page.cursor) == StoredPage([], page.cursor, more=False)
     assert (await inbox.feed.read(CONN, ALL, "end")).cursor == page.cursor
 
 
@@ -84,8 +84,8 @@ async def test_a_delivery_of_another_process_is_noticed(
 
 
 async def test_a_wait_ends_with_nothing(inbox: Inbox) -> None:
-    assert await inbox.feed.read(CONN, ALL, wait=0.05) == Page([], 0, more=False)
-    assert await inbox.feed.read(CONN, ALL, "end", wait=0.05) == Page([], 0, more=False)
+    assert await inbox.feed.read(CONN, ALL, wait=0.05) == StoredPage([], 0, more=False)
+    assert await inbox.feed.read(CONN, ALL, "end", wait=0.05) == StoredPage([], 0, more=False)
 
 
 async def test_what_is_not_asked_for_does_not_end_the_wait(inbox: Inbox, new: NewOne) -> None:
@@ -185,10 +185,10 @@ async def test_only_so_many_wait(database: Database) -> None:
     await waiting(announcer, 3)
     with pytest.raises(TooManyReadersError):
         await feed.read(CONN, ALL, wait=LONG)
-    assert await feed.read(CONN, ALL) == Page([], 0, more=False)
+    assert await feed.read(CONN, ALL) == StoredPage([], 0, more=False)
     reading[0].cancel()
     await waiting(announcer, 2)
-    assert await feed.read(CONN, ALL, wait=0.01) == Page([], 0, more=False)
+    assert await feed.read(CONN, ALL, wait=0.01) == StoredPage([], 0, more=False)
     for task in reading:
         task.cancel()
     announcer.close()
@@ -196,7 +196,7 @@ async def test_only_so_many_wait(database: Database) -> None:
 
 @pytest.mark.parametrize("wait", [0.0, LONG])
 async def test_a_cursor_beyond_the_end(inbox: Inbox, wait: float) -> None:
-    with pytest.raises(CursorAheadError):
+    with pytest.raises(CursorPastEndError):
         await inbox.feed.read(CONN, ALL, 12, wait=wait)
 
 
@@ -206,7 +206,10 @@ async def test_closing_sends_readers_away(inbox: Inbox, new: NewOne) -> None:
     reading = [asyncio.create_task(inbox.feed.read(CONN, ALL, page.cursor, wait=1000)) for _ in range(5)]
     await waiting(inbox._announcer, 5)
     await inbox.close()
-    assert await asyncio.wait_for(asyncio.gather(*reading), LONG) == [Page([], page.cursor, more=False)] * 5
+    assert (
+        await asyncio.wait_for(asyncio.gather(*reading), LONG)
+        == [StoredPage([], page.cursor, more=False)] * 5
+    )
 
 
 async def test_waiting_through_an_outage(
@@ -234,11 +237,3 @@ async def test_waiting_through_an_outage(
 async def logged(caplog: pytest.LogCaptureFixture, words: str) -> None:
     caplog.set_level("INFO", "airflow_provider_webdata")
     await until(lambda: words in caplog.text)
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    async def ask() -> None:
-        while not condition():
-            await asyncio.sleep(0.01)
-
-    await asyncio.wait_for(ask(), LONG)

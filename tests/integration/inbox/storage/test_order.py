@@ -16,16 +16,12 @@ from hypothesis import strategies as st
 from sqlalchemy import Connection, Engine, event, insert, select, text
 from sqlalchemy.engine import RootTransaction
 
-from airflow_provider_webdata.inbox.server.database import transaction
-from airflow_provider_webdata.inbox.server.records import (
-    ContendedError,
-    DeliveryFilter,
-    NewDelivery,
-    StoreUnavailableError,
-)
-from airflow_provider_webdata.inbox.server.sequencer import assign_positions
-from airflow_provider_webdata.inbox.server.store import DeliveryStore, _row_of
-from airflow_provider_webdata.inbox.server.tables import delivery
+from airflow_provider_webdata.inbox.server.storage.database import transaction
+from airflow_provider_webdata.inbox.server.storage.errors import ContendedError, StoreUnavailableError
+from airflow_provider_webdata.inbox.server.storage.records import DeliveryFilter, NewDelivery
+from airflow_provider_webdata.inbox.server.storage.sequencer import assign_positions
+from airflow_provider_webdata.inbox.server.storage.store import DeliveryStore, _row_of
+from airflow_provider_webdata.inbox.server.storage.tables import delivery
 
 from .conftest import Database, NewOne
 

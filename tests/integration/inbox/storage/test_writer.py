@@ -9,23 +9,20 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Iterator
 
 import pytest
 from sqlalchemy import event, insert
 
-from airflow_provider_webdata.inbox.server import database as limits
-from airflow_provider_webdata.inbox.server import writer as writers
-from airflow_provider_webdata.inbox.server.records import (
-    DeliveryFilter,
-    NewDelivery,
-    RefusedError,
-    StoreUnavailableError,
-)
-from airflow_provider_webdata.inbox.server.store import DeliveryStore, _row_of
-from airflow_provider_webdata.inbox.server.tables import delivery
-from airflow_provider_webdata.inbox.server.writer import BATCH_DELIVERIES, Writer
-from demo.postgres import Postgres
+from airflow_provider_webdata.inbox.server.storage import database as limits
+from airflow_provider_webdata.inbox.server.storage import writer as writers
+from airflow_provider_webdata.inbox.server.storage.errors import RefusedError, StoreUnavailableError
+from airflow_provider_webdata.inbox.server.storage.records import DeliveryFilter, NewDelivery
+from airflow_provider_webdata.inbox.server.storage.store import DeliveryStore, _row_of
+from airflow_provider_webdata.inbox.server.storage.tables import delivery
+from airflow_provider_webdata.inbox.server.storage.writer import BATCH_DELIVERIES, Writer
+from tests.support.postgres import Postgres
+from tests.support.waiting import until
 
 from .conftest import Database, NewOne
 from .postgres_proxy import PostgresProxy
@@ -85,14 +82,6 @@ async def start(calls: list[Awaitable[bool]]) -> list[asyncio.Task[bool]]:
     tasks = [asyncio.ensure_future(call) for call in calls]
     await asyncio.sleep(0)
     return tasks
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    async def ask() -> None:
-        while not condition():
-            await asyncio.sleep(0.005)
-
-    await asyncio.wait_for(ask(), 20)
 
 
 async def outcomes(tasks: list[asyncio.Task[bool]]) -> list[Outcome]:
@@ -317,8 +306,8 @@ STORE_UNTIL_KILLED = """
 import asyncio, sys
 from datetime import datetime, timezone
 from sqlalchemy import create_engine
-from airflow_provider_webdata.inbox.server.records import NewDelivery
-from airflow_provider_webdata.inbox.server.service import Inbox
+from airflow_provider_webdata.inbox.server.storage.records import NewDelivery
+from airflow_provider_webdata.inbox.server.storage.inbox import Inbox
 
 async def main():
     inbox = Inbox.open(create_engine(sys.argv[1]))

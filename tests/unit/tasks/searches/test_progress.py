@@ -17,7 +17,7 @@ from airflow_provider_webdata.tasks.searches.progress import (
     finished,
     progress_of,
 )
-from tests.integration.operators.direct import StateStore
+from tests.support.direct import StateStore
 
 
 def context(**of_task):

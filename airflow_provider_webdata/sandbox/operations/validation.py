@@ -1,0 +1,76 @@
+"""Request bodies and queries checked, and the service's way of saying what is wrong with one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from airflow_provider_webdata.sandbox.reference.errors import ServiceError
+from airflow_provider_webdata.sandbox.reference.rules import check
+from airflow_provider_webdata.sandbox.reference.wire import whole_number
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from airflow_provider_webdata.sandbox.reference.wire import Issue, Json
+
+INVALID_PAGINATION = "Invalid pagination"
+
+
+def valid(operation: str, body: Any) -> Json:
+    """Return the body when it keeps the rules.
+
+    :param operation: a key of :data:`~airflow_provider_webdata.sandbox.reference.schema.BODIES`.
+    :raises ServiceError: 400 ``BAD_REQUEST`` with ``details``.
+    """
+    return without_issues(body, check(operation, body))
+
+
+def without_issues(body: Any, issues: list[Issue]) -> Json:
+    """Return the body when nothing is wrong with it; see :func:`valid`.
+
+    :param issues: what is wrong.
+    :raises ServiceError: 400.
+    """
+    refuse_unknown_keys(issues)
+    if issues:
+        text = issues[0].message if issues[0].code == "custom" else "Bad Request"
+        raise ServiceError(400, text, code="BAD_REQUEST", details=details_of(issues))
+    checked: Json = body
+    return checked
+
+
+def refuse_unknown_keys(issues: list[Issue]) -> None:
+    """Refuse a body with unknown top-level keys, which the service says before anything else that is wrong.
+
+    :raises ServiceError: 400.
+    """
+    found = [issue for issue in issues if issue.path == () and issue.code == "unrecognized_keys"]
+    if found:
+        raise ServiceError(
+            400,
+            "Unrecognized key in body -- please review the API documentation for request body changes",
+            code="BAD_REQUEST",
+            details=details_of(found),
+        )
+
+
+def details_of(issues: list[Issue]) -> list[Json]:
+    """Return the ``details`` of an error."""
+    return [issue.to_wire() for issue in issues]
+
+
+def page_number(
+    query: Mapping[str, str], name: str, low: int, high: int | None = None, *, code: str | None = None
+) -> int | None:
+    """Return a number of a query that asks for one page of a list; None when it is absent.
+
+    :param code: the ``code`` of the error.
+    :raises ServiceError: 400: it is no number between ``low`` and ``high``.
+    """
+    text = query.get(name)
+    if text is None:
+        return None
+    number = whole_number(text)
+    if number is None or number < low or (high is not None and number > high):
+        raise ServiceError(400, INVALID_PAGINATION, code=code)
+    return number
