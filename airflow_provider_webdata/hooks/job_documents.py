@@ -9,7 +9,7 @@ from airflow_provider_webdata.api.errors import InvalidResponseError, Unfinished
 from airflow_provider_webdata.api.exchange import path_and_query
 from airflow_provider_webdata.hooks.calls import Call
 from airflow_provider_webdata.hooks.job_endpoints import endpoints_of
-from airflow_provider_webdata.states.jobs import TERMINAL_STATES, JobKind, name_of
+from airflow_provider_webdata.states.jobs import TERMINAL_JOB_STATES, JobKind, name_of
 
 if TYPE_CHECKING:
     from airflow_provider_webdata.api import models
@@ -72,7 +72,7 @@ class DocumentParts:
         :raises InvalidResponseError: the way on leads in a circle or elsewhere; no document is lost or doubled
             by going on from the last `next_cursor` later.
         """
-        if answer.status not in TERMINAL_STATES and answer.completed_at is None:
+        if answer.status not in TERMINAL_JOB_STATES and answer.completed_at is None:
             raise UnfinishedJobError(self.endpoint.name, self._job_id, answer.status)
         self.cursor = None
         if answer.next:

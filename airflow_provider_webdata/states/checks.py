@@ -1,7 +1,4 @@
-"""Is this check the one that is waited for? Pure decisions, the same for whoever waits: trigger, sensor, watcher.
-
-Supplement 13.8 to 13.12. Nothing here talks to the service or knows Airflow.
-"""
+"""What a check of a monitor means for whoever waits: when it is over, and whether it counts."""
 
 from __future__ import annotations
 
@@ -10,9 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, Literal
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from airflow_provider_webdata.states.stored import Stored
 
+if TYPE_CHECKING:
     from airflow_provider_webdata.api.models import MonitorCheck, MonitorCheckDetail
 
 Choice = Literal["fail", "accept", "wait"]
@@ -23,13 +20,15 @@ Otherwise = Literal["wait", "skip"]
 
 Outcome = Literal["done", "failed", "skip", "wait"]
 
-TERMINAL_STATES = frozenset({"completed", "partial", "failed", "skipped_overlap", "skipped_no_credits"})
-"""States that a check does not leave. The set is open: any check with `finishedAt` is over. Supplement 13.9."""
+CHECK_COMPLETED = "monitor.check.completed"
+"""The event that says that a check is over."""
+
+TERMINAL_CHECK_STATES = frozenset({"completed", "partial", "failed", "skipped_overlap", "skipped_no_credits"})
+"""States that a check does not leave. The set is open: any check with `finishedAt` is over."""
 
 MEANINGFUL_STATUSES = ("changed", "new")
-"""Pages that a judgment can call meaningful. Supplement 13.12."""
+"""Pages that a judgment can call meaningful."""
 
-_CHOICES = ("fail", "accept", "wait")
 _FRACTION = re.compile(r"\.(\d+)")
 
 
@@ -47,27 +46,18 @@ class Decision:
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """Which check ends a wait, and how.
+class CheckCriteria(Stored):
+    """What checks mean for a wait.
 
-    A wait looks at the checks of one monitor that finished after `after`, oldest first, or at `check_id` first
-    of all and then, where that one is to be passed over, at those that finished after it.
-
-    :param check_id: the check to wait for; None: the next one that finishes.
-    :param after: only checks that finished later than this. Not looked at for `check_id`. The service's clock
-        says when a check finished.
-    :param on_failed: what a failed check means, and one in a state that nobody knows and that has an `error`.
+    :param on_failed: what a failed check means, and one in an unknown state that has an `error`.
     :param on_partial: what a check with some page errors means.
-    :param on_skipped: what a check that was skipped means: nothing was looked at (the one before was still
-        running, or credits are missing).
+    :param on_skipped: what a check means that was skipped: the one before was still running, or credits are missing.
     :param only_if_changed: only a check that found changed, new or removed pages counts.
     :param only_if_meaningful: only a check with a page whose change was judged meaningful counts.
     :param otherwise: what a check means that these two do not let pass.
     :raises ValueError: a choice that there is not.
     """
 
-    check_id: str | None = None
-    after: datetime | None = None
     on_failed: Choice = "fail"
     on_partial: Choice = "accept"
     on_skipped: Choice = "wait"
@@ -76,35 +66,10 @@ class Wanted:
     otherwise: Otherwise = "wait"
 
     def __post_init__(self) -> None:
-        for name in ("on_failed", "on_partial", "on_skipped"):
-            if getattr(self, name) not in _CHOICES:
-                raise ValueError(
-                    f"{name} must be one of {', '.join(_CHOICES)} (given: {getattr(self, name)!r})"
-                )
-        if self.otherwise not in ("wait", "skip"):
-            raise ValueError(f"otherwise must be wait or skip (given: {self.otherwise!r})")
-        if self.after is not None and self.after.tzinfo is None:
-            raise ValueError(f"after must have a time zone (given: {self.after.isoformat()})")
-
-    def candidates(self, checks: Iterable[MonitorCheck]) -> list[MonitorCheck]:
-        """Return the checks to decide on, in order: those that are over and late enough.
-
-        :param checks: checks of the monitor, in any order.
-        """
-        over = [check for check in checks if is_over(check)]
-        named = next((check for check in over if check.id == self.check_id), None)
-        if self.check_id is not None and named is None:
-            return []
-        after = finished(named) if named is not None else self.after
-        later = [
-            (moment, check)
-            for check in over
-            if check is not named
-            and (moment := finished(check)) is not None
-            and (after is None or moment > after)
-        ]
-        later.sort(key=lambda pair: pair[0])
-        return [*([named] if named is not None else []), *(check for _, check in later)]
+        choices = dict.fromkeys(("on_failed", "on_partial", "on_skipped"), ("fail", "accept", "wait"))
+        for name, known in {**choices, "otherwise": ("wait", "skip")}.items():
+            if (given := getattr(self, name)) not in known:
+                raise ValueError(f"{name} must be one of {', '.join(known)} (given: {given!r})")
 
     def needs_pages(self, check: MonitorCheck) -> bool:
         """Return whether the check's pages must be read to decide: only they tell what is meaningful.
@@ -142,7 +107,7 @@ class Wanted:
         else:
             return None
         if choice == "accept":
-            # Nothing was looked at, or the result is not whole: what it did not find may be there.
+            # A skipped or failed check says nothing of changes; what a partial one found is judged as usual.
             return None if state == "partial" else Decision("done", reason)
         why = f"{reason}: {check.error}" if check.error else reason
         return Decision("failed" if choice == "fail" else "wait", why)
@@ -153,10 +118,10 @@ def is_over(check: MonitorCheck) -> bool:
 
     :param check: a check.
     """
-    return check.status in TERMINAL_STATES or check.finished_at is not None
+    return check.status in TERMINAL_CHECK_STATES or check.finished_at is not None
 
 
-def finished(check: MonitorCheck) -> datetime | None:
+def finished_at(check: MonitorCheck) -> datetime | None:
     """Return when a check that is over ended, or the nearest thing to it that the service says.
 
     :param check: a check.
@@ -185,7 +150,7 @@ def has_meaningful(part: MonitorCheckDetail) -> bool:
 
 
 def event_of(check: MonitorCheck, decision: Decision, *, monitor_id: str, via: str) -> dict[str, Any]:
-    """Return what a trigger tells its task about the check that ends the wait.
+    """Return the event of the trigger for the check that ends a wait.
 
     :param check: the check.
     :param decision: what it means; never `wait`.

@@ -1,7 +1,4 @@
-"""What a look at a job says, and what it means for whoever waits. Pure, the same for trigger, sensor and operator.
-
-Reference, Events; supplement 6.2, 6.3, 9.2, 10.2 and 16.4. Nothing here talks to the service or knows Airflow.
-"""
+"""How a job stands, and what that means for whoever waits. Reference, Events."""
 
 from __future__ import annotations
 
@@ -16,16 +13,16 @@ if TYPE_CHECKING:
 JobKind = Literal["crawl", "batch_scrape", "extract", "agent"]
 """The kinds of long jobs; also what the names of their events begin with."""
 
-KINDS: tuple[JobKind, ...] = ("crawl", "batch_scrape", "extract", "agent")
+ALL_JOB_KINDS: tuple[JobKind, ...] = ("crawl", "batch_scrape", "extract", "agent")
 
-TERMINAL_STATES = frozenset({"completed", "failed", "cancelled"})
+TERMINAL_JOB_STATES = frozenset({"completed", "failed", "cancelled"})
 """States that a job does not leave."""
 
 PAGED_KINDS = frozenset({"crawl", "batch_scrape"})
 """Jobs whose result is a list of pages, read apart, and which keep errors of single pages."""
 
 PROGRESS_SECONDS = 10.0
-"""At most once in so long a waiting task's log tells how far the job is."""
+"""Least seconds between two lines of a waiting task's log about its job."""
 
 _EVENTS: dict[JobKind, tuple[str, ...]] = {
     "crawl": ("started", "completed", "failed"),
@@ -44,11 +41,11 @@ _NAMES: dict[JobKind, str] = {
 def checked_kind(given: Any) -> JobKind:
     """Return the kind of a job.
 
-    :param given: one of `KINDS`.
+    :param given: one of `ALL_JOB_KINDS`.
     :raises ValueError: it is none of them.
     """
-    if given not in KINDS:
-        raise ValueError(f"kind must be one of {', '.join(KINDS)} (given: {given!r})")
+    if given not in ALL_JOB_KINDS:
+        raise ValueError(f"kind must be one of {', '.join(ALL_JOB_KINDS)} (given: {given!r})")
     return given  # type: ignore[no-any-return]
 
 
@@ -58,7 +55,7 @@ def name_of(kind: JobKind) -> str:
 
 
 def events_to_ask_for(kind: JobKind) -> list[str]:
-    """Return the events that our webhook asks for, without prefix, as requests want them. Supplement 16.3.
+    """Return the events that the managed webhook asks for, without prefix, as requests want them.
 
     `started` ties the job's id to the correlation key. `failed` costs nothing where the service never sends it.
     Pages and actions are left out: they carry whole documents.
@@ -114,7 +111,7 @@ class JobView:
             getattr(status, "status", None),
             getattr(status, "completed", None),
             getattr(status, "total", None),
-            # -1 stands for unknown. Supplement 6.3.
+            # -1 stands for unknown.
             used if isinstance(used, (int, float)) and used >= 0 else None,
             getattr(status, "error", None),
             getattr(status, "warning", None),
@@ -123,12 +120,12 @@ class JobView:
     @property
     def is_over(self) -> bool:
         """Whether the job will not change any more."""
-        return self.state in TERMINAL_STATES
+        return self.state in TERMINAL_JOB_STATES
 
     @property
     def is_alive(self) -> bool:
         """Whether the job runs, or has a result to take."""
-        return self.state not in TERMINAL_STATES or self.state == "completed"
+        return self.state not in TERMINAL_JOB_STATES or self.state == "completed"
 
     def progress(self) -> str:
         """Return in words how far the job is."""
@@ -140,7 +137,7 @@ class JobView:
         return ", ".join(parts)
 
     def event(self, via: str) -> dict[str, Any]:
-        """Return what a trigger tells its task about a job that is over.
+        """Return the event of the trigger for a job that is over.
 
         :param via: how it was learned: `webhook` or `polling`.
         """
@@ -161,33 +158,33 @@ class JobView:
 
 
 class ProgressLog:
-    """Tells a task's log how far a job is: only what is new, and not too often.
+    """Logs how far a job is: only what is new, and not too often.
 
     :param log: of the task.
     :param every: least seconds between two lines.
     """
 
-    __slots__ = ("_every", "_last", "_log", "_told")
+    __slots__ = ("_every", "_last", "_log", "_logged_at")
 
     def __init__(self, log: Any, every: float = PROGRESS_SECONDS) -> None:
         self._log = log
         self._every = every
-        self._told = float("-inf")
+        self._logged_at = float("-inf")
         self._last = ""
 
-    def see(self, view: JobView) -> None:
-        """Take how the job stands now.
+    def update(self, view: JobView) -> None:
+        """Log how the job stands now.
 
         :param view: of the job.
         """
         text = view.progress()
-        if text == self._last or (not view.is_over and time.monotonic() - self._told < self._every):
+        if text == self._last or (not view.is_over and time.monotonic() - self._logged_at < self._every):
             return
-        self._last, self._told = text, time.monotonic()
+        self._last, self._logged_at = text, time.monotonic()
         self._log.info("%s %s: %s", name_of(view.kind).capitalize(), view.job_id, text)
 
 
-def listed(items: Sequence[str], most: int = 10) -> str:
+def first_few(items: Sequence[str], most: int = 10) -> str:
     """Return a list in words, cut where it gets long.
 
     :param items: what to list.

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import contextmanager
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from airflow.sdk.configuration import conf
@@ -15,11 +17,16 @@ if TYPE_CHECKING:
 
     from airflow.sdk import Context
 
+CHECK_TRIGGER = "airflow_provider_webdata.triggers.monitor.WebDataMonitorCheckTrigger"
+JOB_TRIGGER = "airflow_provider_webdata.triggers.job.WebDataJobTrigger"
+WEBHOOK_TRIGGER = "airflow_provider_webdata.triggers.webhook.WebDataWebhookTrigger"
+"""Paths, for importing a trigger takes time that reading a DAG file should not."""
+
 TIMEOUT_MARGIN_SECONDS = 60.0
-"""How much later than the wait's own deadline Airflow ends a trigger: the trigger says what it saw until then."""
+"""How much later than the wait's own deadline Airflow ends a trigger, whose event says what was and was not seen."""
 
 LEAST_WAIT_SECONDS = 30.0
-"""A wait that comes back past its deadline still has this long to find what happened meanwhile."""
+"""A wait that is resumed past its deadline still has this long to find what happened meanwhile."""
 
 _LIMITED_SINCE = "limited_since"
 
@@ -37,6 +44,26 @@ class WaitingTask(ServiceTask):
 
     An event is a mapping with `status`: `done`, `skip`, `failed`, `timeout` or `error`.
     """
+
+    def defer_until(
+        self, deadline: float, trigger_class: str, trigger_kwargs: Mapping[str, Any], *, resumed: bool = False
+    ) -> NoReturn:
+        """Defer the task until the trigger yields its event, at the latest when the deadline has come.
+
+        :param deadline: seconds since the epoch.
+        :param trigger_class: import path of the trigger.
+        :param trigger_kwargs: its arguments but for `deadline`.
+        :param resumed: whether an earlier attempt waited already: then `LEAST_WAIT_SECONDS` are left at least.
+        """
+        now = time.time()
+        if resumed:
+            deadline = max(deadline, now + LEAST_WAIT_SECONDS)
+        module, _, name = trigger_class.rpartition(".")
+        self.defer(
+            trigger=getattr(import_module(module), name)(**trigger_kwargs, deadline=deadline),
+            method_name="execute_complete",
+            timeout=timedelta(seconds=max(deadline - now, 0) + TIMEOUT_MARGIN_SECONDS),
+        )
 
     def result_of(self, event: Mapping[str, Any], context: Context) -> Any:
         """Return what the task returns once its wait is done.
@@ -59,10 +86,10 @@ class WaitingTask(ServiceTask):
         """Resume after the wait.
 
         :param context: the task's context.
-        :param event: what the trigger told.
+        :param event: of the trigger.
         :raises AirflowSkipException: what was waited for happened, and is not of interest.
         :raises AirflowFailException: no retry can help.
-        :raises AirflowSensorTimeout: time is over.
+        :raises AirflowSensorTimeout: the wait timed out.
         """
         from airflow.sdk.exceptions import AirflowRescheduleException
 
@@ -74,7 +101,7 @@ class WaitingTask(ServiceTask):
             with self.calling(context, limited_since=since):
                 return self.result_of(happened, context)
         except AirflowRescheduleException as later:
-            self._come_back_with(happened, later.reschedule_date)
+            self._reschedule_with(happened, later.reschedule_date)
 
     def judge(self, event: Mapping[str, Any]) -> None:
         """Return if an event is `done`; else end the task as the event says.
@@ -93,11 +120,11 @@ class WaitingTask(ServiceTask):
             self.time_out(text)
         if status == "failed" or event.get("verdict") == "never":
             raise AirflowFailException(text)
-        raise AirflowException(text or f"The trigger told something unknown: {dict(event)!r}")
+        raise AirflowException(text or f"The trigger's event has an unknown status: {dict(event)!r}")
 
     @contextmanager
     def patiently(self) -> Iterator[None]:
-        """Look within this block: trouble that passes is logged, and no reason to give up a long wait."""
+        """Poll within this block: an error that may pass is logged, and does not end the wait."""
         from airflow_provider_webdata.api.errors import (
             InvalidResponseError,
             RequestTimeoutError,
@@ -110,10 +137,10 @@ class WaitingTask(ServiceTask):
         except (InvalidResponseError, RequestTimeoutError, ServerError, TransportError) as error:
             if error.verdict == "never":
                 raise
-            self.log.warning("%s. The wait goes on", error)
+            self.log.warning("%s. Still waiting", error)
 
-    def _come_back_with(self, happened: Mapping[str, Any], when: datetime) -> NoReturn:
-        # Rescheduled, the task would begin anew, without its XComs and without what the trigger told.
+    def _reschedule_with(self, happened: Mapping[str, Any], when: datetime) -> NoReturn:
+        # A task that Airflow reschedules starts from the beginning, without its XComs and without the event.
         from airflow_provider_webdata.triggers.resume import ResumeTrigger
 
         now = datetime.now(timezone.utc)

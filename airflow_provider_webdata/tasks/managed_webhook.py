@@ -9,6 +9,7 @@ import logging
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from airflow_provider_webdata.states.checks import CHECK_COMPLETED
 from airflow_provider_webdata.tasks.arguments import as_list
 
 if TYPE_CHECKING:
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-CHECK_COMPLETED = "monitor.check.completed"
 MONITOR_EVENTS = ("monitor.page", CHECK_COMPLETED)
 
 
@@ -38,7 +38,7 @@ def checked_events(given: Sequence[str]) -> tuple[str, ...]:
 
 
 class ManagedWebhook:
-    """Our webhook on the monitors and jobs of one connection.
+    """The webhook that makes the monitors and jobs of one connection report to its inbox.
 
     :param hook: of the connection.
     :param attach: True: attach it. False: do not. None: attach it if the connection can receive deliveries and
@@ -75,7 +75,7 @@ class ManagedWebhook:
     def of(self, monitor: Monitor) -> dict[str, Any] | None:
         """Return the webhook that a monitor should have, in wire form, or None where it keeps what it has.
 
-        The key of a webhook that is ours already stays, so that what waits for it goes on waiting for the same.
+        A monitor that has the managed webhook already keeps its key, which tasks may be waiting for.
 
         :param monitor: as it is now.
         :raises ConfigurationError: it is to be attached, and the connection lacks an address or a secret.
@@ -105,7 +105,7 @@ class ManagedWebhook:
         return webhook_for(self._settings, key, self._events)
 
     def _key(self, url: str | None, headers: Mapping[str, Any]) -> str | None:
-        """Return the key of a webhook that is ours, also of one from before the public address moved.
+        """Return the key of a managed webhook, also of one from before the public address moved.
 
         Another Airflow may have a connection of the same name: it has another secret.
         """

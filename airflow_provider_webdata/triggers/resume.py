@@ -1,4 +1,4 @@
-"""The trigger of a task that has what it waited for, and was asked to come back later for the rest."""
+"""The trigger of a task whose wait is over, and which the service asked to come later for the result."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 
+from airflow_provider_webdata.waiting.serialization import serialized
+
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
 
@@ -15,7 +17,7 @@ _LONGEST_NAP = 60.0
 
 
 class ResumeTrigger(BaseTrigger):
-    """Ends at a moment, with the event that an earlier trigger ended with: nothing is waited for twice.
+    """Ends at a moment, with the event that an earlier trigger ended with, so that nothing is waited for twice.
 
     :param when: seconds since the epoch.
     :param event: the event, JSON-able and without secrets.
@@ -24,15 +26,14 @@ class ResumeTrigger(BaseTrigger):
     def __init__(self, when: float, event: Mapping[str, Any]) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.when = when
-        self.event = event
+        self.event = dict(event)
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
         """Return the class's path and its arguments."""
-        path = f"{type(self).__module__}.{type(self).__qualname__}"
-        return path, {"when": self.when, "event": dict(self.event)}
+        return serialized(self)
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
-        """Sleep by the wall clock, then hand the event back."""
+        """Sleep by the wall clock, then yield the event."""
         while (left := self.when - time.time()) > 0:
             await asyncio.sleep(min(left, _LONGEST_NAP))
-        yield TriggerEvent(dict(self.event))  # type: ignore[no-untyped-call]
+        yield TriggerEvent(self.event)  # type: ignore[no-untyped-call]

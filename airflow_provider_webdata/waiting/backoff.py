@@ -1,4 +1,4 @@
-"""A server that does not answer: how long to pause, and what the waiting tasks are told, once each way."""
+"""A server that does not answer: how long to pause, and a notice when an outage begins and when it ends."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ if TYPE_CHECKING:
 
 LONGEST_PAUSE = 30.0
 LONGEST_NAMED_PAUSE = 300.0
-"""Seconds; whoever asks for a longer pause is asked again after this."""
+"""Seconds; the longest `Retry-After` that is honoured."""
 
 
 class Backoff:
-    """Whether something answers, and since when not.
+    """Counts failures in a row, and tells how long to pause before the next attempt.
 
-    :param what: what the notices call it.
-    :param tell: told when an outage begins and when it is over.
+    :param name: what the notices call the server.
+    :param notify: gets a notice when an outage begins and when it is over.
     """
 
-    def __init__(self, what: str, tell: Callable[[Notice], None]) -> None:
-        self._what = what
-        self._tell = tell
+    def __init__(self, name: str, notify: Callable[[Notice], None]) -> None:
+        self._name = name
+        self._notify = notify
         self._failures = 0
         self._since = 0.0
         self.notice: Notice | None = None
@@ -34,17 +34,17 @@ class Backoff:
     def failed(self, error: Exception, *, at_once: bool = False) -> float:
         """Count a failure and return the seconds to pause.
 
-        A single failure is not told: a connection that was closed while idle is no outage.
+        A single failure makes no notice: a connection that was closed while idle is no outage.
 
         :param error: what was raised; its `retry_after` counts, if it has one.
-        :param at_once: tell the first failure already.
+        :param at_once: make a notice of the first failure already.
         """
         self._failures += 1
         if self._failures == 1:
             self._since = time.time()
         if self.notice is None and (at_once or self._failures > 1):
-            self.notice = Notice(f"{self._what}: {error}; it is tried again until it works or time is up")
-            self._tell(self.notice)
+            self.notice = Notice(f"{self._name}: {error}; retrying until it works or the wait times out")
+            self._notify(self.notice)
         named = getattr(error, "retry_after", None)
         if named is not None:
             return min(float(named), LONGEST_NAMED_PAUSE) + random.uniform(0, 1)  # noqa: S311
@@ -52,10 +52,9 @@ class Backoff:
         return random.uniform(ceiling / 2, ceiling)  # noqa: S311
 
     def recovered(self) -> None:
-        """Note that it answers; the end of an outage is told."""
+        """Note that the server answers; the end of an outage makes a notice."""
         if self.notice is not None:
             self.notice = None
-            self._tell(
-                Notice(f"{self._what}: works again after {time.time() - self._since:.0f} s", trouble=False)
-            )
+            seconds = time.time() - self._since
+            self._notify(Notice(f"{self._name}: works again after {seconds:.0f} s", is_warning=False))
         self._failures = 0

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.waiting.mailbox import Mailbox
 
 LONGEST_NAP = 10.0
-"""Seconds after which the clock is looked at again, since it may be set or the machine may have slept."""
+"""Seconds after which the clock is read again: it may be set, or the machine may have slept."""
 
 
 class Deadlines:
@@ -28,7 +28,7 @@ class Deadlines:
         self._timer: asyncio.TimerHandle | None = None
 
     def add(self, mailbox: Mailbox, when: float) -> None:
-        """Tell a mailbox when a moment has come.
+        """Have `EXPIRED` posted at a moment.
 
         :param mailbox: of the wait.
         :param when: seconds since the epoch.
@@ -39,7 +39,7 @@ class Deadlines:
             self._set_timer()
 
     def remove(self, mailbox: Mailbox) -> None:
-        """Forget a mailbox; one that is not known does no harm.
+        """Remove a mailbox, if it is there.
 
         :param mailbox: of the wait.
         """

@@ -17,7 +17,7 @@ from airflow_provider_webdata.waiting.shared_task import LINGER
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_CHANNELS: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, Hub]] = WeakKeyDictionary()
+_HUBS: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, Hub]] = WeakKeyDictionary()
 
 
 class Hub:
@@ -29,7 +29,7 @@ class Hub:
     def __init__(self, conn_id: str) -> None:
         self.conn_id = conn_id
         self.connection = SharedConnection(conn_id)
-        self.feed = DeliveryReader(self.connection)
+        self.reader = DeliveryReader(self.connection)
         self.poller = SharedPoller(self.connection)
         self._deadlines = Deadlines()
         self._users = 0
@@ -37,19 +37,16 @@ class Hub:
 
     @classmethod
     def of(cls, conn_id: str) -> Hub:
-        """Return the channel of a connection in the running event loop.
+        """Return the hub of a connection in the running event loop.
 
         :param conn_id: id of the connection.
         """
-        channels = _CHANNELS.setdefault(asyncio.get_running_loop(), {})
-        channel = channels.get(conn_id)
-        if channel is None:
-            channel = channels[conn_id] = cls(conn_id)
-        return channel
+        hubs = _HUBS.setdefault(asyncio.get_running_loop(), {})
+        return hubs.get(conn_id) or hubs.setdefault(conn_id, cls(conn_id))
 
     @contextmanager
     def waiting(self, deadline: float | None = None) -> Iterator[Mailbox]:
-        """Give a mailbox for the time of one wait.
+        """Open a mailbox for the time of one wait.
 
         :param deadline: seconds since the epoch at which the mailbox gets `EXPIRED`; None: never.
         """
@@ -70,7 +67,7 @@ class Hub:
                 self._end = asyncio.get_running_loop().call_later(2 * LINGER, self._leave)
 
     def _leave(self) -> None:
-        # The next wait reads the connection anew.
-        channels = _CHANNELS.get(asyncio.get_running_loop(), {})
-        if not self._users and channels.get(self.conn_id) is self:
-            del channels[self.conn_id]
+        # The next wait reads the connection again.
+        hubs = _HUBS.get(asyncio.get_running_loop(), {})
+        if not self._users and hubs.get(self.conn_id) is self:
+            del hubs[self.conn_id]

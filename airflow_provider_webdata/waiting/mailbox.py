@@ -13,22 +13,29 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Notice:
-    """Something that the waiting task's log should say.
+    """Something for the log of the waiting task.
 
     :param text: what happened.
-    :param trouble: whether it is bad news.
+    :param is_warning: whether it is logged as a warning.
     """
 
     text: str
-    trouble: bool = True
+    is_warning: bool = True
+
+    def log_to(self, log: Any) -> None:
+        """Write it to a log.
+
+        :param log: of the waiting task.
+        """
+        (log.warning if self.is_warning else log.info)(self.text)
 
 
 @dataclass(frozen=True)
-class Failure:
+class WaitFailure:
     """The wait cannot go on.
 
     :param text: why.
-    :param verdict: what a later try can expect.
+    :param verdict: what a later attempt can expect.
     """
 
     text: str
@@ -47,7 +54,7 @@ EXPIRED = Expired()
 class Mailbox:
     """What arrives for one waiting trigger, in order. Not thread-safe: it belongs to one event loop.
 
-    `closed` is set when the wait is over and nobody looks any more.
+    `closed` is set when the wait is over and nothing is read any more.
     """
 
     __slots__ = ("_items", "_waiter", "closed")
@@ -59,9 +66,9 @@ class Mailbox:
         self._waiter: asyncio.Future[None] | None = None
 
     def post(self, item: Any) -> None:
-        """Add something, and wake the trigger if it waits.
+        """Add an item, and wake the trigger if it waits.
 
-        :param item: what the trigger is to see.
+        :param item: what the trigger is to read.
         """
         if self._items is None:
             self._items = deque()
@@ -70,7 +77,7 @@ class Mailbox:
             self._waiter.set_result(None)
 
     async def get(self) -> Any:
-        """Return the next thing, waiting until there is one."""
+        """Return the next item, waiting until there is one."""
         while not self._items:
             self._items = None
             self._waiter = asyncio.get_running_loop().create_future()

@@ -1,4 +1,4 @@
-"""A connection that is read once, for all waits that use it, and anew when a secret or key is refused."""
+"""A connection that is read once for all waits that use it, and again when its key or secret is refused."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 class SharedConnection:
     """The hook of one connection in one event loop.
 
-    Many triggers that each read their connection lock each other out at the triggerer's supervisor.
+    Triggers that each read the connection would queue up at the triggerer's supervisor.
 
     :param conn_id: id of the connection.
     """
@@ -38,11 +38,11 @@ class SharedConnection:
             return self._hook
 
     async def settings(self) -> ConnectionSettings:
-        """Return what the connection says."""
+        """Return the connection's settings."""
         return await (await self.hook()).get_settings()
 
     async def renew(self, refused: AsyncWebDataHook) -> AsyncWebDataHook:
-        """Read the connection anew, unless that was done since.
+        """Read the connection again, unless that was done since.
 
         :param refused: the hook whose key or secret was refused.
         """

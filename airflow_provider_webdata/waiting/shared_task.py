@@ -8,7 +8,7 @@ import logging
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.waiting.mailbox import Failure
+from airflow_provider_webdata.waiting.mailbox import WaitFailure
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -16,7 +16,13 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 LINGER = 5.0
-"""Seconds for which a task stays when nobody needs it: often the next wait begins at once."""
+"""Seconds for which a task goes on when nobody needs it: often the next wait begins at once."""
+
+GATHER = 0.05
+"""Seconds for which a request waits for others that begin at the same time and can share it."""
+
+SLICE = 200
+"""Items posted in one go, before other tasks of the event loop have their turn."""
 
 
 def spawn(work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
@@ -50,14 +56,14 @@ class SharedTask(ABC):
 
     @abstractmethod
     async def _work(self) -> None:
-        """Do the work, for ever."""
+        """Work until cancelled."""
 
     @abstractmethod
-    def _tell(self, item: Any) -> None:
-        """Post something to everybody who waits."""
+    def _broadcast(self, item: Any) -> None:
+        """Post an item to every wait."""
 
     def need(self) -> None:
-        """See that the task runs."""
+        """Start the task, unless it runs."""
         if self._end is not None:
             self._end.cancel()
             self._end = None
@@ -65,7 +71,7 @@ class SharedTask(ABC):
             self._task = spawn(self._guarded(), self._name)
 
     def release(self) -> None:
-        """Let the task end soon if nobody needs it."""
+        """Let the task end after `LINGER` if nobody needs it."""
         if not self.is_needed and self._end is None and self._task is not None:
             self._end = asyncio.get_running_loop().call_later(LINGER, self._stop)
 
@@ -89,10 +95,10 @@ class SharedTask(ABC):
         try:
             await self._work()
         except asyncio.CancelledError:
-            # Ended by whoever does not need it any more, or together with the event loop.
+            # Stopped because nobody needs it any more, or together with the event loop.
             if self._task is me:
-                self._tell(Failure(f"{self._name} was ended while it was needed"))
+                self._broadcast(WaitFailure(f"{self._name} was ended while it was needed"))
             raise
         except Exception as error:
             log.exception("%s ended unexpectedly", self._name)
-            self._tell(Failure(f"{self._name} ended unexpectedly: {type(error).__name__}: {error}"))
+            self._broadcast(WaitFailure(f"{self._name} ended unexpectedly: {type(error).__name__}: {error}"))

@@ -1,4 +1,4 @@
-"""Whether the task that a trigger waits for still waits: what tells a user's kill from a change of triggerers."""
+"""Whether the task of a trigger is still deferred: this tells a user's kill from a change of triggerers."""
 
 from __future__ import annotations
 

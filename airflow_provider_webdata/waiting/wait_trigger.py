@@ -1,4 +1,4 @@
-"""What the triggers that one task waits for share: their deadline, their start, and how they end."""
+"""Base of the triggers that a deferred task waits for: deadline, start and the one event."""
 
 from __future__ import annotations
 
@@ -14,17 +14,18 @@ from airflow.triggers.base import BaseTrigger, TriggerEvent
 from airflow_provider_webdata.api.errors import WebDataError
 from airflow_provider_webdata.states.checks import moment
 from airflow_provider_webdata.waiting.hub import Hub
+from airflow_provider_webdata.waiting.serialization import serialized
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from airflow_provider_webdata.waiting.mailbox import Failure, Mailbox
+    from airflow_provider_webdata.waiting.mailbox import Mailbox, WaitFailure
 
 TIMEOUT_MARGIN = 60.0
-"""Seconds before Airflow's own timeout at which a trigger gives up, so that the task learns what was seen."""
+"""Seconds before Airflow's own timeout at which a trigger ends, so that its event says what was and was not seen."""
 
-HEARD_WITHIN = 2.0
-"""Seconds within which the scheduler hears of a worker's end."""
+SCHEDULER_LAG = 2.0
+"""Seconds within which the scheduler learns of a worker's end."""
 
 
 class WaitTrigger(BaseTrigger):
@@ -44,24 +45,20 @@ class WaitTrigger(BaseTrigger):
         self.timeout_after: datetime | None = None
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
-        """Return the class's path and every argument; none of them is a secret."""
-        return f"{type(self).__module__}.{type(self).__qualname__}", self._arguments()
+        """Return the class's path and every argument."""
+        return serialized(self)
 
     @abstractmethod
-    def _arguments(self) -> dict[str, Any]:
-        """Return the arguments of the trigger."""
-
-    @abstractmethod
-    async def _wait(self, channel: Hub, mailbox: Mailbox) -> dict[str, Any]:
+    async def _wait(self, hub: Hub, mailbox: Mailbox) -> dict[str, Any]:
         """Wait, and return the event."""
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
         """Wait and yield one event."""
-        resumable_at = time.monotonic() + self._worker_lingers()
-        channel = Hub.of(self.webdata_conn_id)
-        with channel.waiting(self._deadline()) as mailbox:
+        resumable_at = time.monotonic() + self._hold_back_seconds()
+        hub = Hub.of(self.webdata_conn_id)
+        with hub.waiting(self._deadline()) as mailbox:
             try:
-                event = await self._wait(channel, mailbox)
+                event = await self._wait(hub, mailbox)
             except WebDataError as error:
                 event = {"status": "error", "error": str(error), "verdict": error.verdict}
             except Exception as error:
@@ -74,15 +71,15 @@ class WaitTrigger(BaseTrigger):
         await asyncio.sleep(max(resumable_at - time.monotonic(), 0))
         yield TriggerEvent(event)  # type: ignore[no-untyped-call]
 
-    def _worker_lingers(self) -> float:
-        """Return for how many seconds the worker that deferred this task may still be there.
+    def _hold_back_seconds(self) -> float:
+        """Return for how many seconds an event is held back: the worker that deferred the task may still be there.
 
-        Airflow (3.3.2) fails a task that runs again before: it takes the end of the one worker for that of the next,
+        Airflow (3.3.2) fails a task that is resumed before: it takes the end of the one worker for that of the next,
         "finished with state success, but the task instance's state attribute is queued".
         """
         started_without_worker = self.deadline is None
         linger = conf.getint("workers", "min_heartbeat_interval", fallback=5)
-        return 0.0 if started_without_worker or linger <= 0 else linger + HEARD_WITHIN
+        return 0.0 if started_without_worker or linger <= 0 else linger + SCHEDULER_LAG
 
     def _deadline(self) -> float | None:
         if self.deadline is not None:
@@ -97,7 +94,7 @@ class WaitTrigger(BaseTrigger):
         return limit.timestamp() - min(TIMEOUT_MARGIN, max(limit.timestamp() - now, 0) / 2)
 
     def _after(self) -> datetime | None:
-        """Return the moment after which things count, as far as the arguments say.
+        """Return the moment that `after` names.
 
         :raises ValueError: `after` is no moment.
         """
@@ -109,7 +106,7 @@ class WaitTrigger(BaseTrigger):
         return found
 
     def _start(self) -> datetime:
-        """Return when the DAG run started, as far as the triggerer knows, else the present moment."""
+        """Return when the DAG run started, if the triggerer knows it, else the present moment."""
         context = getattr(self.task_instance, "_ti_context_from_server", None)
         run = getattr(context, "dag_run", None)
         start = getattr(run, "start_date", None) or getattr(run, "run_after", None)
@@ -120,24 +117,9 @@ class WaitTrigger(BaseTrigger):
         return datetime.now(timezone.utc)
 
 
-def error_event(failure: Failure) -> dict[str, Any]:
-    """Return the event that says why a wait cannot go on.
+def error_event(failure: WaitFailure) -> dict[str, Any]:
+    """Return the event for a wait that cannot go on.
 
-    :param failure: what happened.
+    :param failure: why.
     """
     return {"status": "error", "error": failure.text, "verdict": failure.verdict}
-
-
-def check_looks(wait_for: str, poll_interval: float, safety_poll: float) -> None:
-    """Check how an end is to be learned. A trigger that renders templates does so after it was made: check as it runs.
-
-    :param wait_for: `auto`, `webhook` or `polling`.
-    :param poll_interval: seconds between looks where only looking helps.
-    :param safety_poll: seconds between looks where deliveries come.
-    :raises ValueError: a choice or a time span that there is not.
-    """
-    if wait_for not in ("auto", "webhook", "polling"):
-        raise ValueError(f"wait_for must be auto, webhook or polling (given: {wait_for!r})")
-    for name, value in (("poll_interval", poll_interval), ("safety_poll", safety_poll)):
-        if not isinstance(value, (int, float)) or not value >= 1:
-            raise ValueError(f"{name} must be a number of seconds, at least 1 (given: {value!r})")

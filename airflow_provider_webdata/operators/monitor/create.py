@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
+from airflow_provider_webdata.states.checks import CHECK_COMPLETED
 from airflow_provider_webdata.tasks.intent import Intent
-from airflow_provider_webdata.tasks.managed_webhook import CHECK_COMPLETED, ManagedWebhook, checked_events
+from airflow_provider_webdata.tasks.managed_webhook import ManagedWebhook, checked_events
 from airflow_provider_webdata.tasks.monitors.check_operator import WaitsForCheck
 from airflow_provider_webdata.tasks.monitors.credit_guard import credit_limit, refuse_unlimited_crawls
 from airflow_provider_webdata.tasks.monitors.declaration import (
@@ -51,10 +52,10 @@ class WebDataCreateMonitorOperator(
     so that their history stays. What the service normalises or fills in is no difference; how a schedule in words
     is compared with the stored cron is said in `airflow_provider_webdata.api.monitor_diff.monitor_changes`.
 
-    A retry after a crash, or after an answer that got lost, finds what the first try made: by its id where
+    A retry after a crash, or after an answer that got lost, finds what the first attempt made: by its id where
     Airflow's task state store (3.3) still got it, else by its name, looked for a while since the service's list
     lags behind. With `if_exists="create"`, where a name alone says nothing, it is the monitor of that name that
-    was not there before the first try (3.3), or that was created since the DAG run began with the declared
+    was not there before the first attempt (3.3), or that was created since the DAG run began with the declared
     content (3.2). Mapped tasks that create monitors at the same time should give them different names.
 
     Where the connection has a public webhook URL and a secret, the monitor reports to this Airflow's inbox by
@@ -122,7 +123,7 @@ class WebDataCreateMonitorOperator(
             )
         if attach_webhook and webhook is not None:
             raise ValueError(
-                "attach_webhook=True attaches a webhook of its own; leave out webhook, or attach_webhook"
+                "attach_webhook=True attaches the managed webhook; leave out webhook, or attach_webhook"
             )
         super().__init__(**kwargs)
         # fields of MonitorCreateRequest, written by tools/operator_fields.py
@@ -151,8 +152,8 @@ class WebDataCreateMonitorOperator(
         if not self.allow_unlimited_crawl:
             refuse_unlimited_crawls(request)
         extra = self.checked_extra_body("create monitor") or {}
-        declared = Declaration(request, extra, self._own_webhook(request, extra))
-        self.refuse_to_wait_in_vain()
+        declared = Declaration(request, extra, self._managed_webhook(request, extra))
+        self.require_deliveries()
 
         intent = Intent(context, "webdata_monitor")
         outcome = self.existing_monitor(declared, intent, context) or self.created_monitor(declared, intent)
@@ -161,11 +162,13 @@ class WebDataCreateMonitorOperator(
         self._remember_schedule(declared, outcome.monitor, context)
         return self._answer(outcome.monitor, context)
 
-    def _own_webhook(self, request: MonitorCreateRequest, extra: Mapping[str, Any]) -> ManagedWebhook | None:
+    def _managed_webhook(
+        self, request: MonitorCreateRequest, extra: Mapping[str, Any]
+    ) -> ManagedWebhook | None:
         if request.webhook is None and "webhook" not in extra:
-            own = ManagedWebhook(self.hook, self.attach_webhook, self.webhook_events)
+            managed = ManagedWebhook(self.hook, self.attach_webhook, self.webhook_events)
             # What is missing in the connection is said before any request.
-            return own if own.new() else None
+            return managed if managed.new() else None
         if self.attach_webhook:
             self.refuse("attach_webhook=True, but a webhook is given too; leave out one of them")
         return None

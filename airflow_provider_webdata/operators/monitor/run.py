@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
+from airflow_provider_webdata.states.checks import CHECK_COMPLETED
 from airflow_provider_webdata.tasks.intent import Intent, may_have_acted
-from airflow_provider_webdata.tasks.managed_webhook import CHECK_COMPLETED, ManagedWebhook, checked_events
+from airflow_provider_webdata.tasks.managed_webhook import ManagedWebhook, checked_events
 from airflow_provider_webdata.tasks.monitors.check_operator import WaitsForCheck
 from airflow_provider_webdata.tasks.monitors.monitor_operator import ExistingMonitorOperator
 
@@ -24,7 +25,7 @@ T = TypeVar("T")
 class WebDataRunMonitorOperator(WaitsForCheck, ExistingMonitorOperator):
     """Start a check of a monitor now. Bills credits.
 
-    A retry after a crash or a lost answer finds the check that the first try started instead of starting another.
+    A retry after a crash or a lost answer finds the check that the first attempt started instead of starting another.
 
     XCom: the check, with wire names; with `wait_for_completion` as it is in the end, with the pages that were asked
     for. The keys `check_id` and `monitor_id` hold the ids, also while the task waits.
@@ -58,7 +59,7 @@ class WebDataRunMonitorOperator(WaitsForCheck, ExistingMonitorOperator):
 
     def call_service(self, context: Context) -> Any:
         """Start a check, or find the one that runs, and return it with wire names."""
-        self.refuse_to_wait_in_vain()
+        self.require_deliveries()
         intent = Intent(context, "webdata_check")
         monitor_id = self._ready_monitor()
         check = self._started_before(monitor_id, intent) or self._start(monitor_id, intent)
@@ -68,7 +69,7 @@ class WebDataRunMonitorOperator(WaitsForCheck, ExistingMonitorOperator):
         return self.wait_for_check(context, monitor_id, check.id)
 
     def _ready_monitor(self) -> str:
-        """Return the monitor's id, once it reports to us if it is to."""
+        """Return the monitor's id, once it has the managed webhook if it is to."""
         if self.monitor_id and not self.attach_webhook:
             return self.monitor_id
         monitor = self.found()
@@ -90,7 +91,7 @@ class WebDataRunMonitorOperator(WaitsForCheck, ExistingMonitorOperator):
             return self._check(monitor_id, intent.started_id)
         check = self.until_found(lambda: self._own_check(monitor_id, intent))
         if check is not None:
-            self.log.info("An earlier try started check %s", check.id)
+            self.log.info("An earlier attempt started check %s", check.id)
         return check
 
     def _own_check(self, monitor_id: str, intent: Intent) -> MonitorCheck | None:
@@ -112,14 +113,14 @@ class WebDataRunMonitorOperator(WaitsForCheck, ExistingMonitorOperator):
             intent.forget()
             check = self._running(monitor_id, error)
             if self.wait_for_completion:
-                # Once it is over, a further try would not be told of it any more.
+                # Once it is over, a further attempt would get no conflict and start another.
                 intent.started(check.id)
             return check
         except WebDataError as error:
             if not may_have_acted(error):
                 intent.forget()
                 raise
-            self.log.warning("%s. Looking for a check that was started all the same", error)
+            self.log.warning("%s. Checking whether a check was started all the same", error)
             found = self.until_found(lambda: self._own_check(monitor_id, intent))
             if found is None:
                 raise

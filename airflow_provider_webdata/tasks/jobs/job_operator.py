@@ -7,14 +7,11 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from airflow_provider_webdata.tasks.arguments import number, seconds
-from airflow_provider_webdata.tasks.deferral import (
-    LEAST_WAIT_SECONDS,
-    TIMEOUT_MARGIN_SECONDS,
-    is_deferrable,
-)
-from airflow_provider_webdata.tasks.jobs.job_wait import POLL_SECONDS, SAFETY_SECONDS, JobWait, WaitsForJob
+from airflow_provider_webdata.tasks.deferral import JOB_TRIGGER, is_deferrable
+from airflow_provider_webdata.tasks.jobs.job_wait import WaitsForJob
 from airflow_provider_webdata.tasks.jobs.results import JobResults
 from airflow_provider_webdata.tasks.operator import WebDataOperator
+from airflow_provider_webdata.waiting.policy import JOB_POLL_INTERVAL, JOB_SAFETY_POLL, PollingPolicy
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -25,9 +22,9 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.api.models.base import RequestModel
     from airflow_provider_webdata.hooks.webdata import WebDataHook
     from airflow_provider_webdata.states.jobs import JobKind
-    from airflow_provider_webdata.tasks.jobs.job_wait import WaitBy
     from airflow_provider_webdata.tasks.jobs.start import JobStart
     from airflow_provider_webdata.tasks.jobs.start_table import TaskJob
+    from airflow_provider_webdata.waiting.policy import WaitBy
 
 JOB_WAIT_TIMEOUT = timedelta(days=1)
 
@@ -79,8 +76,8 @@ class WebDataJobOperator(WaitsForJob, JobResults, WebDataOperator):
         wait_for_completion: bool = True,
         wait_by: WaitBy = "auto",
         deferrable: bool | None = None,
-        poll_interval: float | timedelta = POLL_SECONDS,
-        safety_poll: float | timedelta = SAFETY_SECONDS,
+        poll_interval: float | timedelta = JOB_POLL_INTERVAL,
+        safety_poll: float | timedelta = JOB_SAFETY_POLL,
         wait_timeout: float | timedelta = JOB_WAIT_TIMEOUT,
         cancel_on_timeout: bool = True,
         cancel_on_kill: bool = True,
@@ -89,7 +86,7 @@ class WebDataJobOperator(WaitsForJob, JobResults, WebDataOperator):
     ) -> None:
         super().__init__(**kwargs)
         self.wait_for_completion = wait_for_completion
-        self.job_wait = JobWait("wait_by", wait_by, poll_interval, safety_poll)  # type: ignore[arg-type]
+        self.polling_policy = PollingPolicy.of(wait_by, poll_interval, safety_poll)
         self.deferrable = is_deferrable(deferrable)
         self.wait_timeout = seconds("wait_timeout", wait_timeout)
         self.cancel_on_timeout = cancel_on_timeout
@@ -133,7 +130,7 @@ class WebDataJobOperator(WaitsForJob, JobResults, WebDataOperator):
             number("max_error_ratio", self.max_error_ratio, 1)
         except ValueError as error:
             self.refuse(str(error))
-        if not self.wait_for_completion or self.job_wait.by != "webhook":
+        if not self.wait_for_completion or self.polling_policy.wait_by != "webhook":
             return
         if not self._managed_webhook().wanted:
             self.refuse(
@@ -179,7 +176,7 @@ class WebDataJobOperator(WaitsForJob, JobResults, WebDataOperator):
         )
 
     def _push_job(self, job: TaskJob, context: Context) -> None:
-        from airflow_provider_webdata.states.jobs import listed
+        from airflow_provider_webdata.states.jobs import first_few
 
         values: dict[str, Any] = {"job_id": job.job_id}
         if job.invalid_urls:
@@ -187,40 +184,29 @@ class WebDataJobOperator(WaitsForJob, JobResults, WebDataOperator):
             self.log.warning(
                 "The service dropped %d invalid URLs: %s",
                 len(job.invalid_urls),
-                listed([str(url) for url in job.invalid_urls]),
+                first_few([str(url) for url in job.invalid_urls]),
             )
         self.push(context, **values)
 
     def _wait(self, start: JobStart, job: TaskJob, context: Context) -> Any:
         if job.view is not None and job.view.is_over:
             return self._finish(job.view.event("polling"), context)
-        deadline = start.deadline
-        if deadline is None:
-            deadline = time.time() + self.wait_timeout
+        resumed = start.deadline is not None
+        deadline = start.deadline or time.time() + self.wait_timeout
+        if not resumed:
             start.set_deadline(deadline)
-        elif self.deferrable:
-            deadline = max(deadline, time.time() + LEAST_WAIT_SECONDS)
         if self.deferrable:
-            self._defer(job, deadline)
-        event = self.watch_job(self.job_kind, job.job_id, self.job_wait.poll_interval, deadline)
+            trigger_kwargs = {
+                "webdata_conn_id": self.webdata_conn_id,
+                "kind": self.job_kind,
+                "job_id": job.job_id,
+                "policy": self.polling_policy.serialize(),
+                "reports": job.reports,
+                "cancel_on_kill": self.cancel_on_kill,
+            }
+            self.defer_until(deadline, JOB_TRIGGER, trigger_kwargs, resumed=resumed)
+        event = self.poll_job_until(deadline, self.job_kind, job.job_id, self.polling_policy.poll_interval)
         return self._finish(self._at_timeout(event), context)
-
-    def _defer(self, job: TaskJob, deadline: float) -> NoReturn:
-        from airflow_provider_webdata.triggers.job import WebDataJobTrigger
-
-        self.defer(
-            trigger=WebDataJobTrigger(
-                self.webdata_conn_id,
-                self.job_kind,
-                job.job_id,
-                reports=job.reports,
-                cancel_on_kill=self.cancel_on_kill,
-                deadline=deadline,
-                **self.job_wait.trigger_kwargs(),
-            ),
-            method_name="execute_complete",
-            timeout=timedelta(seconds=deadline - time.time() + TIMEOUT_MARGIN_SECONDS),
-        )
 
     def execute_complete(self, context: Context, event: Mapping[str, Any] | None = None) -> Any:
         """Resume after the wait; see `WaitingTask.execute_complete`."""

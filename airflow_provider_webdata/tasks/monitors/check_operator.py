@@ -6,14 +6,12 @@ import time
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from airflow_provider_webdata.states.check_queue import CheckQueue
+from airflow_provider_webdata.states.checks import CheckCriteria
 from airflow_provider_webdata.tasks.arguments import seconds
-from airflow_provider_webdata.tasks.deferral import (
-    LEAST_WAIT_SECONDS,
-    TIMEOUT_MARGIN_SECONDS,
-    WaitingTask,
-    is_deferrable,
-)
-from airflow_provider_webdata.tasks.monitors.check_wait import CheckWait, checked_pages
+from airflow_provider_webdata.tasks.deferral import CHECK_TRIGGER, WaitingTask, is_deferrable
+from airflow_provider_webdata.tasks.monitors.check_result import checked_pages
+from airflow_provider_webdata.waiting.policy import CHECK_POLL_INTERVAL, CHECK_SAFETY_POLL, PollingPolicy
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -21,25 +19,25 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
 
     from airflow_provider_webdata.states.checks import Choice
-    from airflow_provider_webdata.tasks.monitors.check_wait import WaitFor
+    from airflow_provider_webdata.waiting.policy import WaitBy
 
-WAIT_TIMEOUT = timedelta(days=7)
+CHECK_WAIT_TIMEOUT = timedelta(days=7)
 
 
 class WaitsForCheck(WaitingTask):
     """Base of the operators that can wait for a check.
 
-    The waiting time is counted by the clock from the first try, over retries and resumes, where Airflow's task
-    state store (3.3) keeps it; on 3.2 each try counts anew.
+    The waiting time is counted by the clock from the first attempt, over retries and resumes, where Airflow's task
+    state store (3.3) keeps it; on 3.2 each attempt counts from its own start.
 
     :param wait_for_completion: whether the task goes on until a check is over, and returns the check.
-    :param wait_for: `webhook`, `polling`, or `auto` (default): by webhook where the connection can receive
+    :param wait_by: `webhook`, `polling`, or `auto` (default): by webhook where the connection can receive
         deliveries and the monitor reports to them, else by polling.
     :param deferrable: whether to wait in the triggerer, without holding a worker; default: Airflow's own setting.
-        Otherwise the worker polls, whatever `wait_for` says.
-    :param poll_interval: seconds between two looks at the service when polling; a number or a timedelta.
-    :param safety_poll: seconds between two looks at the service while waiting for a delivery, which may be lost.
-    :param timeout: seconds to wait, or a timedelta; default 7 days.
+        Otherwise the worker polls, whatever `wait_by` says.
+    :param poll_interval: seconds between polls of the service where no delivery is expected; a number or a timedelta.
+    :param safety_poll: seconds between polls of the service where a delivery is expected, which may be lost.
+    :param wait_timeout: seconds to wait, or a timedelta; default 7 days.
     :param on_failed: what a failed check means: `fail`, `accept`, or `wait` for the next one.
     :param on_partial: the same for a check with some page errors.
     :param on_skipped: the same for a check that was skipped.
@@ -55,11 +53,11 @@ class WaitsForCheck(WaitingTask):
         self,
         *,
         wait_for_completion: bool = False,
-        wait_for: WaitFor = "auto",
+        wait_by: WaitBy = "auto",
         deferrable: bool | None = None,
-        poll_interval: float | timedelta = 60.0,
-        safety_poll: float | timedelta = 1500.0,
-        timeout: float | timedelta = WAIT_TIMEOUT,
+        poll_interval: float | timedelta = CHECK_POLL_INTERVAL,
+        safety_poll: float | timedelta = CHECK_SAFETY_POLL,
+        wait_timeout: float | timedelta = CHECK_WAIT_TIMEOUT,
         on_failed: Choice = "fail",
         on_partial: Choice = "accept",
         on_skipped: Choice = "wait",
@@ -69,20 +67,14 @@ class WaitsForCheck(WaitingTask):
         super().__init__(**kwargs)
         self.wait_for_completion = wait_for_completion
         self.deferrable = is_deferrable(deferrable)
-        self.check_wait = CheckWait(
-            wait_for=wait_for,
-            poll_interval=poll_interval,  # type: ignore[arg-type]
-            safety_poll=safety_poll,  # type: ignore[arg-type]
-            on_failed=on_failed,
-            on_partial=on_partial,
-            on_skipped=on_skipped,
-        )
-        self.timeout = seconds("timeout", timeout)
+        self.polling_policy = PollingPolicy.of(wait_by, poll_interval, safety_poll)
+        self.criteria = CheckCriteria(on_failed=on_failed, on_partial=on_partial, on_skipped=on_skipped)
+        self.wait_timeout = seconds("wait_timeout", wait_timeout)
         self.include_pages = checked_pages(include_pages)
 
-    def refuse_to_wait_in_vain(self) -> None:
-        """Fail the task if it would wait for deliveries that cannot come, before anything is paid for."""
-        if not self.wait_for_completion or self.check_wait.wait_for != "webhook":
+    def require_deliveries(self) -> None:
+        """Fail the task, before anything is paid for, if it would wait for deliveries that cannot come."""
+        if not self.wait_for_completion or self.polling_policy.wait_by != "webhook":
             return
         from airflow_provider_webdata.hooks.webhooks import can_receive, why_none_comes
 
@@ -99,56 +91,50 @@ class WaitsForCheck(WaitingTask):
         """
         after, deadline, resumed = self._span(context)
         if self.deferrable:
-            if resumed:
-                deadline = max(deadline, time.time() + LEAST_WAIT_SECONDS)
-            from airflow_provider_webdata.triggers.monitor import WebDataMonitorCheckTrigger
-
-            self.defer(
-                trigger=WebDataMonitorCheckTrigger(
-                    webdata_conn_id=self.webdata_conn_id,
-                    monitor_id=monitor_id,
-                    check_id=check_id,
-                    after=after.isoformat(),
-                    deadline=deadline,
-                    **self.check_wait.trigger_kwargs(),
-                ),
-                method_name="execute_complete",
-                timeout=timedelta(seconds=max(deadline - time.time(), 0) + TIMEOUT_MARGIN_SECONDS),
-            )
-        event = self._watch(monitor_id, check_id, after, deadline)
+            trigger_kwargs = {
+                "webdata_conn_id": self.webdata_conn_id,
+                "monitor_id": monitor_id,
+                "check_id": check_id,
+                "after": after.isoformat(),
+                "policy": self.polling_policy.serialize(),
+                "criteria": self.criteria.serialize(),
+            }
+            self.defer_until(deadline, CHECK_TRIGGER, trigger_kwargs, resumed=resumed)
+        event = self._poll_until(deadline, monitor_id, check_id, after)
         self.judge(event)
         return self.result_of(event, context)
 
     def result_of(self, event: Mapping[str, Any], context: Context) -> Any:  # noqa: ARG002
         """Return the check, with wire names, and the pages that were asked for."""
-        from airflow_provider_webdata.tasks.monitors.check_wait import check_with_pages
+        from airflow_provider_webdata.tasks.monitors.check_result import check_with_pages
 
         return check_with_pages(
             self.hook, event["monitor_id"], event["check_id"], self.include_pages, self.replica_wait
         )
 
     def time_out(self, message: str) -> NoReturn:
-        """Fail for good: the time that was given is over on every further try too."""
+        """Fail for good: the time that was given is over on every further attempt too."""
         self.refuse(message)
 
-    def _watch(
-        self, monitor_id: str, check_id: str | None, after: datetime, deadline: float
+    def _poll_until(
+        self, deadline: float, monitor_id: str, check_id: str | None, after: datetime
     ) -> dict[str, Any]:
-        from airflow_provider_webdata.tasks.monitors.check_wait import look_for_check
+        from airflow_provider_webdata.tasks.monitors.poll import poll_check
 
-        wanted = self.check_wait.wanted(check_id, after)
+        queue = CheckQueue(self.criteria, after, check_id)
         while True:
             with self.patiently():
-                if event := look_for_check(self.hook, monitor_id, wanted, via="polling"):
+                if event := poll_check(self.hook, monitor_id, queue, via="polling"):
                     return event
             left = deadline - time.time()
             if left <= 0:
                 what = f"check {check_id}" if check_id else f"a check that finished after {after.isoformat()}"
                 return {
                     "status": "timeout",
-                    "message": f"No end of {what} of monitor {monitor_id} was seen within {self.timeout:g} s",
+                    "message": f"Timed out waiting for {what} of monitor {monitor_id} "
+                    f"(wait_timeout={self.wait_timeout:g} s)",
                 }
-            time.sleep(min(self.check_wait.poll_interval, left))
+            time.sleep(min(self.polling_policy.poll_interval, left))
 
     def _span(self, context: Context) -> tuple[datetime, float, bool]:
         """Return when the wait began, when it ends (seconds since the epoch), and whether it is resumed."""
@@ -159,9 +145,9 @@ class WaitsForCheck(WaitingTask):
         if memory.remembers:
             began = datetime.fromisoformat(str(memory.recall("after")))
             return began, float(memory.recall("deadline")), True
-        deadline = now.timestamp() + self.timeout
+        deadline = now.timestamp() + self.wait_timeout
         if memory.began and memory.run_start is not None:
-            # Nothing says when the first try began to wait; what ended meanwhile must not be lost.
+            # Nothing says when the first attempt began to wait; what ended meanwhile must not be lost.
             return memory.run_start, deadline, True
         memory.remember(after=now.isoformat(), deadline=deadline)
         return now, deadline, False

@@ -1,4 +1,4 @@
-"""Bringing the service in step with a declared monitor: found, created or patched, once however often it is tried."""
+"""Bringing the service in step with a declared monitor: found, created or patched, once over all attempts."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ class Declaration:
 
     :param request: the documented fields.
     :param extra: what is merged into them unchecked.
-    :param own: our webhook, where the author gave none.
+    :param managed_webhook: where the author gave no webhook.
     """
 
     request: MonitorCreateRequest
     extra: Mapping[str, Any]
-    own: ManagedWebhook | None
+    managed_webhook: ManagedWebhook | None
 
     @property
     def wire(self) -> dict[str, Any]:
@@ -41,7 +41,7 @@ class Declaration:
 
     @property
     def name(self) -> str:
-        """What the monitor is known by."""
+        """The monitor's name."""
         return str(self.wire["name"])
 
     @property
@@ -52,25 +52,25 @@ class Declaration:
 
     def added(self) -> dict[str, Any]:
         """Return what a request to create it has beside the documented fields."""
-        webhook = self.own.new() if self.own is not None else None
+        webhook = self.managed_webhook.new() if self.managed_webhook else None
         return {**self.extra, **({"webhook": webhook} if webhook else {})}
 
     def of(self, monitor: Monitor) -> dict[str, Any]:
-        """Return what a monitor that exists should be, in wire form: our webhook keeps the key that it has.
+        """Return what a monitor that exists should be, in wire form: a managed webhook keeps its key.
 
         :param monitor: as it is now.
         """
-        webhook = self.own.of(monitor) if self.own is not None else None
+        webhook = self.managed_webhook.of(monitor) if self.managed_webhook else None
         return {**self.wire, **({"webhook": webhook} if webhook else {})}
 
 
 @dataclass(frozen=True)
-class Outcome:
+class DeclarationResult:
     """What became of a declared monitor.
 
     :param monitor: as it is now.
-    :param created: whether this task made it, in this try or an earlier one.
-    :param restore: update that undoes what this try changed, if it changed anything.
+    :param created: whether this task made it, in this attempt or an earlier one.
+    :param restore: update that undoes what this attempt changed, if it changed anything.
     :param lost: fields that cannot be put back.
     """
 
@@ -86,11 +86,13 @@ class DeclaredMonitorOperator(MonitorOperator):
     if_exists: str
     monitor_id: str | None
 
-    def existing_monitor(self, declared: Declaration, intent: Intent, context: Context) -> Outcome | None:
+    def existing_monitor(
+        self, declared: Declaration, intent: Intent, context: Context
+    ) -> DeclarationResult | None:
         """Return what is there already, in step with the declaration, or None if it is to be created.
 
         :param declared: what it is to be.
-        :param intent: what earlier tries began.
+        :param intent: what earlier attempts began.
         :param context: the task's context.
         """
         if self.monitor_id:
@@ -101,7 +103,7 @@ class DeclaredMonitorOperator(MonitorOperator):
         if self.if_exists == "create" and not intent.began:
             return None
         if intent.started_id and (monitor := self.visible_monitor(intent.started_id)):
-            self.log.info("An earlier try created monitor %s", monitor.id)
+            self.log.info("An earlier attempt created monitor %s", monitor.id)
             return self._in_step(monitor, declared, context, created=True)
 
         def look() -> list[Monitor]:
@@ -113,7 +115,7 @@ class DeclaredMonitorOperator(MonitorOperator):
             return None
         own = intent.is_own(monitor.id, monitor.created_at)
         if own:
-            self.log.info("An earlier try created monitor %s", monitor.id)
+            self.log.info("An earlier attempt created monitor %s", monitor.id)
         elif self.if_exists == "error":
             self.refuse(f"A monitor named {declared.name!r} exists already: {monitor.id} (if_exists='error')")
         return self._in_step(monitor, declared, context, created=own)
@@ -133,34 +135,34 @@ class DeclaredMonitorOperator(MonitorOperator):
 
     def _in_step(
         self, monitor: Monitor, declared: Declaration, context: Context, *, created: bool = False
-    ) -> Outcome:
+    ) -> DeclarationResult:
         from airflow_provider_webdata.api.monitor_diff import monitor_changes, previous_values
 
         if self.if_exists == "reuse" and not created:
             self.log.info("Monitor %s exists and is used as it is", monitor.id)
-            return Outcome(monitor)
+            return DeclarationResult(monitor)
         stored, wire = monitor.to_wire(), declared.of(monitor)
         changes = monitor_changes(wire, stored, self._applied_schedule(declared, context))
         if not changes:
             self.log.info("Monitor %s is as declared", monitor.id)
-            return Outcome(monitor, created)
+            return DeclarationResult(monitor, created)
         self.log.info("Monitor %s differs in %s; updating it", monitor.id, ", ".join(changes.fields))
         updated = self.hook.update_monitor(monitor.id, extra_body=changes.patch)
         schedule = {"text": declared.schedule_text, "cron": cron_of(updated)}
         if left := monitor_changes(wire, updated.to_wire(), schedule):
             self.log.warning(
-                "Monitor %s still differs in %s after the update: the service keeps values of its own there",
+                "Monitor %s still differs in %s after the update: the service sets its own values there",
                 monitor.id,
                 ", ".join(left.fields),
             )
         restore, lost = previous_values(changes.patch, stored)
-        return Outcome(updated, created, restore, lost)
+        return DeclarationResult(updated, created, restore, lost)
 
-    def created_monitor(self, declared: Declaration, intent: Intent) -> Outcome:
+    def created_monitor(self, declared: Declaration, intent: Intent) -> DeclarationResult:
         """Create the monitor; find it where the answer got lost.
 
         :param declared: what it is to be.
-        :param intent: what earlier tries began.
+        :param intent: what earlier attempts began.
         """
         from airflow_provider_webdata.api.errors import WebDataError
 
@@ -173,26 +175,26 @@ class DeclaredMonitorOperator(MonitorOperator):
             if not may_have_acted(error):
                 intent.forget()
                 raise
-            self.log.warning("%s. Looking for a monitor that was created all the same", error)
+            self.log.warning("%s. Checking whether the monitor was created all the same", error)
             found = self.until_found(lambda: self._candidates_new(name, intent))
             if not found:
                 raise
             monitor = found[0]
         intent.started(monitor.id)
         self.log.info("Created monitor %s, next run at %s", monitor.id, monitor.next_run_at)
-        return Outcome(monitor, created=True)
+        return DeclarationResult(monitor, created=True)
 
     def _candidates_new(self, name: str, intent: Intent) -> list[Monitor]:
         return [
             monitor for monitor in self.monitors_named(name) if intent.is_own(monitor.id, monitor.created_at)
         ]
 
-    def hold_credit_limit(self, outcome: Outcome, limit: float, intent: Intent) -> None:
+    def hold_credit_limit(self, outcome: DeclarationResult, limit: float, intent: Intent) -> None:
         """Undo what was done, and fail the task, if the monitor is estimated to cost too much.
 
         :param outcome: what was done.
         :param limit: most credits a month.
-        :param intent: what earlier tries began.
+        :param intent: what earlier attempts began.
         """
         monitor = outcome.monitor
         estimate = monitor.estimated_credits_per_month

@@ -21,7 +21,7 @@ class MonitorOperator(WebDataOperator):
     """Base of the operators that deal with one monitor.
 
     :param replica_wait: most seconds to wait for a monitor or check that should be there. The service reads from
-        a replica, where what was just written may be missing for a moment. 0: look once.
+        a replica, where what was just written may be missing for a moment. 0: read once.
     :param kwargs: arguments of `WebDataOperator` and `BaseOperator`.
     """
 
@@ -30,7 +30,7 @@ class MonitorOperator(WebDataOperator):
         self.replica_wait = seconds("replica_wait", replica_wait, zero=True)
 
     def until_found(self, look: Callable[[], T | None]) -> T | None:
-        """Look until something is found or `replica_wait` is over.
+        """Read until something is found or `replica_wait` is over.
 
         :param look: returns what was found, or None.
         """

@@ -1,1 +1,1 @@
-"""What one wait makes of deliveries and polls: each check or job is decided on once, in order."""
+"""What one wait makes of deliveries and polls: a delivery is a hint, and what the service shows decides."""

@@ -1,44 +1,38 @@
-"""Follows the checks of one monitor, by deliveries and by looks, and decides on each of them once, in order."""
+"""Follows the checks of one monitor by deliveries and by polling."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from airflow_provider_webdata.api.errors import ConfigurationError
-from airflow_provider_webdata.api.models import MonitorCheck
-from airflow_provider_webdata.hooks.webhooks import can_receive, why_none_comes
-from airflow_provider_webdata.inbox.envelope import first_of
 from airflow_provider_webdata.inbox.reader import Delivery
 from airflow_provider_webdata.inbox.wire import delivery_url
-from airflow_provider_webdata.states.checks import finished
+from airflow_provider_webdata.states.checks import CHECK_COMPLETED
+from airflow_provider_webdata.waiting.followers.listening import listens
+from airflow_provider_webdata.waiting.inbox.delivered_check import delivered_check
 from airflow_provider_webdata.waiting.inbox.subscriptions import Subscription
-from airflow_provider_webdata.waiting.mailbox import Expired, Failure, Notice
-from airflow_provider_webdata.waiting.polling.check_news import Look, Meaning, Unconfirmed
-from airflow_provider_webdata.waiting.polling.monitor_watch import MonitorWait, place_of
+from airflow_provider_webdata.waiting.mailbox import Expired, Notice, WaitFailure
+from airflow_provider_webdata.waiting.polling.check_answers import CheckJudgment, CheckSnapshot, Unconfirmed
+from airflow_provider_webdata.waiting.polling.monitor_watch import MonitorWait, monitor_key
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from airflow_provider_webdata.states.checks import Decision, Wanted
+    from airflow_provider_webdata.api.models import MonitorCheck
+    from airflow_provider_webdata.states.check_queue import CheckQueue
+    from airflow_provider_webdata.states.checks import Decision
     from airflow_provider_webdata.waiting.hub import Hub
     from airflow_provider_webdata.waiting.mailbox import Mailbox
+    from airflow_provider_webdata.waiting.policy import PollingPolicy
 
-WaitFor = Literal["auto", "webhook", "polling"]
-"""How the end of a check is learned."""
+CLOCK_TOLERANCE = timedelta(minutes=5)
+"""By so much the inbox's clock may be behind the service's."""
 
-CHECK_COMPLETED = "monitor.check.completed"
-
-STRAGGLERS = timedelta(minutes=10)
-"""For so long a check is still decided on that comes to light after one that ended later."""
-
-_CLOCKS_APART = timedelta(minutes=5)
-_PATIENCE = 2
+_MISSING_LIMIT = 2
 
 
-class Found(NamedTuple):
-    """A check, what it means, and how it was learned of."""
+class FoundCheck(NamedTuple):
+    """A check that counts, what it means, and how it was learned of."""
 
     check: MonitorCheck
     decision: Decision
@@ -46,83 +40,77 @@ class Found(NamedTuple):
 
 
 class CheckFollower:
-    """The checks of a monitor that end after a moment.
+    """Finds the checks of a monitor that count, one after the other.
 
-    A delivery is a hint: the service is asked before anything is decided. Only when it cannot be asked, or does
-    not know what it has itself delivered, the delivery's own word counts.
+    Two sources fill the mailbox: subscriptions at the inbox reader, and a wait at the poller, which posts snapshots of
+    the monitor's checks. A delivery is a hint: the check is looked up, and the snapshot that the lookup posts goes
+    the same way. Only when the service cannot be asked, or does not know what it has itself delivered, the check is
+    taken from the delivery. Snapshots go into a `CheckQueue`, which decides on each check once, in order.
 
-    :param channel: what the waits of the connection share.
+    :param hub: what the waits of the connection share.
     :param mailbox: of this wait.
     :param monitor_id: the monitor's UUID.
-    :param wanted: which checks count.
+    :param queue: which checks count, and what they mean.
     :param log: of the waiting task.
     """
 
     __slots__ = (
-        "_channel",
-        "_checks",
         "_hints",
-        "_judged",
+        "_hub",
+        "_judgments",
         "_log",
         "_mailbox",
-        "_meanings",
         "_missing",
         "_monitor_id",
+        "_passed_over",
         "_poll",
+        "_queue",
         "_subscriptions",
-        "passed_over",
-        "wanted",
     )
 
-    def __init__(self, channel: Hub, mailbox: Mailbox, monitor_id: str, wanted: Wanted, log: Any) -> None:
-        self._channel = channel
+    def __init__(self, hub: Hub, mailbox: Mailbox, monitor_id: str, queue: CheckQueue, log: Any) -> None:
+        self._hub = hub
         self._mailbox = mailbox
         self._monitor_id = monitor_id
+        self._queue = queue
         self._log = log
         self._poll: MonitorWait | None = None
         self._subscriptions: tuple[Subscription, ...] = ()
-        self._checks: list[MonitorCheck] = []
-        self._hints: dict[str, Delivery] | None = None
-        self._judged: dict[str, datetime] = {}
-        self._meanings: dict[str, bool | None] | None = None
+        self._hints: dict[str, Delivery] = {}
+        self._judgments: dict[str, bool | None] = {}
         self._missing = 0
-        self.wanted = wanted
-        self.passed_over = ""
+        self._passed_over = ""
 
-    async def start(self, wait_for: WaitFor, poll_interval: float, safety_poll: float) -> None:
-        """Begin to follow.
+    async def start(self, policy: PollingPolicy) -> None:
+        """Subscribe.
 
-        :param wait_for: how the end of a check is learned.
-        :param poll_interval: seconds between looks where only looking helps.
-        :param safety_poll: seconds between looks where deliveries come.
+        :param policy: how the end of a check is learned.
         :raises ConfigurationError: the connection cannot work, or has no webhook to wait for.
         """
-        settings = await self._channel.connection.settings()
-        ours = ""
-        often = poll_interval
-        if wait_for != "polling" and can_receive(settings):
+        settings = await self._hub.connection.settings()
+        managed_url = ""
+        poll_interval = policy.poll_interval
+        if listens(policy, settings):
             self._listen()
-            if wait_for == "webhook":
-                often = safety_poll
+            if policy.wait_by == "webhook":
+                poll_interval = policy.safety_poll
             else:
-                ours = delivery_url(settings.webhook.url or "", settings.conn_id)
-        elif wait_for == "webhook":
-            raise ConfigurationError(why_none_comes(settings))
+                managed_url = delivery_url(settings.webhook.url or "", settings.conn_id)
         self._poll = MonitorWait(
             self._mailbox,
             self._monitor_id,
-            check_id=self.wanted.check_id,
-            after=self.wanted.after,
-            often=often,
-            seldom=safety_poll,
-            ours=ours,
+            check_id=self._queue.check_id,
+            after=self._queue.after,
+            poll_interval=poll_interval,
+            safety_poll=policy.safety_poll,
+            managed_url=managed_url,
         )
-        self._channel.poller.subscribe(self._poll)
+        self._hub.poller.subscribe(self._poll)
 
     def _listen(self) -> None:
-        after, check_id = self.wanted.after, self.wanted.check_id
-        # The inbox's clock and the service's differ; what is too early is told apart when the check is read.
-        since = after - _CLOCKS_APART if after is not None else None
+        after, check_id = self._queue.after, self._queue.check_id
+        # A delivery that comes too early costs a lookup, which tells when the check really finished.
+        since = after - CLOCK_TOLERANCE if after is not None else None
         by_monitor = Subscription(
             self._mailbox, monitor_id=self._monitor_id, events=(CHECK_COMPLETED,), since=since
         )
@@ -132,166 +120,126 @@ class CheckFollower:
         )
         self._subscriptions = (by_monitor, *by_check)
         for subscription in self._subscriptions:
-            self._channel.feed.subscribe(subscription)
+            self._hub.reader.subscribe(subscription)
 
     def close(self) -> None:
-        """Stop following."""
+        """Unsubscribe."""
         for subscription in self._subscriptions:
-            self._channel.feed.unsubscribe(subscription)
+            self._hub.reader.unsubscribe(subscription)
         if self._poll is not None:
-            self._channel.poller.unsubscribe(self._poll)
+            self._hub.poller.unsubscribe(self._poll)
 
-    async def next(self, heeding: type | None = None) -> Any:
-        """Return what ends the wait: `Found`, or else `Failure` or `Expired`.
+    @property
+    def after(self) -> datetime | None:
+        """The moment after which checks still count."""
+        return self._queue.after
 
-        :param heeding: return things of this kind too, when they come.
+    async def next(self, *, or_item: type | None = None) -> Any:
+        """Return the next `FoundCheck`, or the `WaitFailure` or `Expired` that ends the wait.
+
+        :param or_item: return an item of this class too, when the mailbox gets one.
         """
         while True:
-            found = self._decide()
-            if found is not None:
+            if (found := self._decide()) is not None:
                 return found
             item = await self._mailbox.get()
-            if isinstance(item, (Failure, Expired)) or (heeding is not None and isinstance(item, heeding)):
+            if isinstance(item, (WaitFailure, Expired)) or (
+                or_item is not None and isinstance(item, or_item)
+            ):
                 return item
-            failure = self._take(item)
-            if failure is not None:
+            if (failure := self._take(item)) is not None:
                 return failure
 
     def state(self) -> str:
-        """Say, for the message of a timeout, what was and was not seen."""
-        watch = self._channel.poller.watch(place_of(self._monitor_id))
+        """Return what was and was not seen, for the message of a timeout."""
+        watch = self._hub.poller.watch(monitor_key(self._monitor_id))
         parts = [watch.state() if watch is not None else "the service was not asked"]
         if self._subscriptions:
-            parts.append(self._channel.feed.state())
-        if self.passed_over:
-            parts.append(f"passed over last: {self.passed_over}")
+            parts.append(self._hub.reader.state())
+        if self._passed_over:
+            parts.append(f"passed over last: {self._passed_over}")
         return "; ".join(parts)
 
-    def _take(self, item: Any) -> Failure | None:
+    # What the mailbox brings.
+
+    def _take(self, item: Any) -> WaitFailure | None:
         if isinstance(item, Notice):
-            (self._log.warning if item.trouble else self._log.info)(item.text)
+            item.log_to(self._log)
         elif isinstance(item, Delivery):
-            self._take_hint(item)
-        elif isinstance(item, Look):
+            self._take_delivery(item)
+        elif isinstance(item, CheckSnapshot):
             self._missing = 0
-            self._merge(item.checks)
+            self._queue.add(item.checks)
         elif isinstance(item, Unconfirmed):
             return self._take_unconfirmed(item)
-        elif isinstance(item, Meaning) and self._meanings is not None:
-            self._meanings[item.check_id] = item.meaningful
+        elif isinstance(item, CheckJudgment) and item.check_id in self._judgments:
+            self._judgments[item.check_id] = item.meaningful
         return None
 
-    def _take_hint(self, delivery: Delivery) -> None:
+    def _take_delivery(self, delivery: Delivery) -> None:
         check_id = delivery.job_id
         if check_id is None:
-            self._channel.poller.look_soon(place_of(self._monitor_id))
-            return
-        if self._hints is None:
-            self._hints = {}
-        if check_id in self._hints or check_id in self._judged:
-            return
-        self._hints[check_id] = delivery
-        if self.wanted.check_id in (None, check_id):
-            self._log.info(
-                "Delivery %s says that check %s ended; asking the service about it.", delivery.id, check_id
-            )
-            self._channel.poller.lookups.confirm(self._monitor_id, check_id, self._mailbox)
+            self._poll_soon()
+        elif check_id not in self._hints and not self._queue.was_decided(check_id):
+            self._hints[check_id] = delivery
+            if self._queue.check_id in (None, check_id):
+                self._log.info(
+                    "Delivery %s says that check %s ended; asking the service about it.",
+                    delivery.id,
+                    check_id,
+                )
+                self._hub.poller.lookups.confirm(self._monitor_id, check_id, self._mailbox)
 
-    def _take_unconfirmed(self, item: Unconfirmed) -> Failure | None:
-        delivery = (self._hints or {}).get(item.check_id)
-        if delivery is not None:
+    def _take_unconfirmed(self, item: Unconfirmed) -> WaitFailure | None:
+        if (delivery := self._hints.get(item.check_id)) is not None:
             self._log.warning(
-                "Check %s ended by delivery %s, but the service does not confirm it (%s); taking the delivery's word.",
+                "Check %s ended according to delivery %s, but the service does not confirm it (%s); using the "
+                "status in the delivery.",
                 item.check_id,
                 delivery.id,
                 item.reason,
             )
-            self._merge([check_of(delivery)])
-            return None
-        if item.missing and item.check_id == self.wanted.check_id:
+            self._queue.add([delivered_check(delivery)])
+        elif item.missing and item.check_id == self._queue.check_id:
             self._missing += 1
-            if self._missing >= _PATIENCE:
-                return Failure(
-                    f"check {item.check_id} of monitor {self._monitor_id} is not there ({item.reason})",
-                    "never",
-                )
+            if self._missing >= _MISSING_LIMIT:
+                text = f"check {item.check_id} of monitor {self._monitor_id} does not exist ({item.reason})"
+                return WaitFailure(text, "never")
         return None
 
-    def _merge(self, checks: list[MonitorCheck]) -> None:
-        """Keep the checks that are still to be decided on, the newest word on each."""
-        known = {check.id for check in checks}
-        waiting = [check for check in self._checks if check.id not in known]
-        self._checks = [
-            check for check in self.wanted.candidates([*waiting, *checks]) if check.id not in self._judged
-        ]
+    # What the queue decides.
 
-    def _decide(self) -> Found | None:
-        while self._checks:
-            check = self._checks[0]
+    def _decide(self) -> FoundCheck | None:
+        while (check := self._queue.head) is not None:
             meaningful = None
-            if self.wanted.needs_pages(check):
-                meaningful = self._meaning_of(check)
+            if self._queue.needs_pages:
+                meaningful = self._judgment_of(check)
                 if meaningful is None:
                     return None
-            decision = self.wanted.decide(check, meaningful=meaningful)
-            found = self._pass_on(check, decision)
-            if decision.outcome != "wait":
+            found = self._decide_on(check, meaningful)
+            if found.decision.outcome != "wait":
                 return found
-            self.passed_over = f"check {check.id}, {decision.reason}"
-            self._log.info("Check %s does not count: %s. Going on.", check.id, decision.reason)
+            self._passed_over = f"check {check.id}, {found.decision.reason}"
+            self._log.info("Check %s does not count: %s. Going on.", check.id, found.decision.reason)
         return None
 
-    def _meaning_of(self, check: MonitorCheck) -> bool | None:
-        if self._meanings is None:
-            self._meanings = {}
-        if check.id not in self._meanings:
-            self._meanings[check.id] = None
-            self._channel.poller.lookups.read_pages(self._monitor_id, check.id, self._mailbox)
-        return self._meanings[check.id]
-
-    def _pass_on(self, check: MonitorCheck, decision: Decision) -> Found:
-        """Note that a check was decided on, and go on behind it."""
-        hints, self._hints = self._hints or {}, None
-        found = Found(check, decision, "webhook" if check.id in hints else "polling")
-        self._hints = {key: delivery for key, delivery in hints.items() if key != check.id} or None
-        self._meanings = None
-        end = finished(check)
-        # A check may come to light after one that ended later: those decided on are told apart by their ids.
-        behind = self.wanted.after
-        if end is not None:
-            late = end - STRAGGLERS
-            behind = late if behind is None else max(behind, late)
-            self._judged[check.id] = end
-            self._judged = {key: when for key, when in self._judged.items() if when >= late}
-        was_named = self.wanted.check_id is not None
-        self.wanted = replace(self.wanted, check_id=None, after=behind)
-        self._checks = self._checks[1:]
+    def _decide_on(self, check: MonitorCheck, meaningful: bool | None) -> FoundCheck:
+        was_named = self._queue.check_id is not None
+        decision = self._queue.decide(meaningful=meaningful)
+        hint = self._hints.pop(check.id, None)
+        self._judgments.clear()
         if self._poll is not None:
-            self._poll.check_id, self._poll.after = None, behind
-            if was_named and decision.outcome == "wait":
-                self._channel.poller.look_soon(place_of(self._monitor_id))
-        return found
+            self._poll.check_id, self._poll.after = None, self._queue.after
+        if was_named and decision.outcome == "wait":
+            self._poll_soon()
+        return FoundCheck(check, decision, "polling" if hint is None else "webhook")
 
+    def _judgment_of(self, check: MonitorCheck) -> bool | None:
+        """Return whether a change of a check was judged meaningful; None: it is being looked up."""
+        if check.id not in self._judgments:
+            self._judgments[check.id] = None
+            self._hub.poller.lookups.judge(self._monitor_id, check.id, self._mailbox)
+        return self._judgments[check.id]
 
-def check_of(delivery: Delivery) -> MonitorCheck:
-    """Return the check that a delivery tells of, as far as it does. Supplement 16.6.
-
-    :param delivery: of the event `monitor.check.completed`.
-    """
-    payload = delivery.payload()
-    data = first_of(payload) if isinstance(payload, dict) else {}
-    status = data.get("status")
-    if not isinstance(status, str):
-        status = "completed" if delivery.success else "failed"
-    summary = data.get("summary")
-    error = payload.get("error") if isinstance(payload, dict) else None
-    return MonitorCheck.model_validate(
-        {
-            "id": delivery.job_id or "",
-            "monitorId": delivery.monitor_id,
-            "status": status,
-            "summary": summary if isinstance(summary, dict) else None,
-            "finishedAt": delivery.received_at,
-            "error": error if isinstance(error, str) else None,
-        }
-    )
+    def _poll_soon(self) -> None:
+        self._hub.poller.poll_soon(monitor_key(self._monitor_id))

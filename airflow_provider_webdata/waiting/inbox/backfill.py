@@ -6,7 +6,8 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.inbox.reader import MOST_VALUES
-from airflow_provider_webdata.waiting.inbox.subscriptions import Index
+from airflow_provider_webdata.waiting.inbox.subscriptions import SubscriptionIndex
+from airflow_provider_webdata.waiting.shared_task import GATHER
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -14,17 +15,14 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.inbox.reader import Page
     from airflow_provider_webdata.waiting.inbox.subscriptions import Subscription
 
-GATHER = 0.05
-"""Seconds for which a lookup waits for others that it can be asked together with."""
-
-_MANY = 200
-_MOST_EVENTS = 50
+_PAGE_SIZE = 200
+_MAX_EVENTS = 50
 
 _FIELDS = {"key": "keys", "job_id": "job_ids", "monitor_id": "monitor_ids"}
 
 
-class History:
-    """Subscriptions whose past is still to be looked up.
+class Backfill:
+    """Looks up the past of subscriptions, of many in one search.
 
     :param search: searches the inbox, with the arguments of the reader's `search`.
     """
@@ -32,32 +30,32 @@ class History:
     def __init__(self, search: Callable[..., Awaitable[Page]]) -> None:
         self._search = search
         self._waiting: dict[Subscription, None] = {}
-        self._some = asyncio.Event()
+        self._added = asyncio.Event()
 
-    def ask(self, subscription: Subscription) -> None:
+    def add(self, subscription: Subscription) -> None:
         """Have the past of a subscription looked up soon.
 
         :param subscription: one that holds back what comes live until then.
         """
         self._waiting[subscription] = None
-        self._some.set()
+        self._added.set()
 
-    def forget(self, subscription: Subscription) -> None:
-        """Take a subscription out; one that is not known does no harm.
+    def remove(self, subscription: Subscription) -> None:
+        """Remove a subscription, if it is there.
 
         :param subscription: one that has ended.
         """
         self._waiting.pop(subscription, None)
 
-    async def asked(self) -> None:
+    async def until_added(self) -> None:
         """Wait until there is something to look up, and a little for what comes at the same time."""
         while not self._waiting:
-            self._some.clear()
-            await self._some.wait()
+            self._added.clear()
+            await self._added.wait()
         await asyncio.sleep(GATHER)
 
     async def look_up(self) -> None:
-        """Look up as many as fit into one search. What fails stays to be looked up.
+        """Look up as many as fit into one search. What fails is kept for the next call.
 
         :raises InboxError: the inbox did not answer.
         """
@@ -65,17 +63,17 @@ class History:
         if not batch:
             return
         query = _query(batch)
-        index = Index(batch)
+        index = SubscriptionIndex(batch)
         after: str | None = None
         found: list[tuple[Subscription, Any]] = []
         while True:
-            page = await self._search(**query, after=after, limit=_MANY)
+            page = await self._search(**query, after=after, limit=_PAGE_SIZE)
             for delivery in page.deliveries:
                 found.extend((subscription, delivery) for subscription in index.of(delivery))
             if not page.more or not page.deliveries:
                 break
             after = page.cursor
-        # Handed out in one go, so that a lookup that fails half way can be done again from the start.
+        # Handed out in one go, so that a lookup that fails half way can be repeated from the start.
         for subscription, delivery in found:
             if subscription in self._waiting:
                 subscription.past(delivery)
@@ -86,18 +84,18 @@ class History:
     def _batch(self) -> list[Subscription]:
         """Return the subscriptions of the next search: those with values, or those without any."""
         batch: list[Subscription] = []
-        places: set[tuple[str, str | None]] = set()
+        index_keys: set[tuple[str, str | None]] = set()
         events: set[str] = set()
         for subscription in self._waiting:
-            has_value = subscription.place[0] != "all"
-            if batch and has_value is not (batch[0].place[0] != "all"):
+            has_value = subscription.index_key[0] != "all"
+            if batch and has_value is not (batch[0].index_key[0] != "all"):
                 continue
-            new = {subscription.place} - places
+            new = {subscription.index_key} - index_keys
             # One search holds the events of all its subscriptions: a filter that lets more through does no harm.
             more = events.union(subscription.events)
-            if batch and (len(places) + len(new) + _MOST_EVENTS > MOST_VALUES or len(more) > _MOST_EVENTS):
+            if batch and (len(index_keys) + len(new) + _MAX_EVENTS > MOST_VALUES or len(more) > _MAX_EVENTS):
                 break
-            places |= new
+            index_keys |= new
             events = more
             batch.append(subscription)
         return batch
@@ -105,7 +103,7 @@ class History:
 
 def _query(batch: list[Subscription]) -> dict[str, Any]:
     values: dict[str, list[str]] = {field: [] for field in _FIELDS.values()}
-    for kind, value in dict.fromkeys(subscription.place for subscription in batch):
+    for kind, value in dict.fromkeys(subscription.index_key for subscription in batch):
         if value is not None:
             values[_FIELDS[kind]].append(value)
     events: dict[str, None] = {}

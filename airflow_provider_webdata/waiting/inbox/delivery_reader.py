@@ -1,4 +1,4 @@
-"""The one reader of a connection's inbox in an event loop: a long poll with a cursor that feeds all waits."""
+"""The one reader of a connection's inbox in an event loop: a long poll with a cursor, for all waits."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from airflow_provider_webdata.inbox.reader import (
     InboxRefusedError,
 )
 from airflow_provider_webdata.waiting.backoff import Backoff
-from airflow_provider_webdata.waiting.inbox.backfill import History
-from airflow_provider_webdata.waiting.inbox.subscriptions import Index
-from airflow_provider_webdata.waiting.shared_task import SharedTask, spawn
+from airflow_provider_webdata.waiting.inbox.backfill import Backfill
+from airflow_provider_webdata.waiting.inbox.subscriptions import SubscriptionIndex
+from airflow_provider_webdata.waiting.shared_task import SLICE, SharedTask, spawn
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -28,17 +28,14 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-WAIT = 25.0
-"""Seconds for which the inbox holds a request that has nothing to answer."""
-
-_SLICE = 200
-"""Waits that are told something in one go, before others in the loop have their turn."""
+LONG_POLL = 25.0
+"""Seconds for which the inbox holds a request while there is no delivery."""
 
 
 class FeedPage(NamedTuple):
-    """What came live, for those who watch the whole feed.
+    """Deliveries that came live, for those who watch the whole feed.
 
-    :param before: the cursor in front of it.
+    :param before: the cursor in front of them.
     :param deliveries: in the order of the feed.
     """
 
@@ -47,15 +44,15 @@ class FeedPage(NamedTuple):
 
 
 class FeedReset(NamedTuple):
-    """The inbox's database was reset: what it holds now begins anew."""
+    """The inbox's database was reset: the feed begins again."""
 
 
 class DeliveryReader(SharedTask):
-    """Feeds every subscription the deliveries that fit, those of the past first, each once.
+    """Posts to every subscription the deliveries that fit, those of the past first, each once.
 
-    The reader starts at the end of the feed. A new subscription is registered first and looked up in the history
-    afterwards, so that nothing falls between the two. When the inbox does not answer, the reader tries again from
-    its cursor, ever more slowly, and tells all waits so.
+    The reader starts at the end of the feed. A new subscription is registered first and its past looked up
+    afterwards, so that nothing falls between the two. When the inbox does not answer, the reader retries from its
+    cursor, ever more slowly, and says so in the waiting tasks' logs.
 
     :param connection: whose deliveries are read.
     """
@@ -63,12 +60,12 @@ class DeliveryReader(SharedTask):
     def __init__(self, connection: SharedConnection) -> None:
         super().__init__(f"the inbox reader of connection {connection.conn_id!r}")
         self._connection = connection
-        self._index = Index()
+        self._index = SubscriptionIndex()
         self._watchers: dict[Mailbox, None] = {}
-        self._history = History(self._search)
+        self._backfill = Backfill(self._search)
         self._reader: AsyncInboxReader | None = None
         self._following = asyncio.Event()
-        self.outage = Backoff(f"inbox of connection {connection.conn_id!r}", self._tell)
+        self.backoff = Backoff(f"inbox of connection {connection.conn_id!r}", self._broadcast)
         self.last: Delivery | None = None
 
     @property
@@ -77,23 +74,23 @@ class DeliveryReader(SharedTask):
         return len(self._index) > 0 or bool(self._watchers)
 
     def subscribe(self, subscription: Subscription) -> None:
-        """Begin to feed a subscription.
+        """Begin to post deliveries to a subscription.
 
-        :param subscription: one that was not fed before.
+        :param subscription: one that is not subscribed yet.
         """
         self._index.add(subscription)
-        self._history.ask(subscription)
-        if self.outage.notice is not None:
-            subscription.mailbox.post(self.outage.notice)
+        self._backfill.add(subscription)
+        if self.backoff.notice is not None:
+            subscription.mailbox.post(self.backoff.notice)
         self.need()
 
     def unsubscribe(self, subscription: Subscription) -> None:
-        """Stop feeding a subscription.
+        """Stop posting to a subscription.
 
-        :param subscription: one that was given to `subscribe`.
+        :param subscription: one that is subscribed.
         """
         self._index.remove(subscription)
-        self._history.forget(subscription)
+        self._backfill.remove(subscription)
         self.release()
 
     def watch(self, mailbox: Mailbox) -> None:
@@ -113,7 +110,7 @@ class DeliveryReader(SharedTask):
         self.release()
 
     async def page(self, after: str | None, **query: Any) -> Page:
-        """Return a page of the feed, once its live part is followed too, so that nothing falls between.
+        """Return a page of the feed, once its live part is read too, so that nothing falls between.
 
         :param after: as in the reader's `feed`.
         :param query: the other arguments of the reader's `feed`.
@@ -123,11 +120,11 @@ class DeliveryReader(SharedTask):
         return await self._ask(lambda reader: reader.feed(after, **query))
 
     def state(self) -> str:
-        """Say, for the message of a timeout, how the inbox is."""
-        if self.outage.notice is not None:
-            return f"the inbox could not be read ({self.outage.notice.text})"
+        """Return how the inbox is, for the message of a timeout."""
+        if self.backoff.notice is not None:
+            return f"the inbox could not be read ({self.backoff.notice.text})"
         if self.last is None:
-            return "the inbox was reachable; no delivery at all came for the connection meanwhile"
+            return "the inbox was reachable; no delivery for the connection arrived meanwhile"
         return (
             f"the inbox was reachable; the last delivery of the connection was {self.last.event or 'of no type'} "
             f"at {self.last.received_at}"
@@ -135,7 +132,7 @@ class DeliveryReader(SharedTask):
 
     async def _work(self) -> None:
         self._following.clear()
-        lookups = spawn(self._look_up(), f"{self._name}, history")
+        lookups = spawn(self._look_up(), f"{self._name}, backfill")
         follow = spawn(self._follow(), f"{self._name}, feed")
         try:
             done, _ = await asyncio.wait({lookups, follow}, return_when=asyncio.FIRST_COMPLETED)
@@ -150,30 +147,30 @@ class DeliveryReader(SharedTask):
     async def _follow(self) -> None:
         cursor: str | None = None
         while True:
-            cursor = await self._turn(cursor)
+            cursor = await self._read_page(cursor)
 
-    async def _turn(self, cursor: str | None) -> str | None:
+    async def _read_page(self, cursor: str | None) -> str | None:
         """Read one page of the feed and return the cursor behind it."""
         try:
             if cursor is None:
-                # Answered at once, so that the history can be looked up behind it.
+                # Answered at once, so that the past up to it can be looked up.
                 cursor = (await self._ask(lambda reader: reader.feed(END))).cursor
                 self._following.set()
             after = cursor
-            page = await self._ask(lambda reader: reader.feed(after, WAIT))
+            page = await self._ask(lambda reader: reader.feed(after, LONG_POLL))
         except CursorAheadError as error:
-            log.warning("%s: %s; deliveries are looked up anew", self._name, error)
+            log.warning("%s: %s; deliveries are looked up again", self._name, error)
             for subscription in self._index:
-                subscription.start_again()
-                self._history.ask(subscription)
+                subscription.restart()
+                self._backfill.add(subscription)
             for mailbox in self._watchers:
                 mailbox.post(FeedReset())
             return error.cursor
-        except Exception as error:  # noqa: BLE001 - told to all waits, and tried again
+        except Exception as error:  # noqa: BLE001 - shown to all waits, and retried
             at_once = isinstance(error, (InboxRefusedError, InboxMissingError))
-            await asyncio.sleep(self.outage.failed(error, at_once=at_once))
+            await asyncio.sleep(self.backoff.failed(error, at_once=at_once))
             return cursor
-        self.outage.recovered()
+        self.backoff.recovered()
         if page.deliveries:
             for mailbox in self._watchers:
                 mailbox.post(FeedPage(after, page.deliveries))
@@ -185,35 +182,35 @@ class DeliveryReader(SharedTask):
         self.last = delivery
         for number, subscription in enumerate(self._index.of(delivery), 1):
             subscription.live(delivery)
-            if number % _SLICE == 0:
+            if number % SLICE == 0:
                 await asyncio.sleep(0)
 
     async def _look_up(self) -> None:
-        # The feed asks the same server and tells the waits how it is; here it is only asked again.
-        pauses = Backoff(self._name, lambda _: None)
+        # The feed asks the same server and posts notices about it; here requests are only repeated.
+        backoff = Backoff(self._name, lambda _: None)
         await self._following.wait()
         while True:
-            await self._history.asked()
+            await self._backfill.until_added()
             try:
-                await self._history.look_up()
-            except Exception as error:  # noqa: BLE001 - tried again
-                log.debug("%s: looking up the history failed: %s", self._name, error)
-                await asyncio.sleep(pauses.failed(error))
+                await self._backfill.look_up()
+            except Exception as error:  # noqa: BLE001 - retried
+                log.debug("%s: looking up the past failed: %s", self._name, error)
+                await asyncio.sleep(backoff.failed(error))
             else:
-                pauses.recovered()
+                backoff.recovered()
 
     async def _search(self, **query: Any) -> Page:
         return await self._ask(lambda reader: reader.search(**query))
 
-    async def _ask(self, question: Callable[[AsyncInboxReader], Awaitable[Page]]) -> Page:
+    async def _ask(self, request: Callable[[AsyncInboxReader], Awaitable[Page]]) -> Page:
         hook = await self._connection.hook()
         if self._reader is None:
             self._reader = await hook.inbox()
         reader = self._reader
         try:
-            return await question(reader)
+            return await request(reader)
         except InboxRefusedError:
-            # The secret may have been changed since the connection was read.
+            # The secret may have changed since the connection was read.
             await self._connection.renew(hook)
             if self._reader is reader:
                 await self._close_reader()
@@ -225,7 +222,7 @@ class DeliveryReader(SharedTask):
             with suppress(Exception):
                 await reader.aclose()
 
-    def _tell(self, item: Any) -> None:
+    def _broadcast(self, item: Any) -> None:
         for subscription in self._index:
             subscription.mailbox.post(item)
         for mailbox in self._watchers:

@@ -1,4 +1,4 @@
-"""Who waits for which deliveries, so that finding them costs what matches, not what waits."""
+"""Who waits for which deliveries, indexed so that a delivery costs what matches it, not what waits."""
 
 from __future__ import annotations
 
@@ -18,16 +18,18 @@ if TYPE_CHECKING:
 class Subscription:
     """The deliveries that one wait is for: all that is given must fit.
 
-    :param mailbox: where they go.
+    Deliveries that come live are held back until those of the past were looked up, so that all come once, in order.
+
+    :param mailbox: gets the deliveries.
     :param key: correlation key.
     :param job_id: id of a job; for monitors, of a check.
     :param monitor_id: id of a monitor.
     :param events: names of events, with or without the operation's prefix; empty: all.
     :param since: deliveries that arrived later count; None: all that the inbox holds.
-    :raises ValueError: a value that no delivery can have. One such would spoil the search of all.
+    :raises ValueError: a value that no delivery can have; it would make the inbox refuse the search of all.
     """
 
-    __slots__ = ("early", "events", "floor", "job_id", "key", "mailbox", "monitor_id", "since")
+    __slots__ = ("events", "held_back", "job_id", "key", "mailbox", "monitor_id", "position", "since")
 
     def __init__(
         self,
@@ -52,13 +54,12 @@ class Subscription:
         self.monitor_id = monitor_id
         self.events = events
         self.since = since
-        # Live deliveries are held back until the history was looked up, so that all come once and in order.
-        self.early: list[Delivery] | None = []
-        self.floor = 0
+        self.held_back: list[Delivery] | None = []
+        self.position = 0
 
     @property
-    def place(self) -> tuple[str, str | None]:
-        """The most telling of what is given: by this the subscription is found."""
+    def index_key(self) -> tuple[str, str | None]:
+        """The most selective of what is given: by this the subscription is found."""
         if self.key is not None:
             return "key", self.key
         if self.job_id is not None:
@@ -89,40 +90,40 @@ class Subscription:
 
         :param delivery: one that fits.
         """
-        if self.early is not None:
-            self.early.append(delivery)
-        elif (delivery.position or 0) > self.floor:
+        if self.held_back is not None:
+            self.held_back.append(delivery)
+        elif (delivery.position or 0) > self.position:
             self.mailbox.post(delivery)
 
     def past(self, delivery: Delivery) -> None:
-        """Take a delivery that was found in the history.
+        """Take a delivery of the past.
 
         :param delivery: one that fits.
         """
-        self.floor = max(self.floor, delivery.position or 0)
+        self.position = max(self.position, delivery.position or 0)
         self.mailbox.post(delivery)
 
     def caught_up(self) -> None:
-        """Note that the history was looked up: what came meanwhile follows."""
-        early, self.early = self.early or (), None
-        for delivery in early:
+        """Note that the past was looked up: what came meanwhile follows."""
+        held_back, self.held_back = self.held_back or (), None
+        for delivery in held_back:
             self.live(delivery)
 
-    def start_again(self) -> None:
-        """Note that the inbox was reset: its history is looked up anew."""
-        self.early = []
-        self.floor = 0
+    def restart(self) -> None:
+        """Note that the inbox was reset: its past is to be looked up again."""
+        self.held_back = []
+        self.position = 0
 
 
-class Index:
+class SubscriptionIndex:
     """Subscriptions, found by what they wait for.
 
     :param subscriptions: those to begin with.
     """
 
     def __init__(self, subscriptions: Iterable[Subscription] = ()) -> None:
-        # Most places have a single subscription, for which a set would be a waste.
-        self._places: dict[tuple[str, str | None], Subscription | set[Subscription]] = {}
+        # Most keys have a single subscription, for which a set would be a waste.
+        self._by_key: dict[tuple[str, str | None], Subscription | set[Subscription]] = {}
         self._count = 0
         for subscription in subscriptions:
             self.add(subscription)
@@ -131,7 +132,7 @@ class Index:
         return self._count
 
     def __iter__(self) -> Iterator[Subscription]:
-        for found in list(self._places.values()):
+        for found in list(self._by_key.values()):
             yield from list(found) if isinstance(found, set) else (found,)
 
     def add(self, subscription: Subscription) -> None:
@@ -139,14 +140,14 @@ class Index:
 
         :param subscription: a subscription.
         """
-        place = subscription.place
-        found = self._places.get(place)
+        index_key = subscription.index_key
+        found = self._by_key.get(index_key)
         if found is None:
-            self._places[place] = subscription
+            self._by_key[index_key] = subscription
         elif isinstance(found, set):
             found.add(subscription)
         else:
-            self._places[place] = {found, subscription}
+            self._by_key[index_key] = {found, subscription}
         self._count += 1
 
     def remove(self, subscription: Subscription) -> bool:
@@ -154,14 +155,14 @@ class Index:
 
         :param subscription: a subscription.
         """
-        place = subscription.place
-        found = self._places.get(place)
+        index_key = subscription.index_key
+        found = self._by_key.get(index_key)
         if isinstance(found, set) and subscription in found:
             found.discard(subscription)
             if not found:
-                del self._places[place]
+                del self._by_key[index_key]
         elif found is subscription:
-            del self._places[place]
+            del self._by_key[index_key]
         else:
             return False
         self._count -= 1
@@ -174,13 +175,13 @@ class Index:
         """
         found: list[Subscription] = []
         received = moment(delivery.received_at)
-        for place in (
+        for index_key in (
             ("key", delivery.key),
             ("job_id", delivery.job_id),
             ("monitor_id", delivery.monitor_id),
             ("all", None),
         ):
-            there = self._places.get(place)
+            there = self._by_key.get(index_key)
             if there is not None:
                 candidates = there if isinstance(there, set) else (there,)
                 found.extend(candidate for candidate in candidates if candidate.fits(delivery, received))

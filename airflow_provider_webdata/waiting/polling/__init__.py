@@ -1,1 +1,1 @@
-"""One poller for each connection: each thing of the service is polled once, however many wait for it."""
+"""One poller for each connection: each monitor and job is polled once, however many waits share it."""

@@ -1,4 +1,4 @@
-"""Many monitors are found by listing all of them, a hundred at a time; only those that moved are asked."""
+"""Many monitors are found by listing all of them, a hundred at a time; only those that changed are polled."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.waiting.polling.watch import Watch
 
 FEW = 10
-"""So many monitors are asked one by one; where there are more, all are listed and those that moved are asked."""
+"""So many monitors are polled one by one; where there are more, all are listed and those that changed are polled."""
 
 
 class MonitorSweep:
-    """Spares looks at monitors that did not move.
+    """Spares polls of monitors that did not change.
 
-    :param lookups: asks the service.
-    :param looked: told of each monitor that needs no look of its own.
+    :param lookups: makes the requests.
+    :param on_unchanged: called with each monitor that needs no poll of its own.
     """
 
-    def __init__(self, lookups: Lookups, looked: Callable[[Watch], None]) -> None:
-        self._errands = lookups
-        self._looked = looked
+    def __init__(self, lookups: Lookups, on_unchanged: Callable[[Watch], None]) -> None:
+        self._lookups = lookups
+        self._on_unchanged = on_unchanged
         self._pages = 0
 
-    async def sift(self, due: list[Watch]) -> list[Watch]:
-        """Return what needs a look of its own.
+    async def filter(self, due: list[Watch]) -> list[Watch]:
+        """Return what needs a poll of its own.
 
-        :param due: what is to be looked at, monitors and others.
+        :param due: what is to be polled, monitors and jobs.
         """
         monitors = [watch for watch in due if isinstance(watch, MonitorWatch)]
         if len(monitors) <= max(FEW, self._pages):
@@ -43,26 +43,26 @@ class MonitorSweep:
         return [*others, *await self._sweep(monitors)]
 
     async def _sweep(self, due: list[MonitorWatch]) -> list[MonitorWatch]:
-        still = {watch.monitor_id: watch for watch in due}
-        moved: list[MonitorWatch] = []
+        unlisted = {watch.monitor_id: watch for watch in due}
+        changed: list[MonitorWatch] = []
         pages = MonitorPages()
         count = 0
-        while pages.query is not None and still:
-            page = await self._page(pages.query)
+        while pages.query is not None and unlisted:
+            page = await self._read_page(pages.query)
             count += 1
             for monitor in pages.take(page):
-                watch = still.pop(monitor.id, None)
+                watch = unlisted.pop(monitor.id, None)
                 if watch is None:
                     continue
-                if watch.take_monitor(monitor):
-                    moved.append(watch)
+                if watch.update(monitor):
+                    changed.append(watch)
                 else:
-                    watch.looked_at = time.time()
-                    self._looked(watch)
+                    watch.polled_at = time.time()
+                    self._on_unchanged(watch)
         self._pages = max(count, 1)
-        # What is not listed may be too new for the replica, or gone.
-        return [*moved, *still.values()]
+        # What is not listed may be too new for the replica, or deleted.
+        return [*changed, *unlisted.values()]
 
-    async def _page(self, query: dict[str, int]) -> list[Monitor]:
-        page: list[Monitor] = await self._errands.with_renewal(lambda hook: hook.list_monitors(**query))
+    async def _read_page(self, query: dict[str, int]) -> list[Monitor]:
+        page: list[Monitor] = await self._lookups.call(lambda hook: hook.list_monitors(**query))
         return page

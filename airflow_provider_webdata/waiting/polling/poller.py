@@ -1,4 +1,4 @@
-"""The one poller of a connection in an event loop: it looks at each thing once, however many wait for it."""
+"""The one poller of a connection in an event loop: each monitor and job is polled once, however many wait for it."""
 
 from __future__ import annotations
 
@@ -15,50 +15,46 @@ from airflow_provider_webdata.api.errors import (
     WebDataError,
 )
 from airflow_provider_webdata.waiting.backoff import LONGEST_PAUSE, Backoff
-from airflow_provider_webdata.waiting.mailbox import Failure, Notice
+from airflow_provider_webdata.waiting.mailbox import Notice, WaitFailure
 from airflow_provider_webdata.waiting.polling.lookups import Lookups
 from airflow_provider_webdata.waiting.polling.monitor_sweep import MonitorSweep
-from airflow_provider_webdata.waiting.shared_task import SharedTask
+from airflow_provider_webdata.waiting.shared_task import GATHER, SLICE, SharedTask
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from airflow_provider_webdata.hooks.webdata_async import AsyncWebDataHook
-    from airflow_provider_webdata.waiting.polling.watch import Place, Wait, Watch
+    from airflow_provider_webdata.waiting.polling.watch import Wait, Watch, WatchKey
     from airflow_provider_webdata.waiting.shared_connection import SharedConnection
 
-GATHER = 0.05
-"""Seconds for which a look waits for others that begin at the same time."""
-
 EARLY = 0.1
-"""Part of its interval by which a look may come sooner, to be made together with others."""
+"""Part of its interval by which a poll may come sooner, to be made together with others."""
 
-GONE_AFTER = 30.0
-"""Seconds for which something may be missing before it counts as gone: reads come from a replica."""
+MISSING_LIMIT = 30.0
+"""Seconds for which a monitor or job may be missing before its waits fail: reads come from a replica."""
 
-_AT_ONCE = 4
-_SLICE = 200
+_BATCH = 4
 
 
 class SharedPoller(SharedTask):
-    """Looks at the monitors and jobs that are waited for, and tells each wait what may end it.
+    """Polls the monitors and jobs that are waited for, and posts snapshots to the waits that they may end.
 
-    A new wait is looked at promptly. What the service refuses for good ends the waits; all else is tried again,
-    ever more slowly, and told to them.
+    A new wait is polled promptly. What the service refuses for good ends the waits; anything else is retried, ever
+    more slowly, and shows in the waiting tasks' logs.
 
-    :param connection: whose monitors and jobs are looked at.
+    :param connection: whose monitors and jobs are polled.
     """
 
     def __init__(self, connection: SharedConnection) -> None:
         super().__init__(f"the poller of connection {connection.conn_id!r}")
         self._connection = connection
-        self._watches: dict[Place, Watch] = {}
+        self._watches: dict[WatchKey, Watch] = {}
         self._callers = 0
-        self._news = asyncio.Event()
-        self._rest_until = 0.0
-        self._service = Backoff(f"service of connection {connection.conn_id!r}", self._tell)
+        self._changed = asyncio.Event()
+        self._paused_until = 0.0
+        self._backoff = Backoff(f"service of connection {connection.conn_id!r}", self._broadcast)
         self.lookups = Lookups(connection)
-        self._sweep = MonitorSweep(self.lookups, self._next_look)
+        self._sweep = MonitorSweep(self.lookups, self._schedule)
 
     @property
     def is_needed(self) -> bool:
@@ -66,60 +62,58 @@ class SharedPoller(SharedTask):
         return bool(self._watches) or self._callers > 0
 
     def subscribe(self, wait: Wait) -> None:
-        """Begin to look for a wait.
+        """Begin to poll for a wait.
 
-        :param wait: one that was not looked for before.
+        :param wait: one that is not subscribed yet.
         """
-        watch = self._watches.get(wait.place)
+        watch = self._watches.get(wait.key)
         if watch is None:
-            watch = self._watches[wait.place] = wait.new_watch()
+            watch = self._watches[wait.key] = wait.new_watch()
         watch.waits.add(wait)
-        watch.due = 0.0
-        watch.stir()
-        if self._service.notice is not None:
-            wait.mailbox.post(self._service.notice)
-        self._news.set()
+        if self._backoff.notice is not None:
+            wait.mailbox.post(self._backoff.notice)
+        self.poll_soon(wait.key)
         self.need()
 
     def unsubscribe(self, wait: Wait) -> None:
-        """Stop looking for a wait.
+        """Stop polling for a wait.
 
-        :param wait: one that was given to `subscribe`.
+        :param wait: one that is subscribed.
         """
-        watch = self._watches.get(wait.place)
+        watch = self._watches.get(wait.key)
         if watch is not None:
             watch.waits.discard(wait)
             if not watch.waits:
-                del self._watches[wait.place]
+                del self._watches[wait.key]
         self.release()
 
-    def look_soon(self, place: Place) -> None:
-        """Look at something now rather than when it is due.
+    def poll_soon(self, key: WatchKey) -> None:
+        """Poll something now rather than when it is due, and post the snapshot though nothing may have changed.
 
-        :param place: what to look at.
+        :param key: what to poll.
         """
-        watch = self._watches.get(place)
+        watch = self._watches.get(key)
         if watch is not None:
             watch.due = 0.0
-            watch.stir()
-            self._news.set()
+            watch.invalidate()
+            self._changed.set()
 
-    def watch(self, place: Place) -> Watch | None:
+    def watch(self, key: WatchKey) -> Watch | None:
         """Return what is known of something that is waited for.
 
-        :param place: what it is.
+        :param key: what it is.
         """
-        return self._watches.get(place)
+        return self._watches.get(key)
 
-    async def call(self, question: Callable[[AsyncWebDataHook], Awaitable[Any]]) -> Any:
-        """Ask the service something that is no look; the connection is closed as it is after looks.
+    async def call(self, request: Callable[[AsyncWebDataHook], Awaitable[Any]]) -> Any:
+        """Call the service for something other than a poll; the connection is closed afterwards as after polls.
 
-        :param question: makes the calls with the hook it is given.
+        :param request: makes the calls with the hook it is given.
         """
         self._callers += 1
         self.need()
         try:
-            return await self.lookups.with_renewal(question)
+            return await self.lookups.call(request)
         finally:
             self._callers -= 1
             self.release()
@@ -136,15 +130,15 @@ class SharedPoller(SharedTask):
 
     async def _until_due(self) -> None:
         while True:
-            self._news.clear()
+            self._changed.clear()
             soonest = min((watch.due for watch in self._watches.values()), default=float("inf"))
-            # A service that asks for a pause gets it from waits that begin meanwhile too.
-            nap = max(soonest, self._rest_until) - asyncio.get_running_loop().time()
+            # A pause that the service asked for holds for waits that begin meanwhile too.
+            nap = max(soonest, self._paused_until) - asyncio.get_running_loop().time()
             if nap <= 0:
                 await asyncio.sleep(GATHER)
                 return
             with suppress(asyncio.TimeoutError):
-                await asyncio.wait_for(self._news.wait(), min(nap, 3600.0))
+                await asyncio.wait_for(self._changed.wait(), min(nap, 3600.0))
 
     async def _round(self) -> None:
         now = asyncio.get_running_loop().time()
@@ -154,42 +148,42 @@ class SharedPoller(SharedTask):
             if watch.due <= now + EARLY * watch.interval or watch.due <= now
         ]
         try:
-            await self._look_at(await self._sweep.sift(due))
+            await self._poll_all(await self._sweep.filter(due))
         except (AuthenticationError, ConfigurationError) as error:
-            self._tell(Failure(str(error), "never"))
-            self._rest(self._service.failed(error))
-        except Exception as error:  # noqa: BLE001 - told to all waits, and tried again
-            self._rest(self._service.failed(error))
+            self._broadcast(WaitFailure(str(error), "never"))
+            self._pause(self._backoff.failed(error))
+        except Exception as error:  # noqa: BLE001 - shown to all waits, and retried
+            self._pause(self._backoff.failed(error))
         else:
-            self._service.recovered()
+            self._backoff.recovered()
 
-    def _rest(self, seconds: float) -> None:
-        self._rest_until = asyncio.get_running_loop().time() + seconds
+    def _pause(self, seconds: float) -> None:
+        self._paused_until = asyncio.get_running_loop().time() + seconds
 
-    async def _look_at(self, watches: list[Watch]) -> None:
-        """Look at each; what only some of them meet with is their own trouble, and keeps nobody else waiting."""
-        stumbled: list[tuple[Watch, WebDataError]] = []
-        for start in range(0, len(watches), _AT_ONCE):
-            batch = watches[start : start + _AT_ONCE]
+    async def _poll_all(self, watches: list[Watch]) -> None:
+        """Poll each; an error that only some of them meet delays nobody else."""
+        failed: list[tuple[Watch, WebDataError]] = []
+        for start in range(0, len(watches), _BATCH):
+            batch = watches[start : start + _BATCH]
             for watch, error in zip(
                 batch,
-                await asyncio.gather(*(self._look(watch) for watch in batch), return_exceptions=True),
+                await asyncio.gather(*(self._poll(watch) for watch in batch), return_exceptions=True),
                 strict=True,
             ):
                 if isinstance(error, BaseException):
-                    if not isinstance(error, WebDataError) or isinstance(error, _EVERYBODYS):
+                    if not isinstance(error, WebDataError) or isinstance(error, _CONNECTION_WIDE):
                         raise error
-                    stumbled.append((watch, error))
-        if stumbled and len(stumbled) == len(watches):
-            raise stumbled[-1][1]
-        for watch, error in stumbled:
-            self._stumble(watch, error)
+                    failed.append((watch, error))
+        if failed and len(failed) == len(watches):
+            raise failed[-1][1]
+        for watch, error in failed:
+            self._retry(watch, error)
 
-    async def _look(self, watch: Watch) -> None:
+    async def _poll(self, watch: Watch) -> None:
         if not watch.waits:
             return
         try:
-            news = await watch.look(self.lookups)
+            snapshots = await watch.poll(self.lookups)
         except NotFoundError as error:
             self._missing(watch, error)
             return
@@ -198,19 +192,19 @@ class SharedPoller(SharedTask):
         except WebDataError as error:
             if error.verdict != "never":
                 raise
-            self._fail(watch, f"{watch.what}: {error}")
+            self._fail(watch, f"{watch.label}: {error}")
             return
         watch.missing_since = None
-        watch.stumbles = 0
-        # Told before the looks, which may end the waits.
-        self._service.recovered()
-        for number, (wait, item) in enumerate(news, 1):
-            wait.mailbox.post(item)
-            if number % _SLICE == 0:
+        watch.failures = 0
+        # Its notice comes before the snapshots, which may end the waits.
+        self._backoff.recovered()
+        for number, (wait, snapshot) in enumerate(snapshots, 1):
+            wait.mailbox.post(snapshot)
+            if number % SLICE == 0:
                 await asyncio.sleep(0)
-        self._next_look(watch)
+        self._schedule(watch)
 
-    def _next_look(self, watch: Watch) -> None:
+    def _schedule(self, watch: Watch) -> None:
         if watch.waits:
             watch.due = asyncio.get_running_loop().time() + watch.pause
 
@@ -218,30 +212,30 @@ class SharedPoller(SharedTask):
         now = asyncio.get_running_loop().time()
         if watch.missing_since is None:
             watch.missing_since = now
-        elif now - watch.missing_since > GONE_AFTER:
-            self._fail(watch, watch.gone(str(error)))
+        elif now - watch.missing_since > MISSING_LIMIT:
+            self._fail(watch, watch.not_found(str(error)))
             return
         watch.due = now + min(1.0 + (now - watch.missing_since), 8.0)
 
-    def _stumble(self, watch: Watch, error: WebDataError) -> None:
-        watch.stumbles += 1
-        if watch.stumbles == 2:
+    def _retry(self, watch: Watch, error: WebDataError) -> None:
+        watch.failures += 1
+        if watch.failures == 2:
             for wait in watch.waits:
                 wait.mailbox.post(
-                    Notice(f"{watch.what}: {error}; it is tried again until it works or time is up")
+                    Notice(f"{watch.label}: {error}; retrying until it works or the wait times out")
                 )
-        watch.due = asyncio.get_running_loop().time() + min(2.0**watch.stumbles / 2, LONGEST_PAUSE)
+        watch.due = asyncio.get_running_loop().time() + min(2.0**watch.failures / 2, LONGEST_PAUSE)
 
     def _fail(self, watch: Watch, text: str) -> None:
         for wait in watch.waits:
-            wait.mailbox.post(Failure(text, "never"))
-        self._next_look(watch)
+            wait.mailbox.post(WaitFailure(text, "never"))
+        self._schedule(watch)
 
-    def _tell(self, item: Any) -> None:
+    def _broadcast(self, item: Any) -> None:
         for watch in self._watches.values():
             for wait in watch.waits:
                 wait.mailbox.post(item)
 
 
-_EVERYBODYS = (AuthenticationError, ConfigurationError, RateLimitError, TransportError)
-"""What one look meets with and all others would too."""
+_CONNECTION_WIDE = (AuthenticationError, ConfigurationError, RateLimitError, TransportError)
+"""Errors of one poll that all others would meet too."""

@@ -1,4 +1,4 @@
-"""What is looked at for those who wait: one watch for each thing of the service, however many wait for it."""
+"""What is polled for those who wait: one watch for each monitor or job, however many waits share it."""
 
 from __future__ import annotations
 
@@ -11,77 +11,77 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.waiting.mailbox import Mailbox
     from airflow_provider_webdata.waiting.polling.lookups import Lookups
 
-Place = tuple[str, str]
-"""What is looked at: what it is (`monitor`, or the kind of a job), and its id."""
+WatchKey = tuple[str, str]
+"""What is polled: `monitor` or the kind of a job, and its id."""
 
 
 class Wait(ABC):
-    """One wait for something that is looked at.
+    """One wait for something that is polled.
 
-    :param mailbox: where looks go.
-    :param place: what is looked at.
+    :param mailbox: gets the snapshots.
+    :param key: what is polled.
     """
 
-    __slots__ = ("mailbox", "place")
+    __slots__ = ("key", "mailbox")
 
-    def __init__(self, mailbox: Mailbox, place: Place) -> None:
+    def __init__(self, mailbox: Mailbox, key: WatchKey) -> None:
         self.mailbox = mailbox
-        self.place = place
+        self.key = key
 
     @abstractmethod
     def new_watch(self) -> Watch:
-        """Return a watch for the place of this wait, without waits."""
+        """Return a watch for the key of this wait, without waits."""
 
 
 class Watch(ABC):
-    """One thing that is looked at, and who waits for it.
+    """One monitor or job, what is known of it, and who waits for it.
 
-    :param place: what is looked at.
+    :param key: what is polled.
     """
 
-    __slots__ = ("due", "looked_at", "missing_since", "place", "stumbles", "waits")
+    __slots__ = ("due", "failures", "key", "missing_since", "polled_at", "waits")
 
-    def __init__(self, place: Place) -> None:
-        self.place = place
+    def __init__(self, key: WatchKey) -> None:
+        self.key = key
         self.waits: set[Any] = set()
         self.due = 0.0
-        self.looked_at: float | None = None
+        self.polled_at: float | None = None
         self.missing_since: float | None = None
-        self.stumbles = 0
+        self.failures = 0
 
     @property
     @abstractmethod
-    def what(self) -> str:
+    def label(self) -> str:
         """What messages call it."""
 
     @property
     @abstractmethod
     def interval(self) -> float:
-        """Seconds between two looks: what the most impatient wait asks for."""
+        """Seconds between polls: the shortest that a wait asks for."""
 
     @property
     def pause(self) -> float:
-        """Seconds until the next look, right after one; by itself the interval."""
+        """Seconds until the next poll, right after one; by itself the interval."""
         return self.interval
 
     @abstractmethod
-    def stir(self) -> None:
-        """Note that the next look is to be told though nothing may have changed since the last one."""
+    def invalidate(self) -> None:
+        """Forget what was seen: the next snapshot is posted though nothing may have changed."""
 
     @abstractmethod
-    async def look(self, lookups: Lookups) -> Iterable[tuple[Wait, Any]]:
-        """Ask the service, and return what is to be posted to whom.
+    async def poll(self, lookups: Lookups) -> Iterable[tuple[Wait, Any]]:
+        """Ask the service, and return what is to be posted to which wait.
 
-        :param lookups: asks the service.
+        :param lookups: makes the requests.
         """
 
     @abstractmethod
-    def gone(self, reason: str) -> str:
-        """Return what to say when the service does not know it for good.
+    def not_found(self, reason: str) -> str:
+        """Return the message for something that the service does not know for good.
 
         :param reason: what the service says.
         """
 
     @abstractmethod
     def state(self) -> str:
-        """Say, for the message of a timeout, what the service said last."""
+        """Return what the service said last, for the message of a timeout."""

@@ -1,8 +1,12 @@
-"""A stream that many watchers share, each from its own place, with places kept only for what Airflow has stored.
+"""A stream that many watchers share, each from a cursor of its own.
 
-On Airflow 3.3 this is the producer of a shared stream in ack mode: Airflow tells when the events that were made of
-an item are in its database, and only then the watcher's place is kept. Elsewhere each watcher runs a stream of its
-own.
+A watcher joins with the cursor of its checkpoint. The stream goes back there, for this watcher only where it can tell
+them apart, and marks with `Joined` from where on its items are for that watcher too. Each watcher notes in an item
+where its cursor is behind it.
+
+On Airflow 3.3 this is the producer of a shared stream in ack mode: Airflow says when the events that were made of an
+item are in its database, and only then the cursors that the item holds are written to the checkpoints. Elsewhere
+each watcher runs a stream of its own.
 """
 
 from __future__ import annotations
@@ -13,108 +17,48 @@ from abc import ABC, abstractmethod
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
 
 from airflow_provider_webdata.waiting.mailbox import Mailbox
 from airflow_provider_webdata.waiting.streams.checkpoint import Checkpoint, commit
+from airflow_provider_webdata.waiting.streams.joining import join_queue
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Hashable, Sequence
 
+    from airflow_provider_webdata.waiting.streams.joining import Join
+
 log = logging.getLogger(__name__)
 
-MOST_UNDER_WAY = 256
+MAX_UNACKNOWLEDGED = 256
 """Items that are handed out and not stored yet: fewer than what Airflow queues for a watcher (1024)."""
 
-START_AGAIN = 30.0
-"""Seconds before a stream that failed ends, which makes Airflow start its watchers anew."""
+RESTART_DELAY = 30.0
+"""Seconds before a stream that failed ends, which makes Airflow restart its watchers."""
 
 
 @dataclass(eq=False)
-class Ticket:
-    """A watcher that wants to read from a place on.
-
-    :param place: what its checkpoint held; None: there is none.
-    :param start: where to begin without one: a moment in ISO 8601, or None for now.
-    """
-
-    place: Any
-    start: str | None
-
-
-@dataclass(eq=False)
-class Item:
+class StreamItem:
     """One item of the stream, the same object for all watchers.
 
-    :param value: what came.
-    :param place: behind it.
+    :param value: a delivery, or a check that was found.
+    :param cursor: behind it, where the stream knows it.
     :param only: the watchers that it is read again for; None: all.
-    :param places: where the watchers that went past it are now.
+    :param cursors: checkpoint, cursor and whether an event was made, of each watcher that went past it.
     """
 
     value: Any
-    place: Any = None
-    only: frozenset[Ticket] | None = None
-    places: list[tuple[Checkpoint, Any, bool]] = field(default_factory=list)
+    cursor: Any = None
+    only: frozenset[Join] | None = None
+    cursors: list[tuple[Checkpoint, Any, bool]] = field(default_factory=list)
 
-    def passed(self, checkpoint: Checkpoint, place: Any, *, matters: bool) -> None:
-        """Note that a watcher went past.
+    def passed(self, checkpoint: Checkpoint, cursor: Any, *, made_event: bool) -> None:
+        """Note where a watcher is that went past.
 
         :param checkpoint: of the watcher.
-        :param place: where it is now.
-        :param matters: whether it made an event.
+        :param cursor: where it is now.
+        :param made_event: whether it made an event.
         """
-        self.places.append((checkpoint, place, matters))
-
-
-@dataclass(eq=False)
-class Ready:
-    """From here on the stream is for these watchers too.
-
-    :param tickets: whose watchers; None: all.
-    :param place: where those begin that have no place of their own.
-    :param anew: all of these begin there, whatever they have seen: what they know of is no more.
-    """
-
-    tickets: frozenset[Ticket] | None
-    place: Any
-    anew: bool = False
-
-
-class Board:
-    """Where watchers of one stream leave their tickets, before or after the stream has opened."""
-
-    def __init__(self) -> None:
-        self.tickets: list[Ticket] = []
-        self.mailbox: Mailbox | None = None
-
-    def join(self, ticket: Ticket) -> None:
-        """Ask to be read to.
-
-        :param ticket: of the watcher.
-        """
-        self.tickets.append(ticket)
-        if self.mailbox is not None:
-            self.mailbox.post(ticket)
-
-    def leave(self, ticket: Ticket) -> None:
-        """Take back a ticket; one that was answered does no harm.
-
-        :param ticket: of the watcher.
-        """
-        if ticket in self.tickets:
-            self.tickets.remove(ticket)
-
-
-_BOARDS: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[Hashable, Board]] = WeakKeyDictionary()
-
-
-def board_of(key: Hashable) -> Board:
-    """Return the board of a stream in the running event loop.
-
-    :param key: of the stream.
-    """
-    return _BOARDS.setdefault(asyncio.get_running_loop(), {}).setdefault(key, Board())
+        self.cursors.append((checkpoint, cursor, made_event))
 
 
 class Stream(ABC):
@@ -124,55 +68,53 @@ class Stream(ABC):
     """
 
     def __init__(self, key: Hashable) -> None:
-        self._board = board_of(key)
-        self._under_way = asyncio.Semaphore(MOST_UNDER_WAY)
+        self._joins = join_queue(key)
+        self._unacknowledged = asyncio.Semaphore(MAX_UNACKNOWLEDGED)
 
     @abstractmethod
     def _read(self, mailbox: Mailbox) -> AsyncIterator[Any]:
-        """Yield items and `Ready` marks for ever; the mailbox also gets the tickets."""
+        """Yield items and `Joined` marks until cancelled; the mailbox also gets each `Join`."""
 
     @abstractmethod
     def _close(self, mailbox: Mailbox) -> None:
-        """Leave nothing behind."""
+        """Unsubscribe."""
 
     async def open_stream(self) -> AsyncGenerator[tuple[Any, Any], None]:
         """Yield each item twice: for the watchers, and for `advance`."""
         mailbox = Mailbox()
-        self._board.mailbox = mailbox
+        self._joins.mailbox = mailbox
         try:
             async for item in self._read(mailbox):
-                await self._under_way.acquire()
+                await self._unacknowledged.acquire()
                 yield item, item
         except Exception:
-            log.exception("A stream of asset events ended; its watchers start anew.")
-            await asyncio.sleep(START_AGAIN)
+            log.exception("A stream of asset events failed; its watchers restart in %.0f s.", RESTART_DELAY)
+            await asyncio.sleep(RESTART_DELAY)
             raise
         finally:
-            if self._board.mailbox is mailbox:
-                self._board.mailbox = None
+            if self._joins.mailbox is mailbox:
+                self._joins.mailbox = None
             mailbox.closed = True
             self._close(mailbox)
 
     async def advance(self, batch: Sequence[Any]) -> None:
-        """Keep the places of the watchers: what they made of these items is in Airflow's database.
+        """Write the watchers' cursors: the events that they made of these items are in Airflow's database.
 
         :param batch: pairs of an item and how its watchers took it.
         """
-        await self.keep(
-            # One watcher failed at it, and it is not said which: it and its neighbours may see it again.
-            [item for item, outcome in batch if outcome.failed == 0],
-            len(batch),
-        )
+        # Where a watcher failed it is not said which: its cursor and its neighbours' stay, and they may see it again.
+        stored = [item for item, outcome in batch if outcome.failed == 0]
+        await self.acknowledge(stored, len(batch))
 
-    async def keep(self, items: Sequence[Any], count: int) -> None:
-        """Keep places and make room for as many further items.
+    async def acknowledge(self, items: Sequence[Any], count: int) -> None:
+        """Write cursors, and make room for as many further items.
 
-        :param items: those that were stored.
-        :param count: of items that are no longer under way.
+        :param items: those whose events are stored.
+        :param count: of items that are done with.
         """
         for _ in range(count):
-            self._under_way.release()
-        await commit(entry for item in items if isinstance(item, Item) for entry in item.places)
+            self._unacknowledged.release()
+        await commit(entry for item in items if isinstance(item, StreamItem) for entry in item.cursors)
 
     def get_advance_lane(self, item: Any) -> int:  # noqa: ARG002
         """All items are in one lane."""
@@ -180,15 +122,15 @@ class Stream(ABC):
 
     async def aclose(self) -> None:
         """End: whoever still waits for room need not."""
-        self._under_way = asyncio.Semaphore(MOST_UNDER_WAY)
+        self._unacknowledged = asyncio.Semaphore(MAX_UNACKNOWLEDGED)
 
 
-async def alone(stream: Stream) -> AsyncGenerator[Any, None]:
-    """Yield a stream's items to a single watcher, where Airflow does not share it.
+async def unshared(stream: Stream) -> AsyncGenerator[Any, None]:
+    """Yield a stream's items to its only watcher, where Airflow does not share streams.
 
-    :param stream: one that nobody else reads.
+    :param stream: of this watcher alone.
     """
     async with aclosing(stream.open_stream()) as items:
         async for item, _ in items:
             yield item
-            await stream.keep([item], 1)
+            await stream.acknowledge([item], 1)

@@ -1,4 +1,4 @@
-"""What the triggers of asset watchers share: one stream for many, and a place that survives a restart."""
+"""Base of the triggers of asset watchers: one stream for many, and a cursor that survives a restart."""
 
 from __future__ import annotations
 
@@ -9,20 +9,22 @@ from typing import TYPE_CHECKING, Any
 from airflow.triggers.base import BaseEventTrigger, TriggerEvent
 
 from airflow_provider_webdata.states.checks import moment
+from airflow_provider_webdata.waiting.serialization import serialized
 from airflow_provider_webdata.waiting.streams.checkpoint import Checkpoint
-from airflow_provider_webdata.waiting.streams.stream import Ready, Ticket, alone, board_of
+from airflow_provider_webdata.waiting.streams.joining import Join, Joined, join_queue
+from airflow_provider_webdata.waiting.streams.stream import unshared
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Hashable
 
-    from airflow_provider_webdata.waiting.streams.stream import Item, Stream
+    from airflow_provider_webdata.waiting.streams.stream import Stream, StreamItem
 
 
 class StreamTrigger(BaseEventTrigger):
     """Base of the event triggers.
 
     :param webdata_conn_id: id of the connection.
-    :param start: where to begin when nothing is kept: `now`, or a moment in ISO 8601.
+    :param start: where to begin without a stored cursor: `now`, or a moment in ISO 8601.
     :raises ValueError: `start` is neither.
     """
 
@@ -36,24 +38,20 @@ class StreamTrigger(BaseEventTrigger):
         self.start = start
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
-        """Return the class's path and every argument; none of them is a secret."""
-        return f"{type(self).__module__}.{type(self).__qualname__}", self._arguments()
-
-    @abstractmethod
-    def _arguments(self) -> dict[str, Any]:
-        """Return the arguments of the trigger."""
+        """Return the class's path and every argument."""
+        return serialized(self)
 
     @abstractmethod
     def _stream(self, key: Hashable) -> Stream:
         """Return a stream that holds what this trigger watches."""
 
     @abstractmethod
-    def _first_place(self, ready: Ready) -> Any:
-        """Return where a watcher begins that has no place yet."""
+    def _first_cursor(self, joined: Joined) -> Any:
+        """Return where a watcher begins that has no cursor yet."""
 
     @abstractmethod
-    async def _look(self, item: Item, place: Any) -> tuple[Any, dict[str, Any] | None]:
-        """Return the place behind an item, the same one if it was seen before, and the payload of its event, if any."""
+    async def _process(self, item: StreamItem, cursor: Any) -> tuple[Any, dict[str, Any] | None]:
+        """Return the cursor behind an item, the same one if it was seen before, and its event's payload, if any."""
 
     @abstractmethod
     def shared_stream_key(self) -> Hashable:
@@ -71,7 +69,7 @@ class StreamTrigger(BaseEventTrigger):
     async def run(self) -> AsyncIterator[TriggerEvent]:
         """Watch without sharing: Airflow 3.2 has no shared streams."""
         key = (self.shared_stream_key(), id(self))
-        async with aclosing(alone(self._stream(key))) as stream:
+        async with aclosing(unshared(self._stream(key))) as stream:
             async for event in self._watch(stream, key):
                 yield event
 
@@ -85,29 +83,29 @@ class StreamTrigger(BaseEventTrigger):
 
     async def _watch(self, stream: AsyncIterator[Any], key: Hashable) -> AsyncIterator[TriggerEvent]:
         checkpoint = Checkpoint(getattr(self, "asset_state_store", None), self.serialize())
-        board = board_of(key)
-        ticket = Ticket(await checkpoint.read(), None if self.start == "now" else self.start)
-        board.join(ticket)
-        place: Any = None
+        joins = join_queue(key)
+        join = Join(await checkpoint.read(), None if self.start == "now" else self.start)
+        joins.add(join)
+        cursor: Any = None
         try:
             async for item in stream:
-                if isinstance(item, Ready):
-                    if item.tickets is None or ticket in item.tickets:
-                        place = self._begin(ticket, item)
-                        await checkpoint.write(place)
+                if isinstance(item, Joined):
+                    if item.joins is None or join in item.joins:
+                        cursor = self._begin(join, item)
+                        await checkpoint.write(cursor)
                     continue
-                if place is None or (item.only is not None and ticket not in item.only):
+                if cursor is None or (item.only is not None and join not in item.only):
                     continue
-                behind, payload = await self._look(item, place)
-                if behind is not place:
-                    place = behind
-                    item.passed(checkpoint, place, matters=payload is not None)
+                behind, payload = await self._process(item, cursor)
+                if behind is not cursor:
+                    cursor = behind
+                    item.passed(checkpoint, cursor, made_event=payload is not None)
                 if payload is not None:
                     yield TriggerEvent(payload)  # type: ignore[no-untyped-call]
         finally:
-            board.leave(ticket)
+            joins.remove(join)
 
-    def _begin(self, ticket: Ticket, ready: Ready) -> Any:
-        if ready.anew:
-            return ready.place
-        return ticket.place if ticket.place is not None else self._first_place(ready)
+    def _begin(self, join: Join, joined: Joined) -> Any:
+        if joined.reset:
+            return joined.cursor
+        return join.cursor if join.cursor is not None else self._first_cursor(joined)

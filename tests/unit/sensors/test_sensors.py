@@ -30,7 +30,7 @@ def test_templated(sensor, templated):
 def test_operators_and_sensor_take_the_same():
     """What is said of one wait is said of the others."""
     shared = {
-        "wait_for",
+        "wait_by",
         "poll_interval",
         "safety_poll",
         "on_failed",

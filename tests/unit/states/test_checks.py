@@ -11,11 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_provider_webdata.api.models import MonitorCheck, MonitorCheckDetail
+from airflow_provider_webdata.states.check_queue import CheckQueue
 from airflow_provider_webdata.states.checks import (
+    CheckCriteria,
     Decision,
-    Wanted,
     event_of,
-    finished,
+    finished_at,
     has_changes,
     has_meaningful,
     is_over,
@@ -70,7 +71,7 @@ def test_each_choice(name: str, status: str, error: str | None, choice: Any, out
     others = dict.fromkeys(
         {"on_failed", "on_partial", "on_skipped"} - {name}, "fail" if choice != "fail" else "wait"
     )
-    wanted = Wanted(**{name: choice}, **others)  # type: ignore[arg-type]
+    wanted = CheckCriteria(**{name: choice}, **others)  # type: ignore[arg-type]
     decision = wanted.decide(check(status=status, error=error))
     assert decision.outcome == outcome
     if outcome != "done":
@@ -93,23 +94,23 @@ def test_each_choice(name: str, status: str, error: str | None, choice: Any, out
 def test_what_changed(summary: Any, changes: bool, needs_pages: bool, otherwise: Any) -> None:
     found = check(summary=summary)
     assert has_changes(found) is changes
-    assert Wanted(only_if_changed=True, otherwise=otherwise).decide(found).outcome == (
+    assert CheckCriteria(only_if_changed=True, otherwise=otherwise).decide(found).outcome == (
         "done" if changes else otherwise
     )
-    meaningful = Wanted(only_if_meaningful=True, otherwise=otherwise)
+    meaningful = CheckCriteria(only_if_meaningful=True, otherwise=otherwise)
     assert meaningful.needs_pages(found) is needs_pages
-    assert not Wanted().needs_pages(found)
+    assert not CheckCriteria().needs_pages(found)
     for judged in (True, False, None):
         assert meaningful.decide(found, meaningful=judged).outcome == ("done" if judged else otherwise)
 
 
 def test_pages_are_not_read_of_a_check_that_failed() -> None:
-    assert not Wanted(only_if_meaningful=True).needs_pages(check(status="failed", error="boom"))
+    assert not CheckCriteria(only_if_meaningful=True).needs_pages(check(status="failed", error="boom"))
 
 
 @pytest.mark.parametrize("status", ["skipped_overlap", "failed"])
 def test_what_was_not_looked_at_is_accepted_as_it_is(status: str) -> None:
-    wanted = Wanted(on_skipped="accept", on_failed="accept", only_if_changed=True, otherwise="skip")
+    wanted = CheckCriteria(on_skipped="accept", on_failed="accept", only_if_changed=True, otherwise="skip")
     assert wanted.decide(check(status=status, error="x")).outcome == "done"
 
 
@@ -127,6 +128,20 @@ def test_meaningful_pages(judgments: list[Any], meaningful: bool) -> None:
     assert has_meaningful(part) is meaningful
 
 
+EVERY = CheckCriteria(on_failed="accept", on_partial="accept", on_skipped="accept")
+
+
+def drained(queue: CheckQueue, *snapshots: list[MonitorCheck]) -> list[str]:
+    """Return the ids of the checks that are decided on, in order, each snapshot after the one before."""
+    ids = []
+    for checks in snapshots:
+        queue.add(checks)
+        while queue.head is not None:
+            ids.append(queue.head.id)
+            queue.decide()
+    return ids
+
+
 @given(
     ends=st.lists(st.integers(-50, 50), max_size=12, unique=True),
     after=st.none() | st.integers(-50, 50),
@@ -137,18 +152,39 @@ def test_candidates_are_all_that_ended_later_oldest_first(
 ) -> None:
     checks = [check(str(end), end=end) for end in ends] + [check("running", "running", None)]
     order.shuffle(checks)
-    wanted = Wanted(after=None if after is None else T0 + timedelta(seconds=after))
+    queue = CheckQueue(EVERY, None if after is None else T0 + timedelta(seconds=after))
     expected = sorted(end for end in ends if after is None or end > after)
-    assert [found.id for found in wanted.candidates(checks)] == [str(end) for end in expected]
+    assert drained(queue, checks) == [str(end) for end in expected]
 
 
 @given(ends=st.lists(st.integers(-50, 50), min_size=1, max_size=12, unique=True), which=st.integers(0, 11))
 def test_a_named_check_comes_first_and_then_what_ended_after_it(ends: list[int], which: int) -> None:
     named = ends[which % len(ends)]
-    wanted = Wanted(check_id=str(named), after=T0 + timedelta(days=1))
-    found = wanted.candidates([check(str(end), end=end) for end in ends])
-    assert [each.id for each in found] == [str(named), *(str(end) for end in sorted(ends) if end > named)]
-    assert Wanted(check_id="another").candidates([check(str(end), end=end) for end in ends]) == []
+    checks = [check(str(end), end=end) for end in ends]
+    queue = CheckQueue(EVERY, T0 + timedelta(days=1), str(named))
+    later = [str(end) for end in sorted(ends) if end > named]
+    assert drained(queue, checks) == [str(named), *later]
+    assert drained(CheckQueue(EVERY, None, "another"), checks) == []
+
+
+MINUTE = 60
+
+
+@pytest.mark.parametrize(
+    "check_id,snapshots,decided",
+    [
+        (None, [{"a": 1, "b": 2}, {"a": 1, "b": 2, "c": 3}], "abc"),
+        (None, [{"b": 20 * MINUTE}, {"a": 11 * MINUTE, "b": 20 * MINUTE}], "ba"),
+        (None, [{"b": 20 * MINUTE}, {"a": 9 * MINUTE, "b": 20 * MINUTE}], "b"),
+        ("b", [{"b": 20 * MINUTE}, {"a": 19 * MINUTE, "b": 20 * MINUTE, "c": 21 * MINUTE}], "bc"),
+        ("b", [{"a": 1, "c": 3}, {"a": 1, "b": 2, "c": 3}], "bc"),
+    ],
+    ids=["each once", "a late one", "too late", "none from before the named one", "waits for the named one"],
+)
+def test_each_check_is_decided_on_once(check_id: str | None, snapshots: list[Any], decided: str) -> None:
+    queue = CheckQueue(EVERY, T0, check_id)
+    found = [[check(name, end=end) for name, end in snapshot.items()] for snapshot in snapshots]
+    assert drained(queue, *found) == list(decided)
 
 
 @pytest.mark.parametrize(
@@ -161,7 +197,7 @@ def test_a_named_check_comes_first_and_then_what_ended_after_it(ends: list[int],
     ],
 )
 def test_when_a_check_ended(fields: Any, expected: int | None) -> None:
-    found = finished(MonitorCheck.model_validate({"id": "c", "status": "completed", **fields}))
+    found = finished_at(MonitorCheck.model_validate({"id": "c", "status": "completed", **fields}))
     assert found == (None if expected is None else T0 + timedelta(seconds=expected))
 
 
@@ -212,17 +248,30 @@ def test_events(decision: Decision, key: str, text: str | None) -> None:
     "given,word",
     [
         *(({name: "ignore"}, name) for name in ("on_failed", "on_partial", "on_skipped", "otherwise")),
-        ({"after": datetime(2026, 1, 1)}, "after"),
+        ({"only_if_new": True}, "does not know only_if_new of CheckCriteria"),
     ],
 )
-def test_bad_choices_are_named(given: Any, word: str) -> None:
+def test_bad_criteria_are_named(given: Any, word: str) -> None:
     with pytest.raises(ValueError, match=word):
-        Wanted(**given)
+        CheckCriteria.deserialize(given)
+
+
+def test_what_is_stored_of_criteria() -> None:
+    """Only what differs from the defaults, which therefore never change."""
+    assert CheckCriteria().serialize() == {}
+    assert CheckCriteria.deserialize({}) == CheckCriteria("fail", "accept", "wait", False, False, "wait")
+    given = {"on_failed": "wait", "only_if_changed": True, "otherwise": "skip"}
+    assert CheckCriteria.deserialize(given).serialize() == given
+
+
+def test_a_moment_without_a_time_zone_is_refused() -> None:
+    with pytest.raises(ValueError, match="after must have a time zone"):
+        CheckQueue(EVERY, datetime(2026, 1, 1))
 
 
 def test_every_combination_is_a_decision() -> None:
     choices = ("fail", "accept", "wait")
     states = ("completed", "partial", "failed", "skipped_overlap", "new_state", None)
     for failed, partial, skipped, state in itertools.product(choices, choices, choices, states):
-        wanted = Wanted(on_failed=failed, on_partial=partial, on_skipped=skipped, otherwise="skip")  # type: ignore[arg-type]
+        wanted = CheckCriteria(on_failed=failed, on_partial=partial, on_skipped=skipped, otherwise="skip")  # type: ignore[arg-type]
         assert wanted.decide(check(status=state)).outcome in ("done", "failed", "wait")

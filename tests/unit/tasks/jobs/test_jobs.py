@@ -22,12 +22,12 @@ from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
 from airflow_provider_webdata.operators.extract import WebDataExtractOperator
 from airflow_provider_webdata.sensors.job import WebDataJobSensor
 from airflow_provider_webdata.states.jobs import (
-    KINDS,
+    ALL_JOB_KINDS,
     JobView,
     ProgressLog,
     events_to_ask_for,
+    first_few,
     last_events,
-    listed,
 )
 from airflow_provider_webdata.tasks.intent import Intent
 from airflow_provider_webdata.tasks.jobs.identity import JobIdentity
@@ -85,7 +85,7 @@ def test_dags_survive_serialization() -> None:
 # Events.
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ALL_JOB_KINDS)
 def test_events_are_asked_for_without_and_heard_with_prefix(kind: Any) -> None:
     asked = events_to_ask_for(kind)
     assert "started" in asked, "it ties the job's id to the key before there is an answer"
@@ -149,9 +149,9 @@ def test_progress_is_logged_when_it_is_new_and_not_too_often(caplog: pytest.LogC
         log = ProgressLog(logging.getLogger("p"), every)
         with caplog.at_level(logging.INFO, "p"):
             for done in (0, 0, 1, 2):
-                log.see(JobView("crawl", "j", "scraping", done, 2))
-            log.see(JobView("crawl", "j", "completed", 2, 2))
-            log.see(JobView("crawl", "j", "completed", 2, 2))
+                log.update(JobView("crawl", "j", "scraping", done, 2))
+            log.update(JobView("crawl", "j", "completed", 2, 2))
+            log.update(JobView("crawl", "j", "completed", 2, 2))
         return [re.sub(r"Crawl j: (\w+), (\d).*", r"\1 \2", record.getMessage()) for record in caplog.records]
 
     assert logged(0.0) == ["scraping 0", "scraping 1", "scraping 2", "completed 2"]
@@ -203,8 +203,8 @@ def test_texts(value: Any, expected: list[str]) -> None:
 @pytest.mark.parametrize(
     ("count", "text"), [(0, ""), (2, "0, 1"), (10, "0, 1, 2, 3, 4, 5, 6, 7, 8, 9"), (12, "9 and 2 more")]
 )
-def test_listed(count: int, text: str) -> None:
-    assert listed([str(number) for number in range(count)]).endswith(text)
+def test_first_few(count: int, text: str) -> None:
+    assert first_few([str(number) for number in range(count)]).endswith(text)
 
 
 # Identity.

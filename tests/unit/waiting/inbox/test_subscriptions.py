@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from airflow_provider_webdata.inbox.reader import Delivery
 from airflow_provider_webdata.states.checks import moment
-from airflow_provider_webdata.waiting.inbox.subscriptions import Index, Subscription
+from airflow_provider_webdata.waiting.inbox.subscriptions import Subscription, SubscriptionIndex
 from airflow_provider_webdata.waiting.mailbox import Mailbox
 
 NAMES = st.sampled_from(["a", "b", "c"])
@@ -60,12 +60,12 @@ DELIVERIES = st.builds(
 def test_the_index_finds_whom_a_search_would(
     subscriptions: list[Subscription], delivery: Delivery, data: Any
 ) -> None:
-    index = Index(subscriptions)
-    gone = data.draw(st.sets(st.sampled_from(subscriptions))) if subscriptions else set()
-    for subscription in gone:
+    index = SubscriptionIndex(subscriptions)
+    ended = data.draw(st.sets(st.sampled_from(subscriptions))) if subscriptions else set()
+    for subscription in ended:
         assert index.remove(subscription)
         assert not index.remove(subscription)
-    left = [subscription for subscription in subscriptions if subscription not in gone]
+    left = [subscription for subscription in subscriptions if subscription not in ended]
     assert len(index) == len(left)
     assert set(index) == set(left)
     found = index.of(delivery)

@@ -1,4 +1,4 @@
-"""What waits learn of a monitor's checks from the service."""
+"""What the poller and its lookups post to the waits for a monitor's checks."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Look:
-    """Checks as the service shows them now, those of one monitor.
+class CheckSnapshot:
+    """Checks of one monitor as the service shows them now.
 
     :param checks: in any order; the same list for all waits.
     """
@@ -21,7 +21,7 @@ class Look:
 
 @dataclass(frozen=True)
 class Unconfirmed:
-    """The service does not say that a check is over.
+    """The service does not show a check as over.
 
     :param check_id: the check's UUID.
     :param reason: what it says instead, or why it could not be asked.
@@ -34,7 +34,7 @@ class Unconfirmed:
 
 
 @dataclass(frozen=True)
-class Meaning:
+class CheckJudgment:
     """Whether a check has a page whose change was judged meaningful.
 
     :param check_id: the check's UUID.
