@@ -45,7 +45,7 @@ class Cron:
     :param days: days of the month.
     :param months: months, 1 to 12.
     :param weekdays: days of the week, 0 is Sunday.
-    :param doubts: what reads differently elsewhere, one sentence each.
+    :param warnings: what reads differently elsewhere, one sentence each.
     """
 
     minutes: frozenset[int]
@@ -53,7 +53,7 @@ class Cron:
     days: frozenset[int]
     months: frozenset[int]
     weekdays: frozenset[int]
-    doubts: tuple[str, ...] = field(default=(), compare=False)
+    warnings: tuple[str, ...] = field(default=(), compare=False)
 
     def fires_on(self, day: date) -> bool:
         """Return whether there is a run on this day."""
@@ -95,13 +95,13 @@ def read_cron(text: str) -> Cron:
             "a cron expression has five fields (minute hour day-of-month month day-of-week), "
             f"this one has {len(parts)}"
         )
-    doubts: list[str] = []
+    warnings: list[str] = []
     sets = [
-        _read_field(part, name, low, high, doubts)
+        _read_field(part, name, low, high, warnings)
         for part, (name, low, high) in zip(parts, _FIELDS, strict=True)
     ]
     if not parts[2].startswith("*") and not parts[4].startswith("*"):
-        doubts.append(
+        warnings.append(
             "cron: day of month and day of week are both set; the service wants both to match, where most "
             "crons take either"
         )
@@ -111,7 +111,7 @@ def read_cron(text: str) -> Cron:
         days=sets[2],
         months=sets[3],
         weekdays=frozenset(day % 7 for day in sets[4]),
-        doubts=tuple(doubts),
+        warnings=tuple(warnings),
     )
     if not any(day <= monthrange(2024, month)[1] for month in cron.months for day in cron.days):
         raise CronError("this cron expression never fires: no chosen month has the chosen day")
@@ -124,7 +124,7 @@ def read_cron(text: str) -> Cron:
     return cron
 
 
-def _read_field(text: str, name: str, low: int, high: int, doubts: list[str]) -> frozenset[int]:
+def _read_field(text: str, name: str, low: int, high: int, warnings: list[str]) -> frozenset[int]:
     if re.search(r"[A-Za-z]", text):
         raise CronError(
             f"the {name} field is numeric; names such as MON or JAN are not read (given: '{text}')"
@@ -145,7 +145,7 @@ def _read_field(text: str, name: str, low: int, high: int, doubts: list[str]) ->
         if last < first:
             raise CronError(f"the {name} field has a range that ends before it begins: '{item}'")
         if match["step"] and match["first"] and not match["last"]:
-            doubts.append(
+            warnings.append(
                 f"cron: '{item}' in the {name} field means {first} only; "
                 f"write '{first}-{high}/{step}' for a series"
             )

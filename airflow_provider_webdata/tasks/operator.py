@@ -50,9 +50,9 @@ class WebDataOperator(ServiceTask):
     all arguments in the signature of its `__init__` but its own become `request_fields` and are templated. Those that
     take lists or mappings are shown as JSON.
 
-    Bad input fails the task before any request and without a retry. A refusal for rate that outlasts the
+    Bad input fails the task before any request and without a retry. A rate limit that outlasts the
     connection's retry budget gives the worker slot back: the task is rescheduled to the time that the service
-    named, which takes no try. What no retry can help fails the task at once. All else is retried as the
+    named, which uses up no attempt. What no retry can help fails the task at once. All else is retried as the
     task says.
 
     :param extra_body: merged into the request unchecked: for what the service knows and this provider does not
@@ -117,8 +117,8 @@ class WebDataOperator(ServiceTask):
         from airflow_provider_webdata.hooks.calls import body_for
 
         request = body_for(model, self.given(), operation)
-        for doubt in request.warnings():
-            self.log.warning("%s: %s", operation, doubt)
+        for warning in request.warnings():
+            self.log.warning("%s: %s", operation, warning)
         return request
 
     def checked_extra_body(self, operation: str) -> Mapping[str, Any] | None:

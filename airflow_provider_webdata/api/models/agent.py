@@ -64,7 +64,7 @@ class AgentRequest(RequestModel):
     origin: Text | None = None
     integration: Text | None = None
 
-    def _doubts(self) -> list[str]:
+    def _own_warnings(self) -> list[str]:
         found = []
         if self.strict_constrain_to_urls and not self.urls:
             found.append("strictConstrainToURLs: without urls there is no page to visit")

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, field_validator
 
 from airflow_provider_webdata.api.models.base import Lenient, RequestModel, ResponseModel
-from airflow_provider_webdata.api.models.crawl import doubtful_expressions
+from airflow_provider_webdata.api.models.crawl import unreadable_expressions
 from airflow_provider_webdata.api.models.fields import Headers, Integer, Listed, Switch, Text, WebAddress
 from airflow_provider_webdata.api.models.scrape import AuditMetadata, Location
 from airflow_provider_webdata.api.models.threat import ThreatProtection
@@ -58,9 +58,9 @@ class MapRequest(RequestModel):
     integration: Text | None = None
     origin: Text | None = None
 
-    def _doubts(self) -> list[str]:
-        found = doubtful_expressions("includePaths", self.include_paths)
-        found += doubtful_expressions("excludePaths", self.exclude_paths)
+    def _own_warnings(self) -> list[str]:
+        found = unreadable_expressions("includePaths", self.include_paths)
+        found += unreadable_expressions("excludePaths", self.exclude_paths)
         if self.sitemap == "skip" and self.ignore_cache:
             found.append("ignoreCache: of no use with sitemap 'skip', for only the sitemap is cached")
         return found

@@ -76,11 +76,11 @@ class WaitsForCheck(WaitingTask):
         """Fail the task, before anything is paid for, if it would wait for deliveries that cannot come."""
         if not self.wait_for_completion or self.polling_policy.wait_by != "webhook":
             return
-        from airflow_provider_webdata.hooks.webhooks import can_receive, why_none_comes
+        from airflow_provider_webdata.hooks.webhooks import can_receive, no_deliveries_reason
 
         settings = self.hook.get_settings()
         if not can_receive(settings):
-            self.refuse(why_none_comes(settings))
+            self.refuse(no_deliveries_reason(settings))
 
     def wait_for_check(self, context: Context, monitor_id: str, check_id: str | None) -> Any:
         """Wait for a check, in the triggerer or here, and return it.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from airflow_provider_webdata.api.errors import ConfigurationError
-from airflow_provider_webdata.hooks.webhooks import can_receive, why_none_comes
+from airflow_provider_webdata.hooks.webhooks import can_receive, no_deliveries_reason
 
 if TYPE_CHECKING:
     from airflow_provider_webdata.hooks.connection import ConnectionSettings
@@ -22,5 +22,5 @@ def listens(policy: PollingPolicy, settings: ConnectionSettings) -> bool:
     if policy.wait_by != "polling" and can_receive(settings):
         return True
     if policy.wait_by == "webhook":
-        raise ConfigurationError(why_none_comes(settings))
+        raise ConfigurationError(no_deliveries_reason(settings))
     return False
