@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -87,6 +88,16 @@ def _with_tables(database: Database) -> Iterator[Database]:
     metadata.create_all(database.engine())
     yield database
     database.close()
+
+
+async def eventually(condition: Callable[[], bool]) -> None:
+    """Return once the condition holds; it fails after 20 seconds."""
+
+    async def poll() -> None:
+        while not condition():
+            await asyncio.sleep(0.005)
+
+    await asyncio.wait_for(poll(), 20)
 
 
 NewOne = Callable[..., NewDelivery]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from datetime import datetime, timedelta, timezone
 
 import pytest
@@ -15,19 +15,11 @@ from airflow_provider_webdata.inbox.server.storage.retention import keep_pruned,
 from airflow_provider_webdata.inbox.server.storage.store import DeliveryStore
 from airflow_provider_webdata.inbox.server.storage.tables import metadata
 
-from .conftest import Database, NewOne
+from .conftest import Database, NewOne, eventually
 
 
 def aged(days: float) -> datetime:
     return datetime.now(timezone.utc) - timedelta(days=days)
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    async def ask() -> None:
-        while not condition():
-            await asyncio.sleep(0.01)
-
-    await asyncio.wait_for(ask(), 20)
 
 
 @contextlib.asynccontextmanager
@@ -62,7 +54,7 @@ async def test_pruning_goes_on_by_itself(database: Database, new: NewOne) -> Non
     async with pruning(store, days=5):
         for _ in range(2):
             store.add([new("old", received_at=aged(6))])
-            await until(lambda: database.job_ids() == ["kept"])
+            await eventually(lambda: database.job_ids() == ["kept"])
 
 
 async def test_pruning_outlives_an_outage(
@@ -71,10 +63,10 @@ async def test_pruning_outlives_an_outage(
     store, engine = database.store(), database.engine()
     metadata.drop_all(engine)
     async with pruning(store, days=5):
-        await until(lambda: "cannot be deleted now: the inbox's tables are missing" in caplog.text)
+        await eventually(lambda: "cannot be deleted now: the inbox's tables are missing" in caplog.text)
         metadata.create_all(engine)
         store.add([new("kept"), new("old", received_at=aged(6))])
-        await until(lambda: database.job_ids() == ["kept"])
+        await eventually(lambda: database.job_ids() == ["kept"])
 
 
 @pytest.mark.parametrize(("days", "running"), [(0, 0), (0.5, 1), (30, 1)])
