@@ -41,17 +41,17 @@ class WebDataBatchSearchOperator(
     """Make many searches, thousands if need be, in one task. Bills credits.
 
     All requests are checked before the first is sent. Then as many as `max_concurrency` are in flight; where the
-    service refuses some for rate, that number is halved and grows again. A refusal that asks for a longer wait than
-    the connection's retry budget gives the worker slot back: the task comes back later and goes on.
+    service answers some with 429, that number is halved and grows again. A 429 that asks for a longer wait than the
+    connection's retry budget gives the worker slot back: the task is rescheduled and goes on then.
 
-    Each answer is kept as it comes, so that no later try pays for it again: with `output`, in a folder beside it
+    Each answer is kept as it comes, so that no later attempt pays for it again: with `output`, in a folder beside it
     (`<output>.partial`), until the output is complete; else in Airflow's task state store (3.3), up to 16 MiB. On
-    Airflow 3.2 only `output` makes tries remember. Clearing a task that failed goes on as well; clearing one that
+    Airflow 3.2 only `output` makes attempts remember. Clearing a task that failed goes on as well; clearing one that
     succeeded starts anew. A worker that dies without warning loses what was in flight, at most about twice
     `max_concurrency` searches.
 
     A search that fails does not stop the others. One that the service itself calls failed is made again by the next
-    try. One whose answer was lost may have been billed: it is reported as `ambiguous` and only made again with
+    attempt. One whose answer was lost may have been billed: it is reported as `ambiguous` and only made again with
     `repeat_ambiguous`. A refused key, or credits that have run out, stop all.
 
     Equal requests are made once. The arguments from `limit` to `integration` are the fields of a search, templated, and
@@ -86,13 +86,13 @@ class WebDataBatchSearchOperator(
     :param integration: another such label.
     :param max_concurrency: most searches in flight, at least 1; default 10. The connection's `max_concurrency` holds
         as well.
-    :param max_credits: stop, and succeed, before more credits than this are spent by all tries together (templated).
+    :param max_credits: stop, and succeed, before more credits than this are spent by all attempts together (templated).
         What a search costs is known afterwards only: the documented price, or the dearest search so far, is set
         aside for each one in flight.
     :param max_error_ratio: largest part of the searches, 0 to 1, that may fail (templated); default 0. Beyond it the
-        try fails, and a retry makes those again that failed; without a retry left, the results are delivered all the
-        same, and the task fails.
-    :param repeat_ambiguous: make searches again that may have been billed, when a later try comes to them.
+        attempt fails, and a retry makes those again that failed; without a retry left, the results are delivered all
+        the same, and the task fails.
+    :param repeat_ambiguous: make searches again that may have been billed, when a later attempt comes to them.
     :param kwargs: arguments of `ResultOutput` (`output`, `save_media`), `WebDataOperator` and `BaseOperator`.
     """
 
@@ -164,7 +164,7 @@ class WebDataBatchSearchOperator(
         self._batch: SearchBatch | None = None
 
     def call_service(self, context: Context) -> Any:
-        """Make the searches that no earlier try has made, and deliver the results of all."""
+        """Make the searches that no earlier attempt has made, and deliver the results of all."""
         from airflow_provider_webdata.tasks.metrics import count
         from airflow_provider_webdata.tasks.searches.progress import progress_of
 
@@ -176,7 +176,7 @@ class WebDataBatchSearchOperator(
         settled = batch.count_earlier(progress.read(), queries, repeat_ambiguous=self.repeat_ambiguous)
         before = batch.tally.credits_used
         if settled:
-            self.log.info("%d of %d searches are settled by an earlier try", len(settled), len(queries))
+            self.log.info("%d of %d searches are settled by an earlier attempt", len(settled), len(queries))
         try:
             self._run(batch, [query for key, query in queries.items() if key not in settled])
         finally:
@@ -189,10 +189,10 @@ class WebDataBatchSearchOperator(
             progressed = batch.tally.done + len(batch.tally.failed) > len(settled)
             self._come_back_later(batch.refusal, context, datetime.now(timezone.utc) if progressed else None)
         if batch.stopped:
-            raise AirflowException("The task was ended; what was found is kept for its next try")
+            raise AirflowException("The task was ended; what was found is kept for its next attempt")
         too_many = self._too_many(batch.tally, most_errors)
         if too_many and self._can_be_mended(batch.tally, context):
-            raise AirflowException(f"{too_many}; the next try makes these again, and no others")
+            raise AirflowException(f"{too_many}; the next attempt makes these again, and no others")
         result = self._deliver(facts, progress, queries, context)
         if too_many:
             # A task that fails returns nothing: what was paid for goes to where the return value would be.
@@ -288,14 +288,14 @@ class WebDataBatchSearchOperator(
         extra_body = self.checked_extra_body("batch search")
         queries: dict[str, Query] = {}
         problems: list[str] = []
-        doubts: dict[str, None] = {}
+        warnings: dict[str, None] = {}
         for number, item in enumerate(given, 1):
             try:
                 request = self._request_of(item)
             except InvalidRequestError as error:
                 problems += [f"queries, item {number}: {problem}" for problem in error.problems]
                 continue
-            doubts.update(dict.fromkeys(request.warnings()))
+            warnings.update(dict.fromkeys(request.warnings()))
             text = json.dumps([request.to_wire(), extra_body], sort_keys=True)
             key = hashlib.sha256(text.encode()).hexdigest()[:_KEY_LENGTH]
             queries.setdefault(key, Query(key, item, request.query))
@@ -305,8 +305,8 @@ class WebDataBatchSearchOperator(
             more = len(problems) - _MOST_PROBLEMS
             shown = problems[:_MOST_PROBLEMS] + ([f"and {more} more"] if more > 0 else [])
             raise InvalidRequestError("batch search", shown)
-        for doubt in doubts:
-            self.log.warning("batch search: %s", doubt)
+        for warning in warnings:
+            self.log.warning("batch search: %s", warning)
         if len(queries) < len(given):
             self.log.info("%d searches are equal to others and made once", len(given) - len(queries))
         return queries
@@ -331,7 +331,7 @@ class WebDataBatchSearchOperator(
         )
 
     def _can_be_mended(self, tally: Tally, context: Context) -> bool:
-        """Return whether there will be a next try, and something in it for a failed search to gain."""
+        """Return whether there will be a next attempt, and something in it for a failed search to gain."""
         ti = context.get("ti")
         if ti is None or ti.try_number > (ti.max_tries or 0):
             return False
@@ -359,7 +359,7 @@ class WebDataBatchSearchOperator(
             context,
             facts,
             inputs=inputs,
-            value=lambda items, told: {**told, "results": _grouped(ordered, items)},
+            value=lambda items, facts: {**facts, "results": _grouped(ordered, items)},
         )
 
     def _kind(self, queries: Mapping[str, Query]) -> str:

@@ -16,7 +16,7 @@ _DEFAULT_MAX_CREDITS = 2500
 
 
 class AgentWebhookConfig(WebhookConfig):
-    """An endpoint of ours that receives the events of an agent's run; as `WebhookConfig` otherwise.
+    """An endpoint that receives the events of an agent's run; as `WebhookConfig` otherwise.
 
     :param events: `started`, `action`, `completed`, `failed`, `cancelled`, without prefix; all when omitted.
     """
@@ -64,7 +64,7 @@ class AgentRequest(RequestModel):
     origin: Text | None = None
     integration: Text | None = None
 
-    def _doubts(self) -> list[str]:
+    def _own_warnings(self) -> list[str]:
         found = []
         if self.strict_constrain_to_urls and not self.urls:
             found.append("strictConstrainToURLs: without urls there is no page to visit")

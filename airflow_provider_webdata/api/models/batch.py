@@ -35,8 +35,8 @@ class BatchScrapeRequest(PageRequest):
     max_concurrency: Annotated[Integer, Field(ge=1)] | None = None
     append_to_id: Identifier | None = None
 
-    def _doubts(self) -> list[str]:
-        found = super()._doubts() + dropped(self.urls)
+    def _own_warnings(self) -> list[str]:
+        found = super()._own_warnings() + dropped(self.urls)
         if self.ignore_invalid_urls is None:
             found.append("ignoreInvalidURLs: not given, so one bad URL may refuse the whole batch")
         if repeated := len(self.urls) - len(set(self.urls)):

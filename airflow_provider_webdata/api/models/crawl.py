@@ -77,7 +77,7 @@ class CrawlScope(RequestModel):
     max_concurrency: Annotated[Integer, Field(ge=1)] | None = None
     prompt: Annotated[Text, Field(max_length=10_000)] | None = None
 
-    def _doubts(self) -> list[str]:
+    def _own_warnings(self) -> list[str]:
         found = []
         if self.delay == 0:
             found.append("delay: the service may refuse 0; leave the field out")
@@ -143,8 +143,8 @@ class CrawlRequest(CrawlScope):
             check_zero_data_retention(self.scrape_options, "scrapeOptions.")
         return self
 
-    def _doubts(self) -> list[str]:
-        found = super()._doubts()
+    def _own_warnings(self) -> list[str]:
+        found = super()._own_warnings()
         if self.limit is None:
             found.append("limit: not given, so the crawl may take 10,000 pages and bill as many credits")
         if self._start_is_left_out():

@@ -26,7 +26,7 @@ _MOST_URLS = 10
 
 
 class ExtractWebhookConfig(WebhookConfig):
-    """An endpoint of ours that receives the events of an extract job; as `WebhookConfig` otherwise.
+    """An endpoint that receives the events of an extract job; as `WebhookConfig` otherwise.
 
     :param events: `started`, `completed`, `failed`, without prefix; all when omitted.
     """
@@ -85,7 +85,7 @@ class ExtractRequest(RequestModel):
             raise problem("extract_source", "give 'urls', 'prompt' or both; there is nothing to extract from")
         return self
 
-    def _doubts(self) -> list[str]:
+    def _own_warnings(self) -> list[str]:
         found = dropped(self.urls)
         if self.urls and len(self.urls) > _MOST_URLS:
             found.append(f"urls: more than {_MOST_URLS}, which the service may refuse")

@@ -51,7 +51,7 @@ class Viewport(RequestModel):
     width: Annotated[Integer, Field(ge=1)]
     height: Annotated[Integer, Field(ge=1)]
 
-    def _doubts(self) -> list[str]:
+    def _own_warnings(self) -> list[str]:
         if self.width > _WIDEST or self.height > _HIGHEST:
             return [f"viewport: larger than {_WIDEST} x {_HIGHEST}, which the service may refuse"]
         return []

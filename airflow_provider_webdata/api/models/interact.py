@@ -71,7 +71,7 @@ class InteractRequest(RequestModel):
     origin: Text | None = None
     integration: Text | None = None
 
-    def _doubts(self) -> list[str]:
+    def _own_warnings(self) -> list[str]:
         if self.ttl is None:
             return ["ttl: not given, so that a session left open bills for as long as the service's default"]
         return []
@@ -119,7 +119,7 @@ class ScrapeInteractRequest(RequestModel):
             raise problem("code_or_prompt", "give 'code' or 'prompt'; there is nothing to do")
         return self
 
-    def _doubts(self) -> list[str]:
+    def _own_warnings(self) -> list[str]:
         if self.code is not None and self.prompt is not None:
             return ["code and prompt: the service documents one or the other, not which of both it follows"]
         return []

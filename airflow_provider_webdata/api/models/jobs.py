@@ -1,4 +1,4 @@
-"""Long jobs: how a start, a look, a cancel and a list of failures are answered."""
+"""Long jobs: how a start, a poll, a cancel and a list of failures are answered."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ class MapRequest(RequestModel):
     integration: Text | None = None
     origin: Text | None = None
 
-    def _doubts(self) -> list[str]:
+    def _own_warnings(self) -> list[str]:
         found = doubtful_expressions("includePaths", self.include_paths)
         found += doubtful_expressions("excludePaths", self.exclude_paths)
         if self.sitemap == "skip" and self.ignore_cache:

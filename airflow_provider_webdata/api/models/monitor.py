@@ -75,7 +75,7 @@ class CrawlTarget(RequestModel):
     crawl_options: CrawlOptions | None = None
     scrape_options: MonitorScrapeOptions | None = None
 
-    def _doubts(self) -> list[str]:
+    def _own_warnings(self) -> list[str]:
         if self.crawl_options is not None and self.crawl_options.limit is not None:
             return []
         return ["crawlOptions.limit: not given, so the service reserves 10,000 credits for every check"]
@@ -183,7 +183,7 @@ class MonitorCreateRequest(RequestModel):
             raise problem("goal", _SEARCH_NEEDS_GOAL)
         return self
 
-    def _doubts(self) -> list[str]:
+    def _own_warnings(self) -> list[str]:
         if self.judge_enabled and _is_blank(self.goal):
             return ["judgeEnabled: nothing is judged without a goal"]
         return []
@@ -238,7 +238,7 @@ class MonitorUpdateRequest(RequestModel):
             raise problem("goal", _SEARCH_NEEDS_GOAL)
         return self
 
-    def _doubts(self) -> list[str]:
+    def _own_warnings(self) -> list[str]:
         found = []
         if self.status == "active" and self.schedule is None:
             found.append("status: send the schedule along when resuming, or the service computes no next run")

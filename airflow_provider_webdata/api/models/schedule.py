@@ -109,5 +109,5 @@ class MonitorSchedule(RequestModel):
             raise problem("schedule", "one of 'cron' and 'text' is required")
         return self
 
-    def _doubts(self) -> list[str]:
+    def _own_warnings(self) -> list[str]:
         return list(read_cron(self.cron).doubts) if self.cron is not None else []

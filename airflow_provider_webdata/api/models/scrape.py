@@ -117,7 +117,7 @@ class MonitorScrapeOptions(RequestModel):
             raise problem("formats", "rawBase64 cannot be combined with other formats")
         return formats
 
-    def _doubts(self) -> list[str]:
+    def _own_warnings(self) -> list[str]:
         found = []
         if self.store_in_cache and (self.actions or self.headers):
             found.append("storeInCache: the service sets it to false when actions or headers are given")

@@ -161,7 +161,7 @@ class SearchRequest(RequestModel):
             )
         return self
 
-    def _doubts(self) -> list[str]:
+    def _own_warnings(self) -> list[str]:
         if self.scrape_options is not None and not self.scrape_options.formats:
             return ["scrapeOptions: without formats the results are not scraped; add formats=['markdown']"]
         return []

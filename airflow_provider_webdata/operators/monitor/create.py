@@ -51,10 +51,10 @@ class WebDataCreateMonitorOperator(
     so that their history stays. What the service normalises or fills in is no difference; how a schedule in words
     is compared with the stored cron is said in `airflow_provider_webdata.api.monitor_diff.monitor_changes`.
 
-    A retry after a crash, or after an answer that got lost, finds what the first try made: by its id where
+    A retry after a crash, or after an answer that got lost, finds what the first attempt made: by its id where
     Airflow's task state store (3.3) still got it, else by its name, looked for a while since the service's list
     lags behind. With `if_exists="create"`, where a name alone says nothing, it is the monitor of that name that
-    was not there before the first try (3.3), or that was created since the DAG run began with the declared
+    was not there before the first attempt (3.3), or that was created since the DAG run began with the declared
     content (3.2). Mapped tasks that create monitors at the same time should give them different names.
 
     Where the connection has a public webhook URL and a secret, the monitor reports to this Airflow's inbox by

@@ -24,7 +24,8 @@ T = TypeVar("T")
 class WebDataRunMonitorOperator(WaitsForCheck, ExistingMonitorOperator):
     """Start a check of a monitor now. Bills credits.
 
-    A retry after a crash or a lost answer finds the check that the first try started instead of starting another.
+    A retry after a crash or a lost answer finds the check that the first attempt started instead of
+    starting another.
 
     XCom: the check, with wire names; with `wait_for_completion` as it is in the end, with the pages that were asked
     for. The keys `check_id` and `monitor_id` hold the ids, also while the task waits.
@@ -90,7 +91,7 @@ class WebDataRunMonitorOperator(WaitsForCheck, ExistingMonitorOperator):
             return self._check(monitor_id, intent.started_id)
         check = self.until_found(lambda: self._own_check(monitor_id, intent))
         if check is not None:
-            self.log.info("An earlier try started check %s", check.id)
+            self.log.info("An earlier attempt started check %s", check.id)
         return check
 
     def _own_check(self, monitor_id: str, intent: Intent) -> MonitorCheck | None:
@@ -112,7 +113,7 @@ class WebDataRunMonitorOperator(WaitsForCheck, ExistingMonitorOperator):
             intent.forget()
             check = self._running(monitor_id, error)
             if self.wait_for_completion:
-                # Once it is over, a further try would not be told of it any more.
+                # Once it is over, a later attempt would not find it running any more.
                 intent.started(check.id)
             return check
         except WebDataError as error:
@@ -162,7 +163,7 @@ class WebDataRunMonitorOperator(WaitsForCheck, ExistingMonitorOperator):
         from airflow_provider_webdata.api.errors import NotFoundError
         from airflow_provider_webdata.api.models import MonitorCheck
 
-        def look() -> MonitorCheck | None:
+        def lookup() -> MonitorCheck | None:
             try:
                 detail = self.hook.get_monitor_check(monitor_id, check_id, limit=1).to_wire()
             except NotFoundError:
@@ -171,4 +172,4 @@ class WebDataRunMonitorOperator(WaitsForCheck, ExistingMonitorOperator):
                 {k: v for k, v in detail.items() if k not in {"pages", "next"}}
             )
 
-        return self.until_found(look) or MonitorCheck(id=check_id, monitor_id=monitor_id)
+        return self.until_found(lookup) or MonitorCheck(id=check_id, monitor_id=monitor_id)

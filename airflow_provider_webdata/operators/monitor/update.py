@@ -72,7 +72,7 @@ class WebDataUpdateMonitorOperator(ExistingMonitorOperator, fields=RequestFields
         extra_body = self.checked_extra_body("update monitor") or {}
         fields: dict[str, Any] = {}
         if not extra_body or self.given():
-            # Its doubts (ids, judgeEnabled, schedule) are settled by what goes along, so none is logged.
+            # Its warnings (ids, judgeEnabled, schedule) are settled by what goes along, so none is logged.
             fields = body_for(MonitorUpdateRequest, self.given(), "update monitor").to_wire()
         monitor = self.found()
         patch = complete_update({**fields, **extra_body}, monitor.to_wire())
