@@ -52,7 +52,7 @@ class CheckQueue:
         return self.head is not None and self._criteria.needs_pages(self.head)
 
     def add(self, checks: Iterable[MonitorCheck]) -> None:
-        """Queue those of the checks that count and were not decided on, in place of what was known of them.
+        """Queue the checks that count and were not decided on; of one that is queued already, the latest version.
 
         :param checks: checks of the monitor as they are now, in any order, over or not.
         """
