@@ -62,10 +62,10 @@ class BatchScrape(PageJobs):
         answer: Json = {"success": True, "id": job["id"], "url": f"{call.origin}{self.path}/{job['id']}"}
         return Reply(200, {**answer, "invalidURLs": bad} if lenient else answer)
 
-    def start_of(self, job: Json) -> None:
+    def first_pages(self, job: Json) -> None:
         """Nothing: its pages were named in the request."""
 
-    def seen(self, job: Json, page: Json) -> None:
+    def follow(self, job: Json, page: Json) -> None:
         """Nothing: a batch follows no links."""
 
     def _reopened(self, job_id: str) -> Json:

@@ -47,7 +47,7 @@ class Extract(StepJobs):
         """Start a job."""
         body = valid("extract", call.body)
         if "threatProtection" in body:
-            self._core.settings.require_entitlement("threatProtection")
+            self._settings.require_entitlement("threatProtection")
         refuse_unsupported(body.get("scrapeOptions", {}))
         given = body.get("urls", [])
         bad = [url for url in given if not is_public(with_scheme(url.removesuffix(SITE)))]
@@ -62,7 +62,7 @@ class Extract(StepJobs):
         return Reply(200, {**answer, "invalidURLs": bad} if lenient else answer)
 
     async def status(self, call: Call) -> Reply:
-        """Tell how a job goes; a failed one is HTTP 200 with ``success`` false."""
+        """Answer with the state of a job; a failed one is HTTP 200 with ``success`` false."""
         job = self.find(call.params["id"])
         body: Json = {
             "success": job["status"] != "failed",

@@ -1,4 +1,4 @@
-"""Request bodies and queries checked, and the service's way of saying what is wrong with one."""
+"""Request bodies checked, and the service's way of saying what is wrong with one."""
 
 from __future__ import annotations
 
@@ -6,14 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.sandbox.reference.errors import ServiceError
 from airflow_provider_webdata.sandbox.reference.rules import check
-from airflow_provider_webdata.sandbox.reference.wire import whole_number
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from airflow_provider_webdata.sandbox.reference.wire import Issue, Json
-
-INVALID_PAGINATION = "Invalid pagination"
 
 
 def valid(operation: str, body: Any) -> Json:
@@ -57,20 +52,3 @@ def refuse_unknown_keys(issues: list[Issue]) -> None:
 def details_of(issues: list[Issue]) -> list[Json]:
     """Return the ``details`` of an error."""
     return [issue.to_wire() for issue in issues]
-
-
-def page_number(
-    query: Mapping[str, str], name: str, low: int, high: int | None = None, *, code: str | None = None
-) -> int | None:
-    """Return a number of a query that asks for one page of a list; None when it is absent.
-
-    :param code: the ``code`` of the error.
-    :raises ServiceError: 400: it is no number between ``low`` and ``high``.
-    """
-    text = query.get(name)
-    if text is None:
-        return None
-    number = whole_number(text)
-    if number is None or number < low or (high is not None and number > high):
-        raise ServiceError(400, INVALID_PAGINATION, code=code)
-    return number

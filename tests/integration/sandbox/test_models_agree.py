@@ -26,7 +26,7 @@ OPERATIONS: dict[type[m.RequestModel], str] = {
 def refused(model: type[m.RequestModel], body: dict[str, Any]) -> list[str]:
     """Return what the sandbox says against a body, apart from the fields that the model warns of.
 
-    Rules that only the service's source code tells are the service's to judge: the models warn of them.
+    Rules that only the source code of the service shows are for the service to check: the models warn of them.
     """
     warned = {doubt.partition(":")[0].rpartition(".")[2] for doubt in model.model_validate(body).warnings()}
     found = check(OPERATIONS[model], body)
