@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.sandbox.reference.errors import ServiceError
 from airflow_provider_webdata.sandbox.reference.rules import check
+from airflow_provider_webdata.sandbox.reference.urls import is_public, with_scheme
 
 if TYPE_CHECKING:
     from airflow_provider_webdata.sandbox.reference.wire import Issue, Json
@@ -52,3 +53,17 @@ def refuse_unknown_keys(issues: list[Issue]) -> None:
 def details_of(issues: list[Issue]) -> list[Json]:
     """Return the ``details`` of an error."""
     return [issue.to_wire() for issue in issues]
+
+
+def split_urls(urls: list[str], *, lenient: bool, suffix: str = "") -> tuple[list[str], list[str]]:
+    """Return the URLs that can be scraped, with their scheme, and those that cannot, as they were given.
+
+    :param lenient: whether some may be wrong.
+    :param suffix: what may follow a URL.
+    :raises ServiceError: 400: too many are wrong.
+    """
+    bad = [url for url in urls if not is_public(with_scheme(url.removesuffix(suffix)))]
+    if bad and (not lenient or len(bad) == len(urls)):
+        text = "No valid URLs provided" if lenient else f"Invalid URL: {bad[0]!r}"
+        raise ServiceError(400, text, code="BAD_REQUEST")
+    return [with_scheme(url) for url in urls if url not in bad], bad
