@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from starlette.applications import Starlette
 from starlette.routing import Mount, Route
 
-from airflow_provider_webdata.sandbox.control.api import routes
+from airflow_provider_webdata.sandbox.control.routes import routes
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -69,7 +69,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run a sandbox until it is told to end; return the exit status."""
+    """Run a sandbox until SIGINT or SIGTERM; return the exit status."""
     # Airflow's own command line adds the flags each time it starts: what only a run needs is imported here.
     if "list" in args.quirk:
         from airflow_provider_webdata.sandbox.state.quirks import listing

@@ -1,6 +1,6 @@
 """The control API: how tests and demos steer a running sandbox, and see what it was asked.
 
-:class:`SandboxControl` is its client, ``api.py`` its routes under ``/_sandbox``.
+:class:`SandboxControl` is its client, ``routes.py`` its routes under ``/_sandbox``.
 """
 
 from __future__ import annotations

@@ -86,7 +86,7 @@ class SandboxControl:
         self._call("PUT", "/pages", {"url": url, **({"html": html} if html is not None else {}), **page})
 
     def set_site(self, host: str, **site: Any) -> None:
-        """Tell what a host has besides its pages; replaces what was told before.
+        """Set what a host has besides its pages; replaces what was set before.
 
         :param site: ``pages`` (so many are generated as ``https://host/p/1`` and on, at no cost of memory), ``fanout``
             (links of each), ``size`` (characters of each), ``fail_every`` (every so many-th fails), ``robots`` (text

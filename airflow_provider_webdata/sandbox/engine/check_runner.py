@@ -23,7 +23,7 @@ OVERLAP = "Skipped: the previous check was still running"
 OUT_OF_CREDITS = "Skipped: not enough credits to reserve for this check"
 STALE_AFTER = 3600.0
 STALE = "Monitor check exceeded the running timeout."
-SUPPLIED_FAILURE = "The check failed because the sandbox was told so."
+CHECK_FAULT = "The check failed because the sandbox was told so."
 
 
 class CheckRunner:
@@ -151,7 +151,7 @@ class CheckRunner:
         if deleted:
             failure = "The monitor was deleted."
         elif failure is None and self._core.faults.take_check_failure():
-            failure = SUPPLIED_FAILURE
+            failure = CHECK_FAULT
         findings: list[Finding] = []
         if failure is None:
             try:

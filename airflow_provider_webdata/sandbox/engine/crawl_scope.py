@@ -25,7 +25,7 @@ INSIDE, ONE_HOP, OUTSIDE, EXTERNAL_HOME = "inside", "one hop", "outside", "exter
 
 @dataclass(frozen=True)
 class Scope:
-    """What a crawl's options let in.
+    """Which addresses a crawl's options admit.
 
     :param start: the start address, canonical.
     :param options: crawl options that passed the rules.
@@ -34,8 +34,8 @@ class Scope:
     start: str
     options: Json
 
-    def place_of(self, url: str) -> str:
-        """Tell where an address lies: inside the crawl, one hop out of it, outside, or on a front page elsewhere."""
+    def position(self, url: str) -> str:
+        """Return where an address lies: inside the crawl, one hop out of it, outside, or on a front page elsewhere."""
         parts, home = urlsplit(url), urlsplit(self.start)
         host, own = host_of(url), host_of(self.start)
         sibling = bool(self.options.get("allowSubdomains")) and in_domain(host, base_domain(own))
@@ -47,7 +47,7 @@ class Scope:
         return INSIDE if below or self.options.get("crawlEntireDomain") else OUTSIDE
 
     def wanted(self, url: str) -> bool:
-        """Whether the path patterns let an address in; the start address is no exception."""
+        """Whether the path patterns admit an address; the start address is no exception."""
         text = url if self.options.get("regexOnFullURL") else urlsplit(url).path
         include, exclude = self.options.get("includePaths", []), self.options.get("excludePaths", [])
         if include and not any(_compiled(pattern).search(text) for pattern in include):

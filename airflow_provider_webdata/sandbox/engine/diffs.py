@@ -1,4 +1,4 @@
-"""What changed between two versions of a page (supplement 3.2 and 13.13)."""
+"""What changed between two versions of a page."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ KINDS = (
     *("html", "htm", "xhtml", "pdf", "docx", "doc", "docm", "odt", "ods", "odp", "rtf"),
     *("xlsx", "xls", "xlsm", "xlsb", "pptx", "ppt", "pptm", "epub", "csv"),
 )
-"""Extensions the service takes (supplement 8)."""
+"""Extensions the service takes (docs/service.md#parse-extension)."""
 
 _DELIMITERS = ",;\t|"
 _BROKEN = (

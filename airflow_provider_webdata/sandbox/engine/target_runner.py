@@ -155,7 +155,7 @@ class TargetRunner:
             if page is None or (depth is not None and level >= depth):
                 continue
             for link in links_of(self._web, url):
-                if scope.place_of(link) == INSIDE and (key := scope.key(link)) not in seen:
+                if scope.position(link) == INSIDE and (key := scope.key(link)) not in seen:
                     seen.add(key)
                     queue.append((link, level + 1))
         return found

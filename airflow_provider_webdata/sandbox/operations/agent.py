@@ -49,7 +49,7 @@ class Agent(StepJobs):
         body = valid("agent", call.body)
         core = self._core
         for name in ("threatProtection", "zeroDataRetention"):
-            if body.get(name) and name not in core.settings.entitlements:
+            if body.get(name) and name not in self._settings.entitlements:
                 raise ServiceError(403, f"{name} is not enabled for your team.")
         for name in NOT_PLAYED:
             if name in body:
@@ -63,7 +63,7 @@ class Agent(StepJobs):
         return Reply(200, {"success": True, "id": job["id"]})
 
     async def status(self, call: Call) -> Reply:
-        """Tell how a run goes; ``success`` stays true for a failed one."""
+        """Answer with the state of a run; ``success`` stays true for a failed one."""
         job = self.find(call.params["id"])
         body: Json = {
             "success": True,
@@ -94,7 +94,7 @@ class Agent(StepJobs):
         if job["spent"] + cost > limit:
             raise JobFailedError(f"The run reached its limit of {limit:g} credits.")
         job["spent"] += cost
-        self.notify(job, "action", {"creditsUsed": job["spent"], **step})
+        self._notify(job, "action", {"creditsUsed": job["spent"], **step})
         if step["action"] == "search":
             seen = {canonical(url) for url in job["request"].get("urls", [])}
             found = self._index.about(step["input"]["query"], FOUND_PAGES)
@@ -118,7 +118,7 @@ class Agent(StepJobs):
         today = self._clock.datetime().date().isoformat()
         counter = self._store.get("meta", "free-runs") or {}
         used = counter["used"] if counter.get("day") == today else 0
-        if used >= self._core.settings.free_runs:
+        if used >= self._settings.free_runs:
             return False
         self._store.put("meta", "free-runs", {"day": today, "used": used + 1})
         return True

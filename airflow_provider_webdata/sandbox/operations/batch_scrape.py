@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, ClassVar
 from airflow_provider_webdata.sandbox.engine.admission import admit
 from airflow_provider_webdata.sandbox.reference.errors import ServiceError
 from airflow_provider_webdata.sandbox.reference.scrape_options import options_of
-from airflow_provider_webdata.sandbox.reference.urls import is_public, with_scheme
 
 from .call import Reply
 from .endpoint import Endpoint
 from .page_jobs import PageJobs
-from .validation import valid
+from .validation import split_urls, valid
 
 if TYPE_CHECKING:
     from airflow_provider_webdata.sandbox.reference.wire import Json
@@ -43,13 +42,8 @@ class BatchScrape(PageJobs):
         body = valid("batch.scrape", call.body)
         options = options_of(body)
         admit(options, self._settings, self._media)
-        unasked = not self._quirks.on("explicit-ignore-invalid")
-        lenient = body.get("ignoreInvalidURLs", unasked)
-        bad = [url for url in body["urls"] if not is_public(with_scheme(url))]
-        if bad and (not lenient or len(bad) == len(body["urls"])):
-            text = "No valid URLs provided" if lenient else f"Invalid URL: {bad[0]!r}"
-            raise ServiceError(400, text, code="BAD_REQUEST")
-        urls = [with_scheme(url) for url in body["urls"] if url not in bad]
+        lenient = body.get("ignoreInvalidURLs", not self._quirks.on("explicit-ignore-invalid"))
+        urls, bad = split_urls(body["urls"], lenient=lenient)
         self._core.credits.require(len(urls))
         with self._store.transaction():
             if "appendToId" in body:
@@ -62,10 +56,10 @@ class BatchScrape(PageJobs):
         answer: Json = {"success": True, "id": job["id"], "url": f"{call.origin}{self.path}/{job['id']}"}
         return Reply(200, {**answer, "invalidURLs": bad} if lenient else answer)
 
-    def start_of(self, job: Json) -> None:
+    def first_pages(self, job: Json) -> None:
         """Nothing: its pages were named in the request."""
 
-    def seen(self, job: Json, page: Json) -> None:
+    def follow(self, job: Json, page: Json) -> None:
         """Nothing: a batch follows no links."""
 
     def _reopened(self, job_id: str) -> Json:

@@ -113,15 +113,15 @@ class Crawl(PageJobs):
         return Reply(200, {"success": True, "crawls": crawls})
 
     async def preview(self, call: Call) -> Reply:
-        """Tell what a prompt would make of the options."""
+        """Answer with the crawl options that a prompt states."""
         body = valid("crawl.params", call.body)
         options = options_of_prompt(body["prompt"])
         if "delay" in options:
             options["delay"] *= 1000  # milliseconds here, seconds in a crawl
         return Reply(200, {"success": True, "data": {"url": body["url"], **options}})
 
-    def start_of(self, job: Json) -> None:
-        """Begin at the start address and, unless told otherwise, at what the sitemap lists."""
+    def first_pages(self, job: Json) -> None:
+        """Begin at the start address and, unless the options say otherwise, at what the sitemap lists."""
         options = job["request"]["crawlerOptions"]
         start = canonical(job["request"]["url"])
         self._consider(job, start, 0)
@@ -131,7 +131,7 @@ class Crawl(PageJobs):
                     break
                 self._consider(job, canonical(url), 0)
 
-    def seen(self, job: Json, page: Json) -> None:
+    def follow(self, job: Json, page: Json) -> None:
         """Follow the links of a page."""
         options = job["request"]["crawlerOptions"]
         deepest = options.get("maxDiscoveryDepth")
@@ -155,31 +155,31 @@ class Crawl(PageJobs):
         return bool(job["found"] >= job["request"]["crawlerOptions"]["limit"])
 
     def _consider(self, job: Json, url: str, depth: int) -> None:
-        """Put an address on the list if the crawl's options let it in."""
+        """Add a page if the crawl's options admit its address."""
         scope = Scope(canonical(job["request"]["url"]), job["request"]["crawlerOptions"])
-        place = scope.place_of(url)
-        if place == EXTERNAL_HOME and scope.wanted(url):
-            if self._once(job, url):
-                self.note_error(job, url, "EXTERNAL_LINK", "Front pages of other sites are not crawled.")
+        position = scope.position(url)
+        if position == EXTERNAL_HOME and scope.wanted(url):
+            if self._is_first(job, url):
+                self.add_error(job, url, "EXTERNAL_LINK", "Front pages of other sites are not crawled.")
             return
-        if place not in (INSIDE, ONE_HOP) or not scope.wanted(url):
+        if position not in (INSIDE, ONE_HOP) or not scope.wanted(url):
             return
         robot = scope.robot()
         if robot is not None and not self._web.sites.allows(url, robot):
-            if self._once(job, url):
+            if self._is_first(job, url):
                 self._store.put(f"{self.kind}-blocked", f"{job['id']} {url}", {"url": url}, parent=job["id"])
                 job["blocked"] += 1
             return
-        self.add(job, scope.key(url), {"url": url, "depth": depth, "external": place == ONE_HOP})
+        self.add(job, scope.key(url), {"url": url, "depth": depth, "external": position == ONE_HOP})
 
-    def _once(self, job: Json, url: str) -> bool:
+    def _is_first(self, job: Json, url: str) -> bool:
         name = f"{job['id']} {url}"
         known = self._store.get(f"{self.kind}-passed", name) is not None
         self._store.put(f"{self.kind}-passed", name, {}, parent=job["id"])
         return not known
 
     def _affordable(self, limit: int) -> int:
-        """Return the limit, if the balance lets it in.
+        """Return the limit, if the balance covers it.
 
         :raises ServiceError: 402.
         """

@@ -8,14 +8,13 @@ from urllib.parse import urlsplit
 
 from airflow_provider_webdata.sandbox.engine.admission import refuse_unsupported
 from airflow_provider_webdata.sandbox.engine.structured_data import missing
-from airflow_provider_webdata.sandbox.reference.errors import ServiceError
 from airflow_provider_webdata.sandbox.reference.prices import TOKENS_PER_CREDIT
-from airflow_provider_webdata.sandbox.reference.urls import host_of, in_domain, is_public, with_scheme
+from airflow_provider_webdata.sandbox.reference.urls import host_of, in_domain
 
 from .call import Reply
 from .endpoint import Endpoint
 from .step_jobs import BALANCE, JobFailedError, StepJobs
-from .validation import valid
+from .validation import split_urls, valid
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,22 +46,18 @@ class Extract(StepJobs):
         """Start a job."""
         body = valid("extract", call.body)
         if "threatProtection" in body:
-            self._core.settings.require_entitlement("threatProtection")
+            self._settings.require_entitlement("threatProtection")
         refuse_unsupported(body.get("scrapeOptions", {}))
-        given = body.get("urls", [])
-        bad = [url for url in given if not is_public(with_scheme(url.removesuffix(SITE)))]
         lenient = body.get("ignoreInvalidURLs", True)
-        if bad and (not lenient or len(bad) == len(given)):
-            text = "No valid URLs provided" if lenient else f"Invalid URL: {bad[0]!r}"
-            raise ServiceError(400, text, code="BAD_REQUEST")
+        given, bad = split_urls(body.get("urls", []), lenient=lenient, suffix=SITE)
         self._core.credits.require(BALANCE)
-        urls = self._pages(body, [url for url in given if url not in bad])
+        urls = self._pages(body, given)
         job = self.begin(body, [{"action": "scrape", "input": {"url": url}} for url in urls], tokens=0)
         answer: Json = {"success": True, "id": job["id"]}
         return Reply(200, {**answer, "invalidURLs": bad} if lenient else answer)
 
     async def status(self, call: Call) -> Reply:
-        """Tell how a job goes; a failed one is HTTP 200 with ``success`` false."""
+        """Answer with the state of a job; a failed one is HTTP 200 with ``success`` false."""
         job = self.find(call.params["id"])
         body: Json = {
             "success": job["status"] != "failed",
@@ -82,7 +77,7 @@ class Extract(StepJobs):
 
     def _pages(self, body: Json, given: list[str]) -> list[str]:
         urls: list[str] = []
-        for url in map(with_scheme, given):
+        for url in given:
             urls.extend(self._site(url, body) if url.endswith(SITE) else [url])
         if body.get("enableWebSearch") or not given:
             urls.extend(self._index.about(body.get("prompt", ""), SEARCHED_PAGES))

@@ -109,7 +109,7 @@ class Interact:
         return Reply(200, {"success": True, **await self._run(session["id"], body)})
 
     async def close(self, call: Call) -> Reply:
-        """Close a session; closing it again tells the same."""
+        """Close a session; closing it again gives the same answer."""
         session = self._session(call.params["id"])
         if self._core.quirks.on("closed-is-gone"):
             _refuse_destroyed(session)
@@ -320,8 +320,8 @@ class Interact:
             text = open_page(self._web, session["tab"]["url"]).body_text
         except CodeError:  # the page is gone since
             text = ""
-        told = [sentence for sentence in sentences(text) if wanted & set(words(sentence))]
-        return NO_MODEL + (" ".join(told) or "none does.")
+        found = [sentence for sentence in sentences(text) if wanted & set(words(sentence))]
+        return NO_MODEL + (" ".join(found) or "none does.")
 
 
 def _seconds(text: str) -> float:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import uuid
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlencode
 
 from airflow_provider_webdata.sandbox.reference import schedule as timetable
 from airflow_provider_webdata.sandbox.reference.errors import ServiceError
@@ -16,7 +15,8 @@ from airflow_provider_webdata.sandbox.reference.wire import Issue, Json
 
 from .call import Call, Reply
 from .endpoint import Endpoint
-from .validation import page_number, without_issues
+from .paging import next_link, page_number
+from .validation import without_issues
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -213,8 +213,7 @@ class Monitor:
         answer: Json = {"success": True, "data": data}
         if skip + limit < len(pages):
             query = {"skip": skip + limit, "limit": limit, **({"status": wanted} if wanted else {})}
-            origin = "http://internal.invalid:8080" if quirks.on("next-wrong-host") else call.origin
-            answer["next"] = data["next"] = f"{origin}{call.path}?{urlencode(query)}"
+            answer["next"] = data["next"] = next_link(call, quirks, query)
         elif quirks.on("next-null"):
             answer["next"] = data["next"] = None
         return Reply(200, answer)

@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import json
 import uuid
-from abc import ABC, abstractmethod
-from datetime import timedelta
+from abc import abstractmethod
 from typing import TYPE_CHECKING, ClassVar
-from urllib.parse import urlencode
 
 from airflow_provider_webdata.sandbox.engine.scraper import PageError
 from airflow_provider_webdata.sandbox.reference.errors import ServiceError
-from airflow_provider_webdata.sandbox.reference.timestamps import from_iso, iso
+from airflow_provider_webdata.sandbox.reference.timestamps import from_iso
 
 from .call import Reply
-from .validation import page_number
+from .jobs import JOB_FAULT, Jobs
+from .paging import next_link, page_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,62 +30,44 @@ if TYPE_CHECKING:
 
     from .call import Call
 
-KEPT = timedelta(hours=24)
 PAGE_BYTES = 10 * 1024 * 1024
 DEFAULT_PAGE, MOST_PAGE = 100, 1000
 AT_ONCE = 50
 """Pages done in one go when they take no time."""
 
-SUPPLIED_FAILURE = "The job failed because the sandbox was told so."
-ELSEWHERE = "http://internal.invalid:8080"
 
+class PageJobs(Jobs):
+    """Jobs of one kind that scrape many pages.
 
-class PageJobs(ABC):
-    """The life of jobs of one kind.
-
-    :cvar kind: the prefix of its events.
     :cvar path: of its calls.
-    :cvar not_found: the text of its 404.
     """
 
-    kind: ClassVar[str]
     path: ClassVar[str]
-    not_found: ClassVar[str]
 
     def __init__(self, core: Core, media: Media, scrapes: ScrapeStore, webhooks: Webhooks) -> None:
-        self._core, self._settings, self._quirks = core, core.settings, core.quirks
-        self._store, self._clock = core.store, core.clock
-        self._media, self._scrapes, self._webhooks = media, scrapes, webhooks
+        super().__init__(core, webhooks)
+        self._media, self._scrapes = media, scrapes
 
     def resume(self) -> None:
         """Go on with what an earlier sandbox left undone."""
         for job in self.running():
             self._wait(job)
 
-    def all(self) -> list[Json]:
-        """Return all jobs of the kind, oldest first."""
-        return self._store.list(self.kind)
-
-    def running(self) -> list[Json]:
-        """Return the jobs that have not ended, oldest first."""
-        return [job for job in self.all() if job["finishedAt"] is None]
-
     async def status(self, call: Call) -> Reply:
-        """Tell how a job goes, with a page of its documents."""
+        """Answer with the job's state and a page of its documents."""
         job = self._find(call)
         limit = page_number(call.query, "limit", 1, MOST_PAGE)
         skip = page_number(call.query, "skip", 0) or 0
         if job["status"] == "failed":
             # Nothing of a job that died as a whole is shown.
-            body = {**self._facts(job), "success": False, "error": job["error"], "total": 0, "completed": 0}
+            body = {**self._summary(job), "success": False, "error": job["error"], "total": 0, "completed": 0}
             return Reply(200, {**body, "data": []})
         documents = list(self._page(job, skip, limit or DEFAULT_PAGE))
-        body = {"success": True, **self._facts(job), "data": documents}
+        body = {"success": True, **self._summary(job), "data": documents}
         after = skip + len(documents)
         if job["finishedAt"] is None or after < job["completed"]:
             query = {"skip": after, **({"limit": limit} if limit else {})}
-            origin = ELSEWHERE if self._quirks.on("next-wrong-host") else call.origin
-            body["next"] = f"{origin}{call.path}?{urlencode(query)}"
+            body["next"] = next_link(call, self._quirks, query)
         elif self._quirks.on("next-null"):
             body["next"] = None
         return Reply(200, body)
@@ -110,9 +91,9 @@ class PageJobs(ABC):
             return Reply(200, {"status": "cancelled"})
         if job["finishedAt"] is not None:
             return Reply(409, {"error": "Crawl is already completed"})
-        self._end(job, "cancelled")
+        self._close(job, "cancelled")
         if self._quirks.on("completed-after-cancel"):
-            self._notify(job, "completed", None)
+            self._notify(job, "completed")
         self._save(job)
         return Reply(200, {"status": "cancelled"})
 
@@ -123,33 +104,19 @@ class PageJobs(ABC):
         :param concurrency: pages at a time; the team's limit when absent or above it.
         :param delay: seconds of pause after each page.
         """
-        now = self._clock.datetime()
-        webhook = request.get("webhook")
-        job: Json = {
-            "id": str(uuid.uuid4()),
-            "status": "scraping",
-            "request": request,
-            "options": options,
-            "webhook": {"url": webhook} if isinstance(webhook, str) else webhook,
-            "concurrency": concurrency,
-            "delay": delay,
-            "begun": False,
-            "found": 0,
-            "taken": 0,
-            "completed": 0,
-            "failed": 0,
-            "spent": 0,
-            "blocked": 0,
-            "error": None,
-            "createdAt": iso(now),
-            "finishedAt": None,
-            "expiresAt": iso(now + KEPT),
-        }
+        job = self._new(
+            request,
+            "scraping",
+            options=options,
+            concurrency=concurrency,
+            delay=delay,
+            **dict.fromkeys(("found", "taken", "completed", "failed", "blocked"), 0),
+        )
         self._plan(job, self._settings.queue_seconds)
         return job
 
     def add(self, job: Json, key: str, page: Json) -> bool:
-        """Put a page on the list of those to do, unless one of that key is on it; return whether it was not."""
+        """Add a page to those to do, unless one of that key is among them; return whether it was added."""
         name = f"{job['id']} {key}"
         if self._store.get(f"{self.kind}-page", name) is not None:
             return False
@@ -158,18 +125,18 @@ class PageJobs(ABC):
         return True
 
     @abstractmethod
-    def start_of(self, job: Json) -> None:
-        """Put the first pages on the list, when the job begins."""
+    def first_pages(self, job: Json) -> None:
+        """Add the first pages, when the job begins."""
 
     @abstractmethod
-    def seen(self, job: Json, page: Json) -> None:
-        """Put what a scraped page leads to on the list."""
+    def follow(self, job: Json, page: Json) -> None:
+        """Add the pages that a scraped page leads to."""
 
     def warning(self, job: Json) -> str | None:  # noqa: ARG002 - crawl has some
         """Return what the status warns of."""
         return None
 
-    def note_error(self, job: Json, url: str, code: str | None, text: str) -> None:
+    def add_error(self, job: Json, url: str, code: str | None, text: str) -> None:
         """Keep the failure of a page."""
         error = {"id": str(uuid.uuid4()), "timestamp": self._clock.iso(), "url": url, "error": text}
         if code is not None:
@@ -201,10 +168,10 @@ class PageJobs(ABC):
     def _find(self, call: Call) -> Json:
         return self.job_of(call.params["id"])
 
-    def _facts(self, job: Json) -> Json:
+    def _summary(self, job: Json) -> Json:
         end = from_iso(job["finishedAt"]) if job["finishedAt"] else self._clock.datetime()
         unknown = self._quirks.on("credits-unknown")
-        facts: Json = {
+        summary: Json = {
             "status": job["status"],
             "total": job["completed"] + (self.waiting(job) if job["finishedAt"] is None else 0),
             "completed": job["completed"],
@@ -214,11 +181,11 @@ class PageJobs(ABC):
             "duration": round((end - from_iso(job["createdAt"])).total_seconds(), 3),
         }
         if job["finishedAt"] is not None:
-            facts["completedAt"] = job["finishedAt"]
+            summary["completedAt"] = job["finishedAt"]
         warning = self.warning(job)
         if warning is not None:
-            facts["warning"] = warning
-        return facts
+            summary["warning"] = warning
+        return summary
 
     def _page(self, job: Json, skip: int, limit: int) -> Iterator[Json]:
         """Yield documents until there are ``limit`` or 10 MB of them; one at least, however large."""
@@ -242,23 +209,23 @@ class PageJobs(ABC):
         self._core.agenda.at(job["due"], lambda: self._go_on(job_id))
 
     async def _go_on(self, job_id: str) -> None:
-        """Do what comes next: the beginning, or some pages, and the end when there are no more."""
+        """Do what comes next: begin, or scrape some pages, and end when there are no more."""
         job = self._store.get(self.kind, job_id)
         if job is None or job["finishedAt"] is not None:
             return
         with self._store.transaction():
             if not job["begun"]:
                 job["begun"] = True
-                self._notify(job, "started", None)
-                self.start_of(job)
+                self._notify(job, "started")
+                self.first_pages(job)
             elif self._core.faults.take_job_failure(self.kind):
-                job["error"] = SUPPLIED_FAILURE
-                self._end(job, "failed")
+                job["error"] = JOB_FAULT
+                self._close(job, "failed")
             else:
                 self._take_pages(job)
             if job["finishedAt"] is None and not self.waiting(job):
-                self._end(job, "completed")
-                self._notify(job, "completed", None)
+                self._close(job, "completed")
+                self._notify(job, "completed")
             self._save(job)
             if job["finishedAt"] is None:
                 self._plan(job, self._settings.page_seconds + job["delay"])
@@ -290,25 +257,12 @@ class PageJobs(ABC):
         row = {"number": job["completed"] - 1, "scrapeId": scraped.id}
         self._store.put(f"{self.kind}-result", scraped.id, row, parent=job["id"])
         self._notify(job, "page", scraped.document)
-        self.seen(job, page)
+        self.follow(job, page)
 
     def _fail_page(self, job: Json, url: str, code: str | None, text: str, credits: int) -> None:
         job["failed"] += 1
         job["spent"] += credits
-        self.note_error(job, url, code, text)
+        self.add_error(job, url, code, text)
         if not self._quirks.on("silent-page-errors"):
             document = {"metadata": {"sourceURL": url, "error": text}}
             self._notify(job, "page", document, error=text)
-
-    def _end(self, job: Json, status: str) -> None:
-        now = self._clock.datetime()
-        job.update(status=status, finishedAt=iso(now), expiresAt=iso(now + KEPT))
-
-    def _notify(self, job: Json, event: str, data: Json | None, *, error: str | None = None) -> None:
-        if job["webhook"]:
-            self._webhooks.emit(
-                job["webhook"], f"{self.kind}.{event}", job["id"], data, error=error, success=error is None
-            )
-
-    def _save(self, job: Json) -> None:
-        self._store.put(self.kind, job["id"], job)

@@ -7,9 +7,7 @@ import json
 from typing import TYPE_CHECKING
 
 from airflow_provider_webdata.sandbox.engine.admission import admit
-from airflow_provider_webdata.sandbox.engine.scraper import (
-    PageError,
-)
+from airflow_provider_webdata.sandbox.engine.scraper import PageError
 from airflow_provider_webdata.sandbox.reference.errors import ServiceError
 from airflow_provider_webdata.sandbox.reference.scrape_options import options_of
 from airflow_provider_webdata.sandbox.reference.urls import with_scheme

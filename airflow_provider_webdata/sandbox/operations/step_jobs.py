@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import uuid
-from abc import ABC, abstractmethod
-from datetime import timedelta
-from typing import TYPE_CHECKING, Any, ClassVar
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.sandbox.engine.scraper import PageError, Scraper
 from airflow_provider_webdata.sandbox.engine.structured_data import gather, stated
 from airflow_provider_webdata.sandbox.reference.errors import ServiceError
-from airflow_provider_webdata.sandbox.reference.timestamps import from_iso, iso
+from airflow_provider_webdata.sandbox.reference.timestamps import from_iso
+
+from .jobs import JOB_FAULT, Jobs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.sandbox.reference.wire import Json
     from airflow_provider_webdata.sandbox.state.core import Core
 
-KEPT = timedelta(hours=24)
-SUPPLIED_FAILURE = "The job failed because the sandbox was told so."
 BALANCE = 20
 
 
@@ -30,55 +28,29 @@ class JobFailedError(Exception):
     """The job ends as failed, and costs nothing; the text says why."""
 
 
-class StepJobs(ABC):
-    """The life of jobs of one kind: begun, stepped through, ended, kept for a day.
+class StepJobs(Jobs):
+    """Jobs of one kind that are done step by step.
 
-    A job is stored as one object: ``steps`` that are left to do, ``known`` that was found, ``spent`` credits.
+    A job holds the ``steps`` that are left to do, what is ``known`` by now, and the credits ``spent``.
     """
 
-    kind: ClassVar[str]
-    not_found: ClassVar[str]
-
     def __init__(self, core: Core, web: Web, index: Index, scraper: Scraper, webhooks: Webhooks) -> None:
-        self._core, self._store, self._clock = core, core.store, core.clock
-        self._web, self._index, self._scraper, self._webhooks = web, index, scraper, webhooks
+        super().__init__(core, webhooks)
+        self._web, self._index, self._scraper = web, index, scraper
 
     def resume(self) -> None:
         """Go on with what an earlier sandbox left undone."""
-        for job in self.all():
-            if job["finishedAt"] is None:
-                self._plan(job["id"], 0.0)
+        for job in self.running():
+            self._plan(job["id"], 0.0)
 
-    def all(self) -> list[Json]:
-        """Return all jobs of the kind, oldest first."""
-        return self._store.list(self.kind)
-
-    def begin(self, request: Json, steps: list[Json], **more: Any) -> Json:
-        """Create a job and let it go.
+    def begin(self, request: Json, steps: list[Json], **fields: Any) -> Json:
+        """Create a job; it goes on by itself.
 
         :param steps: what is to be done, each an ``action`` and its ``input``.
         """
-        now = self._clock.datetime()
-        webhook = request.get("webhook")
-        job: Json = {
-            "id": str(uuid.uuid4()),
-            "status": "processing",
-            "request": request,
-            "webhook": {"url": webhook} if isinstance(webhook, str) else webhook,
-            "steps": steps,
-            "begun": False,
-            "cancelling": False,
-            "known": [],
-            "spent": 0,
-            "data": None,
-            "error": None,
-            "createdAt": iso(now),
-            "finishedAt": None,
-            "expiresAt": iso(now + KEPT),
-            **more,
-        }
+        job = self._new(request, "processing", steps=steps, cancelling=False, known=[], data=None, **fields)
         self._save(job)
-        self._plan(job["id"], self._core.settings.queue_seconds)
+        self._plan(job["id"], self._settings.queue_seconds)
         return job
 
     def find(self, job_id: str) -> Json:
@@ -103,7 +75,7 @@ class StepJobs(ABC):
 
     @abstractmethod
     def outcome(self, job: Json) -> Iterator[tuple[str, Json | None]]:
-        """Yield the events that tell how the job ended, each with its data."""
+        """Yield the events of the end of the job, each with its data."""
 
     def complete(self, job: Json) -> None:
         """Make the result of a job whose steps are done.
@@ -128,13 +100,6 @@ class StepJobs(ABC):
             job["known"].append(stated(page))
         return str(scraped.document["markdown"])
 
-    def notify(self, job: Json, event: str, data: Json | None, *, success: bool = True) -> None:
-        """Send an event of the job."""
-        if job["webhook"]:
-            name = f"{self.kind}.{event}"
-            error = None if success else job["error"]
-            self._webhooks.emit(job["webhook"], name, job["id"], data, error=error, success=success)
-
     def _plan(self, job_id: str, seconds: float) -> None:
         self._core.agenda.after(seconds, lambda: self._go_on(job_id))
 
@@ -145,7 +110,7 @@ class StepJobs(ABC):
             return
         if not job["begun"]:
             job["begun"] = True
-            self.notify(job, "started", None)
+            self._notify(job, "started")
         elif job["cancelling"]:
             self._end(job, "cancelled")
         elif job["steps"]:
@@ -154,14 +119,14 @@ class StepJobs(ABC):
             self._finish(job)
         self._save(job)
         if job["finishedAt"] is None:
-            self._plan(job_id, self._core.settings.step_seconds)
+            self._plan(job_id, self._settings.step_seconds)
         self._core.keep_time()
 
     def _step(self, job: Json) -> None:
         step = job["steps"].pop(0)
         try:
             if self._core.faults.take_job_failure(self.kind):
-                raise JobFailedError(SUPPLIED_FAILURE)
+                raise JobFailedError(JOB_FAULT)
             self.perform(job, step)
         except (PageError, ServiceError) as error:
             # One page that cannot be had is no reason to give up; none at all is, in the end.
@@ -182,11 +147,7 @@ class StepJobs(ABC):
         self._end(job, "failed")
 
     def _end(self, job: Json, status: str) -> None:
-        now = self._clock.datetime()
-        job.update(status=status, finishedAt=iso(now), expiresAt=iso(now + KEPT))
+        self._close(job, status)
         self.bill(job)
         for event, data in self.outcome(job):
-            self.notify(job, event, data, success=status == "completed")
-
-    def _save(self, job: Json) -> None:
-        self._store.put(self.kind, job["id"], job)
+            self._notify(job, event, data, error=job["error"], success=status == "completed")

@@ -26,8 +26,7 @@ class Team:
     """Answers the calls under ``/v2/team``, but for the activity, and the check of concurrency."""
 
     def __init__(self, core: Core, page_jobs: Sequence[PageJobs], extract: Extract) -> None:
-        self._core, self._store, self._clock = core, core.store, core.clock
-        self._page_jobs, self._extract = page_jobs, extract
+        self._core, self._page_jobs, self._extract = core, page_jobs, extract
 
     def endpoints(self) -> list[Endpoint]:
         """Return the calls that are answered here."""
@@ -41,17 +40,17 @@ class Team:
         ]
 
     async def credit_usage(self, _: Call) -> Reply:
-        """Tell the balance."""
+        """Answer with the balance."""
         return Reply(200, {"success": True, "data": self._core.credits.usage()})
 
     async def credit_history(self, call: Call) -> Reply:
-        """Tell what was used in each period."""
+        """Answer with the credits used in each period."""
         name = "creditsUsed" if self._core.quirks.on("history-credits-used") else "totalCredits"
         used = self._core.credits.used
         return Reply(200, {"success": True, "periods": [self._period(call, name, used)]})
 
     async def token_usage(self, _: Call) -> Reply:
-        """Tell the balance in tokens."""
+        """Answer with the balance in tokens."""
         usage = self._core.credits.usage()
         data = {
             "remainingTokens": usage["remainingCredits"] * TOKENS_PER_CREDIT,
@@ -62,13 +61,13 @@ class Team:
         return Reply(200, {"success": True, "data": data})
 
     async def token_history(self, call: Call) -> Reply:
-        """Tell the tokens that extract jobs used in each period."""
+        """Answer with the tokens that extract jobs used in each period."""
         used = sum(job["tokens"] for job in self._extract.all() if job["finishedAt"])
         name = "tokensUsed" if self._core.quirks.on("history-credits-used") else "totalTokens"
         return Reply(200, {"success": True, "periods": [self._period(call, name, used)]})
 
     async def queue_status(self, _: Call) -> Reply:
-        """Tell how many pages are being scraped, and how many wait; at the top level, without ``data``."""
+        """Answer with how many pages are being scraped, and how many wait; at the top level, without ``data``."""
         active, waiting, ends = self._pages()
         body = {
             "success": True,
@@ -81,7 +80,7 @@ class Team:
         return Reply(200, body)
 
     async def concurrency(self, _: Call) -> Reply:
-        """Tell how many pages are being scraped."""
+        """Answer with how many pages are being scraped."""
         limit = self._core.settings.concurrency
         return Reply(200, {"success": True, "concurrency": self._pages()[0], "maxConcurrency": limit})
 

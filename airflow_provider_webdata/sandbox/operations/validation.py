@@ -1,4 +1,4 @@
-"""Request bodies and queries checked, and the service's way of saying what is wrong with one."""
+"""Request bodies checked, and the service's way of saying what is wrong with one."""
 
 from __future__ import annotations
 
@@ -6,14 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.sandbox.reference.errors import ServiceError
 from airflow_provider_webdata.sandbox.reference.rules import check
-from airflow_provider_webdata.sandbox.reference.wire import whole_number
+from airflow_provider_webdata.sandbox.reference.urls import is_public, with_scheme
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from airflow_provider_webdata.sandbox.reference.wire import Issue, Json
-
-INVALID_PAGINATION = "Invalid pagination"
 
 
 def valid(operation: str, body: Any) -> Json:
@@ -59,18 +55,15 @@ def details_of(issues: list[Issue]) -> list[Json]:
     return [issue.to_wire() for issue in issues]
 
 
-def page_number(
-    query: Mapping[str, str], name: str, low: int, high: int | None = None, *, code: str | None = None
-) -> int | None:
-    """Return a number of a query that asks for one page of a list; None when it is absent.
+def split_urls(urls: list[str], *, lenient: bool, suffix: str = "") -> tuple[list[str], list[str]]:
+    """Return the URLs that can be scraped, with their scheme, and those that cannot, as they were given.
 
-    :param code: the ``code`` of the error.
-    :raises ServiceError: 400: it is no number between ``low`` and ``high``.
+    :param lenient: whether some may be wrong.
+    :param suffix: what may follow a URL.
+    :raises ServiceError: 400: too many are wrong.
     """
-    text = query.get(name)
-    if text is None:
-        return None
-    number = whole_number(text)
-    if number is None or number < low or (high is not None and number > high):
-        raise ServiceError(400, INVALID_PAGINATION, code=code)
-    return number
+    bad = [url for url in urls if not is_public(with_scheme(url.removesuffix(suffix)))]
+    if bad and (not lenient or len(bad) == len(urls)):
+        text = "No valid URLs provided" if lenient else f"Invalid URL: {bad[0]!r}"
+        raise ServiceError(400, text, code="BAD_REQUEST")
+    return [with_scheme(url) for url in urls if url not in bad], bad

@@ -35,7 +35,8 @@ def check(operation: str, body: Any) -> list[Issue]:
     """
     found = violations(operation, body)
     if not found:  # the rules below count on the types being right
-        found = list(_RULES[operation](body))
+        rules = _RULES.get(operation)
+        found = list(rules(body)) if rules else []
     return found
 
 
@@ -123,19 +124,19 @@ def _says_nothing(schema: Any) -> bool:
 
 
 def check_scrape(body: Json) -> Iterator[Issue]:
-    """Rules of a scrape (supplement 4.1)."""
+    """Rules of a scrape."""
     yield from _url(body["url"], ("url",))
     yield from _retained(body, body)
 
 
 def check_batch_scrape(body: Json) -> Iterator[Issue]:
-    """Rules of a batch (supplement 5.1); wrong URLs are the batch's own matter, they may be left out."""
+    """Rules of a batch; wrong URLs are the batch's own matter, they may be left out."""
     yield from _retained(body, body)
     yield from _job_fields({name: body[name] for name in ("webhook",) if name in body})
 
 
 def check_crawl(body: Json) -> Iterator[Issue]:
-    """Rules of a crawl (supplement 6.1)."""
+    """Rules of a crawl."""
     yield from _url(body["url"], ("url",))
     yield from _patterns(body)
     yield from _retained(body, body.get("scrapeOptions", {}), ("scrapeOptions",))
@@ -143,7 +144,7 @@ def check_crawl(body: Json) -> Iterator[Issue]:
 
 
 def check_map(body: Json) -> Iterator[Issue]:
-    """Rules of a map (supplement 7)."""
+    """Rules of a map."""
     yield from _url(body["url"], ("url",))
     yield from _patterns(body)
     yield from _job_fields(body)
@@ -169,7 +170,7 @@ def _pattern(pattern: str, path: tuple[str | int, ...]) -> Iterator[Issue]:
 
 
 def check_extract(body: Json) -> Iterator[Issue]:
-    """Rules of an extract job (supplement 9.1); wrong URLs are the job's own matter, they may be left out."""
+    """Rules of an extract job; wrong URLs are the job's own matter, they may be left out."""
     if not body.get("urls") and not body.get("prompt", "").strip():
         yield Issue((), "Either urls or prompt must be provided")
     yield from _json_schema(body)
@@ -179,7 +180,7 @@ def check_extract(body: Json) -> Iterator[Issue]:
 
 
 def check_agent(body: Json) -> Iterator[Issue]:
-    """Rules of an agent run (supplement 10.1)."""
+    """Rules of an agent run."""
     if not body["prompt"].strip():
         yield Issue(("prompt",), "Prompt cannot be empty")
     for number, url in enumerate(body.get("urls", [])):
@@ -204,7 +205,7 @@ def _job_fields(body: Json) -> Iterator[Issue]:
 
 
 def check_scrape_interact(body: Json) -> Iterator[Issue]:
-    """Rules of a call that uses the browser of a scrape (supplement 11.2, 21.21)."""
+    """Rules of a call that uses the browser of a scrape."""
     if "code" not in body and "prompt" not in body:
         yield Issue((), "Either code or prompt must be provided")
 
@@ -309,7 +310,5 @@ _RULES: dict[str, Callable[[Any], Iterator[Issue]]] = {
     "parse": check_scrape_options,
     "extract": check_extract,
     "agent": check_agent,
-    "interact": lambda _: iter(()),
-    "interact.execute": lambda _: iter(()),
     "scrape.interact": check_scrape_interact,
 }

@@ -1,4 +1,4 @@
-"""The schedule of a monitor: the phrases, the cron dialect and the next run (supplement 13.4)."""
+"""The schedule of a monitor: the phrases, the cron dialect and the next run."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Cron:
             for hour in sorted(self.hours):
                 for minute in sorted(self.minutes):
                     run = datetime.combine(day, time(hour, minute), zone).astimezone(timezone.utc)
-                    # A local time that the change to summer time skips does not come back as itself.
+                    # A local time that the change to summer time skips is another one after the round trip.
                     exists = run.astimezone(zone).time() == time(hour, minute)
                     if run > moment and exists:
                         yield run

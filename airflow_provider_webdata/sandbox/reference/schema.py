@@ -126,7 +126,7 @@ FORMATS: dict[str, Schema] = {
     "video": NOTHING,
     "question": _object({"question": _text(1, 10_000)}, "question"),
     "highlights": _object({"query": _text(1, 10_000)}, "query"),
-    # Known from the supplement only (4.2).
+    # Not documented, but taken by the service.
     "attributes": _object(
         {"selectors": _array(_object({"selector": STRING, "attribute": STRING}, "selector", "attribute"))}
     ),
@@ -216,7 +216,7 @@ SCRAPE_OPTIONS = _object(
         "profile": _object({"name": _text(1, 128), "saveChanges": BOOLEAN}, "name"),
         "threatProtection": THREAT_PROTECTION,
         "auditMetadata": _object({"username": _text(high=1024)}, "username"),
-        # Known from the supplement only (4.2).
+        # Not documented, but taken by the service.
         "fastMode": BOOLEAN,
         "checkPromptInjection": BOOLEAN,
         "safeMode": BOOLEAN,
@@ -265,7 +265,7 @@ INTERACT = _object(
         "profile": SCRAPE_OPTIONS["properties"]["profile"],
         "origin": STRING,
         "integration": {"type": ["string", "null"]},
-        # Known from the supplement only (11.1).
+        # Not documented, but taken by the service.
         "blockAds": BOOLEAN,
         "location": _object({"country": {"type": "string", "pattern": r"\A[A-Z]{2}\Z"}}),
         "recordSession": BOOLEAN,
@@ -276,7 +276,7 @@ SCRAPE_INTERACT = _object(
     {
         **CODE,
         "prompt": _text(1, 10_000),
-        # Known from the supplement only (11.2).
+        # Not documented, but taken by the service.
         "ttl": TTL,
         "activityTtl": ACTIVITY_TTL,
         "existingSessionId": UUID,
@@ -307,7 +307,7 @@ BATCH_SCRAPE = _object(
         "ignoreInvalidURLs": BOOLEAN,
         **SCRAPE_OPTIONS["properties"],
         "zeroDataRetention": BOOLEAN,
-        "appendToId": UUID,  # known from the supplement only (5.1)
+        "appendToId": UUID,  # not documented, but taken
         **LABELS,
     },
     "urls",
@@ -357,7 +357,7 @@ MAP = _object(
         "auditMetadata": SCRAPE_OPTIONS["properties"]["auditMetadata"],
         "threatProtection": THREAT_PROTECTION,
         **LABELS,
-        # Known from the supplement only (7).
+        # Not documented, but taken by the service.
         "headers": {"type": "object", "additionalProperties": STRING},
         "filterByPath": BOOLEAN,
         "useIndex": BOOLEAN,
@@ -380,7 +380,7 @@ EXTRACT = _object(
         "scrapeOptions": SCRAPE_OPTIONS,
         "threatProtection": THREAT_PROTECTION,
         "origin": STRING,
-        # Known from the supplement only (9.1).
+        # Not documented, but taken by the service.
         "systemPrompt": PROMPT,
         "allowExternalLinks": BOOLEAN,
         "agent": _object({"model": _one_of("FIRE-1")}),
@@ -401,7 +401,7 @@ AGENT = _object(
         "auditMetadata": SCRAPE_OPTIONS["properties"]["auditMetadata"],
         "threatProtection": THREAT_PROTECTION,
         "origin": STRING,
-        # Known from the supplement only (10.1).
+        # Not documented, but taken by the service.
         "webhook": _job_webhook("started", "action", "completed", "failed", "cancelled"),
         "effort": _one_of("low", "medium", "high"),
         "mode": _one_of("extract", "chat"),
@@ -441,7 +441,7 @@ SEARCH = _object(
         "enterprise": _array(_one_of("anon", "zdr", "default")),
         "scrapeOptions": SCRAPE_OPTIONS,
         "threatProtection": THREAT_PROTECTION,
-        # Known from the supplement only (1, 12).
+        # Not documented, but taken by the service.
         "lang": STRING,
         "filter": STRING,
         "origin": STRING,
@@ -453,7 +453,7 @@ SEARCH = _object(
 SCHEDULE = _object({"cron": _text(1, 128), "text": _text(1, 128), "timezone": STRING})
 MONITOR_TARGETS: dict[str, Schema] = {
     "scrape": _object({"id": UUID, "urls": _array(STRING, 1), "url": STRING, "scrapeOptions": OBJECT}),
-    # Crawl options are the request options of crawl; their names are not this sandbox's to judge.
+    # Crawl options are the request options of crawl; the service stores them unchecked.
     "crawl": _object({"id": UUID, "url": STRING, "crawlOptions": OBJECT, "scrapeOptions": OBJECT}, "url"),
     "search": _object(
         {
@@ -543,8 +543,8 @@ def _issue(error: ValidationError) -> Issue:
     if error.validator == "additionalProperties":
         known = error.schema.get("properties", {}) if isinstance(error.schema, dict) else {}
         given = error.instance if isinstance(error.instance, dict) else {}
-        strangers = sorted(set(given) - set(known))
+        unknown = sorted(set(given) - set(known))
         return Issue(
-            path, f"Unrecognized key(s) in object: {', '.join(map(repr, strangers))}", "unrecognized_keys"
+            path, f"Unrecognized key(s) in object: {', '.join(map(repr, unknown))}", "unrecognized_keys"
         )
     return Issue(path, error.message[:300], str(error.validator))

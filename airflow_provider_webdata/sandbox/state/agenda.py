@@ -100,5 +100,5 @@ class Agenda:
     async def _guarded(action: Action) -> None:
         try:
             await action()
-        except Exception:  # one broken action must not stop the clockwork
+        except Exception:  # one broken action must not stop the others
             log.exception("a scheduled action of the sandbox failed")

@@ -67,7 +67,7 @@ class Credits:
             self._save(state)
 
     def usage(self) -> Json:
-        """Return ``data`` of the team's credit usage (supplement 14)."""
+        """Return ``data`` of the team's credit usage (docs/service.md#team-credits)."""
         state = self._load()
         remaining = state["remaining"]
         if self._quirks.on("credits-lag"):

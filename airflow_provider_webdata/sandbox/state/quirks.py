@@ -14,77 +14,125 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Quirk:
-    """A quirk: its name, what it does, the section of the supplement, and its number where it takes one."""
+    """A quirk: what it does, the rule of docs/service.md that it is about, and its number where it takes one."""
 
     name: str
     does: str
-    section: str
+    rule: str
     number: int | None = None
 
 
 QUIRKS: dict[str, Quirk] = {
     quirk.name: quirk
     for quirk in (
-        Quirk("late-replica", "the first N reads after a create, update or run are 404 or stale", "1", 2),
-        Quirk("no-success", "successful bodies lack `success`", "1, 21.16"),
-        Quirk("deprecation", "answers carry Deprecation, Link and Warning headers and body warnings", "1"),
         Quirk(
-            "keyless-limit", "search works without a key N times, then 429 with retry_after_seconds", "1", 2
+            "late-replica",
+            "the first N reads after a create, update or run are 404 or stale",
+            "late-reads",
+            2,
         ),
-        Quirk("next-wrong-host", "`next` links name a host that does not exist", "6.4, 13.10"),
-        Quirk("next-null", "`next` is null instead of absent at the end", "6.4, 13.10"),
-        Quirk("metadata-arrays", "title, description, language and keywords of a page are arrays", "3.1"),
-        Quirk("diff-string", "the diff of a page is a string instead of an object", "3.2, 21.7"),
-        Quirk("search-position", "web results carry `position`, news results `category`", "12"),
-        Quirk("markdown-highlights", "highlights are markdown", "12"),
-        Quirk("research-moved", "results of the research category are in `data.research`", "12, 21.23"),
+        Quirk("no-success", "successful bodies lack `success`", "success-flag"),
         Quirk(
-            "category-removed", "the category codehost or github is refused: CATEGORY_REMOVED", "12, 21.23"
+            "deprecation",
+            "answers carry Deprecation, Link and Warning headers and body warnings",
+            "deprecation",
         ),
-        Quirk("codehost-unknown", "only the public name of the category codehost is known", "18"),
-        Quirk("origin-refused", "`origin` in a monitor body is refused", "13.1"),
-        Quirk("schedule-spread", "schedules given as text are moved by the monitor's id", "13.4, 21.8"),
-        Quirk("cron-or", "of two restricted day fields of a cron, one is enough", "13.4, 21.9"),
-        Quirk("patch-keeps-judge", "a patched goal does not switch judging on", "13.6, 21.10"),
-        Quirk("resume-keeps-next-run", "resuming a monitor does not compute nextRunAt", "13.6, 21.11"),
         Quirk(
-            "repeated-pages", "a page of a check's results repeats the last item of the one before", "13.10"
+            "keyless-limit",
+            "search works without a key N times, then 429 with retry_after_seconds",
+            "keyless-calls",
+            2,
         ),
-        Quirk("skipped-event", "a skipped check sends monitor.check.completed", "16.6, 21.3"),
+        Quirk("next-wrong-host", "`next` links name a host that does not exist", "next-host"),
+        Quirk("next-null", "`next` is null instead of absent at the end", "parts-next"),
         Quirk(
-            "session-lifetimes", "sessions live 600 s and 300 s idle unless asked otherwise", "11.1, 21.12"
+            "metadata-arrays",
+            "title, description, language and keywords of a page are arrays",
+            "metadata-texts",
         ),
-        Quirk("code-in-bytes", "the longest code of a session is counted in UTF-8 bytes", "11.1"),
-        Quirk("closed-is-gone", "closing a closed session answers 410", "11.1"),
-        Quirk("explicit-ignore-invalid", "bad URLs of a batch are let by only when asked explicitly", "5.1"),
-        Quirk("limit-lowered", "a crawl above the balance is cut to it instead of refused", "6.1, 21.13"),
-        Quirk("completion-order", "documents of a job come in another order than they were found", "6.4"),
-        Quirk("credits-unknown", "creditsUsed of a crawl or batch is -1", "6.3"),
-        Quirk("bare-job-errors", "errors of a job lack code and timestamp", "6.6"),
-        Quirk("completed-after-cancel", "a cancelled crawl or batch sends its completed event", "16.4"),
-        Quirk("silent-page-errors", "pages of a job that fail send no event", "16.4"),
-        Quirk("dns-ok", "a scrape whose host does not resolve answers 200, success false", "17.4, 21.18"),
-        Quirk("map-strings", "links of a map are plain strings", "7"),
+        Quirk("diff-string", "the diff of a page is a string instead of an object", "check-diff"),
+        Quirk("search-position", "web results carry `position`, news results `category`", "search-web-item"),
+        Quirk("markdown-highlights", "highlights are markdown", "search-highlights"),
         Quirk(
-            "history-credits-used", "periods say creditsUsed and tokensUsed instead of totals", "14, 21.25"
+            "research-moved",
+            "results of the research category are in `data.research`",
+            "search-research-moves",
         ),
-        Quirk("no-webhook-id", "deliveries lack `webhookId`", "16.2, 21.5"),
-        Quirk("webhook-data-object", "`data` of a delivery is an object instead of an array", "16.2, 21.7"),
-        Quirk("webhook-headers", "deliveries carry the headers of the newest servers", "16.1"),
-        Quirk("meaningful-on-new", "isMeaningful is set on new pages too", "16.5, 21.28"),
-        Quirk("http-webhooks", "webhook URLs need not be https", "16.3, 21.29"),
-        Quirk("error-without-success", "error bodies lack `success`", "17.1"),
-        Quirk("gateway-html", "the next N calls get a proxy's 502 with an HTML body", "17.1", 1),
-        Quirk("ok-but-failed", "the next N calls get HTTP 200 with `success: false`", "17.4", 1),
-        Quirk("retry-after-absent", "a 429 names its wait only in the text", "17.5, 21.19"),
-        Quirk("retry-after-date", "a 429 names its wait only in Retry-After, as an HTTP date", "17.5, 21.19"),
-        Quirk("credits-lag", "team credit usage does not yet know the last hour", "17.6"),
-        Quirk("enhanced-free", "the enhanced proxy costs nothing extra", "17.6, 21.1"),
-        Quirk("formats-as-objects", "formats given as plain strings are refused", "21.22"),
-        Quirk("unknown-states", "states of monitors, checks and pages that no document lists", "13.9, 21.4"),
-        Quirk("unknown-fields", "fields that no document lists, everywhere", "12, 3.1"),
-        Quirk("unknown-code", "errors carry a code that no document lists", "17.3"),
-        Quirk("chunked", "answers come in chunks, without Content-Length", "21.30"),
+        Quirk(
+            "category-removed",
+            "the category codehost or github is refused: CATEGORY_REMOVED",
+            "search-categories",
+        ),
+        Quirk(
+            "codehost-unknown", "only the public name of the category codehost is known", "search-categories"
+        ),
+        Quirk("origin-refused", "`origin` in a monitor body is refused", "caller-labels"),
+        Quirk("schedule-spread", "schedules given as text are moved by the monitor's id", "schedule-stored"),
+        Quirk("cron-or", "of two restricted day fields of a cron, one is enough", "schedule-cron-days"),
+        Quirk("patch-keeps-judge", "a patched goal does not switch judging on", "monitor-update-goal"),
+        Quirk("resume-keeps-next-run", "resuming a monitor does not compute nextRunAt", "monitor-resume"),
+        Quirk(
+            "repeated-pages",
+            "a page of a check's results repeats the last item of the one before",
+            "check-pages-order",
+        ),
+        Quirk("skipped-event", "a skipped check sends monitor.check.completed", "event-none-for-skipped"),
+        Quirk(
+            "session-lifetimes", "sessions live 600 s and 300 s idle unless asked otherwise", "session-ttl"
+        ),
+        Quirk("code-in-bytes", "the longest code of a session is counted in UTF-8 bytes", "code-text"),
+        Quirk("closed-is-gone", "closing a closed session answers 410", "session-close"),
+        Quirk(
+            "explicit-ignore-invalid",
+            "bad URLs of a batch are let by only when asked explicitly",
+            "batch-ignore-invalid-urls",
+        ),
+        Quirk(
+            "limit-lowered", "a crawl above the balance is cut to it instead of refused", "crawl-credit-check"
+        ),
+        Quirk(
+            "completion-order", "documents of a job come in another order than they were found", "parts-order"
+        ),
+        Quirk("credits-unknown", "creditsUsed of a crawl or batch is -1", "job-credits"),
+        Quirk("bare-job-errors", "errors of a job lack code and timestamp", "job-errors"),
+        Quirk(
+            "completed-after-cancel",
+            "a cancelled crawl or batch sends its completed event",
+            "event-job-completed",
+        ),
+        Quirk("silent-page-errors", "pages of a job that fail send no event", "event-job-page"),
+        Quirk(
+            "dns-ok",
+            "a scrape whose host does not resolve answers 200, success false",
+            "ok-but-failed-scrape",
+        ),
+        Quirk("map-strings", "links of a map are plain strings", "map-links"),
+        Quirk(
+            "history-credits-used",
+            "periods say creditsUsed and tokensUsed instead of totals",
+            "team-credits-history",
+        ),
+        Quirk("no-webhook-id", "deliveries lack `webhookId`", "envelope-webhook-id"),
+        Quirk(
+            "webhook-data-object", "`data` of a delivery is an object instead of an array", "envelope-data"
+        ),
+        Quirk("webhook-headers", "deliveries carry the headers of the newest servers", "delivery-headers"),
+        Quirk("meaningful-on-new", "isMeaningful is set on new pages too", "event-monitor-page-data"),
+        Quirk("http-webhooks", "webhook URLs need not be https", "webhook-url"),
+        Quirk("error-without-success", "error bodies lack `success`", "error-body"),
+        Quirk("gateway-html", "the next N calls get a proxy's 502 with an HTML body", "status-5xx", 1),
+        Quirk("ok-but-failed", "the next N calls get HTTP 200 with `success: false`", "ok-but-failed", 1),
+        Quirk("retry-after-absent", "a 429 names its wait only in the text", "retry-after"),
+        Quirk("retry-after-date", "a 429 names its wait only in Retry-After, as an HTTP date", "retry-after"),
+        Quirk("credits-lag", "team credit usage does not yet know the last hour", "credits-lag"),
+        Quirk("enhanced-free", "the enhanced proxy costs nothing extra", "credits-enhanced-proxy"),
+        Quirk("formats-as-objects", "formats given as plain strings are refused", "format-forms"),
+        Quirk(
+            "unknown-states", "states of monitors, checks and pages that no document lists", "open-responses"
+        ),
+        Quirk("unknown-fields", "fields that no document lists, everywhere", "open-responses"),
+        Quirk("unknown-code", "errors carry a code that no document lists", "error-unknown"),
+        Quirk("chunked", "answers come in chunks, without Content-Length", "transport"),
     )
 }
 
@@ -140,5 +188,5 @@ def listing() -> str:
     lines = []
     for quirk in QUIRKS.values():
         number = f" (N: {quirk.number})" if quirk.number is not None else ""
-        lines.append(f"{quirk.name:<{width}}  {quirk.does}{number} [supplement {quirk.section}]")
+        lines.append(f"{quirk.name:<{width}}  {quirk.does}{number} [docs/service.md#{quirk.rule}]")
     return "\n".join(lines)

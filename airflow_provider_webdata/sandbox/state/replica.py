@@ -1,4 +1,4 @@
-"""The read replica that lags behind: absent or stale reads just after a write (supplement 1)."""
+"""The read replica that lags behind: absent or stale reads just after a write (docs/service.md#late-reads)."""
 
 from __future__ import annotations
 

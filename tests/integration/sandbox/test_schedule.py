@@ -1,4 +1,4 @@
-"""Phrases, the cron dialect, and the next run (supplement 13.4)."""
+"""Phrases, the cron dialect, and the next run."""
 
 from __future__ import annotations
 
