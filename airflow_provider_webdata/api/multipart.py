@@ -31,7 +31,7 @@ class Readable(Protocol):
         ...
 
 
-Source = Readable | Iterable[bytes] | AsyncIterable[bytes]
+FileSource = Readable | Iterable[bytes] | AsyncIterable[bytes]
 """An open binary file, or something that gives bytes; of these only the last needs the asynchronous client."""
 
 
@@ -62,7 +62,7 @@ class Upload:
     """
 
     def __init__(
-        self, operation: str, file: Source, filename: str, size: int | None = None, *, max_bytes: int
+        self, operation: str, file: FileSource, filename: str, size: int | None = None, *, max_bytes: int
     ) -> None:
         self._operation = operation
         self._max_bytes = max_bytes
@@ -160,7 +160,7 @@ class _Count:
             raise UploadError(self._operation, "the file is empty")
 
 
-def _checked_source(operation: str, file: object) -> Source:
+def _checked_source(operation: str, file: object) -> FileSource:
     if isinstance(file, io.TextIOBase):
         raise InvalidRequestError(operation, ["file: it is open as text; open it in binary mode ('rb')"])
     if getattr(file, "closed", False):
@@ -192,7 +192,7 @@ def _measured(file: object) -> tuple[int | None, int | None]:
     return start, end - start
 
 
-def _starts_anew(source: Source) -> bool:
+def _starts_anew(source: FileSource) -> bool:
     if isinstance(source, Readable):
         return False
     if isinstance(source, AsyncIterable):

@@ -14,7 +14,7 @@ from airflow_provider_webdata.api.models.fields import Headers, Listed, String, 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-_MONITOR_EVENTS = ("monitor.page", "monitor.check.completed")
+MONITOR_EVENTS = ("monitor.page", "monitor.check.completed")
 _PAGE_JOB_EVENTS = ("started", "page", "completed", "failed")
 
 
@@ -78,12 +78,12 @@ class MonitorWebhookConfig(WebhookConfig):
     @classmethod
     def _monitor_events(cls, events: list[str] | None) -> list[str] | None:
         for event in events or ():
-            if event not in _MONITOR_EVENTS:
+            if event not in MONITOR_EVENTS:
                 found = nearest(event.removeprefix("monitor."), ("page", "check.completed"))
                 hint = (
                     f"did you mean 'monitor.{found}'?"
                     if found
-                    else f"there are {' and '.join(_MONITOR_EVENTS)}"
+                    else f"there are {' and '.join(MONITOR_EVENTS)}"
                 )
                 raise problem("monitor_event", f"a monitor does not send '{event}'; {hint}")
         return events

@@ -11,11 +11,11 @@ from airflow_provider_webdata.hooks.calls import Body, Call
 from airflow_provider_webdata.hooks.operations.base import AsyncOperations, Operations
 
 if TYPE_CHECKING:
-    from airflow_provider_webdata.api.multipart import Source
+    from airflow_provider_webdata.api.multipart import FileSource
 
 
 def _parse(
-    file: Source,
+    file: FileSource,
     filename: str,
     size: int | None,
     options: models.ParseOptions | Body | None,
@@ -38,7 +38,7 @@ class FileOperations(Operations):
 
     def parse(
         self,
-        file: Source,
+        file: FileSource,
         filename: str,
         size: int | None = None,
         options: models.ParseOptions | Body | None = None,
@@ -68,7 +68,7 @@ class AsyncFileOperations(AsyncOperations):
 
     async def parse(
         self,
-        file: Source,
+        file: FileSource,
         filename: str,
         size: int | None = None,
         options: models.ParseOptions | Body | None = None,

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from airflow_provider_webdata.api.monitor_diff import (
     complete_update,
-    cron_of_phrase,
-    match_targets,
     monitor_changes,
     previous_values,
 )
+from airflow_provider_webdata.api.phrases import Phrase, read_phrase
+from airflow_provider_webdata.api.target_diff import match_targets
 
 STORED = {
     "id": "m-1",
@@ -317,7 +317,7 @@ def test_schedule_in_words(text, cron, applied, differs):
 PHRASES = [
     ("every 15 minutes", "*/15 * * * *", False),
     ("every 20 mins start at 5", "5-59/20 * * * *", True),
-    ("every 10 min on :00", "*/10 * * * *", True),
+    ("every 10 min start on :00", "*/10 * * * *", True),
     ("Hourly", "0 * * * *", False),
     ("every hour starting at :45", "45 * * * *", True),
     ("every 4 hrs", "0 */4 * * *", False),
@@ -331,7 +331,7 @@ PHRASES = [
 @pytest.mark.parametrize(("text", "cron", "own_time"), PHRASES)
 def test_documented_cron_of_a_phrase(text, cron, own_time):
     """The table of supplement 13.4."""
-    assert cron_of_phrase(text) == (cron, own_time)
+    assert read_phrase(text) == Phrase(cron, own_time)
 
 
 def test_previous_values():
