@@ -43,7 +43,7 @@ class JobStart:
     Before the request, the intent is recorded where Airflow has a store for it (3.3); after it, the job's id. The
     correlation key of the job's webhook and the idempotency key of a crawl are computed alike by every attempt. An
     attempt that finds an earlier one's job running waits for it, one that finds it completed takes its result, and
-    only one that finds it failed, cancelled or expired starts another. What follows what is said in `start_table`.
+    only one that finds it failed, cancelled or expired starts another. `start_table` has every case.
 
     :param hook: of the connection.
     :param kind: of the job.

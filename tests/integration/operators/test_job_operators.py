@@ -88,7 +88,7 @@ def test_what_is_always_sent(run: Any, service: JobService) -> None:
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("state", ["failed", "cancelled"])
-def test_a_failed_job_fails_the_try_and_a_retry_starts_another(
+def test_a_failed_job_fails_the_attempt_and_a_retry_starts_another(
     run: Any, service: JobService, kind: str, mode: str, state: str
 ) -> None:
     ends(service, kind, state, error="the queue was full")
@@ -126,7 +126,7 @@ def order(service: JobService, path: str) -> str:
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("method", ["_tell", "_wait", "result_of"])
+@pytest.mark.parametrize("method", ["_push_job", "_wait", "result_of"])
 def test_a_retry_after_a_crash_takes_the_same_job(
     run: Any, service: JobService, kind: str, mode: str, method: str
 ) -> None:

@@ -84,7 +84,7 @@ def test_by_webhook(hear: Any, sandbox: Any, kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("method", ["_tell", "result_of"])
+@pytest.mark.parametrize("method", ["_push_job", "result_of"])
 def test_a_retry_after_a_crash_takes_the_same_job(hear: Any, sandbox: Any, kind: str, method: str) -> None:
     done = hear(
         TASKS[kind].format(more=f"{HEAR}, retries=1, {AT_ONCE}"), SPECIAL.format(method=method, act=DIE)
