@@ -47,55 +47,61 @@ test-floor: $(FLOOR)/.installed-dev services
 	@$(FLOOR)/bin/python -m pytest -q $(SIDE_BY_SIDE) tests/unit tests/integration
 
 bench: $(BENCH)/.installed-dev
-	@tests/postgres-setup
+	@tools/postgres-setup
 	@$(BENCH)/bin/python -m benchmarks
 
 scale: $(SCALE)/.installed-scale
-	@tests/postgres-setup
-	@tests/redis-setup
+	@tools/postgres-setup
+	@tools/redis-setup
 	@$(SCALE)/bin/python -m demo scale
 
 lint: $(VENV)/.installed-dev
 	@echo "== ruff"
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
+	@echo "== fields of the requests in the operators"
+	@$(BIN)/python -m tools.operator_fields --check
+	@$(BIN)/python -m pytest -q tests/unit/test_contract.py tests/unit/test_models_and_sandbox.py -k "contract or both"
 	@echo "== mypy"
 	@$(BIN)/mypy
 	@echo "== import walls"
 	@$(BIN)/lint-imports
+	@echo "== generated files"
+	@$(BIN)/python -m tools.model_exports --check
+	@$(BIN)/python -m tools.coverage_page --check
 
 screenshot: $(VENV)/.installed-dev browser
 	@WEBDATA_SCREENSHOTS=docs/images $(BIN)/python -m pytest -q tests/e2e/test_connection_form.py
 
 browser:
-	@tests/browser-setup
+	@tools/browser-setup
 
 # The programs that tests start for themselves.
 services: browser
-	@tests/postgres-setup
-	@tests/nginx-setup
+	@tools/postgres-setup
+	@tools/nginx-setup
 
 clean: down
 	rm -rf $(VENV) $(FLOOR) $(BENCH) $(SCALE) .airflow build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 # An environment is complete when its stamp exists and is newer than what it was made from.
 $(VENV)/.installed: pyproject.toml constraints.txt
-	@tests/make-venv $(PYTHON) $(VENV) constraints.txt '.[parquet]'
+	@tools/make-venv $(PYTHON) $(VENV) constraints.txt '.[parquet]'
 	@touch $@
 
 $(VENV)/.installed-dev: pyproject.toml constraints.txt
-	@tests/make-venv $(PYTHON) $(VENV) constraints.txt '.[dev]'
+	@tools/make-venv $(PYTHON) $(VENV) constraints.txt '.[dev]'
 	@touch $(VENV)/.installed $@
 
 $(FLOOR)/.installed-dev: pyproject.toml constraints-floor.txt
-	@tests/make-venv $(PYTHON) $(FLOOR) constraints-floor.txt '.[dev]'
+	@tools/make-venv $(PYTHON) $(FLOOR) constraints-floor.txt '.[dev]'
 	@touch $@
 
 # What it is compared with stays out of the environment that is tested.
 $(BENCH)/.installed-dev: pyproject.toml constraints.txt
-	@tests/make-venv $(PYTHON) $(BENCH) constraints.txt '.[dev,bench]'
+	@tools/make-venv $(PYTHON) $(BENCH) constraints.txt '.[dev,bench]'
 	@touch $@
 
 $(SCALE)/.installed-scale: pyproject.toml constraints.txt
-	@tests/make-venv $(PYTHON) $(SCALE) constraints.txt '.[parquet,scale]'
+	@tools/make-venv $(PYTHON) $(SCALE) constraints.txt '.[parquet,scale]'
 	@touch $@

@@ -11,10 +11,12 @@ from pathlib import Path
 from urllib.error import URLError
 from urllib.request import urlopen
 
-from demo.airflow_home import Ports, airflow_environment
-from demo.processes import Session, wait_until
+from tests.support.airflow_settings import Ports, airflow_environment
+from tests.support.processes import Session
+from tests.support.waiting import wait_until
 
 FILES = Path(__file__).parent / "airflow_files"
+WEBHOOK_SECRET = "a-secret-of-the-benchmark"
 
 
 @dataclass(frozen=True)

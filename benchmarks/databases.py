@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from demo.postgres import Postgres
+from tests.support.postgres import Postgres
 
 
 @contextlib.contextmanager

@@ -19,11 +19,10 @@ import uuid
 from collections.abc import Mapping
 from pathlib import Path
 
-from benchmarks.api_server import Airflow
+from benchmarks.api_server import WEBHOOK_SECRET, Airflow
 from benchmarks.databases import DATABASES
 from benchmarks.load import PAYLOAD
 
-SECRET = "a-secret-of-the-benchmark"
 SECRET_HEADER = "X-WebData-Webhook-Secret"
 CONN_ID = "bench"
 DELIVERIES = 20
@@ -53,7 +52,7 @@ def run() -> list[dict[str, object]]:
 
 
 def _connection(inbox: str) -> dict[str, str]:
-    extra = {"webhook_url": "https://airflow.example", "webhook_secret": SECRET, "inbox_url": inbox}
+    extra = {"webhook_url": "https://airflow.example", "webhook_secret": WEBHOOK_SECRET, "inbox_url": inbox}
     connection = {"conn_type": "webdata", "host": "http://127.0.0.1:1", "password": "none", "extra": extra}
     return {f"AIRFLOW_CONN_{CONN_ID.upper()}": json.dumps(connection)}
 
@@ -78,7 +77,7 @@ async def _times(received_by: str) -> list[float]:
     waits = {key: asyncio.create_task(_wait(key)) for key in keys}
     await asyncio.sleep(3.0)
     times = []
-    async with httpx.AsyncClient(base_url=received_by, headers={SECRET_HEADER: SECRET}) as client:
+    async with httpx.AsyncClient(base_url=received_by, headers={SECRET_HEADER: WEBHOOK_SECRET}) as client:
         # One without a wait, so that none pays for the first connection.
         await _deliver(client, "key-of-nobody")
         for key, wait in waits.items():

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import sqlalchemy as sa
 
-from benchmarks.api_server import Airflow
+from benchmarks.api_server import WEBHOOK_SECRET, Airflow
 from benchmarks.databases import DATABASES
 from benchmarks.load import Plan, Report, send
 
@@ -28,7 +28,6 @@ SECONDS = 1.5
 WARM_UP_SECONDS = 0.5
 CONCURRENCY = (1, 16, 64)
 
-SECRET = "a-secret-of-the-benchmark"
 SECRET_HEADER = "X-WebData-Webhook-Secret"
 
 
@@ -79,7 +78,7 @@ Reports = dict[tuple[str, int], list[Report]]
 def _settings() -> dict[str, str]:
     theirs = {
         "conn_type": "inbound_webhook",
-        "password": SECRET,
+        "password": WEBHOOK_SECRET,
         "extra": {
             "source_type": "token_header",
             "token_header": SECRET_HEADER,
@@ -91,7 +90,7 @@ def _settings() -> dict[str, str]:
         "conn_type": "webdata",
         "host": "http://127.0.0.1:1",
         "password": "wd-benchmark-key",
-        "extra": {"webhook_url": "http://127.0.0.1:1", "webhook_secret": SECRET},
+        "extra": {"webhook_url": "http://127.0.0.1:1", "webhook_secret": WEBHOOK_SECRET},
     }
     return {
         "AIRFLOW__INBOUND_WEBHOOKS__WEBHOOK_NAMES": "heard,unheard",
@@ -118,7 +117,7 @@ def _measure(airflow: Airflow) -> Reports:
 
 
 def _send(urls: dict[str, str], route: Route, concurrency: int, seconds: float) -> Report:
-    return send(Plan(urls[route.server] + route.path, {SECRET_HEADER: SECRET}, concurrency, seconds))
+    return send(Plan(urls[route.server] + route.path, {SECRET_HEADER: WEBHOOK_SECRET}, concurrency, seconds))
 
 
 def _check_stored(url: str, reports: Reports) -> None:

@@ -23,11 +23,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.request import urlopen
 
-from benchmarks.api_server import Airflow
+from benchmarks.api_server import WEBHOOK_SECRET, Airflow
 from benchmarks.monitor_service import monitor_service
 from benchmarks.waiters import FIRST_WAITS, KINDS
 
-SECRET = "a-secret-of-the-benchmark"
 QUIET_SECONDS = 60.0
 BUSY_SECONDS = 20.0
 CALM_SECONDS = 2.0
@@ -101,7 +100,7 @@ def run() -> list[dict[str, object]]:
 
 
 def _connections(case: Case, service: str, inbox: str) -> dict[str, str]:
-    extra = {"webhook_url": "https://airflow.example", "webhook_secret": SECRET, "inbox_url": inbox}
+    extra = {"webhook_url": "https://airflow.example", "webhook_secret": WEBHOOK_SECRET, "inbox_url": inbox}
     url = f"{service}/{case.monitors}"
     ours = {"conn_type": "webdata", "host": url, "password": "wd-benchmark-key", "extra": extra}
     return {

@@ -9,9 +9,9 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
-from demo.errors import DemoError
 from demo.examples import SANDBOX_FLAGS, run_examples
-from demo.stack import HOMES, Stack
+from tests.support.errors import StackError
+from tests.support.stack import HOMES, Stack
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,7 +28,7 @@ def main() -> int:
         signal.signal(number, _interrupt)
     try:
         command()
-    except DemoError as error:
+    except StackError as error:
         print(f"\n{error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:

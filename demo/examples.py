@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from airflow_provider_webdata.sandbox.control import SandboxControl
-from demo.errors import DemoError
-from demo.processes import wait_until
-from demo.runs import follow, scheduled_run
+from tests.support.errors import StackError
+from tests.support.runs import follow, scheduled_run
+from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:
-    from demo.stack import Stack
+    from tests.support.stack import Stack
 
 CHECK_SECONDS = 60
 """How long a check takes by the sandbox's clock, which is moved forward when somebody waits for it."""
@@ -96,7 +96,7 @@ def deliveries(sandbox: SandboxControl) -> list[str]:
 def wait_until_watched(stack: Stack) -> None:
     """Return once the triggerer watches for the event-driven DAG."""
     if not wait_until(lambda: bool(stack.api.places(_WATCHED_ASSET)), 60.0, pause=0.5):
-        raise DemoError(f"Nothing watches the asset {_WATCHED_ASSET} after 60 s.")
+        raise StackError(f"Nothing watches the asset {_WATCHED_ASSET} after 60 s.")
     stack.say("webdata_on_check: the triggerer watches for completed checks")
 
 

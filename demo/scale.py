@@ -14,12 +14,12 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from airflow_provider_webdata.sandbox.control import SandboxControl
-from demo.errors import DemoError
 from demo.examples import run_examples
-from demo.postgres import Postgres
-from demo.processes import wait_until
 from demo.scale_stack import TRIGGERERS, WORKERS, ScaleStack
-from demo.stack import EXAMPLE_DAGS, HOMES, REPOSITORY, Say
+from tests.support.errors import StackError
+from tests.support.postgres import Postgres
+from tests.support.stack import EXAMPLE_DAGS, HOMES, REPOSITORY, Say
+from tests.support.waiting import wait_until
 
 DAG = "webdata_scale"
 HOUR = 3600
@@ -47,10 +47,10 @@ class Books:
 def run_scale(jobs: int, flags: tuple[str, ...], say: Say) -> str:
     """Start everything, run `jobs` jobs (a multiple of 4) through deaths, check the books, end everything.
 
-    Returns the report; raises `DemoError` where the books do not balance.
+    Returns the report; raises `StackError` where the books do not balance.
     """
     if jobs < 4 or jobs % 4:
-        raise DemoError(f"WEBDATA_SCALE_JOBS must be a multiple of 4 (given: {jobs})")
+        raise StackError(f"WEBDATA_SCALE_JOBS must be a multiple of 4 (given: {jobs})")
     os.environ["WEBDATA_SCALE_JOBS"] = str(jobs)
     with Postgres({"max_connections": "400"}) as postgres:
         stack = ScaleStack(
@@ -151,7 +151,7 @@ def _run_jobs(stack: ScaleStack, jobs: int) -> str:
         *(f"{name} while tasks waited: {size:.0f} MB" for name, size in memory.items()),
     ]
     if books.wrong:
-        raise DemoError("\n".join(["The books do not balance:", *books.wrong, "", *books.lines]))
+        raise StackError("\n".join(["The books do not balance:", *books.wrong, "", *books.lines]))
     return "\n".join(books.lines)
 
 
@@ -168,7 +168,7 @@ def _until(
         return condition()
 
     if not wait_until(reached, PATIENCE, pause=2.0):
-        raise DemoError(f"In vain for {PATIENCE:.0f} s: {what}. Tasks: {_told(states())}")
+        raise StackError(f"In vain for {PATIENCE:.0f} s: {what}. Tasks: {_told(states())}")
 
 
 def _told(states: Counter[str]) -> str:

@@ -8,10 +8,10 @@ import socket
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from demo.airflow_home import Ports
-from demo.errors import DemoError
-from demo.processes import wait_until
-from demo.stack import Component, Stack
+from tests.support.airflow_settings import Ports
+from tests.support.errors import StackError
+from tests.support.stack import Component, Stack
+from tests.support.waiting import wait_until
 
 API_SERVERS = ("api-server-1", "api-server-2")
 SCHEDULERS = ("scheduler-1", "scheduler-2")
@@ -86,8 +86,8 @@ class ScaleStack(Stack):
     def _start_redis(self) -> None:
         program = shutil.which("redis-server")
         if program is None:
-            raise DemoError(
-                "Redis' program 'redis-server' is not on this machine; run tests/redis-setup as root, or install "
+            raise StackError(
+                "Redis' program 'redis-server' is not on this machine; run tools/redis-setup as root, or install "
                 "Redis' server (on Debian and Ubuntu the package 'redis-server')."
             )
         with socket.socket() as probe:
@@ -116,7 +116,7 @@ class ScaleStack(Stack):
             return not server.leader_runs()
 
         if not wait_until(answers, 15.0) or not server.leader_runs():
-            raise DemoError("Redis did not start; see output/redis.log.")
+            raise StackError("Redis did not start; see output/redis.log.")
         self.say(f"Redis is up on port {self.redis_port}")
 
     @staticmethod

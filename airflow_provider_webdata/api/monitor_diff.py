@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from airflow_provider_webdata.api.models.cron import Cron, CronError, read_cron
+from airflow_provider_webdata.api.cron import Cron, CronError, read_cron
 
 Wire = Mapping[str, Any]
 

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from airflow_provider_webdata.sandbox.control import SandboxControl
-from demo.postgres import Postgres
-from demo.processes import wait_until
-from demo.stack import EXAMPLE_DAGS, HOMES, Stack
 from tests.e2e.outside import InboxTable, Monitors, Sender
+from tests.support.postgres import Postgres
+from tests.support.stack import EXAMPLE_DAGS, HOMES, Stack
+from tests.support.waiting import wait_until
 
 # Long and unlike anything else, so that finding them anywhere can only be a leak.
 API_KEY = "wd-e2e-key-5f1c0a7b93d24e68"

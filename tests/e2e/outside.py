@@ -4,8 +4,6 @@ inbox's table, read with plain SQL."""
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import hmac
 import json
 import secrets
 import uuid
@@ -16,13 +14,9 @@ import httpx
 import sqlalchemy
 
 from airflow_provider_webdata.sandbox.control import SandboxControl
-from demo.processes import wait_until
-from demo.stack import CONNECTION_ID, Stack
-
-COMPLETED = "monitor.check.completed"
-PAGE = "monitor.page"
-SECRET_HEADER = "X-WebData-Webhook-Secret"
-SIGNATURE_HEADER = "X-Firecrawl-Signature"
+from tests.support.service import CHECK_COMPLETED, CONNECTION_ID, SECRET_HEADER
+from tests.support.stack import Stack
+from tests.support.waiting import wait_until
 
 
 def new_key() -> str:
@@ -40,10 +34,6 @@ def body_of(event: str, *, number: int = 0, webhook_id: bool = True, **data: Any
     if webhook_id:
         envelope["webhookId"] = str(uuid.uuid4())
     return json.dumps(envelope).encode()
-
-
-def signature(secret: str, body: bytes) -> str:
-    return "sha256=" + hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
 
 
 class Sender:
@@ -86,7 +76,7 @@ class Monitors:
     def close(self) -> None:
         self._http.close()
 
-    def make(self, name: str, *, key: str | None = None, events: tuple[str, ...] = (COMPLETED,)) -> str:
+    def make(self, name: str, *, key: str | None = None, events: tuple[str, ...] = (CHECK_COMPLETED,)) -> str:
         """A monitor that never runs by itself; returns its id."""
         body = {
             "name": name,

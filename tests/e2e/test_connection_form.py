@@ -14,8 +14,8 @@ import pytest
 from playwright.sync_api import Locator, Page, expect, sync_playwright
 
 from airflow_provider_webdata.sandbox.control import SandboxControl
-from demo.stack import Stack
 from tests.e2e.conftest import API_KEY, CONNECTION_HEADER
+from tests.support.stack import Stack
 
 expect.set_options(timeout=30_000)
 

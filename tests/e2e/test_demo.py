@@ -14,8 +14,8 @@ import httpx
 import psutil
 import pytest
 
-from demo.processes import wait_until
-from demo.stack import HOMES, REPOSITORY, Stack
+from tests.support.stack import HOMES, REPOSITORY, Stack
+from tests.support.waiting import wait_until
 
 DEMO_HOMES = HOMES / "of-tests"
 ENVIRONMENT = {
@@ -123,7 +123,7 @@ def test_what_a_killed_demo_left_behind_is_found_again() -> None:
 
 
 def test_a_demo_whose_task_fails_says_why(tmp_path: Path) -> None:
-    for folder in ("demo", "example_dags"):
+    for folder in ("demo", "example_dags", "tests/support"):
         shutil.copytree(REPOSITORY / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
     example = tmp_path / "example_dags" / "webdata_search.py"
     example.write_text(example.read_text().replace("limit=5", "limit=500"))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from demo.processes import wait_until
-from demo.stack import Stack
 from tests.e2e import conftest
 from tests.e2e.conftest import known_monitors
 from tests.e2e.outside import Monitors
+from tests.support.stack import Stack
+from tests.support.waiting import wait_until
 
 DATABASES = conftest.DATABASES
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from airflow_provider_webdata.sandbox.control import SandboxControl
-from demo.errors import DemoError
 from demo.examples import CHECK_SECONDS, run_wait, see_event_driven_run
-from demo.runs import follow, scheduled_run
-from demo.stack import Stack
 from tests.e2e.conftest import Run
-from tests.e2e.outside import SECRET_HEADER
+from tests.support.errors import StackError
+from tests.support.runs import follow, scheduled_run
+from tests.support.service import SECRET_HEADER
+from tests.support.stack import Stack
 
 
 def test_search_maps_one_task_over_each_result(stack: Stack, sandbox: SandboxControl) -> None:
@@ -76,7 +76,7 @@ def test_a_check_is_waited_for_and_its_delivery_runs_the_event_driven_dag(
 def test_a_failed_task_is_shown_with_its_log(stack: Stack) -> None:
     run = Run(stack, "e2e_bad_field")
 
-    with pytest.raises(DemoError, match=r"e2e_bad_field\.search failed on try 1") as failure:
+    with pytest.raises(StackError, match=r"e2e_bad_field\.search failed on try 1") as failure:
         follow(stack.api, "e2e_bad_field", run.id, print)
 
     assert "limit" in str(failure.value)

@@ -7,9 +7,9 @@ import time
 import psutil
 
 from airflow_provider_webdata.sandbox.control import SandboxControl
-from demo.processes import wait_until
-from demo.stack import Stack
 from tests.e2e.conftest import Run
+from tests.support.stack import Stack
+from tests.support.waiting import wait_until
 
 
 def test_bad_field_fails_at_once_and_unseen_by_the_service(stack: Stack, sandbox: SandboxControl) -> None:

@@ -9,9 +9,9 @@ import psutil
 import pytest
 
 from airflow_provider_webdata.sandbox.control import SandboxControl
-from demo.stack import Stack
 from tests.e2e.conftest import API_KEY, Run
 from tests.e2e.holding_proxy import HoldingProxy
+from tests.support.stack import Stack
 
 
 def task_process(task: psutil.Process) -> list[psutil.Process]:

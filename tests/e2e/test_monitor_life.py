@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from airflow_provider_webdata.sandbox.control import SandboxControl
-from demo.stack import Stack
 from tests.e2e.conftest import Run
+from tests.support.stack import Stack
 
 
 def test_a_monitor_is_created_run_paused_listed_and_deleted(stack: Stack, sandbox: SandboxControl) -> None:

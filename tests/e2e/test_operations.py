@@ -16,13 +16,14 @@ from pyarrow import parquet
 
 from airflow_provider_webdata.sandbox.control import SandboxControl
 from demo.examples import POOL
-from demo.processes import wait_until
-from demo.runs import follow, scheduled_run
-from demo.stack import Stack
 from tests.e2e.conftest import Run
 from tests.e2e.holding_proxy import HoldingProxy
+from tests.support.runs import follow, scheduled_run
+from tests.support.service import JOB_PATHS
+from tests.support.stack import Stack
+from tests.support.waiting import wait_until
 
-KINDS = ("crawl", "batch_scrape", "extract", "agent")
+KINDS = tuple(JOB_PATHS)
 HOUR = 3600
 EXAMPLES = ("webdata_site_to_table", "webdata_incremental_search", "webdata_operations")
 DAGS = (
@@ -34,12 +35,6 @@ DAGS = (
     "e2e_job_to_file",
     "e2e_short_operations",
 )
-STARTS = {
-    "crawl": "/v2/crawl",
-    "batch_scrape": "/v2/batch/scrape",
-    "extract": "/v2/extract",
-    "agent": "/v2/agent",
-}
 
 
 @pytest.fixture(autouse=True)
@@ -73,7 +68,7 @@ def job(sandbox: SandboxControl, kind: str, job_id: str) -> dict[str, Any]:
 
 def started(sandbox: SandboxControl, kind: str) -> list[dict[str, Any]]:
     """The requests to start such a job that the service took."""
-    posts = sandbox.requests(STARTS[kind] + "$", "POST")
+    posts = sandbox.requests(JOB_PATHS[kind] + "$", "POST")
     return [request for request in posts if request["status"] == 200]
 
 
@@ -84,7 +79,7 @@ def test_a_job_is_waited_for_without_a_worker(stack: Stack, held: SandboxControl
     for kind, run in runs.items():
         run.wait_for("wait", "deferred")
         ids[kind] = run.xcom("wait", "job_id")
-        assert [request["status"] for request in held.requests(STARTS[kind] + "$", "POST")] == [200]
+        assert [request["status"] for request in held.requests(JOB_PATHS[kind] + "$", "POST")] == [200]
 
     for kind, job_id in ids.items():
         let_go(held, kind, job_id)
@@ -131,12 +126,12 @@ def test_a_user_who_ends_the_task_cancels_the_job(
     # The worker's task runs before it has started anything.
     assert wait_until(lambda: bool(started(held, kind)), 60.0), run.log(run.task("wait"))
     job_id = held.jobs(kind)[-1]["id"]
-    assert wait_until(lambda: bool(held.requests(f"{STARTS[kind]}/{job_id}", "GET")), 60.0)
+    assert wait_until(lambda: bool(held.requests(f"{JOB_PATHS[kind]}/{job_id}", "GET")), 60.0)
 
     path = f"/dags/e2e_{kind}_by_{how}/dagRuns/{run.id}/taskInstances/wait"
     stack.api.call("PATCH", path, json={"new_state": "failed"})
 
-    cancels = f"{STARTS[kind]}/{job_id}"
+    cancels = f"{JOB_PATHS[kind]}/{job_id}"
     assert wait_until(lambda: bool(held.requests(cancels, "DELETE")), 60.0), run.log(run.task("wait"))
     # An agent run stops at its next step.
     held.advance(HOUR)
@@ -169,7 +164,7 @@ def test_one_job_after_the_retry_of_a_worker_that_died(
     webhook: bool,
     victims: Callable[[psutil.Process], list[psutil.Process]],
 ) -> None:
-    with HoldingProxy(stack.sandbox_url, hold=("POST", STARTS[kind])) as proxy:
+    with HoldingProxy(stack.sandbox_url, hold=("POST", JOB_PATHS[kind])) as proxy:
         name = f"webdata_held_{kind}_{victims.__name__}"
         extra = {} if webhook else {"webhook_url": None, "webhook_secret": None}
         stack.api.add_connection(stack.connection(name, extra, proxy.url))

@@ -8,10 +8,10 @@ from pathlib import Path
 import sqlalchemy
 
 from airflow_provider_webdata.sandbox.control import SandboxControl
-from demo.stack import Stack
 from tests.e2e import conftest
 from tests.e2e.conftest import SECRETS, Run
 from tests.e2e.outside import InboxTable
+from tests.support.stack import Stack
 
 DATABASES = conftest.DATABASES
 

@@ -6,21 +6,17 @@ import json
 from typing import Any
 
 from airflow_provider_webdata.sandbox.control import SandboxControl
-from demo.stack import Stack
 from tests.e2e import conftest
 from tests.e2e.conftest import MAX_BODY_MB, SIGNED_CONNECTION, SIGNING_SECRET, WEBHOOK_SECRET, Run
-from tests.e2e.outside import (
-    COMPLETED,
-    PAGE,
+from tests.e2e.outside import InboxTable, Monitors, Sender, body_of, new_key
+from tests.support.service import (
+    CHECK_COMPLETED,
+    MONITOR_PAGE,
     SECRET_HEADER,
     SIGNATURE_HEADER,
-    InboxTable,
-    Monitors,
-    Sender,
-    body_of,
-    new_key,
     signature,
 )
+from tests.support.stack import Stack
 
 DATABASES = conftest.DATABASES
 
@@ -56,7 +52,9 @@ def test_a_check_is_learned_of_by_webhook_by_polling_and_by_the_safety_poll(
         assert words in run.resumed_once("is over:")
         assert run.xcom("wait")["id"] == checks[how]
         assert len(inbox.rows(job_id=checks[how])) == rows
-        assert monitors.deliveries(checks[how])[COMPLETED]["status"] == ("lost" if fault else "delivered")
+        assert monitors.deliveries(checks[how])[CHECK_COMPLETED]["status"] == (
+            "lost" if fault else "delivered"
+        )
 
 
 def test_what_came_early_is_found(
@@ -168,13 +166,13 @@ def test_repeated_and_out_of_order(
     stack: Stack, sandbox: SandboxControl, monitors: Monitors, inbox: InboxTable
 ) -> None:
     key = new_key()
-    monitor = monitors.make("disorder", key=key, events=(PAGE, COMPLETED))
+    monitor = monitors.make("disorder", key=key, events=(MONITOR_PAGE, CHECK_COMPLETED))
     run = Run(stack, "e2e_check_by_webhook", {"monitor": monitor})
     run.wait_for("wait", "deferred")
     monitors.wait_until_watched(monitor)
     # The page's event comes after that of the whole check, whose answer the service does not hear three times.
-    sandbox.add_fault("late_delivery", event=PAGE, path=f".*/{key}", seconds=30)
-    sandbox.add_fault("lose_answer", event=COMPLETED, path=f".*/{key}", times=3)
+    sandbox.add_fault("late_delivery", event=MONITOR_PAGE, path=f".*/{key}", seconds=30)
+    sandbox.add_fault("lose_answer", event=CHECK_COMPLETED, path=f".*/{key}", times=3)
     check = monitors.run(monitor)
     run.resumed_once("is over:")
     for minutes in (1, 5, 15):
@@ -184,6 +182,6 @@ def test_repeated_and_out_of_order(
     statuses: dict[str, list[Any]] = {
         event: [attempt["statusCode"] for attempt in delivery["attempts"]] for event, delivery in sent.items()
     }
-    assert statuses == {COMPLETED: [None, None, None, 200], PAGE: [200]}
-    assert [row["event"] for row in inbox.rows(correlation_key=key)] == [COMPLETED, PAGE]
+    assert statuses == {CHECK_COMPLETED: [None, None, None, 200], MONITOR_PAGE: [200]}
+    assert [row["event"] for row in inbox.rows(correlation_key=key)] == [CHECK_COMPLETED, MONITOR_PAGE]
     run.resumed_once("is over:")

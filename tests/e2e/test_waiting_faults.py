@@ -9,11 +9,12 @@ import httpx
 import pytest
 
 from airflow_provider_webdata.sandbox.control import SandboxControl
-from demo.processes import wait_until
-from demo.stack import Stack
 from tests.e2e import conftest
 from tests.e2e.conftest import CROWD, WEBHOOK_SECRET, Run, known_monitors
-from tests.e2e.outside import COMPLETED, SECRET_HEADER, InboxTable, Monitors, Sender, body_of, new_key
+from tests.e2e.outside import InboxTable, Monitors, Sender, body_of, new_key
+from tests.support.service import CHECK_COMPLETED, MONITOR_PAGE, SECRET_HEADER
+from tests.support.stack import Stack
+from tests.support.waiting import wait_until
 
 DATABASES = conftest.DATABASES
 
@@ -39,7 +40,7 @@ def test_literal_arguments_take_no_worker(stack: Stack, crowd: Run) -> None:
 def test_triggerer_killed_while_tasks_wait(
     stack: Stack, monitors: Monitors, sender: Sender, inbox: InboxTable, crowd: Run
 ) -> None:
-    key, polled = new_key(), monitors.make("polled", events=("monitor.page",))
+    key, polled = new_key(), monitors.make("polled", events=(MONITOR_PAGE,))
     by_webhook = Run(stack, "e2e_delivery_to_webdata_default", {"key": key})
     by_polling = Run(stack, "e2e_check_by_polling", {"monitor": polled})
     for run in (by_webhook, by_polling):
@@ -83,7 +84,7 @@ def test_api_server_killed_while_it_stores_a_delivery(
     assert run.task("wait")["state"] == "deferred"
     sandbox.advance(300)
 
-    attempts = monitors.deliveries(check)[COMPLETED]["attempts"]
+    attempts = monitors.deliveries(check)[CHECK_COMPLETED]["attempts"]
     statuses = [attempt["statusCode"] for attempt in attempts]
     # 503: the server gave the lock up before it was killed.
     assert statuses[0] in (None, 503)
@@ -91,7 +92,7 @@ def test_api_server_killed_while_it_stores_a_delivery(
     log = run.resumed_once("is over:")
     assert run.xcom("wait")["id"] == check
     assert "it is tried again" in log, log
-    assert [row["event"] for row in inbox.rows(correlation_key=key)] == [COMPLETED]
+    assert [row["event"] for row in inbox.rows(correlation_key=key)] == [CHECK_COMPLETED]
     assert states(crowd) == {"deferred": CROWD}
 
 

@@ -8,8 +8,8 @@ from zoneinfo import ZoneInfo, available_timezones
 
 from pydantic import AfterValidator, Field, model_validator
 
+from airflow_provider_webdata.api.cron import CronError, read_cron
 from airflow_provider_webdata.api.models.base import RequestModel, nearest, problem
-from airflow_provider_webdata.api.models.cron import CronError, read_cron
 from airflow_provider_webdata.api.models.fields import Text
 
 if TYPE_CHECKING:
@@ -109,5 +109,5 @@ class MonitorSchedule(RequestModel):
             raise problem("schedule", "one of 'cron' and 'text' is required")
         return self
 
-    def _doubts(self) -> list[str]:
-        return list(read_cron(self.cron).doubts) if self.cron is not None else []
+    def _own_warnings(self) -> list[str]:
+        return list(read_cron(self.cron).warnings) if self.cron is not None else []

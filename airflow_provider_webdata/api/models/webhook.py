@@ -51,7 +51,7 @@ class WebhookConfig(RequestModel):
     :param url: https, or http to a loopback address; required. Plain text in place of the object means this.
     :param headers: sent along with every event; kept out of reprs.
     :param metadata: text values, echoed in the payload. Numbers and objects are refused: the service delivers
-        text only (supplement 16.2).
+        text only.
     :param events: which events to send; all when omitted. For jobs without prefix: `completed`, `page`, ...
     """
 
@@ -93,7 +93,7 @@ class PageJobWebhookConfig(WebhookConfig):
     """An endpoint of ours that receives the events of a crawl or batch scrape; as `WebhookConfig` otherwise.
 
     :param events: `started`, `page`, `completed`, `failed`, without prefix; all when omitted. `failed` is taken
-        but never sent (supplement 16.3): do not wait for it.
+        but never sent: do not wait for it.
     """
 
     events: Listed[Text] | None = None

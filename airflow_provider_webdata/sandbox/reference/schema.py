@@ -419,7 +419,9 @@ SOURCES: dict[str, Schema] = {
     "images": NOTHING,
     "news": NOTHING,
 }
-CATEGORIES: dict[str, Schema] = dict.fromkeys(("codehost", "github", "research", "pdf"), NOTHING)
+CATEGORIES: dict[str, Schema] = dict.fromkeys(
+    ("codehost", "github", "research", "pdf", "developer", "gov"), NOTHING
+)
 
 SEARCH = _object(
     {

@@ -25,7 +25,7 @@ if KNOWN.exists():
             WebDataMonitorCheckSensor(
                 task_id=f"wait_{number}",
                 monitor_id=monitor,
-                wait_for="webhook",
+                wait_by="webhook",
                 deferrable=True,
                 timeout=1200,
             )

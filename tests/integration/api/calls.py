@@ -11,7 +11,7 @@ from typing import Any
 from airflow_provider_webdata.api import endpoints, errors, models
 from airflow_provider_webdata.api.models.parse import MAX_FILE_BYTES
 from airflow_provider_webdata.api.multipart import Source, Upload
-from tests.fault_server import Step, answer, hang_up, raw, reset
+from tests.support.fault_server import Step, answer, hang_up, raw, reset
 
 MONITOR = {"monitor_id": "m-1"}
 CHECK = {"monitor_id": "m-1", "check_id": "c-1"}

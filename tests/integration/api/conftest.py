@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.fault_server import Caller, FaultServer, Step
+from tests.support.fault_server import Caller, FaultServer, Step
 
 
 @pytest.fixture(params=["sync", "async"])

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from airflow_provider_webdata.api import endpoints, errors
-from tests.fault_server import Caller, answer, never_answer
 from tests.integration.api.calls import AMBIGUOUS, BILLING, CONTENT, HARMLESS, Operation, failure
+from tests.support.fault_server import Caller, answer, never_answer
 
 
 def names(table: dict[str, Operation]) -> set[str]:

@@ -21,7 +21,7 @@ from cryptography.x509.oid import NameOID
 
 from airflow_provider_webdata.api import endpoints, errors, exchange, models
 from airflow_provider_webdata.api.client import AsyncWebDataClient, ClientConfig, WebDataClient
-from tests.fault_server import API_KEY, Caller, answer
+from tests.support.fault_server import API_KEY, Caller, answer
 
 OK = answer(body='{"success": true, "data": {}}')
 NO_MONITORS = answer(body='{"data": []}')

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from airflow_provider_webdata.api import endpoints, errors, models
-from tests.fault_server import API_KEY, Caller, Step, answer, hang_up, never_answer, raw, reset
+from tests.support.fault_server import API_KEY, Caller, Step, answer, hang_up, never_answer, raw, reset
 
 OK_SEARCH = answer(body='{"success": true, "data": {"web": []}, "id": "s-1", "creditsUsed": 2}')
 OK_MONITORS = answer(body='{"success": true, "data": []}')

@@ -13,8 +13,8 @@ import pytest
 
 from airflow_provider_webdata.api import endpoints, errors, models
 from airflow_provider_webdata.api.multipart import Source
-from tests.fault_server import Caller, FaultServer, Step, answer, hang_up, reset
 from tests.integration.api.calls import BILLING, CONTENT, HARMLESS, failure, upload
+from tests.support.fault_server import Caller, FaultServer, Step, answer, hang_up, reset
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ import pytest
 from airflow_provider_webdata.api import endpoints, models
 from airflow_provider_webdata.api.models.parse import MAX_FILE_BYTES
 from airflow_provider_webdata.api.multipart import BLOCK_BYTES, Upload
-from tests.fault_server import Caller, answer
+from tests.support.fault_server import Caller, answer
 
 SIZE = 40 * 2**20
 PARSED = answer(body='{"success": true, "data": {"markdown": "x"}}', headers={"connection": "close"})

@@ -11,7 +11,8 @@ import pytest
 from airflow_provider_webdata.hooks.webdata import WebDataHook
 from airflow_provider_webdata.hooks.webdata_async import AsyncWebDataHook
 from airflow_provider_webdata.sandbox.server import SandboxServer
-from tests.fault_server import FaultServer, Step, answer
+from tests.support.fault_server import FaultServer, Step, answer
+from tests.support.service import SANDBOX_KEY, connection_text
 
 
 @pytest.fixture
@@ -24,9 +25,8 @@ def sandbox() -> Iterator[SandboxServer]:
 def connect(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Set the default connection: base URL, key, extras."""
 
-    def set_connection(url: str, key: str = "wd-sandbox-key", **extra: object) -> None:
-        value = {"conn_type": "webdata", "host": url, "password": key, "extra": extra}
-        monkeypatch.setenv("AIRFLOW_CONN_WEBDATA_DEFAULT", json.dumps(value))
+    def set_connection(url: str, key: str = SANDBOX_KEY, **extra: object) -> None:
+        monkeypatch.setenv("AIRFLOW_CONN_WEBDATA_DEFAULT", connection_text(url, key, **extra))
 
     return set_connection
 

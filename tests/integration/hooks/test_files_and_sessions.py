@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import io
 import json
 import logging
@@ -26,14 +25,11 @@ from airflow_provider_webdata.api.errors import (
 from airflow_provider_webdata.api.models.parse import MAX_FILE_BYTES
 from airflow_provider_webdata.hooks.webdata import WebDataHook
 from airflow_provider_webdata.hooks.webdata_async import AsyncWebDataHook
-from tests.fault_server import FaultServer, Step, answer
+from tests.support.fault_server import FaultServer, Step, answer
+from tests.support.waiting import settled
 
 HOOKS = [WebDataHook, AsyncWebDataHook]
 Start = Callable[..., FaultServer]
-
-
-async def settled(value: Any) -> Any:
-    return await value if inspect.isawaitable(value) else value
 
 
 @pytest.fixture

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
-from typing import Any
-
 import pytest
 from airflow.sdk._shared.secrets_masker import redact
 
 from airflow_provider_webdata.api.errors import ConfigurationError, InvalidRequestError, NotFoundError
 from airflow_provider_webdata.hooks.webdata import WebDataHook
 from airflow_provider_webdata.hooks.webdata_async import AsyncWebDataHook
+from tests.support.waiting import settled
 
 MONITOR = {
     "name": "m",
@@ -18,15 +16,6 @@ MONITOR = {
     "targets": [{"type": "scrape", "urls": ["https://zeppelin.example/"]}],
 }
 HOOKS = [WebDataHook, AsyncWebDataHook]
-
-
-async def settled(value: Any) -> Any:
-    """Return what a method of either hook gives: awaited, or read to the end."""
-    if inspect.isasyncgen(value):
-        return [item async for item in value]
-    if inspect.isgenerator(value):
-        return list(value)
-    return await value if inspect.isawaitable(value) else value
 
 
 @pytest.fixture(params=HOOKS)

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from airflow_provider_webdata.api import errors, models
-from tests.fault_server import answer
-from tests.integration.hooks.test_hooks import settled
 from tests.integration.hooks.test_jobs import JOB, told
+from tests.support.fault_server import answer
+from tests.support.waiting import settled
 
 ITEM = {
     "id": JOB,

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
 import io
-from typing import Any
 
 import pytest
 
@@ -17,14 +15,11 @@ from airflow_provider_webdata.api.errors import (
 )
 from airflow_provider_webdata.hooks.webdata import WebDataHook
 from airflow_provider_webdata.hooks.webdata_async import AsyncWebDataHook
+from tests.support.waiting import settled
 
 PAGE = "https://zeppelin.example/"
 HTML = b"<html><head><title>Airship</title></head><body><main><h1>Airship</h1><p>It floats.</p></main></body></html>"
 KIND = {"type": "object", "properties": {"title": {"type": "string"}}}
-
-
-async def settled(value: Any) -> Any:
-    return await value if inspect.isawaitable(value) else value
 
 
 @pytest.fixture(params=[WebDataHook, AsyncWebDataHook])

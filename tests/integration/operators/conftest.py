@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from airflow_provider_webdata.sandbox.server import SandboxServer
-from tests.integration.operators.real_airflow import Airflow, Outcome, dag_runner
+from tests.support.dag_runner import Airflow, Outcome, dag_runner
 
 
 @pytest.fixture(scope="session")

@@ -11,11 +11,11 @@ import pytest
 from airflow_provider_webdata.sandbox.server import SandboxServer
 from tests.integration.operators.test_job_operators import AT_ONCE, DIE, IMPORTS, SPECIAL
 from tests.integration.sensors.conftest import inbox
-from tests.job_service import PATHS
+from tests.support.service import JOB_PATHS
 
 __all__ = ["inbox"]
 
-KINDS = tuple(PATHS)
+KINDS = tuple(JOB_PATHS)
 MODES = [pytest.param("deferrable=False", id="worker"), pytest.param("deferrable=True", id="defer")]
 TASKS = {
     "crawl": "WebDataCrawlOperator(task_id='job', url='https://river.example/', limit=4, {more})",
@@ -53,11 +53,11 @@ def hear(run: Callable[..., Any], inbox: Any) -> Callable[..., Any]:
 
 
 def starts(sandbox: Any, kind: str) -> list[Any]:
-    return sandbox.control.requests(f"{PATHS[kind]}$", "POST")
+    return sandbox.control.requests(f"{JOB_PATHS[kind]}$", "POST")
 
 
 def looks(sandbox: Any, kind: str) -> list[Any]:
-    return sandbox.control.requests(f"{PATHS[kind]}/[-0-9a-f]+$", "GET")
+    return sandbox.control.requests(f"{JOB_PATHS[kind]}/[-0-9a-f]+$", "GET")
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -97,7 +97,7 @@ def test_a_retry_after_a_crash_takes_the_same_job(hear: Any, sandbox: Any, kind:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("fault", ["drop_after_work", "truncate", "garbage"])
 def test_a_lost_answer_starts_no_second_job(hear: Any, sandbox: Any, kind: str, fault: str) -> None:
-    sandbox.control.add_fault(fault, path=f"{PATHS[kind]}$", method="POST")
+    sandbox.control.add_fault(fault, path=f"{JOB_PATHS[kind]}$", method="POST")
     done = hear(TASKS[kind].format(more=f"{HEAR}, retries=1, {AT_ONCE}"), retry_budget=0)
     assert done.state("job") == "success", done.log[-3000:]
     assert len(starts(sandbox, kind)) == 1
@@ -146,7 +146,7 @@ def test_the_sensor_by_webhook(hear: Any, sandbox: Any) -> None:
     sandbox.control.configure(page_seconds=1)
     done = hear(
         "job = " + TASKS["crawl"].format(more="wait_for_completion=False") + "\n"
-        "WebDataJobSensor(task_id='wait', kind='crawl', job_id=job.output, wait_for='webhook', deferrable=True)"
+        "WebDataJobSensor(task_id='wait', kind='crawl', job_id=job.output, wait_by='webhook', deferrable=True)"
     )
     assert done.state("wait") == "success", done.log[-3000:]
     assert done.xcom["wait.return_value"]["id"] == done.xcom["job.return_value"]

@@ -10,8 +10,9 @@ from airflow.sdk.exceptions import AirflowException
 
 from airflow_provider_webdata.operators.batch_search import WebDataBatchSearchOperator
 from airflow_provider_webdata.operators.parse import WebDataParseOperator
-from tests.integration.operators.direct import TaskInstance, connection_text, context_of
 from tests.integration.results.conftest import CONNECTION, bucket, s3_client, s3_connection, s3_server
+from tests.support.direct import TaskInstance, context_of
+from tests.support.service import connection_text
 
 __all__ = ["bucket", "s3_client", "s3_connection", "s3_server"]
 

@@ -10,8 +10,9 @@ from airflow.sdk.exceptions import AirflowRescheduleException
 
 from airflow_provider_webdata.api.errors import ProcessingContinuesError
 from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
-from tests.fault_server import FaultServer, answer
-from tests.integration.operators.direct import TaskInstance, connection_text, context_of
+from tests.support.direct import TaskInstance, context_of
+from tests.support.fault_server import FaultServer, answer
+from tests.support.service import connection_text
 
 IMPORT = "from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator"
 PAGE = "https://airship.example/"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tests.integration.operators.real_airflow import connection
+from tests.support.dag_runner import connection
 
 EXAMPLE = Path(__file__).parents[3] / "example_dags" / "webdata_wait.py"
 

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from tests.integration.operators.real_airflow import dag_runner
-from tests.job_service import PATHS, RUNNING, JobService
+from tests.support.dag_runner import dag_runner
+from tests.support.job_service import RUNNING, JobService
+from tests.support.service import JOB_PATHS
 
-KINDS = tuple(PATHS)
+KINDS = tuple(JOB_PATHS)
 JOB = "0b9c1f4e-0000-4000-8000-000000000001"
 POKE = pytest.param("deferrable=False, poke_interval=1", id="poke")
 RESCHEDULE = pytest.param("deferrable=False, poke_interval=1, mode='reschedule'", id="reschedule")

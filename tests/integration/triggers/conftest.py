@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import importlib.util
 import json
-import sys
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
@@ -18,24 +16,12 @@ from structlog.testing import capture_logs
 from airflow_provider_webdata.hooks.webdata import WebDataHook
 from airflow_provider_webdata.hooks.webhooks import webhook_for
 from airflow_provider_webdata.sandbox.server import SandboxServer
-from airflow_provider_webdata.triggers import channel as channels
-from airflow_provider_webdata.triggers import outage, shared_task
-from airflow_provider_webdata.triggers.channel import Channel
-
-SECRET = "a-webhook-secret-of-the-tests"
-
-
-def _load(name: str) -> Any:
-    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-InboxServer = _load("inbox_server").InboxServer
+from airflow_provider_webdata.waiting import backoff, shared_task
+from airflow_provider_webdata.waiting import hub as hub_module
+from airflow_provider_webdata.waiting.hub import Hub
+from tests.support.inbox_server import InboxServer
+from tests.support.service import CHECK_COMPLETED, connection_text
+from tests.support.waiting import until
 
 
 @pytest.fixture
@@ -45,11 +31,9 @@ def sandbox() -> Iterator[SandboxServer]:
 
 
 @pytest.fixture
-def inbox(tmp_path: Path) -> Iterator[Any]:
-    server = InboxServer(tmp_path, SECRET)
-    server.start()
-    yield server
-    server.stop()
+def inbox(tmp_path: Path) -> Iterator[InboxServer]:
+    with InboxServer(tmp_path) as server:
+        yield server
 
 
 @pytest.fixture
@@ -57,8 +41,7 @@ def connect(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Set the default connection."""
 
     def set_connection(host: str, **extra: Any) -> None:
-        value = {"conn_type": "webdata", "host": host, "password": "wd-sandbox-key", "extra": extra}
-        monkeypatch.setenv("AIRFLOW_CONN_WEBDATA_DEFAULT", json.dumps(value))
+        monkeypatch.setenv("AIRFLOW_CONN_WEBDATA_DEFAULT", connection_text(host, **extra))
 
     return set_connection
 
@@ -66,7 +49,7 @@ def connect(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 class World:
     """A sandbox, an inbox, and what a DAG author does with them."""
 
-    def __init__(self, sandbox: SandboxServer, inbox: Any) -> None:
+    def __init__(self, sandbox: SandboxServer, inbox: InboxServer) -> None:
         self.sandbox, self.inbox = sandbox, inbox
         self.control = sandbox.control
         self.hook = WebDataHook()
@@ -80,7 +63,7 @@ class World:
         if goal:
             body["goal"] = goal
         if webhook:
-            body["webhook"] = webhook_for(self.hook.get_settings(), "k", ["monitor.check.completed"])
+            body["webhook"] = webhook_for(self.hook.get_settings(), "k", [CHECK_COMPLETED])
         return self.hook.create_monitor(body).id
 
     def run(self, monitor_id: str) -> str:
@@ -94,8 +77,8 @@ class World:
 
 
 @pytest.fixture
-def world(sandbox: SandboxServer, inbox: Any, connect: Callable[..., None]) -> Iterator[World]:
-    connect(sandbox.url, webhook_url=inbox.url, webhook_secret=SECRET, inbox_url=inbox.url, retry_budget=0.5)
+def world(sandbox: SandboxServer, inbox: InboxServer, connect: Callable[..., None]) -> Iterator[World]:
+    connect(sandbox.url, retry_budget=0.5, **inbox.extra)
     made = World(sandbox, inbox)
     yield made
     made.hook.close()
@@ -103,10 +86,10 @@ def world(sandbox: SandboxServer, inbox: Any, connect: Callable[..., None]) -> I
 
 @pytest.fixture(autouse=True)
 def no_linger(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Shared tasks end at once, and outages are tried often: the tests need not wait for them."""
-    for module in (shared_task, channels):
+    """Shared tasks end at once, and outages are retried often: the tests need not wait for them."""
+    for module in (shared_task, hub_module):
         monkeypatch.setattr(module, "LINGER", 0.01)
-    monkeypatch.setattr(outage, "LONGEST_PAUSE", 0.5)
+    monkeypatch.setattr(backoff, "LONGEST_PAUSE", 0.5)
     # No worker has deferred these.
     monkeypatch.setenv("AIRFLOW__WORKERS__MIN_HEARTBEAT_INTERVAL", "0")
 
@@ -115,14 +98,6 @@ def no_linger(monkeypatch: pytest.MonkeyPatch) -> None:
 def logs() -> Iterator[list[Any]]:
     with capture_logs() as entries:
         yield entries
-
-
-async def until(condition: Callable[[], Any], seconds: float = 20.0) -> None:
-    """Wait until something is so."""
-    end = time.monotonic() + seconds
-    while not await asyncio.to_thread(condition):
-        assert time.monotonic() < end, "it did not come about"
-        await asyncio.sleep(0.01)
 
 
 async def event_of(trigger: Any) -> dict[str, Any]:
@@ -139,11 +114,11 @@ async def waiting(*triggers: Any) -> AsyncIterator[list[asyncio.Task[Any]]]:
     """Run triggers in the background until the inbox and the service were asked for them."""
     tasks = [asyncio.create_task(event_of(trigger)) for trigger in triggers]
     try:
-        channel = None
-        while channel is None:
+        hub = None
+        while hub is None:
             await asyncio.sleep(0.01)
-            channel = channels._CHANNELS.get(asyncio.get_running_loop(), {}).get("webdata_default")
-        await until(lambda: _has_looked(channel))
+            hub = hub_module._HUBS.get(asyncio.get_running_loop(), {}).get("webdata_default")
+        await until(lambda: _has_begun(hub) or all(task.done() for task in tasks))
         yield tasks
     finally:
         for task in tasks:
@@ -151,13 +126,13 @@ async def waiting(*triggers: Any) -> AsyncIterator[list[asyncio.Task[Any]]]:
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def _has_looked(channel: Channel) -> bool:
-    watches = list(channel.poller._watches.values())
-    subscriptions = list(channel.feed._index)
+def _has_begun(hub: Hub) -> bool:
+    watches = list(hub.poller._watches.values())
+    subscriptions = list(hub.reader._index)
     return (
         bool(watches or subscriptions)
-        and all(watch.looked_at for watch in watches)
-        and all(subscription.early is None for subscription in subscriptions)
+        and all(watch.polled_at for watch in watches)
+        and all(subscription.held_back is None for subscription in subscriptions)
     )
 
 

@@ -33,7 +33,7 @@ http {{
 def program() -> str:
     found = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin:/usr/local/sbin")
     assert found, (
-        "nginx is not on this machine; run tests/nginx-setup as root, or install nginx (package nginx-light)"
+        "nginx is not on this machine; run tools/nginx-setup as root, or install nginx (package nginx-light)"
     )
     return found
 

@@ -3,35 +3,32 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import hmac
 import itertools
 import json
-import socket
-import threading
 from collections.abc import Callable
 from typing import Any
 from unittest import mock
 
 import httpx
-import uvicorn
 from airflow.models.connection import Connection
 from sqlalchemy import Engine, select
 
 from airflow_provider_webdata.hooks.connection import settings_of
 from airflow_provider_webdata.inbox import tokens
-from airflow_provider_webdata.inbox.server import connections, receive
-from airflow_provider_webdata.inbox.server.app import InboxApplication
-from airflow_provider_webdata.inbox.server.auth import Gate
-from airflow_provider_webdata.inbox.server.service import Inbox
-from airflow_provider_webdata.inbox.server.tables import delivery
+from airflow_provider_webdata.inbox.server.http import connections, receive
+from airflow_provider_webdata.inbox.server.http.app import InboxApplication
+from airflow_provider_webdata.inbox.server.http.auth import Gate
+from airflow_provider_webdata.inbox.server.storage.inbox import Inbox
+from airflow_provider_webdata.inbox.server.storage.tables import delivery
 from airflow_provider_webdata.inbox.wire import DELIVERIES_PATH, INBOX_PATH, SECRET_HEADER
+from tests.support.service import CHECK_COMPLETED
+from tests.support.service import signature as signature_of
+from tests.support.serving import Serving
 
 SECRET = "webhook-secret-0123456789abcdef"
 PREVIOUS_SECRET = "webhook-secret-of-last-month-0123"
 SIGNING_SECRET = "signing-secret-0123456789abcdef"
 PREVIOUS_SIGNING_SECRET = "signing-secret-of-last-month-012"
-SIGNATURE_HEADER = "X-Firecrawl-Signature"
 MOST_BYTES = 2**20
 
 # What a connection demands is told by its id up to the first dash.
@@ -66,7 +63,7 @@ def gate_of(conn_id: str) -> Gate:
 
 
 def signature(body: bytes, secret: str = SIGNING_SECRET) -> str:
-    return "sha256=" + hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
+    return signature_of(secret, body)
 
 
 def bearer(conn_id: str, secret: str = SECRET, **options: Any) -> dict[str, str]:
@@ -74,9 +71,7 @@ def bearer(conn_id: str, secret: str = SECRET, **options: Any) -> dict[str, str]
 
 
 def event(**fields: Any) -> bytes:
-    return json.dumps(
-        {"success": True, "type": "monitor.check.completed", "id": "check-1", **fields}
-    ).encode()
+    return json.dumps({"success": True, "type": CHECK_COMPLETED, "id": "check-1", **fields}).encode()
 
 
 _ENDLESS_LOOKUPS = {"LOOKUPS_PER_SECOND": 1e6, "LOOKUPS_AT_ONCE": 1e6}
@@ -111,26 +106,18 @@ class ServedInbox:
                 changes.enter_context(mock.patch.multiple(connections, **_ENDLESS_LOOKUPS))
                 changes.enter_context(mock.patch.multiple(receive, **_ENDLESS_REFUSALS))
             self.application = InboxApplication(self.inbox, gate, most_bytes=most_bytes)
-        config = uvicorn.Config(
-            self.application, port=0, log_config=None, access_log=False, lifespan="off", server_header=False
-        )
-        self._listener = socket.create_server(("127.0.0.1", 0), backlog=1024)
-        self.port: int = self._listener.getsockname()[1]
-        self.url = f"http://127.0.0.1:{self.port}"
-        self._server = uvicorn.Server(config)
-        self._thread = threading.Thread(target=self._server.run, args=([self._listener],), daemon=True)
+        self._serving = Serving(self.application)
+        self.port, self.url = self._serving.port, self._serving.url
         self.http = httpx.Client(base_url=self.url, timeout=30, trust_env=False)
 
     def __enter__(self) -> ServedInbox:
-        # The socket listens already: requests wait until the server takes them.
-        self._thread.start()
+        self._serving.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         self.http.close()
         self.inbox.send_readers_away()
-        self._server.should_exit = True
-        self._thread.join(20)
+        self._serving.stop()
 
     def deliver(
         self,

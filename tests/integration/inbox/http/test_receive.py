@@ -11,14 +11,13 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine
 
-from airflow_provider_webdata.inbox.server.auth import Gate
+from airflow_provider_webdata.inbox.server.http.auth import Gate
 from airflow_provider_webdata.inbox.wire import SECRET_HEADER
 from tests.integration.inbox.http.served_inbox import (
     ALL_SECRETS,
     PREVIOUS_SECRET,
     PREVIOUS_SIGNING_SECRET,
     SECRET,
-    SIGNATURE_HEADER,
     SIGNING_SECRET,
     ServedInbox,
     event,
@@ -26,6 +25,7 @@ from tests.integration.inbox.http.served_inbox import (
     gate_of,
     signature,
 )
+from tests.support.service import SIGNATURE_HEADER
 
 BODY = event(webhookId="w-1")
 OTHER = event(webhookId="w-2")
@@ -351,7 +351,7 @@ def test_lookups_are_bounded(sqlite_engine: Engine) -> None:
             answer = served.deliver(f"guess{number}", BODY)
             if answer.status_code == 503:
                 break
-        assert (answer.status_code, answer.json()) == (503, {"error": "too much at once"})
+        assert (answer.status_code, answer.json()) == (503, {"error": "too many requests at once"})
         assert int(answer.headers["retry-after"]) >= 1
         assert len(asked) <= number + 1
         for _ in range(50):

@@ -23,11 +23,11 @@ from tests.integration.inbox.http.served_inbox import (
     ALL_SECRETS,
     PREVIOUS_SECRET,
     SECRET,
-    SIGNATURE_HEADER,
     bearer,
     event,
     signature,
 )
+from tests.support.service import SIGNATURE_HEADER
 
 RIGHT = {SECRET_HEADER: SECRET}
 

@@ -24,7 +24,7 @@ from airflow_provider_webdata.inbox.reader import (
     InboxRefusedError,
     InboxUnreachableError,
 )
-from tests.fault_server import FaultServer
+from tests.support.fault_server import FaultServer
 
 SECRET = "a-webhook-secret-of-the-tests"
 RECORD = {

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from sqlalchemy import create_engine
 
-from demo.postgres import Postgres
+from tests.support.postgres import Postgres
 
 DRIVER = Path(__file__).with_name("airflow_driver.py")
 MANAGER = "airflow_provider_webdata.inbox.server.db_manager.InboxDBManager"

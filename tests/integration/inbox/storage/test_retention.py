@@ -4,30 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from datetime import datetime, timedelta, timezone
 
 import pytest
 from sqlalchemy import event
 
-from airflow_provider_webdata.inbox.server.retention import keep_pruned, prune_all
-from airflow_provider_webdata.inbox.server.service import Inbox
-from airflow_provider_webdata.inbox.server.store import DeliveryStore
-from airflow_provider_webdata.inbox.server.tables import metadata
+from airflow_provider_webdata.inbox.server.storage.inbox import Inbox
+from airflow_provider_webdata.inbox.server.storage.retention import keep_pruned, prune_all
+from airflow_provider_webdata.inbox.server.storage.store import DeliveryStore
+from airflow_provider_webdata.inbox.server.storage.tables import metadata
+from tests.support.waiting import until
 
 from .conftest import Database, NewOne
 
 
 def aged(days: float) -> datetime:
     return datetime.now(timezone.utc) - timedelta(days=days)
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    async def ask() -> None:
-        while not condition():
-            await asyncio.sleep(0.01)
-
-    await asyncio.wait_for(ask(), 20)
 
 
 @contextlib.asynccontextmanager

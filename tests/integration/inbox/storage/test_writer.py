@@ -1,4 +1,4 @@
-"""Each caller is told the truth about its own delivery, after the commit, whatever befalls the others."""
+"""Each caller gets the outcome of its own delivery, after the commit, whatever befalls the others."""
 
 from __future__ import annotations
 
@@ -9,23 +9,20 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Iterator
 
 import pytest
 from sqlalchemy import event, insert
 
-from airflow_provider_webdata.inbox.server import database as limits
-from airflow_provider_webdata.inbox.server import writer as writers
-from airflow_provider_webdata.inbox.server.records import (
-    DeliveryFilter,
-    NewDelivery,
-    RefusedError,
-    StoreUnavailableError,
-)
-from airflow_provider_webdata.inbox.server.store import DeliveryStore, _row_of
-from airflow_provider_webdata.inbox.server.tables import delivery
-from airflow_provider_webdata.inbox.server.writer import BATCH_DELIVERIES, Writer
-from demo.postgres import Postgres
+from airflow_provider_webdata.inbox.server.storage import database as limits
+from airflow_provider_webdata.inbox.server.storage import writer as writers
+from airflow_provider_webdata.inbox.server.storage.errors import RefusedError, StoreUnavailableError
+from airflow_provider_webdata.inbox.server.storage.records import DeliveryFilter, NewDelivery
+from airflow_provider_webdata.inbox.server.storage.store import DeliveryStore, _row_of
+from airflow_provider_webdata.inbox.server.storage.tables import delivery
+from airflow_provider_webdata.inbox.server.storage.writer import BATCH_DELIVERIES, Writer
+from tests.support.postgres import Postgres
+from tests.support.waiting import until
 
 from .conftest import Database, NewOne
 from .postgres_proxy import PostgresProxy
@@ -72,7 +69,7 @@ def no_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     """PostgreSQL leaves a transaction that waits at the gate alone."""
     longer = limits._LIMITS.bindparams(lock="2s", statement="60s", idle="60s")
     monkeypatch.setattr(limits, "_LIMITS", longer)
-    monkeypatch.setattr(writers, "ALONE_PATIENCE", 30.0)
+    monkeypatch.setattr(writers, "ONE_BY_ONE_SECONDS", 30.0)
 
 
 @pytest.fixture
@@ -87,14 +84,6 @@ async def start(calls: list[Awaitable[bool]]) -> list[asyncio.Task[bool]]:
     return tasks
 
 
-async def until(condition: Callable[[], bool]) -> None:
-    async def ask() -> None:
-        while not condition():
-            await asyncio.sleep(0.005)
-
-    await asyncio.wait_for(ask(), 20)
-
-
 async def outcomes(tasks: list[asyncio.Task[bool]]) -> list[Outcome]:
     return await asyncio.gather(*tasks, return_exceptions=True)
 
@@ -105,7 +94,7 @@ async def test_one_after_the_other(writer: Writer, database: Database, new: NewO
     assert len(database.job_ids()) == 2
 
 
-async def test_many_share_a_commit_and_none_is_told_before_it(
+async def test_many_share_a_commit_and_none_returns_before_it(
     gate: Gate, database: Database, new: NewOne
 ) -> None:
     writer = Writer(gate.store)
@@ -122,7 +111,7 @@ async def test_many_share_a_commit_and_none_is_told_before_it(
     await writer.close()
 
 
-async def test_whoever_is_told_can_see_its_delivery_in_the_database(
+async def test_a_delivery_is_in_the_database_once_it_is_acknowledged(
     writer: Writer, database: Database, new: NewOne
 ) -> None:
     async def submit(one: NewDelivery) -> bool:
@@ -210,7 +199,7 @@ async def test_one_that_another_process_holds_does_not_fail_its_neighbours(
     postgres_database: Database, no_hurry: None, new: NewOne
 ) -> None:
     gate = Gate(postgres_database)
-    writer = Writer(gate.store, patience=30)
+    writer = Writer(gate.store, timeout=30)
     held = new("held")
     with postgres_database.engine().connect() as other:
         other.execute(insert(delivery).values(_row_of(held)))
@@ -302,7 +291,7 @@ async def test_a_connection_that_dies_without_a_word(
 ) -> None:
     with PostgresProxy(postgres.port) as proxy:
         url = postgres_database.url.replace(f":{postgres.port}/", f":{proxy.port}/")
-        writer = Writer(postgres_database.store(url=url), patience=6)
+        writer = Writer(postgres_database.store(url=url), timeout=6)
         assert await writer.submit(new("before")) is True
         proxy.silence()
         with pytest.raises(StoreUnavailableError, match="has not answered for"):
@@ -317,8 +306,8 @@ STORE_UNTIL_KILLED = """
 import asyncio, sys
 from datetime import datetime, timezone
 from sqlalchemy import create_engine
-from airflow_provider_webdata.inbox.server.records import NewDelivery
-from airflow_provider_webdata.inbox.server.service import Inbox
+from airflow_provider_webdata.inbox.server.storage.records import NewDelivery
+from airflow_provider_webdata.inbox.server.storage.inbox import Inbox
 
 async def main():
     inbox = Inbox.open(create_engine(sys.argv[1]))
@@ -340,12 +329,12 @@ def test_what_was_acknowledged_survives_a_killed_process(database: Database) -> 
         [sys.executable, "-c", STORE_UNTIL_KILLED, database.url], stdout=subprocess.PIPE, text=True
     )
     assert process.stdout is not None
-    told = list(itertools.islice(process.stdout, 500))
+    printed = list(itertools.islice(process.stdout, 500))
     process.send_signal(signal.SIGKILL)
     rest, _ = process.communicate()
-    told += [line for line in rest.splitlines(keepends=True) if line.endswith("\n")]
+    printed += [line for line in rest.splitlines(keepends=True) if line.endswith("\n")]
     stored = database.job_ids()
-    assert {line.strip() for line in told} <= set(stored)
+    assert {line.strip() for line in printed} <= set(stored)
     assert len(stored) == len(set(stored))
     # And whoever comes next finds the database usable, and all of it in order.
     page = database.store().read("webdata_default", DeliveryFilter(), 0, 1000)

@@ -1,0 +1,161 @@
+"""A real Airflow in a process of its own, which runs DAGs against a sandbox."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import os
+import secrets
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from airflow_provider_webdata.sandbox.server import SandboxServer
+from tests.support.service import connection_text
+
+WORKER = Path(__file__).with_name("dag_worker.py")
+LONGEST_RUN_SECONDS = 120.0
+
+
+@dataclass
+class Outcome:
+    """What became of a DAG's runs.
+
+    :param runs: per run: state, tasks, xcom, rendered, reschedules.
+    :param log: what was logged meanwhile.
+    """
+
+    runs: list[dict[str, Any]]
+    log: str
+
+    @property
+    def run(self) -> dict[str, Any]:
+        (run,) = self.runs
+        return run
+
+    @property
+    def xcom(self) -> dict[str, Any]:
+        found: dict[str, Any] = self.run["xcom"]
+        return found
+
+    def state(self, task: str) -> str:
+        return str(self.run["tasks"][task]["state"])
+
+
+class Airflow:
+    """A process that runs DAGs with `dag.test()`: real task runner, real execution API, real metadata."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.dags = home / "dags"
+        self.dags.mkdir()
+        self._log = home / "worker.log"
+        self._numbers = itertools.count(1)
+        environ = {
+            **{name: value for name, value in os.environ.items() if not name.startswith("AIRFLOW")},
+            "AIRFLOW_HOME": str(home),
+            "AIRFLOW__API_AUTH__JWT_SECRET": secrets.token_hex(32),
+            "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+            "AIRFLOW__CORE__DAGS_FOLDER": str(self.dags),
+            "AIRFLOW__LOGGING__LOGGING_LEVEL": "INFO",
+            # Triggers run in the one process that there is: no worker lingers behind a deferred task.
+            "AIRFLOW__WORKERS__MIN_HEARTBEAT_INTERVAL": "0",
+        }
+        with (home / "migrate.log").open("wb") as log:
+            subprocess.run(
+                [sys.executable, "-m", "airflow", "db", "migrate"],
+                env=environ,
+                check=True,
+                stdout=log,
+                stderr=log,
+            )
+        with self._log.open("wb") as log:
+            self._process = subprocess.Popen(
+                [sys.executable, str(WORKER)], env=environ, stdin=subprocess.PIPE, stdout=log, stderr=log
+            )
+
+    def run(self, source: str, **environ: str) -> Outcome:
+        """Run a DAG and wait for its end.
+
+        :param source: a DAG file that binds `dag`; `DAG_ID` in it becomes a name of its own.
+        :param environ: environment variables to set first.
+        """
+        name = f"dag_{next(self._numbers)}"
+        for other in self.dags.glob("*.py"):
+            other.unlink()
+        path, answer = self.dags / f"{name}.py", self.home / f"{name}.json"
+        path.write_text(textwrap.dedent(source).replace("DAG_ID", name))
+        begin = self._log.stat().st_size
+        assert self._process.stdin is not None
+        order = {"path": str(path), "answer": str(answer), "environ": environ}
+        self._process.stdin.write(json.dumps(order).encode() + b"\n")
+        self._process.stdin.flush()
+        deadline = time.monotonic() + LONGEST_RUN_SECONDS
+        while not answer.exists():
+            if self._process.poll() is not None or time.monotonic() > deadline:
+                raise AssertionError(f"Airflow did not run the DAG:\n{self._since(begin)[-5000:]}")
+            time.sleep(0.05)
+        told = json.loads(answer.read_text())
+        assert "error" not in told, told["error"]
+        return Outcome(runs=told["runs"], log=self._since(begin))
+
+    def _since(self, begin: int) -> str:
+        return self._log.read_bytes()[begin:].decode(errors="replace")
+
+    def stop(self) -> None:
+        assert self._process.stdin is not None
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.close()
+        try:
+            self._process.wait(30)
+        except subprocess.TimeoutExpired:
+            self._process.send_signal(signal.SIGKILL)
+            self._process.wait()
+
+
+def connection(server: SandboxServer, **extra: Any) -> str:
+    """Return a connection to the sandbox as JSON."""
+    return connection_text(server.url, server.api_key, **extra)
+
+
+HEAD = """
+from __future__ import annotations
+import datetime, os
+from airflow.sdk import DAG, task
+from airflow_provider_webdata.operators.monitor import (
+    WebDataCreateMonitorOperator, WebDataDeleteMonitorOperator, WebDataListMonitorsOperator,
+    WebDataRunMonitorOperator, WebDataUpdateMonitorOperator,
+)
+from airflow_provider_webdata.operators.search import WebDataSearchOperator
+from airflow_provider_webdata.sensors.monitor import WebDataMonitorCheckSensor
+from airflow_provider_webdata.sensors.webhook import WebDataWebhookSensor
+
+TARGETS = [{"type": "scrape", "urls": ["https://example.com/"]}]
+"""
+
+
+def dag_runner(airflow: Airflow, sandbox: SandboxServer) -> Callable[..., Outcome]:
+    """Return a function that runs the body of a DAG against the sandbox.
+
+    It takes the lines inside `with DAG(...)`, lines before it, extras of the connection, and environment variables.
+    """
+
+    def run(body: str, before: str = "", *, environ: dict[str, str] | None = None, **extra: Any) -> Outcome:
+        source = (
+            HEAD
+            + textwrap.dedent(before)
+            + '\nwith DAG("DAG_ID", schedule=None) as dag:\n'
+            + textwrap.indent(textwrap.dedent(body), "    ")
+        )
+        return airflow.run(
+            source, AIRFLOW_CONN_WEBDATA_DEFAULT=connection(sandbox, **extra), **(environ or {})
+        )
+
+    return run

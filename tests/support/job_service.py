@@ -1,0 +1,195 @@
+"""A service with nothing but jobs, over real HTTP: what it is told of a job is what it answers.
+
+Where the sandbox behaves as the service is documented to, this one does what a test needs: it loses requests or
+answers, hides jobs from its lists, and does not end a job by itself.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import threading
+import urllib.request
+import uuid
+from datetime import datetime, timezone
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from tests.support.service import JOB_PATHS
+
+RUNNING = {"crawl": "scraping", "batch_scrape": "scraping", "extract": "processing", "agent": "processing"}
+
+Answer = tuple[int, Any, dict[str, str]]
+
+
+class JobService:
+    """Jobs by kind and id, whose states the test sets.
+
+    :ivar jobs: bodies of status answers, by path.
+    :ivar bodies: of the requests that started something.
+    :ivar faults: answers that come before all others, one for each request.
+    :ivar start_faults: what happens to the next starts: `lose request`, `lose answer`, or a status with which the
+        job is started all the same.
+    :ivar lists: whether jobs show in the activity and among the running crawls.
+    :ivar names: whether the activity names what jobs are about.
+    :ivar honours_keys: whether an idempotency key works once.
+    :ivar ends_after: looks at a job after which it is over; None: it is not.
+    :ivar ends_as: what it answers then.
+    :ivar api_key: any will do.
+    """
+
+    api_key = "any"
+
+    def __init__(self) -> None:
+        self.jobs: dict[str, dict[str, Any]] = {}
+        self.bodies: list[dict[str, Any]] = []
+        self.keys: list[str | None] = []
+        self.faults: list[Answer] = []
+        self.start_faults: list[Any] = []
+        self.requests: list[str] = []
+        self.lists = True
+        self.names = True
+        self.honours_keys = True
+        self.ends_after: int | None = None
+        self.ends_as: dict[str, Any] = {"status": "completed"}
+        self.limited = False
+        self.invalid_urls: list[str] = []
+        self.errors: dict[str, Any] = {"errors": [], "robotsBlocked": []}
+        self.activity: list[dict[str, Any]] = []
+        service = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+            disable_nagle_algorithm = True
+
+            def log_message(self, *_: Any) -> None: ...
+
+            def answer(self) -> None:
+                service.requests.append(f"{self.command} {self.path}")
+                length = int(self.headers.get("Content-Length") or 0)
+                body = json.loads(self.rfile.read(length)) if length else None
+                path = self.path.partition("?")[0]
+                found = service.answer(self.command, path, body, self.headers.get("x-idempotency-key"))
+                if found is None:
+                    self.close_connection = True
+                    with contextlib.suppress(OSError):
+                        self.connection.shutdown(2)
+                    return
+                status, body, headers = found
+                data = json.dumps(body).encode()
+                self.send_response(status)
+                for name, value in {"Content-Type": "application/json", **headers}.items():
+                    self.send_header(name, value)
+                self.send_header("Content-Length", str(len(data)))
+                self.end_headers()
+                self.wfile.write(data)
+
+        for method in ("GET", "POST", "PUT", "DELETE"):
+            setattr(Handler, f"do_{method}", Handler.answer)
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server.daemon_threads = True
+        threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._server.server_address[1]}"
+
+    def stop(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+    def set(self, kind: str, job_id: str, status: str, **fields: Any) -> None:
+        self.jobs[f"{JOB_PATHS[kind]}/{job_id}"] = {"success": True, "status": status, **fields}
+
+    def set_all(self, status: str, **fields: Any) -> None:
+        """Give all jobs a state."""
+        for job in self.jobs.values():
+            job.update(status=status, **fields)
+
+    def looks(self, job_id: str = "") -> list[str]:
+        return [line for line in self.requests if line.startswith("GET") and job_id in line]
+
+    def started(self) -> list[str]:
+        """Ids of the jobs that were started."""
+        return [item["id"] for item in self.activity]
+
+    def answer(self, method: str, path: str, body: Any, key: str | None) -> Answer | None:
+        if method == "POST":
+            return self._start(path, body, key)
+        if method == "PUT":
+            return self._order(path)
+        if self.faults:
+            return self.faults.pop(0)
+        if path == "/v2/team/activity":
+            items = reversed(self.activity) if self.lists else ()
+            shown = [item if self.names else {**item, "target": None} for item in items]
+            return 200, {"success": True, "data": shown, "cursor": None, "has_more": False}, {}
+        if path == "/v2/crawl/active":
+            crawls = [
+                {"id": item["id"], "teamId": "t", "url": item["target"], "options": {}}
+                for item in self.activity
+                if item["endpoint"] == "crawl"
+                and self.jobs[f"/v2/crawl/{item['id']}"]["status"] == "scraping"
+            ]
+            return 200, {"success": True, "crawls": crawls if self.lists else []}, {}
+        if path.endswith("/errors"):
+            return 200, self.errors, {}
+        job = self.jobs.get(path)
+        if job is None:
+            return 404, {"success": False, "error": "Job not found."}, {}
+        if method == "GET":
+            job["looks"] = job.get("looks", 0) + 1
+            if self.ends_after is not None and job["looks"] > self.ends_after:
+                job.update(self.ends_as)
+            return 200, job, {}
+        if job["status"] not in RUNNING.values():
+            return 409, {"error": "Crawl is already completed"}, {}
+        job["status"] = "cancelled"
+        return 200, {"status": "cancelled"}, {}
+
+    def _order(self, path: str) -> Answer:
+        """Do what a test's DAG asks for."""
+        if path == "/end":
+            self.set_all(**self.ends_as)
+        elif path == "/limit" and not self.limited:
+            self.limited = True
+            self.faults.append((429, {"error": "Rate limit exceeded"}, {"Retry-After": "1"}))
+        return 200, {}, {}
+
+    def _start(self, path: str, body: Any, key: str | None) -> Answer | None:
+        fault = self.start_faults.pop(0) if self.start_faults else None
+        if isinstance(fault, tuple):
+            return fault
+        if fault == "lose request":
+            return None
+        if key is not None and self.honours_keys:
+            if key in self.keys:
+                return 409, {"success": False, "error": "Idempotency key already used"}, {}
+            self.keys.append(key)
+        (kind,) = [kind for kind, start in JOB_PATHS.items() if start == path]
+        job_id = str(uuid.uuid4())
+        self.bodies.append(body)
+        self.set(kind, job_id, RUNNING[kind])
+        target = body.get("url") or (body.get("urls") or [None])[0] or body.get("prompt")
+        now = datetime.now(timezone.utc).isoformat()
+        self.activity.append(
+            {"id": job_id, "endpoint": kind, "api_version": "v2", "created_at": now, "target": target}
+        )
+        if body.get("webhook"):
+            self._deliver(body["webhook"], kind, job_id)
+        if fault == "lose answer":
+            return None
+        if isinstance(fault, int):
+            return fault, {"success": False, "error": "something went wrong"}, {}
+        answer = {"success": True, "id": job_id, "url": f"{self.url}{path}/{job_id}"}
+        return 200, {**answer, "invalidURLs": self.invalid_urls} if self.invalid_urls else answer, {}
+
+    def _deliver(self, webhook: dict[str, Any], kind: str, job_id: str) -> None:
+        event = {"success": True, "type": f"{kind}.started", "id": job_id, "webhookId": job_id, "data": []}
+        request = urllib.request.Request(
+            webhook["url"],
+            json.dumps(event).encode(),
+            {**webhook.get("headers", {}), "Content-Type": "application/json"},
+        )
+        with contextlib.suppress(OSError), urllib.request.urlopen(request, timeout=10):
+            pass

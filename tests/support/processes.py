@@ -1,0 +1,134 @@
+"""Start a program in a session of its own, and end everything that it started.
+
+Airflow's components fork, and a task run is moved to a process group of its own, so ending one process or
+one group leaves others behind. The session is what they all keep, also after their parent has died.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import psutil
+
+from tests.support.errors import StackError
+from tests.support.waiting import wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+
+# A line on its input lets the program begin. Where nobody is left to write one, there is nothing to end either.
+_GATE = ("sh", "-c", 'read -r go && exec "$@" </dev/null', "sh")
+
+
+@dataclass(frozen=True)
+class Session:
+    """A started program: `pid` leads the session, `started` (epoch seconds) tells it from a recycled pid."""
+
+    name: str
+    pid: int
+    started: float
+    log: str
+
+    @classmethod
+    def start(
+        cls,
+        name: str,
+        argv: Sequence[str],
+        *,
+        env: Mapping[str, str],
+        cwd: Path,
+        log: Path,
+        note: Callable[[Session], None] | None = None,
+    ) -> Session:
+        """Start `argv` detached from the terminal, its output added to `log`.
+
+        `note` is to write the session down. The program begins after it, and not at all where `note` fails or this
+        process dies before its end: what runs can be found again.
+        """
+        log.parent.mkdir(parents=True, exist_ok=True)
+        with log.open("ab") as output:
+            process = subprocess.Popen(
+                [*_GATE, *argv],
+                env=dict(env),
+                cwd=cwd,
+                stdin=subprocess.PIPE,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        assert process.stdin is not None
+        with process.stdin as gate:
+            session = cls(name, process.pid, psutil.Process(process.pid).create_time(), str(log))
+            if note:
+                note(session)
+            gate.write(b"go\n")
+        return session
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any]) -> Session:
+        """The session that an earlier process wrote down with `to_state`."""
+        return cls(**state)
+
+    def to_state(self) -> dict[str, Any]:
+        """JSON-able; see `from_state`."""
+        return asdict(self)
+
+    def leader_runs(self) -> bool:
+        """Whether the started program itself is still there (its children may outlive it)."""
+        return any(process.pid == self.pid for process in self.members())
+
+    def members(self) -> list[psutil.Process]:
+        """Every live process of the session."""
+        if self._pid_was_recycled():
+            return []
+        return [process for process in psutil.process_iter() if self._holds(process)]
+
+    def stop(self) -> None:
+        """End it, in a friendly way if possible; see `stop_all`."""
+        stop_all([self])
+
+    def kill(self) -> None:
+        """End every process of the session at once, with SIGKILL; returns once none remains."""
+        stop_all([self], [(signal.SIGKILL, 10.0)])
+
+    def _pid_was_recycled(self) -> bool:
+        try:
+            return bool(abs(psutil.Process(self.pid).create_time() - self.started) > 1.0)
+        except psutil.NoSuchProcess:
+            return False
+
+    def _holds(self, process: psutil.Process) -> bool:
+        try:
+            if os.getsid(process.pid) != self.pid:
+                return False
+            alive = process.status() != psutil.STATUS_ZOMBIE
+            return bool(alive and process.create_time() >= self.started - 1.0)
+        except (ProcessLookupError, PermissionError, psutil.Error):
+            return False
+
+
+# What is sent, to whom, and how many seconds are given: first the programs themselves, which see to their children.
+FRIENDLY = ((signal.SIGINT, 4.0), (signal.SIGTERM, 2.0), (signal.SIGKILL, 10.0))
+
+
+def stop_all(sessions: Sequence[Session], ways: Sequence[tuple[signal.Signals, float]] = FRIENDLY) -> None:
+    """End sessions at the same time, in one way after the other; returns once none of their processes remains."""
+
+    def left() -> list[tuple[Session, psutil.Process]]:
+        return [(session, process) for session in sessions for process in session.members()]
+
+    for ask, patience in ways:
+        for session, process in left():
+            if ask is not signal.SIGINT or process.pid == session.pid:
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    process.send_signal(ask)
+        if wait_until(lambda: not left(), patience):
+            return
+    raise StackError(f"Processes {[f'{s.name}: {p.pid}' for s, p in left()]} could not be ended.")

@@ -1,0 +1,36 @@
+"""The service's own names and the connection to it, stated once and apart from the package that is tested."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+from typing import Any
+
+CONNECTION_ID = "webdata_default"
+SANDBOX_KEY = "wd-sandbox-key"
+WEBHOOK_SECRET = "a-webhook-secret-of-the-tests"
+
+CHECK_COMPLETED = "monitor.check.completed"
+MONITOR_PAGE = "monitor.page"
+
+SECRET_HEADER = "X-WebData-Webhook-Secret"
+SIGNATURE_HEADER = "X-Firecrawl-Signature"
+
+# Where a job of each kind is started, and below which it is found.
+JOB_PATHS = {
+    "crawl": "/v2/crawl",
+    "batch_scrape": "/v2/batch/scrape",
+    "extract": "/v2/extract",
+    "agent": "/v2/agent",
+}
+
+
+def signature(secret: str, body: bytes) -> str:
+    """The value of `SIGNATURE_HEADER`."""
+    return "sha256=" + hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
+
+
+def connection_text(url: str, key: str = SANDBOX_KEY, **extra: Any) -> str:
+    """A connection as an environment variable holds it."""
+    return json.dumps({"conn_type": "webdata", "host": url, "password": key, "extra": extra})

@@ -1,0 +1,56 @@
+"""An ASGI application behind uvicorn, on a port of its own and in a thread of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import uvicorn
+
+
+class Serving:
+    """Serves until `stop`. The socket listens from the beginning: requests wait until the server takes them.
+
+    :param port: 0 for any.
+    :param close: awaited in the end, in the event loop that served.
+    """
+
+    def __init__(
+        self, application: Any, port: int = 0, close: Callable[[], Awaitable[None]] | None = None
+    ) -> None:
+        # The protocol is named because asyncio switches Nagle's algorithm off only for sockets that say they are TCP.
+        self._listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+        self._listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self._listener.bind(("127.0.0.1", port))
+        self._listener.listen(1024)
+        self.port: int = self._listener.getsockname()[1]
+        self.url = f"http://127.0.0.1:{self.port}"
+        config = uvicorn.Config(
+            application,
+            interface="asgi3",
+            log_config=None,
+            access_log=False,
+            lifespan="off",
+            server_header=False,
+        )
+        self._server = uvicorn.Server(config)
+        self._close = close
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), daemon=True)
+
+    def start(self) -> None:
+        """Take requests."""
+        self._thread.start()
+
+    def stop(self, *, at_once: bool = False) -> None:
+        """Answer what was asked, or give whoever waits no answer, and end."""
+        self._server.force_exit = at_once
+        self._server.should_exit = True
+        self._thread.join(20)
+
+    async def _serve(self) -> None:
+        await self._server.serve(sockets=[self._listener])
+        if self._close is not None:
+            await self._close()

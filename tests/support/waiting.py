@@ -1,0 +1,36 @@
+"""Ways to wait for what another thread, process or task brings about."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import time
+from collections.abc import Callable
+from typing import Any
+
+
+def wait_until(condition: Callable[[], object], patience: float, pause: float = 0.1) -> bool:
+    """Ask `condition` until it holds (True) or `patience` seconds have passed (False)."""
+    deadline = time.monotonic() + patience
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(pause)
+    return True
+
+
+async def until(condition: Callable[[], object], patience: float = 60.0) -> None:
+    """Return once `condition` holds, which is asked in a thread; fails after `patience` seconds."""
+    deadline = time.monotonic() + patience
+    while not await asyncio.to_thread(condition):
+        assert time.monotonic() < deadline, "it did not come about"
+        await asyncio.sleep(0.01)
+
+
+async def settled(value: Any) -> Any:
+    """What a method of a blocking or an asynchronous client gives: awaited, or read to the end."""
+    if inspect.isasyncgen(value):
+        return [item async for item in value]
+    if inspect.isgenerator(value):
+        return list(value)
+    return await value if inspect.isawaitable(value) else value

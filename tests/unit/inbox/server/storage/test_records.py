@@ -1,0 +1,100 @@
+"""What tells two deliveries apart, and what does not."""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import datetime, timezone
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from airflow_provider_webdata.inbox.envelope import NotJSONError
+from airflow_provider_webdata.inbox.server.storage.records import NewDelivery
+
+NOW = datetime(2026, 3, 1, tzinfo=timezone.utc)
+PAGE = {"type": "crawl.page", "id": "job-1", "data": [{"url": "a"}]}
+
+
+def new(body: Any, conn_id: str = "conn", key: str | None = "key") -> NewDelivery:
+    return NewDelivery.from_body(conn_id, key, json.dumps(body).encode(), NOW)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        # The same event again.
+        (new(PAGE), new(PAGE), True),
+        (new({**PAGE, "webhookId": "w"}), new({**PAGE, "webhookId": "w"}), True),
+        (new({**PAGE, "webhookId": "w"}), new({**PAGE, "webhookId": "w", "attempt": 2}), True),
+        # All page events of a job share job and type.
+        (new(PAGE), new({**PAGE, "data": [{"url": "b"}]}), False),
+        (new({**PAGE, "webhookId": "v"}), new({**PAGE, "webhookId": "w"}), False),
+        # One id for everything would not make everything one.
+        (new({**PAGE, "webhookId": "w"}), new({**PAGE, "type": "crawl.completed", "webhookId": "w"}), False),
+        (new(PAGE), new(PAGE, key=None), False),
+        (new(PAGE), new(PAGE, key="other"), False),
+        (new(PAGE), new(PAGE, conn_id="other"), False),
+        # An id that is none counts for nothing.
+        (new({**PAGE, "webhookId": ""}), new({**PAGE, "webhookId": "", "n": 1}), False),
+        (new({**PAGE, "webhookId": 5}), new({**PAGE, "webhookId": 5, "n": 1}), False),
+        # Where one part ends and the next begins.
+        (new(PAGE, conn_id="ab", key="c"), new(PAGE, conn_id="a", key="bc"), False),
+        (new([1]), new([1]), True),
+        (new(None), new(False), False),
+    ],
+)
+def test_identity(one: NewDelivery, other: NewDelivery, same: bool) -> None:
+    assert (one.dedupe == other.dedupe) is same
+    assert re.fullmatch("[0-9a-f]{64}", one.dedupe)
+
+
+ANY_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+DELIVERIES = st.tuples(st.text(max_size=3), st.none() | st.text(max_size=3), ANY_JSON)
+
+
+@given(DELIVERIES, DELIVERIES)
+def test_identity_is_the_same_for_the_same_only(one: Any, other: Any) -> None:
+    def dedupe(delivery: Any) -> str:
+        conn_id, key, body = delivery
+        return new(body, conn_id, key).dedupe
+
+    def essence(delivery: Any) -> tuple[str, str, str]:
+        conn_id, key, body = delivery
+        return conn_id, key or "", json.dumps(body)
+
+    assert (dedupe(one) == dedupe(other)) is (essence(one) == essence(other))
+
+
+def test_the_envelope_is_read() -> None:
+    body = {
+        "type": "monitor.check.completed",
+        "id": "check-1",
+        "success": False,
+        "data": {"monitorId": "m-1"},
+    }
+    found = new(body)
+    assert (found.event, found.operation, found.name) == (
+        "monitor.check.completed",
+        "monitor",
+        "check.completed",
+    )
+    assert (found.job_id, found.monitor_id, found.success) == ("check-1", "m-1", False)
+    assert (found.conn_id, found.key, found.received_at) == ("conn", "key", NOW)
+    assert json.loads(found.body) == body
+
+
+def test_a_body_is_not_shown() -> None:
+    assert "visible" not in repr(new({"note": "visible"}))
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"\xff", b"{'a': 1}", b"NaN"])
+def test_no_json(body: bytes) -> None:
+    with pytest.raises(NotJSONError):
+        NewDelivery.from_body("conn", None, body, NOW)
