@@ -3,108 +3,66 @@
 from __future__ import annotations
 
 import argparse
-import os
 import signal
 import sys
-import time
-from typing import TYPE_CHECKING
-
-from demo.examples import SANDBOX_FLAGS, run_examples
-from tests.support.errors import StackError
-from tests.support.stack import HOMES, Stack
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from types import FrameType
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class Interrupted(BaseException):
+    """A signal came.
+
+    Not `KeyboardInterrupt`: Python remembers one that passed through `exec` of a string, as it does while dataclasses
+    are imported, and ends by SIGINT for it although it was caught.
+    """
 
 
 def main() -> int:
     """Run one command; 0 when it did what it says, 1 with a reason on stderr, 130 when interrupted."""
-    parser = argparse.ArgumentParser(prog="python -m demo", description=__doc__)
-    commands: dict[str, Callable[[], None]] = {"run": run, "up": up, "down": down, "scale": scale}
-    parser.add_argument("command", choices=commands)
-    command = commands[parser.parse_args().command]
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _interrupt)
+    _on_signals(_interrupt)
     try:
-        command()
+        status = _run_command()
+        # What is done is done.
+        _on_signals(_go_on)
+    except Interrupted:
+        print("\ninterrupted; everything that was started has been ended", file=sys.stderr)
+        return 130
+    return status
+
+
+def _run_command() -> int:
+    parser = argparse.ArgumentParser(prog="python -m demo", description=__doc__)
+    parser.add_argument("command", choices=("run", "up", "down", "scale"))
+    name = parser.parse_args().command
+    # Imported here, where an interrupt is caught.
+    from demo import commands
+    from tests.support.errors import StackError
+
+    try:
+        getattr(commands, name)()
     except StackError as error:
         print(f"\n{error}", file=sys.stderr)
         return 1
-    except KeyboardInterrupt:
-        print("\ninterrupted; everything that was started has been ended", file=sys.stderr)
-        return 130
     return 0
 
 
-def run() -> None:
-    """Start everything, run the examples, show what came of them, end everything."""
-    with Stack(HOMES / "demo", sandbox_flags=SANDBOX_FLAGS, say=_progress()) as stack:
-        results = run_examples(stack)
-        stack.say("ending Airflow and the sandbox")
-    show(results)
+def _on_signals(handler: Callable[..., Any]) -> None:
+    for number in SIGNALS:
+        signal.signal(number, handler)
 
 
-def up() -> None:
-    """Like `run`, and leave Airflow and the sandbox running."""
-    home = HOMES / "up"
-    if (running := Stack.running_in(home)) is not None:
-        print("Already up.")
-        _show_login(running)
-        return
-    stack = Stack(home, sandbox_flags=SANDBOX_FLAGS, say=_progress())
-    try:
-        stack.start()
-        results = run_examples(stack)
-    except BaseException:
-        stack.stop()
-        raise
-    show(results)
-    _show_login(stack)
+def _interrupt(*_: object) -> None:
+    # A second one must not keep us from ending what was started.
+    _on_signals(_go_on)
+    raise Interrupted
 
 
-def down() -> None:
-    """End what `up` left running."""
-    running = Stack.running_in(HOMES / "up")
-    if running is None:
-        print("Nothing is up.")
-        return
-    running.stop()
-    print("Ended Airflow and the sandbox.")
-
-
-def scale() -> None:
-    """Run many jobs on an Airflow of two of each component, some of which die; end everything."""
-    from demo.scale import run_scale
-
-    jobs = int(os.environ.get("WEBDATA_SCALE_JOBS", "200"))
-    show({f"{jobs} jobs": run_scale(jobs, SANDBOX_FLAGS, _progress())})
-
-
-def show(results: dict[str, str]) -> None:
-    """Print each report under its DAG's name."""
-    for dag_id, report in results.items():
-        print(f"\n{dag_id}\n{'-' * len(dag_id)}\n{report}")
-
-
-def _show_login(stack: Stack) -> None:
-    user, password = stack.login
-    print(f"\nAirflow  {stack.airflow_url}  (user {user}, password {password})")
-    print(f"Sandbox  {stack.sandbox_url}  (API key: see the connection webdata_default)")
-    print("End both with: make down")
-
-
-def _progress() -> Callable[[str], None]:
-    started = time.monotonic()
-
-    def say(text: str) -> None:
-        print(f"[{time.monotonic() - started:5.1f} s] {text}", flush=True)
-
-    return say
-
-
-def _interrupt(_signal: int, _frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
+def _go_on(*_: object) -> None:
+    pass
 
 
 if __name__ == "__main__":

@@ -46,7 +46,7 @@ class Envelope:
         :param body: the body as it came.
         :raises NotJSONError: it is no JSON. JSON of any shape is fine.
         """
-        return cls.of(parse(body))
+        return cls.of(parse_body(body))
 
     @classmethod
     def of(cls, payload: Any) -> Envelope:
@@ -71,7 +71,7 @@ class Envelope:
         )
 
 
-def parse(body: bytes) -> Any:
+def parse_body(body: bytes) -> Any:
     """Return the value of a delivery's body.
 
     :param body: the body as it came.

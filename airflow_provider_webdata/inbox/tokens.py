@@ -21,7 +21,7 @@ DEFAULT_LIFETIME = 300
 LONGEST_LIFETIME = 3600
 """Seconds; a token that claims more is refused, whoever signed it."""
 
-CLOCK_SKEW = 60
+LEEWAY = 60
 """Seconds by which the clocks of two machines may differ."""
 
 LONGEST_TOKEN = 8192
@@ -55,7 +55,7 @@ def verify(token: str, secrets: Iterable[str], conn_id: str) -> bool:
     if not token.isascii() or len(token) > LONGEST_TOKEN:
         return False
     claims = [_claims(token, secret, conn_id) for secret in secrets]
-    latest = time.time() + LONGEST_LIFETIME + CLOCK_SKEW
+    latest = time.time() + LONGEST_LIFETIME + LEEWAY
     return any(found is not None and found["exp"] <= latest for found in claims)
 
 
@@ -68,7 +68,7 @@ def _claims(token: str, secret: str, conn_id: str) -> dict[str, Any] | None:
             _key(secret),
             algorithms=[ALGORITHM],
             audience=conn_id,
-            leeway=CLOCK_SKEW,
+            leeway=LEEWAY,
             options={"require": ["aud", "exp"], "strict_aud": True},
         )
     except (jwt.InvalidTokenError, RecursionError):

@@ -22,17 +22,17 @@ class WebDataBatchSearchOperator(
     """Make many searches, thousands if need be, in one task. Bills credits.
 
     All requests are checked before the first is sent. Then as many as `max_concurrency` are in flight; where the
-    service refuses some for rate, that number is halved and grows again. A refusal that asks for a longer wait than
-    the connection's retry budget gives the worker slot back: the task comes back later and goes on.
+    service answers some with 429, that number is halved and grows again. A 429 that asks for a longer wait than the
+    connection's retry budget gives the worker slot back: the task is rescheduled and goes on then.
 
-    Each answer is kept as it comes, so that no later try pays for it again: with `output`, in a folder beside it
+    Each answer is kept as it comes, so that no later attempt pays for it again: with `output`, in a folder beside it
     (`<output>.partial`), until the output is complete; else in Airflow's task state store (3.3), up to 16 MiB. On
-    Airflow 3.2 only `output` makes tries remember. Clearing a task that failed goes on as well; clearing one that
+    Airflow 3.2 only `output` makes attempts remember. Clearing a task that failed goes on as well; clearing one that
     succeeded starts anew. A worker that dies without warning loses what was in flight, at most about twice
     `max_concurrency` searches.
 
     A search that fails does not stop the others. One that the service itself calls failed is made again by the next
-    try. One whose answer was lost may have been billed: it is reported as `ambiguous` and only made again with
+    attempt. One whose answer was lost may have been billed: it is reported as `ambiguous` and only made again with
     `repeat_ambiguous`. A refused key, or credits that have run out, stop all.
 
     Equal requests are made once. The arguments from `limit` to `integration` are the fields of a search, templated, and
@@ -67,13 +67,13 @@ class WebDataBatchSearchOperator(
     :param integration: another such label.
     :param max_concurrency: most searches in flight, at least 1; default 10. The connection's `max_concurrency` holds
         as well.
-    :param max_credits: stop, and succeed, before more credits than this are spent by all tries together (templated).
+    :param max_credits: stop, and succeed, before more credits than this are spent by all attempts together (templated).
         What a search costs is known afterwards only: the documented price, or the dearest search so far, is set
         aside for each one in flight.
     :param max_error_ratio: largest part of the searches, 0 to 1, that may fail (templated); default 0. Beyond it the
-        try fails, and a retry makes those again that failed; without a retry left, the results are delivered all the
-        same, and the task fails.
-    :param repeat_ambiguous: make searches again that may have been billed, when a later try comes to them.
+        attempt fails, and a retry makes those again that failed; without a retry left, the results are delivered all
+        the same, and the task fails.
+    :param repeat_ambiguous: make searches again that may have been billed, when a later attempt comes to them.
     :param kwargs: arguments of `ResultOutput` (`output`, `save_media`), `WebDataOperator` and `BaseOperator`.
     """
 

@@ -90,7 +90,7 @@ class WebDataCreditUsageOperator(WebDataOperator):
         from airflow_provider_webdata.api.errors import InvalidResponseError
 
         if left is None or needed is None:
-            # A guard that cannot see lets nothing pass; a later try may see more.
+            # A guard that cannot see lets nothing pass; a later attempt may see more.
             raise InvalidResponseError("credit usage", f"it does not say what {rule} needs", status=200)
         if left >= needed:
             return

@@ -17,12 +17,12 @@ class WebDataParseOperator(DocumentOperator, fields=RequestFields("ParseOptions"
     """Upload a file and get its content as markdown or another format. Bills credits.
 
     The file is read and sent a block at a time, never held whole. Its size (50 MB at most) and its ending are
-    checked before anything is sent. A file that is not there fails the try, which the task's retries may help: it
-    may be about to arrive.
+    checked before anything is sent. A file that is not there fails the attempt, which the task's retries may help:
+    it may be about to arrive.
 
     Arguments from `formats` to `integration` are fields of POST /v2/parse, templated; what is left out is not sent: the
-    defaults below are the service's. For a large PDF that needs longer than `timeout`, the task comes back by itself,
-    up to 20 minutes; see `LargeDocuments`.
+    defaults below are the service's. For a large PDF that needs longer than `timeout`, the task is rescheduled by
+    itself, up to 20 minutes; see `LargeDocuments`.
 
     XCom: see `DocumentOperator`.
 

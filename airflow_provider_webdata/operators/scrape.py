@@ -20,7 +20,7 @@ class WebDataScrapeOperator(DocumentOperator, fields=RequestFields("ScrapeReques
     defaults below are the service's. In mappings inside, wire and Python names both work.
 
     A page whose site answered 4xx or 5xx is a result as well, and billed: look at `metadata.statusCode`. For a large
-    PDF that needs longer than `timeout`, the task comes back by itself, up to 20 minutes; see `LargeDocuments`.
+    PDF that needs longer than `timeout`, the task is rescheduled by itself, up to 20 minutes; see `LargeDocuments`.
 
     XCom: see `DocumentOperator`.
 

@@ -52,7 +52,7 @@ class CheckQueue:
         return self.head is not None and self._criteria.needs_pages(self.head)
 
     def add(self, checks: Iterable[MonitorCheck]) -> None:
-        """Queue those of the checks that count and were not decided on, in place of what was known of them.
+        """Queue the checks that count and were not decided on; of one that is queued already, the latest version.
 
         :param checks: checks of the monitor as they are now, in any order, over or not.
         """
@@ -79,10 +79,13 @@ class CheckQueue:
         check = self._checks.pop(0)
         end = finished_at(check)
         if end is not None:
-            start = end - LATE_CHECKS if self.check_id is None else end
-            self.after = start if self.after is None or self.check_id is not None else max(self.after, start)
+            late = end - LATE_CHECKS
+            if self.check_id is not None:
+                self.after = end
+            else:
+                self.after = late if self.after is None else max(self.after, late)
             self._decided[check.id] = end
-            self._decided = {key: when for key, when in self._decided.items() if when >= end - LATE_CHECKS}
+            self._decided = {key: when for key, when in self._decided.items() if when >= late}
         self.check_id = None
         return self._criteria.decide(check, meaningful=meaningful)
 

@@ -50,9 +50,9 @@ class WebDataOperator(ServiceTask):
     all arguments in the signature of its `__init__` but its own become `request_fields` and are templated. Those that
     take lists or mappings are shown as JSON.
 
-    Bad input fails the task before any request and without a retry. A rate limit that outlasts the
-    connection's retry budget gives the worker slot back: the task is rescheduled to the time that the service
-    named, which uses up no attempt. What no retry can help fails the task at once. All else is retried as the
+    Bad input fails the task before any request and without a retry. A 429 that outlasts the connection's
+    retry budget gives the worker slot back: the task is rescheduled to the time that the service named, which takes
+    no attempt. What no retry can help fails the task at once. All else is retried as the
     task says.
 
     :param extra_body: merged into the request unchecked: for what the service knows and this provider does not
@@ -108,7 +108,7 @@ class WebDataOperator(ServiceTask):
         return {name: value for name, value in fields.items() if value is not None}
 
     def checked_request(self, model: type[RequestT], operation: str) -> RequestT:
-        """Return the request that the arguments make, and log what is allowed but doubtful in it.
+        """Return the request that the arguments make, and log its warnings.
 
         :param model: the request model.
         :param operation: what the error calls the call.

@@ -109,7 +109,12 @@ class Stack:
         """End every process that `start` started."""
         if "api" in self.__dict__:
             self.api.close()
-        stop_all(list(self._sessions.values()))
+        try:
+            stop_all(list(self._sessions.values()))
+        except BaseException:
+            # An interrupt, after which nobody else would.
+            stop_all(list(self._sessions.values()))
+            raise
         self._sessions.clear()
         (self.home / STATE_FILE).unlink(missing_ok=True)
 

@@ -16,7 +16,7 @@ _DEFAULT_MAX_CREDITS = 2500
 
 
 class AgentWebhookConfig(WebhookConfig):
-    """An endpoint of ours that receives the events of an agent's run; as `WebhookConfig` otherwise.
+    """An endpoint that receives the events of an agent's run; as `WebhookConfig` otherwise.
 
     :param events: `started`, `action`, `completed`, `failed`, `cancelled`, without prefix; all when omitted.
     """

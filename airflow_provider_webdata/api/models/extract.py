@@ -26,7 +26,7 @@ _MOST_URLS = 10
 
 
 class ExtractWebhookConfig(WebhookConfig):
-    """An endpoint of ours that receives the events of an extract job; as `WebhookConfig` otherwise.
+    """An endpoint that receives the events of an extract job; as `WebhookConfig` otherwise.
 
     :param events: `started`, `completed`, `failed`, without prefix; all when omitted.
     """

@@ -44,7 +44,7 @@ def _is_loopback(host: str) -> bool:
 
 
 class WebhookConfig(RequestModel):
-    """An endpoint of ours that receives the events of a job.
+    """An endpoint that receives the events of a job.
 
     The endpoint must answer 2xx within 10 seconds; else the service tries again after 1, 5 and 15 minutes.
 
@@ -67,7 +67,7 @@ class WebhookConfig(RequestModel):
 
 
 class MonitorWebhookConfig(WebhookConfig):
-    """An endpoint of ours that receives the events of a monitor; as `WebhookConfig`, but for the events.
+    """An endpoint that receives the events of a monitor; as `WebhookConfig`, but for the events.
 
     :param events: `monitor.page`, `monitor.check.completed`; both when omitted.
     """
@@ -90,7 +90,7 @@ class MonitorWebhookConfig(WebhookConfig):
 
 
 class PageJobWebhookConfig(WebhookConfig):
-    """An endpoint of ours that receives the events of a crawl or batch scrape; as `WebhookConfig` otherwise.
+    """An endpoint that receives the events of a crawl or batch scrape; as `WebhookConfig` otherwise.
 
     :param events: `started`, `page`, `completed`, `failed`, without prefix; all when omitted. `failed` is taken
         but never sent: do not wait for it.

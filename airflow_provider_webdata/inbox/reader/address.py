@@ -27,7 +27,7 @@ class InboxAddress:
     ca_files: tuple[str, ...] = ()
 
 
-def http_options(address: InboxAddress) -> dict[str, Any]:
+def client_options(address: InboxAddress) -> dict[str, Any]:
     """Return the arguments of `httpx.Client` and `httpx.AsyncClient` for an inbox."""
     verify: Any = address.verify
     if verify and address.ca_files and address.url.startswith("https:"):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import httpx
 
 from . import protocol
-from .address import http_options
+from .address import client_options
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -54,7 +54,7 @@ class InboxReader:
 
     def __init__(self, address: InboxAddress) -> None:
         self.address = address
-        self._http = httpx.Client(**http_options(address))
+        self._http = httpx.Client(**client_options(address))
 
     def feed(
         self,
@@ -145,7 +145,7 @@ class AsyncInboxReader:
 
     def __init__(self, address: InboxAddress) -> None:
         self.address = address
-        self._http = httpx.AsyncClient(**http_options(address))
+        self._http = httpx.AsyncClient(**client_options(address))
 
     async def feed(
         self,

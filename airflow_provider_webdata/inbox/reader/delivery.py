@@ -6,13 +6,13 @@ from typing import Any
 
 import msgspec
 
-from airflow_provider_webdata.inbox.envelope import parse
+from airflow_provider_webdata.inbox.envelope import parse_body
 
 
 class Delivery(msgspec.Struct, frozen=True, gc=False):
     """A stored delivery. What could not be read of it when it came is None.
 
-    `position` is its place in the feed (None just after it was stored), `id` its lasting name. `event` is the
+    `position` orders the feed (None until it is published), `id` never changes. `event` is the
     `type` as it came, `job_id` the envelope's `id`: for monitors that of the check. `received_at` is ISO 8601,
     `size` the body's bytes. `body` is the JSON as it came, or unset where it is too large to be listed.
     """
@@ -35,7 +35,7 @@ class Delivery(msgspec.Struct, frozen=True, gc=False):
 
     def payload(self) -> Any:
         """Return the body, parsed now; None where it did not come along."""
-        return None if isinstance(self.body, msgspec.UnsetType) else parse(bytes(self.body))
+        return None if isinstance(self.body, msgspec.UnsetType) else parse_body(bytes(self.body))
 
 
 class Page(msgspec.Struct, frozen=True):

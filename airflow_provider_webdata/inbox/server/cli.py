@@ -15,7 +15,7 @@ from airflow.utils.cli import action_cli, suppress_logs_and_warning
 from airflow.utils.providers_configuration_loader import providers_configuration_loaded
 from rich.markup import escape
 
-from airflow_provider_webdata.inbox.envelope import NotJSONError, parse
+from airflow_provider_webdata.inbox.envelope import NotJSONError, parse_body
 from airflow_provider_webdata.inbox.server.storage.database import airflow_engine
 from airflow_provider_webdata.inbox.server.storage.errors import DeliveryNotFoundError, StoreUnavailableError
 from airflow_provider_webdata.inbox.server.storage.records import DeliveryFilter
@@ -169,7 +169,7 @@ def _shown(row: dict[str, Any], output: str) -> dict[str, Any]:
 
 def _payload(delivery: StoredDelivery) -> Any:
     try:
-        return parse(delivery.body or b"")
+        return parse_body(delivery.body or b"")
     except NotJSONError:
         return None
 

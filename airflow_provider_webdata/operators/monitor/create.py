@@ -53,7 +53,7 @@ class WebDataCreateMonitorOperator(
     is compared with the stored cron is said in `airflow_provider_webdata.api.monitor_diff.monitor_changes`.
 
     A retry after a crash, or after an answer that got lost, finds what the first attempt made: by its id where
-    Airflow's task state store (3.3) still got it, else by its name, looked for a while since the service's list
+    Airflow's task state store (3.3) still got it, else by its name, looked up for a while since the service's list
     lags behind. With `if_exists="create"`, where a name alone says nothing, it is the monitor of that name that
     was not there before the first attempt (3.3), or that was created since the DAG run began with the declared
     content (3.2). Mapped tasks that create monitors at the same time should give them different names.

@@ -163,7 +163,7 @@ class WebDataRunMonitorOperator(WaitsForCheck, ExistingMonitorOperator):
         from airflow_provider_webdata.api.errors import NotFoundError
         from airflow_provider_webdata.api.models import MonitorCheck
 
-        def look() -> MonitorCheck | None:
+        def lookup() -> MonitorCheck | None:
             try:
                 detail = self.hook.get_monitor_check(monitor_id, check_id, limit=1).to_wire()
             except NotFoundError:
@@ -172,4 +172,4 @@ class WebDataRunMonitorOperator(WaitsForCheck, ExistingMonitorOperator):
                 {k: v for k, v in detail.items() if k not in {"pages", "next"}}
             )
 
-        return self.until_found(look) or MonitorCheck(id=check_id, monitor_id=monitor_id)
+        return self.until_found(lookup) or MonitorCheck(id=check_id, monitor_id=monitor_id)

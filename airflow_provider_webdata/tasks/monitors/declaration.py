@@ -106,10 +106,10 @@ class DeclaredMonitorOperator(MonitorOperator):
             self.log.info("An earlier attempt created monitor %s", monitor.id)
             return self._in_step(monitor, declared, context, created=True)
 
-        def look() -> list[Monitor]:
+        def lookup() -> list[Monitor]:
             return self._candidates(declared, intent)
 
-        found = self.until_found(look) if intent.began else look()
+        found = self.until_found(lookup) if intent.began else lookup()
         monitor = self.only_one(declared.name, found or [])
         if monitor is None:
             return None

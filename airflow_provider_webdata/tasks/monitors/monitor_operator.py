@@ -29,12 +29,12 @@ class MonitorOperator(WebDataOperator):
         super().__init__(**kwargs)
         self.replica_wait = seconds("replica_wait", replica_wait, zero=True)
 
-    def until_found(self, look: Callable[[], T | None]) -> T | None:
-        """Read until something is found or `replica_wait` is over.
+    def until_found(self, lookup: Callable[[], T | None]) -> T | None:
+        """Repeat a lookup until it returns something or `replica_wait` is over.
 
-        :param look: returns what was found, or None.
+        :param lookup: returns what was found, or None.
         """
-        return until_found(look, self.replica_wait)
+        return until_found(lookup, self.replica_wait)
 
     def monitors_named(self, name: str) -> list[Monitor]:
         """Return all monitors of this name, newest first. The service has no filter of its own."""
@@ -57,7 +57,7 @@ class MonitorOperator(WebDataOperator):
     def only_one(self, name: str, found: list[Monitor]) -> Monitor | None:
         """Return the one monitor that was found, or None.
 
-        :param name: the name that was looked for.
+        :param name: the name.
         :param found: what has this name.
         :raises AirflowFailException: there are several.
         """
@@ -112,7 +112,7 @@ class ExistingMonitorOperator(MonitorOperator):
 
     @property
     def described(self) -> str:
-        """What was looked for, in words."""
+        """Which monitor is meant, in words."""
         return f"with the id {self.monitor_id!r}" if self.monitor_id else f"named {self.monitor_name!r}"
 
     def _checked_name(self) -> str:

@@ -253,7 +253,7 @@ def test_closed_when_a_step_is_not_answered(sandbox, connect, fault, step):
     sandbox.control.add_fault(path=f"/v2/.*/{step}$", method="POST", **fault)
     with pytest.raises((WebDataError, AirflowException)) as failed:
         execute(**arguments, rate_limit_timeout=0)
-    # A browser that is gone is no reason to give up: the next try opens another one.
+    # A browser that is gone is no reason to give up: the next attempt opens another one.
     assert not isinstance(failed.value, AirflowFailException)
     assert len(sandbox.control.requests(f"/v2/.*/{step}$", "POST")) == 1
     assert set(states(sandbox)) <= {"destroyed"}
@@ -290,7 +290,7 @@ def test_of_several_new_sessions_none_is_closed(connect, caplog, monkeypatch):
             execute()
     finally:
         server.close()
-    assert "Sessions s-1, s-2 were opened since" in caplog.text
+    assert "Sessions s-1, s-2 were opened meanwhile" in caplog.text
     assert [request.method for request in server.requests] == ["GET", "POST", "GET"]
 
 
@@ -377,4 +377,4 @@ def test_a_close_that_cannot_be_made_does_not_lose_the_results(sandbox, connect,
     value = execute()
     assert value["steps"][1]["stdout"].strip() == "Airship"
     assert value["creditsBilled"] is None
-    assert "could not be closed, and bills until its ttl" in caplog.text
+    assert "could not be closed and bills until its ttl" in caplog.text

@@ -245,4 +245,4 @@ def test_rate_limited_without_end(run_dag, service):
         sensor(monitor, f"{AGO}, include_pages=True, deferrable=True, rate_limit_timeout=3"), retry_budget=0
     )
     assert done.state("wait") == "failed"
-    assert "would be over rate_limit_timeout=3 s" in done.log
+    assert "would exceed rate_limit_timeout=3 s" in done.log

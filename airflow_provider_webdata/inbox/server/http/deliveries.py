@@ -12,7 +12,7 @@ from starlette.responses import JSONResponse, Response
 from airflow_provider_webdata.inbox.server.storage.errors import CursorPastEndError, StoreUnavailableError
 
 from .limits import BusyError
-from .parameters import BadRequestError, delivery_id_of, query_of, search_of
+from .parameters import ParameterError, delivery_id_of, query_of, search_of
 from .receive import ClientGoneError
 from .responses import error_response, retry_later
 
@@ -38,7 +38,7 @@ _DENIED = error_response(
     {"www-authenticate": "Bearer"},
 )
 _NO_DELIVERY = error_response(404, "there is no such delivery")
-_EXPECTED = (BadRequestError, CursorPastEndError, BusyError, StoreUnavailableError)
+_EXPECTED = (ParameterError, CursorPastEndError, BusyError, StoreUnavailableError)
 
 
 class Deliveries:
@@ -121,13 +121,13 @@ async def _small_body(receive: Receive) -> bytes:
             raise ClientGoneError
         body += message.get("body", b"")
         if len(body) > LARGEST_SEARCH:
-            raise BadRequestError(f"the body must be at most {LARGEST_SEARCH} bytes")
+            raise ParameterError(f"the body must be at most {LARGEST_SEARCH} bytes")
         if not message.get("more_body", False):
             return bytes(body)
 
 
 def _failure_response(error: Exception) -> Response:
-    if isinstance(error, BadRequestError):
+    if isinstance(error, ParameterError):
         return error_response(400, str(error))
     if isinstance(error, CursorPastEndError):
         return JSONResponse({"error": str(error), "cursor": str(error.end)}, 410)

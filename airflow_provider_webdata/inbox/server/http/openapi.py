@@ -12,7 +12,7 @@ from airflow_provider_webdata.inbox.wire import DELIVERIES_PATH, INBOX_PATH, MOS
 
 from .parameters import DEFAULT_LIMIT, LARGEST_LIMIT, LISTS, LONGEST_WAIT, TEXT_PATTERN
 
-Json = dict[str, Any]
+_Schema = dict[str, Any]
 
 _CONN_ID = {
     "name": "conn_id",
@@ -30,11 +30,11 @@ _KEY = {
 }
 _ID = {"name": "id", "in": "path", "required": True, "schema": {"type": "integer", "minimum": 1}}
 
-_TEXTS: Json = {"items": {"type": "string", "pattern": f"^{TEXT_PATTERN}$"}, "maxItems": MOST_VALUES}
+_TEXTS: _Schema = {"items": {"type": "string", "pattern": f"^{TEXT_PATTERN}$"}, "maxItems": MOST_VALUES}
 _LIMIT = {"minimum": 1, "maximum": LARGEST_LIMIT, "default": DEFAULT_LIMIT}
 _NULLABLE_TEXT = {"type": ["string", "null"]}
 
-_QUERY: list[Json] = [
+_QUERY: list[_Schema] = [
     {"name": name, "in": "query", "schema": schema}
     for name, schema in {
         **{name: {"type": "array", **_TEXTS} for name in LISTS},
@@ -57,7 +57,7 @@ _SEARCH = {
 }
 
 
-def _object(properties: Json, *optional: str) -> Json:
+def _object(properties: _Schema, *optional: str) -> _Schema:
     required = [name for name in properties if name not in optional]
     return {"type": "object", "properties": properties, "required": required}
 
@@ -103,7 +103,7 @@ _MEANINGS = {
 }
 
 
-def document() -> Json:
+def document() -> _Schema:
     """Return the description, with paths from the root of the server."""
     page = _response("Deliveries, in the order of their positions.", "Page")
     reset = _response("The cursor is beyond the end: the database was reset.", "Reset")
@@ -173,7 +173,7 @@ def document() -> Json:
     }
 
 
-def _receive(operation: str, parameters: list[Json]) -> Json:
+def _receive(operation: str, parameters: list[_Schema]) -> _Schema:
     return {
         "operationId": operation,
         "summary": "Store one delivery; acknowledged after the commit.",
@@ -189,7 +189,7 @@ def _receive(operation: str, parameters: list[Json]) -> Json:
     }
 
 
-def _errors(*statuses: str) -> Json:
+def _errors(*statuses: str) -> _Schema:
     responses = {status: _response(_MEANINGS[status], "Error") for status in statuses}
     for status in {"429", "503"} & responses.keys():
         responses[status]["headers"] = {
@@ -198,10 +198,10 @@ def _errors(*statuses: str) -> Json:
     return responses
 
 
-def _response(description: str, schema: str | None = None) -> Json:
+def _response(description: str, schema: str | None = None) -> _Schema:
     content = {"$ref": f"#/components/schemas/{schema}"} if schema else {"type": "object"}
     return {"description": description, "content": {"application/json": {"schema": content}}}
 
 
-def _body(schema: Json) -> Json:
+def _body(schema: _Schema) -> _Schema:
     return {"required": True, "content": {"application/json": {"schema": schema}}}

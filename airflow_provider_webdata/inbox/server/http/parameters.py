@@ -12,7 +12,7 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import parse_qsl
 
-from airflow_provider_webdata.inbox.envelope import NotJSONError, parse
+from airflow_provider_webdata.inbox.envelope import NotJSONError, parse_body
 from airflow_provider_webdata.inbox.server.storage.records import DeliveryFilter
 from airflow_provider_webdata.inbox.wire import MOST_VALUES
 
@@ -36,7 +36,7 @@ _WHOLE = re.compile(r"[0-9]{1,18}")
 _LIMIT_RULE = f"limit: must be a whole number from 1 to {LARGEST_LIMIT}"
 
 
-class BadRequestError(Exception):
+class ParameterError(Exception):
     """A parameter that cannot be used; the message names it and the rule."""
 
 
@@ -68,23 +68,23 @@ def query_of(query: bytes) -> DeliveryQuery:
     """Return what a URL's query asks for.
 
     :param query: encoded, without the question mark.
-    :raises BadRequestError: it cannot be used.
+    :raises ParameterError: it cannot be used.
     """
     try:
         pairs = parse_qsl(
             query.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=MOST_VALUES
         )
     except ValueError:
-        raise BadRequestError(f"the query must be at most {MOST_VALUES} fields, URL-encoded UTF-8") from None
+        raise ParameterError(f"the query must be at most {MOST_VALUES} fields, URL-encoded UTF-8") from None
     lists: dict[str, list[str]] = {name: [] for name in LISTS.values()}
     single: dict[str, str] = {}
     for name, value in pairs:
         if name in LISTS:
             lists[LISTS[name]].append(value)
         elif name not in {"after", "wait", "limit", "received_after"}:
-            raise BadRequestError(f"unknown parameter {name[:50]!r}")
+            raise ParameterError(f"unknown parameter {name[:50]!r}")
         elif name in single:
-            raise BadRequestError(f"{name}: must be given once")
+            raise ParameterError(f"{name}: must be given once")
         else:
             single[name] = value
     after = single.get("after")
@@ -100,20 +100,20 @@ def search_of(body: bytes) -> DeliveryQuery:
     """Return what the body of a search asks for.
 
     :param body: JSON.
-    :raises BadRequestError: it cannot be used.
+    :raises ParameterError: it cannot be used.
     """
     try:
-        given = parse(body)
+        given = parse_body(body)
     except NotJSONError:
-        raise BadRequestError("the body must be JSON") from None
+        raise ParameterError("the body must be JSON") from None
     if not isinstance(given, dict):
-        raise BadRequestError("the body must be a JSON object")
+        raise ParameterError("the body must be a JSON object")
     if unknown := given.keys() - {*LISTS.values(), "after", "limit", "received_after"}:
-        raise BadRequestError(f"unknown field {min(unknown)[:50]!r}")
+        raise ParameterError(f"unknown field {min(unknown)[:50]!r}")
     lists = {name: [] if given.get(name) is None else given[name] for name in LISTS.values()}
     for name, values in lists.items():
         if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
-            raise BadRequestError(f"{name}: must be an array of texts")
+            raise ParameterError(f"{name}: must be an array of texts")
     return DeliveryQuery(
         _filter(lists, given.get("received_after")),
         _cursor(given.get("after")),
@@ -127,15 +127,15 @@ def _whole(given: object) -> int | None:
         return given
     if isinstance(given, float) and given.is_integer():
         return int(given)
-    raise BadRequestError(_LIMIT_RULE)
+    raise ParameterError(_LIMIT_RULE)
 
 
 def _filter(lists: Mapping[str, Sequence[str]], received_after: object) -> DeliveryFilter:
     if sum(map(len, lists.values())) > MOST_VALUES:
-        raise BadRequestError(f"at most {MOST_VALUES} keys, ids and events in all")
+        raise ParameterError(f"at most {MOST_VALUES} keys, ids and events in all")
     for name, values in lists.items():
         if not all(map(_TEXT.fullmatch, values)):
-            raise BadRequestError(
+            raise ParameterError(
                 f"{name}: each must be 1 to 255 characters, none of them a control character"
             )
     return DeliveryFilter(
@@ -152,7 +152,7 @@ def _moment(text: object) -> datetime | None:
         moment = datetime.fromisoformat(text.replace("Z", "+00:00"))
         return moment.astimezone(timezone.utc) if moment.tzinfo else moment.replace(tzinfo=timezone.utc)
     except (ValueError, OverflowError):
-        raise BadRequestError(
+        raise ParameterError(
             "received_after: must be an ISO 8601 date-time, for example 2026-01-31T08:00:00+00:00"
         ) from None
 
@@ -162,7 +162,7 @@ def _cursor(given: object) -> int | None:
         return None
     if isinstance(given, str) and _WHOLE.fullmatch(given):
         return int(given)
-    raise BadRequestError(
+    raise ParameterError(
         'after: must be a cursor from an earlier answer (or "end", where waiting is possible)'
     )
 
@@ -172,7 +172,7 @@ def _limit(given: str | int | None) -> int:
         return DEFAULT_LIMIT
     number = int(given) if _WHOLE.fullmatch(str(given)) else 0
     if not 1 <= number <= LARGEST_LIMIT:
-        raise BadRequestError(_LIMIT_RULE)
+        raise ParameterError(_LIMIT_RULE)
     return number
 
 
@@ -181,5 +181,5 @@ def _wait(given: str | None) -> float:
         return 0.0
     seconds = float(given) if _NUMBER.fullmatch(given) else -1.0
     if not 0 <= seconds <= LONGEST_WAIT:
-        raise BadRequestError(f"wait: must be 0 to {LONGEST_WAIT:g} seconds")
+        raise ParameterError(f"wait: must be 0 to {LONGEST_WAIT:g} seconds")
     return seconds

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from airflow_provider_webdata.inbox.envelope import NotJSONError, parse
+from airflow_provider_webdata.inbox.envelope import NotJSONError, parse_body
 from airflow_provider_webdata.inbox.wire import SECRET_HEADER
 from tests.integration.inbox.http.raw_client import LAST_CHUNK, RawConnection, chunk, head
 from tests.integration.inbox.http.served_inbox import (
@@ -83,7 +83,7 @@ secrets = st.sampled_from(["", SECRET, SECRET[:-1], SECRET + " x", SECRET.upper(
 
 def is_json(body: bytes) -> bool:
     try:
-        parse(body)
+        parse_body(body)
     except NotJSONError:
         return False
     return True

@@ -37,24 +37,19 @@ async def inbox(database: Database) -> AsyncIterator[Inbox]:
     await inbox.close()
 
 
-def jobs(page: StoredPage) -> list[str | None]:
+def job_ids_of(page: StoredPage) -> list[str | None]:
     return [delivery.job_id for delivery in page.deliveries]
 
 
-async def waiting(publisher: Publisher, count: int = 1) -> None:
+async def readers_wait(publisher: Publisher, count: int = 1) -> None:
     """Return once so many readers wait."""
-
-    async def ask() -> None:
-        while len(publisher._waiters) != count:
-            await asyncio.sleep(0.005)
-
-    await asyncio.wait_for(ask(), LONG)
+    await until(lambda: len(publisher._waiters) == count)
 
 
 async def test_what_is_there_comes_at_once(inbox: Inbox, new: NewOne) -> None:
     await inbox.writer.submit(new("a"))
     page = await asyncio.wait_for(inbox.feed.read(CONN, ALL, wait=1000), LONG)
-    assert jobs(page) == ["a"]
+    assert job_ids_of(page) == ["a"]
     assert await inbox.feed.read(CONN, ALL, page.cursor) == StoredPage([], page.cursor, more=False)
     assert (await inbox.feed.read(CONN, ALL, "end")).cursor == page.cursor
 
@@ -66,10 +61,10 @@ async def test_a_delivery_of_this_process_wakes_without_a_watch(database: Databa
     feed = Feed(store, publisher)
     for number in range(3):
         reading = asyncio.create_task(feed.read(CONN, ALL, "end", wait=LONG))
-        await waiting(publisher)
+        await readers_wait(publisher)
         store.add([new(f"job{number}")])
         publisher.publish_soon()
-        assert jobs(await reading) == [f"job{number}"]
+        assert job_ids_of(await reading) == [f"job{number}"]
     publisher.close()
 
 
@@ -77,10 +72,10 @@ async def test_a_delivery_of_another_process_is_noticed(
     inbox: Inbox, database: Database, new: NewOne
 ) -> None:
     reading = asyncio.create_task(inbox.feed.read(CONN, ALL, "end", wait=LONG))
-    await waiting(inbox._publisher)
+    await readers_wait(inbox._publisher)
     # That one has no publisher: the row has no position yet, as if the other process had died just then.
     database.store().add([new("a")])
-    assert jobs(await reading) == ["a"]
+    assert job_ids_of(await reading) == ["a"]
 
 
 async def test_a_wait_ends_with_nothing(inbox: Inbox) -> None:
@@ -91,7 +86,7 @@ async def test_a_wait_ends_with_nothing(inbox: Inbox) -> None:
 async def test_what_is_not_asked_for_does_not_end_the_wait(inbox: Inbox, new: NewOne) -> None:
     wanted = DeliveryFilter(events=("check.completed",), keys=("k",))
     reading = asyncio.create_task(inbox.feed.read(CONN, wanted, wait=LONG))
-    await waiting(inbox._publisher)
+    await readers_wait(inbox._publisher)
     match = {"event": "monitor.check.completed", "name": "check.completed"}
     for one in (
         new("other connection", conn_id="other", key="k", **match),
@@ -99,10 +94,10 @@ async def test_what_is_not_asked_for_does_not_end_the_wait(inbox: Inbox, new: Ne
         new("other key", key="x", **match),
     ):
         await inbox.writer.submit(one)
-    await waiting(inbox._publisher)
+    await readers_wait(inbox._publisher)
     assert not reading.done()
     await inbox.writer.submit(new("asked for", key="k", **match))
-    assert jobs(await reading) == ["asked for"]
+    assert job_ids_of(await reading) == ["asked for"]
 
 
 async def test_the_cursor_of_an_empty_page_has_moved_on(inbox: Inbox, new: NewOne) -> None:
@@ -114,9 +109,9 @@ async def test_the_cursor_of_an_empty_page_has_moved_on(inbox: Inbox, new: NewOn
 async def test_every_waiting_reader_is_woken_and_no_other(inbox: Inbox, new: NewOne) -> None:
     conns = [f"conn-{number % 10}" for number in range(100)]
     reading = [asyncio.create_task(inbox.feed.read(conn, ALL, "end", wait=LONG)) for conn in conns]
-    await waiting(inbox._publisher, len(conns))
+    await readers_wait(inbox._publisher, len(conns))
     await asyncio.gather(*(inbox.writer.submit(new(number, conn_id=f"conn-{number}")) for number in "123"))
-    await waiting(inbox._publisher, 70)
+    await readers_wait(inbox._publisher, 70)
     pages = await asyncio.gather(
         *(task for task, conn in zip(reading, conns, strict=True) if conn[5:] in "123")
     )
@@ -147,7 +142,7 @@ async def test_readers_that_come_and_go_see_everything_once(
             page = await inbox.feed.read(CONN, ALL, cursor, limit=50, wait=wait)
             assert page.cursor >= cursor
             cursor = page.cursor
-            found += jobs(page)
+            found += job_ids_of(page)
             if all_is_stored and not page.deliveries:
                 return found
 
@@ -168,7 +163,7 @@ async def test_nothing_is_polled_for_while_nobody_waits(database: Database, new:
     feed = Feed(store, publisher)
     await feed.read(CONN, ALL, wait=0.1)
     while_waiting = len(queries)
-    await waiting(publisher, 0)
+    await readers_wait(publisher, 0)
     # A poll that had begun may end; of the fifty that would come in this time there is none.
     await asyncio.sleep(0.5)
     assert len(queries) - while_waiting < while_waiting
@@ -182,12 +177,12 @@ async def test_only_so_many_wait(database: Database) -> None:
     publisher = Publisher(database.store(), most_readers=3)
     feed = Feed(database.store(), publisher)
     reading = [asyncio.create_task(feed.read(CONN, ALL, wait=LONG)) for _ in range(3)]
-    await waiting(publisher, 3)
+    await readers_wait(publisher, 3)
     with pytest.raises(TooManyReadersError):
         await feed.read(CONN, ALL, wait=LONG)
     assert await feed.read(CONN, ALL) == StoredPage([], 0, more=False)
     reading[0].cancel()
-    await waiting(publisher, 2)
+    await readers_wait(publisher, 2)
     assert await feed.read(CONN, ALL, wait=0.01) == StoredPage([], 0, more=False)
     for task in reading:
         task.cancel()
@@ -204,7 +199,7 @@ async def test_closing_sends_readers_away(inbox: Inbox, new: NewOne) -> None:
     await inbox.writer.submit(new())
     page = await inbox.feed.read(CONN, ALL)
     reading = [asyncio.create_task(inbox.feed.read(CONN, ALL, page.cursor, wait=1000)) for _ in range(5)]
-    await waiting(inbox._publisher, 5)
+    await readers_wait(inbox._publisher, 5)
     await inbox.close()
     assert (
         await asyncio.wait_for(asyncio.gather(*reading), LONG)
@@ -219,7 +214,7 @@ async def test_waiting_through_an_outage(
     metadata.create_all(engine)
     inbox = Inbox.open(engine)
     reading = asyncio.create_task(inbox.feed.read(CONN, ALL, wait=1000))
-    await waiting(inbox._publisher)
+    await readers_wait(inbox._publisher)
     await asyncio.to_thread(own_postgres.stop, crash=True)
     await logged(caplog, "cannot be published now: the database cannot be reached")
     with pytest.raises(StoreUnavailableError):
@@ -229,7 +224,7 @@ async def test_waiting_through_an_outage(
     await logged(caplog, "published again")
     assert caplog.text.count("cannot be published now") == 1
     await asyncio.to_thread(DeliveryStore(engine).add, [new("after")])
-    assert jobs(await reading) == ["after"]
+    assert job_ids_of(await reading) == ["after"]
     await inbox.close()
     engine.dispose()
 

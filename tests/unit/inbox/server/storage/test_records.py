@@ -18,7 +18,7 @@ NOW = datetime(2026, 3, 1, tzinfo=timezone.utc)
 PAGE = {"type": "crawl.page", "id": "job-1", "data": [{"url": "a"}]}
 
 
-def new(body: Any, conn_id: str = "conn", key: str | None = "key") -> NewDelivery:
+def made(body: Any, conn_id: str = "conn", key: str | None = "key") -> NewDelivery:
     return NewDelivery.from_body(conn_id, key, json.dumps(body).encode(), NOW)
 
 
@@ -26,24 +26,32 @@ def new(body: Any, conn_id: str = "conn", key: str | None = "key") -> NewDeliver
     ("one", "other", "same"),
     [
         # The same event again.
-        (new(PAGE), new(PAGE), True),
-        (new({**PAGE, "webhookId": "w"}), new({**PAGE, "webhookId": "w"}), True),
-        (new({**PAGE, "webhookId": "w"}), new({**PAGE, "webhookId": "w", "attempt": 2}), True),
+        (made(PAGE), made(PAGE), True),
+        (made({**PAGE, "webhookId": "w"}), made({**PAGE, "webhookId": "w"}), True),
+        (
+            made({**PAGE, "webhookId": "w"}),
+            made({**PAGE, "webhookId": "w", "attempt": 2}),
+            True,
+        ),
         # All page events of a job share job and type.
-        (new(PAGE), new({**PAGE, "data": [{"url": "b"}]}), False),
-        (new({**PAGE, "webhookId": "v"}), new({**PAGE, "webhookId": "w"}), False),
+        (made(PAGE), made({**PAGE, "data": [{"url": "b"}]}), False),
+        (made({**PAGE, "webhookId": "v"}), made({**PAGE, "webhookId": "w"}), False),
         # One id for everything would not make everything one.
-        (new({**PAGE, "webhookId": "w"}), new({**PAGE, "type": "crawl.completed", "webhookId": "w"}), False),
-        (new(PAGE), new(PAGE, key=None), False),
-        (new(PAGE), new(PAGE, key="other"), False),
-        (new(PAGE), new(PAGE, conn_id="other"), False),
+        (
+            made({**PAGE, "webhookId": "w"}),
+            made({**PAGE, "type": "crawl.completed", "webhookId": "w"}),
+            False,
+        ),
+        (made(PAGE), made(PAGE, key=None), False),
+        (made(PAGE), made(PAGE, key="other"), False),
+        (made(PAGE), made(PAGE, conn_id="other"), False),
         # An id that is none counts for nothing.
-        (new({**PAGE, "webhookId": ""}), new({**PAGE, "webhookId": "", "n": 1}), False),
-        (new({**PAGE, "webhookId": 5}), new({**PAGE, "webhookId": 5, "n": 1}), False),
+        (made({**PAGE, "webhookId": ""}), made({**PAGE, "webhookId": "", "n": 1}), False),
+        (made({**PAGE, "webhookId": 5}), made({**PAGE, "webhookId": 5, "n": 1}), False),
         # Where one part ends and the next begins.
-        (new(PAGE, conn_id="ab", key="c"), new(PAGE, conn_id="a", key="bc"), False),
-        (new([1]), new([1]), True),
-        (new(None), new(False), False),
+        (made(PAGE, conn_id="ab", key="c"), made(PAGE, conn_id="a", key="bc"), False),
+        (made([1]), made([1]), True),
+        (made(None), made(False), False),
     ],
 )
 def test_identity(one: NewDelivery, other: NewDelivery, same: bool) -> None:
@@ -63,7 +71,7 @@ DELIVERIES = st.tuples(st.text(max_size=3), st.none() | st.text(max_size=3), ANY
 def test_identity_is_the_same_for_the_same_only(one: Any, other: Any) -> None:
     def dedupe(delivery: Any) -> str:
         conn_id, key, body = delivery
-        return new(body, conn_id, key).dedupe
+        return made(body, conn_id, key).dedupe
 
     def essence(delivery: Any) -> tuple[str, str, str]:
         conn_id, key, body = delivery
@@ -79,7 +87,7 @@ def test_the_envelope_is_read() -> None:
         "success": False,
         "data": {"monitorId": "m-1"},
     }
-    found = new(body)
+    found = made(body)
     assert (found.event, found.operation, found.name) == (
         "monitor.check.completed",
         "monitor",
@@ -91,7 +99,7 @@ def test_the_envelope_is_read() -> None:
 
 
 def test_a_body_is_not_shown() -> None:
-    assert "visible" not in repr(new({"note": "visible"}))
+    assert "visible" not in repr(made({"note": "visible"}))
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"\xff", b"{'a': 1}", b"NaN"])
