@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from airflow_provider_webdata.sandbox.rules import check
-from airflow_provider_webdata.sandbox.schema import BODIES
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from airflow_provider_webdata.api import models as m
+from airflow_provider_webdata.sandbox.reference.rules import check
+from airflow_provider_webdata.sandbox.reference.schema import BODIES
 from tests.support.request_fields import Edge, alias, drawn, edges, minimal, request_models
 
 OPERATIONS: dict[type[m.RequestModel], str] = {
