@@ -204,7 +204,7 @@ def test_rate_limit_is_bounded(run_dag, sandbox):
     )
     assert done.state("search") == "failed"
     assert len(done.run["reschedules"]) >= 1
-    assert "over rate_limit_timeout=6 s" in done.log
+    assert "exceed rate_limit_timeout=6 s" in done.log
 
 
 def test_header_values_are_hidden_in_rendered_templates(run_dag, sandbox):
