@@ -1,4 +1,7 @@
-"""How the sandbox treats every call of the service: faults, authentication, limits, parsing, and the answer's form."""
+"""How the sandbox treats every call of the service: faults, authentication, limits, parsing, and the answer's form.
+
+Starlette was tried: its request saves no line here, and its gzip takes the length off an answer that is to be cut.
+"""
 
 from __future__ import annotations
 
