@@ -86,7 +86,7 @@ clean: down
 
 # An environment is complete when its stamp exists and is newer than what it was made from.
 $(VENV)/.installed: pyproject.toml constraints.txt
-	@tools/make-venv $(PYTHON) $(VENV) constraints.txt '.[parquet]'
+	@tools/make-venv $(PYTHON) $(VENV) constraints.txt '.[parquet,sandbox]'
 	@touch $@
 
 $(VENV)/.installed-dev: pyproject.toml constraints.txt
@@ -103,5 +103,5 @@ $(BENCH)/.installed-dev: pyproject.toml constraints.txt
 	@touch $@
 
 $(SCALE)/.installed-scale: pyproject.toml constraints.txt
-	@tools/make-venv $(PYTHON) $(SCALE) constraints.txt '.[parquet,scale]'
+	@tools/make-venv $(PYTHON) $(SCALE) constraints.txt '.[parquet,sandbox,scale]'
 	@touch $@

@@ -370,7 +370,7 @@ def test_pdf_pages_are_capped_and_billed(api, options: dict[str, Any], pages: in
             {"redactPII": True},
             {"redactPII": {"mode": "fast"}},
             {"parsers": []},
-            {"includeTags": ["div > p"]},
+            {"includeTags": ["div >"]},
         )
     ],
 )
