@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 _SECTIONS = frozenset(
     ("address", "aside", "details", "fieldset", "figure", "footer", "form", "header", "main", "nav")
 )
+_HEAD = frozenset(("base", "link", "meta", "noscript", "script", "style", "template", "title"))
 _BLOCKS = _SECTIONS | {
     *(
         "article",
@@ -58,9 +59,13 @@ class _Markdown(MarkdownConverter):
 def parse(html: str) -> HtmlElement:
     """Parse a document; broken markup gives some tree, never an error. What is nested 256 deep is left out."""
     try:
-        return document_fromstring(html.encode(errors="replace"), _PARSER, ensure_head_body=True)
+        tree = document_fromstring(html.encode(errors="replace"), _PARSER, ensure_head_body=True)
     except ParserError:  # nothing is in it
         return document_fromstring("<html></html>", ensure_head_body=True)
+    # To this parser `main` and `nav` are unknown words, which do not begin a body that is not written.
+    for node in reversed([node for node in tree.head if node.tag not in _HEAD]):
+        tree.body.insert(0, node)
+    return tree
 
 
 def to_html(node: HtmlElement) -> str:

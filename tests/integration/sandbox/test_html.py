@@ -36,6 +36,7 @@ BASE = "https://a.example/dir/page"
         ("<table></table>", ""),
         ('<h2>A <img src="i.png" alt="I"></h2>', "## A ![I](https://a.example/dir/i.png)"),
         ("<p>snake_case * b\n  c</p>", "snake_case * b c"),
+        ("<title>t</title><main>a</main><nav>b</nav><p>c", "a\n\nb\n\nc"),
         ("<header>a</header><main>b</main><footer>c</footer>", "a\n\nb\n\nc"),
         ('<a href="http://[x">y</a>', "[y](http://[x)"),
         ("<script>x</script><style>y</style><p>z</p>", "z"),

@@ -217,7 +217,7 @@ def test_the_record_holds_no_content(sandbox, api) -> None:
     assert request["body"]["file"]["filename"] == "levels.html"
     assert request["body"]["file"]["size"] == len(HTML)
     assert json.loads(request["body"]["options"]) == {"formats": ["html"]}
-    assert "412" not in json.dumps(request)
+    assert "412 cm" not in json.dumps(request)
 
 
 def test_who_may(sandbox, api) -> None:
