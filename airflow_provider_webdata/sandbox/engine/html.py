@@ -63,8 +63,9 @@ def parse(html: str) -> HtmlElement:
     except ParserError:  # nothing is in it
         return document_fromstring("<html></html>", ensure_head_body=True)
     # To this parser `main` and `nav` are unknown words, which do not begin a body that is not written.
-    for node in reversed([node for node in tree.head if node.tag not in _HEAD]):
-        tree.body.insert(0, node)
+    head, body = next(tree.iter("head")), next(tree.iter("body"))
+    for node in reversed([node for node in head if node.tag not in _HEAD]):
+        body.insert(0, node)
     return tree
 
 
