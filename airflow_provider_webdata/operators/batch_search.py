@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from airflow_provider_webdata.tasks.arguments import whole_number
 from airflow_provider_webdata.tasks.operator import RequestFields
 from airflow_provider_webdata.tasks.searches.batch_task import BatchSearchTask
 
@@ -113,10 +114,6 @@ class WebDataBatchSearchOperator(
         repeat_ambiguous: bool = False,
         **kwargs: Any,
     ) -> None:
-        if isinstance(max_concurrency, bool) or not isinstance(max_concurrency, int) or max_concurrency < 1:
-            raise ValueError(
-                f"max_concurrency must be a whole number of at least 1 (given: {max_concurrency!r})"
-            )
         super().__init__(**kwargs)
         self.queries = queries
         # fields of SearchRequest, written by tools/operator_fields.py
@@ -138,7 +135,7 @@ class WebDataBatchSearchOperator(
         self.origin = origin
         self.integration = integration
         # end of fields
-        self.max_concurrency = max_concurrency
+        self.max_concurrency = whole_number("max_concurrency", max_concurrency)
         self.max_credits = max_credits
         self.max_error_ratio = max_error_ratio
         self.repeat_ambiguous = repeat_ambiguous

@@ -27,6 +27,17 @@ def seconds(name: str, value: float | timedelta, *, zero: bool = False) -> float
     return float(span)
 
 
+def whole_number(name: str, given: Any) -> int:
+    """Return a whole number of at least 1.
+
+    :param name: of the argument.
+    :raises ValueError: it is no such number.
+    """
+    if isinstance(given, bool) or not isinstance(given, int) or given < 1:
+        raise ValueError(f"{name} must be a whole number of at least 1 (given: {given!r})")
+    return given
+
+
 def number(name: str, given: Any, most: float = float("inf")) -> float | None:
     """Return a number of at least 0, or None where none is given.
 

@@ -60,7 +60,6 @@ class SessionBrowser:
     What is open already is recorded before, and the session's id after it; so that a session whose opening was not
     answered can be told from others, and the next attempt after a crash closes what the crashed one opened.
 
-    :param hook: of the connection.
     :param request: how to open it.
     :param extra_body: merged into that request unchecked.
     :param intent: where this is recorded.
@@ -162,7 +161,6 @@ class SessionBrowser:
 class ScrapeBrowser:
     """The browser on the page of an earlier scrape, which the first step opens.
 
-    :param hook: of the connection.
     :param scrape_id: `metadata.scrapeId` of the scrape's document.
     :param extra_body: merged into each step's request unchecked.
     """

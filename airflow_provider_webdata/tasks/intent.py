@@ -27,7 +27,6 @@ class Intent:
 
     A task that is cleared after it ended starts anew: a record holds until then.
 
-    :param context: the task's context.
     :param key: the record's key in the task state store.
     """
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.tasks.arguments import checked_text
+from airflow_provider_webdata.tasks.arguments import checked_text, whole_number
 from airflow_provider_webdata.tasks.literals import is_literal
 from airflow_provider_webdata.tasks.operator import WebDataOperator
 from airflow_provider_webdata.tasks.service_task import ServiceTask
@@ -59,15 +59,11 @@ class ResultDelivery(ServiceTask):
             format_of(output)
         if not isinstance(max_media_mb, (int, float)) or not 0 < max_media_mb < float("inf"):
             raise ValueError(f"max_media_mb must be a number above 0 (given: {max_media_mb!r})")
-        if not isinstance(media_concurrency, int) or media_concurrency < 1:
-            raise ValueError(
-                f"media_concurrency must be a whole number of at least 1 (given: {media_concurrency!r})"
-            )
         super().__init__(**kwargs)
         self.output_url = output
         self.save_media = save_media
         self.max_media_mb = max_media_mb
-        self.media_concurrency = media_concurrency
+        self.media_concurrency = whole_number("media_concurrency", media_concurrency)
 
     def check_result_arguments(self) -> None:
         """Fail the task for good where results or media could not be written, before anything is paid for."""

@@ -1,1 +1,1 @@
-"""Long jobs: started once however often the task is tried, found again, waited for, and their result taken."""
+"""Long jobs: started once however many attempts the task makes, found again, waited for, and their result taken."""

@@ -45,14 +45,10 @@ class JobStart:
     attempt that finds an earlier one's job running waits for it, one that finds it completed takes its result, and
     only one that finds it failed, cancelled or expired starts another. `start_table` has every case.
 
-    :param hook: of the connection.
-    :param kind: of the job.
-    :param context: the task's context.
     :param webhook: the managed webhook of the job.
     :param targets: URLs or texts by which the team's activity would name the job.
     :param send: starts the job: takes the webhook, in wire form, or None, and the idempotency key.
     :param refuse: fails the task for good.
-    :param log: of the task.
     """
 
     def __init__(

@@ -45,8 +45,6 @@ class Traces:
 class JobSearch:
     """A search for the jobs of a task.
 
-    :param hook: of the connection.
-    :param kind: of the job.
     :param keys: correlation keys that the job's webhook may have, each with its generation; empty: it has none.
     :param targets: URLs or texts by which the team's activity would name the job.
     :param since: when the job was started at the earliest.

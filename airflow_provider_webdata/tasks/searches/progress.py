@@ -51,7 +51,6 @@ class FileProgress:
     another run with the same output does not find them.
 
     :param output: URL of the output.
-    :param context: the task's context.
     """
 
     lasts = True
