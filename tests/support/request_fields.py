@@ -274,7 +274,7 @@ def drawn(model: type[RequestModel]) -> SearchStrategy[dict[str, Any]]:
     required: dict[str, SearchStrategy[Any]] = {}
     optional: dict[str, SearchStrategy[Any]] = {}
     for name, found in model.model_fields.items():
-        values = st.deferred(partial(_drawn_field, model, name))
+        values = _drawn_field(model, name)
         into = required if found.is_required() or name == "type" else optional
         into[alias(model, name)] = values
     bodies = st.fixed_dictionaries(required, optional=optional)
