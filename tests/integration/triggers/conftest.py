@@ -118,7 +118,7 @@ async def waiting(*triggers: Any) -> AsyncIterator[list[asyncio.Task[Any]]]:
         while channel is None:
             await asyncio.sleep(0.01)
             channel = channels._CHANNELS.get(asyncio.get_running_loop(), {}).get("webdata_default")
-        await until(lambda: _has_looked(channel))
+        await until(lambda: _has_looked(channel) or all(task.done() for task in tasks))
         yield tasks
     finally:
         for task in tasks:

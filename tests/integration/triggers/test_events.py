@@ -227,7 +227,7 @@ async def test_more_than_airflow_queues_for_a_watcher(world: Any, tools: Any) ->
         world.inbox.deliver(delivery(number), "k")
     trigger = for_deliveries(start="2000-01-01T00:00:00Z")
     async with running(trigger, tools=tools, store=Store()) as triggerer:
-        await tools.until(lambda: len(triggerer.events[0]) >= 1500, seconds=60)
+        await tools.until(lambda: len(triggerer.events[0]) >= 1500)
     assert numbers(triggerer.events[0]) == list(range(1500))
 
 
