@@ -68,10 +68,16 @@ lint: $(VENV)/.installed-dev
 	@echo "== ruff"
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
+	@echo "== fields of the requests in the operators"
+	@$(BIN)/python -m tools.operator_fields --check
+	@$(BIN)/python -m pytest -q tests/unit/test_contract.py tests/unit/test_models_and_sandbox.py -k "contract or both"
 	@echo "== mypy"
 	@$(BIN)/mypy
 	@echo "== import walls"
 	@$(BIN)/lint-imports
+	@echo "== generated files"
+	@$(BIN)/python -m tools.model_exports --check
+	@$(BIN)/python -m tools.coverage_page --check
 
 screenshot: $(VENV)/.installed-dev browser
 	@WEBDATA_SCREENSHOTS=docs/images $(BIN)/python -m pytest -q tests/e2e/test_connection_form.py
@@ -89,7 +95,7 @@ clean: down
 
 # An environment is complete when its stamp exists and is newer than what it was made from.
 $(VENV)/.installed: pyproject.toml constraints.txt
-	@tools/make-venv $(PYTHON) $(VENV) constraints.txt '.[parquet]'
+	@tools/make-venv $(PYTHON) $(VENV) constraints.txt '.[parquet,sandbox]'
 	@touch $@
 
 $(VENV)/.installed-dev: pyproject.toml constraints.txt
@@ -106,5 +112,5 @@ $(BENCH)/.installed-dev: pyproject.toml constraints.txt
 	@touch $@
 
 $(SCALE)/.installed-scale: pyproject.toml constraints.txt
-	@tools/make-venv $(PYTHON) $(SCALE) constraints.txt '.[parquet,scale]'
+	@tools/make-venv $(PYTHON) $(SCALE) constraints.txt '.[parquet,sandbox,scale]'
 	@touch $@

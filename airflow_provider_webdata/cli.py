@@ -91,7 +91,7 @@ def _inbox() -> tuple[ActionCommand, ...]:
         ),
         ActionCommand(
             name="replay",
-            help="Announce deliveries again, to readers that wait now",
+            help="Publish deliveries again, to readers that wait now",
             description="Store copies of deliveries as if they had been received now. Sensors and triggers that "
             "wait for them take them for new ones.",
             func=lazy_load_command(f"{_INBOX}.replay_deliveries"),

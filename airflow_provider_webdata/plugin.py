@@ -41,9 +41,9 @@ class _Inbox:
         send: Callable[[Message], Awaitable[None]],
     ) -> None:
         if self._application is None:
-            from airflow_provider_webdata.inbox.server.app import application_or_excuse
+            from airflow_provider_webdata.inbox.server.application import application_or_unavailable
 
-            self._application = application_or_excuse()
+            self._application = application_or_unavailable()
         await self._application(scope, receive, send)
 
 

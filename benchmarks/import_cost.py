@@ -6,16 +6,33 @@ import statistics
 import subprocess
 import sys
 
+from airflow_provider_webdata.get_provider_info import get_provider_info
+
 RUNS = 11
+
+ROOMS = [
+    module.removeprefix("airflow_provider_webdata.")
+    for kind in ("operators", "sensors")
+    for group in get_provider_info()[kind]
+    for module in group["python-modules"]
+]
 
 IMPORTS = {
     "search operator, over airflow.sdk": (
         "from airflow.sdk import DAG, BaseOperator",
         "from airflow_provider_webdata.operators.search import WebDataSearchOperator",
     ),
-    "monitor operators, over airflow.sdk": (
+    "one monitor operator, over airflow.sdk": (
         "from airflow.sdk import DAG, BaseOperator",
         "from airflow_provider_webdata.operators.monitor import WebDataCreateMonitorOperator",
+    ),
+    "all operators and sensors, over airflow.sdk": (
+        "from airflow.sdk import DAG, BaseOperator, BaseSensorOperator",
+        f"for name in {ROOMS!r}:\n    exec('from airflow_provider_webdata.' + name + ' import *')",
+    ),
+    "hook, over airflow.sdk": (
+        "from airflow.sdk import DAG, BaseHook, BaseOperator",
+        "from airflow_provider_webdata.hooks.webdata import WebDataHook",
     ),
     "monitor sensor, over airflow.sdk": (
         "from airflow.sdk import DAG, BaseOperator, BaseSensorOperator",

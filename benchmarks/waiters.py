@@ -83,15 +83,16 @@ def _delivery(number: int) -> BaseTrigger:
     )
 
 
-def _check(number: int, wait_for: str) -> BaseTrigger:
+def _check(number: int, wait_by: Any) -> BaseTrigger:
     from airflow_provider_webdata.triggers.monitor import WebDataMonitorCheckTrigger
+    from airflow_provider_webdata.waiting.policy import CHECK_SAFETY_POLL, PollingPolicy
 
     return WebDataMonitorCheckTrigger(
         webdata_conn_id=CONN_ID,
         monitor_id=monitor_id(number),
         after=AFTER,
-        wait_for=wait_for,
-        poll_interval=POLL_INTERVAL,
+        policy=PollingPolicy(wait_by, POLL_INTERVAL, CHECK_SAFETY_POLL).serialize(),
+        criteria={},
         deadline=_in_a_day(),
     )
 

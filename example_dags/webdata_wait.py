@@ -1,7 +1,7 @@
 """Search for pages, keep a monitor on them, check them now, and go on by what has changed.
 
 The wait holds no worker: the service reports the end of the check to Airflow's inbox, and the triggerer wakes the
-task. The connection needs a webhook URL and a webhook secret; with `wait_for="auto"`, the default, the sensor polls
+task. The connection needs a webhook URL and a webhook secret; with `wait_by="auto"`, the default, the sensor polls
 where it has none.
 """
 
@@ -58,7 +58,7 @@ def webdata_wait():
         task_id="wait_for_check",
         monitor_id=keep_monitor.output["monitor_id"],
         check_id=run_check.output["check_id"],
-        wait_for="webhook",
+        wait_by="webhook",
         include_pages="changed",
         deferrable=True,
         timeout=3600,

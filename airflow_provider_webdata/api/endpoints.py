@@ -6,17 +6,17 @@ start or bill something twice, and how long the service itself may take.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
-from airflow_provider_webdata.api import models
-from airflow_provider_webdata.api.models.base import RequestModel, ResponseModel
+from airflow_provider_webdata.api import models, service_time
 
-ResponseT = TypeVar("ResponseT", bound=ResponseModel)
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
 
-DEFAULT_SERVICE_TIMEOUT_MS = 60_000
-"""The service's own default for `timeout`, in search as in scrape options."""
+    from airflow_provider_webdata.api.models.base import RequestModel, ResponseModel
+
+ResponseT = TypeVar("ResponseT", bound="ResponseModel")
 
 
 @dataclass(frozen=True)
@@ -26,9 +26,9 @@ class Endpoint(Generic[ResponseT]):
     :param name: what errors and logs call it.
     :param method: HTTP method.
     :param path: path with `{placeholders}`, from `/v2` on.
-    :param response: model of the answer.
-    :param request: model of the body, if it has one.
-    :param repeatable: whether a repetition after a lost answer does no harm. False for whatever starts or bills.
+    :param response: gives the model of the answer, which is loaded when the endpoint is first called.
+    :param request: gives the model of the body, if it has one.
+    :param starts_nothing: a POST that may be repeated after a lost answer: it neither starts nor bills anything.
     :param judged_by_status: the object's `status` tells how it went and `success` does not (jobs and checks), or
         its `exitCode` and `killed` (code that ran in a browser session).
     :param service_seconds: how long the service may work on a given body before it answers, in seconds.
@@ -38,305 +38,208 @@ class Endpoint(Generic[ResponseT]):
     name: str
     method: Literal["GET", "POST", "PATCH", "PUT", "DELETE"]
     path: str
-    response: type[ResponseT]
-    request: type[RequestModel] | None = None
-    repeatable: bool = False
+    response: Callable[[], type[ResponseT]]
+    request: Callable[[], type[RequestModel]] | None = None
+    starts_nothing: bool = False
     judged_by_status: bool = False
     service_seconds: Callable[[Mapping[str, Any]], float] | None = None
     takes_idempotency_key: bool = False
 
-
-def _milliseconds(options: Mapping[str, Any]) -> float:
-    given = options.get("timeout")
-    return float(given) if isinstance(given, (int, float)) else DEFAULT_SERVICE_TIMEOUT_MS
-
-
-def _search_seconds(body: Mapping[str, Any]) -> float:
-    total = _milliseconds(body)
-    options = body.get("scrapeOptions")
-    if isinstance(options, Mapping) and options.get("formats"):
-        # Whether `timeout` of a search covers the scraping of its results is not documented: allow for both.
-        total += _milliseconds(options)
-    return total / 1000
+    @property
+    def repeatable(self) -> bool:
+        """Whether the call may be repeated after a lost answer without harm."""
+        return self.method != "POST" or self.starts_nothing
 
 
 SEARCH = Endpoint(
     "search",
     "POST",
     "/v2/search",
-    models.SearchResponse,
-    request=models.SearchRequest,
-    service_seconds=_search_seconds,
+    lambda: models.SearchResponse,
+    request=lambda: models.SearchRequest,
+    service_seconds=service_time.search,
 )
-
-
-def _scrape_seconds(body: Mapping[str, Any]) -> float:
-    return _milliseconds(body) / 1000
-
-
-_UNLIMITED_MAP_SECONDS = 300.0
-_START_SECONDS = 60.0
-_PROMPT_SECONDS = 120.0
-
-
-def _map_seconds(body: Mapping[str, Any]) -> float:
-    # A map has no limit of its own; giving up early would pay for links that nobody reads.
-    return _milliseconds(body) / 1000 if body.get("timeout") is not None else _UNLIMITED_MAP_SECONDS
-
-
-def _start_seconds(body: Mapping[str, Any]) -> float:
-    # Starting is quick, but an answer that is lost to impatience leaves a job that nobody knows. With a prompt
-    # a language model is asked first.
-    return _PROMPT_SECONDS if body.get("prompt") else _START_SECONDS
-
 
 SCRAPE = Endpoint(
     "scrape",
     "POST",
     "/v2/scrape",
-    models.ScrapeResponse,
-    request=models.ScrapeRequest,
-    service_seconds=_scrape_seconds,
+    lambda: models.ScrapeResponse,
+    request=lambda: models.ScrapeRequest,
+    service_seconds=service_time.scrape,
 )
-GET_SCRAPE = Endpoint("get scrape", "GET", "/v2/scrape/{scrape_id}", models.ScrapeResponse, repeatable=True)
+GET_SCRAPE = Endpoint("get scrape", "GET", "/v2/scrape/{scrape_id}", lambda: models.ScrapeResponse)
 
 START_BATCH_SCRAPE = Endpoint(
     "start batch scrape",
     "POST",
     "/v2/batch/scrape",
-    models.JobStarted,
-    request=models.BatchScrapeRequest,
-    service_seconds=_start_seconds,
+    lambda: models.JobStarted,
+    request=lambda: models.BatchScrapeRequest,
+    service_seconds=service_time.start,
 )
 BATCH_SCRAPE_STATUS = Endpoint(
-    "batch scrape status",
-    "GET",
-    "/v2/batch/scrape/{job_id}",
-    models.JobStatus,
-    repeatable=True,
-    judged_by_status=True,
+    "batch scrape status", "GET", "/v2/batch/scrape/{job_id}", lambda: models.JobStatus, judged_by_status=True
 )
 BATCH_SCRAPE_DOCUMENTS = Endpoint(
     "batch scrape documents",
     "GET",
     "/v2/batch/scrape/{job_id}",
-    models.JobDocuments,
-    repeatable=True,
+    lambda: models.JobDocuments,
     judged_by_status=True,
 )
 """The same call as the status; its documents are left as they came."""
 CANCEL_BATCH_SCRAPE = Endpoint(
-    "cancel batch scrape", "DELETE", "/v2/batch/scrape/{job_id}", models.CancelResponse, repeatable=True
+    "cancel batch scrape", "DELETE", "/v2/batch/scrape/{job_id}", lambda: models.CancelResponse
 )
 BATCH_SCRAPE_ERRORS = Endpoint(
-    "batch scrape errors", "GET", "/v2/batch/scrape/{job_id}/errors", models.JobErrors, repeatable=True
+    "batch scrape errors", "GET", "/v2/batch/scrape/{job_id}/errors", lambda: models.JobErrors
 )
 
 START_CRAWL = Endpoint(
     "start crawl",
     "POST",
     "/v2/crawl",
-    models.JobStarted,
-    request=models.CrawlRequest,
-    service_seconds=_start_seconds,
+    lambda: models.JobStarted,
+    request=lambda: models.CrawlRequest,
+    service_seconds=service_time.start,
     takes_idempotency_key=True,
 )
 CRAWL_STATUS = Endpoint(
-    "crawl status",
-    "GET",
-    "/v2/crawl/{job_id}",
-    models.JobStatus,
-    repeatable=True,
-    judged_by_status=True,
+    "crawl status", "GET", "/v2/crawl/{job_id}", lambda: models.JobStatus, judged_by_status=True
 )
 CRAWL_DOCUMENTS = Endpoint(
-    "crawl documents",
-    "GET",
-    "/v2/crawl/{job_id}",
-    models.JobDocuments,
-    repeatable=True,
-    judged_by_status=True,
+    "crawl documents", "GET", "/v2/crawl/{job_id}", lambda: models.JobDocuments, judged_by_status=True
 )
 """The same call as the status; its documents are left as they came."""
-CANCEL_CRAWL = Endpoint(
-    "cancel crawl", "DELETE", "/v2/crawl/{job_id}", models.CancelResponse, repeatable=True
-)
-CRAWL_ERRORS = Endpoint("crawl errors", "GET", "/v2/crawl/{job_id}/errors", models.JobErrors, repeatable=True)
-ACTIVE_CRAWLS = Endpoint("active crawls", "GET", "/v2/crawl/active", models.ActiveCrawls, repeatable=True)
+CANCEL_CRAWL = Endpoint("cancel crawl", "DELETE", "/v2/crawl/{job_id}", lambda: models.CancelResponse)
+CRAWL_ERRORS = Endpoint("crawl errors", "GET", "/v2/crawl/{job_id}/errors", lambda: models.JobErrors)
+ACTIVE_CRAWLS = Endpoint("active crawls", "GET", "/v2/crawl/active", lambda: models.ActiveCrawls)
 CRAWL_PARAMS = Endpoint(
     "crawl params preview",
     "POST",
     "/v2/crawl/params-preview",
-    models.CrawlParamsResponse,
-    request=models.CrawlParamsRequest,
-    repeatable=True,
-    service_seconds=_start_seconds,
+    lambda: models.CrawlParamsResponse,
+    request=lambda: models.CrawlParamsRequest,
+    starts_nothing=True,
+    service_seconds=service_time.start,
 )
 
 MAP = Endpoint(
     "map",
     "POST",
     "/v2/map",
-    models.MapResponse,
-    request=models.MapRequest,
-    service_seconds=_map_seconds,
+    lambda: models.MapResponse,
+    request=lambda: models.MapRequest,
+    service_seconds=service_time.without_default,
 )
-
-_LONGEST_SCRAPE_SECONDS = 300.0
-_OPEN_SECONDS = 60.0
-_CODE_SECONDS = 30.0
-
-
-def _parse_seconds(body: Mapping[str, Any]) -> float:
-    # The sources differ on whether there is a default; giving up early would pay for text that nobody reads.
-    return _milliseconds(body) / 1000 if body.get("timeout") is not None else _LONGEST_SCRAPE_SECONDS
-
-
-def _open_seconds(body: Mapping[str, Any]) -> float:  # noqa: ARG001
-    # Opening takes no timeout; a session whose id is lost to impatience bills until its ttl.
-    return _OPEN_SECONDS
-
-
-def _code_seconds(body: Mapping[str, Any]) -> float:
-    given = body.get("timeout")
-    return float(given) if isinstance(given, (int, float)) else _CODE_SECONDS
-
-
-def _scrape_code_seconds(body: Mapping[str, Any]) -> float:
-    # The first call opens a browser and repeats the scrape before the code's own time begins.
-    return _LONGEST_SCRAPE_SECONDS + _code_seconds(body)
-
 
 PARSE = Endpoint(
     "parse",
     "POST",
     "/v2/parse",
-    models.ScrapeResponse,
-    request=models.ParseOptions,
-    service_seconds=_parse_seconds,
+    lambda: models.ScrapeResponse,
+    request=lambda: models.ParseOptions,
+    service_seconds=service_time.without_default,
 )
 
 START_EXTRACT = Endpoint(
     "start extract",
     "POST",
     "/v2/extract",
-    models.JobStarted,
-    request=models.ExtractRequest,
-    service_seconds=_start_seconds,
+    lambda: models.JobStarted,
+    request=lambda: models.ExtractRequest,
+    service_seconds=service_time.start,
 )
 EXTRACT_STATUS = Endpoint(
-    "extract status",
-    "GET",
-    "/v2/extract/{job_id}",
-    models.ExtractStatus,
-    repeatable=True,
-    judged_by_status=True,
+    "extract status", "GET", "/v2/extract/{job_id}", lambda: models.ExtractStatus, judged_by_status=True
 )
 
 START_AGENT = Endpoint(
     "start agent",
     "POST",
     "/v2/agent",
-    models.JobStarted,
-    request=models.AgentRequest,
-    service_seconds=_start_seconds,
+    lambda: models.JobStarted,
+    request=lambda: models.AgentRequest,
+    service_seconds=service_time.start,
 )
 AGENT_STATUS = Endpoint(
-    "agent status",
-    "GET",
-    "/v2/agent/{job_id}",
-    models.AgentStatus,
-    repeatable=True,
-    judged_by_status=True,
+    "agent status", "GET", "/v2/agent/{job_id}", lambda: models.AgentStatus, judged_by_status=True
 )
-CANCEL_AGENT = Endpoint(
-    "cancel agent", "DELETE", "/v2/agent/{job_id}", models.CancelResponse, repeatable=True
-)
+CANCEL_AGENT = Endpoint("cancel agent", "DELETE", "/v2/agent/{job_id}", lambda: models.CancelResponse)
 
 OPEN_SESSION = Endpoint(
     "open session",
     "POST",
     "/v2/interact",
-    models.InteractSession,
-    request=models.InteractRequest,
-    service_seconds=_open_seconds,
+    lambda: models.InteractSession,
+    request=lambda: models.InteractRequest,
+    service_seconds=service_time.start,
 )
-LIST_SESSIONS = Endpoint("list sessions", "GET", "/v2/interact", models.InteractSessions, repeatable=True)
+LIST_SESSIONS = Endpoint("list sessions", "GET", "/v2/interact", lambda: models.InteractSessions)
 EXECUTE = Endpoint(
     "execute",
     "POST",
     "/v2/interact/{session_id}/execute",
-    models.ExecuteResult,
-    request=models.ExecuteRequest,
+    lambda: models.ExecuteResult,
+    request=lambda: models.ExecuteRequest,
     judged_by_status=True,
-    service_seconds=_code_seconds,
+    service_seconds=service_time.execute,
 )
-CLOSE_SESSION = Endpoint(
-    "close session", "DELETE", "/v2/interact/{session_id}", models.SessionClosed, repeatable=True
-)
+CLOSE_SESSION = Endpoint("close session", "DELETE", "/v2/interact/{session_id}", lambda: models.SessionClosed)
 INTERACT_SCRAPE = Endpoint(
     "interact with scrape",
     "POST",
     "/v2/scrape/{scrape_id}/interact",
-    models.ScrapeInteractResult,
-    request=models.ScrapeInteractRequest,
+    lambda: models.ScrapeInteractResult,
+    request=lambda: models.ScrapeInteractRequest,
     judged_by_status=True,
-    service_seconds=_scrape_code_seconds,
+    service_seconds=service_time.interact,
 )
 STOP_SCRAPE_INTERACT = Endpoint(
-    "stop interaction with scrape",
-    "DELETE",
-    "/v2/scrape/{scrape_id}/interact",
-    models.SessionClosed,
-    repeatable=True,
+    "stop interaction with scrape", "DELETE", "/v2/scrape/{scrape_id}/interact", lambda: models.SessionClosed
 )
 
 CREATE_MONITOR = Endpoint(
-    "create monitor", "POST", "/v2/monitor", models.MonitorResponse, request=models.MonitorCreateRequest
+    "create monitor",
+    "POST",
+    "/v2/monitor",
+    lambda: models.MonitorResponse,
+    request=lambda: models.MonitorCreateRequest,
 )
-LIST_MONITORS = Endpoint("list monitors", "GET", "/v2/monitor", models.MonitorListResponse, repeatable=True)
-GET_MONITOR = Endpoint(
-    "get monitor", "GET", "/v2/monitor/{monitor_id}", models.MonitorResponse, repeatable=True
-)
+LIST_MONITORS = Endpoint("list monitors", "GET", "/v2/monitor", lambda: models.MonitorListResponse)
+GET_MONITOR = Endpoint("get monitor", "GET", "/v2/monitor/{monitor_id}", lambda: models.MonitorResponse)
 UPDATE_MONITOR = Endpoint(
     "update monitor",
     "PATCH",
     "/v2/monitor/{monitor_id}",
-    models.MonitorResponse,
-    request=models.MonitorUpdateRequest,
-    repeatable=True,
+    lambda: models.MonitorResponse,
+    request=lambda: models.MonitorUpdateRequest,
 )
 DELETE_MONITOR = Endpoint(
-    "delete monitor", "DELETE", "/v2/monitor/{monitor_id}", models.DeleteResponse, repeatable=True
+    "delete monitor", "DELETE", "/v2/monitor/{monitor_id}", lambda: models.DeleteResponse
 )
-RUN_MONITOR = Endpoint("run monitor", "POST", "/v2/monitor/{monitor_id}/run", models.MonitorRunResponse)
+RUN_MONITOR = Endpoint(
+    "run monitor", "POST", "/v2/monitor/{monitor_id}/run", lambda: models.MonitorRunResponse
+)
 LIST_MONITOR_CHECKS = Endpoint(
-    "list monitor checks",
-    "GET",
-    "/v2/monitor/{monitor_id}/checks",
-    models.MonitorCheckListResponse,
-    repeatable=True,
+    "list monitor checks", "GET", "/v2/monitor/{monitor_id}/checks", lambda: models.MonitorCheckListResponse
 )
 GET_MONITOR_CHECK = Endpoint(
     "get monitor check",
     "GET",
     "/v2/monitor/{monitor_id}/checks/{check_id}",
-    models.MonitorCheckResponse,
-    repeatable=True,
+    lambda: models.MonitorCheckResponse,
     judged_by_status=True,
 )
 
-CREDIT_USAGE = Endpoint(
-    "credit usage", "GET", "/v2/team/credit-usage", models.CreditUsageResponse, repeatable=True
-)
+CREDIT_USAGE = Endpoint("credit usage", "GET", "/v2/team/credit-usage", lambda: models.CreditUsageResponse)
 CREDIT_HISTORY = Endpoint(
-    "credit history", "GET", "/v2/team/credit-usage/historical", models.CreditHistory, repeatable=True
+    "credit history", "GET", "/v2/team/credit-usage/historical", lambda: models.CreditHistory
 )
-TOKEN_USAGE = Endpoint(
-    "token usage", "GET", "/v2/team/token-usage", models.TokenUsageResponse, repeatable=True
-)
+TOKEN_USAGE = Endpoint("token usage", "GET", "/v2/team/token-usage", lambda: models.TokenUsageResponse)
 TOKEN_HISTORY = Endpoint(
-    "token history", "GET", "/v2/team/token-usage/historical", models.TokenHistory, repeatable=True
+    "token history", "GET", "/v2/team/token-usage/historical", lambda: models.TokenHistory
 )
-QUEUE_STATUS = Endpoint("queue status", "GET", "/v2/team/queue-status", models.QueueStatus, repeatable=True)
-ACTIVITY = Endpoint("activity", "GET", "/v2/team/activity", models.Activity, repeatable=True)
+QUEUE_STATUS = Endpoint("queue status", "GET", "/v2/team/queue-status", lambda: models.QueueStatus)
+ACTIVITY = Endpoint("activity", "GET", "/v2/team/activity", lambda: models.Activity)

@@ -122,8 +122,8 @@ class TransportError(WebDataError):
         self.sent = sent
 
     def __str__(self) -> str:
-        doubt = "; the service may have acted on it all the same" if self.sent else "; nothing was sent"
-        return f"{self.operation}: {self.reason}{doubt}"
+        effect = "; the service may have acted on it all the same" if self.sent else "; nothing was sent"
+        return f"{self.operation}: {self.reason}{effect}"
 
 
 class UploadError(WebDataError):
@@ -307,9 +307,9 @@ class ProcessingContinuesError(RequestTimeoutError):
 
     def __str__(self) -> str:
         pages = f" of {self.pages} pages" if self.pages is not None else ""
-        doubt = ", though it may need more time than there is" if self.may_exceed else ""
+        limit = ", though it may need more time than there is" if self.may_exceed else ""
         return (
-            f"{super().__str__()}; the service still works on the document{pages}{doubt}: the same call gives the "
+            f"{super().__str__()}; the service still works on the document{pages}{limit}: the same call gives the "
             "result later, paid for once"
         )
 

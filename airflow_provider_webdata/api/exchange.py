@@ -303,7 +303,7 @@ class Reader(Generic[ResponseT]):
                 "set the connection's host to the service's own address"
             )
         try:
-            model = self._endpoint.response.model_validate_json(self._buffer.getvalue() or b"{}")
+            model = self._endpoint.response().model_validate_json(self._buffer.getvalue() or b"{}")
         except ValidationError as error:
             # A failure told with HTTP 200 need not have the shape of a success.
             body = self._error_body()

@@ -1,7 +1,7 @@
 """A file on its way to the service as multipart form data, read piece by piece and never held whole in memory.
 
-httpx can send files too, but reads them in the event loop, does not notice that a file changed while it was read,
-and knows no limit for one whose size is unknown.
+httpx's own multipart was tried: it reads files in the event loop and from their beginning wherever they stand, fails
+on pipes and iterables, knows no limit, and tells of a file that changed meanwhile as of a broken connection.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Readable(Protocol):
         ...
 
 
-Source = Readable | Iterable[bytes] | AsyncIterable[bytes]
+FileSource = Readable | Iterable[bytes] | AsyncIterable[bytes]
 """An open binary file, or something that gives bytes; of these only the last needs the asynchronous client."""
 
 
@@ -62,7 +62,7 @@ class Upload:
     """
 
     def __init__(
-        self, operation: str, file: Source, filename: str, size: int | None = None, *, max_bytes: int
+        self, operation: str, file: FileSource, filename: str, size: int | None = None, *, max_bytes: int
     ) -> None:
         self._operation = operation
         self._max_bytes = max_bytes
@@ -160,7 +160,7 @@ class _Count:
             raise UploadError(self._operation, "the file is empty")
 
 
-def _checked_source(operation: str, file: object) -> Source:
+def _checked_source(operation: str, file: object) -> FileSource:
     if isinstance(file, io.TextIOBase):
         raise InvalidRequestError(operation, ["file: it is open as text; open it in binary mode ('rb')"])
     if getattr(file, "closed", False):
@@ -192,7 +192,7 @@ def _measured(file: object) -> tuple[int | None, int | None]:
     return start, end - start
 
 
-def _starts_anew(source: Source) -> bool:
+def _starts_anew(source: FileSource) -> bool:
     if isinstance(source, Readable):
         return False
     if isinstance(source, AsyncIterable):

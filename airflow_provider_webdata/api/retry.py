@@ -79,7 +79,7 @@ def _seconds(value: object) -> float | None:
 def may_repeat(error: BaseException, *, repeatable: bool) -> bool:
     """Return whether the call that failed with `error` may be made again at once.
 
-    A refusal for rate, a request that never left, and a document that the service still works on are safe for
+    A 429, a request that never left, and a document that the service still works on are safe for
     every call. All else is repeated only where a repetition can neither start nor bill anything.
 
     :param error: what the call raised.

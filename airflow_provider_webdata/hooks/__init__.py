@@ -1,5 +1,5 @@
 """An Airflow connection becomes a client: settings are read and checked here, and each operation of the
 service is a typed method, once blocking and once for the event loop.
 
-No decision about tasks, retries of tasks or XCom belongs here; those live in `operators`.
+No decision about tasks, retries of tasks or XCom belongs here; those live in `tasks`.
 """

@@ -44,6 +44,25 @@ class Call(Generic[ResponseT]):
     upload: Upload | None = None
     idempotency_key: str | None = None
 
+    @classmethod
+    def of(
+        cls,
+        endpoint: Endpoint[ResponseT],
+        request: RequestModel | Body | None,
+        *,
+        path: Mapping[str, str] | None = None,
+        extra_body: Body | None = None,
+        upload: Upload | None = None,
+        idempotency_key: str | None = None,
+    ) -> Call[ResponseT]:
+        """Return a call whose body is checked against the endpoint's own request model.
+
+        :param request: the model itself, or a mapping with wire or Python names; None: no body.
+        :raises InvalidRequestError: the mapping breaks a documented rule.
+        """
+        body = None if request is None else checked_body(endpoint, request)
+        return Call(endpoint, path, None, body, extra_body, upload, idempotency_key)
+
     def arguments(self) -> dict[str, Any]:
         """Return the keyword arguments of the client's `call`."""
         return {
@@ -56,7 +75,17 @@ class Call(Generic[ResponseT]):
         }
 
 
-def body_for(model: type[RequestT], request: RequestT | Body, operation: str) -> RequestT:
+def checked_body(endpoint: Endpoint[Any], request: RequestModel | Body) -> RequestModel:
+    """Return the request of a call as its endpoint's model.
+
+    :raises InvalidRequestError: it breaks a documented rule.
+    """
+    if endpoint.request is None:
+        raise TypeError(f"{endpoint.name} takes no body")
+    return body_for(endpoint.request(), request, endpoint.name)
+
+
+def body_for(model: type[RequestT], request: RequestModel | Body, operation: str) -> RequestT:
     """Return the request model of a call.
 
     :param model: the model.

@@ -54,7 +54,7 @@ def diagnose(error: WebDataError) -> tuple[bool, str]:
             f"The service answers but limits the rate, so that the key was not tried: {error}. Try later.",
         )
     if isinstance(error, ServerError):
-        return False, f"The host answers with a fault of its own, try later: {error}."
+        return False, f"The host answers with an error of its own. Try again later: {error}."
     if isinstance(error, (NotFoundError, InvalidResponseError)):
         return False, f"The host answers but is not this service: {error}. Check the host field."
     if isinstance(error, APIError):

@@ -1,4 +1,4 @@
-"""How the service is told to report to our inbox, and where the inbox is read."""
+"""The managed webhook: what makes the service report to this Airflow's inbox, and where the inbox is read."""
 
 from __future__ import annotations
 
@@ -25,21 +25,15 @@ def new_key() -> str:
 
 
 def can_receive(settings: ConnectionSettings) -> bool:
-    """Return whether deliveries can reach us: there is a public address, and a secret to know them by.
-
-    :param settings: of the connection.
-    """
+    """Return whether deliveries can reach this Airflow: there is a public address, and a secret to know them by."""
     return bool(settings.webhook.url and (settings.webhook.secret or settings.webhook.signing_secret))
 
 
-def why_none_comes(settings: ConnectionSettings) -> str:
-    """Say why `wait_for='webhook'` cannot work where `can_receive` does not hold.
-
-    :param settings: of the connection.
-    """
+def no_deliveries_reason(settings: ConnectionSettings) -> str:
+    """Say why `wait_by='webhook'` cannot work where `can_receive` does not hold."""
     return (
-        f"wait_for='webhook': connection {settings.conn_id!r} has no webhook_url with a webhook_secret or "
-        "signing_secret, so that no delivery can come; set them, or wait_for='polling'"
+        f"wait_by='webhook', but no delivery can arrive: connection {settings.conn_id!r} has no webhook_url with a "
+        "webhook_secret or signing_secret. Set them, or use wait_by='polling'"
     )
 
 
@@ -49,15 +43,11 @@ def webhook_for(
     events: Sequence[str] | None = None,
     metadata: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """Return the webhook object that makes the service report to our inbox, with wire names.
+    """Return the managed webhook, with wire names. It holds the webhook secret: never for logs or XCom.
 
-    Reference, Webhook object and Monitor webhook object. It holds the connection's webhook secret: for requests
-    only, never for logs or XCom.
-
-    :param settings: of the connection.
     :param key: correlation key, from `new_key`.
     :param events: names of the events to report; all, if left out.
-    :param metadata: texts that come back with every delivery.
+    :param metadata: texts that every delivery carries.
     :raises ConfigurationError: the connection has no public address or no secret.
     """
     webhook = settings.webhook
@@ -78,15 +68,11 @@ def webhook_for(
 
 
 def key_of(settings: ConnectionSettings, url: str | None) -> str | None:
-    """Return the correlation key of a webhook address of ours, or None for any other address.
-
-    :param settings: of the connection.
-    :param url: the `url` of a webhook object.
-    """
+    """Return the correlation key in the URL of a managed webhook, or None for any other URL."""
     if not url or not settings.webhook.url:
         return None
-    ours = delivery_url(settings.webhook.url, settings.conn_id) + "/"
-    key = unquote(url.removeprefix(ours)) if url.startswith(ours) else ""
+    managed = delivery_url(settings.webhook.url, settings.conn_id) + "/"
+    key = unquote(url.removeprefix(managed)) if url.startswith(managed) else ""
     return key if is_key(key) else None
 
 
@@ -96,7 +82,6 @@ def inbox_url(settings: ConnectionSettings) -> str:
     The connection's `inbox_url`, else `[webdata] inbox_url`, else what workers and triggerers know the API server
     by: `[core] execution_api_server_url`, else `[api] base_url`.
 
-    :param settings: of the connection.
     :raises ConfigurationError: none of them is set.
     """
     found = (

@@ -1,7 +1,4 @@
-"""What a delivery says about itself. Its shape is open, so that whatever cannot be read is simply not known.
-
-Reference, Events; supplement 16.2 to 16.6.
-"""
+"""The envelope of a delivery (reference, Events). Its shape is open: what cannot be read counts as missing."""
 
 from __future__ import annotations
 
@@ -11,7 +8,7 @@ from typing import Any
 from pydantic_core import from_json
 
 LONGEST_TEXT = 200
-"""Characters; names and ids that are longer are none of the service's."""
+"""Characters; the service has no longer names and ids."""
 
 OPERATIONS = ("batch_scrape", "crawl", "extract", "agent", "monitor")
 """What an event's name may begin with, before the first dot."""
@@ -23,7 +20,7 @@ class NotJSONError(ValueError):
 
 @dataclass(frozen=True)
 class Envelope:
-    """The part of a delivery that is looked at; None for all that is missing or odd.
+    """What a delivery says about itself; None for all that is missing or odd.
 
     :param event: `type` as it came.
     :param operation: what the event's name begins with, such as `monitor`.
@@ -49,7 +46,7 @@ class Envelope:
         :param body: the body as it came.
         :raises NotJSONError: it is no JSON. JSON of any shape is fine.
         """
-        return cls.of(parse(body))
+        return cls.of(parse_body(body))
 
     @classmethod
     def of(cls, payload: Any) -> Envelope:
@@ -74,7 +71,7 @@ class Envelope:
         )
 
 
-def parse(body: bytes) -> Any:
+def parse_body(body: bytes) -> Any:
     """Return the value of a delivery's body.
 
     :param body: the body as it came.

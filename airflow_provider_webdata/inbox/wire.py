@@ -17,6 +17,9 @@ DELIVERIES_PATH = "/webdata/deliveries"
 INLINE_BODY_BYTES = 16 * 1024
 """Larger bodies are left out where deliveries are listed, and fetched one by one."""
 
+MOST_VALUES = 1000
+"""Keys, job ids, monitor ids and events that one request of a reader may name."""
+
 _KEY = re.compile(r"[A-Za-z0-9._~-]{1,200}")
 
 

@@ -1,6 +1,6 @@
-"""What a task does: arguments are rendered and checked, the hook is called, the answer becomes XCom.
+"""The operators: what a DAG author imports, and nothing else.
 
-One module per operation; `monitor` has all of those for monitors. What a failure means for the task (fail now,
-retry, come back later) is decided in `service_task` and `retry`, what the end of a wait means in `waiting`; sensors
-share both. Nothing heavy is imported at module level: a DAG file pays for every import.
+One file per operation, and `monitor` for all of those for monitors. An operator states its arguments and what it
+calls; whatever several of them share is in `tasks`. Nothing heavy is imported at module level: a DAG file pays for
+every import.
 """

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from airflow_provider_webdata.operators.job import WebDataJobOperator
+from airflow_provider_webdata.tasks.jobs.job_operator import WebDataJobOperator
+from airflow_provider_webdata.tasks.operator import RequestFields
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from airflow_provider_webdata.api.models import JobStarted
     from airflow_provider_webdata.api.models.base import RequestModel
-    from airflow_provider_webdata.hooks.job_states import JobKind
+    from airflow_provider_webdata.states.jobs import JobKind
 
 
-class WebDataAgentOperator(WebDataJobOperator):
-    """Have the service's AI agent collect data from the web, and wait for it. Bills credits. Supplement 10.
+class WebDataAgentOperator(WebDataJobOperator, fields=RequestFields("AgentRequest")):
+    """Have the service's AI agent collect data from the web, and wait for it. Bills credits.
 
-    Every argument up to `integration` is a field of POST /v2/agent, templated; what is left out is not sent, so that
-    the service's own default applies. In mappings inside, wire and Python names both work. How the run is started once,
-    waited for and cancelled is said in `WebDataJobOperator`; a cancelled run stops at its next step, and bills until
-    then.
+    Every argument up to `integration` is a field of POST /v2/agent, templated; what is left out is not sent: the
+    defaults below are the service's. In mappings inside, wire and Python names both work. A `webhook` of your own takes
+    the place of that of this Airflow's inbox. How the run is started once, waited for and cancelled is said in
+    `WebDataJobOperator`; a cancelled run stops at its next step, and bills until then.
 
     XCom: the service's answer with wire names: `data`, `creditsUsed`, `model` and the rest, with `id`; with `output`,
     what was written and where instead of `data`.
@@ -30,54 +31,25 @@ class WebDataAgentOperator(WebDataJobOperator):
     :param strict_constrain_to_urls: visit no other pages than `urls`.
     :param schema: JSON Schema of the answer.
     :param max_credits: credits that the run may use, more than 0; when they run out it fails, without data and without
-        charge. Default 2500; a run with more is never one of the day's free ones.
-    :param model: `spark-2`, `spark-1-mini` or `spark-1-pro` (default).
+        charge. Default: 2500; a run with more is never one of the day's free ones.
+    :param model: `spark-2`, `spark-1-mini` or `spark-1-pro`. Default: `spark-1-pro`.
     :param audit_metadata: whom to name in the audit log: `username`.
     :param threat_protection: threat protection override, for teams that have it.
-    :param effort: `low`, `medium` or `high`.
-    :param webhook: `url`, `events`, `headers`, `metadata`: to report elsewhere than to this Airflow.
-    :param zero_data_retention: keep nothing, for teams that have it; default false.
-    :param origin: label of the caller, for the service's own statistics.
+    :param webhook: where the job reports to: `url`, `events`, `headers`, `metadata`.
+    :param effort: `low`, `medium` or `high`. Not documented publicly, as is the next.
+    :param zero_data_retention: keep nothing, for teams that have it. Default: false.
+    :param origin: label of the caller, for the service's own statistics. Default: `api`.
     :param integration: another such label.
     :param kwargs: arguments of `WebDataJobOperator`, of `JobResults` (`max_error_ratio`), of `ResultOutput`
         (`output`, `save_media`), `WebDataOperator` and `BaseOperator`.
     """
 
     job_kind: ClassVar[JobKind] = "agent"
-    request_model = "AgentRequest"
-    request_fields: ClassVar[Sequence[str]] = (
-        "prompt",
-        "urls",
-        "strict_constrain_to_urls",
-        "schema",
-        "max_credits",
-        "model",
-        "audit_metadata",
-        "threat_protection",
-        "effort",
-        "webhook",
-        "zero_data_retention",
-        "origin",
-        "integration",
-    )
-    template_fields: Sequence[str] = (*WebDataJobOperator.template_fields, *request_fields)
-    template_fields_renderers: ClassVar[dict[str, str]] = {
-        **WebDataJobOperator.template_fields_renderers,
-        **dict.fromkeys(
-            (
-                "urls",
-                "schema",
-                "audit_metadata",
-                "threat_protection",
-                "webhook",
-            ),
-            "json",
-        ),
-    }
 
     def __init__(
         self,
         *,
+        # fields of AgentRequest, written by tools/operator_fields.py
         prompt: str,
         urls: Sequence[str] | None = None,
         strict_constrain_to_urls: bool | str | None = None,
@@ -86,14 +58,16 @@ class WebDataAgentOperator(WebDataJobOperator):
         model: str | None = None,
         audit_metadata: Mapping[str, Any] | None = None,
         threat_protection: Mapping[str, Any] | None = None,
-        effort: str | None = None,
         webhook: Mapping[str, Any] | str | None = None,
+        effort: str | None = None,
         zero_data_retention: bool | str | None = None,
         origin: str | None = None,
         integration: str | None = None,
+        # end of fields
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
+        # fields of AgentRequest, written by tools/operator_fields.py
         self.prompt = prompt
         self.urls = urls
         self.strict_constrain_to_urls = strict_constrain_to_urls
@@ -102,15 +76,16 @@ class WebDataAgentOperator(WebDataJobOperator):
         self.model = model
         self.audit_metadata = audit_metadata
         self.threat_protection = threat_protection
-        self.effort = effort
         self.webhook = webhook
+        self.effort = effort
         self.zero_data_retention = zero_data_retention
         self.origin = origin
         self.integration = integration
+        # end of fields
 
     def targets(self) -> list[str]:
         """Return the URLs or texts by which the service would name the job."""
-        from airflow_provider_webdata.operators.job_results import texts
+        from airflow_provider_webdata.tasks.jobs.results import texts
 
         return [*texts(self.urls), self.prompt]
 

@@ -4,133 +4,80 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from airflow_provider_webdata.operators.job import WebDataJobOperator
+from airflow_provider_webdata.tasks.jobs.job_operator import WebDataJobOperator
+from airflow_provider_webdata.tasks.operator import RequestFields
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from airflow_provider_webdata.api.models import JobStarted
     from airflow_provider_webdata.api.models.base import RequestModel
-    from airflow_provider_webdata.hooks.job_states import JobKind
+    from airflow_provider_webdata.states.jobs import JobKind
 
 
-class WebDataBatchScrapeOperator(WebDataJobOperator):
-    """Scrape many pages in one job, and wait for them. Bills credits. Supplement 5.
+class WebDataBatchScrapeOperator(
+    WebDataJobOperator, fields=RequestFields("BatchScrapeRequest", defaults={"ignore_invalid_urls": True})
+):
+    """Scrape many pages in one job, and wait for them. Bills credits.
 
-    Every argument up to `integration` is a field of POST /v2/batch/scrape, templated; what is left out is not sent, so
-    that the service's own default applies. In mappings inside, wire and Python names both work.
+    Every argument up to `integration` is a field of POST /v2/batch/scrape, templated; what is left out is not sent: the
+    defaults below are the service's. In mappings inside, wire and Python names both work.
 
-    All URLs go into one job: the service states no maximum, but a request is at most 10 MB. Its pages come in the
-    order of their completion: match them by `metadata.sourceURL`. How the job is started once, waited for and
-    cancelled is said in `WebDataJobOperator`, what the task returns in `JobResults`. The XCom key `invalidURLs` holds
-    the URLs that the service dropped, if any.
+    All URLs go into one job: the service states no maximum, but a request is at most 10 MB. Its pages come in the order
+    of their completion: match them by `metadata.sourceURL`. A `webhook` of your own takes the place of that of this
+    Airflow's inbox. How the job is started once, waited for and cancelled is said in `WebDataJobOperator`, what the
+    task returns in `JobResults`. The XCom key `invalidURLs` holds the URLs that the service dropped, if any.
 
-    :param urls: the pages, at least one.
-    :param max_concurrency: pages scraped at once, at least 1; default: the team's limit.
-    :param ignore_invalid_urls: drop bad URLs and go on without them. Always sent: left out, servers refuse the whole
-        batch for one bad URL.
-    :param append_to_id: UUID of a batch scrape that takes the URLs up.
-    :param webhook: `url`, `events`, `headers`, `metadata`: to report elsewhere than to this Airflow.
-    :param formats: what to return, as names or mappings with `type`; default `markdown`.
-    :param only_main_content: drop headers, navigation, footers; default true.
-    :param only_clean_content: also drop leftover boilerplate by a language model; default false.
+    :param urls: the pages, at least 1; results come in order of completion, not in this one.
+    :param formats: what to return, as names or mappings with `type`. `changeTracking` needs `markdown` too; at most one
+        screenshot. Default: `markdown`.
+    :param only_main_content: drop headers, navigation, footers. Default: true.
+    :param only_clean_content: also drop leftover boilerplate by a language model. Default: false.
     :param include_tags: HTML tags (or CSS selectors) to keep.
     :param exclude_tags: HTML tags (or CSS selectors) to drop.
-    :param max_age: milliseconds, at least 0; a younger cached page is returned. Default 2 days.
-    :param min_age: milliseconds, at least 0; when set, only the cache is asked.
+    :param max_age: milliseconds, at least 0; a younger cached page is returned. Default: 2 days, 2 years under
+        `lockdown`.
+    :param min_age: milliseconds, at least 0; when set, only the cache is asked. 1 takes a page of any age.
     :param headers: sent with the page request; their values are hidden in logs and rendered templates.
-    :param wait_for: milliseconds to wait before the content is taken, 0 to 60000; default 0.
-    :param mobile: emulate a mobile device; default false.
-    :param skip_tls_verification: default true.
-    :param timeout: milliseconds that the service may take, 1000 to 300000; default 60000.
-    :param parsers: default pdf; an empty list returns PDFs as they are.
-    :param actions: at most 50, done on the page before its content is taken.
+    :param wait_for: milliseconds to wait before the content is taken, 0 to 60,000. Default: 0.
+    :param mobile: emulate a mobile device. Default: false.
+    :param skip_tls_verification: take pages with a certificate that is not valid. Default: true.
+    :param timeout: milliseconds that the service may take, 1000 to 300,000. Default: 60,000.
+    :param parsers: how files are read, `pdf` and `image`, as names or mappings with `type`; an empty list returns PDFs
+        as they are. Default: `pdf`.
+    :param actions: mappings with `type`, at most 50, done on the page before its content is taken.
     :param location: where the page is fetched from: `country`, `languages`.
-    :param remove_base64_images: default true.
-    :param block_ads: default true.
-    :param proxy: `basic`, `enhanced` or `auto` (default).
-    :param store_in_cache: default true.
-    :param lockdown: serve from the cache only; default false.
-    :param redact_pii: true, or a mapping with `mode`, `entities`, `replaceStyle`; default false.
+    :param remove_base64_images: replace images that stand in the text itself. Default: true.
+    :param block_ads: load no advertising. Default: true.
+    :param proxy: `basic`, `enhanced` (also called `stealth`) or `auto`. Default: `auto`.
+    :param store_in_cache: keep the page in the service's cache. Default: true.
+    :param lockdown: serve from the cache only, at 5 credits a hit and 1 a miss. Default: false.
+    :param redact_pii: true, or a mapping with `mode`, `entities`, `replaceStyle`. Default: false.
     :param profile: browser state to use: `name`, `saveChanges`.
     :param threat_protection: threat protection override, for teams that have it.
     :param audit_metadata: whom to name in the audit log: `username`.
-    :param fast_mode: supplement 4.2.
-    :param check_prompt_injection: 4 more credits; a detection fails the task. Supplement 4.2.
-    :param zero_data_retention: keep nothing, for teams that have it; default false.
-    :param origin: label of the caller, for the service's own statistics.
+    :param fast_mode: a switch that is not documented publicly.
+    :param check_prompt_injection: look for injected prompts, for 4 more credits; one that is found is an error (403).
+    :param zero_data_retention: keep nothing, for teams that have it; with neither screenshots nor `only_clean_content`.
+        Default: false.
+    :param webhook: where the job reports to: `url`, `events`, `headers`, `metadata`.
+    :param max_concurrency: pages scraped at once, at least 1. Default: the team's limit.
+    :param ignore_invalid_urls: drop bad URLs and go on without them. Default: true; that of the service: true, yet
+        servers were seen that refuse the whole batch for one bad URL where it is left out.
+    :param append_to_id: UUID of a batch scrape that takes the URLs up.
+    :param origin: label of the caller, for the service's own statistics. Default: `api`.
     :param integration: another such label.
     :param kwargs: arguments of `WebDataJobOperator`, of `JobResults` (`max_error_ratio`), of `ResultOutput`
         (`output`, `save_media`), `WebDataOperator` and `BaseOperator`.
     """
 
     job_kind: ClassVar[JobKind] = "batch_scrape"
-    request_model = "BatchScrapeRequest"
-    request_fields: ClassVar[Sequence[str]] = (
-        "urls",
-        "max_concurrency",
-        "ignore_invalid_urls",
-        "append_to_id",
-        "webhook",
-        "formats",
-        "only_main_content",
-        "only_clean_content",
-        "include_tags",
-        "exclude_tags",
-        "max_age",
-        "min_age",
-        "headers",
-        "wait_for",
-        "mobile",
-        "skip_tls_verification",
-        "timeout",
-        "parsers",
-        "actions",
-        "location",
-        "remove_base64_images",
-        "block_ads",
-        "proxy",
-        "store_in_cache",
-        "lockdown",
-        "redact_pii",
-        "profile",
-        "threat_protection",
-        "audit_metadata",
-        "fast_mode",
-        "check_prompt_injection",
-        "zero_data_retention",
-        "origin",
-        "integration",
-    )
-    template_fields: Sequence[str] = (*WebDataJobOperator.template_fields, *request_fields)
-    template_fields_renderers: ClassVar[dict[str, str]] = {
-        **WebDataJobOperator.template_fields_renderers,
-        **dict.fromkeys(
-            (
-                "urls",
-                "webhook",
-                "formats",
-                "headers",
-                "parsers",
-                "actions",
-                "location",
-                "redact_pii",
-                "profile",
-                "threat_protection",
-                "audit_metadata",
-            ),
-            "json",
-        ),
-    }
 
     def __init__(
         self,
         *,
+        # fields of BatchScrapeRequest, written by tools/operator_fields.py
         urls: Sequence[str],
-        max_concurrency: int | str | None = None,
-        ignore_invalid_urls: bool | str | None = True,
-        append_to_id: str | None = None,
-        webhook: Mapping[str, Any] | str | None = None,
         formats: Sequence[str | Mapping[str, Any]] | None = None,
         only_main_content: bool | str | None = None,
         only_clean_content: bool | str | None = None,
@@ -158,16 +105,18 @@ class WebDataBatchScrapeOperator(WebDataJobOperator):
         fast_mode: bool | str | None = None,
         check_prompt_injection: bool | str | None = None,
         zero_data_retention: bool | str | None = None,
+        webhook: Mapping[str, Any] | str | None = None,
+        max_concurrency: int | str | None = None,
+        ignore_invalid_urls: bool | str = True,
+        append_to_id: str | None = None,
         origin: str | None = None,
         integration: str | None = None,
+        # end of fields
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
+        # fields of BatchScrapeRequest, written by tools/operator_fields.py
         self.urls = urls
-        self.max_concurrency = max_concurrency
-        self.ignore_invalid_urls = ignore_invalid_urls
-        self.append_to_id = append_to_id
-        self.webhook = webhook
         self.formats = formats
         self.only_main_content = only_main_content
         self.only_clean_content = only_clean_content
@@ -195,12 +144,17 @@ class WebDataBatchScrapeOperator(WebDataJobOperator):
         self.fast_mode = fast_mode
         self.check_prompt_injection = check_prompt_injection
         self.zero_data_retention = zero_data_retention
+        self.webhook = webhook
+        self.max_concurrency = max_concurrency
+        self.ignore_invalid_urls = ignore_invalid_urls
+        self.append_to_id = append_to_id
         self.origin = origin
         self.integration = integration
+        # end of fields
 
     def targets(self) -> list[str]:
         """Return the URLs or texts by which the service would name the job."""
-        from airflow_provider_webdata.operators.job_results import texts
+        from airflow_provider_webdata.tasks.jobs.results import texts
 
         return texts(self.urls)
 

@@ -4,101 +4,68 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from airflow_provider_webdata.operators.arguments import checked_text
-from airflow_provider_webdata.operators.job import WebDataJobOperator
+from airflow_provider_webdata.tasks.arguments import checked_text
+from airflow_provider_webdata.tasks.jobs.job_operator import WebDataJobOperator
+from airflow_provider_webdata.tasks.operator import RequestFields
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from airflow_provider_webdata.api.models import JobStarted
     from airflow_provider_webdata.api.models.base import RequestModel
-    from airflow_provider_webdata.hooks.job_states import JobKind
+    from airflow_provider_webdata.states.jobs import JobKind
 
 
-class WebDataCrawlOperator(WebDataJobOperator):
-    """Crawl a site, and wait for its pages. Bills credits. Supplement 6.
+class WebDataCrawlOperator(WebDataJobOperator, fields=RequestFields("CrawlRequest", defaults={"limit": 100})):
+    """Crawl a site, and wait for its pages. Bills credits.
 
-    Every argument up to `integration` is a field of POST /v2/crawl, templated; what is left out is not sent, so that
-    the service's own default applies. In mappings inside, wire and Python names both work.
+    Every argument up to `integration` is a field of POST /v2/crawl, templated; what is left out is not sent: the
+    defaults below are the service's. In mappings inside, wire and Python names both work.
 
     `limit` is always sent, 100 unless given: the service's own default is 10,000 pages, and a balance below it may
-    refuse the crawl. How the job is started once, waited for and cancelled is said in `WebDataJobOperator`, what the
-    task returns in `JobResults`.
+    refuse the crawl. A `webhook` of your own takes the place of that of this Airflow's inbox. How the job is started
+    once, waited for and cancelled is said in `WebDataJobOperator`, what the task returns in `JobResults`.
 
     :param url: where the crawl starts.
     :param limit: most pages, at least 1; each is billed. The service may lower it to the credits that are left.
-    :param prompt: the options below in words, at most 10,000 characters; what is given explicitly wins.
+        Default: 100; that of the service: 10,000.
+    :param max_discovery_depth: how many links away from the start, at least 0; the start and the sitemap's pages are at
+        0.
     :param include_paths: regular expressions over the path; only matching pages, the start included.
     :param exclude_paths: regular expressions over the path; no matching pages.
-    :param regex_on_full_url: match the whole URL instead; default false.
-    :param max_discovery_depth: how many links away from the start, at least 0; the sitemap's pages are at 0.
-    :param sitemap: `skip`, `include` (default) or `only`.
-    :param ignore_query_parameters: one page for each path; default false.
-    :param deduplicate_similar_urls: default true.
-    :param crawl_entire_domain: also pages beside and above the start; default false.
-    :param allow_external_links: one hop outside; default false.
-    :param allow_subdomains: default false.
-    :param ignore_robots_txt: for teams that have it; default false.
-    :param robots_user_agent: for teams that have it.
+    :param regex_on_full_url: match the whole URL instead. Default: false.
+    :param sitemap: `skip`, `include` or `only`. Default: `include`.
+    :param ignore_query_parameters: take one page for each path. Default: false.
+    :param deduplicate_similar_urls: take one of URLs that lead to the same page. Default: true.
+    :param crawl_entire_domain: also pages beside and above the start. Default: false.
+    :param allow_external_links: also pages of other sites, one link away. Default: false.
+    :param allow_subdomains: also pages of subdomains. Default: false.
+    :param ignore_robots_txt: crawl what robots.txt excludes, for teams that have it. Default: false.
+    :param robots_user_agent: whose rules of robots.txt hold, for teams that have it.
     :param delay: seconds between two pages, 0 to 60; one page at a time then.
-    :param max_concurrency: pages scraped at once, at least 1; default: the team's limit.
-    :param webhook: `url`, `events`, `headers`, `metadata`: to report elsewhere than to this Airflow.
-    :param scrape_options: how each page is scraped; reference, scrape options.
-    :param zero_data_retention: keep nothing, for teams that have it; default false.
-    :param origin: label of the caller, for the service's own statistics.
+    :param max_concurrency: pages scraped at once, at least 1. Default: the team's limit.
+    :param prompt: the options in words, at most 10,000 characters; what is given explicitly wins.
+    :param webhook: where the job reports to: `url`, `events`, `headers`, `metadata`.
+    :param scrape_options: how each page is scraped, as the arguments of a scrape.
+    :param zero_data_retention: keep nothing, for teams that have it. Default: false.
+    :param origin: label of the caller, for the service's own statistics. Default: `api`.
     :param integration: another such label.
     :param kwargs: arguments of `WebDataJobOperator`, of `JobResults` (`max_error_ratio`), of `ResultOutput`
         (`output`, `save_media`), `WebDataOperator` and `BaseOperator`.
     """
 
     job_kind: ClassVar[JobKind] = "crawl"
-    request_model = "CrawlRequest"
-    request_fields: ClassVar[Sequence[str]] = (
-        "url",
-        "limit",
-        "prompt",
-        "include_paths",
-        "exclude_paths",
-        "regex_on_full_url",
-        "max_discovery_depth",
-        "sitemap",
-        "ignore_query_parameters",
-        "deduplicate_similar_urls",
-        "crawl_entire_domain",
-        "allow_external_links",
-        "allow_subdomains",
-        "ignore_robots_txt",
-        "robots_user_agent",
-        "delay",
-        "max_concurrency",
-        "webhook",
-        "scrape_options",
-        "zero_data_retention",
-        "origin",
-        "integration",
-    )
-    template_fields: Sequence[str] = (*WebDataJobOperator.template_fields, *request_fields)
-    template_fields_renderers: ClassVar[dict[str, str]] = {
-        **WebDataJobOperator.template_fields_renderers,
-        **dict.fromkeys(
-            (
-                "webhook",
-                "scrape_options",
-            ),
-            "json",
-        ),
-    }
 
     def __init__(
         self,
         *,
+        # fields of CrawlRequest, written by tools/operator_fields.py
         url: str,
         limit: int | str = 100,
-        prompt: str | None = None,
+        max_discovery_depth: int | str | None = None,
         include_paths: Sequence[str] | None = None,
         exclude_paths: Sequence[str] | None = None,
         regex_on_full_url: bool | str | None = None,
-        max_discovery_depth: int | str | None = None,
         sitemap: str | None = None,
         ignore_query_parameters: bool | str | None = None,
         deduplicate_similar_urls: bool | str | None = None,
@@ -109,23 +76,25 @@ class WebDataCrawlOperator(WebDataJobOperator):
         robots_user_agent: str | None = None,
         delay: float | str | None = None,
         max_concurrency: int | str | None = None,
+        prompt: str | None = None,
         webhook: Mapping[str, Any] | str | None = None,
         scrape_options: Mapping[str, Any] | None = None,
         zero_data_retention: bool | str | None = None,
         origin: str | None = None,
         integration: str | None = None,
+        # end of fields
         **kwargs: Any,
     ) -> None:
         if limit is None:
             raise ValueError("limit must be given: without it, the service takes 10,000 pages")
         super().__init__(**kwargs)
+        # fields of CrawlRequest, written by tools/operator_fields.py
         self.url = url
         self.limit = limit
-        self.prompt = prompt
+        self.max_discovery_depth = max_discovery_depth
         self.include_paths = include_paths
         self.exclude_paths = exclude_paths
         self.regex_on_full_url = regex_on_full_url
-        self.max_discovery_depth = max_discovery_depth
         self.sitemap = sitemap
         self.ignore_query_parameters = ignore_query_parameters
         self.deduplicate_similar_urls = deduplicate_similar_urls
@@ -136,11 +105,13 @@ class WebDataCrawlOperator(WebDataJobOperator):
         self.robots_user_agent = robots_user_agent
         self.delay = delay
         self.max_concurrency = max_concurrency
+        self.prompt = prompt
         self.webhook = webhook
         self.scrape_options = scrape_options
         self.zero_data_retention = zero_data_retention
         self.origin = origin
         self.integration = integration
+        # end of fields
 
     def _check_arguments(self) -> None:
         super()._check_arguments()
@@ -154,7 +125,7 @@ class WebDataCrawlOperator(WebDataJobOperator):
         return [self.url]
 
     def send(self, request: RequestModel, idempotency_key: str) -> JobStarted:
-        """Start the crawl; the service takes an idempotency key once. Supplement 1.1."""
+        """Start the crawl; the service takes an idempotency key once."""
         return self.hook.start_crawl(
             request,  # type: ignore[arg-type]
             extra_body=self.checked_extra_body("start crawl"),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from airflow_provider_webdata.operators.arguments import checked_number
-from airflow_provider_webdata.operators.base import WebDataOperator
+from airflow_provider_webdata.tasks.arguments import checked_number
+from airflow_provider_webdata.tasks.operator import WebDataOperator
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,7 +16,7 @@ _CHOICES = ("fail", "skip")
 
 
 class WebDataCreditUsageOperator(WebDataOperator):
-    """Tell how many credits the team has left. Costs none. Supplement 14.
+    """Tell how many credits the team has left. Costs none.
 
     With `min_remaining` or `min_remaining_percent` it is a guard: with fewer credits left, the task fails without
     a retry, or it is skipped and, by Airflow's usual rule, all that comes after it. The service bills crawls and
@@ -55,7 +55,7 @@ class WebDataCreditUsageOperator(WebDataOperator):
 
     def call_service(self, context: Context) -> dict[str, Any]:
         """Ask for the credits, and fail or skip the task where they are too few."""
-        from airflow_provider_webdata.operators.metrics import gauge
+        from airflow_provider_webdata.tasks.metrics import gauge
 
         least = checked_number("credit usage", "min_remaining", self.min_remaining)
         percent = checked_number("credit usage", "min_remaining_percent", self.min_remaining_percent, 100)
@@ -90,7 +90,7 @@ class WebDataCreditUsageOperator(WebDataOperator):
         from airflow_provider_webdata.api.errors import InvalidResponseError
 
         if left is None or needed is None:
-            # A guard that cannot see lets nothing pass; a later try may see more.
+            # A guard that cannot see lets nothing pass; a later attempt may see more.
             raise InvalidResponseError("credit usage", f"it does not say what {rule} needs", status=200)
         if left >= needed:
             return

@@ -4,85 +4,57 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from airflow_provider_webdata.operators.job import WebDataJobOperator
+from airflow_provider_webdata.tasks.jobs.job_operator import WebDataJobOperator
+from airflow_provider_webdata.tasks.operator import RequestFields
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from airflow_provider_webdata.api.models import JobStarted
     from airflow_provider_webdata.api.models.base import RequestModel
-    from airflow_provider_webdata.hooks.job_states import JobKind
+    from airflow_provider_webdata.states.jobs import JobKind
 
 
-class WebDataExtractOperator(WebDataJobOperator):
-    """Extract structured data from pages and sites, and wait for it. Bills credits. Supplement 9.
+class WebDataExtractOperator(WebDataJobOperator, fields=RequestFields("ExtractRequest")):
+    """Extract structured data from pages and sites, and wait for it. Bills credits.
 
     The service maintains this operation no further, and names the agent as its successor. It has no request that
     cancels an extract job: killing the task, or a timeout, leaves it running, and the log says so.
 
-    Every argument up to `integration` is a field of POST /v2/extract, templated; what is left out is not sent, so that
-    the service's own default applies. In mappings inside, wire and Python names both work. `urls` or `prompt` is
-    required. How the job is started once and waited for is said in `WebDataJobOperator`.
+    Every argument up to `integration` is a field of POST /v2/extract, templated; what is left out is not sent: the
+    defaults below are the service's. In mappings inside, wire and Python names both work. `urls` or `prompt` is
+    required. A `webhook` of your own takes the place of that of this Airflow's inbox. How the job is started once and
+    waited for is said in `WebDataJobOperator`.
 
     XCom: the service's answer with wire names: `data`, `tokensUsed`, `sources` and the rest, with `id`; with `output`,
     what was written and where instead of `data`. The XCom key `invalidURLs` holds the URLs that the service dropped.
 
-    :param urls: pages; one that ends in `/*` means its site.
+    :param urls: pages; one that ends in `/*` means its whole site. The service may refuse more than 10.
     :param prompt: what to extract, in words, at most 10,000 characters.
     :param schema: JSON Schema of what to extract.
-    :param enable_web_search: also search the web; default false.
-    :param ignore_sitemap: default false.
-    :param include_subdomains: default true.
-    :param show_sources: add `sources` to the result; default false.
-    :param ignore_invalid_urls: drop bad URLs and go on without them; default true.
-    :param scrape_options: how the pages are fetched; reference, scrape options.
+    :param enable_web_search: also search the web. Default: false.
+    :param ignore_sitemap: find the pages of a site without its sitemap. Default: false.
+    :param include_subdomains: take subdomains for part of a site. Default: true.
+    :param show_sources: add `sources` to the result. Default: false.
+    :param ignore_invalid_urls: drop bad URLs and go on without them. Default: true.
+    :param scrape_options: how the pages are scraped, as the arguments of a scrape.
     :param threat_protection: threat protection override, for teams that have it.
-    :param system_prompt: how the model is to behave, at most 10,000 characters.
+    :param system_prompt: how the model is to behave, at most 10,000 characters. Not documented publicly, as is the
+        next.
     :param allow_external_links: also follow links to other sites.
-    :param webhook: `url`, `events`, `headers`, `metadata`: to report elsewhere than to this Airflow.
-    :param origin: label of the caller, for the service's own statistics.
+    :param webhook: where the job reports to: `url`, `events`, `headers`, `metadata`.
+    :param origin: label of the caller, for the service's own statistics. Default: `api`.
     :param integration: another such label.
     :param kwargs: arguments of `WebDataJobOperator`, of `JobResults` (`max_error_ratio`), of `ResultOutput`
         (`output`, `save_media`), `WebDataOperator` and `BaseOperator`.
     """
 
     job_kind: ClassVar[JobKind] = "extract"
-    request_model = "ExtractRequest"
-    request_fields: ClassVar[Sequence[str]] = (
-        "urls",
-        "prompt",
-        "schema",
-        "enable_web_search",
-        "ignore_sitemap",
-        "include_subdomains",
-        "show_sources",
-        "ignore_invalid_urls",
-        "scrape_options",
-        "threat_protection",
-        "system_prompt",
-        "allow_external_links",
-        "webhook",
-        "origin",
-        "integration",
-    )
-    template_fields: Sequence[str] = (*WebDataJobOperator.template_fields, *request_fields)
-    template_fields_renderers: ClassVar[dict[str, str]] = {
-        **WebDataJobOperator.template_fields_renderers,
-        **dict.fromkeys(
-            (
-                "urls",
-                "schema",
-                "scrape_options",
-                "threat_protection",
-                "webhook",
-            ),
-            "json",
-        ),
-    }
 
     def __init__(
         self,
         *,
+        # fields of ExtractRequest, written by tools/operator_fields.py
         urls: Sequence[str] | None = None,
         prompt: str | None = None,
         schema: Mapping[str, Any] | None = None,
@@ -98,9 +70,11 @@ class WebDataExtractOperator(WebDataJobOperator):
         webhook: Mapping[str, Any] | str | None = None,
         origin: str | None = None,
         integration: str | None = None,
+        # end of fields
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
+        # fields of ExtractRequest, written by tools/operator_fields.py
         self.urls = urls
         self.prompt = prompt
         self.schema = schema
@@ -116,10 +90,11 @@ class WebDataExtractOperator(WebDataJobOperator):
         self.webhook = webhook
         self.origin = origin
         self.integration = integration
+        # end of fields
 
     def targets(self) -> list[str]:
         """Return the URLs or texts by which the service would name the job."""
-        from airflow_provider_webdata.operators.job_results import texts
+        from airflow_provider_webdata.tasks.jobs.results import texts
 
         return [*texts(self.urls), *texts(self.prompt)]
 

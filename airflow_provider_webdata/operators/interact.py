@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from airflow.sdk.exceptions import AirflowException
 
-from airflow_provider_webdata.operators.arguments import checked_text, listed
-from airflow_provider_webdata.operators.base import WebDataOperator
+from airflow_provider_webdata.tasks.arguments import as_list, checked_text
+from airflow_provider_webdata.tasks.operator import RequestFields, WebDataOperator
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
     from airflow_provider_webdata.api.models import ExecuteResult, SessionClosed
     from airflow_provider_webdata.api.models.base import RequestModel
-    from airflow_provider_webdata.operators.browser import Browser
+    from airflow_provider_webdata.tasks.browser import Browser
 
 SHORTEST_TTL_SECONDS = 600
 """The ttl that is sent where none is given, unless the steps may take longer."""
@@ -28,13 +28,18 @@ _SHOWN_CHARACTERS = 2000
 _OF_OWN_SESSION = ("stream_web_view", "profile", "block_ads", "record_session", "integration")
 
 
-class WebDataInteractOperator(WebDataOperator):
-    """Open a browser, run steps of code in it, and close it. Bills by time. Supplement 11.
+class WebDataInteractOperator(
+    WebDataOperator,
+    fields=RequestFields(
+        "InteractRequest", own=("steps", "scrape_id", "language", "step_timeout", "check_exit_code")
+    ),
+):
+    """Open a browser, run steps of code in it, and close it. Bills by time.
 
     The browser is always closed: at the end, after a failure or a timeout, and when a user ends the task. A session
-    whose opening was not answered is looked for among those opened meanwhile, and closed where there is just one;
-    with several the log names them, and the session ends at its `ttl`, which is always sent. On Airflow 3.3 a retry
-    closes what a worker that crashed left open.
+    whose opening was not answered is looked for among those opened meanwhile, and closed where there is just one; with
+    several the log names them, and the session ends at its `ttl`. That is always sent: unless given, it is what the
+    steps may take, at least 600 seconds. On Airflow 3.3 a retry closes what a worker that crashed left open.
 
     With `scrape_id` the steps run on the page of an earlier scrape (`metadata.scrapeId` of its document), and may be
     prompts; the profile is that of the scrape.
@@ -56,42 +61,25 @@ class WebDataInteractOperator(WebDataOperator):
         30 (templated).
     :param check_exit_code: whether a step that fails (an exit code other than 0, an exception, its time over) ends
         the run and fails the task (default). Else the next step is run.
-    :param ttl: seconds that the browser lives at most, 30 to 3600. Default: what the steps may take, at least 600;
-        with `scrape_id`: the service's default.
-    :param activity_ttl: seconds that it lives unused, 10 to 3600; the sources name no default or 300.
-    :param stream_web_view: give a URL to watch the browser at; the service's default is true.
+    :param ttl: seconds that the browser lives at most, 30 to 3600. Default: 300 or 600, the sources differ.
+    :param activity_ttl: seconds that it lives unused, 10 to 3600. Default: none or 300, the sources differ.
+    :param stream_web_view: give a URL to watch the browser at. Default: true.
     :param profile: browser state to use: `name`, `saveChanges`; changes are saved when the browser is closed.
-    :param block_ads: the service's default is true.
-    :param record_session: supplement 11.1.
-    :param origin: label of the caller, for the service's own statistics.
+    :param block_ads: load no advertising. Default: true. Not documented publicly, as is the next.
+    :param record_session: record the session.
+    :param origin: label of the caller, for the service's own statistics. Default: `api`.
     :param integration: another such label.
     :param kwargs: arguments of `WebDataOperator` and `BaseOperator`. `extra_body` goes into the request that opens the
         session, with `scrape_id` into that of each step.
     """
 
-    request_fields: ClassVar[Sequence[str]] = (
-        "ttl",
-        "activity_ttl",
-        "stream_web_view",
-        "profile",
-        "block_ads",
-        "record_session",
-        "origin",
-        "integration",
-    )
     template_fields: Sequence[str] = (
         *WebDataOperator.template_fields,
         "steps",
         "scrape_id",
         "language",
         "step_timeout",
-        *request_fields,
     )
-    template_fields_renderers: ClassVar[dict[str, str]] = {
-        **WebDataOperator.template_fields_renderers,
-        "steps": "json",
-        "profile": "json",
-    }
 
     def __init__(
         self,
@@ -101,6 +89,7 @@ class WebDataInteractOperator(WebDataOperator):
         language: str | None = None,
         step_timeout: int | str | None = None,
         check_exit_code: bool = True,
+        # fields of InteractRequest, written by tools/operator_fields.py
         ttl: int | str | None = None,
         activity_ttl: int | str | None = None,
         stream_web_view: bool | str | None = None,
@@ -109,6 +98,7 @@ class WebDataInteractOperator(WebDataOperator):
         record_session: bool | str | None = None,
         origin: str | None = None,
         integration: str | None = None,
+        # end of fields
         **kwargs: Any,
     ) -> None:
         given = {
@@ -130,6 +120,7 @@ class WebDataInteractOperator(WebDataOperator):
         self.language = language
         self.step_timeout = step_timeout
         self.check_exit_code = check_exit_code
+        # fields of InteractRequest, written by tools/operator_fields.py
         self.ttl = ttl
         self.activity_ttl = activity_ttl
         self.stream_web_view = stream_web_view
@@ -138,13 +129,14 @@ class WebDataInteractOperator(WebDataOperator):
         self.record_session = record_session
         self.origin = origin
         self.integration = integration
+        # end of fields
         self._browser: Browser | None = None
         self._killed = False
 
     def call_service(self, context: Context) -> dict[str, Any]:
         """Open the browser, run the steps and close it; return what they brought."""
-        from airflow_provider_webdata.operators.metrics import count
         from airflow_provider_webdata.results.xcom import warn_if_large
+        from airflow_provider_webdata.tasks.metrics import count
 
         named = self._checked_steps()
         browser = self._browser = self._made_browser(context, [step for _, step in named])
@@ -211,8 +203,8 @@ class WebDataInteractOperator(WebDataOperator):
 
     def _made_browser(self, context: Context, steps: Sequence[RequestModel]) -> Browser:
         from airflow_provider_webdata.api.models import InteractRequest
-        from airflow_provider_webdata.operators.browser import OwnSession, ScrapeBrowser
-        from airflow_provider_webdata.operators.intent import Intent
+        from airflow_provider_webdata.tasks.browser import ScrapeBrowser, SessionBrowser
+        from airflow_provider_webdata.tasks.intent import Intent
 
         extra_body = self.checked_extra_body("interact")
         if self.scrape_id is not None:
@@ -222,7 +214,7 @@ class WebDataInteractOperator(WebDataOperator):
         if self.ttl is None:
             self.ttl = _needed_ttl(steps)
         request = self.checked_request(InteractRequest, "interact")
-        return OwnSession(self.hook, request, extra_body, Intent(context, "webdata_session"))
+        return SessionBrowser(self.hook, request, extra_body, Intent(context, "webdata_session"))
 
     def _checked_steps(self) -> list[tuple[str, RequestModel]]:
         """Return the steps with what names them in logs.
@@ -233,7 +225,7 @@ class WebDataInteractOperator(WebDataOperator):
         from airflow_provider_webdata.api.models import ExecuteRequest, ScrapeInteractRequest
         from airflow_provider_webdata.hooks.calls import body_for
 
-        steps = listed(self.steps)
+        steps = as_list(self.steps)
         if not steps:
             raise InvalidRequestError("interact", ["steps: at least one is needed"])
         checked: list[tuple[str, RequestModel]] = []

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from airflow_provider_webdata.operators.result_output import ResultOutput
+from airflow_provider_webdata.tasks.operator import RequestFields
+from airflow_provider_webdata.tasks.result_output import ResultOutput
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -14,11 +15,11 @@ if TYPE_CHECKING:
 _RESULT_KINDS = ("links", "urls")
 
 
-class WebDataMapOperator(ResultOutput):
-    """List the URLs of a site. One credit, whatever the number of links. Supplement 7.
+class WebDataMapOperator(ResultOutput, fields=RequestFields("MapRequest", own=("returns",))):
+    """List the URLs of a site. One credit, whatever the number of links.
 
-    Every argument up to `integration` is a field of POST /v2/map, templated; what is left out is not sent, so that
-    the service's own default applies.
+    Every argument up to `integration` is a field of POST /v2/map, templated; what is left out is not sent: the defaults
+    below are the service's.
 
     XCom: a mapping with the wire names `id`, `warning`, `count` and `links` (each with `url`, `title`,
     `description`). With `returns`, the return value is a list alone, so that
@@ -27,13 +28,13 @@ class WebDataMapOperator(ResultOutput):
 
     :param url: the site.
     :param search: words that order the links by relevance.
-    :param sitemap: `skip`, `include` (default) or `only`.
-    :param include_subdomains: default true.
-    :param ignore_query_parameters: leave out URLs with a query; default true.
-    :param ignore_cache: read the sitemap anew; the cached one is up to 7 days old. Default false.
-    :param limit: most links, 1 to 100000; default 5000.
-    :param timeout: milliseconds that the service may take, at least 1; default none.
-    :param location: where the site is looked at from: `country`, `languages`.
+    :param sitemap: `skip`, `include` or `only`. Default: `include`.
+    :param include_subdomains: also URLs of subdomains. Default: true.
+    :param ignore_query_parameters: leave out URLs with a query. Default: true.
+    :param ignore_cache: read the sitemap anew; the cached one is up to 7 days old. Default: false.
+    :param limit: most links, 1 to 100,000. Default: 5,000.
+    :param timeout: milliseconds that the service may take, at least 1. Default: none.
+    :param location: where the site is fetched from: `country`, `languages`.
     :param audit_metadata: whom to name in the audit log: `username`.
     :param threat_protection: threat protection override, for teams that have it.
     :param headers: sent with the requests to the site; their values are hidden in logs and rendered templates. Not
@@ -42,44 +43,16 @@ class WebDataMapOperator(ResultOutput):
     :param use_index: also list what the service's own index knows.
     :param include_paths: regular expressions over the path; only matching URLs.
     :param exclude_paths: regular expressions over the path; no matching URLs.
-    :param origin: label of the caller, for the service's own statistics; default `api`.
+    :param origin: label of the caller, for the service's own statistics. Default: `api`.
     :param integration: another such label.
     :param returns: `links` or `urls`: return the list of links, or that of their URLs, alone.
     :param kwargs: arguments of `ResultOutput` (`output`), `WebDataOperator` and `BaseOperator`.
     """
 
-    request_fields: ClassVar[Sequence[str]] = (
-        "url",
-        "search",
-        "sitemap",
-        "include_subdomains",
-        "ignore_query_parameters",
-        "ignore_cache",
-        "limit",
-        "timeout",
-        "location",
-        "audit_metadata",
-        "threat_protection",
-        "headers",
-        "filter_by_path",
-        "use_index",
-        "include_paths",
-        "exclude_paths",
-        "origin",
-        "integration",
-    )
-    template_fields: Sequence[str] = (*ResultOutput.template_fields, *request_fields)
-    template_fields_renderers: ClassVar[dict[str, str]] = {
-        **ResultOutput.template_fields_renderers,
-        "location": "json",
-        "audit_metadata": "json",
-        "threat_protection": "json",
-        "headers": "json",
-    }
-
     def __init__(
         self,
         *,
+        # fields of MapRequest, written by tools/operator_fields.py
         url: str,
         search: str | None = None,
         sitemap: str | None = None,
@@ -98,6 +71,7 @@ class WebDataMapOperator(ResultOutput):
         exclude_paths: Sequence[str] | None = None,
         origin: str | None = None,
         integration: str | None = None,
+        # end of fields
         returns: Literal["links", "urls"] | None = None,
         **kwargs: Any,
     ) -> None:
@@ -108,6 +82,7 @@ class WebDataMapOperator(ResultOutput):
                 f"returns={returns!r} has no effect with output, which returns where the links are"
             )
         super().__init__(**kwargs)
+        # fields of MapRequest, written by tools/operator_fields.py
         self.url = url
         self.search = search
         self.sitemap = sitemap
@@ -126,12 +101,13 @@ class WebDataMapOperator(ResultOutput):
         self.exclude_paths = exclude_paths
         self.origin = origin
         self.integration = integration
+        # end of fields
         self.returns = returns
 
     def call_service(self, context: Context) -> Any:
         """List the site's URLs and return them, or where they were written."""
         from airflow_provider_webdata.api.models import MapRequest
-        from airflow_provider_webdata.operators.metrics import count
+        from airflow_provider_webdata.tasks.metrics import count
 
         request = self.checked_request(MapRequest, "map")
         answer = self.hook.map(request, extra_body=self.checked_extra_body("map")).to_wire()

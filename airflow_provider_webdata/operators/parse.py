@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.operators.document_result import DocumentOperator
+from airflow_provider_webdata.tasks.document_result import DocumentOperator
+from airflow_provider_webdata.tasks.operator import RequestFields
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -12,16 +13,16 @@ if TYPE_CHECKING:
     from airflow.sdk import Context, ObjectStoragePath
 
 
-class WebDataParseOperator(DocumentOperator):
-    """Upload a file and get its content as markdown or another format. Bills credits. Supplement 8.
+class WebDataParseOperator(DocumentOperator, fields=RequestFields("ParseOptions", own=("file", "filename"))):
+    """Upload a file and get its content as markdown or another format. Bills credits.
 
     The file is read and sent a block at a time, never held whole. Its size (50 MB at most) and its ending are
-    checked before anything is sent. A file that is not there fails the try, which the task's retries may help: it
-    may be about to arrive.
+    checked before anything is sent. A file that is not there fails the attempt, which the task's retries may help:
+    it may be about to arrive.
 
-    Arguments from `formats` to `integration` are fields of POST /v2/parse, templated; what is left out is not sent,
-    so that the service's own default applies. For a large PDF that needs longer than `timeout`, the task comes back
-    by itself, up to 20 minutes; see `LargeDocuments`.
+    Arguments from `formats` to `integration` are fields of POST /v2/parse, templated; what is left out is not sent: the
+    defaults below are the service's. For a large PDF that needs longer than `timeout`, the task is rescheduled by
+    itself, up to 20 minutes; see `LargeDocuments`.
 
     XCom: see `DocumentOperator`.
 
@@ -29,56 +30,36 @@ class WebDataParseOperator(DocumentOperator):
         `s3://conn_id@bucket/report.pdf` (templated).
     :param filename: name that the service is given, whose ending says what the file is; default: the last part of
         `file` (templated).
-    :param formats: `markdown` (default), `summary`, `html`, `rawHtml`, `links`, `images`, `json`, as names or
-        mappings with `type`.
-    :param only_main_content: drop headers, navigation, footers; default true.
+    :param formats: `markdown`, `summary`, `html`, `rawHtml`, `links`, `images`, `json`, as names or mappings with
+        `type`. Default: `markdown`.
+    :param only_main_content: drop headers, navigation, footers. Default: true.
     :param include_tags: HTML tags (or CSS selectors) to keep.
     :param exclude_tags: HTML tags (or CSS selectors) to drop.
     :param headers: sent with further requests that the file leads to; their values are hidden in logs and rendered
         templates.
-    :param timeout: milliseconds that the service may take, 1 to 300000; default 30000, or none.
-    :param parsers: default pdf; an empty list returns PDFs as they are.
-    :param skip_tls_verification: default true.
-    :param remove_base64_images: default true.
-    :param block_ads: default true.
-    :param redact_pii: true, or a mapping with `mode`, `entities`, `replaceStyle`; default false.
+    :param timeout: milliseconds that the service may take, 1 to 300,000. Default: 30,000, or none.
+    :param parsers: how the file is read, `pdf` and `image`, as names or mappings with `type`; an empty list returns
+        PDFs as they are. Default: `pdf`.
+    :param skip_tls_verification: take further pages with a certificate that is not valid. Default: true.
+    :param remove_base64_images: replace images that stand in the text itself. Default: true.
+    :param block_ads: load no advertising. Default: true.
+    :param redact_pii: true, or a mapping with `mode`, `entities`, `replaceStyle`. Default: false.
     :param proxy: `basic` or `auto`.
-    :param zero_data_retention: keep nothing, for teams that have it; default false.
+    :param zero_data_retention: keep nothing, for teams that have it. Default: false.
     :param audit_metadata: whom to name in the audit log: `username`.
-    :param origin: label of the caller, for the service's own statistics; default `api`.
+    :param origin: label of the caller, for the service's own statistics. Default: `api`.
     :param integration: another such label.
     :param kwargs: arguments of `ResultOutput` (`output`, `save_media`), `WebDataOperator` and `BaseOperator`.
     """
 
-    request_fields: ClassVar[Sequence[str]] = (
-        "formats",
-        "only_main_content",
-        "include_tags",
-        "exclude_tags",
-        "headers",
-        "timeout",
-        "parsers",
-        "skip_tls_verification",
-        "remove_base64_images",
-        "block_ads",
-        "redact_pii",
-        "proxy",
-        "zero_data_retention",
-        "audit_metadata",
-        "origin",
-        "integration",
-    )
-    template_fields: Sequence[str] = (*DocumentOperator.template_fields, "file", "filename", *request_fields)
-    template_fields_renderers: ClassVar[dict[str, str]] = {
-        **DocumentOperator.template_fields_renderers,
-        **dict.fromkeys(("formats", "headers", "parsers", "redact_pii", "audit_metadata"), "json"),
-    }
+    template_fields: Sequence[str] = (*DocumentOperator.template_fields, "file", "filename")
 
     def __init__(
         self,
         *,
         file: str,
         filename: str | None = None,
+        # fields of ParseOptions, written by tools/operator_fields.py
         formats: Sequence[str | Mapping[str, Any]] | None = None,
         only_main_content: bool | str | None = None,
         include_tags: Sequence[str] | None = None,
@@ -95,11 +76,13 @@ class WebDataParseOperator(DocumentOperator):
         audit_metadata: Mapping[str, Any] | None = None,
         origin: str | None = None,
         integration: str | None = None,
+        # end of fields
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
         self.file = file
         self.filename = filename
+        # fields of ParseOptions, written by tools/operator_fields.py
         self.formats = formats
         self.only_main_content = only_main_content
         self.include_tags = include_tags
@@ -116,6 +99,7 @@ class WebDataParseOperator(DocumentOperator):
         self.audit_metadata = audit_metadata
         self.origin = origin
         self.integration = integration
+        # end of fields
 
     def call_service(self, context: Context) -> Any:
         """Upload the file and return what became of it, or where that was written."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.operators.document_result import DocumentOperator
+from airflow_provider_webdata.tasks.document_result import DocumentOperator
+from airflow_provider_webdata.tasks.operator import RequestFields
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -12,104 +13,58 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
 
 
-class WebDataScrapeOperator(DocumentOperator):
-    """Scrape one page. Bills credits. Reference, scrape options; supplement 4.
+class WebDataScrapeOperator(DocumentOperator, fields=RequestFields("ScrapeRequest")):
+    """Scrape one page. Bills credits.
 
-    Every argument up to `integration` is a field of POST /v2/scrape, templated; what is left out is not sent, so
-    that the service's own default applies. In mappings inside, wire and Python names both work.
+    Every argument up to `integration` is a field of POST /v2/scrape, templated; what is left out is not sent: the
+    defaults below are the service's. In mappings inside, wire and Python names both work.
 
     A page whose site answered 4xx or 5xx is a result as well, and billed: look at `metadata.statusCode`. For a large
-    PDF that needs longer than `timeout`, the task comes back by itself, up to 20 minutes; see `LargeDocuments`.
+    PDF that needs longer than `timeout`, the task is rescheduled by itself, up to 20 minutes; see `LargeDocuments`.
 
     XCom: see `DocumentOperator`.
 
     :param url: the page.
-    :param formats: what to return, as names or mappings with `type`; default `markdown`.
-    :param only_main_content: drop headers, navigation, footers; default true.
-    :param only_clean_content: also drop leftover boilerplate by a language model; default false.
+    :param formats: what to return, as names or mappings with `type`. `changeTracking` needs `markdown` too; at most one
+        screenshot. Default: `markdown`.
+    :param only_main_content: drop headers, navigation, footers. Default: true.
+    :param only_clean_content: also drop leftover boilerplate by a language model. Default: false.
     :param include_tags: HTML tags (or CSS selectors) to keep.
     :param exclude_tags: HTML tags (or CSS selectors) to drop.
-    :param max_age: milliseconds, at least 0; a younger cached page is returned. Default 2 days.
-    :param min_age: milliseconds, at least 0; when set, only the cache is asked.
+    :param max_age: milliseconds, at least 0; a younger cached page is returned. Default: 2 days, 2 years under
+        `lockdown`.
+    :param min_age: milliseconds, at least 0; when set, only the cache is asked. 1 takes a page of any age.
     :param headers: sent with the page request; their values are hidden in logs and rendered templates.
-    :param wait_for: milliseconds to wait before the content is taken, 0 to 60000; default 0.
-    :param mobile: emulate a mobile device; default false.
-    :param skip_tls_verification: default true.
-    :param timeout: milliseconds that the service may take, 1000 to 300000; default 60000.
-    :param parsers: default pdf; an empty list returns PDFs as they are.
-    :param actions: at most 50, done on the page before its content is taken.
+    :param wait_for: milliseconds to wait before the content is taken, 0 to 60,000. Default: 0.
+    :param mobile: emulate a mobile device. Default: false.
+    :param skip_tls_verification: take pages with a certificate that is not valid. Default: true.
+    :param timeout: milliseconds that the service may take, 1000 to 300,000. Default: 60,000.
+    :param parsers: how files are read, `pdf` and `image`, as names or mappings with `type`; an empty list returns PDFs
+        as they are. Default: `pdf`.
+    :param actions: mappings with `type`, at most 50, done on the page before its content is taken.
     :param location: where the page is fetched from: `country`, `languages`.
-    :param remove_base64_images: default true.
-    :param block_ads: default true.
-    :param proxy: `basic`, `enhanced` or `auto` (default).
-    :param store_in_cache: default true.
-    :param lockdown: serve from the cache only; default false.
-    :param redact_pii: true, or a mapping with `mode`, `entities`, `replaceStyle`; default false.
+    :param remove_base64_images: replace images that stand in the text itself. Default: true.
+    :param block_ads: load no advertising. Default: true.
+    :param proxy: `basic`, `enhanced` (also called `stealth`) or `auto`. Default: `auto`.
+    :param store_in_cache: keep the page in the service's cache. Default: true.
+    :param lockdown: serve from the cache only, at 5 credits a hit and 1 a miss. Default: false.
+    :param redact_pii: true, or a mapping with `mode`, `entities`, `replaceStyle`. Default: false.
     :param profile: browser state to use: `name`, `saveChanges`.
     :param threat_protection: threat protection override, for teams that have it.
     :param audit_metadata: whom to name in the audit log: `username`.
-    :param fast_mode: supplement 4.2.
-    :param check_prompt_injection: 4 more credits; a detection fails the task. Supplement 4.2.
-    :param zero_data_retention: keep nothing, for teams that have it; default false.
-    :param origin: label of the caller, for the service's own statistics; default `api`.
+    :param fast_mode: a switch that is not documented publicly.
+    :param check_prompt_injection: look for injected prompts, for 4 more credits; one that is found is an error (403).
+    :param zero_data_retention: keep nothing, for teams that have it; with neither screenshots nor `only_clean_content`.
+        Default: false.
+    :param origin: label of the caller, for the service's own statistics. Default: `api`.
     :param integration: another such label.
     :param kwargs: arguments of `ResultOutput` (`output`, `save_media`), `WebDataOperator` and `BaseOperator`.
     """
 
-    request_fields: ClassVar[Sequence[str]] = (
-        "url",
-        "formats",
-        "only_main_content",
-        "only_clean_content",
-        "include_tags",
-        "exclude_tags",
-        "max_age",
-        "min_age",
-        "headers",
-        "wait_for",
-        "mobile",
-        "skip_tls_verification",
-        "timeout",
-        "parsers",
-        "actions",
-        "location",
-        "remove_base64_images",
-        "block_ads",
-        "proxy",
-        "store_in_cache",
-        "lockdown",
-        "redact_pii",
-        "profile",
-        "threat_protection",
-        "audit_metadata",
-        "fast_mode",
-        "check_prompt_injection",
-        "zero_data_retention",
-        "origin",
-        "integration",
-    )
-    template_fields: Sequence[str] = (*DocumentOperator.template_fields, *request_fields)
-    template_fields_renderers: ClassVar[dict[str, str]] = {
-        **DocumentOperator.template_fields_renderers,
-        **dict.fromkeys(
-            (
-                "formats",
-                "headers",
-                "parsers",
-                "actions",
-                "location",
-                "redact_pii",
-                "profile",
-                "threat_protection",
-                "audit_metadata",
-            ),
-            "json",
-        ),
-    }
-
     def __init__(
         self,
         *,
+        # fields of ScrapeRequest, written by tools/operator_fields.py
         url: str,
         formats: Sequence[str | Mapping[str, Any]] | None = None,
         only_main_content: bool | str | None = None,
@@ -140,9 +95,11 @@ class WebDataScrapeOperator(DocumentOperator):
         zero_data_retention: bool | str | None = None,
         origin: str | None = None,
         integration: str | None = None,
+        # end of fields
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
+        # fields of ScrapeRequest, written by tools/operator_fields.py
         self.url = url
         self.formats = formats
         self.only_main_content = only_main_content
@@ -173,6 +130,7 @@ class WebDataScrapeOperator(DocumentOperator):
         self.zero_data_retention = zero_data_retention
         self.origin = origin
         self.integration = integration
+        # end of fields
 
     def call_service(self, context: Context) -> Any:
         """Scrape the page and return it, or where it was written."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from airflow_provider_webdata.operators.result_output import ResultOutput
-from airflow_provider_webdata.operators.search_items import tagged, untagged
+from airflow_provider_webdata.tasks.operator import RequestFields
+from airflow_provider_webdata.tasks.result_output import ResultOutput
+from airflow_provider_webdata.tasks.searches.items import tagged, untagged
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -15,11 +16,12 @@ if TYPE_CHECKING:
 _RESULT_KINDS = ("web", "images", "news")
 
 
-class WebDataSearchOperator(ResultOutput):
+class WebDataSearchOperator(ResultOutput, fields=RequestFields("SearchRequest", own=("returns",))):
     """Search the web, and scrape the results where `scrape_options` asks for it. Bills credits.
 
-    Every argument up to `integration` is a field of POST /v2/search, templated; what is left out is not sent, so
-    that the service's own default applies. In mappings inside, wire and Python names both work.
+    Every argument up to `integration` is a field of POST /v2/search, templated; what is left out is not sent: the
+    defaults below are the service's. In mappings inside, wire and Python names both work. As `tbs`,
+    `{{ macros.webdata.tbs(data_interval_start, data_interval_end) }}` is the run's data interval.
 
     XCom: a mapping with the wire names `id`, `creditsUsed`, `warning` and the arrays that came (`web`, `images`,
     `news`), each also under its own key. With `returns`, the return value is that one list, so that
@@ -30,60 +32,35 @@ class WebDataSearchOperator(ResultOutput):
     `counts` (by source), `id`, `creditsUsed` and `warning`. With `returns`, these are that one list as it came;
     else the results of all sources, each with the key `source` in front.
 
-    :param query: what to search, at most 500 characters; see `airflow_provider_webdata.api.query` for a builder.
-    :param limit: most results per source, 1 to 100; default 10.
-    :param sources: `web`, `images`, `news`, or mappings with `type` (and `tbs`, `location` for web).
-    :param categories: `codehost`, `research`, `pdf`, or mappings with `type`.
-    :param include_domains: only these host names; not together with `exclude_domains`.
+    :param query: what to search, at most 500 characters; `airflow_provider_webdata.api.query` builds one with
+        operators.
+    :param limit: most results per source, 1 to 100. Default: 10.
+    :param sources: `web`, `images`, `news`, or mappings with `type` (and `tbs`, `location` for web), all in one form.
+        Default: web.
+    :param categories: `codehost`, `research`, `pdf`, `github`, `gov`, `developer` (which stands alone), or mappings
+        with `type`, all in one form. Default: no filter.
+    :param include_domains: only these host names, without protocol or path; not together with `exclude_domains`.
     :param exclude_domains: none of these host names.
-    :param tbs: time filter, such as `qdr:d` or `{{ macros.webdata.tbs(data_interval_start, data_interval_end) }}`.
-    :param location: place to search from, best with `country`.
-    :param country: ISO country code; default US.
-    :param safe: filter explicit content.
-    :param timeout: milliseconds that the service may search; default 60000.
-    :param ignore_invalid_urls: leave out URLs that other operations of the service cannot take.
-    :param highlights: whether descriptions are highlights for the query; default true.
-    :param enterprise: `zdr` or `anon`, for teams that have it.
-    :param threat_protection: threat protection override, for teams that have it.
+    :param tbs: time filter, such as `qdr:d`; `airflow_provider_webdata.api.query.tbs` builds one from dates.
+    :param location: place to search from, such as `Berlin,Germany`; best together with `country`.
+    :param country: two-letter ISO code. Default: US.
+    :param safe: filter explicit content. Default: no filter.
+    :param timeout: milliseconds that the service may search, at least 1. Default: 60,000.
+    :param ignore_invalid_urls: leave out URLs that other operations of the service cannot take. Default: false.
+    :param highlights: whether descriptions are highlights for the query. Default: true.
+    :param enterprise: `anon` or `zdr`, kinds of zero data retention, for teams that have it.
     :param scrape_options: options for scraping the results; `formats` turns it on.
-    :param origin: label of the caller, for the service's own statistics; default `api`. Supplement 1.
-    :param integration: another such label. Supplement 1.
+    :param threat_protection: threat protection override, for teams that have it.
+    :param origin: label of the caller, for the service's own statistics. Default: `api`.
+    :param integration: another such label.
     :param returns: `web`, `images` or `news`: return this list alone.
     :param kwargs: arguments of `ResultOutput` (`output`, `save_media`), `WebDataOperator` and `BaseOperator`.
     """
 
-    request_fields: ClassVar[Sequence[str]] = (
-        "query",
-        "limit",
-        "sources",
-        "categories",
-        "include_domains",
-        "exclude_domains",
-        "tbs",
-        "location",
-        "country",
-        "safe",
-        "timeout",
-        "ignore_invalid_urls",
-        "highlights",
-        "enterprise",
-        "threat_protection",
-        "scrape_options",
-        "origin",
-        "integration",
-    )
-    template_fields: Sequence[str] = (*ResultOutput.template_fields, *request_fields)
-    template_fields_renderers: ClassVar[dict[str, str]] = {
-        **ResultOutput.template_fields_renderers,
-        "sources": "json",
-        "categories": "json",
-        "threat_protection": "json",
-        "scrape_options": "json",
-    }
-
     def __init__(
         self,
         *,
+        # fields of SearchRequest, written by tools/operator_fields.py
         query: str,
         limit: int | str | None = None,
         sources: Sequence[str | Mapping[str, Any]] | None = None,
@@ -98,10 +75,11 @@ class WebDataSearchOperator(ResultOutput):
         ignore_invalid_urls: bool | str | None = None,
         highlights: bool | str | None = None,
         enterprise: Sequence[str] | None = None,
-        threat_protection: Mapping[str, Any] | None = None,
         scrape_options: Mapping[str, Any] | None = None,
+        threat_protection: Mapping[str, Any] | None = None,
         origin: str | None = None,
         integration: str | None = None,
+        # end of fields
         returns: Literal["web", "images", "news"] | None = None,
         **kwargs: Any,
     ) -> None:
@@ -112,6 +90,7 @@ class WebDataSearchOperator(ResultOutput):
             raise ValueError(f"multiple_outputs needs a mapping, but returns={returns!r} makes it a list")
         kwargs.setdefault("multiple_outputs", not makes_list)
         super().__init__(**kwargs)
+        # fields of SearchRequest, written by tools/operator_fields.py
         self.query = query
         self.limit = limit
         self.sources = sources
@@ -126,10 +105,11 @@ class WebDataSearchOperator(ResultOutput):
         self.ignore_invalid_urls = ignore_invalid_urls
         self.highlights = highlights
         self.enterprise = enterprise
-        self.threat_protection = threat_protection
         self.scrape_options = scrape_options
+        self.threat_protection = threat_protection
         self.origin = origin
         self.integration = integration
+        # end of fields
         self.returns = returns
 
     def call_service(self, context: Context) -> Any:
@@ -167,7 +147,7 @@ class WebDataSearchOperator(ResultOutput):
         return items
 
     def _report(self, outcome: Mapping[str, Any], results: Mapping[str, Any], context: Context) -> None:
-        from airflow_provider_webdata.operators.metrics import count
+        from airflow_provider_webdata.tasks.metrics import count
 
         counts = _counts(results)
         if outcome["warning"]:

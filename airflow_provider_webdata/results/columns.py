@@ -1,4 +1,4 @@
-"""The columns of tables: flat, named once and for all, and such that nothing of an item is lost.
+"""The columns of tables: flat, with names that do not change, and nothing of an item is lost.
 
 What the service documents has a column of its own, in snake_case; nested data is JSON text. What has no column, and
 any value that is not of its column's type (a page may have three titles), is in the column `extra`, one JSON object
@@ -24,7 +24,7 @@ class Column:
     """A column of a table.
 
     :param name: its name, in snake_case.
-    :param path: where its value is in an item: names as the service writes them, from the outside in.
+    :param path: where its value is in an item: wire names, from the outside in.
     :param type: `text`; `integer` (64 bits); `number` (64 bits, binary); `json` (JSON text of any value).
     """
 
@@ -34,7 +34,7 @@ class Column:
 
 
 EXTRA = Column("extra", (), "json")
-"""What no other column could take, as one JSON object; null when there is nothing."""
+"""What fits no other column, as one JSON object; null when there is nothing."""
 
 
 def _columns(type_: ColumnType, **paths: str) -> tuple[Column, ...]:
@@ -93,8 +93,7 @@ _PAGE = (
 _FOUND_PAGE = _columns(
     "text", page_url="metadata.url", page_title="metadata.title", page_description="metadata.description"
 )
-# `query` and `source` are not the service's: where results of several searches or sources are together, they say
-# whose they are.
+# `query` and `source` are not the service's: they tell the results of several searches or sources apart.
 _FOUND = _columns("text", query="query", source="source")
 _POSITION = _columns("integer", position="position")
 
@@ -189,10 +188,10 @@ def item_of(values: Mapping[str, Any], columns: tuple[Column, ...]) -> Any:
         if column is EXTRA or value is None:
             continue
         *outer, last = column.path
-        place = item
+        inner = item
         for name in outer:
-            place = place.setdefault(name, {})
-        place[last] = json.loads(value) if column.type == "json" else value
+            inner = inner.setdefault(name, {})
+        inner[last] = json.loads(value) if column.type == "json" else value
     return item
 
 
@@ -204,7 +203,7 @@ def _at(item: Mapping[str, Any], path: tuple[str, ...]) -> Any:
 
 
 def _fitting(value: Any, type_: ColumnType) -> Any:
-    """Return the value as its column holds it, or None when the column cannot hold it without a loss."""
+    """Return the value as its column holds it, or None if the column cannot hold it without loss."""
     if type_ == "json":
         return json_text(value)
     if type_ == "text":

@@ -1,4 +1,4 @@
-"""JSON that is always valid, whatever came: what was paid for is not lost to an odd character."""
+"""JSON that is always valid: no result that was paid for is lost to an odd character."""
 
 from __future__ import annotations
 
@@ -10,10 +10,8 @@ from typing import Any
 def json_text(value: Any) -> str:
     """Return a JSON value as one line of JSON text that UTF-8 can hold.
 
-    Text stays readable, unless it holds half a surrogate pair, which UTF-8 has no bytes for: then everything
-    outside ASCII is escaped. NaN and infinities, which JSON does not know, become null.
-
-    :param value: what `json.loads` returns.
+    Text stays readable, unless it holds half a surrogate pair, which UTF-8 cannot encode: then everything outside
+    ASCII is escaped. NaN and infinities, which JSON does not have, become null.
     """
     try:
         text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
@@ -23,10 +21,7 @@ def json_text(value: Any) -> str:
 
 
 def is_utf8(text: str) -> bool:
-    """Return whether UTF-8 can hold the text: no half of a surrogate pair in it.
-
-    :param text: any text.
-    """
+    """Return whether UTF-8 can encode the text: there is no half of a surrogate pair in it."""
     try:
         text.encode()
     except UnicodeEncodeError:

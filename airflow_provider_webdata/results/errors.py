@@ -1,7 +1,7 @@
-"""What can be wrong with the place where results are to go."""
+"""What can be wrong with the storage of results."""
 
 from __future__ import annotations
 
 
 class OutputError(ValueError):
-    """The place for results cannot be used as it is written; the message says what to change."""
+    """Results cannot be written where they should go; the message says what to change."""

@@ -1,4 +1,4 @@
-"""OpenLineage: what a task read from the web and which file it wrote, where that provider is installed."""
+"""OpenLineage: what a task read from the web and which file it wrote, if that provider is installed."""
 
 from __future__ import annotations
 
@@ -20,10 +20,9 @@ _SAME_STORE = {"s3a": "s3", "s3n": "s3", "gcs": "gs", "abfs": "abfss", "": "file
 class WrittenFile:
     """A file that a task wrote.
 
-    :param url: where it is.
     :param count: items in it.
     :param bytes: its size.
-    :param columns: the columns of a table; none for JSON Lines.
+    :param columns: of a table; none for JSON Lines.
     """
 
     url: str
@@ -36,9 +35,7 @@ def dataset_of_file(url: str) -> tuple[str, str]:
     """Return namespace and name of a file, as OpenLineage names datasets.
 
     `s3://bucket` and the key; `gs://bucket` and the object; `abfss://container@account...` and the path; `file` and
-    the absolute path. A connection id in the URL is no part of them.
-
-    :param url: path or URL of a file.
+    the absolute path. A connection id in the URL is not part of them.
     """
     parts = urlsplit(url)
     scheme = _SAME_STORE.get(parts.scheme, parts.scheme)
@@ -54,11 +51,8 @@ def dataset_of_file(url: str) -> tuple[str, str]:
 def dataset_of_input(given: str, conn_id: str) -> tuple[str, str]:
     """Return namespace and name of what a task read.
 
-    A URL: its origin and its path with the query. Anything else is a query to the service: `webdata://` with the
+    Of a URL: its origin, and its path with the query. Anything else is a query to the service: `webdata://` with the
     connection's id, and the text.
-
-    :param given: a URL, or words.
-    :param conn_id: id of the connection.
     """
     try:
         parts = urlsplit(given)
@@ -72,11 +66,9 @@ def dataset_of_input(given: str, conn_id: str) -> tuple[str, str]:
 
 
 def operator_lineage(inputs: Iterable[str], written: WrittenFile | None, conn_id: str) -> Any | None:
-    """Return OpenLineage's account of a task, or None where that provider is not installed.
+    """Return the lineage of a task, or None if the OpenLineage provider is not installed.
 
     :param inputs: query or URLs; the first 100 are named.
-    :param written: the file that was written, if one was.
-    :param conn_id: id of the connection.
     """
     try:
         from airflow.providers.openlineage.extractors import OperatorLineage

@@ -1,8 +1,8 @@
 """Keeping screenshots, audio, video and PDFs before their links expire.
 
-Links to screenshots live 24 hours, those to audio and video one hour (reference, Limits). Each file goes to a folder
-of the author's, under a name that is the same on every try, and the item's link is replaced by the kept file's URL.
-What became of each is in the item's own key `keptMedia`, with the link as it was.
+Links to screenshots live 24 hours, those to audio and video one hour (reference, Limits). Each file goes to the
+author's folder, under a name that is the same in every attempt, and the item's link is replaced by the kept file's
+URL. The item's key `keptMedia` says what became of each link.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from airflow.sdk import ObjectStoragePath
 
 KEPT_MEDIA = "keptMedia"
-# Items whose files are fetched together; the next ones are asked for when these are through.
+# Items whose files are fetched together; the next ones are taken when these are done.
 _ITEMS_AT_ONCE = 16
 _REPORTED_ERRORS = 20
 
@@ -33,9 +33,9 @@ class MediaReport:
     """What became of the media of all items.
 
     :param kept: files that were kept.
-    :param bytes: their size together.
-    :param failed: files that were not.
-    :param errors: the first 20 failures in words, with the page's place they were in.
+    :param bytes: their total size.
+    :param failed: files that were not kept.
+    :param errors: the first 20 failures in words, each with its page and field.
     """
 
     kept: int = 0
@@ -44,7 +44,7 @@ class MediaReport:
     errors: list[str] = field(default_factory=list)
 
     def to_wire(self) -> dict[str, Any]:
-        """Return it as it goes into XCom."""
+        """Return its form in XCom."""
         return {"kept": self.kept, "bytes": self.bytes, "failed": self.failed, "errors": self.errors}
 
 
@@ -56,26 +56,25 @@ def keep_media(
 ) -> Iterator[Any]:
     """Keep the media of items and yield the items, in their order, with the links replaced.
 
-    An item without media is yielded as it is, and none is changed in place. Under `keptMedia`, each file has
-    `field` (where its link was), `source` (the link as it was; for a file that was in the answer itself `data:`),
-    and `url`, `contentType` and `bytes`, or `error`. A link whose file could not be kept stays as it was.
+    An item without media is yielded as it is, and none is changed in place. Under `keptMedia`, each file has `field`
+    (where its link was), `source` (the original link; `data:` for a file that was in the answer itself), and `url`,
+    `contentType` and `bytes`, or `error`. The link of a file that could not be kept stays.
 
     :param items: pages or search results, as the service sent them; consumed a few at a time.
     :param folder: path or URL of the folder for the files; see `storage.storage_path`.
-    :param settings: how to fetch them.
-    :param report: counts what became of them, for all items.
+    :param report: counts what became of the media of all items.
     :raises OutputError: the folder's storage cannot be used here.
     """
     settings = settings or MediaSettings()
     report = report if report is not None else MediaReport()
-    place = storage_path(folder)
+    target = storage_path(folder)
     fetcher = MediaFetcher(settings)
     pool = ThreadPoolExecutor(settings.concurrency, thread_name_prefix="keep-media")
     try:
         remaining = iter(items)
         while batch := list(islice(remaining, _ITEMS_AT_ONCE)):
             wanted = [[*media_links(item)] for item in batch]
-            fetched = [[pool.submit(_kept, fetcher, link, place) for link in links] for links in wanted]
+            fetched = [[pool.submit(_kept, fetcher, link, target) for link in links] for links in wanted]
             for item, links, futures in zip(batch, wanted, fetched, strict=True):
                 if not links:
                     yield item
@@ -133,7 +132,7 @@ def _page_of(item: Mapping[str, Any]) -> str:
 
 
 def _put(item: dict[str, Any], path: tuple[str | int, ...], value: str) -> None:
-    place: Any = item
+    inner: Any = item
     for part in path[:-1]:
-        place = place[part]
-    place[path[-1]] = value
+        inner = inner[part]
+    inner[path[-1]] = value

@@ -1,4 +1,4 @@
-"""Getting one media file: streamed, checked, and with nothing of ours told to its host."""
+"""Fetches media files: streamed, checked, and without sending their hosts anything of the service's."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ if TYPE_CHECKING:
 
 MAX_REDIRECTS = 5
 _GONE = frozenset({403, 404, 410})
-_PASSING = frozenset({408, 425, 429, 500, 502, 503, 504})
+_TRANSIENT = frozenset({408, 425, 429, 500, 502, 503, 504})
 
 
 class MediaError(Exception):
     """One file could not be kept; the rest is not affected."""
 
 
-class _PassingError(MediaError):
-    """The same request may work in a moment."""
+class _TransientError(MediaError):
+    """The same request may succeed in a moment."""
 
 
 @dataclass(frozen=True)
@@ -40,10 +40,10 @@ class MediaSettings:
     """How media is fetched.
 
     :param max_bytes: largest file that is kept.
-    :param concurrency: how many files are on their way at once.
-    :param timeout: seconds without a sign of life after which a host is given up.
+    :param concurrency: how many files are fetched at once.
+    :param timeout: seconds that a host may be silent.
     :param max_seconds: seconds that one file may take in all.
-    :param attempts: how often one file is tried where a host is unreachable or says that it is overloaded.
+    :param attempts: how often a file is requested where its host is unreachable or overloaded.
     :param verify: whether TLS certificates are verified.
     :param ca_file: path of a CA bundle to verify against instead of the usual one.
     :param proxy: URL of an HTTP proxy.
@@ -63,9 +63,7 @@ class MediaSettings:
 class Kept:
     """A file that was kept.
 
-    :param url: where it is.
-    :param content_type: what it is.
-    :param size: its size in bytes.
+    :param size: in bytes.
     """
 
     url: str
@@ -74,10 +72,7 @@ class Kept:
 
 
 class MediaFetcher:
-    """Gets media files, over connections of its own that carry no key, cookie or header of the service's.
-
-    :param settings: how.
-    """
+    """Fetches media files over connections of its own, which carry no key, cookie or header of the service's."""
 
     def __init__(self, settings: MediaSettings) -> None:
         import ssl
@@ -95,51 +90,51 @@ class MediaFetcher:
         )
 
     def stop(self) -> None:
-        """Give up what is under way in other threads, at its next sign of life, and refuse what comes."""
+        """End what other threads are fetching, at their next chunk."""
         self._stopped.set()
 
     def close(self) -> None:
         """Close the connections."""
         self._http.close()
 
-    def keep(self, link: str, kind: MediaKind, place: Callable[[str], ObjectStoragePath]) -> Kept:
+    def keep(self, link: str, kind: MediaKind, path_for: Callable[[str], ObjectStoragePath]) -> Kept:
         """Keep what a link leads to, or what it holds itself.
 
         :param link: an http(s) URL, a `data:` URL or base64 text.
         :param kind: what is expected.
-        :param place: gives the path of the file for its content type.
+        :param path_for: returns the file's path for its content type.
         :raises MediaError: it cannot be kept; the message says why.
         """
         if not link.startswith(("http://", "https://")):
-            said, content = decoded(link)
-            return self._store(said, iter([content]), kind, place)
-        tries = Retrying(
-            retry=retry_if_exception_type((_PassingError, httpx.TransportError)),
+            declared, content = decoded(link)
+            return self._store(declared, iter([content]), kind, path_for)
+        attempts = Retrying(
+            retry=retry_if_exception_type((_TransientError, httpx.TransportError)),
             stop=stop_after_attempt(self._settings.attempts),
             wait=wait_random_exponential(multiplier=0.2, max=5),
             reraise=True,
         )
         try:
-            return tries(self._fetch, link, kind, place)
+            return attempts(self._fetch, link, kind, path_for)
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise MediaError(f"could not be fetched: {type(error).__name__}: {error}") from error
 
-    def _fetch(self, link: str, kind: MediaKind, place: Callable[[str], ObjectStoragePath]) -> Kept:
+    def _fetch(self, link: str, kind: MediaKind, path_for: Callable[[str], ObjectStoragePath]) -> Kept:
         deadline = time.monotonic() + self._settings.max_seconds
         with self._answer(link) as response:
             announced = response.headers.get("content-length", "")
             if announced.isdigit() and int(announced) > self._settings.max_bytes:
                 raise MediaError(f"has {announced} bytes, more than the {self._settings.max_bytes} allowed")
-            # As they come: chunks of a set size would be waited for, for ever with a host that drips.
+            # In any size: a host that sends byte by byte would never fill a chunk of a set size.
             chunks = self._in_time(response.iter_bytes(), deadline)
-            return self._store(response.headers.get("content-type", ""), chunks, kind, place)
+            return self._store(response.headers.get("content-type", ""), chunks, kind, path_for)
 
     @contextmanager
     def _answer(self, link: str) -> Iterator[httpx.Response]:
         url = httpx.URL(link)
         for _ in range(MAX_REDIRECTS + 1):
             with self._http.stream("GET", url) as response:
-                # Cookies of one host are nothing for the next page's.
+                # No host gets the cookies of another.
                 self._http.cookies.clear()
                 if not response.has_redirect_location:
                     _check_status(response)
@@ -154,17 +149,17 @@ class MediaFetcher:
     def _in_time(self, chunks: Iterator[bytes], deadline: float) -> Iterator[bytes]:
         for chunk in chunks:
             if self._stopped.is_set():
-                raise MediaError("was given up, because the task ends")
+                raise MediaError("was not fetched, because the task ends")
             if time.monotonic() > deadline:
                 raise MediaError(f"took longer than {self._settings.max_seconds:g} seconds")
             yield chunk
 
     def _store(
         self,
-        said: str,
+        declared: str,
         chunks: Iterator[bytes],
         kind: MediaKind,
-        place: Callable[[str], ObjectStoragePath],
+        path_for: Callable[[str], ObjectStoragePath],
     ) -> Kept:
         first = b""
         for chunk in chunks:
@@ -173,12 +168,12 @@ class MediaFetcher:
                 break
         if not first:
             raise MediaError("is empty")
-        content_type = type_of(said, first, kind)
+        content_type = type_of(declared, first, kind)
         if content_type is None:
-            shown = sniffed(first)
-            also = f", and begins like {shown}" if shown else ""
-            raise MediaError(f"is no {kind}: its content type is {said or 'not given'!r}{also}")
-        path = place(content_type)
+            sniffed_type = sniffed(first)
+            also = f", and it begins like {sniffed_type}" if sniffed_type else ""
+            raise MediaError(f"is no {kind}: its content type is {declared or 'not given'!r}{also}")
+        path = path_for(content_type)
         with WholeFile(path) as file:
             for chunk in _chained(first, chunks):
                 if file.bytes + len(chunk) > self._settings.max_bytes:
@@ -195,17 +190,16 @@ def _chained(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
 def _check_status(response: httpx.Response) -> None:
     status = response.status_code
     if status in _GONE:
-        raise MediaError(f"is not there any more (HTTP {status}): the link has expired, or never worked")
-    if status in _PASSING:
-        raise _PassingError(f"could not be fetched: HTTP {status}")
+        raise MediaError(f"is gone (HTTP {status}): the link has expired, or never worked")
+    if status in _TRANSIENT:
+        raise _TransientError(f"could not be fetched: HTTP {status}")
     if status != 200:
         raise MediaError(f"could not be fetched: HTTP {status}")
 
 
 def decoded(link: str) -> tuple[str, bytes]:
-    """Return the content type and the bytes of a file that is in the answer itself.
+    """Return the content type and the bytes of a `data:` URL, or of base64 text.
 
-    :param link: a `data:` URL, or base64 text.
     :raises MediaError: it is neither.
     """
     if link.startswith("data:"):

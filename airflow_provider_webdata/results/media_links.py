@@ -1,4 +1,4 @@
-"""Where a page's results hold media: links that expire, and files that are in the answer itself."""
+"""The media in a page's results: links that expire, and files that are in the answer itself."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ _PDF_IN_BASE64 = "JVBERi0"
 
 @dataclass(frozen=True)
 class MediaLink:
-    """A place in an item that holds media.
+    """Media in an item.
 
     :param path: names and positions from the outside in, such as `("actions", "screenshots", 0)`.
     :param kind: what is expected there.
     :param link: an http(s) or `data:` URL, or base64 text.
-    :param name: name for the kept file, without its end: the same on every try for the same page and place.
+    :param name: for the kept file, without suffix: the same in every attempt for the same page and path.
     """
 
     path: tuple[str | int, ...]
@@ -42,17 +42,14 @@ class MediaLink:
 
     @property
     def field(self) -> str:
-        """The path as one writes it: `actions.screenshots[0]`."""
+        """The path as text: `actions.screenshots[0]`."""
         return "".join(
             f"[{part}]" if isinstance(part, int) else f".{part}" for part in self.path
         ).removeprefix(".")
 
 
 def media_links(item: Any) -> Iterator[MediaLink]:
-    """Find the media of an item.
-
-    :param item: a page or a search result, as the service sent it.
-    """
+    """Yield the media of an item: a page or a search result, as the service sent it."""
     if not isinstance(item, Mapping):
         return
     for path, kind in _FIELDS:
@@ -70,15 +67,15 @@ def media_links(item: Any) -> Iterator[MediaLink]:
 
 
 def _link(item: Mapping[str, Any], path: tuple[str | int, ...], kind: MediaKind, link: str) -> MediaLink:
-    place = "-".join(str(part) for part in path)
+    suffix = "-".join(str(part) for part in path)
     digest = hashlib.sha256(_page(item, link).encode("utf-8", "surrogatepass")).hexdigest()[:24]
-    return MediaLink(path, kind, link, f"{digest}-{place}")
+    return MediaLink(path, kind, link, f"{digest}-{suffix}")
 
 
 def _page(item: Mapping[str, Any], link: str) -> str:
     """Return what tells the page from others and stays the same when it is scraped again.
 
-    The links do not: their signature changes. Nor do the service's ids of scrapes.
+    The signatures in links change, and so do the ids of scrapes.
     """
     metadata = item.get("metadata")
     metadata = metadata if isinstance(metadata, Mapping) else {}

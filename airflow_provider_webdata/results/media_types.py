@@ -1,4 +1,4 @@
-"""Which file a page's media is: by what the server says and by its first bytes."""
+"""The content type of a media file, by what its server declares and by its first bytes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Literal
 
 MediaKind = Literal["image", "audio", "video", "pdf"]
 
-# By what a file begins with; longer ones first where one begins like another.
+# Offset and first bytes; longer ones first where one begins like another.
 _BEGINNINGS: tuple[tuple[int, bytes, str], ...] = (
     (0, b"\x89PNG\r\n\x1a\n", "image/png"),
     (0, b"\xff\xd8\xff", "image/jpeg"),
@@ -51,17 +51,14 @@ _EXTENSIONS = {
     "video/quicktime": "mov",
     "application/pdf": "pdf",
 }
-_SAYS_NOTHING = frozenset({"", "application/octet-stream", "binary/octet-stream", "application/x-download"})
+_UNSPECIFIC = frozenset({"", "application/octet-stream", "binary/octet-stream", "application/x-download"})
 
 FIRST_BYTES = 16
-"""How many bytes `type_of` looks at."""
+"""How many bytes `type_of` needs."""
 
 
 def sniffed(first: bytes) -> str | None:
-    """Return the content type that a file's first bytes show, or None.
-
-    :param first: at least 16 bytes, where the file has as many.
-    """
+    """Return the content type that a file's first bytes show, or None."""
     for offset, beginning, content_type in _BEGINNINGS:
         if first[offset : offset + len(beginning)] == beginning:
             return content_type
@@ -69,37 +66,29 @@ def sniffed(first: bytes) -> str | None:
 
 
 def fits(content_type: str, kind: MediaKind) -> bool:
-    """Return whether a content type is of the kind that was asked for.
-
-    :param content_type: without parameters, in lower case.
-    :param kind: `image`, `audio`, `video` or `pdf`.
-    """
+    """Return whether a content type, without parameters and in lower case, is of a kind."""
     if kind == "pdf":
         return content_type in {"application/pdf", "application/x-pdf"}
-    # An audio track may come in a container that is named for video, and the other way around.
+    # Audio may come in a container that is named for video, and the other way around.
     families = {"image": ("image/",), "audio": ("audio/", "video/"), "video": ("video/", "audio/")}[kind]
     return content_type.startswith(families)
 
 
-def type_of(said: str, first: bytes, kind: MediaKind) -> str | None:
-    """Return the content type of a file, or None when it is not of the kind that was asked for.
+def type_of(declared: str, first: bytes, kind: MediaKind) -> str | None:
+    """Return the content type of a file, or None if it is not of the kind.
 
-    :param said: what the server says; empty where it says nothing.
+    :param declared: what the server says; empty where it says nothing.
     :param first: the file's first bytes.
-    :param kind: `image`, `audio`, `video` or `pdf`.
     """
-    said = said.partition(";")[0].strip().lower()
+    declared = declared.partition(";")[0].strip().lower()
     shown = sniffed(first)
     if shown is not None and not fits(shown, kind):
         return None
-    if said in _SAYS_NOTHING:
+    if declared in _UNSPECIFIC:
         return shown
-    return said if fits(said, kind) else None
+    return declared if fits(declared, kind) else None
 
 
 def extension_of(content_type: str) -> str:
-    """Return the end of a file's name for its content type, without the dot.
-
-    :param content_type: without parameters, in lower case.
-    """
+    """Return the suffix of a file's name for its content type, without the dot."""
     return _EXTENSIONS.get(content_type) or (mimetypes.guess_extension(content_type) or ".bin")[1:]

@@ -17,17 +17,16 @@ if TYPE_CHECKING:
 
     from airflow_provider_webdata.results.columns import Column
 
-Format = Literal["jsonl", "jsonl.gz", "parquet"]
+FileFormat = Literal["jsonl", "jsonl.gz", "parquet"]
 
-FORMATS: tuple[Format, ...] = ("jsonl", "jsonl.gz", "parquet")
+FORMATS: tuple[FileFormat, ...] = ("jsonl", "jsonl.gz", "parquet")
 # JSON of pages shrinks to about a quarter; more effort saves little and takes long.
 _GZIP_LEVEL = 6
 
 
-def format_of(url: str) -> Format:
-    """Return the format of a file.
+def format_of(url: str) -> FileFormat:
+    """Return the format that the suffix of a file's URL names.
 
-    :param url: its URL; the end says the format: `.jsonl`, `.jsonl.gz` or `.parquet`.
     :raises OutputError: it names none.
     """
     for known in FORMATS:
@@ -38,9 +37,8 @@ def format_of(url: str) -> Format:
 
 
 def check_output(url: str) -> None:
-    """Check that a file can be written, as far as can be seen before there is anything to write.
+    """Check that a file can be written, as far as that can be seen beforehand.
 
-    :param url: its URL.
     :raises OutputError: its format or its storage is unknown here, or a package is missing.
     """
     if format_of(url) == "parquet":
@@ -57,7 +55,7 @@ class ItemWriter(Protocol):
         """Write an item."""
 
     def finish(self) -> None:
-        """Write what is still held back."""
+        """Write what is still buffered."""
 
 
 class Output:
@@ -102,10 +100,7 @@ class Output:
         return _CompressedLines(self._file) if self.format == "jsonl.gz" else _Lines(self._file)
 
     def write(self, items: Iterable[Any]) -> None:
-        """Write items, one after the other as the iterable brings them; nothing but the current one is held.
-
-        :param items: JSON objects as the service sent them.
-        """
+        """Write items, JSON objects as the service sent them, one by one as the iterable yields them."""
         if self._writer is None:
             raise ValueError(f"{self.url} is not open")
         for item in items:
@@ -115,7 +110,7 @@ class Output:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Let the file appear, or drop it after an error."""
+        """Publish the file; after an error, drop it."""
         writer, self._writer = self._writer, None
         if kind is None and writer is not None:
             try:
@@ -129,8 +124,6 @@ class Output:
 def open_output(url: str, columns: Iterable[Column]) -> Output:
     """Return a file of items to write in a `with` block; see `Output`.
 
-    :param url: where it goes; the same file is replaced by a retry.
-    :param columns: the columns of a table.
     :raises OutputError: its format or its storage is unknown here, or a package is missing.
     """
     return Output(url, columns)
@@ -149,7 +142,7 @@ class _Lines:
 
 class _CompressedLines:
     def __init__(self, file: WholeFile) -> None:
-        # Without name and time in it, the same items make the same bytes.
+        # Without a name and a time in it, the same items give the same bytes.
         self._gzip = gzip.GzipFile(
             filename="", mode="wb", compresslevel=_GZIP_LEVEL, fileobj=_Compressed(file), mtime=0
         )
@@ -162,7 +155,7 @@ class _CompressedLines:
 
 
 class _Compressed:
-    """What gzip needs of a file that it writes to."""
+    """The file interface that gzip needs."""
 
     def __init__(self, file: WholeFile) -> None:
         self._file = file

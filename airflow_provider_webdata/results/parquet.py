@@ -31,11 +31,7 @@ def require_pyarrow() -> Any:
 
 
 class ParquetItems:
-    """Writes items as rows; at most a row group of them is held in memory.
-
-    :param file: the file to write to.
-    :param columns: the columns.
-    """
+    """Writes items as rows; at most one row group is held in memory."""
 
     def __init__(self, file: WholeFile, columns: tuple[Column, ...]) -> None:
         pa = require_pyarrow()
@@ -71,7 +67,7 @@ class ParquetItems:
 
 
 class _Sink:
-    """What Arrow needs of a file that is written from its begin to its end."""
+    """The file interface that Arrow needs to write from start to end."""
 
     closed = False
 

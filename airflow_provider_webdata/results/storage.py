@@ -1,8 +1,8 @@
 """Files that are whole or not there: a reader sees the old file or the new one, never half of one.
 
-On a local file system the bytes go to a hidden file in the same folder, which takes the name over when it is
-complete and on the disk. In an object store they go to an upload that shows only when it is completed. What a killed
-process leaves behind (the hidden file, parts of an upload) is nothing that a reader finds.
+On a local file system the bytes go to a hidden file in the same folder, which is renamed when it is complete and on
+the disk. In an object store they go to an upload that shows only when it is completed. What a killed process leaves
+behind (the hidden file, parts of an upload) no reader finds.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _PART_BYTES = 8 * 2**20
 
 
 def storage_path(url: str) -> ObjectStoragePath:
-    """Return the path that a URL names, on a file system that Airflow knows and that can be reached from here.
+    """Return the path of a URL, on a file system that Airflow can set up here.
 
     :param url: such as `s3://conn_id@bucket/key`, `gs://bucket/key`, `file:///data/x` or `/data/x`.
     :raises OutputError: no installed provider knows the scheme, or the file system cannot be set up.
@@ -35,7 +35,7 @@ def storage_path(url: str) -> ObjectStoragePath:
 
     try:
         path = ObjectStoragePath(url)
-        # Made here, once: some are set up with an event loop of their own, which fails within another one.
+        # Set up here, once: some bring an event loop of their own, which fails inside another one.
         _ = path.fs
     except Exception as error:
         hint = " (pip install 'apache-airflow-providers-amazon[s3fs]')" if url.startswith("s3") else ""
@@ -44,7 +44,7 @@ def storage_path(url: str) -> ObjectStoragePath:
 
 
 def check_storage(url: str) -> None:
-    """Check that a storage can be reached, as far as can be seen before there is anything to write.
+    """Check that a storage can be used, as far as that can be seen before there is anything to write.
 
     :param url: path or URL of a file or folder in it.
     :raises OutputError: see `storage_path`; or the connection in the URL does not exist.
@@ -58,18 +58,16 @@ def check_storage(url: str) -> None:
     try:
         BaseHook.get_connection(conn_id)
     except AirflowNotFoundException as error:
-        # Some storages would go on as nobody, and be refused when the results are there.
+        # Some storages would go on without credentials, and fail only when the results are there.
         raise OutputError(
-            f"{url}: there is no connection {conn_id!r}; make it, or correct the part before @"
+            f"{url}: there is no connection {conn_id!r}; create it, or correct the part before @"
         ) from error
 
 
 class WholeFile:
     """A file to write that appears under its name when the `with` block ends well, and not at all otherwise.
 
-    Folders above it are made where the storage has folders. A file that is there already is replaced.
-
-    :param path: where it goes.
+    Folders above it are created where the storage has folders. A file that is there already is replaced.
     """
 
     def __init__(self, path: ObjectStoragePath) -> None:
@@ -86,9 +84,9 @@ class WholeFile:
         return self
 
     def write(self, data: Any) -> int:
-        """Write bytes and return how many; outside of the `with` block they go nowhere.
+        """Write bytes and return how many; outside the `with` block they are dropped.
 
-        Compressors that were given up write their end when they are collected.
+        A compressor that was abandoned writes its end when it is collected.
         """
         size = memoryview(data).nbytes
         if self._draft is None:
@@ -100,7 +98,7 @@ class WholeFile:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Let it appear, or drop it after an error."""
+        """Publish it; after an error, drop it."""
         draft, self._draft = self._draft, None
         if draft is None:
             return
@@ -136,7 +134,7 @@ class _LocalDraft:
     def publish(self) -> None:
         self.file.flush()
         os.fsync(self.file.fileno())
-        # mkstemp makes files that nobody else may read; a result is as open as any file of this process.
+        # mkstemp lets nobody else read its files; a result gets the usual permissions.
         os.fchmod(self.file.fileno(), 0o666 & ~_umask())
         self.file.close()
         self._draft.replace(self._path)
@@ -150,16 +148,16 @@ class _LocalDraft:
 
 
 class _Upload:
-    """A file of fsspec that waits for its commit; object stores show nothing of it before."""
+    """An fsspec file that object stores show only once it is committed."""
 
     def __init__(self, path: ObjectStoragePath) -> None:
         fs = path.fs
         with contextlib.suppress(NotImplementedError, FileExistsError, PermissionError):
-            # Object stores have no folders: there it does nothing, and never makes a bucket.
+            # Object stores have no folders, and must not create a bucket.
             if not _is_object_store(path):
                 fs.makedirs(fs._parent(path.path), exist_ok=True)
         self.file = fs.open(path.path, "wb", autocommit=False, block_size=_PART_BYTES)
-        # fsspec remembers the file for a transaction that is never going to come.
+        # fsspec keeps the file for a transaction that never comes.
         with contextlib.suppress(ValueError, AttributeError):
             fs.transaction.files.remove(self.file)
 
@@ -170,9 +168,9 @@ class _Upload:
             commit()
 
     def drop(self) -> None:
-        with contextlib.suppress(Exception):  # the error that led here is the one to tell
+        with contextlib.suppress(Exception):  # the error that led here is the one to raise
             self.file.discard()
-        # Else the file would be completed when it is collected.
+        # Else the file would be completed when it is garbage-collected.
         with contextlib.suppress(AttributeError):
             self.file.closed = True
 
@@ -195,7 +193,7 @@ def _is_object_store(path: ObjectStoragePath) -> bool:
 
 
 def _umask() -> int:
-    # Asking for it sets it for a moment, for all threads; Linux tells without.
+    # os.umask() changes it for a moment, for all threads; Linux shows it in /proc.
     with contextlib.suppress(OSError, StopIteration, ValueError):
         status = Path("/proc/self/status").read_text()
         return int(next(line for line in status.splitlines() if line.startswith("Umask:")).split()[1], 8)

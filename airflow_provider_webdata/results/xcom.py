@@ -1,4 +1,4 @@
-"""Results that are large for XCom: said, and pushed all the same, because they are paid for."""
+"""Warns of results that are large for XCom; they are pushed all the same, because they are paid for."""
 
 from __future__ import annotations
 
@@ -12,16 +12,13 @@ _log = logging.getLogger(__name__)
 
 
 def size_of(value: Any) -> int:
-    """Return about how many bytes a value takes in XCom, where Airflow stores it as JSON.
-
-    :param value: a JSON value.
-    """
+    """Return about how many bytes a JSON value takes in XCom."""
     # Everything outside ASCII is escaped, so that characters are bytes.
     return len(json.dumps(value, default=str))
 
 
 def warning_bytes() -> float:
-    """Return the size from which on a warning is due: `[webdata] xcom_warning_kb`, 0 turns it off."""
+    """Return the size above which a warning is logged: `[webdata] xcom_warning_kb`; 0 turns it off."""
     from airflow.sdk.configuration import conf
 
     kilobytes = conf.getfloat("webdata", "xcom_warning_kb", fallback=DEFAULT_WARNING_KB)
@@ -29,19 +26,14 @@ def warning_bytes() -> float:
 
 
 def warn_if_large(value: Any, log: Any = _log) -> bool:
-    """Warn where a value is too large for XCom's purpose, naming what to do instead.
-
-    :param value: what is going to be pushed.
-    :param log: the task's logger.
-    :return: whether it was too large.
-    """
+    """Warn if a value that is about to be pushed is too large for XCom, and return whether it is."""
     most, size = warning_bytes(), size_of(value)
     if size <= most:
         return False
     log.warning(
-        "This result takes about %.0f kB in XCom, over the %.0f kB of [webdata] xcom_warning_kb. It is pushed all "
-        "the same; with output='s3://bucket/name.jsonl' (or .jsonl.gz, .parquet, any object storage or path) it "
-        "would go to a file, and XCom would carry the path and the counts",
+        "This result takes about %.0f kB in XCom, more than the %.0f kB of [webdata] xcom_warning_kb. It is pushed "
+        "all the same; set output='s3://bucket/name.jsonl' (or .jsonl.gz, .parquet; any object storage or path) to "
+        "write it to a file, and XCom holds the path and the counts",
         size / 1024,
         most / 1024,
     )

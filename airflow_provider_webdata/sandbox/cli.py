@@ -8,7 +8,6 @@ import sys
 from typing import TYPE_CHECKING
 
 from .config import DEFAULT_API_KEY, ENTITLEMENTS, RATE_CLASSES, SandboxConfig
-from .quirks import QUIRKS, listing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -70,8 +69,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run a sandbox until it is told to end; return the exit status."""
+    """Run a sandbox until SIGINT or SIGTERM; return the exit status."""
+    # Airflow's own command line adds the flags each time it starts: what only a run needs is imported here.
     if "list" in args.quirk:
+        from airflow_provider_webdata.sandbox.state.quirks import listing
+
         print(listing())  # noqa: T201
         return 0
     config = SandboxConfig(
@@ -98,8 +100,16 @@ def run(args: argparse.Namespace) -> int:
         logging.INFO if args.verbose else logging.WARNING
     )
     # `--help` and `--quirk list` need neither.
-    from .rules import is_loopback
-    from .server import serve
+    try:
+        from .reference.urls import is_loopback
+        from .server import serve
+    except ModuleNotFoundError as error:
+        missing = str(error.name).partition(".")[0]
+        if missing == "airflow_provider_webdata":
+            raise
+        text = f"sandbox: {missing} is missing; pip install 'airflow-provider-webdata[sandbox]' brings it"
+        print(text, file=sys.stderr)  # noqa: T201
+        return 2
 
     if not is_loopback(args.host):
         text = "sandbox: the control API has no authentication; do not run it where others reach it"
@@ -132,6 +142,8 @@ def _bulk(text: str) -> tuple[int, int]:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the sandbox as a program of its own."""
+    from airflow_provider_webdata.sandbox.state.quirks import QUIRKS
+
     parser = argparse.ArgumentParser(
         prog="python -m airflow_provider_webdata.sandbox",
         description="An emulator of the web data service, for development and tests.",

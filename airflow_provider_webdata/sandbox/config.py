@@ -1,4 +1,4 @@
-"""What a sandbox can be told before it starts."""
+"""The settings of a sandbox."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class SandboxConfig:
     :param port: port to listen on; 0 takes a free one.
     :param api_key: the only key that is accepted.
     :param state: SQLite file that holds the state; memory when absent.
-    :param pages: directory of more pages (see ``pages.py``), laid over the built-in ones.
+    :param pages: directory of more pages (see ``engine/web.py``), laid over the built-in ones.
     :param quirks: names (or ``name=value``) of the quirks to show from the start.
     :param speed: how many times faster than real time the sandbox's clock runs.
     :param latency_ms: milliseconds each call of the service takes, in real time.

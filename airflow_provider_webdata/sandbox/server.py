@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import uvicorn
 
+from airflow_provider_webdata.sandbox.control import SandboxControl
+
 from .app import build
 from .config import SandboxConfig
-from .control import SandboxControl
 from .service import Sandbox
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def serve(config: SandboxConfig, on_ready: Callable[[str], None]) -> None:
     """Run a sandbox until SIGINT or SIGTERM.
 
     :param on_ready: called with the address once the sandbox answers.
-    :raises OSError: when the address cannot be had.
+    :raises OSError: when the address is taken or does not exist here.
     :raises ValueError: when a setting is wrong.
     """
     with _listen(config) as listener:

@@ -1,211 +1,131 @@
-"""All parts of one sandbox, put together."""
+"""All parts of one emulated service, put together."""
 
 from __future__ import annotations
 
-import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from .agents import Agents
-from .batch import BatchScrapes
-from .checks import Checks
-from .clock import Agenda, Clock
-from .config import ENTITLEMENTS, SandboxConfig
-from .crawl import Crawls
-from .credits import Credits
-from .extracting import Extracting
-from .faults import Faults
-from .limits import RateLimits
-from .mapping import Mapping
-from .media import Media
-from .monitors import Monitors
-from .pages import Web
-from .parsing import Parsing
-from .quirks import Quirks
-from .recorder import Recorder
-from .replica import Replica
-from .scrape import Scraper
-from .scraping import Scraping
-from .search import Index
-from .searching import Searching
-from .sessions import Sessions
-from .sites import Sites
-from .still_working import StillWorking
-from .store import Store
-from .team import Team
-from .webhooks import Webhooks
+from airflow_provider_webdata.sandbox.engine.check_runner import CheckRunner
+from airflow_provider_webdata.sandbox.engine.index import Index
+from airflow_provider_webdata.sandbox.engine.media import Media
+from airflow_provider_webdata.sandbox.engine.scrape_store import ScrapeStore
+from airflow_provider_webdata.sandbox.engine.scraper import Scraper
+from airflow_provider_webdata.sandbox.engine.sites import Sites
+from airflow_provider_webdata.sandbox.engine.target_runner import TargetRunner
+from airflow_provider_webdata.sandbox.engine.web import Web
+from airflow_provider_webdata.sandbox.engine.webhooks import Webhooks
+from airflow_provider_webdata.sandbox.http.dispatcher import Dispatcher
+from airflow_provider_webdata.sandbox.http.downloads import Downloads
+from airflow_provider_webdata.sandbox.http.rate_limits import RateLimits
+from airflow_provider_webdata.sandbox.http.recorder import Recorder
+from airflow_provider_webdata.sandbox.operations.activity import Activity
+from airflow_provider_webdata.sandbox.operations.agent import Agent
+from airflow_provider_webdata.sandbox.operations.batch_scrape import BatchScrape
+from airflow_provider_webdata.sandbox.operations.crawl import Crawl
+from airflow_provider_webdata.sandbox.operations.extract import Extract
+from airflow_provider_webdata.sandbox.operations.interact import Interact
+from airflow_provider_webdata.sandbox.operations.map import Map
+from airflow_provider_webdata.sandbox.operations.monitor import Monitor
+from airflow_provider_webdata.sandbox.operations.parse import Parse
+from airflow_provider_webdata.sandbox.operations.scrape import Scrape
+from airflow_provider_webdata.sandbox.operations.search import Search
+from airflow_provider_webdata.sandbox.operations.team import Team
+from airflow_provider_webdata.sandbox.state.core import Core
+from airflow_provider_webdata.sandbox.state.processing import Processing
 
 if TYPE_CHECKING:
-    from .wire import Json
+    from airflow_provider_webdata.sandbox.reference.wire import Json
 
-SETTINGS: dict[str, type] = {
-    "latency_ms": float,
-    "queue_seconds": float,
-    "check_seconds": float,
-    "parse_seconds": float,
-    "page_seconds": float,
-    "pdf_seconds": float,
-    "concurrency": int,
-    "step_seconds": float,
-    "free_runs": int,
-    "max_sessions": int,
-    "compress": bool,
-}
+    from .config import SandboxConfig
 
 
 class Sandbox:
-    """One emulated service.
+    """One emulated service: its state, its engine, its operations and what answers over HTTP.
 
     :raises ValueError: when a setting is wrong.
     """
 
-    latency_ms: float
-    queue_seconds: float
-    check_seconds: float
-    parse_seconds: float
-    page_seconds: float
-    pdf_seconds: float
-    concurrency: int
-    step_seconds: float
-    free_runs: int
-    max_sessions: int
-    compress: bool
-    entitlements: frozenset[str]
-    bulk: tuple[int, int] | None
-
     def __init__(self, config: SandboxConfig) -> None:
-        self.config = config
-        self.quirks = Quirks(config.quirks)
-        self.store = Store(config.state)
-        self.clock = Clock(config.speed, self._stored_time())
-        self.agenda = Agenda(self.clock)
-        self.faults = Faults()
-        self.recorder = Recorder()
-        self.replica = Replica(self.quirks)
-        self.credits = Credits(self.store, self.clock, self.quirks, config.credits)
-        self.limits = RateLimits(self.clock, self.quirks, config.rate_limits)
-        self.sites = Sites(self.store)
-        self.web = Web(self.store, self.clock, self.sites, config.pages)
-        self.media = Media(self.store, self.clock)
-        self.index = Index(self.web, self.clock, self.quirks)
-        self.scraper = Scraper(self.web, self.store, self.clock, self.quirks, self.media)
-        self.webhooks = Webhooks(
-            self.store,
-            self.clock,
-            self.agenda,
-            self.quirks,
-            self.faults,
-            secret=config.webhook_secret,
-            timeout=config.webhook_timeout,
+        self._config = config
+        core = self.core = Core(config)
+
+        self.sites = Sites(core.store)
+        self.web = Web(core.store, core.clock, self.sites, config.pages)
+        self.media = Media(core.store, core.clock)
+        self.webhooks = Webhooks(core, secret=config.webhook_secret, timeout=config.webhook_timeout)
+        index = Index(self.web, core.clock, core.quirks)
+        scraper = Scraper(core, self.web, self.media)
+        scrapes = ScrapeStore(core.store, self.web, scraper)
+        processing = Processing(core.store, core.clock)
+        self._checks = CheckRunner(core, TargetRunner(core, self.web, index, scraper), self.webhooks)
+
+        self.crawl = Crawl(core, self.web, self.media, scrapes, self.webhooks)
+        self.batch_scrape = BatchScrape(core, self.media, scrapes, self.webhooks)
+        self.extract = Extract(core, self.web, index, scraper, self.webhooks)
+        self.agent = Agent(core, self.web, index, scraper, self.webhooks)
+        self.interact = Interact(core, self.web, scrapes)
+        activity = Activity(core.store, core.clock)
+        operations = (
+            Search(core, index, scraper, self.media),
+            Scrape(core, self.web, self.media, scrapes, processing),
+            self.batch_scrape,
+            self.crawl,
+            Map(core, self.web),
+            Parse(core, processing),
+            self.extract,
+            self.agent,
+            self.interact,
+            Monitor(core, self._checks),
+            Team(core, (self.crawl, self.batch_scrape), self.extract),
+            activity,
         )
-        self.searching = Searching(self)
-        self.still_working = StillWorking(self)
-        self.scraping, self.mapping, self.team = Scraping(self), Mapping(self), Team(self)
-        self.crawls, self.batches = Crawls(self), BatchScrapes(self)
-        self.parsing = Parsing(self)
-        self.sessions = Sessions(self)
-        self.extracting, self.agents = Extracting(self), Agents(self)
-        self.checks = Checks(self)
-        self.monitors = Monitors(self)
-        self._apply_config()
+
+        self.recorder = Recorder()
+        self.rate_limits = RateLimits(core.clock, core.quirks, config.rate_limits)
+        self.downloads = Downloads(self.media)
+        self.dispatcher = Dispatcher(
+            core,
+            [endpoint for operation in operations for endpoint in operation.endpoints()],
+            api_key=config.api_key,
+            rate_limits=self.rate_limits,
+            recorder=self.recorder,
+            activity=activity,
+            media=self.media,
+        )
 
     def resume(self) -> None:
         """Take up what the state holds unfinished."""
-        self.checks.resume()
+        self._checks.resume()
         self.webhooks.resume()
-        self.crawls.resume()
-        self.batches.resume()
-        self.sessions.resume()
-        self.extracting.resume()
-        self.agents.resume()
+        for jobs in (self.crawl, self.batch_scrape, self.interact, self.extract, self.agent):
+            jobs.resume()
 
     def configure(self, settings: Json) -> None:
         """Change settings while the sandbox runs.
 
-        :param settings: any of ``latency_ms``, ``queue_seconds``, ``check_seconds``, ``parse_seconds``,
-            ``page_seconds``, ``pdf_seconds``, ``concurrency``, ``step_seconds``,
-            ``free_runs``, ``max_sessions``, ``compress``, ``credits``, ``entitlements``,
-            ``rate_limits``, ``bulk``; as in :class:`SandboxConfig`.
+        :param settings: any of :data:`~airflow_provider_webdata.sandbox.state.settings.Settings.NAMES`, ``credits``
+            and ``rate_limits``; as in :class:`SandboxConfig`.
         :raises ValueError: when a name is unknown or a value is wrong.
         """
-        unknown = settings.keys() - {*SETTINGS, "credits", "entitlements", "rate_limits", "bulk"}
+        core = self.core
+        unknown = settings.keys() - {*core.settings.NAMES, "credits", "rate_limits"}
         if unknown:
             raise ValueError(f"unknown settings: {', '.join(sorted(unknown))}")
-        for name, kind in SETTINGS.items():
-            if name in settings:
-                setattr(self, name, kind(settings[name]))
+        core.settings.change(settings)
         if "credits" in settings:
-            self.credits.set(int(settings["credits"]))
-        if "entitlements" in settings:
-            self.entitlements = _entitlements(settings["entitlements"])
+            core.credits.set(int(settings["credits"]))
         if "rate_limits" in settings:
-            self.limits.set(settings["rate_limits"])
-        if "bulk" in settings:
-            self.bulk = (int(settings["bulk"][0]), int(settings["bulk"][1])) if settings["bulk"] else None
-
-    def state(self) -> Json:
-        """Return what the sandbox holds: time, credits, quirks, monitors (the deleted ones too), checks."""
-        return {
-            "now": self.clock.iso(),
-            "speed": self.clock.speed,
-            "credits": self.credits.remaining,
-            "quirks": self.quirks.names(),
-            "monitors": self.store.list("monitor"),
-            "checks": self.store.list("check"),
-            "requests": self.recorder.total,
-        }
-
-    async def advance(self, seconds: float) -> None:
-        """Move the clock forward and do all that falls due on the way."""
-        await self.agenda.advance(seconds)
-        self.note_time()
-
-    def note_time(self) -> None:
-        """Keep the present time, so that a restarted sandbox does not go back in it."""
-        self.store.put("meta", "clock", {"now": self.clock.now()})
+            self.rate_limits.set(settings["rate_limits"])
 
     async def reset(self) -> None:
         """Go back to the start: no monitors, requests or faults; all credits; the first pages and settings."""
-        self.agenda.clear()
-        await self.agenda.close()
-        self.store.clear()
-        self.note_time()
-        self.credits.reset()
+        await self.core.reset()
         self.recorder.clear()
-        self.faults.clear()
         self.sites.clear()
         self.web.reset()
-        self.quirks.set(self.config.quirks)
-        self.limits.set(self.config.rate_limits)
-        self._apply_config()
+        self.rate_limits.set(self._config.rate_limits)
 
     async def close(self) -> None:
         """Stop all work and let go of the state."""
-        await self.agenda.close()
+        await self.core.agenda.close()
         await self.webhooks.close()
-        self.note_time()
-        self.store.close()
-
-    def _apply_config(self) -> None:
-        config = self.config
-        self.latency_ms, self.compress = config.latency_ms, config.compress
-        self.queue_seconds, self.check_seconds = config.queue_seconds, config.check_seconds
-        self.parse_seconds, self.max_sessions = config.parse_seconds, config.max_sessions
-        self.page_seconds, self.pdf_seconds = config.page_seconds, config.pdf_seconds
-        self.concurrency = config.concurrency
-        self.step_seconds, self.free_runs = config.step_seconds, config.free_runs
-        self.entitlements = _entitlements(config.entitlements)
-        self.bulk = config.bulk
-
-    def _stored_time(self) -> float | None:
-        """Return the time to begin at when the state comes from a sandbox whose clock was moved ahead."""
-        stored = self.store.get("meta", "clock")
-        return max(time.time(), stored["now"]) if stored else None
-
-
-def _entitlements(names: Any) -> frozenset[str]:
-    unknown = set(names) - set(ENTITLEMENTS)
-    if unknown:
-        raise ValueError(
-            f"unknown entitlements: {', '.join(sorted(unknown))}; known are {', '.join(ENTITLEMENTS)}"
-        )
-    return frozenset(names)
+        self.core.close()

@@ -1,6 +1,5 @@
-"""What a task waits for: a check of a monitor, or any delivery to the inbox.
+"""The sensors: what a DAG author imports to wait for a check of a monitor, a job, or any delivery.
 
-One module per kind of thing that is waited for. Whether a check is the right one is decided in `hooks.checks`, the
-waiting itself happens in `triggers`; here is what a task does before and after it, or instead of it, without a
-triggerer. Nothing heavy is imported at module level: a DAG file pays for every import.
+One file per kind of thing that is waited for. Whether a check is the right one is decided in `states`; what
+operators and sensors share is in `tasks`.
 """

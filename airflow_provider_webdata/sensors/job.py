@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.operators.arguments import checked_text, number
-from airflow_provider_webdata.operators.job_results import JobResults
-from airflow_provider_webdata.operators.job_watch import (
-    JOB_TRIGGER,
-    POLL_SECONDS,
-    SAFETY_SECONDS,
-    JobWait,
-    WaitsForJob,
-    checked_kind,
-)
-from airflow_provider_webdata.operators.replica import until_found
-from airflow_provider_webdata.sensors.base import WebDataSensor
-from airflow_provider_webdata.sensors.literals import is_literal
+from airflow_provider_webdata.states.jobs import ProgressLog, checked_kind
+from airflow_provider_webdata.tasks.arguments import checked_text, number
+from airflow_provider_webdata.tasks.deferral import JOB_TRIGGER
+from airflow_provider_webdata.tasks.jobs.job_wait import WaitsForJob
+from airflow_provider_webdata.tasks.jobs.results import JobResults
+from airflow_provider_webdata.tasks.literals import is_literal
+from airflow_provider_webdata.tasks.replica import until_found
+from airflow_provider_webdata.tasks.sensor import WebDataSensor
+from airflow_provider_webdata.waiting.policy import JOB_POLL_INTERVAL, JOB_SAFETY_POLL, PollingPolicy
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -24,8 +20,8 @@ if TYPE_CHECKING:
 
     from airflow.sdk import Context
 
-    from airflow_provider_webdata.hooks.job_states import JobKind, ProgressLog
-    from airflow_provider_webdata.operators.job_watch import WaitBy
+    from airflow_provider_webdata.states.jobs import JobKind
+    from airflow_provider_webdata.waiting.policy import WaitBy
 
 
 class WebDataJobSensor(WaitsForJob, JobResults, WebDataSensor):
@@ -39,16 +35,17 @@ class WebDataJobSensor(WaitsForJob, JobResults, WebDataSensor):
 
     :param kind: `crawl`, `batch_scrape`, `extract` or `agent` (templated).
     :param job_id: id of the job (templated).
-    :param wait_for: `webhook`: a delivery to the inbox tells, and a slow look at the service now and then; the job must
-        report to this Airflow. `polling`: look at the service. `auto` (default): both where the connection can receive
-        deliveries. A sensor that is not deferrable looks at the service.
-    :param poll_interval: seconds between two looks of the triggerer at the service; a number or a timedelta. A sensor
-        that is not deferrable looks every `poke_interval`.
-    :param safety_poll: seconds between two looks with `wait_for="webhook"`.
+    :param wait_by: `webhook`: by a delivery to the inbox, and a poll of the service every `safety_poll`; the job must
+        report to this Airflow. `polling`: by polling the service. `auto` (default): both where the connection can
+        receive deliveries. A sensor that is not deferrable polls.
+    :param poll_interval: seconds between polls by the triggerer; a number or a timedelta. A sensor that is not
+        deferrable polls every `poke_interval`.
+    :param safety_poll: seconds between polls with `wait_by="webhook"`.
     :param kwargs: arguments of `JobResults` (`max_error_ratio`), `ResultDelivery` (`output`, `save_media`),
         `WebDataSensor` and `BaseSensorOperator`, such as `deferrable`, `timeout`, `mode` and `soft_fail`.
     """
 
+    trigger_class = JOB_TRIGGER
     template_fields: Sequence[str] = (
         *WebDataSensor.template_fields,
         "kind",
@@ -63,9 +60,9 @@ class WebDataJobSensor(WaitsForJob, JobResults, WebDataSensor):
         *,
         kind: JobKind,
         job_id: str,
-        wait_for: WaitBy = "auto",
-        poll_interval: float | timedelta = POLL_SECONDS,
-        safety_poll: float | timedelta = SAFETY_SECONDS,
+        wait_by: WaitBy = "auto",
+        poll_interval: float | timedelta = JOB_POLL_INTERVAL,
+        safety_poll: float | timedelta = JOB_SAFETY_POLL,
         **kwargs: Any,
     ) -> None:
         if is_literal(kind):
@@ -75,13 +72,9 @@ class WebDataJobSensor(WaitsForJob, JobResults, WebDataSensor):
         super().__init__(**kwargs)
         self.kind = kind
         self.job_id = job_id
-        self.job_wait = JobWait("wait_for", wait_for, poll_interval, safety_poll)  # type: ignore[arg-type]
+        self.polling_policy = PollingPolicy.of(wait_by, poll_interval, safety_poll)
         self._progress: ProgressLog | None = None
         self.start_in_triggerer(knows_when=True)
-
-    def trigger_class(self) -> str:
-        """Return the import path of the trigger that waits."""
-        return JOB_TRIGGER
 
     def trigger_kwargs(self) -> dict[str, Any]:
         """Return the trigger's arguments, but for `deadline`."""
@@ -89,7 +82,7 @@ class WebDataJobSensor(WaitsForJob, JobResults, WebDataSensor):
             "webdata_conn_id": self.webdata_conn_id,
             "kind": self.kind,
             "job_id": checked_text(self.job_id),
-            **self.job_wait.trigger_kwargs(),
+            "policy": self.polling_policy.serialize(),
         }
 
     def check_arguments(self) -> None:
@@ -103,25 +96,24 @@ class WebDataJobSensor(WaitsForJob, JobResults, WebDataSensor):
         if checked_text(self.job_id) is None:
             self.refuse("job_id is empty after rendering; it must name a job")
 
-    def look(self, context: Context) -> dict[str, Any] | None:  # noqa: ARG002
-        """Look once whether the job is over."""
+    def poll(self, context: Context) -> dict[str, Any] | None:  # noqa: ARG002
+        """Poll the job once."""
         from airflow_provider_webdata.api.errors import NotFoundError
-        from airflow_provider_webdata.hooks.job_states import ProgressLog
 
         if self._progress is None:
             self._progress = ProgressLog(self.log)
         progress, job_id = self._progress, str(checked_text(self.job_id))
         missing: list[NotFoundError] = []
 
-        def look_once() -> tuple[dict[str, Any] | None] | None:
+        def poll_once() -> tuple[dict[str, Any] | None] | None:
             try:
-                return (self.look_at_job(self.kind, job_id, progress),)
+                return (self.poll_job_once(self.kind, job_id, progress),)
             except NotFoundError as error:
                 missing.append(error)
                 return None
 
         # A job that was just started may not be there yet where it is read.
-        found = until_found(look_once)
+        found = until_found(poll_once)
         if found is None:
             raise missing[-1]
         return found[0]

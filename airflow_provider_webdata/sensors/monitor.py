@@ -6,17 +6,15 @@ import time
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.operators.arguments import checked_text
-from airflow_provider_webdata.operators.check_wait import (
-    CHECK_TRIGGER,
-    CheckWait,
-    check_with_pages,
-    checked_pages,
-    look_for_check,
-)
-from airflow_provider_webdata.operators.own_webhook import CHECK_COMPLETED
-from airflow_provider_webdata.sensors.base import SinceSensor
-from airflow_provider_webdata.sensors.literals import is_literal
+from airflow_provider_webdata.states.check_queue import CheckQueue
+from airflow_provider_webdata.states.checks import CHECK_COMPLETED, CheckCriteria
+from airflow_provider_webdata.tasks.arguments import checked_text
+from airflow_provider_webdata.tasks.deferral import CHECK_TRIGGER
+from airflow_provider_webdata.tasks.literals import is_literal
+from airflow_provider_webdata.tasks.monitors.check_result import check_with_pages, checked_pages
+from airflow_provider_webdata.tasks.monitors.poll import poll_check
+from airflow_provider_webdata.tasks.sensor import SinceSensor
+from airflow_provider_webdata.waiting.policy import CHECK_POLL_INTERVAL, CHECK_SAFETY_POLL, PollingPolicy
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -24,8 +22,8 @@ if TYPE_CHECKING:
 
     from airflow.sdk import Context
 
-    from airflow_provider_webdata.hooks.checks import Choice, Otherwise
-    from airflow_provider_webdata.operators.check_wait import WaitFor
+    from airflow_provider_webdata.states.checks import Choice, Otherwise
+    from airflow_provider_webdata.waiting.policy import WaitBy
 
 
 class WebDataMonitorCheckSensor(SinceSensor):
@@ -42,9 +40,9 @@ class WebDataMonitorCheckSensor(SinceSensor):
         sensor goes on to those that finish after it.
     :param after: only checks that finished later: ISO 8601 text or a datetime (templated). Default: the start of the
         DAG run.
-    :param wait_for: `webhook`: a delivery to the inbox tells, and a slow look at the service now and then.
-        `polling`: look at the service. `auto` (default): by webhook where the connection can receive deliveries and
-        the monitor reports to them, else by polling; a sensor that is not deferrable then polls.
+    :param wait_by: `webhook`: by a delivery to the inbox, and a poll of the service every `safety_poll`. `polling`: by
+        polling the service. `auto` (default): by webhook where the connection can receive deliveries and the monitor
+        reports to them, else by polling; a sensor that is not deferrable then polls.
     :param only_if_changed: only a check with changed, new or removed pages will do.
     :param only_if_meaningful: only a check with a page whose change was judged meaningful will do; needs a monitor
         with a goal.
@@ -55,14 +53,15 @@ class WebDataMonitorCheckSensor(SinceSensor):
     :param on_skipped: the same for a check that was skipped; default `wait`.
     :param include_pages: return pages of the check: True for all, `changed` for the changed, new and removed ones, or
         a list of statuses.
-    :param poll_interval: seconds between two looks of the triggerer at the service when polling; a number or a
-        timedelta. A sensor that is not deferrable looks every `poke_interval`.
-    :param safety_poll: seconds between two looks at the service while waiting for a delivery, which may be lost; the
-        default, 25 minutes, is longer than the service tries to deliver.
+    :param poll_interval: seconds between polls by the triggerer where no delivery is expected; a number or a timedelta.
+        A sensor that is not deferrable polls every `poke_interval`.
+    :param safety_poll: seconds between polls where a delivery is expected, which may be lost; the default, 25
+        minutes, is longer than the service tries to deliver.
     :param kwargs: arguments of `SinceSensor` and `BaseSensorOperator`, such as `deferrable`, `timeout`, `mode`,
         `poke_interval` and `soft_fail`.
     """
 
+    trigger_class = CHECK_TRIGGER
     template_fields: Sequence[str] = (*SinceSensor.template_fields, "monitor_id", "check_id", "after")
 
     def __init__(
@@ -71,7 +70,7 @@ class WebDataMonitorCheckSensor(SinceSensor):
         monitor_id: str,
         check_id: str | None = None,
         after: str | datetime | None = None,
-        wait_for: WaitFor = "auto",
+        wait_by: WaitBy = "auto",
         only_if_changed: bool = False,
         only_if_meaningful: bool = False,
         otherwise: Otherwise = "wait",
@@ -79,8 +78,8 @@ class WebDataMonitorCheckSensor(SinceSensor):
         on_partial: Choice = "accept",
         on_skipped: Choice = "wait",
         include_pages: bool | str | Sequence[str] = False,
-        poll_interval: float | timedelta = 60.0,
-        safety_poll: float | timedelta = 1500.0,
+        poll_interval: float | timedelta = CHECK_POLL_INTERVAL,
+        safety_poll: float | timedelta = CHECK_SAFETY_POLL,
         **kwargs: Any,
     ) -> None:
         if is_literal(monitor_id) and checked_text(monitor_id) is None:
@@ -88,10 +87,8 @@ class WebDataMonitorCheckSensor(SinceSensor):
         super().__init__(after=after, **kwargs)
         self.monitor_id = monitor_id
         self.check_id = check_id
-        self.check_wait = CheckWait(
-            wait_for=wait_for,
-            poll_interval=poll_interval,  # type: ignore[arg-type]
-            safety_poll=safety_poll,  # type: ignore[arg-type]
+        self.polling_policy = PollingPolicy.of(wait_by, poll_interval, safety_poll)
+        self.criteria = CheckCriteria(
             on_failed=on_failed,
             on_partial=on_partial,
             on_skipped=on_skipped,
@@ -101,12 +98,8 @@ class WebDataMonitorCheckSensor(SinceSensor):
         )
         self.include_pages = checked_pages(include_pages)
         self._began: float | None = None
-        self._looked: float | None = None
+        self._polled: float | None = None
         self.start_in_triggerer(knows_when=check_id is not None or after is not None)
-
-    def trigger_class(self) -> str:
-        """Return the import path of the trigger that waits."""
-        return CHECK_TRIGGER
 
     def trigger_kwargs(self) -> dict[str, Any]:
         """Return the trigger's arguments, but for `deadline` and those of `since`."""
@@ -114,20 +107,21 @@ class WebDataMonitorCheckSensor(SinceSensor):
             "webdata_conn_id": self.webdata_conn_id,
             "monitor_id": self._named_monitor(),
             "check_id": checked_text(self.check_id),
-            **self.check_wait.trigger_kwargs(),
+            "policy": self.polling_policy.serialize(),
+            "criteria": self.criteria.serialize(),
         }
 
-    def look(self, context: Context) -> dict[str, Any] | None:
-        """Look once whether the check is over: at the service, or in the inbox."""
+    def poll(self, context: Context) -> dict[str, Any] | None:
+        """Poll once: the service, or with `wait_by="webhook"` the inbox first."""
         monitor_id, check_id = self._named_monitor(), checked_text(self.check_id)
         after = self.after_moment(context)
         via = "polling"
-        if self.check_wait.wait_for == "webhook":
-            if self._was_told(monitor_id, check_id, after):
+        if self.polling_policy.wait_by == "webhook":
+            if self._was_delivered(monitor_id, check_id, after):
                 via = "webhook"
-            elif not self._safety_look_is_due(context):
+            elif not self._safety_poll_is_due(context):
                 return None
-        return look_for_check(self.hook, monitor_id, self.check_wait.wanted(check_id, after), via=via)
+        return poll_check(self.hook, monitor_id, CheckQueue(self.criteria, after, check_id), via=via)
 
     def result_of(self, event: Mapping[str, Any], context: Context) -> Any:  # noqa: ARG002
         """Return the check, and the pages that were asked for."""
@@ -146,7 +140,7 @@ class WebDataMonitorCheckSensor(SinceSensor):
             self.refuse("monitor_id is empty after rendering; it must name a monitor")
         return monitor_id
 
-    def _was_told(self, monitor_id: str, check_id: str | None, after: datetime) -> bool:
+    def _was_delivered(self, monitor_id: str, check_id: str | None, after: datetime) -> bool:
         about: dict[str, Any] = {"job_ids": [check_id]} if check_id else {"monitor_ids": [monitor_id]}
         with self.hook.inbox() as inbox:
             page = inbox.search(
@@ -157,24 +151,24 @@ class WebDataMonitorCheckSensor(SinceSensor):
             )
         return bool(page.deliveries)
 
-    def _safety_look_is_due(self, context: Context) -> bool:
-        """Return whether it is time to look at the service though no delivery came.
+    def _safety_poll_is_due(self, context: Context) -> bool:
+        """Return whether it is time to poll the service though no delivery came.
 
-        In reschedule mode, each look is another process that knows nothing but when the first one was.
+        In reschedule mode, each poke is another process that knows nothing but when the first one was.
         """
         now = time.time()
         ti = context.get("ti")
         first = ti.get_first_reschedule_date(context) if self.reschedule and ti is not None else None
         began = first.astimezone(timezone.utc).timestamp() if first else self._began
-        safety = self.check_wait.safety_poll
+        safety = self.polling_policy.safety_poll
         if began is None:
             due = True
         elif first:
             due = (now - began) % safety < 2 * self.poke_interval
         else:
-            due = self._looked is None or now - self._looked >= safety
+            due = self._polled is None or now - self._polled >= safety
         due = due or (began is not None and now - began + 2 * self.poke_interval > self.timeout)
         self._began = self._began or now
         if due:
-            self._looked = now
+            self._polled = now
         return due

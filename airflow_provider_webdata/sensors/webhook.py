@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.operators.arguments import checked_text, listed
-from airflow_provider_webdata.sensors.base import SinceSensor
+from airflow_provider_webdata.tasks.arguments import as_list, checked_text
+from airflow_provider_webdata.tasks.deferral import WEBHOOK_TRIGGER
+from airflow_provider_webdata.tasks.sensor import SinceSensor
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime
 
     from airflow.sdk import Context
-
-WEBHOOK_TRIGGER = "airflow_provider_webdata.triggers.webhook.WebDataWebhookTrigger"
 
 
 class WebDataWebhookSensor(SinceSensor):
@@ -37,6 +36,7 @@ class WebDataWebhookSensor(SinceSensor):
         `poke_interval` and `soft_fail`.
     """
 
+    trigger_class = WEBHOOK_TRIGGER
     template_fields: Sequence[str] = (
         *SinceSensor.template_fields,
         "key",
@@ -64,10 +64,6 @@ class WebDataWebhookSensor(SinceSensor):
         # Without `after`, the trigger would take a key's deliveries from before the DAG run too.
         self.start_in_triggerer(knows_when=after is not None, unless=key is not None and after is None)
 
-    def trigger_class(self) -> str:
-        """Return the import path of the trigger that waits."""
-        return WEBHOOK_TRIGGER
-
     def trigger_kwargs(self) -> dict[str, Any]:
         """Return the trigger's arguments, but for `deadline` and those of `since`."""
         return {
@@ -78,8 +74,8 @@ class WebDataWebhookSensor(SinceSensor):
             "monitor_id": checked_text(self.monitor_id),
         }
 
-    def look(self, context: Context) -> dict[str, Any] | None:
-        """Look once whether such a delivery is in the inbox."""
+    def poll(self, context: Context) -> dict[str, Any] | None:
+        """Search the inbox once for such a delivery."""
         key, job_id, monitor_id = map(checked_text, (self.key, self.job_id, self.monitor_id))
         # The inbox finds what has any of several; here all must fit.
         searched: dict[str, Any] = {"monitor_ids": [monitor_id]} if monitor_id else {}
@@ -121,5 +117,5 @@ class WebDataWebhookSensor(SinceSensor):
         }
 
     def _event_names(self) -> list[str] | None:
-        names = [name for event in listed(self.events) if (name := checked_text(event))]
+        names = [name for event in as_list(self.events) if (name := checked_text(event))]
         return names or None

@@ -6,25 +6,25 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic_core import to_json
 
-from airflow_provider_webdata.hooks.checks import Wanted, finished, moment
 from airflow_provider_webdata.inbox.wire import INLINE_BODY_BYTES
-from airflow_provider_webdata.triggers.base import check_looks
-from airflow_provider_webdata.triggers.channel import Channel
-from airflow_provider_webdata.triggers.check_follower import STRAGGLERS
-from airflow_provider_webdata.triggers.check_stream import CheckStream, behind, is_new
-from airflow_provider_webdata.triggers.event_base import StreamTrigger
-from airflow_provider_webdata.triggers.mailbox import Failure, Mailbox, Notice
-from airflow_provider_webdata.triggers.poll_waits import Meaning
-from airflow_provider_webdata.triggers.subscriptions import Subscription
+from airflow_provider_webdata.states.checks import CheckCriteria, finished_at, moment
 from airflow_provider_webdata.triggers.webhook import facts_of
-from airflow_provider_webdata.triggers.webhook_stream import WebhookStream
+from airflow_provider_webdata.waiting.hub import Hub
+from airflow_provider_webdata.waiting.inbox.subscriptions import Subscription
+from airflow_provider_webdata.waiting.mailbox import Mailbox, Notice, WaitFailure
+from airflow_provider_webdata.waiting.policy import CHECK_POLL_INTERVAL, CHECK_SAFETY_POLL, PollingPolicy
+from airflow_provider_webdata.waiting.polling.check_answers import CheckJudgment
+from airflow_provider_webdata.waiting.streams.check_stream import CheckStream, cursor_behind, is_new
+from airflow_provider_webdata.waiting.streams.stream_trigger import StreamTrigger
+from airflow_provider_webdata.waiting.streams.webhook_stream import WebhookStream
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
 
     from airflow_provider_webdata.inbox.reader import Delivery
-    from airflow_provider_webdata.triggers.check_follower import WaitFor
-    from airflow_provider_webdata.triggers.stream import Item, Ready, Stream
+    from airflow_provider_webdata.waiting.policy import WaitBy
+    from airflow_provider_webdata.waiting.streams.joining import Joined
+    from airflow_provider_webdata.waiting.streams.stream import Stream, StreamItem
 
 
 class WebDataWebhookEventTrigger(StreamTrigger):
@@ -34,9 +34,9 @@ class WebDataWebhookEventTrigger(StreamTrigger):
     `received_at`, `size`, and the delivery itself in `payload`; where that is larger than 16 KiB, `payload` is
     missing and the delivery is read with `WebDataHook(conn_id).inbox().fetch(delivery_id)`.
 
-    On Airflow 3.3 all watchers of a connection in a triggerer share one reader, and each keeps its place in the
+    On Airflow 3.3 all watchers of a connection in a triggerer share one reader, and each keeps its cursor in the
     asset state store once Airflow has stored its events. A restart therefore loses nothing. It repeats nothing
-    either, but for one window: a triggerer that is killed after an event was stored and before the place was kept
+    either, but for one window: a triggerer that is killed after an event was stored and before the cursor was
     (one to two seconds) makes that event again; `delivery_id` tells. On Airflow 3.2 nothing is kept: every start
     of a triggerer begins at `start`.
 
@@ -64,19 +64,9 @@ class WebDataWebhookEventTrigger(StreamTrigger):
         self.key = key
         self.monitor_id = monitor_id
         self.job_id = job_id
-        self._wanted = Subscription(
+        self._subscription = Subscription(
             Mailbox(), key=key, job_id=job_id, monitor_id=monitor_id, events=tuple(events or ())
         )
-
-    def _arguments(self) -> dict[str, Any]:
-        return {
-            "webdata_conn_id": self.webdata_conn_id,
-            "events": self.events,
-            "key": self.key,
-            "monitor_id": self.monitor_id,
-            "job_id": self.job_id,
-            "start": self.start,
-        }
 
     def shared_stream_key(self) -> Hashable:
         """Return the connection: its watchers share one reader."""
@@ -85,19 +75,19 @@ class WebDataWebhookEventTrigger(StreamTrigger):
     def _stream(self, key: Hashable) -> Stream:
         return WebhookStream(key, self.webdata_conn_id)
 
-    def _first_place(self, ready: Ready) -> Any:
-        return ready.place
+    def _first_cursor(self, joined: Joined) -> Any:
+        return joined.cursor
 
-    async def _look(self, item: Item, place: Any) -> tuple[Any, dict[str, Any] | None]:
+    async def _process(self, item: StreamItem, cursor: Any) -> tuple[Any, dict[str, Any] | None]:
         delivery: Delivery = item.value
-        if (delivery.position or 0) <= place["position"]:
-            return place, None
+        if (delivery.position or 0) <= cursor["position"]:
+            return cursor, None
         received = moment(delivery.received_at)
-        since = moment(place.get("since"))
-        fits = self._wanted.fits(delivery, received) and (
+        since = moment(cursor.get("since"))
+        fits = self._subscription.fits(delivery, received) and (
             since is None or received is None or received > since
         )
-        return item.place, payload_of(self.webdata_conn_id, delivery) if fits else None
+        return item.cursor, payload_of(self.webdata_conn_id, delivery) if fits else None
 
 
 class WebDataMonitorCheckEventTrigger(StreamTrigger):
@@ -105,21 +95,21 @@ class WebDataMonitorCheckEventTrigger(StreamTrigger):
 
     The event's `extra["payload"]` has `conn_id`, `monitor_id`, `check_id`, `check_status`, `finished_at`, `via`,
     `summary`, and the check itself in `check`, which is missing where it is larger than 16 KiB. The service is
-    asked about each check, so that a delivery that was lost is made up for by the next look, and a check makes one
-    event though it was learned of twice.
+    asked about each check: the next poll finds one whose delivery was lost, and a check that was learned of twice
+    makes one event.
 
-    On Airflow 3.3 all watchers of a monitor in a triggerer share their looks, and each keeps its place in the
+    On Airflow 3.3 all watchers of a monitor in a triggerer share their polls, and each keeps its cursor in the
     asset state store once Airflow has stored its events. A restart therefore loses nothing. It repeats nothing
-    either, but for one window: a triggerer that is killed after an event was stored and before the place was kept
+    either, but for one window: a triggerer that is killed after an event was stored and before the cursor was
     (one to two seconds) makes that event again; `check_id` tells. On Airflow 3.2 nothing is kept: every start of
     a triggerer begins at `start`.
 
     :param webdata_conn_id: id of a connection of type `webdata`.
     :param monitor_id: the monitor's UUID.
-    :param wait_for: `webhook`: deliveries, and a look every `safety_poll`. `polling`: a look every
+    :param wait_by: `webhook`: deliveries, and a poll every `safety_poll`. `polling`: a poll every
         `poll_interval`. `auto`: as `webhook` where the connection can receive and the monitor reports to it.
-    :param poll_interval: seconds between looks where only looking helps, at least 1.
-    :param safety_poll: seconds between looks where deliveries come, at least 1.
+    :param poll_interval: seconds between polls where no delivery is expected, at least 1.
+    :param safety_poll: seconds between polls where deliveries are expected, at least 1.
     :param on_failed: `accept`: a failed check makes an event; `wait`: it makes none.
     :param on_partial: the same for checks with page errors.
     :param on_skipped: the same for skipped checks.
@@ -133,9 +123,9 @@ class WebDataMonitorCheckEventTrigger(StreamTrigger):
         self,
         webdata_conn_id: str,
         monitor_id: str,
-        wait_for: WaitFor = "auto",
-        poll_interval: float = 60.0,
-        safety_poll: float = 1500.0,
+        wait_by: WaitBy = "auto",
+        poll_interval: float = CHECK_POLL_INTERVAL,
+        safety_poll: float = CHECK_SAFETY_POLL,
         on_failed: Literal["accept", "wait"] = "accept",
         on_partial: Literal["accept", "wait"] = "accept",
         on_skipped: Literal["accept", "wait"] = "wait",
@@ -144,62 +134,49 @@ class WebDataMonitorCheckEventTrigger(StreamTrigger):
         start: str = "now",
     ) -> None:
         super().__init__(webdata_conn_id, start)
-        check_looks(wait_for, poll_interval, safety_poll)
-        choices = {"on_failed": on_failed, "on_partial": on_partial, "on_skipped": on_skipped}
-        for name, choice in choices.items():
-            if choice not in ("accept", "wait"):
-                raise ValueError(f"{name} must be accept or wait: an asset event cannot fail")
-        self.monitor_id = monitor_id
-        self.wait_for: WaitFor = wait_for
-        self.poll_interval = poll_interval
-        self.safety_poll = safety_poll
-        self._wanted = Wanted(
+        self._policy = PollingPolicy(wait_by, poll_interval, safety_poll)
+        self._criteria = CheckCriteria(
             on_failed=on_failed,
             on_partial=on_partial,
             on_skipped=on_skipped,
             only_if_changed=only_if_changed,
             only_if_meaningful=only_if_meaningful,
         )
-
-    def _arguments(self) -> dict[str, Any]:
-        return {
-            "webdata_conn_id": self.webdata_conn_id,
-            "monitor_id": self.monitor_id,
-            "wait_for": self.wait_for,
-            "poll_interval": self.poll_interval,
-            "safety_poll": self.safety_poll,
-            "on_failed": self._wanted.on_failed,
-            "on_partial": self._wanted.on_partial,
-            "on_skipped": self._wanted.on_skipped,
-            "only_if_changed": self._wanted.only_if_changed,
-            "only_if_meaningful": self._wanted.only_if_meaningful,
-            "start": self.start,
-        }
+        if "fail" in (on_failed, on_partial, on_skipped):
+            raise ValueError(
+                "on_failed, on_partial and on_skipped must be accept or wait: an asset event cannot fail"
+            )
+        self.monitor_id = monitor_id
+        self.wait_by = wait_by
+        self.poll_interval = poll_interval
+        self.safety_poll = safety_poll
+        self.on_failed = on_failed
+        self.on_partial = on_partial
+        self.on_skipped = on_skipped
+        self.only_if_changed = only_if_changed
+        self.only_if_meaningful = only_if_meaningful
 
     def shared_stream_key(self) -> Hashable:
-        """Return the monitor and how it is followed: its watchers share their looks."""
-        how = (self.wait_for, self.poll_interval, self.safety_poll)
-        return ("webdata checks", self.webdata_conn_id, self.monitor_id, *how)
+        """Return the monitor and how it is followed: its watchers share their polls."""
+        return ("webdata checks", self.webdata_conn_id, self.monitor_id, self._policy)
 
     def _stream(self, key: Hashable) -> Stream:
-        return CheckStream(
-            key, self.webdata_conn_id, self.monitor_id, self.wait_for, self.poll_interval, self.safety_poll
-        )
+        return CheckStream(key, self.webdata_conn_id, self.monitor_id, self._policy)
 
-    def _first_place(self, ready: Ready) -> Any:
-        return ready.place if self.start == "now" else {"after": self.start, "ids": []}
+    def _first_cursor(self, joined: Joined) -> Any:
+        return joined.cursor if self.start == "now" else {"after": self.start, "ids": []}
 
-    async def _look(self, item: Item, place: Any) -> tuple[Any, dict[str, Any] | None]:
+    async def _process(self, item: StreamItem, cursor: Any) -> tuple[Any, dict[str, Any] | None]:
         check, _, via = item.value
-        end = finished(check)
-        if end is None or not is_new(place, check.id, end):
-            return place, None
-        meaningful = await self._meaningful(check.id) if self._wanted.needs_pages(check) else None
-        decision = self._wanted.decide(check, meaningful=meaningful)
-        after = behind(place, check.id, end, STRAGGLERS)
+        end = finished_at(check)
+        if end is None or not is_new(cursor, check.id, end):
+            return cursor, None
+        meaningful = await self._meaningful(check.id) if self._criteria.needs_pages(check) else None
+        decision = self._criteria.decide(check, meaningful=meaningful)
+        behind = cursor_behind(cursor, check.id, end)
         if decision.outcome != "done":
             self.log.info("Check %s makes no event: %s.", check.id, decision.reason)
-            return after, None
+            return behind, None
         wire = check.to_wire(mask_headers=True)
         payload = {
             "conn_id": self.webdata_conn_id,
@@ -212,20 +189,20 @@ class WebDataMonitorCheckEventTrigger(StreamTrigger):
         }
         if len(to_json(wire)) <= INLINE_BODY_BYTES:
             payload["check"] = wire
-        return after, payload
+        return behind, payload
 
     async def _meaningful(self, check_id: str) -> bool:
         mailbox = Mailbox()
-        Channel.of(self.webdata_conn_id).poller.errands.read_pages(self.monitor_id, check_id, mailbox)
+        Hub.of(self.webdata_conn_id).poller.lookups.judge(self.monitor_id, check_id, mailbox)
         try:
             while True:
                 item = await mailbox.get()
                 if isinstance(item, Notice):
-                    (self.log.warning if item.trouble else self.log.info)(item.text)
-                elif isinstance(item, Failure):
-                    self.log.warning("Taking check %s for meaningful: %s", check_id, item.text)
+                    item.log_to(self.log)
+                elif isinstance(item, WaitFailure):
+                    self.log.warning("Check %s counts as meaningful: %s", check_id, item.text)
                     return True
-                elif isinstance(item, Meaning):
+                elif isinstance(item, CheckJudgment):
                     return item.meaningful
         finally:
             mailbox.closed = True

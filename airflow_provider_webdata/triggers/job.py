@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.hooks.job_states import checked_kind, name_of
-from airflow_provider_webdata.triggers.base import WaitTrigger, check_looks, error_event
-from airflow_provider_webdata.triggers.channel import Channel
-from airflow_provider_webdata.triggers.job_follower import JobFollower
-from airflow_provider_webdata.triggers.mailbox import Expired, Failure
-from airflow_provider_webdata.triggers.task_state import still_waits
+from airflow_provider_webdata.states.jobs import checked_kind, name_of
+from airflow_provider_webdata.waiting.followers.job_follower import JobFollower
+from airflow_provider_webdata.waiting.hub import Hub
+from airflow_provider_webdata.waiting.mailbox import Expired, WaitFailure
+from airflow_provider_webdata.waiting.policy import PollingPolicy
+from airflow_provider_webdata.waiting.task_instance import still_waits
+from airflow_provider_webdata.waiting.wait_trigger import WaitTrigger, error_event
 
 if TYPE_CHECKING:
-    from airflow_provider_webdata.hooks.job_states import JobKind
-    from airflow_provider_webdata.triggers.check_follower import WaitFor
-    from airflow_provider_webdata.triggers.mailbox import Mailbox
+    from collections.abc import Mapping
+
+    from airflow_provider_webdata.states.jobs import JobKind
+    from airflow_provider_webdata.waiting.mailbox import Mailbox
 
 
 class WebDataJobTrigger(WaitTrigger):
@@ -23,20 +25,17 @@ class WebDataJobTrigger(WaitTrigger):
     The one event has a `status`: `done` (completed), `failed` (with `error`; `job_status` says whether it failed or
     was cancelled): with `kind`, `job_id`, `job_status` and `via` (`webhook` or `polling`); `timeout`, with a
     `message` that says what was seen, `kind` and `job_id`; `error`, with `error` and its `verdict`. How far the job
-    is shows in the task's log after each look that brings something new.
+    is shows in the task's log after each poll that brings something new.
 
-    When a user ends the waiting task, the job is cancelled too, if so told (Airflow 3.3 and later).
+    When a user ends the waiting task, the job is cancelled too, if `cancel_on_kill` (Airflow 3.3 and later).
 
     :param webdata_conn_id: id of a connection of type `webdata`.
     :param kind: `crawl`, `batch_scrape`, `extract` or `agent`.
     :param job_id: id of the job.
-    :param wait_for: `webhook`: deliveries, and a look every `safety_poll`. `polling`: a look every `poll_interval`.
-        `auto`: deliveries too where the connection can receive them, and a look every `safety_poll` where the job
-        reports to it, else every `poll_interval`.
-    :param poll_interval: seconds between looks where only looking helps, at least 1.
-    :param safety_poll: seconds between looks where deliveries come, at least 1. None tells of a crawl or batch scrape
-        that failed as a whole.
-    :param reports: whether the job was started with a webhook that reports to this Airflow's inbox.
+    :param policy: how the end is learned, as `PollingPolicy.serialize` returns it. With `auto`, deliveries count
+        wherever the connection can receive them, and the service is polled every `safety_poll` only where the job
+        reports to it.
+    :param reports: whether the job was started with the managed webhook, which reports to this Airflow's inbox.
     :param cancel_on_kill: whether to cancel the job when a user ends the task.
     :param deadline: seconds since the epoch; None: a minute before Airflow's own timeout of the deferral.
     """
@@ -46,9 +45,7 @@ class WebDataJobTrigger(WaitTrigger):
         webdata_conn_id: str,
         kind: JobKind,
         job_id: str,
-        wait_for: WaitFor = "auto",
-        poll_interval: float = 30.0,
-        safety_poll: float = 300.0,
+        policy: Mapping[str, Any],
         reports: bool = False,
         cancel_on_kill: bool = False,
         deadline: float | None = None,
@@ -56,41 +53,25 @@ class WebDataJobTrigger(WaitTrigger):
         super().__init__(webdata_conn_id, None, deadline)
         self.kind = kind
         self.job_id = job_id
-        self.wait_for = wait_for
-        self.poll_interval = poll_interval
-        self.safety_poll = safety_poll
+        self.policy = policy
         self.reports = reports
         self.cancel_on_kill = cancel_on_kill
 
-    def _arguments(self) -> dict[str, Any]:
-        return {
-            "webdata_conn_id": self.webdata_conn_id,
-            "kind": self.kind,
-            "job_id": self.job_id,
-            "wait_for": self.wait_for,
-            "poll_interval": self.poll_interval,
-            "safety_poll": self.safety_poll,
-            "reports": self.reports,
-            "cancel_on_kill": self.cancel_on_kill,
-            "deadline": self.deadline,
-        }
-
-    async def _wait(self, channel: Channel, mailbox: Mailbox) -> dict[str, Any]:
+    async def _wait(self, hub: Hub, mailbox: Mailbox) -> dict[str, Any]:
         kind = checked_kind(self.kind)
-        check_looks(self.wait_for, self.poll_interval, self.safety_poll)
-        follower = JobFollower(channel, mailbox, kind, self.job_id, self.log)
+        policy = PollingPolicy.deserialize(self.policy)
+        follower = JobFollower(hub, mailbox, kind, self.job_id, self.log)
         try:
-            await follower.start(self.wait_for, self.poll_interval, self.safety_poll, reports=self.reports)
+            await follower.start(policy, reports=self.reports)
             found = await follower.end()
             if isinstance(found, Expired):
                 return {
                     "status": "timeout",
-                    "message": f"the end of {name_of(kind)} {self.job_id} was waited for in vain: "
-                    f"{follower.state()}",
+                    "message": f"Timed out waiting for {name_of(kind)} {self.job_id}: {follower.state()}",
                     "kind": kind,
                     "job_id": self.job_id,
                 }
-            if isinstance(found, Failure):
+            if isinstance(found, WaitFailure):
                 return {**error_event(found), "kind": kind, "job_id": self.job_id}
             return found.view.event(found.via)
         finally:
@@ -101,14 +82,14 @@ class WebDataJobTrigger(WaitTrigger):
         if not self.cancel_on_kill:
             return
         if await still_waits(self):
-            self.log.info("Another triggerer waits for %s from now on", self.job_id)
+            self.log.info("Another triggerer waits for job %s from now on", self.job_id)
             return
         kind = checked_kind(self.kind)
         if kind == "extract":
             self.log.warning("The service cannot cancel an extract job: %s goes on", self.job_id)
             return
-        channel = Channel.of(self.webdata_conn_id)
-        with channel.waiting():
-            cancelled = await channel.poller.call(lambda hook: hook.cancel_job(kind, self.job_id))
+        hub = Hub.of(self.webdata_conn_id)
+        with hub.waiting():
+            cancelled = await hub.poller.call(lambda hook: hook.cancel_job(kind, self.job_id))
         what = name_of(kind).capitalize()
         self.log.info("%s %s %s", what, self.job_id, "was cancelled" if cancelled else "was over already")

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.hooks.inbox import inbox_address
 from airflow_provider_webdata.inbox.reader import Delivery
-from airflow_provider_webdata.triggers.base import WaitTrigger, error_event
-from airflow_provider_webdata.triggers.mailbox import Expired, Failure, Notice
-from airflow_provider_webdata.triggers.subscriptions import Subscription
+from airflow_provider_webdata.waiting.inbox.subscriptions import Subscription
+from airflow_provider_webdata.waiting.mailbox import Expired, Notice, WaitFailure
+from airflow_provider_webdata.waiting.wait_trigger import WaitTrigger, error_event
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from airflow_provider_webdata.triggers.channel import Channel
-    from airflow_provider_webdata.triggers.mailbox import Mailbox
+    from airflow_provider_webdata.waiting.hub import Hub
+    from airflow_provider_webdata.waiting.mailbox import Mailbox
 
 
 class WebDataWebhookTrigger(WaitTrigger):
@@ -47,22 +47,12 @@ class WebDataWebhookTrigger(WaitTrigger):
     ) -> None:
         super().__init__(webdata_conn_id, after, deadline)
         self.key = key
-        self.events = [events] if isinstance(events, str) else events
+        events = [events] if isinstance(events, str) else events
+        self.events = None if events is None else list(events)
         self.job_id = job_id
         self.monitor_id = monitor_id
 
-    def _arguments(self) -> dict[str, Any]:
-        return {
-            "webdata_conn_id": self.webdata_conn_id,
-            "key": self.key,
-            "events": None if self.events is None else list(self.events),
-            "job_id": self.job_id,
-            "monitor_id": self.monitor_id,
-            "after": self.after,
-            "deadline": self.deadline,
-        }
-
-    async def _wait(self, channel: Channel, mailbox: Mailbox) -> dict[str, Any]:
+    async def _wait(self, hub: Hub, mailbox: Mailbox) -> dict[str, Any]:
         since = self._after()
         if since is None and self.key is None:
             since = self._start()
@@ -74,24 +64,24 @@ class WebDataWebhookTrigger(WaitTrigger):
             events=tuple(self.events or ()),
             since=since,
         )
-        # Without a secret nothing can be read, which no later try changes.
-        inbox_address(await channel.connection.settings())
-        channel.feed.subscribe(subscription)
+        # Without a secret nothing can be read, which no later attempt changes.
+        inbox_address(await hub.connection.settings())
+        hub.reader.subscribe(subscription)
         try:
             while True:
                 item = await mailbox.get()
                 if isinstance(item, Notice):
-                    (self.log.warning if item.trouble else self.log.info)(item.text)
-                elif isinstance(item, Failure):
+                    item.log_to(self.log)
+                elif isinstance(item, WaitFailure):
                     return error_event(item)
                 elif isinstance(item, Expired):
-                    return {"status": "timeout", "message": f"{self._missed(since)}: {channel.feed.state()}"}
+                    return {"status": "timeout", "message": f"{self._timed_out(since)}: {hub.reader.state()}"}
                 elif isinstance(item, Delivery):
                     return {"status": "done", **facts_of(item)}
         finally:
-            channel.feed.unsubscribe(subscription)
+            hub.reader.unsubscribe(subscription)
 
-    def _missed(self, since: Any) -> str:
+    def _timed_out(self, since: Any) -> str:
         given = {
             "key": self.key,
             "job_id": self.job_id,
@@ -100,11 +90,11 @@ class WebDataWebhookTrigger(WaitTrigger):
         }
         what = ", ".join(f"{name} {value}" for name, value in given.items() if value) or "any"
         from_when = f" after {since.isoformat()}" if since is not None else ""
-        return f"no delivery came ({what}) for connection {self.webdata_conn_id!r}{from_when}"
+        return f"Timed out waiting for a delivery ({what}) for connection {self.webdata_conn_id!r}{from_when}"
 
 
 def facts_of(delivery: Delivery) -> dict[str, Any]:
-    """Return what a trigger tells about a delivery: all but its payload.
+    """Return what the event of a trigger says of a delivery: all but its payload.
 
     :param delivery: the delivery.
     """

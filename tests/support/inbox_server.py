@@ -12,10 +12,10 @@ from typing import Any
 import httpx
 from sqlalchemy import create_engine
 
-from airflow_provider_webdata.inbox.server.app import InboxApplication
-from airflow_provider_webdata.inbox.server.auth import Gate
-from airflow_provider_webdata.inbox.server.service import Inbox
-from airflow_provider_webdata.inbox.server.tables import metadata
+from airflow_provider_webdata.inbox.server.http.app import InboxApplication
+from airflow_provider_webdata.inbox.server.http.auth import Gate
+from airflow_provider_webdata.inbox.server.storage.inbox import Inbox
+from airflow_provider_webdata.inbox.server.storage.tables import metadata
 from airflow_provider_webdata.inbox.wire import SECRET_HEADER, delivery_url
 from tests.support.service import CHECK_COMPLETED, CONNECTION_ID, SIGNATURE_HEADER, WEBHOOK_SECRET
 from tests.support.serving import Serving
@@ -100,7 +100,7 @@ class InboxServer:
         return self._client.post(url, content=json.dumps(body), headers={SECRET_HEADER: self.secret})
 
     def _gate(self, conn_id: str) -> Gate:
-        return Gate(conn_id, (self.secret.encode(),), (), SIGNATURE_HEADER.lower().encode(), open=True)
+        return Gate(conn_id, (self.secret.encode(),), (), SIGNATURE_HEADER.lower(), open=True)
 
     async def _app(self, scope: Any, receive: Any, send: Any) -> None:
         query = scope["query_string"].decode()

@@ -1,146 +1,156 @@
-"""Wire models: one class per resource of the reference, one file per family of them.
+"""The wire models, one file per resource; a model's file is loaded when the model is first used.
 
-Requests forbid what they do not know, check every documented rule and send only what was given. Responses
-keep what they do not know and insist on next to nothing. The two never share a class.
+Requests take wire (camelCase) or Python (snake_case) names and forbid unknown fields. Responses keep unknown
+fields, so that a newer service never breaks an older provider. Written by tools/model_exports.py.
 """
 
-from airflow_provider_webdata.api.models.actions import (
-    Action,
-    ClickAction,
-    ExecuteJavascriptAction,
-    PdfAction,
-    PressAction,
-    ScrapeAction,
-    ScreenshotAction,
-    ScrollAction,
-    WaitAction,
-    WriteAction,
-)
-from airflow_provider_webdata.api.models.agent import AgentRequest, AgentStatus, AgentWebhookConfig
-from airflow_provider_webdata.api.models.base import RequestModel, ResponseModel
-from airflow_provider_webdata.api.models.batch import BatchScrapeRequest
-from airflow_provider_webdata.api.models.crawl import (
-    ActiveCrawl,
-    ActiveCrawls,
-    CrawlParams,
-    CrawlParamsRequest,
-    CrawlParamsResponse,
-    CrawlRequest,
-    CrawlScope,
-)
-from airflow_provider_webdata.api.models.document import ActionResults, Document, ScrapeResponse
-from airflow_provider_webdata.api.models.extract import ExtractRequest, ExtractStatus, ExtractWebhookConfig
-from airflow_provider_webdata.api.models.formats import (
-    AttributeSelector,
-    AttributesFormat,
-    ChangeTrackingFormat,
-    DeterministicJsonFormat,
-    Format,
-    HighlightsFormat,
-    JsonFormat,
-    PlainFormat,
-    QueryFormat,
-    QuestionFormat,
-    ScreenshotFormat,
-    Viewport,
-)
-from airflow_provider_webdata.api.models.interact import (
-    ExecuteRequest,
-    ExecuteResult,
-    InteractRequest,
-    InteractSession,
-    InteractSessions,
-    ScrapeInteractRequest,
-    ScrapeInteractResult,
-    SessionClosed,
-)
-from airflow_provider_webdata.api.models.jobs import (
-    CancelResponse,
-    JobDocuments,
-    JobError,
-    JobErrors,
-    JobProgress,
-    JobStarted,
-    JobStatus,
-)
-from airflow_provider_webdata.api.models.map import MapLink, MapRequest, MapResponse
-from airflow_provider_webdata.api.models.monitor import (
-    CrawlOptions,
-    CrawlTarget,
-    EmailNotification,
-    MonitorCreateRequest,
-    MonitorNotification,
-    MonitorTarget,
-    MonitorUpdateRequest,
-    ScrapeTarget,
-    SearchTarget,
-)
-from airflow_provider_webdata.api.models.monitor_records import (
-    CheckSummary,
-    DeleteResponse,
-    Judgment,
-    Monitor,
-    MonitorCheck,
-    MonitorCheckDetail,
-    MonitorCheckListResponse,
-    MonitorCheckPage,
-    MonitorCheckResponse,
-    MonitorListResponse,
-    MonitorResponse,
-    MonitorRunResponse,
-    PageDiff,
-    StoredEmail,
-    StoredNotification,
-    StoredSchedule,
-    StoredTarget,
-    StoredWebhook,
-)
-from airflow_provider_webdata.api.models.page import ChangeTracking, PageContent, PageMetadata
-from airflow_provider_webdata.api.models.parse import ParseFormat, ParseOptions, ParsePlainFormat
-from airflow_provider_webdata.api.models.parsers import ImageParser, Parser, PdfParser
-from airflow_provider_webdata.api.models.schedule import MonitorSchedule
-from airflow_provider_webdata.api.models.scrape import (
-    AuditMetadata,
-    Location,
-    MonitorScrapeOptions,
-    PageRequest,
-    PIIOptions,
-    Profile,
-    ScrapeOptions,
-    ScrapeRequest,
-)
-from airflow_provider_webdata.api.models.search import (
-    Category,
-    CategoryFilter,
-    ImageResult,
-    NewsResult,
-    OtherSource,
-    SearchData,
-    SearchRequest,
-    SearchResponse,
-    Source,
-    WebResult,
-    WebSource,
-)
-from airflow_provider_webdata.api.models.team import (
-    Activity,
-    ActivityItem,
-    CreditHistory,
-    CreditPeriod,
-    CreditUsage,
-    CreditUsageResponse,
-    QueueStatus,
-    TokenHistory,
-    TokenPeriod,
-    TokenUsage,
-    TokenUsageResponse,
-)
-from airflow_provider_webdata.api.models.threat import ThreatProtection
-from airflow_provider_webdata.api.models.webhook import (
-    MonitorWebhookConfig,
-    PageJobWebhookConfig,
-    WebhookConfig,
-)
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from airflow_provider_webdata.api.models.actions import (
+        Action,
+        ClickAction,
+        ExecuteJavascriptAction,
+        PdfAction,
+        PressAction,
+        ScrapeAction,
+        ScreenshotAction,
+        ScrollAction,
+        WaitAction,
+        WriteAction,
+    )
+    from airflow_provider_webdata.api.models.agent import AgentRequest, AgentStatus, AgentWebhookConfig
+    from airflow_provider_webdata.api.models.base import RequestModel, ResponseModel
+    from airflow_provider_webdata.api.models.batch import BatchScrapeRequest
+    from airflow_provider_webdata.api.models.crawl import (
+        ActiveCrawl,
+        ActiveCrawls,
+        CrawlParams,
+        CrawlParamsRequest,
+        CrawlParamsResponse,
+        CrawlRequest,
+        CrawlScope,
+    )
+    from airflow_provider_webdata.api.models.document import ActionResults, Document, ScrapeResponse
+    from airflow_provider_webdata.api.models.extract import (
+        ExtractRequest,
+        ExtractStatus,
+        ExtractWebhookConfig,
+    )
+    from airflow_provider_webdata.api.models.formats import (
+        AttributeSelector,
+        AttributesFormat,
+        ChangeTrackingFormat,
+        DeterministicJsonFormat,
+        Format,
+        HighlightsFormat,
+        JsonFormat,
+        PlainFormat,
+        QueryFormat,
+        QuestionFormat,
+        ScreenshotFormat,
+        Viewport,
+    )
+    from airflow_provider_webdata.api.models.interact import (
+        ExecuteRequest,
+        ExecuteResult,
+        InteractRequest,
+        InteractSession,
+        InteractSessions,
+        ScrapeInteractRequest,
+        ScrapeInteractResult,
+        SessionClosed,
+    )
+    from airflow_provider_webdata.api.models.jobs import (
+        CancelResponse,
+        JobDocuments,
+        JobError,
+        JobErrors,
+        JobProgress,
+        JobStarted,
+        JobStatus,
+    )
+    from airflow_provider_webdata.api.models.map import MapLink, MapRequest, MapResponse
+    from airflow_provider_webdata.api.models.monitor import (
+        CrawlOptions,
+        CrawlTarget,
+        EmailNotification,
+        MonitorCreateRequest,
+        MonitorNotification,
+        MonitorTarget,
+        MonitorUpdateRequest,
+        ScrapeTarget,
+        SearchTarget,
+    )
+    from airflow_provider_webdata.api.models.monitor_records import (
+        CheckSummary,
+        DeleteResponse,
+        Judgment,
+        Monitor,
+        MonitorCheck,
+        MonitorCheckDetail,
+        MonitorCheckListResponse,
+        MonitorCheckPage,
+        MonitorCheckResponse,
+        MonitorListResponse,
+        MonitorResponse,
+        MonitorRunResponse,
+        PageDiff,
+        StoredEmail,
+        StoredNotification,
+        StoredSchedule,
+        StoredTarget,
+        StoredWebhook,
+    )
+    from airflow_provider_webdata.api.models.page import ChangeTracking, PageContent, PageMetadata
+    from airflow_provider_webdata.api.models.parse import ParseFormat, ParseOptions, ParsePlainFormat
+    from airflow_provider_webdata.api.models.parsers import ImageParser, Parser, PdfParser
+    from airflow_provider_webdata.api.models.schedule import MonitorSchedule
+    from airflow_provider_webdata.api.models.scrape import (
+        AuditMetadata,
+        Location,
+        MonitorScrapeOptions,
+        PageRequest,
+        PIIOptions,
+        Profile,
+        ScrapeOptions,
+        ScrapeRequest,
+    )
+    from airflow_provider_webdata.api.models.search import (
+        Category,
+        CategoryFilter,
+        ImageResult,
+        NewsResult,
+        OtherSource,
+        SearchData,
+        SearchRequest,
+        SearchResponse,
+        Source,
+        WebResult,
+        WebSource,
+    )
+    from airflow_provider_webdata.api.models.team import (
+        Activity,
+        ActivityItem,
+        CreditHistory,
+        CreditPeriod,
+        CreditUsage,
+        CreditUsageResponse,
+        QueueStatus,
+        TokenHistory,
+        TokenPeriod,
+        TokenUsage,
+        TokenUsageResponse,
+    )
+    from airflow_provider_webdata.api.models.threat import ThreatProtection
+    from airflow_provider_webdata.api.models.webhook import (
+        MonitorWebhookConfig,
+        PageJobWebhookConfig,
+        WebhookConfig,
+    )
 
 __all__ = [
     "Action",
@@ -274,3 +284,144 @@ __all__ = [
     "WebhookConfig",
     "WriteAction",
 ]
+
+_FILES = {
+    "Action": "actions",
+    "ClickAction": "actions",
+    "ExecuteJavascriptAction": "actions",
+    "PdfAction": "actions",
+    "PressAction": "actions",
+    "ScrapeAction": "actions",
+    "ScreenshotAction": "actions",
+    "ScrollAction": "actions",
+    "WaitAction": "actions",
+    "WriteAction": "actions",
+    "AgentRequest": "agent",
+    "AgentStatus": "agent",
+    "AgentWebhookConfig": "agent",
+    "RequestModel": "base",
+    "ResponseModel": "base",
+    "BatchScrapeRequest": "batch",
+    "ActiveCrawl": "crawl",
+    "ActiveCrawls": "crawl",
+    "CrawlParams": "crawl",
+    "CrawlParamsRequest": "crawl",
+    "CrawlParamsResponse": "crawl",
+    "CrawlRequest": "crawl",
+    "CrawlScope": "crawl",
+    "ActionResults": "document",
+    "Document": "document",
+    "ScrapeResponse": "document",
+    "ExtractRequest": "extract",
+    "ExtractStatus": "extract",
+    "ExtractWebhookConfig": "extract",
+    "AttributeSelector": "formats",
+    "AttributesFormat": "formats",
+    "ChangeTrackingFormat": "formats",
+    "DeterministicJsonFormat": "formats",
+    "Format": "formats",
+    "HighlightsFormat": "formats",
+    "JsonFormat": "formats",
+    "PlainFormat": "formats",
+    "QueryFormat": "formats",
+    "QuestionFormat": "formats",
+    "ScreenshotFormat": "formats",
+    "Viewport": "formats",
+    "ExecuteRequest": "interact",
+    "ExecuteResult": "interact",
+    "InteractRequest": "interact",
+    "InteractSession": "interact",
+    "InteractSessions": "interact",
+    "ScrapeInteractRequest": "interact",
+    "ScrapeInteractResult": "interact",
+    "SessionClosed": "interact",
+    "CancelResponse": "jobs",
+    "JobDocuments": "jobs",
+    "JobError": "jobs",
+    "JobErrors": "jobs",
+    "JobProgress": "jobs",
+    "JobStarted": "jobs",
+    "JobStatus": "jobs",
+    "MapLink": "map",
+    "MapRequest": "map",
+    "MapResponse": "map",
+    "CrawlOptions": "monitor",
+    "CrawlTarget": "monitor",
+    "EmailNotification": "monitor",
+    "MonitorCreateRequest": "monitor",
+    "MonitorNotification": "monitor",
+    "MonitorTarget": "monitor",
+    "MonitorUpdateRequest": "monitor",
+    "ScrapeTarget": "monitor",
+    "SearchTarget": "monitor",
+    "CheckSummary": "monitor_records",
+    "DeleteResponse": "monitor_records",
+    "Judgment": "monitor_records",
+    "Monitor": "monitor_records",
+    "MonitorCheck": "monitor_records",
+    "MonitorCheckDetail": "monitor_records",
+    "MonitorCheckListResponse": "monitor_records",
+    "MonitorCheckPage": "monitor_records",
+    "MonitorCheckResponse": "monitor_records",
+    "MonitorListResponse": "monitor_records",
+    "MonitorResponse": "monitor_records",
+    "MonitorRunResponse": "monitor_records",
+    "PageDiff": "monitor_records",
+    "StoredEmail": "monitor_records",
+    "StoredNotification": "monitor_records",
+    "StoredSchedule": "monitor_records",
+    "StoredTarget": "monitor_records",
+    "StoredWebhook": "monitor_records",
+    "ChangeTracking": "page",
+    "PageContent": "page",
+    "PageMetadata": "page",
+    "ParseFormat": "parse",
+    "ParseOptions": "parse",
+    "ParsePlainFormat": "parse",
+    "ImageParser": "parsers",
+    "Parser": "parsers",
+    "PdfParser": "parsers",
+    "MonitorSchedule": "schedule",
+    "AuditMetadata": "scrape",
+    "Location": "scrape",
+    "MonitorScrapeOptions": "scrape",
+    "PageRequest": "scrape",
+    "PIIOptions": "scrape",
+    "Profile": "scrape",
+    "ScrapeOptions": "scrape",
+    "ScrapeRequest": "scrape",
+    "Category": "search",
+    "CategoryFilter": "search",
+    "ImageResult": "search",
+    "NewsResult": "search",
+    "OtherSource": "search",
+    "SearchData": "search",
+    "SearchRequest": "search",
+    "SearchResponse": "search",
+    "Source": "search",
+    "WebResult": "search",
+    "WebSource": "search",
+    "Activity": "team",
+    "ActivityItem": "team",
+    "CreditHistory": "team",
+    "CreditPeriod": "team",
+    "CreditUsage": "team",
+    "CreditUsageResponse": "team",
+    "QueueStatus": "team",
+    "TokenHistory": "team",
+    "TokenPeriod": "team",
+    "TokenUsage": "team",
+    "TokenUsageResponse": "team",
+    "ThreatProtection": "threat",
+    "MonitorWebhookConfig": "webhook",
+    "PageJobWebhookConfig": "webhook",
+    "WebhookConfig": "webhook",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _FILES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_FILES[name]}"), name)
+    globals()[name] = value
+    return value

@@ -1,4 +1,4 @@
-"""The service's AI agent, which collects data from the web by itself (supplement 10)."""
+"""The service's AI agent, which collects data from the web by itself."""
 
 from __future__ import annotations
 
@@ -16,10 +16,9 @@ _DEFAULT_MAX_CREDITS = 2500
 
 
 class AgentWebhookConfig(WebhookConfig):
-    """An endpoint of ours that receives the events of an agent's run; as `WebhookConfig` otherwise.
+    """An endpoint that receives the events of an agent's run; as `WebhookConfig` otherwise.
 
     :param events: `started`, `action`, `completed`, `failed`, `cancelled`, without prefix; all when omitted.
-        Supplement 16.3.
     """
 
     events: Listed[Text] | None = None
@@ -31,22 +30,22 @@ class AgentWebhookConfig(WebhookConfig):
 
 
 class AgentRequest(RequestModel):
-    """Body of `POST /v2/agent`; only `prompt` is required, and defaults named here are the service's.
+    """Body of `POST /v2/agent`; only `prompt` is required.
 
     :param prompt: what to find out, at most 10,000 characters.
     :param urls: where to look first, or only there with `strict_constrain_to_urls`.
-    :param strict_constrain_to_urls: visit no other pages than `urls`; on the wire `strictConstrainToURLs`.
-    :param schema_: JSON Schema of the answer; on the wire `schema`.
-    :param max_credits: credits that the run may use, more than 0; when they run out the run fails, without data
-        and without charge. Default: 2500; a run with more than that is never one of the day's free ones.
-    :param model: `spark-2`, `spark-1-mini` or `spark-1-pro` (default).
-    :param audit_metadata: whom to name in the audit log.
-    :param threat_protection: override of the organization's policy.
-    :param webhook: where events go.
-    :param effort: `low`, `medium` or `high` (the client's and the server's source code only).
-    :param zero_data_retention: must be enabled for the team (the client's and the server's source code only).
-    :param origin: label of the caller.
-    :param integration: label of the caller; may be null.
+    :param strict_constrain_to_urls: visit no other pages than `urls`.
+    :param schema_: JSON Schema of the answer.
+    :param max_credits: credits that the run may use, more than 0; when they run out it fails, without data and without
+        charge. Default: 2500; a run with more is never one of the day's free ones.
+    :param model: `spark-2`, `spark-1-mini` or `spark-1-pro`. Default: `spark-1-pro`.
+    :param audit_metadata: whom to name in the audit log: `username`.
+    :param threat_protection: threat protection override, for teams that have it.
+    :param webhook: where the job reports to: `url`, `events`, `headers`, `metadata`.
+    :param effort: `low`, `medium` or `high`. Not documented publicly, as is the next.
+    :param zero_data_retention: keep nothing, for teams that have it. Default: false.
+    :param origin: label of the caller, for the service's own statistics. Default: `api`.
+    :param integration: another such label.
     """
 
     nullable = frozenset({"integration"})
@@ -65,7 +64,7 @@ class AgentRequest(RequestModel):
     origin: Text | None = None
     integration: Text | None = None
 
-    def _doubts(self) -> list[str]:
+    def _own_warnings(self) -> list[str]:
         found = []
         if self.strict_constrain_to_urls and not self.urls:
             found.append("strictConstrainToURLs: without urls there is no page to visit")

@@ -102,7 +102,7 @@ class RequestModel(BaseModel):
 
     def warnings(self) -> list[str]:
         """Return what is allowed but probably not what was meant, one sentence each, parts included."""
-        found = self._doubts()
+        found = self._own_warnings()
         for name in type(self).model_fields:
             value = self.__dict__.get(name)
             for part in value if isinstance(value, list) else (value,):
@@ -110,7 +110,8 @@ class RequestModel(BaseModel):
                     found.extend(part.warnings())
         return found
 
-    def _doubts(self) -> list[str]:
+    def _own_warnings(self) -> list[str]:
+        """What this model, without its parts, warns of."""
         return []
 
     def __repr_args__(self) -> Iterable[tuple[str | None, Any]]:

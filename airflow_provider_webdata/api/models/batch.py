@@ -1,4 +1,4 @@
-"""Scraping many pages in one job. Supplement 5."""
+"""Scraping many pages in one job."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from airflow_provider_webdata.api.models.webhook import PageJobWebhookConfig
 class BatchScrapeRequest(PageRequest):
     """Body of `POST /v2/batch/scrape`. The scrape options stand beside `urls`, not in an object of their own.
 
-    :param urls: at least one; results come in order of completion, not in this one.
-    :param webhook: endpoint for the job's events.
-    :param max_concurrency: pages scraped at once, at least 1. Service default: the team's limit.
-    :param ignore_invalid_urls: drop bad URLs and list them in the answer; on the wire `ignoreInvalidURLs`. The
-        documented default is true, yet servers were seen that refuse the whole batch unless it is sent.
+    :param urls: the pages, at least 1; results come in order of completion, not in this one.
+    :param webhook: where the job reports to: `url`, `events`, `headers`, `metadata`.
+    :param max_concurrency: pages scraped at once, at least 1. Default: the team's limit.
+    :param ignore_invalid_urls: drop bad URLs and go on without them. Default: true, yet servers were seen that
+        refuse the whole batch for one bad URL where it is left out.
     :param append_to_id: UUID of a batch scrape that takes the URLs up.
     """
 
@@ -35,8 +35,8 @@ class BatchScrapeRequest(PageRequest):
     max_concurrency: Annotated[Integer, Field(ge=1)] | None = None
     append_to_id: Identifier | None = None
 
-    def _doubts(self) -> list[str]:
-        found = super()._doubts() + dropped(self.urls)
+    def _own_warnings(self) -> list[str]:
+        found = super()._own_warnings() + dropped(self.urls)
         if self.ignore_invalid_urls is None:
             found.append("ignoreInvalidURLs: not given, so one bad URL may refuse the whole batch")
         if repeated := len(self.urls) - len(set(self.urls)):

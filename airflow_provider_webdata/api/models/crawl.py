@@ -1,4 +1,4 @@
-"""Crawling a site: how far, and how each page is fetched. Supplement 6."""
+"""Crawling a site: how far, and how each page is fetched."""
 
 from __future__ import annotations
 
@@ -29,24 +29,25 @@ _LONGEST_DELAY_SECONDS = 60
 
 
 class CrawlScope(RequestModel):
-    """How far a crawl goes, the same for a crawl and for the crawl target of a monitor (supplement 6.1).
+    """How far a crawl goes, the same for a crawl and for the crawl target of a monitor.
 
-    :param limit: pages, at least 1. Service default: 10,000.
-    :param max_discovery_depth: how many links away from the start, 0 or more; the start and the sitemap's pages
-        are at 0.
+    :param limit: most pages, at least 1; each is billed. The service may lower it to the credits that are left.
+        Default: 10,000.
+    :param max_discovery_depth: how many links away from the start, at least 0; the start and the sitemap's pages are
+        at 0.
     :param include_paths: regular expressions over the path; only matching pages, the start included.
     :param exclude_paths: regular expressions over the path; no matching pages.
-    :param regex_on_full_url: match the whole URL; on the wire `regexOnFullURL`. Service default: false.
-    :param sitemap: `skip`, `include` (service default) or `only`.
-    :param ignore_query_parameters: one page per path. Service default: false.
-    :param deduplicate_similar_urls: on the wire `deduplicateSimilarURLs`. Service default: true.
-    :param crawl_entire_domain: also pages beside and above the start. Service default: false.
-    :param allow_external_links: one hop outside. Service default: false.
-    :param allow_subdomains: service default: false.
-    :param ignore_robots_txt: enterprise feature. Service default: false.
-    :param robots_user_agent: enterprise feature.
-    :param delay: seconds between two pages, 0 or more; one page at a time then.
-    :param max_concurrency: at least 1. Service default: the team's limit.
+    :param regex_on_full_url: match the whole URL instead. Default: false.
+    :param sitemap: `skip`, `include` or `only`. Default: `include`.
+    :param ignore_query_parameters: take one page for each path. Default: false.
+    :param deduplicate_similar_urls: take one of URLs that lead to the same page. Default: true.
+    :param crawl_entire_domain: also pages beside and above the start. Default: false.
+    :param allow_external_links: also pages of other sites, one link away. Default: false.
+    :param allow_subdomains: also pages of subdomains. Default: false.
+    :param ignore_robots_txt: crawl what robots.txt excludes, for teams that have it. Default: false.
+    :param robots_user_agent: whose rules of robots.txt hold, for teams that have it.
+    :param delay: seconds between two pages, 0 to 60; one page at a time then.
+    :param max_concurrency: pages scraped at once, at least 1. Default: the team's limit.
     :param prompt: the options in words, at most 10,000 characters; what is given explicitly wins.
     """
 
@@ -76,7 +77,7 @@ class CrawlScope(RequestModel):
     max_concurrency: Annotated[Integer, Field(ge=1)] | None = None
     prompt: Annotated[Text, Field(max_length=10_000)] | None = None
 
-    def _doubts(self) -> list[str]:
+    def _own_warnings(self) -> list[str]:
         found = []
         if self.delay == 0:
             found.append("delay: the service may refuse 0; leave the field out")
@@ -86,12 +87,12 @@ class CrawlScope(RequestModel):
             )
         if self.delay and self.max_concurrency is not None and self.max_concurrency > 1:
             found.append("maxConcurrency: a delay makes the service fetch one page at a time")
-        found += doubtful_expressions("includePaths", self.include_paths)
-        found += doubtful_expressions("excludePaths", self.exclude_paths)
+        found += unreadable_expressions("includePaths", self.include_paths)
+        found += unreadable_expressions("excludePaths", self.exclude_paths)
         return found
 
 
-def doubtful_expressions(name: str, expressions: Sequence[str] | None) -> list[str]:
+def unreadable_expressions(name: str, expressions: Sequence[str] | None) -> list[str]:
     """Return a warning for each text that does not read as a regular expression.
 
     :param name: of the field, on the wire.
@@ -118,11 +119,11 @@ class CrawlRequest(CrawlScope):
     Fields that say how far the crawl goes are those of `CrawlScope`.
 
     :param url: where the crawl starts.
-    :param webhook: endpoint for the job's events.
-    :param scrape_options: how each page is fetched, in an object of its own.
-    :param zero_data_retention: keep nothing; must be enabled for the team. Service default: false.
-    :param integration: label of the caller (supplement 1); may be null.
-    :param origin: label of the caller (supplement 1).
+    :param webhook: where the job reports to: `url`, `events`, `headers`, `metadata`.
+    :param scrape_options: how each page is scraped, as the arguments of a scrape.
+    :param zero_data_retention: keep nothing, for teams that have it. Default: false.
+    :param origin: label of the caller, for the service's own statistics. Default: `api`.
+    :param integration: another such label.
     """
 
     nullable = frozenset({"integration"})
@@ -142,8 +143,8 @@ class CrawlRequest(CrawlScope):
             check_zero_data_retention(self.scrape_options, "scrapeOptions.")
         return self
 
-    def _doubts(self) -> list[str]:
-        found = super()._doubts()
+    def _own_warnings(self) -> list[str]:
+        found = super()._own_warnings()
         if self.limit is None:
             found.append("limit: not given, so the crawl may take 10,000 pages and bill as many credits")
         if self._start_is_left_out():
@@ -180,7 +181,7 @@ class ActiveCrawl(ResponseModel):
 
 
 class ActiveCrawls(ResponseModel):
-    """Answer of `GET /v2/crawl/active`: crawls that run, of the whole team. Supplement 6.7."""
+    """Answer of `GET /v2/crawl/active`: crawls that run, of the whole team."""
 
     success: bool | None = None
     crawls: list[ActiveCrawl]
@@ -198,7 +199,7 @@ class CrawlParamsRequest(RequestModel):
 
 
 class CrawlParams(ResponseModel):
-    """Crawl options that the service makes of a prompt; the set is open. Supplement 6.8.
+    """Crawl options that the service makes of a prompt; the set is open.
 
     Not to be sent on unchecked: a crawl takes no `max_depth`, and `delay` is said to be in milliseconds here
     and in seconds there.

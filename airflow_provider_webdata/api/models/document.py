@@ -1,4 +1,4 @@
-"""One page as the scraping operations return it. Supplement 3."""
+"""One page as the scraping operations return it."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ class Document(PageContent):
     Each field is there when its format or option was asked for. A page whose site answered 4xx or 5xx is a
     document too, billed as any other: look at `metadata.status_code`.
 
-    :ivar branding: colours, fonts, logo and more (format `branding`); the set is open. Supplement 3.3.
+    :ivar branding: colours, fonts, logo and more (format `branding`); the set is open.
     :ivar product: what the page sells (format `product`); absent, with a `warning`, when there is none.
     :ivar menu: a restaurant's menu (format `menu`).
     :ivar attributes: objects with `selector`, `attribute` and `values` (format `attributes`).
     :ivar pages: objects with `pageNumber`, from 1, and `markdown` (option `pages` of the pdf parser).
-    :ivar blocks: layout of each page (option `blocks` of the pdf parser). Supplement 3.4.
+    :ivar blocks: layout of each page (option `blocks` of the pdf parser).
     :ivar actions: what the actions of the request brought.
     """
 

@@ -1,4 +1,4 @@
-"""Data extracted from many pages by a language model (supplement 9); the service points to agent as successor."""
+"""Data extracted from many pages by a language model; the service points to agent as successor."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _MOST_URLS = 10
 
 
 class ExtractWebhookConfig(WebhookConfig):
-    """An endpoint of ours that receives the events of an extract job; as `WebhookConfig` otherwise.
+    """An endpoint that receives the events of an extract job; as `WebhookConfig` otherwise.
 
-    :param events: `started`, `completed`, `failed`, without prefix; all when omitted. Supplement 16.3.
+    :param events: `started`, `completed`, `failed`, without prefix; all when omitted.
     """
 
     events: Listed[Text] | None = None
@@ -40,26 +40,24 @@ class ExtractWebhookConfig(WebhookConfig):
 
 
 class ExtractRequest(RequestModel):
-    """Body of `POST /v2/extract`; `urls` or `prompt` is required, and defaults named here are the service's.
+    """Body of `POST /v2/extract`; `urls` or `prompt` is required.
 
-    :param urls: pages; one that ends in `/*` means its whole site. The service's source code takes at most 10.
+    :param urls: pages; one that ends in `/*` means its whole site. The service may refuse more than 10.
     :param prompt: what to extract, in words, at most 10,000 characters.
-    :param schema_: JSON Schema of what to extract; on the wire `schema`.
+    :param schema_: JSON Schema of what to extract.
     :param enable_web_search: also search the web. Default: false.
-    :param ignore_sitemap: default: false.
-    :param include_subdomains: default: true.
+    :param ignore_sitemap: find the pages of a site without its sitemap. Default: false.
+    :param include_subdomains: take subdomains for part of a site. Default: true.
     :param show_sources: add `sources` to the result. Default: false.
-    :param ignore_invalid_urls: drop bad URLs and list them in `invalidURLs`; on the wire `ignoreInvalidURLs`.
-        Default: true.
-    :param scrape_options: how to fetch the pages.
-    :param threat_protection: override of the organization's policy.
-    :param system_prompt: how the model is to behave, at most 10,000 characters (the client's and the server's
-        source code only).
-    :param allow_external_links: also follow links to other sites (the client's and the server's source code
-        only).
-    :param webhook: where events go.
-    :param origin: label of the caller.
-    :param integration: label of the caller; may be null.
+    :param ignore_invalid_urls: drop bad URLs and go on without them. Default: true.
+    :param scrape_options: how the pages are scraped, as the arguments of a scrape.
+    :param threat_protection: threat protection override, for teams that have it.
+    :param system_prompt: how the model is to behave, at most 10,000 characters. Not documented publicly, as is the
+        next.
+    :param allow_external_links: also follow links to other sites.
+    :param webhook: where the job reports to: `url`, `events`, `headers`, `metadata`.
+    :param origin: label of the caller, for the service's own statistics. Default: `api`.
+    :param integration: another such label.
     """
 
     nullable = frozenset({"integration"})
@@ -87,7 +85,7 @@ class ExtractRequest(RequestModel):
             raise problem("extract_source", "give 'urls', 'prompt' or both; there is nothing to extract from")
         return self
 
-    def _doubts(self) -> list[str]:
+    def _own_warnings(self) -> list[str]:
         found = dropped(self.urls)
         if self.urls and len(self.urls) > _MOST_URLS:
             found.append(f"urls: more than {_MOST_URLS}, which the service may refuse")

@@ -225,7 +225,7 @@ def _is_address(value: str) -> bool:
 
 
 def dropped(urls: Collection[str] | None) -> list[str]:
-    """Return a doubt about URLs that the service is going to drop, or nothing.
+    """Return a warning of URLs that the service is going to drop, or nothing.
 
     :param urls: of a request with `ignore_invalid_urls`.
     """

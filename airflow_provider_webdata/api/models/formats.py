@@ -31,13 +31,13 @@ PlainFormatName = Literal[
     "video",
     "rawBase64",
 ]
-"""Formats without options. `rawBase64` is from the supplement and stands alone."""
+"""Formats without options. `rawBase64` stands alone."""
 
 FormatName = Literal[PlainFormatName, "screenshot", "json", "changeTracking", "deterministicJson"]
 """Formats that may be given as text; the others have an option that must be given."""
 
 
-# Supplement 4.2, from the service's source code alone: it decides.
+# Not documented; the service decides.
 _WIDEST, _HIGHEST = 7680, 4320
 
 
@@ -51,7 +51,7 @@ class Viewport(RequestModel):
     width: Annotated[Integer, Field(ge=1)]
     height: Annotated[Integer, Field(ge=1)]
 
-    def _doubts(self) -> list[str]:
+    def _own_warnings(self) -> list[str]:
         if self.width > _WIDEST or self.height > _HIGHEST:
             return [f"viewport: larger than {_WIDEST} x {_HIGHEST}, which the service may refuse"]
         return []
@@ -90,7 +90,7 @@ class JsonFormat(RequestModel):
 
 
 class DeterministicJsonFormat(RequestModel):
-    """JSON extraction by a generated and reused extractor (supplement 4.2)."""
+    """JSON extraction by a generated and reused extractor."""
 
     type: Literal["deterministicJson"] = "deterministicJson"
     schema_: JsonSchema | None = Field(None, alias="schema")
@@ -143,14 +143,14 @@ class AttributeSelector(RequestModel):
 
 
 class AttributesFormat(RequestModel):
-    """Attribute values of chosen elements (supplement 4.2)."""
+    """Attribute values of chosen elements."""
 
     type: Literal["attributes"] = "attributes"
     selectors: Listed[AttributeSelector]
 
 
 class QueryFormat(RequestModel):
-    """The forerunner of `question` and `highlights` (supplement 4.2); new DAGs take one of those.
+    """The forerunner of `question` and `highlights`; new DAGs take one of those.
 
     :param prompt: at most 10,000 characters.
     :param mode: `freeform` or `directQuote`.

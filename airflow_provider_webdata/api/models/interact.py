@@ -1,4 +1,4 @@
-"""Browser sessions that run code: opened by hand, or on the page of an earlier scrape (supplement 11).
+"""Browser sessions that run code: opened by hand, or on the page of an earlier scrape.
 
 Whoever holds a session's `cdpUrl` or interactive URL controls the browser. They are as good as passwords: no repr
 shows them, `secrets()` names them for a masker, and `without_secrets()` is what may be logged or passed on.
@@ -49,14 +49,14 @@ class InteractRequest(RequestModel):
     A session that is not closed lives, and bills, until one of its two limits is reached. The sources differ in
     the limits' defaults, so send them.
 
-    :param ttl: seconds that the session lives at most, 30 to 3600. Service default: 300 or 600.
-    :param activity_ttl: seconds that it lives unused, 10 to 3600. Service default: none or 300.
-    :param stream_web_view: give a URL to watch the browser at. Service default: true.
-    :param profile: browser state to use; changes are saved when the session closes.
-    :param block_ads: service default: true (the client's and the server's source code only).
-    :param record_session: (the client's and the server's source code only).
-    :param origin: label of the caller.
-    :param integration: label of the caller; may be null.
+    :param ttl: seconds that the browser lives at most, 30 to 3600. Default: 300 or 600, the sources differ.
+    :param activity_ttl: seconds that it lives unused, 10 to 3600. Default: none or 300, the sources differ.
+    :param stream_web_view: give a URL to watch the browser at. Default: true.
+    :param profile: browser state to use: `name`, `saveChanges`; changes are saved when the browser is closed.
+    :param block_ads: load no advertising. Default: true. Not documented publicly, as is the next.
+    :param record_session: record the session.
+    :param origin: label of the caller, for the service's own statistics. Default: `api`.
+    :param integration: another such label.
     """
 
     nullable = frozenset({"integration"})
@@ -71,7 +71,7 @@ class InteractRequest(RequestModel):
     origin: Text | None = None
     integration: Text | None = None
 
-    def _doubts(self) -> list[str]:
+    def _own_warnings(self) -> list[str]:
         if self.ttl is None:
             return ["ttl: not given, so that a session left open bills for as long as the service's default"]
         return []
@@ -98,12 +98,10 @@ class ScrapeInteractRequest(RequestModel):
 
     :param code: what to run, 1 to 100,000 characters, counted in UTF-8 bytes; kept out of reprs.
     :param prompt: what to do, in words, 1 to 10,000 characters; costs more than code.
-    :param language: `python`, `node` (service default) or `bash`.
-    :param timeout: seconds, 1 to 300. Service default: 30.
-    :param ttl: seconds that the session lives at most, 30 to 3600 (the server's source code only, where the
-        default is 600).
-    :param activity_ttl: seconds that it lives unused, 10 to 3600 (the server's source code only, where the
-        default is 300).
+    :param language: `python`, `node` or `bash`. Default: `node`.
+    :param timeout: seconds, 1 to 300. Default: 30.
+    :param ttl: seconds that the session lives at most, 30 to 3600. Default: 600.
+    :param activity_ttl: seconds that it lives unused, 10 to 3600. Default: 300.
     :param origin: label of the caller.
     """
 
@@ -121,7 +119,7 @@ class ScrapeInteractRequest(RequestModel):
             raise problem("code_or_prompt", "give 'code' or 'prompt'; there is nothing to do")
         return self
 
-    def _doubts(self) -> list[str]:
+    def _own_warnings(self) -> list[str]:
         if self.code is not None and self.prompt is not None:
             return ["code and prompt: the service documents one or the other, not which of both it follows"]
         return []

@@ -1,4 +1,4 @@
-"""Long jobs: how a start, a look, a cancel and a list of failures are answered. Supplement 5, 6, 9, 10."""
+"""Long jobs: how the service answers a start, a poll, a cancel and a list of failures."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ class JobStarted(ResponseModel):
     :ivar id: the job's UUID.
     :ivar url: address of the job's status; its host may be wrong.
     :ivar invalid_urls: URLs that were dropped; on the wire `invalidURLs`. Absent where the request did not ask
-        for it. Supplement 5.1.
-    :ivar prompt_generated_options: crawl options that the service made of the prompt. Supplement 6.1.
+        for it.
+    :ivar prompt_generated_options: crawl options that the service made of the prompt.
     :ivar final_crawler_options: those and the given ones together.
     """
 
@@ -31,7 +31,7 @@ class JobStarted(ResponseModel):
 
 
 class JobProgress(ResponseModel):
-    """State of a crawl or batch scrape. Supplement 6.2, 6.3.
+    """State of a crawl or batch scrape.
 
     :ivar status: `scraping`, `completed` (whatever number of pages failed), `failed` or `cancelled`.
     :ivar total: pages attempted; falls when one fails, so that `completed == total` tells nothing of failures.
@@ -41,7 +41,7 @@ class JobProgress(ResponseModel):
     :ivar expires_at: until when the results can be read.
     :ivar duration: seconds.
     :ivar next: address of the next part of the results; its host may be wrong. Worth following once the job
-        has ended. Supplement 6.4.
+        has ended.
     :ivar error: why the job failed as a whole.
     """
 
@@ -86,7 +86,7 @@ class JobError(ResponseModel):
 
 
 class JobErrors(ResponseModel):
-    """Answer of `GET /v2/crawl/{id}/errors` and of the batch scrape's. Supplement 6.6.
+    """Answer of `GET /v2/crawl/{id}/errors` and of the batch scrape's.
 
     :ivar errors: pages that failed.
     :ivar robots_blocked: URLs that robots.txt refuses.

@@ -1,4 +1,4 @@
-"""Listing the URLs of a site. Supplement 7."""
+"""Listing the URLs of a site."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, field_validator
 
 from airflow_provider_webdata.api.models.base import Lenient, RequestModel, ResponseModel
-from airflow_provider_webdata.api.models.crawl import doubtful_expressions
+from airflow_provider_webdata.api.models.crawl import unreadable_expressions
 from airflow_provider_webdata.api.models.fields import Headers, Integer, Listed, Switch, Text, WebAddress
 from airflow_provider_webdata.api.models.scrape import AuditMetadata, Location
 from airflow_provider_webdata.api.models.threat import ThreatProtection
@@ -18,23 +18,23 @@ class MapRequest(RequestModel):
 
     :param url: the site.
     :param search: words that order the links by relevance.
-    :param sitemap: `skip`, `include` (service default) or `only`.
-    :param include_subdomains: service default: true.
-    :param ignore_query_parameters: leave out URLs with a query. Service default: true.
-    :param ignore_cache: read the sitemap anew; the cached one is up to 7 days old. Service default: false.
-    :param limit: links, 1 to 100,000. Service default: 5,000.
-    :param timeout: milliseconds, at least 1. Service default: none.
-    :param location: where the site is looked at from.
-    :param audit_metadata: whom to name in the audit log.
-    :param threat_protection: override of the organization's policy.
-    :param headers: sent with the requests to the site; kept out of reprs. Not documented publicly, as are the
-        next four.
+    :param sitemap: `skip`, `include` or `only`. Default: `include`.
+    :param include_subdomains: also URLs of subdomains. Default: true.
+    :param ignore_query_parameters: leave out URLs with a query. Default: true.
+    :param ignore_cache: read the sitemap anew; the cached one is up to 7 days old. Default: false.
+    :param limit: most links, 1 to 100,000. Default: 5,000.
+    :param timeout: milliseconds that the service may take, at least 1. Default: none.
+    :param location: where the site is fetched from: `country`, `languages`.
+    :param audit_metadata: whom to name in the audit log: `username`.
+    :param threat_protection: threat protection override, for teams that have it.
+    :param headers: sent with the requests to the site; their values are hidden in logs and rendered templates. Not
+        documented publicly, as are the next four.
     :param filter_by_path: only URLs below the path of `url`.
     :param use_index: also list what the service's own index knows.
     :param include_paths: regular expressions over the path; only matching URLs.
     :param exclude_paths: regular expressions over the path; no matching URLs.
-    :param integration: label of the caller (supplement 1); may be null.
-    :param origin: label of the caller (supplement 1).
+    :param origin: label of the caller, for the service's own statistics. Default: `api`.
+    :param integration: another such label.
     """
 
     nullable = frozenset({"integration"})
@@ -58,9 +58,9 @@ class MapRequest(RequestModel):
     integration: Text | None = None
     origin: Text | None = None
 
-    def _doubts(self) -> list[str]:
-        found = doubtful_expressions("includePaths", self.include_paths)
-        found += doubtful_expressions("excludePaths", self.exclude_paths)
+    def _own_warnings(self) -> list[str]:
+        found = unreadable_expressions("includePaths", self.include_paths)
+        found += unreadable_expressions("excludePaths", self.exclude_paths)
         if self.sitemap == "skip" and self.ignore_cache:
             found.append("ignoreCache: of no use with sitemap 'skip', for only the sitemap is cached")
         return found

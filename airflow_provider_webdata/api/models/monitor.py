@@ -75,14 +75,14 @@ class CrawlTarget(RequestModel):
     crawl_options: CrawlOptions | None = None
     scrape_options: MonitorScrapeOptions | None = None
 
-    def _doubts(self) -> list[str]:
+    def _own_warnings(self) -> list[str]:
         if self.crawl_options is not None and self.crawl_options.limit is not None:
             return []
         return ["crawlOptions.limit: not given, so the service reserves 10,000 credits for every check"]
 
 
 class SearchTarget(RequestModel):
-    """Searches whose new results are watched. Takes no scrape options; needs a goal (supplement 13.3).
+    """Searches whose new results are watched. Takes no scrape options; needs a goal.
 
     :param id: UUID of a stored target; send it back on update, or the target's history is lost.
     :param queries: 1 to 12, each 1 to 256 characters.
@@ -152,17 +152,18 @@ _SEARCH_NEEDS_GOAL = (
 
 
 class MonitorCreateRequest(RequestModel):
-    """Body of `POST /v2/monitor`.
+    """Body of `POST /v2/monitor`. The service lets several monitors share a name.
 
-    :param name: required, 1 to 256 characters. The service lets several monitors share a name.
-    :param schedule: required.
-    :param targets: required, 1 to 50.
-    :param goal: at most 2000 characters; which changes matter, in words. Blank or null counts as none. Turns
-        judging on when `judge_enabled` is omitted.
-    :param judge_enabled: whether changes are judged against the goal.
-    :param notification: whom to mail.
-    :param retention_days: 1 to 365. Service default: 30.
-    :param webhook: endpoint for page and check events.
+    A goal that is blank or null counts as none; any other turns judging on where `judge_enabled` is left out.
+
+    :param name: 1 to 256 characters.
+    :param schedule: `cron` or `text`, and `timezone`.
+    :param targets: 1 to 50 mappings with `type` `scrape`, `crawl` or `search`.
+    :param goal: which changes matter, in words, at most 2000 characters; required for search targets.
+    :param judge_enabled: whether changes are judged against the goal. Default: where there is a goal.
+    :param notification: whom to mail: `email` with `enabled`, `includeDiffs`, `recipients`.
+    :param retention_days: 1 to 365. Default: 30.
+    :param webhook: where page and check events go: `url`, `events`, `headers`, `metadata`.
     """
 
     nullable = frozenset({"goal"})
@@ -182,7 +183,7 @@ class MonitorCreateRequest(RequestModel):
             raise problem("goal", _SEARCH_NEEDS_GOAL)
         return self
 
-    def _doubts(self) -> list[str]:
+    def _own_warnings(self) -> list[str]:
         if self.judge_enabled and _is_blank(self.goal):
             return ["judgeEnabled: nothing is judged without a goal"]
         return []
@@ -191,13 +192,19 @@ class MonitorCreateRequest(RequestModel):
 class MonitorUpdateRequest(RequestModel):
     """Body of `PATCH /v2/monitor/{id}`: at least one field; what is omitted stays as it is.
 
-    Rules between fields are judged as far as the body alone tells: a goal that is not given may be stored.
+    Rules between fields are judged as far as the body alone tells: a goal that is not given may be stored. A request
+    that resumes a monitor needs its schedule, or no next run is computed; one with targets needs their ids, or their
+    history is lost; one with a goal needs `judge_enabled`, for whether a goal alone turns judging on is disputed.
 
-    :param status: `active` or `paused`. Send `schedule` along when resuming, or no next run is computed.
-    :param targets: replaces all targets; carry each `id` over, or its history is lost.
-    :param goal: null clears it. Send `judge_enabled` along: whether a goal alone turns judging on is
-        disputed.
-    :param webhook: re-points the webhook; the service has no way to remove one.
+    :param name: a new name, 1 to 256 characters.
+    :param status: `active` or `paused`.
+    :param schedule: `cron` or `text`, and `timezone`.
+    :param targets: all targets that the monitor is to have, 1 to 50.
+    :param goal: which changes matter, at most 2000 characters; an empty text clears it.
+    :param judge_enabled: whether changes are judged against the goal.
+    :param notification: whom to mail: `email` with `enabled`, `includeDiffs`, `recipients`.
+    :param retention_days: 1 to 365.
+    :param webhook: where page and check events go; it can be changed, not removed.
     """
 
     nullable = frozenset({"goal"})
@@ -231,7 +238,7 @@ class MonitorUpdateRequest(RequestModel):
             raise problem("goal", _SEARCH_NEEDS_GOAL)
         return self
 
-    def _doubts(self) -> list[str]:
+    def _own_warnings(self) -> list[str]:
         found = []
         if self.status == "active" and self.schedule is None:
             found.append("status: send the schedule along when resuming, or the service computes no next run")

@@ -146,7 +146,7 @@ class Judgment(ResponseModel):
 class PageDiff(ResponseModel):
     """What changed: a unified diff in `text`, and in `json_` (on the wire `json`) a tree or a map of values.
 
-    The tree has `files`; the map goes from JSON path to `previous` and `current` (supplement 13.13).
+    The tree has `files`; the map goes from JSON path to `previous` and `current`.
     """
 
     text: str | None = None

@@ -18,7 +18,6 @@ class PageMetadata(ResponseModel):
     `num_pages` of a PDF below `total_pages` means that it was cut at `maxPages`. `status_code` is the site's
     own: 404 or 500 there is a page like any other. `scrape_id` is the id of the page's scrape job. `proxy_used`
     is `basic` or `stealth`. `credits_used` are those of this page. `source_file` is the name of a parsed file.
-    Supplement 3.1.
     """
 
     title: Lenient[str | list[str] | None] = None

@@ -1,4 +1,4 @@
-"""Turning an uploaded file into text (supplement 8)."""
+"""Turning an uploaded file into text."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from airflow_provider_webdata.api.models.parsers import Parser
 from airflow_provider_webdata.api.models.scrape import AuditMetadata, PIIOptions
 
 MAX_FILE_BYTES = 50 * 2**20
-"""Most bytes of an uploaded file. The supplement's 50 MB, read as MiB: what lies between is the service's to judge."""
+"""Most bytes of an uploaded file. The documented 50 MB, read as MiB: what lies between is the service's to judge."""
 
 FILE_EXTENSIONS = (
     *(".html", ".htm", ".xhtml", ".pdf", ".docx", ".doc", ".docm", ".odt", ".ods", ".odp", ".rtf"),
@@ -59,28 +59,30 @@ ParseFormat = Annotated[
 
 
 class ParseOptions(RequestModel):
-    """The part `options` of `POST /v2/parse`; all fields are optional, and what is not given is not sent.
+    """The part `options` of `POST /v2/parse`; all fields are optional.
 
     Those scrape options that need a page on the web are no fields here: the service refuses them with
-    `PARSE_UNSUPPORTED_OPTIONS`. Defaults named here are the service's.
+    `PARSE_UNSUPPORTED_OPTIONS`.
 
-    :param formats: `markdown` (default), `summary`, `html`, `rawHtml`, `links`, `images`, `json`, as text or
-        objects.
+    :param formats: `markdown`, `summary`, `html`, `rawHtml`, `links`, `images`, `json`, as names or mappings with
+        `type`. Default: `markdown`.
     :param only_main_content: drop headers, navigation, footers. Default: true.
     :param include_tags: HTML tags (or CSS selectors) to keep.
     :param exclude_tags: HTML tags (or CSS selectors) to drop.
-    :param headers: sent with further requests that the file leads to; kept out of reprs.
-    :param timeout: milliseconds, 1 to 300,000. Default: 30,000, or none.
-    :param parsers: default: pdf. An empty list means that PDFs come back as they are.
-    :param skip_tls_verification: default: true.
-    :param remove_base64_images: default: true.
-    :param block_ads: default: true.
-    :param redact_pii: true, or an object; on the wire `redactPII`. Default: false.
+    :param headers: sent with further requests that the file leads to; their values are hidden in logs and rendered
+        templates.
+    :param timeout: milliseconds that the service may take, 1 to 300,000. Default: 30,000, or none.
+    :param parsers: how the file is read, `pdf` and `image`, as names or mappings with `type`; an empty list returns
+        PDFs as they are. Default: `pdf`.
+    :param skip_tls_verification: take further pages with a certificate that is not valid. Default: true.
+    :param remove_base64_images: replace images that stand in the text itself. Default: true.
+    :param block_ads: load no advertising. Default: true.
+    :param redact_pii: true, or a mapping with `mode`, `entities`, `replaceStyle`. Default: false.
     :param proxy: `basic` or `auto`.
-    :param zero_data_retention: must be enabled for the team. Default: false.
-    :param audit_metadata: whom to name in the audit log.
-    :param origin: label of the caller.
-    :param integration: label of the caller; may be null.
+    :param zero_data_retention: keep nothing, for teams that have it. Default: false.
+    :param audit_metadata: whom to name in the audit log: `username`.
+    :param origin: label of the caller, for the service's own statistics. Default: `api`.
+    :param integration: another such label.
     """
 
     nullable = frozenset({"integration"})

@@ -16,9 +16,9 @@ class PdfParser(RequestModel):
     :param mode: `fast` (embedded text only), `auto` (fast first, then OCR; service default), `ocr` (OCR
         always).
     :param max_pages: 1 to 10,000; how many pages are parsed.
-    :param pages: return the markdown of each page too (supplement 4.2).
-    :param blocks: return the layout blocks of each page too (supplement 4.2).
-    :param page_markers: mark page borders in the markdown (supplement 4.2).
+    :param pages: return the markdown of each page too.
+    :param blocks: return the layout blocks of each page too.
+    :param page_markers: mark page borders in the markdown.
     """
 
     type: Literal["pdf"] = "pdf"
@@ -30,7 +30,7 @@ class PdfParser(RequestModel):
 
 
 class ImageParser(RequestModel):
-    """Text recognition on raster images (supplement 4.2)."""
+    """Text recognition on raster images."""
 
     type: Literal["image"] = "image"
 
@@ -41,4 +41,4 @@ Parser = Annotated[
     ParserName | PdfParser | ImageParser,
     one_of("a parser", PdfParser, ImageParser, names=("pdf", "image")),
 ]
-"""A parser as an object (reference) or as text (supplement 4.2)."""
+"""A parser as an object or as text."""

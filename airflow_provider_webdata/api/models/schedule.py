@@ -2,29 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Annotated
 from zoneinfo import ZoneInfo, available_timezones
 
 from pydantic import AfterValidator, Field, model_validator
 
+from airflow_provider_webdata.api.cron import CronError, read_cron
 from airflow_provider_webdata.api.models.base import RequestModel, nearest, problem
-from airflow_provider_webdata.api.models.cron import CronError, read_cron
 from airflow_provider_webdata.api.models.fields import Text
+from airflow_provider_webdata.api.phrases import PhraseError, read_phrase
 
 if TYPE_CHECKING:
     from typing_extensions import Self
-
-_START = r"(?:starting|start)(?: (?:at|on))?"
-_PHRASES = (
-    re.compile(rf"every (?P<minutes>[0-9]+) (?:minutes?|mins?)(?: {_START} :?(?P<offset>[0-9]{{1,2}}))?"),
-    re.compile(rf"(?:hourly|every hour)(?: (?:at|on|{_START}) :?(?P<offset>[0-9]{{1,2}}))?"),
-    re.compile(r"every (?P<hours>[0-9]+) (?:hours?|hrs?)"),
-    re.compile(
-        r"(?:daily|every day)(?: at (?P<hour>[0-9]{1,2})(?::(?P<minute>[0-9]{2}))? ?(?P<half>am|pm)?)?"
-    ),
-    re.compile(r"weekly|every week"),
-)
 
 
 def _cron(value: str) -> str:
@@ -36,34 +25,11 @@ def _cron(value: str) -> str:
 
 
 def _phrase(value: str) -> str:
-    plain = " ".join(re.sub(r"[.,]", "", value.lower()).split())
-    for pattern in _PHRASES:
-        match = pattern.fullmatch(plain)
-        if match:
-            _check_numbers(match.groupdict())
-            return value
-    raise problem(
-        "schedule_text",
-        "the service does not read this phrase; it knows 'every N minutes', 'hourly', 'every N hours', "
-        "'daily at 9:00' and 'weekly'. Use cron for anything else",
-    )
-
-
-def _check_numbers(given: dict[str, str | None]) -> None:
-    number = {name: int(value) for name, value in given.items() if value and value.isdigit()}
-    minutes, hours, hour = number.get("minutes"), number.get("hours"), number.get("hour")
-    if minutes is not None and (minutes < 5 or 60 % minutes):
-        raise problem(
-            "schedule_text", "'every N minutes' takes an N that divides 60 and is at least 5; else use cron"
-        )
-    if hours is not None and (not hours or 24 % hours):
-        raise problem("schedule_text", "'every N hours' takes an N that divides 24; else use cron")
-    if number.get("offset", 0) > 59 or number.get("minute", 0) > 59:
-        raise problem("schedule_text", "minutes go from 0 to 59")
-    if hour is not None and given.get("half") and not 1 <= hour <= 12:
-        raise problem("schedule_text", "with am or pm, hours go from 1 to 12")
-    if hour is not None and hour > 23:
-        raise problem("schedule_text", "hours go from 0 to 23")
+    try:
+        read_phrase(value)
+    except PhraseError as error:
+        raise problem("schedule_text", str(error)) from None
+    return value
 
 
 def _time_zone(value: str) -> str:
@@ -109,5 +75,5 @@ class MonitorSchedule(RequestModel):
             raise problem("schedule", "one of 'cron' and 'text' is required")
         return self
 
-    def _doubts(self) -> list[str]:
-        return list(read_cron(self.cron).doubts) if self.cron is not None else []
+    def _own_warnings(self) -> list[str]:
+        return list(read_cron(self.cron).warnings) if self.cron is not None else []

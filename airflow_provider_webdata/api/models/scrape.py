@@ -77,7 +77,7 @@ class MonitorScrapeOptions(RequestModel):
     """Scrape options inside a monitor target; the service does not validate them, so this is the only check.
 
     Same as `ScrapeOptions`, except that `changeTracking` may stand without `markdown`: monitors add that
-    themselves (supplement 13.3, 13.13). A monitor's `maxAge` defaults to 0.
+    themselves. A monitor's `maxAge` defaults to 0.
     """
 
     formats: Listed[Format] | None = None
@@ -117,7 +117,7 @@ class MonitorScrapeOptions(RequestModel):
             raise problem("formats", "rawBase64 cannot be combined with other formats")
         return formats
 
-    def _doubts(self) -> list[str]:
+    def _own_warnings(self) -> list[str]:
         found = []
         if self.store_in_cache and (self.actions or self.headers):
             found.append("storeInCache: the service sets it to false when actions or headers are given")
@@ -131,47 +131,47 @@ class MonitorScrapeOptions(RequestModel):
 
     def _waits_milliseconds(self) -> int:
         waits = [action for action in self.actions or () if isinstance(action, WaitAction)]
-        # The service counts a second for an element that is waited for. Supplement 4.2.
+        # The service counts a second for an element that is waited for.
         return (self.wait_for or 0) + sum(
             1000 if wait.milliseconds is None else wait.milliseconds for wait in waits
         )
 
 
 class ScrapeOptions(MonitorScrapeOptions):
-    """Options for fetching a page; all are optional, and what is not given is not sent.
+    """Options for fetching a page; all are optional.
 
-    Defaults named here are the service's. Rules come from the reference, those marked (supplement) from the
-    supplement, section 4.2. Where only the service's source code tells a rule (half of `timeout` for
-    `waitFor`, largest viewport, total of waits), the service decides.
+    Where sources differ on a rule (half of `timeout` for `waitFor`, largest viewport, total of waits), the service
+    decides, and `warnings()` says so.
 
-    :param formats: what to return, as text or objects. Default: markdown. Inside a search, giving it turns
-        scraping on. `changeTracking` needs `markdown` too; at most one screenshot (supplement).
+    :param formats: what to return, as names or mappings with `type`. `changeTracking` needs `markdown` too; at most one
+        screenshot. Default: `markdown`.
     :param only_main_content: drop headers, navigation, footers. Default: true.
     :param only_clean_content: also drop leftover boilerplate by a language model. Default: false.
     :param include_tags: HTML tags (or CSS selectors) to keep.
     :param exclude_tags: HTML tags (or CSS selectors) to drop.
-    :param max_age: milliseconds, 0 or more; a younger cached page is returned. Default: 2 days, 2 years under
-        lockdown.
-    :param min_age: milliseconds, 0 or more; when set, only the cache is asked. 1 takes a page of any age.
-    :param headers: sent with the page request; kept out of reprs.
-    :param wait_for: milliseconds to wait before the content is taken, 0 to 60,000 (supplement). Default: 0.
+    :param max_age: milliseconds, at least 0; a younger cached page is returned. Default: 2 days, 2 years under
+        `lockdown`.
+    :param min_age: milliseconds, at least 0; when set, only the cache is asked. 1 takes a page of any age.
+    :param headers: sent with the page request; their values are hidden in logs and rendered templates.
+    :param wait_for: milliseconds to wait before the content is taken, 0 to 60,000. Default: 0.
     :param mobile: emulate a mobile device. Default: false.
-    :param skip_tls_verification: default: true.
-    :param timeout: milliseconds, 1000 to 300,000. Default: 60,000.
-    :param parsers: default: pdf. An empty list means that PDFs come back as they are.
-    :param actions: at most 50 (supplement), done before the content is taken.
-    :param location: where the page is fetched from.
-    :param remove_base64_images: default: true.
-    :param block_ads: default: true.
-    :param proxy: `basic`, `enhanced`, `auto` (default); `stealth` is another name of enhanced (supplement).
-    :param store_in_cache: default: true.
+    :param skip_tls_verification: take pages with a certificate that is not valid. Default: true.
+    :param timeout: milliseconds that the service may take, 1000 to 300,000. Default: 60,000.
+    :param parsers: how files are read, `pdf` and `image`, as names or mappings with `type`; an empty list returns PDFs
+        as they are. Default: `pdf`.
+    :param actions: mappings with `type`, at most 50, done on the page before its content is taken.
+    :param location: where the page is fetched from: `country`, `languages`.
+    :param remove_base64_images: replace images that stand in the text itself. Default: true.
+    :param block_ads: load no advertising. Default: true.
+    :param proxy: `basic`, `enhanced` (also called `stealth`) or `auto`. Default: `auto`.
+    :param store_in_cache: keep the page in the service's cache. Default: true.
     :param lockdown: serve from the cache only, at 5 credits a hit and 1 a miss. Default: false.
-    :param redact_pii: true, or an object; on the wire `redactPII`. Default: false.
-    :param profile: browser state to use.
-    :param threat_protection: override of the organization's policy.
-    :param audit_metadata: whom to name in the audit log.
-    :param fast_mode: (supplement).
-    :param check_prompt_injection: 4 more credits; a detection is a 403 (supplement).
+    :param redact_pii: true, or a mapping with `mode`, `entities`, `replaceStyle`. Default: false.
+    :param profile: browser state to use: `name`, `saveChanges`.
+    :param threat_protection: threat protection override, for teams that have it.
+    :param audit_metadata: whom to name in the audit log: `username`.
+    :param fast_mode: a switch that is not documented publicly.
+    :param check_prompt_injection: look for injected prompts, for 4 more credits; one that is found is an error (403).
     """
 
     @field_validator("formats")
@@ -188,10 +188,10 @@ class ScrapeOptions(MonitorScrapeOptions):
 class PageRequest(ScrapeOptions):
     """What the bodies of scrape and batch scrape share: scrape options at the top level, and who asks.
 
-    :param zero_data_retention: keep nothing; must be enabled for the team, and takes neither screenshots nor
-        only_clean_content. Service default: false.
-    :param integration: label of the caller (supplement 1); may be null.
-    :param origin: label of the caller (supplement 1).
+    :param zero_data_retention: keep nothing, for teams that have it; with neither screenshots nor
+        `only_clean_content`. Default: false.
+    :param origin: label of the caller, for the service's own statistics. Default: `api`.
+    :param integration: another such label.
     """
 
     nullable = frozenset({"integration"})
@@ -213,14 +213,14 @@ class PageRequest(ScrapeOptions):
 class ScrapeRequest(PageRequest):
     """Body of `POST /v2/scrape`. The scrape options stand beside `url`, not in an object of their own.
 
-    :param url: the page, required.
+    :param url: the page.
     """
 
     url: WebAddress
 
 
 def check_zero_data_retention(options: ScrapeOptions, prefix: str = "") -> None:
-    """Refuse what the service cannot do without keeping data (reference, scrape options; supplement 4.1).
+    """Refuse what the service cannot do without keeping data (reference, scrape options).
 
     :param options: how pages are fetched.
     :param prefix: where the options stand in the body, for the error's text.

@@ -66,7 +66,7 @@ Source = Annotated[
 ]
 
 CategoryName = Literal["codehost", "research", "pdf", "github", "developer", "gov"]
-"""`codehost`, `research`, `pdf` are the reference's; the others the supplement's. Sent as given."""
+"""`codehost`, `research`, `pdf` are the reference's; servers know the others too. Sent as given."""
 
 _CATEGORIES = ("codehost", "research", "pdf", "github", "developer", "gov")
 
@@ -81,29 +81,29 @@ Category = Annotated[CategoryName | CategoryFilter, one_of("a category", Categor
 
 
 class SearchRequest(RequestModel):
-    """Body of `POST /v2/search`; only `query` is required, and defaults named here are the service's.
+    """Body of `POST /v2/search`; only `query` is required.
 
-    :param query: at most 500 characters, with the operators that `api.query.Query` builds; a `Query` will do.
-    :param limit: 1 to 100 results per source. Default: 10.
-    :param sources: `web`, `images`, `news`, all as text or all as objects; the web object may carry `tbs` and
-        `location`. Default: web.
-    :param categories: `codehost`, `research`, `pdf` (and from the supplement `github`, `gov`, `developer`,
-        the last one only alone), all as text or all as objects. Default: no filter.
-    :param include_domains: host names without protocol or path; not together with exclude_domains.
-    :param exclude_domains: host names without protocol or path.
-    :param tbs: time filter, see `api.query.check_tbs`; `api.query.tbs` builds one from dates.
-    :param location: place for geo-targeting, such as `Berlin,Germany`; best together with country.
+    :param query: what to search, at most 500 characters; `airflow_provider_webdata.api.query` builds one with
+        operators.
+    :param limit: most results per source, 1 to 100. Default: 10.
+    :param sources: `web`, `images`, `news`, or mappings with `type` (and `tbs`, `location` for web), all in one form.
+        Default: web.
+    :param categories: `codehost`, `research`, `pdf`, `github`, `gov`, `developer` (which stands alone), or mappings
+        with `type`, all in one form. Default: no filter.
+    :param include_domains: only these host names, without protocol or path; not together with `exclude_domains`.
+    :param exclude_domains: none of these host names.
+    :param tbs: time filter, such as `qdr:d`; `airflow_provider_webdata.api.query.tbs` builds one from dates.
+    :param location: place to search from, such as `Berlin,Germany`; best together with `country`.
     :param country: two-letter ISO code. Default: US.
     :param safe: filter explicit content. Default: no filter.
-    :param timeout: milliseconds, at least 1. Default: 60,000.
-    :param ignore_invalid_urls: leave out URLs that other operations refuse; on the wire `ignoreInvalidURLs`.
-        Default: false.
-    :param highlights: descriptions by relevance to the query. Default: true.
-    :param enterprise: `anon` or `zdr`, kinds of zero data retention; must be enabled for the team.
-    :param scrape_options: how to scrape the results; without `formats` results are not scraped.
-    :param threat_protection: override of the organization's policy.
-    :param integration: label of the caller (supplement 1); may be null.
-    :param origin: label of the caller (supplement 1).
+    :param timeout: milliseconds that the service may search, at least 1. Default: 60,000.
+    :param ignore_invalid_urls: leave out URLs that other operations of the service cannot take. Default: false.
+    :param highlights: whether descriptions are highlights for the query. Default: true.
+    :param enterprise: `anon` or `zdr`, kinds of zero data retention, for teams that have it.
+    :param scrape_options: options for scraping the results; `formats` turns it on.
+    :param threat_protection: threat protection override, for teams that have it.
+    :param origin: label of the caller, for the service's own statistics. Default: `api`.
+    :param integration: another such label.
     """
 
     nullable = frozenset({"integration"})
@@ -161,7 +161,7 @@ class SearchRequest(RequestModel):
             )
         return self
 
-    def _doubts(self) -> list[str]:
+    def _own_warnings(self) -> list[str]:
         if self.scrape_options is not None and not self.scrape_options.formats:
             return ["scrapeOptions: without formats the results are not scraped; add formats=['markdown']"]
         return []
@@ -203,7 +203,7 @@ class ImageResult(ResponseModel):
 class SearchData(ResponseModel):
     """Results by source; which arrays are there depends on `sources`.
 
-    `research` is where the service announced that results of that category move to (supplement 12).
+    `research` is where the service announced that results of that category move to.
     """
 
     web: list[WebResult] | None = None

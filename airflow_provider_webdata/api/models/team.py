@@ -1,4 +1,4 @@
-"""What the service says about the team that owns the API key. Supplement 14."""
+"""What the service says about the team that owns the API key."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class CreditPeriod(ResponseModel):
 
     @property
     def used(self) -> int | float | None:
-        """Credits used in the period, under whichever name the service gave them. Supplement 21, row 25."""
+        """Credits used in the period, under whichever name the service gave them."""
         return self.credits_used if self.total_credits is None else self.total_credits
 
 
@@ -81,7 +81,7 @@ class TokenPeriod(ResponseModel):
 
     @property
     def used(self) -> int | float | None:
-        """Tokens used in the period, under whichever name the service gave them. Supplement 21, row 25."""
+        """Tokens used in the period, under whichever name the service gave them."""
         return self.tokens_used if self.total_tokens is None else self.total_tokens
 
 

@@ -14,7 +14,7 @@ from airflow_provider_webdata.api.models.fields import Headers, Listed, String, 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-_MONITOR_EVENTS = ("monitor.page", "monitor.check.completed")
+MONITOR_EVENTS = ("monitor.page", "monitor.check.completed")
 _PAGE_JOB_EVENTS = ("started", "page", "completed", "failed")
 
 
@@ -44,14 +44,14 @@ def _is_loopback(host: str) -> bool:
 
 
 class WebhookConfig(RequestModel):
-    """An endpoint of ours that receives the events of a job.
+    """An endpoint that receives the events of a job.
 
     The endpoint must answer 2xx within 10 seconds; else the service tries again after 1, 5 and 15 minutes.
 
     :param url: https, or http to a loopback address; required. Plain text in place of the object means this.
     :param headers: sent along with every event; kept out of reprs.
     :param metadata: text values, echoed in the payload. Numbers and objects are refused: the service delivers
-        text only (supplement 16.2).
+        text only.
     :param events: which events to send; all when omitted. For jobs without prefix: `completed`, `page`, ...
     """
 
@@ -67,7 +67,7 @@ class WebhookConfig(RequestModel):
 
 
 class MonitorWebhookConfig(WebhookConfig):
-    """An endpoint of ours that receives the events of a monitor; as `WebhookConfig`, but for the events.
+    """An endpoint that receives the events of a monitor; as `WebhookConfig`, but for the events.
 
     :param events: `monitor.page`, `monitor.check.completed`; both when omitted.
     """
@@ -78,22 +78,22 @@ class MonitorWebhookConfig(WebhookConfig):
     @classmethod
     def _monitor_events(cls, events: list[str] | None) -> list[str] | None:
         for event in events or ():
-            if event not in _MONITOR_EVENTS:
+            if event not in MONITOR_EVENTS:
                 found = nearest(event.removeprefix("monitor."), ("page", "check.completed"))
                 hint = (
                     f"did you mean 'monitor.{found}'?"
                     if found
-                    else f"there are {' and '.join(_MONITOR_EVENTS)}"
+                    else f"there are {' and '.join(MONITOR_EVENTS)}"
                 )
                 raise problem("monitor_event", f"a monitor does not send '{event}'; {hint}")
         return events
 
 
 class PageJobWebhookConfig(WebhookConfig):
-    """An endpoint of ours that receives the events of a crawl or batch scrape; as `WebhookConfig` otherwise.
+    """An endpoint that receives the events of a crawl or batch scrape; as `WebhookConfig` otherwise.
 
     :param events: `started`, `page`, `completed`, `failed`, without prefix; all when omitted. `failed` is taken
-        but never sent (supplement 16.3): do not wait for it.
+        but never sent: do not wait for it.
     """
 
     events: Listed[Text] | None = None

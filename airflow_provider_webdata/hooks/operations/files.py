@@ -6,31 +6,31 @@ from typing import TYPE_CHECKING
 
 from airflow_provider_webdata.api import endpoints, models
 from airflow_provider_webdata.api.errors import InvalidRequestError
-from airflow_provider_webdata.api.models.parse import FILE_EXTENSIONS, MAX_FILE_BYTES, has_known_extension
 from airflow_provider_webdata.api.multipart import Upload
-from airflow_provider_webdata.hooks.calls import Body, Call, body_for
+from airflow_provider_webdata.hooks.calls import Body, Call
 from airflow_provider_webdata.hooks.operations.base import AsyncOperations, Operations
 
 if TYPE_CHECKING:
-    from airflow_provider_webdata.api.multipart import Source
+    from airflow_provider_webdata.api.multipart import FileSource
 
 
 def _parse(
-    file: Source,
+    file: FileSource,
     filename: str,
     size: int | None,
     options: models.ParseOptions | Body | None,
     extra_body: Body | None,
 ) -> Call[models.ScrapeResponse]:
+    from airflow_provider_webdata.api.models.parse import FILE_EXTENSIONS, MAX_FILE_BYTES, has_known_extension
+
     endpoint = endpoints.PARSE
-    body = None if options is None else body_for(models.ParseOptions, options, endpoint.name)
     upload = Upload(endpoint.name, file, filename, size, max_bytes=MAX_FILE_BYTES)
     if not has_known_extension(upload.name):
         known = ", ".join(FILE_EXTENSIONS)
         raise InvalidRequestError(
             endpoint.name, [f"filename: must end with one of {known} (given: {upload.name!r})"]
         )
-    return Call(endpoint, body=body, extra_body=extra_body, upload=upload)
+    return Call.of(endpoint, options, extra_body=extra_body, upload=upload)
 
 
 class FileOperations(Operations):
@@ -38,7 +38,7 @@ class FileOperations(Operations):
 
     def parse(
         self,
-        file: Source,
+        file: FileSource,
         filename: str,
         size: int | None = None,
         options: models.ParseOptions | Body | None = None,
@@ -68,7 +68,7 @@ class AsyncFileOperations(AsyncOperations):
 
     async def parse(
         self,
-        file: Source,
+        file: FileSource,
         filename: str,
         size: int | None = None,
         options: models.ParseOptions | Body | None = None,

@@ -6,72 +6,40 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.api import endpoints, models
 from airflow_provider_webdata.api.errors import ConflictError
-from airflow_provider_webdata.hooks.calls import Body, Call, body_for
-from airflow_provider_webdata.hooks.job_states import name_of
-from airflow_provider_webdata.hooks.jobs import DocumentPart, DocumentParts, calls_of
+from airflow_provider_webdata.hooks.calls import Body, Call
+from airflow_provider_webdata.hooks.job_documents import DocumentPart, DocumentParts
+from airflow_provider_webdata.hooks.job_endpoints import endpoints_of
 from airflow_provider_webdata.hooks.operations.base import AsyncOperations, Operations
+from airflow_provider_webdata.states.jobs import name_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
-    from airflow_provider_webdata.hooks.job_states import JobKind
+    from airflow_provider_webdata.states.jobs import JobKind
 
-JobState = models.JobStatus | models.ExtractStatus | models.AgentStatus
-"""How a job stands; each kind has its own class, all with `status`, `success` and `error`."""
-
-
-def _start_crawl(
-    request: models.CrawlRequest | Body, extra_body: Body | None, idempotency_key: str | None
-) -> Call[models.JobStarted]:
-    endpoint = endpoints.START_CRAWL
-    body = body_for(models.CrawlRequest, request, endpoint.name)
-    return Call(endpoint, body=body, extra_body=extra_body, idempotency_key=idempotency_key)
-
-
-def _start_batch_scrape(
-    request: models.BatchScrapeRequest | Body, extra_body: Body | None
-) -> Call[models.JobStarted]:
-    endpoint = endpoints.START_BATCH_SCRAPE
-    body = body_for(models.BatchScrapeRequest, request, endpoint.name)
-    return Call(endpoint, body=body, extra_body=extra_body)
-
-
-def _start_extract(request: models.ExtractRequest | Body, extra_body: Body | None) -> Call[models.JobStarted]:
-    endpoint = endpoints.START_EXTRACT
-    body = body_for(models.ExtractRequest, request, endpoint.name)
-    return Call(endpoint, body=body, extra_body=extra_body)
-
-
-def _start_agent(request: models.AgentRequest | Body, extra_body: Body | None) -> Call[models.JobStarted]:
-    endpoint = endpoints.START_AGENT
-    body = body_for(models.AgentRequest, request, endpoint.name)
-    return Call(endpoint, body=body, extra_body=extra_body)
+    # Each kind of job has its own class, all with `status`, `success` and `error`.
+    JobState = models.JobStatus | models.ExtractStatus | models.AgentStatus
 
 
 def _job_status(kind: JobKind, job_id: str, limit: int | None, skip: int | None) -> Call[Any]:
-    calls = calls_of(kind)
+    calls = endpoints_of(kind)
     # Only what comes in parts can be asked for in parts.
     query = {"limit": limit, "skip": skip} if calls.documents is not None else None
-    return Call(calls.look, path={"job_id": job_id}, query=query)
+    return Call(calls.status, path={"job_id": job_id}, query=query)
 
 
 def _cancel_job(kind: JobKind, job_id: str) -> Call[models.CancelResponse]:
-    endpoint = calls_of(kind).cancel
+    endpoint = endpoints_of(kind).cancel
     if endpoint is None:
         raise ValueError(f"the service has no call that cancels an {name_of(kind)}; it ends by itself")
     return Call(endpoint, path={"job_id": job_id})
 
 
 def _job_errors(kind: JobKind, job_id: str) -> Call[models.JobErrors]:
-    endpoint = calls_of(kind).errors
+    endpoint = endpoints_of(kind).errors
     if endpoint is None:
         raise ValueError(f"an {name_of(kind)} has no list of failed pages; its status has its error")
     return Call(endpoint, path={"job_id": job_id})
-
-
-def _crawl_params(request: models.CrawlParamsRequest | Body) -> Call[models.CrawlParamsResponse]:
-    endpoint = endpoints.CRAWL_PARAMS
-    return Call(endpoint, body=body_for(models.CrawlParamsRequest, request, endpoint.name))
 
 
 class JobOperations(Operations):
@@ -92,7 +60,9 @@ class JobOperations(Operations):
         :raises IdempotencyKeyUsedError: an earlier call with this key was taken: look for its crawl among
             `active_crawls` and `iter_activity`, the answer does not say which it is.
         """
-        return self._execute(_start_crawl(request, extra_body, idempotency_key))
+        return self._execute(
+            Call.of(endpoints.START_CRAWL, request, extra_body=extra_body, idempotency_key=idempotency_key)
+        )
 
     def start_batch_scrape(
         self, request: models.BatchScrapeRequest | Body, *, extra_body: Body | None = None
@@ -102,7 +72,7 @@ class JobOperations(Operations):
         :param request: only `urls` is required; always give `ignore_invalid_urls`.
         :param extra_body: merged into the body unchecked.
         """
-        return self._execute(_start_batch_scrape(request, extra_body))
+        return self._execute(Call.of(endpoints.START_BATCH_SCRAPE, request, extra_body=extra_body))
 
     def start_extract(
         self, request: models.ExtractRequest | Body, *, extra_body: Body | None = None
@@ -112,7 +82,7 @@ class JobOperations(Operations):
         :param request: `urls`, a `prompt`, or both.
         :param extra_body: merged into the body unchecked.
         """
-        return self._execute(_start_extract(request, extra_body))
+        return self._execute(Call.of(endpoints.START_EXTRACT, request, extra_body=extra_body))
 
     def start_agent(
         self, request: models.AgentRequest | Body, *, extra_body: Body | None = None
@@ -122,7 +92,7 @@ class JobOperations(Operations):
         :param request: only `prompt` is required.
         :param extra_body: merged into the body unchecked.
         """
-        return self._execute(_start_agent(request, extra_body))
+        return self._execute(Call.of(endpoints.START_AGENT, request, extra_body=extra_body))
 
     def job_status(
         self, kind: JobKind, job_id: str, *, limit: int | None = None, skip: int | None = None
@@ -198,7 +168,7 @@ class JobOperations(Operations):
 
         :param request: `url` and `prompt`, both required.
         """
-        return self._execute(_crawl_params(request))
+        return self._execute(Call.of(endpoints.CRAWL_PARAMS, request))
 
 
 class AsyncJobOperations(AsyncOperations):
@@ -212,25 +182,27 @@ class AsyncJobOperations(AsyncOperations):
         idempotency_key: str | None = None,
     ) -> models.JobStarted:
         """See `JobOperations.start_crawl`."""
-        return await self._execute(_start_crawl(request, extra_body, idempotency_key))
+        return await self._execute(
+            Call.of(endpoints.START_CRAWL, request, extra_body=extra_body, idempotency_key=idempotency_key)
+        )
 
     async def start_batch_scrape(
         self, request: models.BatchScrapeRequest | Body, *, extra_body: Body | None = None
     ) -> models.JobStarted:
         """See `JobOperations.start_batch_scrape`."""
-        return await self._execute(_start_batch_scrape(request, extra_body))
+        return await self._execute(Call.of(endpoints.START_BATCH_SCRAPE, request, extra_body=extra_body))
 
     async def start_extract(
         self, request: models.ExtractRequest | Body, *, extra_body: Body | None = None
     ) -> models.JobStarted:
         """See `JobOperations.start_extract`."""
-        return await self._execute(_start_extract(request, extra_body))
+        return await self._execute(Call.of(endpoints.START_EXTRACT, request, extra_body=extra_body))
 
     async def start_agent(
         self, request: models.AgentRequest | Body, *, extra_body: Body | None = None
     ) -> models.JobStarted:
         """See `JobOperations.start_agent`."""
-        return await self._execute(_start_agent(request, extra_body))
+        return await self._execute(Call.of(endpoints.START_AGENT, request, extra_body=extra_body))
 
     async def job_status(
         self, kind: JobKind, job_id: str, *, limit: int | None = None, skip: int | None = None
@@ -271,4 +243,4 @@ class AsyncJobOperations(AsyncOperations):
 
     async def crawl_params(self, request: models.CrawlParamsRequest | Body) -> models.CrawlParamsResponse:
         """See `JobOperations.crawl_params`."""
-        return await self._execute(_crawl_params(request))
+        return await self._execute(Call.of(endpoints.CRAWL_PARAMS, request))

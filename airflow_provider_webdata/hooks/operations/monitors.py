@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from airflow_provider_webdata.api import endpoints, models
 from airflow_provider_webdata.api.errors import InvalidResponseError
-from airflow_provider_webdata.hooks.calls import PAGE_SIZE, Body, Call, CheckPages, MonitorPages, body_for
+from airflow_provider_webdata.hooks.calls import PAGE_SIZE, Body, Call, CheckPages, MonitorPages
 from airflow_provider_webdata.hooks.operations.base import AsyncOperations, Operations
 
 if TYPE_CHECKING:
@@ -15,33 +15,9 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.api.endpoints import Endpoint, ResponseT
 
 
-def _create_monitor(
-    request: models.MonitorCreateRequest | Body, extra_body: Body | None
-) -> Call[models.MonitorResponse]:
-    """Make up POST /v2/monitor."""
-    endpoint = endpoints.CREATE_MONITOR
-    body = body_for(models.MonitorCreateRequest, request, endpoint.name)
-    return Call(endpoint, body=body, extra_body=extra_body)
-
-
-def _update_monitor(
-    monitor_id: str, request: models.MonitorUpdateRequest | Body | None, extra_body: Body | None
-) -> Call[models.MonitorResponse]:
-    """Make up PATCH /v2/monitor/{monitorId}."""
-    endpoint = endpoints.UPDATE_MONITOR
-    body = None if request is None else body_for(models.MonitorUpdateRequest, request, endpoint.name)
-    return Call(endpoint, path={"monitor_id": monitor_id}, body=body, extra_body=extra_body)
-
-
-def _list_monitors(limit: int | None, offset: int | None) -> Call[models.MonitorListResponse]:
-    """Make up GET /v2/monitor."""
-    return Call(endpoints.LIST_MONITORS, query={"limit": limit, "offset": offset})
-
-
 def _list_monitor_checks(
     monitor_id: str, limit: int | None, offset: int | None, status: str | None
 ) -> Call[models.MonitorCheckListResponse]:
-    """Make up GET /v2/monitor/{monitorId}/checks."""
     query = {"limit": limit, "offset": offset, "status": status}
     return Call(endpoints.LIST_MONITOR_CHECKS, path={"monitor_id": monitor_id}, query=query)
 
@@ -49,14 +25,12 @@ def _list_monitor_checks(
 def _get_monitor_check(
     monitor_id: str, check_id: str, limit: int | None, skip: int | None, status: str | None
 ) -> Call[models.MonitorCheckResponse]:
-    """Make up GET /v2/monitor/{monitorId}/checks/{checkId}."""
     path = {"monitor_id": monitor_id, "check_id": check_id}
     query = {"limit": limit, "skip": skip, "status": status}
     return Call(endpoints.GET_MONITOR_CHECK, path=path, query=query)
 
 
 def _of_monitor(endpoint: Endpoint[ResponseT], monitor_id: str) -> Call[ResponseT]:
-    """Make up a call that names a monitor and nothing else."""
     return Call(endpoint, path={"monitor_id": monitor_id})
 
 
@@ -84,7 +58,7 @@ class MonitorOperations(Operations):
         :param request: reference, POST /v2/monitor; name, schedule and targets are required.
         :param extra_body: merged into the body unchecked.
         """
-        return self._execute(_create_monitor(request, extra_body)).data
+        return self._execute(Call.of(endpoints.CREATE_MONITOR, request, extra_body=extra_body)).data
 
     def list_monitors(self, *, limit: int | None = None, offset: int | None = None) -> list[models.Monitor]:
         """Return one page of the monitors, newest first. Supplement 13.5.
@@ -92,7 +66,7 @@ class MonitorOperations(Operations):
         :param limit: most monitors to return, 1 to 100; the service's default is 25.
         :param offset: how many to skip.
         """
-        return self._execute(_list_monitors(limit, offset)).data
+        return self._execute(Call(endpoints.LIST_MONITORS, query={"limit": limit, "offset": offset})).data
 
     def iter_monitors(self) -> Iterator[models.Monitor]:
         """Yield every monitor once, newest first, a page at a time."""
@@ -124,7 +98,9 @@ class MonitorOperations(Operations):
         :param request: the fields to change.
         :param extra_body: merged into the body unchecked; may stand alone.
         """
-        return self._execute(_update_monitor(monitor_id, request, extra_body)).data
+        return self._execute(
+            Call.of(endpoints.UPDATE_MONITOR, request, path={"monitor_id": monitor_id}, extra_body=extra_body)
+        ).data
 
     def delete_monitor(self, monitor_id: str) -> models.DeleteResponse:
         """Delete a monitor.
@@ -206,13 +182,15 @@ class AsyncMonitorOperations(AsyncOperations):
         self, request: models.MonitorCreateRequest | Body, *, extra_body: Body | None = None
     ) -> models.Monitor:
         """See `MonitorOperations.create_monitor`."""
-        return (await self._execute(_create_monitor(request, extra_body))).data
+        return (await self._execute(Call.of(endpoints.CREATE_MONITOR, request, extra_body=extra_body))).data
 
     async def list_monitors(
         self, *, limit: int | None = None, offset: int | None = None
     ) -> list[models.Monitor]:
         """See `MonitorOperations.list_monitors`."""
-        return (await self._execute(_list_monitors(limit, offset))).data
+        return (
+            await self._execute(Call(endpoints.LIST_MONITORS, query={"limit": limit, "offset": offset}))
+        ).data
 
     async def iter_monitors(self) -> AsyncIterator[models.Monitor]:
         """See `MonitorOperations.iter_monitors`."""
@@ -233,7 +211,13 @@ class AsyncMonitorOperations(AsyncOperations):
         extra_body: Body | None = None,
     ) -> models.Monitor:
         """See `MonitorOperations.update_monitor`."""
-        return (await self._execute(_update_monitor(monitor_id, request, extra_body))).data
+        return (
+            await self._execute(
+                Call.of(
+                    endpoints.UPDATE_MONITOR, request, path={"monitor_id": monitor_id}, extra_body=extra_body
+                )
+            )
+        ).data
 
     async def delete_monitor(self, monitor_id: str) -> models.DeleteResponse:
         """See `MonitorOperations.delete_monitor`."""

@@ -3,27 +3,8 @@
 from __future__ import annotations
 
 from airflow_provider_webdata.api import endpoints, models
-from airflow_provider_webdata.hooks.calls import Body, Call, body_for
+from airflow_provider_webdata.hooks.calls import Body, Call
 from airflow_provider_webdata.hooks.operations.base import AsyncOperations, Operations
-
-
-def _search(request: models.SearchRequest | Body, extra_body: Body | None) -> Call[models.SearchResponse]:
-    endpoint = endpoints.SEARCH
-    return Call(endpoint, body=body_for(models.SearchRequest, request, endpoint.name), extra_body=extra_body)
-
-
-def _scrape(request: models.ScrapeRequest | Body, extra_body: Body | None) -> Call[models.ScrapeResponse]:
-    endpoint = endpoints.SCRAPE
-    return Call(endpoint, body=body_for(models.ScrapeRequest, request, endpoint.name), extra_body=extra_body)
-
-
-def _get_scrape(scrape_id: str) -> Call[models.ScrapeResponse]:
-    return Call(endpoints.GET_SCRAPE, path={"scrape_id": scrape_id})
-
-
-def _map(request: models.MapRequest | Body, extra_body: Body | None) -> Call[models.MapResponse]:
-    endpoint = endpoints.MAP
-    return Call(endpoint, body=body_for(models.MapRequest, request, endpoint.name), extra_body=extra_body)
 
 
 class PageOperations(Operations):
@@ -37,7 +18,7 @@ class PageOperations(Operations):
         :param request: reference, POST /v2/search; only `query` is required.
         :param extra_body: merged into the body unchecked.
         """
-        return self._execute(_search(request, extra_body))
+        return self._execute(Call.of(endpoints.SEARCH, request, extra_body=extra_body))
 
     def scrape(
         self, request: models.ScrapeRequest | Body, *, extra_body: Body | None = None
@@ -53,14 +34,14 @@ class PageOperations(Operations):
         :raises PageError: the page cannot be had: no such host, a bad certificate, ...
         :raises CacheMissError: only the cache was asked, and has no such page.
         """
-        return self._execute(_scrape(request, extra_body))
+        return self._execute(Call.of(endpoints.SCRAPE, request, extra_body=extra_body))
 
     def get_scrape(self, scrape_id: str) -> models.ScrapeResponse:
         """Return the result of an earlier scrape. Costs nothing. Supplement 4.4.
 
         :param scrape_id: UUID in `metadata.scrape_id` of its document.
         """
-        return self._execute(_get_scrape(scrape_id))
+        return self._execute(Call(endpoints.GET_SCRAPE, path={"scrape_id": scrape_id}))
 
     def map(self, request: models.MapRequest | Body, *, extra_body: Body | None = None) -> models.MapResponse:
         """List the URLs of a site. Bills a credit; never repeated after a lost answer. Supplement 7.
@@ -68,7 +49,7 @@ class PageOperations(Operations):
         :param request: only `url` is required.
         :param extra_body: merged into the body unchecked.
         """
-        return self._execute(_map(request, extra_body))
+        return self._execute(Call.of(endpoints.MAP, request, extra_body=extra_body))
 
 
 class AsyncPageOperations(AsyncOperations):
@@ -78,20 +59,20 @@ class AsyncPageOperations(AsyncOperations):
         self, request: models.SearchRequest | Body, *, extra_body: Body | None = None
     ) -> models.SearchResponse:
         """See `PageOperations.search`."""
-        return await self._execute(_search(request, extra_body))
+        return await self._execute(Call.of(endpoints.SEARCH, request, extra_body=extra_body))
 
     async def scrape(
         self, request: models.ScrapeRequest | Body, *, extra_body: Body | None = None
     ) -> models.ScrapeResponse:
         """See `PageOperations.scrape`."""
-        return await self._execute(_scrape(request, extra_body))
+        return await self._execute(Call.of(endpoints.SCRAPE, request, extra_body=extra_body))
 
     async def get_scrape(self, scrape_id: str) -> models.ScrapeResponse:
         """See `PageOperations.get_scrape`."""
-        return await self._execute(_get_scrape(scrape_id))
+        return await self._execute(Call(endpoints.GET_SCRAPE, path={"scrape_id": scrape_id}))
 
     async def map(
         self, request: models.MapRequest | Body, *, extra_body: Body | None = None
     ) -> models.MapResponse:
         """See `PageOperations.map`."""
-        return await self._execute(_map(request, extra_body))
+        return await self._execute(Call.of(endpoints.MAP, request, extra_body=extra_body))

@@ -7,45 +7,11 @@ from __future__ import annotations
 
 from airflow_provider_webdata.api import endpoints, models
 from airflow_provider_webdata.api.errors import ClientError
-from airflow_provider_webdata.hooks.calls import Body, Call, body_for
+from airflow_provider_webdata.hooks.calls import Body, Call
 from airflow_provider_webdata.hooks.masking import amask, mask
 from airflow_provider_webdata.hooks.operations.base import AsyncOperations, Operations
 
 _GONE = 410
-
-
-def _open(request: models.InteractRequest | Body, extra_body: Body | None) -> Call[models.InteractSession]:
-    endpoint = endpoints.OPEN_SESSION
-    body = body_for(models.InteractRequest, request, endpoint.name)
-    return Call(endpoint, body=body, extra_body=extra_body)
-
-
-def _list(status: str | None) -> Call[models.InteractSessions]:
-    return Call(endpoints.LIST_SESSIONS, query={"status": status})
-
-
-def _run(
-    session_id: str, request: models.ExecuteRequest | Body, extra_body: Body | None
-) -> Call[models.ExecuteResult]:
-    endpoint = endpoints.EXECUTE
-    body = body_for(models.ExecuteRequest, request, endpoint.name)
-    return Call(endpoint, path={"session_id": session_id}, body=body, extra_body=extra_body)
-
-
-def _interact(
-    scrape_id: str, request: models.ScrapeInteractRequest | Body, extra_body: Body | None
-) -> Call[models.ScrapeInteractResult]:
-    endpoint = endpoints.INTERACT_SCRAPE
-    body = body_for(models.ScrapeInteractRequest, request, endpoint.name)
-    return Call(endpoint, path={"scrape_id": scrape_id}, body=body, extra_body=extra_body)
-
-
-def _close(session_id: str) -> Call[models.SessionClosed]:
-    return Call(endpoints.CLOSE_SESSION, path={"session_id": session_id})
-
-
-def _stop(scrape_id: str) -> Call[models.SessionClosed]:
-    return Call(endpoints.STOP_SCRAPE_INTERACT, path={"scrape_id": scrape_id})
 
 
 def _closed_before(error: ClientError) -> models.SessionClosed:
@@ -65,7 +31,7 @@ class SessionOperations(Operations):
         :param request: supplement 11.1; give `ttl`, for a session whose answer is lost lives until then.
         :param extra_body: merged into the body unchecked.
         """
-        session = self._execute(_open(request, extra_body))
+        session = self._execute(Call.of(endpoints.OPEN_SESSION, request, extra_body=extra_body))
         mask(session.secrets())
         return session
 
@@ -74,7 +40,7 @@ class SessionOperations(Operations):
 
         :param status: only those in this state: `active`, `destroyed` or `error`.
         """
-        answer = self._execute(_list(status))
+        answer = self._execute(Call(endpoints.LIST_SESSIONS, query={"status": status}))
         mask(answer.secrets())
         return answer.sessions
 
@@ -88,7 +54,9 @@ class SessionOperations(Operations):
         :param extra_body: merged into the body unchecked.
         :return: what the code did; its `failure()` tells whether it went well.
         """
-        return self._execute(_run(session_id, request, extra_body))
+        return self._execute(
+            Call.of(endpoints.EXECUTE, request, path={"session_id": session_id}, extra_body=extra_body)
+        )
 
     def close_session(self, session_id: str) -> models.SessionClosed:
         """Close a session and save its profile's changes; harmless for one that is closed already.
@@ -98,7 +66,7 @@ class SessionOperations(Operations):
         :raises NotFoundError: there is no such session.
         """
         try:
-            return self._execute(_close(session_id))
+            return self._execute(Call(endpoints.CLOSE_SESSION, path={"session_id": session_id}))
         except ClientError as error:
             return _closed_before(error)
 
@@ -120,7 +88,9 @@ class SessionOperations(Operations):
         :return: what was done; its `failure()` tells whether it went well.
         :raises ConflictError: the scrape cannot be repeated any more (scrape again), or its profile is busy.
         """
-        result = self._execute(_interact(scrape_id, request, extra_body))
+        result = self._execute(
+            Call.of(endpoints.INTERACT_SCRAPE, request, path={"scrape_id": scrape_id}, extra_body=extra_body)
+        )
         mask(result.secrets())
         return result
 
@@ -132,7 +102,7 @@ class SessionOperations(Operations):
         :raises NotFoundError: there is no such scrape, or no browser was ever opened on it.
         """
         try:
-            return self._execute(_stop(scrape_id))
+            return self._execute(Call(endpoints.STOP_SCRAPE_INTERACT, path={"scrape_id": scrape_id}))
         except ClientError as error:
             return _closed_before(error)
 
@@ -144,13 +114,13 @@ class AsyncSessionOperations(AsyncOperations):
         self, request: models.InteractRequest | Body, *, extra_body: Body | None = None
     ) -> models.InteractSession:
         """See `SessionOperations.open_session`."""
-        session = await self._execute(_open(request, extra_body))
+        session = await self._execute(Call.of(endpoints.OPEN_SESSION, request, extra_body=extra_body))
         await amask(session.secrets())
         return session
 
     async def list_sessions(self, *, status: str | None = None) -> list[models.InteractSession]:
         """See `SessionOperations.list_sessions`."""
-        answer = await self._execute(_list(status))
+        answer = await self._execute(Call(endpoints.LIST_SESSIONS, query={"status": status}))
         await amask(answer.secrets())
         return answer.sessions
 
@@ -158,12 +128,14 @@ class AsyncSessionOperations(AsyncOperations):
         self, session_id: str, request: models.ExecuteRequest | Body, *, extra_body: Body | None = None
     ) -> models.ExecuteResult:
         """See `SessionOperations.execute`."""
-        return await self._execute(_run(session_id, request, extra_body))
+        return await self._execute(
+            Call.of(endpoints.EXECUTE, request, path={"session_id": session_id}, extra_body=extra_body)
+        )
 
     async def close_session(self, session_id: str) -> models.SessionClosed:
         """See `SessionOperations.close_session`."""
         try:
-            return await self._execute(_close(session_id))
+            return await self._execute(Call(endpoints.CLOSE_SESSION, path={"session_id": session_id}))
         except ClientError as error:
             return _closed_before(error)
 
@@ -175,13 +147,15 @@ class AsyncSessionOperations(AsyncOperations):
         extra_body: Body | None = None,
     ) -> models.ScrapeInteractResult:
         """See `SessionOperations.interact_with_scrape`."""
-        result = await self._execute(_interact(scrape_id, request, extra_body))
+        result = await self._execute(
+            Call.of(endpoints.INTERACT_SCRAPE, request, path={"scrape_id": scrape_id}, extra_body=extra_body)
+        )
         await amask(result.secrets())
         return result
 
     async def stop_scrape_interaction(self, scrape_id: str) -> models.SessionClosed:
         """See `SessionOperations.stop_scrape_interaction`."""
         try:
-            return await self._execute(_stop(scrape_id))
+            return await self._execute(Call(endpoints.STOP_SCRAPE_INTERACT, path={"scrape_id": scrape_id}))
         except ClientError as error:
             return _closed_before(error)

@@ -1,5 +1,5 @@
-"""The receiving side of the inbox: deliveries are taken in, stored, announced in order, served to readers, and pruned.
+"""The serving side: `http` over `storage`, and what puts both together on an Airflow.
 
-What touches the database stands in `tables`, `store` and `db_manager`; what keeps requests waiting for it in `writer`
-and `feed`; the HTTP routes know both and no SQL. Only `plugin` and `cli` import this room, when they need it.
+Those are the application that the plugin mounts, the process that `airflow webdata inbox serve` runs, the other
+commands, and the DB manager. Only `plugin` and `cli` import this room, when they need it.
 """

@@ -1,4 +1,4 @@
-"""`airflow webdata inbox list | show | replay | prune`: a look into the inbox, past all HTTP."""
+"""`airflow webdata inbox list | show | replay | prune`: straight on the database, without HTTP."""
 
 from __future__ import annotations
 
@@ -15,21 +15,18 @@ from airflow.utils.cli import action_cli, suppress_logs_and_warning
 from airflow.utils.providers_configuration_loader import providers_configuration_loaded
 from rich.markup import escape
 
-from airflow_provider_webdata.inbox.envelope import NotJSONError, parse
-from airflow_provider_webdata.inbox.server.records import (
-    DeliveryFilter,
-    DeliveryNotFoundError,
-    StoreUnavailableError,
-)
-from airflow_provider_webdata.inbox.server.retention import prune_all
-from airflow_provider_webdata.inbox.server.service import airflow_engine, retention_days
-from airflow_provider_webdata.inbox.server.store import DeliveryStore
+from airflow_provider_webdata.inbox.envelope import NotJSONError, parse_body
+from airflow_provider_webdata.inbox.server.storage.database import airflow_engine
+from airflow_provider_webdata.inbox.server.storage.errors import DeliveryNotFoundError, StoreUnavailableError
+from airflow_provider_webdata.inbox.server.storage.records import DeliveryFilter
+from airflow_provider_webdata.inbox.server.storage.retention import prune_all, retention_days
+from airflow_provider_webdata.inbox.server.storage.store import DeliveryStore
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
 
-    from airflow_provider_webdata.inbox.server.records import StoredDelivery
+    from airflow_provider_webdata.inbox.server.storage.records import StoredDelivery
 
 _AGE = re.compile(r"(\d+)\s*([dhm])")
 _UNITS = {"d": "days", "h": "hours", "m": "minutes"}
@@ -82,7 +79,7 @@ def show_delivery(args: argparse.Namespace) -> None:
 @suppress_logs_and_warning
 @providers_configuration_loaded
 def replay_deliveries(args: argparse.Namespace) -> None:
-    """Announce deliveries again.
+    """Publish deliveries again.
 
     :param args: id, a list.
     """
@@ -92,7 +89,7 @@ def replay_deliveries(args: argparse.Namespace) -> None:
         except DeliveryNotFoundError as error:
             raise SystemExit(f"{error}; nothing was replayed") from None
     for original, copy in copies.items():
-        _write(f"delivery {original} is announced again as {copy}")
+        _write(f"delivery {original} was replayed as {copy}")
 
 
 @action_cli  # type: ignore[untyped-decorator]
@@ -172,7 +169,7 @@ def _shown(row: dict[str, Any], output: str) -> dict[str, Any]:
 
 def _payload(delivery: StoredDelivery) -> Any:
     try:
-        return parse(delivery.body or b"")
+        return parse_body(delivery.body or b"")
     except NotJSONError:
         return None
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from airflow.utils.db_manager import BaseDBManager
 
-from airflow_provider_webdata.inbox.server import tables
+from airflow_provider_webdata.inbox.server.storage import tables
 
-_HERE = Path(__file__).parent
+_STORAGE = Path(tables.__file__).parent
 
 
 class InboxDBManager(BaseDBManager):
@@ -19,8 +19,8 @@ class InboxDBManager(BaseDBManager):
 
     metadata = tables.metadata
     version_table_name = tables.VERSION_TABLE
-    migration_dir = str(_HERE / "migrations")
-    alembic_file = str(_HERE / "alembic.ini")
+    migration_dir = str(_STORAGE / "migrations")
+    alembic_file = str(_STORAGE / "alembic.ini")
     supports_table_dropping = True
     # The newest revision of each release of this package, for `airflow db-manager`.
     revision_heads_map = {"0.1.0": "4c1f0a7d9b21"}  # noqa: RUF012

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
 
-    from airflow_provider_webdata.inbox.server.app import InboxApplication
+    from airflow_provider_webdata.inbox.server.http.app import InboxApplication
 
 DEFAULT_HOST, DEFAULT_PORT = "127.0.0.1", 8798
 
@@ -52,8 +52,8 @@ def run(args: argparse.Namespace) -> int:
 
     :param args: `host`, `port`, `ssl_certfile` and `ssl_keyfile`.
     """
-    from airflow_provider_webdata.inbox.server.app import application
-    from airflow_provider_webdata.inbox.server.records import StoreUnavailableError
+    from airflow_provider_webdata.inbox.server.application import create_application
+    from airflow_provider_webdata.inbox.server.storage.errors import StoreUnavailableError
 
     if args.ssl_keyfile and not args.ssl_certfile:
         return _failed("--ssl-keyfile needs --ssl-certfile")
@@ -61,36 +61,36 @@ def run(args: argparse.Namespace) -> int:
         if path and not Path(path).is_file():
             return _failed(f"{flag}: there is no such file (given: {path!r})")
     try:
-        made = application()
+        application = create_application()
         with _listen(args.host, args.port) as listener:
-            _serve(made, listener, args.ssl_certfile, args.ssl_keyfile)
+            _serve(application, listener, args.ssl_certfile, args.ssl_keyfile)
     except (OSError, OverflowError, ValueError, StoreUnavailableError) as error:
         return _failed(str(error))
     return 0
 
 
 def _serve(
-    made: InboxApplication, listener: socket.socket, certfile: str | None, keyfile: str | None
+    application: InboxApplication, listener: socket.socket, certfile: str | None, keyfile: str | None
 ) -> None:
     import asyncio
     import ssl
 
     import uvicorn
 
-    from airflow_provider_webdata.inbox.server.records import StoreUnavailableError
-    from airflow_provider_webdata.inbox.server.service import retention_days
+    from airflow_provider_webdata.inbox.server.storage.errors import StoreUnavailableError
+    from airflow_provider_webdata.inbox.server.storage.retention import retention_days
 
     class Server(uvicorn.Server):
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets)
-            made.inbox.start_pruning(retention_days())
+            application.inbox.start_pruning(retention_days())
             print(f"inbox listening on {_address(listener, certfile)}", flush=True)  # noqa: T201
 
         async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
             # Readers would wait on; deliveries that are under way are stored and answered.
-            made.inbox.send_readers_away()
+            application.inbox.send_readers_away()
             await super().shutdown(sockets)
-            await made.aclose()
+            await application.aclose()
 
         @contextlib.contextmanager
         def capture_signals(self) -> Iterator[None]:
@@ -101,7 +101,7 @@ def _serve(
             yield
 
     settings = uvicorn.Config(
-        made,
+        application,
         ssl_certfile=certfile,
         ssl_keyfile=keyfile,
         # Airflow has set up logging already.
@@ -120,9 +120,9 @@ def _serve(
     except ssl.SSLError as error:
         raise ValueError(f"--ssl-certfile, --ssl-keyfile: no certificate and its key: {error}") from None
     try:
-        made.inbox.store.end()
+        application.inbox.store.end()
     except StoreUnavailableError as error:
-        # It may come: until then, deliveries are refused so that the service repeats them.
+        # The database may come up: until then, deliveries get a 503 and the service sends them again.
         print(f"inbox: nothing can be stored now: {error}", file=sys.stderr)  # noqa: T201
     Server(settings).run(sockets=[listener])
 

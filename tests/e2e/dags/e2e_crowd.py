@@ -24,7 +24,7 @@ def crowd():
         WebDataMonitorCheckSensor(
             task_id=f"wait_{number}",
             monitor_id=monitor,
-            wait_for="webhook",
+            wait_by="webhook",
             deferrable=True,
             timeout=1200,
         )

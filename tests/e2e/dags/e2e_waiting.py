@@ -12,9 +12,9 @@ PATIENCE = 600
 # How a check is learned of: by webhook alone (the safety poll is far away), by polling, or, where the delivery
 # is lost, by the safety poll.
 HOWS = {
-    "webhook": {"wait_for": "webhook", "safety_poll": 1500},
-    "polling": {"wait_for": "polling", "poll_interval": 2},
-    "safety": {"wait_for": "webhook", "safety_poll": 4},
+    "webhook": {"wait_by": "webhook", "safety_poll": 1500},
+    "polling": {"wait_by": "polling", "poll_interval": 2},
+    "safety": {"wait_by": "webhook", "safety_poll": 4},
 }
 for how, settings in HOWS.items():
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from airflow_provider_webdata.api import endpoints, errors, models
 from airflow_provider_webdata.api.models.parse import MAX_FILE_BYTES
-from airflow_provider_webdata.api.multipart import Source, Upload
+from airflow_provider_webdata.api.multipart import FileSource, Upload
 from tests.support.fault_server import Step, answer, hang_up, raw, reset
 
 MONITOR = {"monitor_id": "m-1"}
@@ -27,7 +27,7 @@ CONTENT = b"%PDF-1.7 content"
 RAN = '{"success": true, "stdout": "1", "exitCode": 0, "killed": false}'
 
 
-def upload(file: Source | None = None, size: int | None = None) -> Upload:
+def upload(file: FileSource | None = None, size: int | None = None) -> Upload:
     return Upload(
         "parse", io.BytesIO(CONTENT) if file is None else file, "a.pdf", size, max_bytes=MAX_FILE_BYTES
     )

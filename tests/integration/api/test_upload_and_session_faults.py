@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from airflow_provider_webdata.api import endpoints, errors, models
-from airflow_provider_webdata.api.multipart import Source
+from airflow_provider_webdata.api.multipart import FileSource
 from tests.integration.api.calls import BILLING, CONTENT, HARMLESS, failure, upload
 from tests.support.fault_server import Caller, FaultServer, Step, answer, hang_up, reset
 
@@ -65,7 +65,7 @@ async def test_success_false_with_200(caller: Caller, serve: Any, name: str) -> 
 # Files.
 
 
-def parse(file: Source | None = None, size: int | None = None) -> dict[str, Any]:
+def parse(file: FileSource | None = None, size: int | None = None) -> dict[str, Any]:
     return {"endpoint": endpoints.PARSE, "upload": upload(file, size)}
 
 

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from airflow_provider_webdata.api import errors, models
-from airflow_provider_webdata.hooks.jobs import JOB_KINDS, DocumentPart
+from airflow_provider_webdata.hooks.job_documents import DocumentPart
+from airflow_provider_webdata.hooks.job_endpoints import JOB_KINDS
 from tests.support.fault_server import FaultServer, answer, hang_up
 from tests.support.waiting import settled
 
@@ -320,6 +321,6 @@ async def test_a_cursor_of_another_job_is_refused(serve: Any, start: str) -> Non
 def test_each_kind_is_told_apart() -> None:
     assert [*JOB_KINDS] == ["crawl", "batch_scrape", "extract", "agent"]
     for calls in JOB_KINDS.values():
-        assert calls.look.judged_by_status
+        assert calls.status.judged_by_status
         for one in (calls.documents, calls.cancel, calls.errors):
             assert one is None or one.repeatable

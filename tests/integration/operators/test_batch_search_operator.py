@@ -1,4 +1,4 @@
-"""Many searches in one task: in a real Airflow, and under crashes, refusals and lost answers."""
+"""Many searches in one task: in a real Airflow, and under crashes, 429s and lost answers."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def test_a_retry_makes_only_what_failed(run_dag, sandbox, tmp_path, argument):
 
 
 def test_a_long_refusal_reschedules_and_goes_on(run_dag, sandbox, tmp_path):
-    """The wait is over the connection's budget: the task comes back on the same try, and repeats nothing."""
+    """The wait is over the connection's budget: the attempt is rescheduled and repeats nothing."""
     sandbox.control.add_fault("status", path=SEARCH, status=429, headers={"Retry-After": "1"})
     done = run_dag(
         f"""
@@ -203,7 +203,7 @@ def test_credits_end_it_cleanly(sandbox, connect, tmp_path):
 
 
 def test_credits_of_earlier_tries_count(sandbox, connect, tmp_path):
-    """The limit is the task's, not the try's."""
+    """The limit is the task's, not the attempt's."""
     connect(sandbox.url)
     output = str(tmp_path / "a.jsonl")
     sandbox.control.add_fault("status", path=SEARCH, status=500, body={"success": False, "error": "oops"})
@@ -227,7 +227,7 @@ FOUND = answer(body='{"success": true, "data": {"web": []}, "creditsUsed": 2, "i
 @pytest.mark.parametrize("step", AMBIGUOUS.values(), ids=AMBIGUOUS.keys())
 @pytest.mark.parametrize("kept", ["output", "store"])
 def test_a_lost_answer_is_not_paid_for_twice(connect, tmp_path, step, kept):
-    """It is reported, by later tries too, which make it again only where that is asked for."""
+    """It is reported, by later attempts too, which make it again only with repeat_ambiguous."""
     server = FaultServer([step, FOUND])
     connect(server.url)
     place = {"output": str(tmp_path / "a.jsonl")} if kept == "output" else {"store": StateStore()}
@@ -345,11 +345,15 @@ class CrowdedHandler(BaseHTTPRequestHandler):
             with server.lock:
                 server.inside -= 1
                 server.answered.append(body["query"])
-            self.tell(200, {"success": True, "data": {"web": []}, "creditsUsed": 2, "id": body["query"]})
+            self.answer_with(
+                200, {"success": True, "data": {"web": []}, "creditsUsed": 2, "id": body["query"]}
+            )
         else:
-            self.tell(429, {"success": False, "error": "Concurrency limit reached"}, {"Retry-After": "0"})
+            self.answer_with(
+                429, {"success": False, "error": "Concurrency limit reached"}, {"Retry-After": "0"}
+            )
 
-    def tell(self, status, body, headers=None):
+    def answer_with(self, status, body, headers=None):
         data = json.dumps(body).encode()
         self.send_response(status)
         self.send_header("content-type", "application/json")
@@ -457,9 +461,9 @@ def test_a_crash_in_the_middle_costs_nothing_twice(sandbox, tmp_path, signal_num
     assert len(set(first) - kept) <= (8 if signal_number == signal.SIGKILL else 0)
 
     finishing = child(sandbox, arguments)
-    told, log = finishing.communicate()
+    printed, log = finishing.communicate()
     assert finishing.returncode == 0, log
-    value = json.loads(told.splitlines()[-1])
+    value = json.loads(printed.splitlines()[-1])
     second = asked(sandbox)[len(first) :]
     assert sorted(second) == sorted(set(queries) - kept)
     assert value["done"] == 120
@@ -503,7 +507,7 @@ def test_airflows_timeout_keeps_what_was_answered(sandbox, connect, tmp_path):
 
 
 def test_media_are_kept_as_the_answers_come(sandbox, connect, tmp_path):
-    """Before their links expire, also where the batch takes longer than they live; once, whatever the tries."""
+    """Before their links expire, also where the batch takes longer than they live; once, however many attempts."""
     connect(sandbox.url)
     for number in range(2):
         sandbox.control.set_media(f"https://zeppelin.example/{number}", "screenshot", size=1000)
@@ -543,9 +547,9 @@ def test_memory_does_not_grow_with_the_results(tmp_path):
                 "output": str(output),
             }
             process = child(server, arguments)
-            told, log = process.communicate()
+            printed, log = process.communicate()
             assert process.returncode == 0, log
-            value = json.loads(told.splitlines()[-1])
+            value = json.loads(printed.splitlines()[-1])
             assert value["count"] == 10 * number
             assert output.stat().st_size > number * 200_000
             peaks.append(value["peak_kb"])

@@ -12,9 +12,9 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException, Airfl
 from airflow_provider_webdata.api.errors import WebDataError
 from airflow_provider_webdata.api.models import InteractRequest
 from airflow_provider_webdata.hooks.webdata import WebDataHook
-from airflow_provider_webdata.operators.browser import OwnSession
-from airflow_provider_webdata.operators.intent import Intent
 from airflow_provider_webdata.operators.interact import WebDataInteractOperator
+from airflow_provider_webdata.tasks.browser import SessionBrowser
+from airflow_provider_webdata.tasks.intent import Intent
 from tests.support.direct import StateStore, TaskInstance, context_of
 from tests.support.fault_server import FaultServer, answer, hang_up
 from tests.support.service import connection_text
@@ -253,7 +253,7 @@ def test_closed_when_a_step_is_not_answered(sandbox, connect, fault, step):
     sandbox.control.add_fault(path=f"/v2/.*/{step}$", method="POST", **fault)
     with pytest.raises((WebDataError, AirflowException)) as failed:
         execute(**arguments, rate_limit_timeout=0)
-    # A browser that is gone is no reason to give up: the next try opens another one.
+    # A browser that is gone is no reason to give up: the next attempt opens another one.
     assert not isinstance(failed.value, AirflowFailException)
     assert len(sandbox.control.requests(f"/v2/.*/{step}$", "POST")) == 1
     assert set(states(sandbox)) <= {"destroyed"}
@@ -267,7 +267,7 @@ LOST = {
 @pytest.mark.parametrize("fault", LOST.values(), ids=LOST.keys())
 def test_a_session_whose_opening_was_not_answered_is_found_and_closed(sandbox, connect, fault, monkeypatch):
     """The one that was opened since; others are somebody else's. It is opened once."""
-    monkeypatch.setattr("airflow_provider_webdata.operators.browser._LOST_SECONDS", 0.5)
+    monkeypatch.setattr("airflow_provider_webdata.tasks.browser._LOST_SECONDS", 0.5)
     with WebDataHook() as hook:
         other = hook.open_session({"ttl": 600}).id
     sandbox.control.clear_requests()
@@ -281,7 +281,7 @@ def test_a_session_whose_opening_was_not_answered_is_found_and_closed(sandbox, c
 
 def test_of_several_new_sessions_none_is_closed(connect, caplog, monkeypatch):
     """One of them may be ours, the others are not; the log names them."""
-    monkeypatch.setattr("airflow_provider_webdata.operators.browser._LOST_SECONDS", 0.5)
+    monkeypatch.setattr("airflow_provider_webdata.tasks.browser._LOST_SECONDS", 0.5)
     listed = json.dumps({"success": True, "sessions": [{"id": "s-1"}, {"id": "s-2"}]})
     server = FaultServer([answer(body='{"success": true, "sessions": []}'), hang_up, answer(body=listed)])
     connect(server.url)
@@ -290,7 +290,7 @@ def test_of_several_new_sessions_none_is_closed(connect, caplog, monkeypatch):
             execute()
     finally:
         server.close()
-    assert "Sessions s-1, s-2 were opened since" in caplog.text
+    assert "Sessions s-1, s-2 were opened meanwhile" in caplog.text
     assert [request.method for request in server.requests] == ["GET", "POST", "GET"]
 
 
@@ -299,7 +299,7 @@ def test_a_retry_closes_what_a_crashed_try_left(sandbox, connect):
     store = StateStore()
     with WebDataHook() as hook:
         crashed = Intent(context_of(TaskInstance(max_tries=1), store), "webdata_session")
-        session = OwnSession(hook, InteractRequest(ttl=600), None, crashed)
+        session = SessionBrowser(hook, InteractRequest(ttl=600), None, crashed)
         session.open()
     assert states(sandbox) == ["active"]
     value = execute(TaskInstance(try_number=2, max_tries=1), store, steps=[TITLE])
@@ -336,7 +336,7 @@ def test_a_kill_closes_the_browser_while_code_runs(sandbox, connect, form):
 @pytest.mark.parametrize("fault", ["delay", "lost"])
 def test_a_kill_while_the_session_is_being_opened(sandbox, connect, fault, monkeypatch):
     """Its id is not known yet: it is closed as soon as it is, or found where no answer comes."""
-    monkeypatch.setattr("airflow_provider_webdata.operators.browser._LOST_SECONDS", 0.5)
+    monkeypatch.setattr("airflow_provider_webdata.tasks.browser._LOST_SECONDS", 0.5)
     sandbox.control.add_fault("delay", path=OPEN, method="POST", seconds=6)
     if fault == "lost":
         sandbox.control.add_fault("drop_after_work", path=OPEN, method="POST")
@@ -377,4 +377,4 @@ def test_a_close_that_cannot_be_made_does_not_lose_the_results(sandbox, connect,
     value = execute()
     assert value["steps"][1]["stdout"].strip() == "Airship"
     assert value["creditsBilled"] is None
-    assert "could not be closed, and bills until its ttl" in caplog.text
+    assert "could not be closed and bills until its ttl" in caplog.text

@@ -1,6 +1,6 @@
-"""A job is started once: what each later try makes of each way in which an earlier one ended.
+"""A job is started once: what each later attempt makes of each way in which an earlier one ended.
 
-The tries are those of one task instance: the same identity, with or without the task state store of Airflow 3.3.
+The attempts are those of one task instance: the same identity, with or without the task state store of Airflow 3.3.
 """
 
 from __future__ import annotations
@@ -16,12 +16,14 @@ import pytest
 from airflow.sdk.exceptions import AirflowFailException, AirflowRescheduleException
 
 from airflow_provider_webdata.api.errors import WebDataError
-from airflow_provider_webdata.hooks.job_states import events_to_ask_for
 from airflow_provider_webdata.hooks.webdata import WebDataHook
-from airflow_provider_webdata.operators import job_start
-from airflow_provider_webdata.operators.job_start import JobStart, OwnJob
-from airflow_provider_webdata.operators.own_webhook import OwnWebhook
+from airflow_provider_webdata.states.jobs import events_to_ask_for
+from airflow_provider_webdata.tasks.jobs import start as job_start
+from airflow_provider_webdata.tasks.jobs.start import JobStart
+from airflow_provider_webdata.tasks.jobs.start_table import TaskJob
+from airflow_provider_webdata.tasks.managed_webhook import ManagedWebhook
 from tests.integration.sensors.conftest import inbox
+from tests.support.direct import StateStore
 from tests.support.job_service import JobService
 from tests.support.service import JOB_PATHS
 
@@ -37,45 +39,29 @@ BODIES: dict[str, dict[str, Any]] = {
 }
 
 
-class Store:
-    """Keeps what Airflow's task state store keeps: JSON values by key."""
-
-    def __init__(self) -> None:
-        self.values: dict[str, str] = {}
-
-    def get(self, key: str, default: Any = None) -> Any:
-        return json.loads(self.values[key]) if key in self.values else default
-
-    def set(self, key: str, value: Any) -> None:
-        self.values[key] = json.dumps(value)
-
-    def delete(self, key: str) -> None:
-        self.values.pop(key, None)
-
-
 class CrashError(BaseException):
     """The worker dies."""
 
 
 class Task:
-    """One task instance, tried again and again."""
+    """One task instance and its attempts."""
 
-    def __init__(self, service: JobService, store: Store | None, kind: str) -> None:
+    def __init__(self, service: JobService, store: StateStore | None, kind: str) -> None:
         self.service, self.store, self.kind = service, store, kind
-        self.tries = 0
+        self.attempts = 0
         self.cleared = 0
         self.run_start = datetime.now(timezone.utc)
 
-    def start(self, crash: Callable[[JobStart], None] | None = None) -> OwnJob:
-        """Try once."""
-        self.tries += 1
+    def start(self, crash: Callable[[JobStart], None] | None = None) -> TaskJob:
+        """Make one attempt."""
+        self.attempts += 1
         task = SimpleNamespace(retries=5)
         ti = SimpleNamespace(
             dag_id="d",
             run_id="r",
             task_id="t",
             map_index=-1,
-            try_number=self.tries,
+            try_number=self.attempts,
             max_tries=5 + self.cleared,
             task=task,
         )
@@ -93,7 +79,7 @@ class Task:
         def refuse(reason: str) -> Any:
             raise AirflowFailException(reason)
 
-        webhook = OwnWebhook(hook, None, events_to_ask_for(self.kind))  # type: ignore[arg-type]
+        webhook = ManagedWebhook(hook, None, events_to_ask_for(self.kind))  # type: ignore[arg-type]
         start = JobStart(
             hook,
             self.kind,  # type: ignore[arg-type]
@@ -107,15 +93,15 @@ class Task:
         if crash is not None:
             crash(start)
         with hook:
-            return start.own()
+            return start.find_or_start()
 
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is looked for is looked for once: here the service does not lag."""
+    """One lookup is enough: here the service does not lag."""
     real = job_start.until_found
-    monkeypatch.setattr(job_start, "until_found", lambda look: real(look, 0.0))
-    monkeypatch.setattr(job_start, "SETTLED", timedelta(0))
+    monkeypatch.setattr(job_start, "until_found", lambda lookup: real(lookup, 0.0))
+    monkeypatch.setattr(job_start, "LISTED_AFTER", timedelta(0))
 
 
 @pytest.fixture
@@ -136,7 +122,7 @@ def connect(monkeypatch: pytest.MonkeyPatch, service: JobService, **extra: Any) 
     monkeypatch.setenv("AIRFLOW_CONN_WEBDATA_DEFAULT", json.dumps(value))
 
 
-STORES = pytest.mark.parametrize("store", [Store, lambda: None], ids=["3.3", "3.2"])
+STORES = pytest.mark.parametrize("store", [StateStore, lambda: None], ids=["3.3", "3.2"])
 
 
 def crash_before_asking(start: JobStart) -> None:
@@ -157,20 +143,20 @@ def crash_after_asking(start: JobStart) -> None:
 
 
 def crash_after_the_start(start: JobStart) -> None:
-    real = start.own
+    real = start.find_or_start
 
-    def own() -> Any:
+    def find_or_start() -> Any:
         real()
         raise CrashError
 
-    start.own = own  # type: ignore[method-assign]
+    start.find_or_start = find_or_start  # type: ignore[method-assign]
 
 
 @STORES
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("state", ["running", "completed"])
 @pytest.mark.parametrize("crash", [crash_after_asking, crash_after_the_start])
-def test_a_job_of_a_try_that_crashed_is_found(
+def test_a_job_of_an_attempt_that_crashed_is_found(
     service: JobService, store: Any, kind: str, state: str, crash: Any
 ) -> None:
     task = Task(service, store(), kind)
@@ -182,7 +168,7 @@ def test_a_job_of_a_try_that_crashed_is_found(
     assert [job.job_id] == service.started()
     assert job.view is not None
     assert job.view.is_over is (state == "completed")
-    assert task.start().job_id == job.job_id, "and by every later try"
+    assert task.start().job_id == job.job_id, "and by every later attempt"
     assert len(service.started()) == 1
 
 
@@ -215,9 +201,22 @@ def test_after_one_that_failed_another_is_started(
         assert len(set(service.keys)) == 4, "each job has an idempotency key of its own"
 
 
+@STORES
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_that_failed_without_a_known_id_is_replaced(service: JobService, store: Any, kind: str) -> None:
+    """The activity does not say which of the task's jobs one is."""
+    task = Task(service, store(), kind)
+    for number in range(3):
+        with pytest.raises(CrashError):
+            task.start(crash_after_asking)
+        assert len(service.started()) == number + 1
+        service.set(kind, service.started()[-1], "failed")
+    assert task.start().job_id == service.started()[3]
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_one_that_expired_is_started_anew(service: JobService, kind: str) -> None:
-    store = Store()
+    store = StateStore()
     task = Task(service, store, kind)
     task.start()
     service.jobs.clear()
@@ -228,7 +227,7 @@ def test_one_that_expired_is_started_anew(service: JobService, kind: str) -> Non
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_one_that_vanished_is_no_reason_to_pay_again(service: JobService, kind: str) -> None:
-    task = Task(service, Store(), kind)
+    task = Task(service, StateStore(), kind)
     task.start()
     service.jobs.clear()
     with pytest.raises(AirflowFailException, match="is not known to the service"):
@@ -239,7 +238,7 @@ def test_one_that_vanished_is_no_reason_to_pay_again(service: JobService, kind: 
 @STORES
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("fault", ["lose answer", 500, 502, 408])
-def test_an_answer_that_got_lost_is_found_out_in_the_same_try(
+def test_an_answer_that_got_lost_is_found_out_in_the_same_attempt(
     service: JobService, store: Any, kind: str, fault: Any
 ) -> None:
     service.start_faults = [fault]
@@ -250,7 +249,7 @@ def test_an_answer_that_got_lost_is_found_out_in_the_same_try(
 @pytest.mark.parametrize("fault", ["lose answer", 500, "lose request"])
 def test_a_lost_answer_that_the_service_lists_later(service: JobService, kind: str, fault: Any) -> None:
     service.start_faults, service.lists = [fault], False
-    task = Task(service, Store(), kind)
+    task = Task(service, StateStore(), kind)
     with pytest.raises(WebDataError):
         task.start()
     service.lists = True
@@ -273,15 +272,15 @@ def test_a_refusal_started_nothing(service: JobService, store: Any, kind: str, r
     task = Task(service, store(), kind)
     with pytest.raises(WebDataError):
         task.start()
-    looks = len(service.requests)
+    before = len(service.requests)
     assert [task.start().job_id] == service.started()
     if task.store is not None:
-        assert len(service.requests) - looks == 2, "nothing had to be looked for"
+        assert len(service.requests) - before == 2, "nothing had to be searched"
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "crawl"])
 def test_what_cannot_be_found_out_on_3_2_fails_clearly(service: JobService, kind: str) -> None:
-    """No inbox, no memory: the try that knows of the doubt is the last one that can tell."""
+    """No inbox, no record: the attempt that lost the answer is the last one that can tell."""
     service.start_faults, service.lists = ["lose answer"], False
     with pytest.raises(AirflowFailException, match="cannot be found out") as raised:
         Task(service, None, kind).start()
@@ -314,7 +313,7 @@ def test_a_job_without_a_name_may_be_anybodys(service: JobService, store: Any, k
 
 @pytest.mark.parametrize(("page", "found"), [(TARGET, True), ("https://other.example/", False)])
 def test_a_batch_without_a_name_is_known_by_its_pages(service: JobService, page: str, found: bool) -> None:
-    task = Task(service, Store(), "batch_scrape")
+    task = Task(service, StateStore(), "batch_scrape")
     with pytest.raises(CrashError):
         task.start(crash_after_asking)
     service.names = False
@@ -329,8 +328,8 @@ def test_a_batch_without_a_name_is_known_by_its_pages(service: JobService, page:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_others_that_look_alike_were_there_before(service: JobService, kind: str) -> None:
-    other = Task(service, Store(), kind).start().job_id
-    task = Task(service, Store(), kind)
+    other = Task(service, StateStore(), kind).start().job_id
+    task = Task(service, StateStore(), kind)
     task.run_start += timedelta(seconds=1)
     with pytest.raises(CrashError):
         task.start(crash_after_asking)
@@ -340,11 +339,11 @@ def test_others_that_look_alike_were_there_before(service: JobService, kind: str
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "crawl"])
-def test_two_that_look_alike_are_a_doubt(service: JobService, kind: str) -> None:
-    task = Task(service, Store(), kind)
+def test_two_that_look_alike_are_uncertain(service: JobService, kind: str) -> None:
+    task = Task(service, StateStore(), kind)
     with pytest.raises(CrashError):
         task.start(crash_after_asking)
-    other = Task(service, Store(), kind)
+    other = Task(service, StateStore(), kind)
     other.run_start += timedelta(seconds=1)
     other.start()
     with pytest.raises(AirflowFailException, match="several jobs look like it"):
@@ -353,7 +352,7 @@ def test_two_that_look_alike_are_a_doubt(service: JobService, kind: str) -> None
 
 @STORES
 def test_a_crawl_that_is_not_listed_is_not_started_twice(service: JobService, store: Any) -> None:
-    """The idempotency key is the same for every try."""
+    """The idempotency key is the same for every attempt."""
     task = Task(service, store(), "crawl")
     with pytest.raises(CrashError):
         task.start(crash_after_asking)
@@ -367,8 +366,8 @@ def test_a_crawl_that_is_not_listed_is_not_started_twice(service: JobService, st
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_it_is_too_early_to_tell(service: JobService, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(job_start, "SETTLED", timedelta(minutes=2))
-    task = Task(service, Store(), kind)
+    monkeypatch.setattr(job_start, "LISTED_AFTER", timedelta(minutes=2))
+    task = Task(service, StateStore(), kind)
     with pytest.raises(CrashError):
         task.start(crash_before_asking)
     with pytest.raises(AirflowRescheduleException):
@@ -378,7 +377,7 @@ def test_it_is_too_early_to_tell(service: JobService, kind: str, monkeypatch: py
 
 @STORES
 @pytest.mark.parametrize("kind", KINDS)
-def test_trouble_while_looking_starts_nothing(service: JobService, store: Any, kind: str) -> None:
+def test_trouble_while_searching_starts_nothing(service: JobService, store: Any, kind: str) -> None:
     task = Task(service, store(), kind)
     with pytest.raises(CrashError):
         task.start(crash_after_asking)
@@ -393,14 +392,14 @@ def test_trouble_while_looking_starts_nothing(service: JobService, store: Any, k
 def test_a_cleared_task_starts_anew(service: JobService, store: Any, kind: str) -> None:
     task = Task(service, store(), kind)
     first = task.start().job_id
-    task.cleared = task.tries
+    task.cleared = task.attempts
     task.run_start += timedelta(seconds=30)
     assert task.start().job_id != first
     assert len(service.started()) == 2
 
 
 def test_two_tasks_have_nothing_in_common(service: JobService) -> None:
-    one, other = Task(service, Store(), "crawl"), Task(service, Store(), "crawl")
+    one, other = Task(service, StateStore(), "crawl"), Task(service, StateStore(), "crawl")
     other.run_start += timedelta(microseconds=1)
     assert one.start().job_id != other.start().job_id
     assert len(set(service.keys)) == 2
@@ -461,7 +460,7 @@ def test_a_secret_that_was_changed_meanwhile(
     searched: list[Any] = []
     real = job_start.JobStart._search
     monkeypatch.setattr(job_start.JobStart, "_search", lambda self: searched.append(real(self)) or real(self))
-    task = Task(service, Store(), "crawl")
+    task = Task(service, StateStore(), "crawl")
     with pytest.raises(CrashError):
         task.start(crash_after_asking)
     new = {"webhook_secret": "another-webhook-secret", "previous_webhook_secret": receiving.secret}

@@ -84,7 +84,7 @@ def test_by_webhook(hear: Any, sandbox: Any, kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("method", ["_tell", "result_of"])
+@pytest.mark.parametrize("method", ["_push_job", "result_of"])
 def test_a_retry_after_a_crash_takes_the_same_job(hear: Any, sandbox: Any, kind: str, method: str) -> None:
     done = hear(
         TASKS[kind].format(more=f"{HEAR}, retries=1, {AT_ONCE}"), SPECIAL.format(method=method, act=DIE)
@@ -146,7 +146,7 @@ def test_the_sensor_by_webhook(hear: Any, sandbox: Any) -> None:
     sandbox.control.configure(page_seconds=1)
     done = hear(
         "job = " + TASKS["crawl"].format(more="wait_for_completion=False") + "\n"
-        "WebDataJobSensor(task_id='wait', kind='crawl', job_id=job.output, wait_for='webhook', deferrable=True)"
+        "WebDataJobSensor(task_id='wait', kind='crawl', job_id=job.output, wait_by='webhook', deferrable=True)"
     )
     assert done.state("wait") == "success", done.log[-3000:]
     assert done.xcom["wait.return_value"]["id"] == done.xcom["job.return_value"]

@@ -27,7 +27,7 @@ def keys(client, bucket_name):
 
 
 def test_a_batch_of_searches_across_tries(sandbox, s3_client, bucket):
-    """Progress is objects beside the output, found by the next try, and gone when the output is there."""
+    """Progress is objects beside the output, found by the next attempt, and gone when the output is there."""
     for number in range(20):
         sandbox.control.set_page(
             f"https://z.example/{number}", markdown=f"zeppelin {number}", title=f"Z{number}"

@@ -130,7 +130,7 @@ def test_none_attached(run_dag, sandbox, more, extra):
         ("attach_webhook=True", {}, "webhook_url is not set"),
         ("attach_webhook=True", {"webhook_url": "https://h.example"}, "webhook_secret (or signing_secret) is not set"),
         ("attach_webhook=True, extra_body={'webhook': 'https://x.example'}", CAN_RECEIVE, "leave out one of them"),
-        ("wait_for_completion=True, wait_for='webhook'", {}, "no delivery can come"),
+        ("wait_for_completion=True, wait_by='webhook'", {}, "no delivery can arrive"),
     ],
 )  # fmt: skip
 def test_impossible_fails_before_any_request(run_dag, sandbox, more, extra, words):

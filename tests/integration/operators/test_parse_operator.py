@@ -125,7 +125,7 @@ def arrive(context):
 
 
 def test_sent_again_whole_after_a_refusal(run_dag, sandbox, report):
-    """A refusal for rate took nothing: the client rewinds the file and sends it anew."""
+    """A 429 took nothing: the client rewinds the file and sends it anew."""
     sandbox.control.add_fault("status", path=PARSE, status=429, headers={"Retry-After": "0"})
     done = run_dag(f"WebDataParseOperator(task_id='parse', file='{report}')", before=IMPORT)
     assert done.run["tasks"]["parse"] == {"state": "success", "try_number": 1}

@@ -6,6 +6,9 @@ import pytest
 from airflow import __version__ as airflow_version
 from packaging.version import Version
 
+from airflow_provider_webdata.api.models import SearchRequest
+from tests.support.request_fields import alias, samples
+
 ASKS_A_POLICY = pytest.mark.skipif(
     Version(airflow_version).release < (3, 3), reason="this Airflow asks no policy"
 )
@@ -86,33 +89,22 @@ def test_no_results_is_an_empty_list(run_dag):
     assert done.state("each") == "skipped"
 
 
-EVERY_FIELD = {
-    "query": ("zeppelin", "zeppelin"),
-    "limit": ("7", 7),
-    "sources": ([{"type": "web"}], [{"type": "web"}]),
-    "categories": (["research"], ["research"]),
-    "include_domains": (["zeppelin.example"], ["zeppelin.example"]),
-    "tbs": ("qdr:w", "qdr:w"),
-    "location": ("Berlin,Germany", "Berlin,Germany"),
-    "country": ("DE", "DE"),
-    "safe": ("true", True),
-    "timeout": ("20000", 20000),
-    "ignore_invalid_urls": (True, True),
-    "highlights": ("False", False),
-    "enterprise": (["anon"], ["anon"]),
-    "threat_protection": (
+TEMPLATED_INSIDE = {
+    "threatProtection": (
         {"mode": "normal", "risk_score_threshold": "50"},
         {"mode": "normal", "riskScoreThreshold": 50},
     ),
-    "origin": ("dag", "dag"),
-    "integration": ("airflow", "airflow"),
-    "scrape_options": ({"max_age": "0", "only_main_content": False}, {"maxAge": 0, "onlyMainContent": False}),
-}  # fmt: skip
+    "scrapeOptions": ({"max_age": "0", "only_main_content": False}, {"maxAge": 0, "onlyMainContent": False}),
+}
+"""Objects as their authors write them, and as they are sent."""
 
 
 def test_every_field_is_templated_and_sent(run_dag, sandbox):
     """Each documented field, rendered from a template; numbers and switches as text become what they are."""
     sandbox.control.configure(entitlements=["enterprise", "threatProtection"])
+
+    def as_text(value):
+        return str(value) if isinstance(value, (bool, int)) else value
 
     def templated(value):
         if isinstance(value, str):
@@ -121,12 +113,18 @@ def test_every_field_is_templated_and_sent(run_dag, sandbox):
             return [templated(item) for item in value]
         return {k: templated(v) for k, v in value.items()} if isinstance(value, dict) else value
 
-    given = {name: templated(value) for name, (value, _) in EVERY_FIELD.items()}
+    fields = {**samples(SearchRequest), **{name: sent for name, (_, sent) in TEMPLATED_INSIDE.items()}}
+    fields["timeout"] = 20_000
+    # Only one of the domain filters may be given; the other has a test of its own.
+    del fields["excludeDomains"]
+    python = {alias(SearchRequest, name): name for name in SearchRequest.model_fields}
+    given = {
+        python[name]: templated(TEMPLATED_INSIDE[name][0] if name in TEMPLATED_INSIDE else as_text(value))
+        for name, value in fields.items()
+    }
     done = run_dag(f"WebDataSearchOperator(task_id='search', **{given!r})")
     (sent,) = sandbox.control.requests("/v2/search")
-    wire = {"include_domains": "includeDomains", "ignore_invalid_urls": "ignoreInvalidURLs",
-            "threat_protection": "threatProtection", "scrape_options": "scrapeOptions"}  # fmt: skip
-    assert sent["body"] == {wire.get(name, name): value for name, (_, value) in EVERY_FIELD.items()}
+    assert sent["body"] == fields
     assert done.run["state"] == "success"
 
 

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from airflow_provider_webdata.operators.retry import HAS_RETRY_POLICIES
+from airflow_provider_webdata.tasks.retry_policy import HAS_RETRY_POLICIES
 
 POKE = pytest.param("deferrable=False", id="worker")
 DEFER = pytest.param("deferrable=True", id="defer")
@@ -107,7 +107,7 @@ def test_failed_check(run_dag, sandbox, prices, mode, choice, state):
 
 # The worker dies when the check is started and before the wait begins.
 DIES = """
-from airflow_provider_webdata.operators import check_operator
+from airflow_provider_webdata.tasks.monitors import check_operator
 
 real, left = check_operator.WaitsForCheck.wait_for_check, [1]
 
@@ -155,7 +155,7 @@ def test_rate_limited_while_the_check_is_fetched(run_dag, sandbox, prices, mode)
 def test_timeout(run_dag, sandbox, prices, mode):
     """Says what was not seen, and no retry begins anew."""
     sandbox.control.configure(check_seconds=3600)
-    done = run_dag(run(f"timeout=1, retries=2, {mode}"))
+    done = run_dag(run(f"wait_timeout=1, retries=2, {mode}"))
     assert done.run["tasks"]["run"] == {"state": "failed", "try_number": 1}, done.log[-3000:]
     assert done.xcom["run.check_id"] in done.log.rpartition("AirflowFailException")[2]
 
@@ -166,12 +166,12 @@ import time
 left = [1]
 
 class Run(WebDataRunMonitorOperator):
-    def _watch(self, *args, **kwargs):
+    def _poll_until(self, *args, **kwargs):
         if left[0]:
             left[0] -= 1
             time.sleep(3)
             raise RuntimeError("the worker dies here")
-        return super()._watch(*args, **kwargs)
+        return super()._poll_until(*args, **kwargs)
 """
 
 
@@ -179,11 +179,11 @@ class Run(WebDataRunMonitorOperator):
 def test_time_runs_on_over_retries(run_dag, sandbox, prices):
     """The first try dies when the time is over: the second one looks once more, and gives up."""
     sandbox.control.configure(check_seconds=3600)
-    more = "timeout=2, retries=3, retry_delay=datetime.timedelta(0), deferrable=False"
+    more = "wait_timeout=2, retries=3, retry_delay=datetime.timedelta(0), deferrable=False"
     done = run_dag(run(more).replace("WebDataRunMonitorOperator", "Run"), SLOW_DEATH)
     assert "the worker dies here" in done.log
     assert done.run["tasks"]["run"] == {"state": "failed", "try_number": 2}, done.log[-3000:]
-    assert "was seen within 2 s" in done.log
+    assert "(wait_timeout=2 s)" in done.log
     assert runs(sandbox) == [200]
 
 

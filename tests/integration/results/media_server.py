@@ -1,4 +1,4 @@
-"""A web server for media that misbehaves as its paths are told to."""
+"""A web server for media that misbehaves as its paths ask for."""
 
 from __future__ import annotations
 

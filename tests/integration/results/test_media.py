@@ -128,9 +128,9 @@ def test_nothing_of_ours_is_told(server, other, tmp_path):
 
 
 FAULTS = {
-    "expired": (status(403), "not there any more (HTTP 403)"),
-    "not found": (status(404), "not there any more (HTTP 404)"),
-    "gone": (status(410), "not there any more (HTTP 410)"),
+    "expired": (status(403), "is gone (HTTP 403)"),
+    "not found": (status(404), "is gone (HTTP 404)"),
+    "gone": (status(410), "is gone (HTTP 410)"),
     "forbidden to us": (status(401), "HTTP 401"),
     "error page": (serve(b"<html>Sorry</html>", "text/html"), "is no image: its content type is 'text/html'"),
     "error page that says it is an image": (serve(b"<!DOCTYPE html>", "image/png"), "begins like text/html"),

@@ -32,14 +32,14 @@ class Job:
         self.id: str = self.answer["id"]
         self.path = f"{PATHS[kind]}/{self.id}"
 
-    def look(self, **query: Any) -> dict[str, Any]:
+    def poll(self, **query: Any) -> dict[str, Any]:
         response = self.api.http.get(self.path, params=query)
         assert response.status_code == 200, response.text
         return response.json()
 
     def settled(self) -> dict[str, Any]:
         self.api.sandbox.control.settle()
-        return self.look()
+        return self.poll()
 
     def errors(self) -> dict[str, Any]:
         return self.api.http.get(f"{self.path}/errors").json()

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from airflow_provider_webdata.sandbox.console import STATEMENTS, Console, Tab
-from airflow_provider_webdata.sandbox.schema import BODIES
+from airflow_provider_webdata.sandbox.engine.browser import STATEMENTS, CodeRun, Tab
+from airflow_provider_webdata.sandbox.reference.schema import BODIES
 
 JSON = st.recursive(
     st.none()
@@ -114,8 +114,8 @@ class _NoWeb:
 @settings(max_examples=300)
 @given(code=st.text(max_size=60) | st.text(alphabet="page.goto(\"')`;\n #/sleep0123echo$", max_size=60))
 def test_any_code_ends_with_an_exit_code(language: str, code: str) -> None:
-    console = Console(_NoWeb(), Tab())
-    for seconds in console.run(code, language):
+    run = CodeRun(_NoWeb(), Tab())
+    for seconds in run.run(code, language):
         assert seconds >= 0
-    assert console.exit_code is not None
-    assert (console.error is None) or console.exit_code == 1
+    assert run.exit_code is not None
+    assert (run.error is None) or run.exit_code == 1

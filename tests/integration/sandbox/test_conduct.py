@@ -14,8 +14,8 @@ from typing import Any
 import httpx
 import pytest
 
-from airflow_provider_webdata.sandbox.clock import from_iso
 from airflow_provider_webdata.sandbox.control import ControlError
+from airflow_provider_webdata.sandbox.reference.timestamps import from_iso
 from airflow_provider_webdata.sandbox.server import SandboxServer
 
 USAGE = "/v2/team/credit-usage"

@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from airflow_provider_webdata.sandbox.control import ControlError
-from airflow_provider_webdata.sandbox.faults import KINDS, OF_CHECKS, OF_DELIVERIES, OF_JOBS
+from airflow_provider_webdata.sandbox.state.faults import KINDS, OF_CHECKS, OF_DELIVERIES, OF_JOBS
 
 USAGE = "/v2/team/credit-usage"
 

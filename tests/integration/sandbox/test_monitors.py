@@ -382,7 +382,7 @@ class TestRun:
         sandbox.control.advance(3600)
         assert len(api.checks(monitor)) == 2
 
-    def test_told_to_fail(self, sandbox, api) -> None:
+    def test_failed_by_a_fault(self, sandbox, api) -> None:
         monitor = api.create()["id"]
         sandbox.control.add_fault("fail_check")
         check = api.run(monitor)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from airflow_provider_webdata.sandbox.rules import check
+from airflow_provider_webdata.sandbox.reference.rules import check
 
 UUID = "0b0e3e1c-7d8a-4a53-9f7e-2f1f9a3b7c11"
 URLS = ["https://weather.example/levels"]

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from airflow_provider_webdata.sandbox.clock import from_iso
+from airflow_provider_webdata.sandbox.reference.timestamps import from_iso
 from airflow_provider_webdata.sandbox.server import SandboxServer
 
 from .job_calls import PATHS, batch, crawl, site, start
@@ -24,7 +24,7 @@ NOBODY = "0b0e3e1c-7d8a-4a53-9f7e-2f1f9a3b7c11"
 NOT_FOUND = {"crawl": "Job not found", "batch_scrape": "Batch scrape job not found."}
 
 
-def told(api: Any, job: Any) -> list[dict[str, Any]]:
+def received(api: Any, job: Any) -> list[dict[str, Any]]:
     """Return what was sent about a job, in the order of the events."""
     bodies = [json.loads(item["body"]) for item in api.sandbox.control.deliveries()]
     return [body for body in bodies if body["id"] == job.id]
@@ -37,18 +37,18 @@ def test_from_start_to_end(sandbox, api, kind: str) -> None:
     job = start(api, kind, urls)
     assert job.answer["success"] is True
     assert job.answer["url"] == sandbox.url + job.path
-    first = job.look()
+    first = job.poll()
     assert (first["success"], first["status"], first["completed"], first["data"]) == (True, "scraping", 0, [])
     assert "completedAt" not in first
     seen = []
     for _ in range(3):
         sandbox.control.advance(10)
-        seen.append(job.look())
-    assert [look["status"] for look in seen] == ["scraping"] * 3
-    assert [look["completed"] for look in seen] == [len(look["data"]) for look in seen]
+        seen.append(job.poll())
+    assert [polled["status"] for polled in seen] == ["scraping"] * 3
+    assert [polled["completed"] for polled in seen] == [len(polled["data"]) for polled in seen]
     assert seen[0]["completed"] < seen[1]["completed"] < seen[2]["completed"] < 5
     sandbox.control.advance(60)
-    last = job.look()
+    last = job.poll()
     assert (last["status"], last["total"], last["completed"], last["creditsUsed"]) == ("completed", 5, 5, 5)
     assert [document["metadata"]["sourceURL"] for document in last["data"]] == urls
     assert "next" not in last
@@ -68,9 +68,9 @@ def test_how_many_pages_at_a_time(sandbox, api, kind: str) -> None:
         job = start(api, kind, urls, **({"maxConcurrency": asked} if asked else {}))
         sandbox.control.settle()
         sandbox.control.advance(1500)  # a crawl knows one page only, at first
-        before = job.look()["completed"]
+        before = job.poll()["completed"]
         sandbox.control.advance(1000)
-        assert job.look()["completed"] - before == width
+        assert job.poll()["completed"] - before == width
         job.cancel()
 
 
@@ -126,7 +126,7 @@ class TestPagesOfResults:
         sandbox.control.configure(page_seconds=1000)
         job = start(api, kind, urls)
         sandbox.control.advance(2500)
-        body = job.look()
+        body = job.poll()
         assert 0 < len(body["data"]) < 10
         again = api.http.get(body["next"]).json()
         assert (again["data"], again["next"]) == ([], body["next"])
@@ -171,11 +171,11 @@ class TestCancel:
         sandbox.control.configure(page_seconds=1000)
         job = start(api, kind, urls)
         sandbox.control.advance(2500)
-        done = job.look()["completed"]
+        done = job.poll()["completed"]
         answer = job.cancel()
         assert (answer.status_code, answer.json()) == (200, {"status": "cancelled"})
         sandbox.control.advance(DAY / 2)
-        body = job.look()
+        body = job.poll()
         assert (body["status"], body["completed"], len(body["data"])) == ("cancelled", done, done)
         assert body["completedAt"]
         assert "next" not in body
@@ -188,7 +188,7 @@ class TestCancel:
         assert job.settled()["status"] == "completed"
         answer = job.cancel()
         assert (answer.status_code, answer.json()) == (409, {"error": "Crawl is already completed"})
-        assert job.look()["status"] == "completed"
+        assert job.poll()["status"] == "completed"
 
     @KINDS
     def test_of_none(self, api, kind: str) -> None:
@@ -201,7 +201,7 @@ class TestCancel:
         job = start(api, kind, site(api, 3), webhook="http://127.0.0.1:9/x")
         job.cancel()
         sandbox.control.advance(200)
-        assert (job.look()["status"], job.look()["total"], told(api, job)) == ("cancelled", 0, [])
+        assert (job.poll()["status"], job.poll()["total"], received(api, job)) == ("cancelled", 0, [])
 
 
 class TestErrors:
@@ -231,7 +231,7 @@ class TestErrors:
         assert error["error"]
         assert error["id"]
         assert from_iso(error["timestamp"])
-        pages = [event for event in told(api, job) if event["type"] == f"{kind}.page"]
+        pages = [event for event in received(api, job) if event["type"] == f"{kind}.page"]
         assert len(pages) == 5
         (failed,) = [event for event in pages if not event["success"]]
         assert failed["error"] == error["error"]
@@ -268,11 +268,14 @@ def test_a_job_that_dies(sandbox, api, kind: str, after_pages: int) -> None:
     sandbox.control.advance(10 * after_pages)
     sandbox.control.add_fault(f"fail_{kind}")
     sandbox.control.advance(100)
-    body = job.look()
+    body = job.poll()
     assert (body["success"], body["status"], body["total"], body["completed"]) == (False, "failed", 0, 0)
     assert body["data"] == []
     assert body["error"]
-    assert [event["type"].split(".")[-1] for event in told(api, job)] == ["started", *["page"] * after_pages]
+    assert [event["type"].split(".")[-1] for event in received(api, job)] == [
+        "started",
+        *["page"] * after_pages,
+    ]
     assert job.cancel().status_code == 409
     assert start(api, kind, site(api, 1)).settled()["status"] == "scraping"  # once only
     sandbox.control.advance(100)
@@ -283,7 +286,7 @@ def test_results_expire(sandbox, api, kind: str) -> None:
     job = start(api, kind, site(api, 2))
     assert job.settled()["completed"] == 3
     sandbox.control.advance(DAY - 60)
-    assert len(job.look()["data"]) == 3
+    assert len(job.poll()["data"]) == 3
     assert api.http.get(f"{job.path}/errors").status_code == 200
     sandbox.control.advance(120)
     for path in (job.path, f"{job.path}/errors"):
@@ -297,7 +300,7 @@ def test_a_running_job_does_not_expire(sandbox, api, kind: str) -> None:
     sandbox.control.configure(page_seconds=DAY)
     job = start(api, kind, site(api, 3, fanout=1))
     sandbox.control.advance(3 * DAY)
-    assert job.look()["status"] == "scraping"
+    assert job.poll()["status"] == "scraping"
 
 
 @KINDS
@@ -355,7 +358,7 @@ class TestEvents:
         hook = {"url": "http://127.0.0.1:9/x", "events": asked}
         job = start(api, kind, site(api, 1), webhook=hook)
         job.settled()
-        assert [event["type"] for event in told(api, job)] == [f"{kind}.{name}" for name in sent]
+        assert [event["type"] for event in received(api, job)] == [f"{kind}.{name}" for name in sent]
 
     @KINDS
     def test_short_form(self, api, receiver, kind: str) -> None:  # noqa: F811
@@ -394,19 +397,19 @@ class TestRestart:
             job = start(api, kind, urls, webhook="http://127.0.0.1:9/x")
             server.control.settle()
             server.control.advance(3500)
-            done = job.look()["completed"]
+            done = job.poll()["completed"]
             assert 0 < done < 8
         with SandboxServer(state=state, page_seconds=1000) as server, opened(server) as api:
             job.api = api
-            assert job.look()["status"] == "scraping"
-            assert job.look()["completed"] == done
+            assert job.poll()["status"] == "scraping"
+            assert job.poll()["completed"] == done
             server.control.advance(20_000)
-            body = job.look()
+            body = job.poll()
             assert (body["status"], body["completed"], body["creditsUsed"]) == ("completed", 8, 8)
             found = [document["metadata"]["sourceURL"] for document in body["data"]]
             assert found == [url for url in urls if url not in (urls[4], urls[8])]
-            assert [event["type"] for event in told(api, job)].count(f"{kind}.started") == 1
-            assert [event["type"] for event in told(api, job)].count(f"{kind}.page") == 10
+            assert [event["type"] for event in received(api, job)].count(f"{kind}.started") == 1
+            assert [event["type"] for event in received(api, job)].count(f"{kind}.page") == 10
             assert api.balance() == 100_000 - 8
 
     @KINDS
@@ -417,7 +420,7 @@ class TestRestart:
             before = job.settled()
         with SandboxServer(state=state) as server, opened(server) as api:
             job.api = api
-            assert job.look() == before
+            assert job.poll() == before
 
 
 def test_ten_thousand_pages(api) -> None:
@@ -426,7 +429,7 @@ def test_ten_thousand_pages(api) -> None:
     job = crawl(api, sitemap="skip", limit=10_000)
     body = job.settled()
     assert (body["status"], body["completed"], body["creditsUsed"]) == ("completed", 10_000, 10_000)
-    last = job.look(skip=9_990, limit=1000)
+    last = job.poll(skip=9_990, limit=1000)
     assert len(last["data"]) == 10
     assert set(urls) >= {document["metadata"]["sourceURL"] for document in last["data"]}
     assert last["data"][0]["markdown"].startswith("# Station ")

@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
-from airflow_provider_webdata.sandbox.uploads import MAX_FILE
+from airflow_provider_webdata.sandbox.http.uploads import MAX_FILE
 
 PDF = (Path(__file__).parent / "files" / "chromium.pdf").read_bytes()
 HTML = (

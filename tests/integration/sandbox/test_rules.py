@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from airflow_provider_webdata.sandbox.rules import check
+from airflow_provider_webdata.sandbox.reference.rules import check
 
 SCRAPE = {"type": "scrape", "urls": ["https://weather.example/levels"]}
 SEARCH = {"type": "search", "queries": ["river"]}

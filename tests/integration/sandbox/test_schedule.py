@@ -1,4 +1,4 @@
-"""Phrases, the cron dialect, and the next run (supplement 13.4)."""
+"""Phrases, the cron dialect, and the next run."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from airflow_provider_webdata.sandbox.schedule import cron_of_text, parse_cron
+from airflow_provider_webdata.sandbox.reference.schedule import cron_of_text, parse_cron
 
 UTC = timezone.utc
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from airflow_provider_webdata.sandbox.search import Clause, parse_query
+from airflow_provider_webdata.sandbox.engine.search_query import Clause, parse_query
 
 RIVER = "river.example"
 PDF = "journal.example/papers/fish-ladders.pdf"
@@ -370,7 +370,7 @@ def test_pdf_pages_are_capped_and_billed(api, options: dict[str, Any], pages: in
             {"redactPII": True},
             {"redactPII": {"mode": "fast"}},
             {"parsers": []},
-            {"includeTags": ["div > p"]},
+            {"includeTags": ["div >"]},
         )
     ],
 )

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from airflow_provider_webdata.sandbox.clock import from_iso
+from airflow_provider_webdata.sandbox.reference.timestamps import from_iso
 
 from .job_calls import batch, crawl, site
 
@@ -63,11 +63,11 @@ def test_tokens(sandbox, api) -> None:
 
 
 class TestQueue:
-    def look(self, api: Any) -> dict[str, Any]:
+    def poll(self, api: Any) -> dict[str, Any]:
         return api.http.get("/v2/team/queue-status").json()
 
     def test_nothing_to_do(self, api) -> None:
-        assert self.look(api) == {
+        assert self.poll(api) == {
             "success": True,
             "jobsInQueue": 0,
             "activeJobsInQueue": 0,
@@ -80,24 +80,24 @@ class TestQueue:
         sandbox.control.configure(concurrency=3, page_seconds=1000)
         urls = site(api, 7)
         job = batch(api, urls)
-        queue = self.look(api)
+        queue = self.poll(api)
         counts = [queue[name] for name in ("jobsInQueue", "activeJobsInQueue", "waitingJobsInQueue")]
         assert counts == [8, 3, 5]
         assert queue["maxConcurrency"] == 3
         assert queue["mostRecentSuccess"] is None
         sandbox.control.advance(1500)
-        assert self.look(api)["jobsInQueue"] == 5
+        assert self.poll(api)["jobsInQueue"] == 5
         sandbox.control.advance(6000)
-        queue = self.look(api)
+        queue = self.poll(api)
         assert queue["jobsInQueue"] == 0
-        assert queue["mostRecentSuccess"] == job.look()["completedAt"]
+        assert queue["mostRecentSuccess"] == job.poll()["completedAt"]
 
     def test_concurrency_is_the_teams(self, sandbox, api) -> None:
         sandbox.control.configure(concurrency=3, page_seconds=10)
         urls = site(api, 7)
         for _ in range(2):
             batch(api, urls)
-        queue = self.look(api)
+        queue = self.poll(api)
         assert (queue["jobsInQueue"], queue["activeJobsInQueue"]) == (16, 3)
         check = api.http.get("/v2/concurrency-check").json()
         assert check == {"success": True, "concurrency": 3, "maxConcurrency": 3}
@@ -105,7 +105,7 @@ class TestQueue:
     def test_a_cancelled_job_is_out(self, sandbox, api) -> None:
         sandbox.control.configure(page_seconds=10)
         batch(api, site(api, 7)).cancel()
-        assert (self.look(api)["jobsInQueue"], self.look(api)["mostRecentSuccess"]) == (0, None)
+        assert (self.poll(api)["jobsInQueue"], self.poll(api)["mostRecentSuccess"]) == (0, None)
 
 
 class TestActivity:

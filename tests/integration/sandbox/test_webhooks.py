@@ -20,7 +20,7 @@ LEVELS = "https://weather.example/levels"
 
 
 class Receiver:
-    """An HTTP server that keeps what it gets and answers as it is told (200 when it is told nothing)."""
+    """An HTTP server that keeps what it gets and gives the answers it was given (200 when there are none)."""
 
     def __init__(self) -> None:
         self.received: queue.Queue[tuple[dict[str, str], bytes]] = queue.Queue()

@@ -232,7 +232,7 @@ def test_rate_limited_while_the_pages_are_fetched(run_dag, service, mode, soft):
     done = run_dag(sensor(monitor, f"{AGO}, include_pages=True, {mode}{soft}"), retry_budget=0)
     assert len(waited(done)["pages"]) == 2
     assert done.run["tasks"]["wait"]["try_number"] == 1
-    assert "The task comes back at" in done.log
+    assert "The task is rescheduled to" in done.log
 
 
 def test_rate_limited_without_end(run_dag, service):
@@ -245,4 +245,4 @@ def test_rate_limited_without_end(run_dag, service):
         sensor(monitor, f"{AGO}, include_pages=True, deferrable=True, rate_limit_timeout=3"), retry_budget=0
     )
     assert done.state("wait") == "failed"
-    assert "would be over rate_limit_timeout=3 s" in done.log
+    assert "would exceed rate_limit_timeout=3 s" in done.log

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from airflow_provider_webdata.operators.retry import HAS_RETRY_POLICIES
+from airflow_provider_webdata.tasks.retry_policy import HAS_RETRY_POLICIES
 from tests.support.dag_runner import connection
 
 SCRIPT = Path(__file__).with_name("scheduler_and_triggerer.py")

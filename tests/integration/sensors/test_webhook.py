@@ -13,7 +13,9 @@ RESCHEDULE = pytest.param("deferrable=False, mode='reschedule'", id="reschedule"
 DEFER = pytest.param("deferrable=True", id="defer")
 MODES = [POKE, RESCHEDULE, DEFER]
 AGO = "after='2020-01-01T00:00:00Z'"
-CHECK = "WebDataMonitorCheckSensor(task_id='wait', poke_interval=0.2, poll_interval=1, wait_for='webhook', {more})"
+CHECK = (
+    "WebDataMonitorCheckSensor(task_id='wait', poke_interval=0.2, poll_interval=1, wait_by='webhook', {more})"
+)
 ANY = "WebDataWebhookSensor(task_id='wait', poke_interval=0.2, {more})"
 MONITOR = "0b9c1f4e-0000-4000-8000-000000000001"
 

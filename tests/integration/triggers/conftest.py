@@ -16,9 +16,9 @@ from structlog.testing import capture_logs
 from airflow_provider_webdata.hooks.webdata import WebDataHook
 from airflow_provider_webdata.hooks.webhooks import webhook_for
 from airflow_provider_webdata.sandbox.server import SandboxServer
-from airflow_provider_webdata.triggers import channel as channels
-from airflow_provider_webdata.triggers import outage, shared_task
-from airflow_provider_webdata.triggers.channel import Channel
+from airflow_provider_webdata.waiting import backoff, shared_task
+from airflow_provider_webdata.waiting import hub as hub_module
+from airflow_provider_webdata.waiting.hub import Hub
 from tests.support.inbox_server import InboxServer
 from tests.support.service import CHECK_COMPLETED, connection_text
 from tests.support.waiting import until
@@ -86,10 +86,10 @@ def world(sandbox: SandboxServer, inbox: InboxServer, connect: Callable[..., Non
 
 @pytest.fixture(autouse=True)
 def no_linger(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Shared tasks end at once, and outages are tried often: the tests need not wait for them."""
-    for module in (shared_task, channels):
+    """Shared tasks end at once, and outages are retried often: the tests need not wait for them."""
+    for module in (shared_task, hub_module):
         monkeypatch.setattr(module, "LINGER", 0.01)
-    monkeypatch.setattr(outage, "LONGEST_PAUSE", 0.5)
+    monkeypatch.setattr(backoff, "LONGEST_PAUSE", 0.5)
     # No worker has deferred these.
     monkeypatch.setenv("AIRFLOW__WORKERS__MIN_HEARTBEAT_INTERVAL", "0")
 
@@ -114,11 +114,11 @@ async def waiting(*triggers: Any) -> AsyncIterator[list[asyncio.Task[Any]]]:
     """Run triggers in the background until the inbox and the service were asked for them."""
     tasks = [asyncio.create_task(event_of(trigger)) for trigger in triggers]
     try:
-        channel = None
-        while channel is None:
+        hub = None
+        while hub is None:
             await asyncio.sleep(0.01)
-            channel = channels._CHANNELS.get(asyncio.get_running_loop(), {}).get("webdata_default")
-        await until(lambda: _has_looked(channel) or all(task.done() for task in tasks))
+            hub = hub_module._HUBS.get(asyncio.get_running_loop(), {}).get("webdata_default")
+        await until(lambda: _has_begun(hub) or all(task.done() for task in tasks))
         yield tasks
     finally:
         for task in tasks:
@@ -126,13 +126,13 @@ async def waiting(*triggers: Any) -> AsyncIterator[list[asyncio.Task[Any]]]:
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def _has_looked(channel: Channel) -> bool:
-    watches = list(channel.poller._watches.values())
-    subscriptions = list(channel.feed._index)
+def _has_begun(hub: Hub) -> bool:
+    watches = list(hub.poller._watches.values())
+    subscriptions = list(hub.reader._index)
     return (
         bool(watches or subscriptions)
-        and all(watch.looked_at for watch in watches)
-        and all(subscription.early is None for subscription in subscriptions)
+        and all(watch.polled_at for watch in watches)
+        and all(subscription.held_back is None for subscription in subscriptions)
     )
 
 

@@ -16,7 +16,7 @@ from airflow_provider_webdata.triggers.events import (
     WebDataMonitorCheckEventTrigger,
     WebDataWebhookEventTrigger,
 )
-from airflow_provider_webdata.triggers.stream import Ready
+from airflow_provider_webdata.waiting.streams.joining import Joined
 
 try:
     from airflow.triggers.shared_stream import SharedStreamManager
@@ -59,12 +59,12 @@ class Triggerer:
         ]
 
     def _noting(self, watch: Any) -> Any:
-        """Count the watchers whose stream has come to their place."""
+        """Count the watchers that have joined their stream."""
 
         async def noted(raw: Any) -> Any:
             async for item in raw:
                 yield item
-                self.joined += isinstance(item, Ready)
+                self.joined += isinstance(item, Joined)
 
         return lambda raw, key: watch(noted(raw), key)
 
@@ -186,7 +186,7 @@ async def test_what_airflow_has_not_stored_is_made_again(world: Any, tools: Any)
 
 
 @needs_shared_streams
-async def test_a_watcher_that_joins_late_goes_on_from_its_own_place(world: Any, tools: Any) -> None:
+async def test_a_watcher_that_joins_late_goes_on_from_its_own_cursor(world: Any, tools: Any) -> None:
     store = Store()
     one, two = for_deliveries(), for_deliveries(events=["page"])
     async with running(one, two, tools=tools, store=store) as triggerer:
@@ -232,8 +232,8 @@ async def test_more_than_airflow_queues_for_a_watcher(world: Any, tools: Any) ->
 
 
 def _kept(store: Store) -> int:
-    (place,) = store.values.values()
-    return int(place["position"])
+    (cursor,) = store.values.values()
+    return int(cursor["position"])
 
 
 def _newest(world: Any) -> int:
@@ -300,7 +300,7 @@ async def test_only_checks_that_count_make_events(world: Any, tools: Any) -> Non
         for_deliveries(events=["page"], key="k", monitor_id="m", job_id="j", start="2026-01-01T00:00:00Z"),
         for_checks(
             "m",
-            wait_for="polling",
+            wait_by="polling",
             poll_interval=5.0,
             safety_poll=6.0,
             on_failed="wait",
@@ -328,7 +328,7 @@ def test_arguments_survive_and_hash_alike(trigger: Any) -> None:
         (lambda: for_deliveries(start="soon"), "start"),
         (lambda: for_deliveries(job_id=""), "job_id"),
         (lambda: for_checks("m", on_failed="fail"), "on_failed"),
-        (lambda: for_checks("m", wait_for="mail"), "wait_for"),
+        (lambda: for_checks("m", wait_by="mail"), "wait_by"),
         (lambda: for_checks("m", poll_interval=0.5), "poll_interval"),
     ],
 )

@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from airflow_provider_webdata.hooks.job_states import KINDS, last_events
 from airflow_provider_webdata.hooks.webhooks import webhook_for
-from airflow_provider_webdata.triggers import job_waits, poller
+from airflow_provider_webdata.states.jobs import ALL_JOB_KINDS, last_events
 from airflow_provider_webdata.triggers.job import WebDataJobTrigger
+from airflow_provider_webdata.waiting.hub import Hub
+from airflow_provider_webdata.waiting.polling import job_watch, poller
 from tests.support.job_service import RUNNING, JobService
 
 pytestmark = pytest.mark.usefixtures("leftovers")
@@ -36,8 +37,11 @@ def receiving(service: Any, inbox: Any, connect: Callable[..., None]) -> Any:
 
 
 def trigger(kind: str = "crawl", job_id: str = JOB, **given: Any) -> WebDataJobTrigger:
+    """Return a trigger; what is given is an argument, or part of the policy."""
+    policy = {"wait_by": "auto", "poll_interval": 1.0, "safety_poll": 300.0}
+    policy |= {name: given.pop(name) for name in list(given) if name in policy}
     return WebDataJobTrigger(
-        "webdata_default", kind, job_id, **{"deadline": time.time() + 60, "poll_interval": 1.0, **given}
+        "webdata_default", kind, job_id, policy, **{"deadline": time.time() + 60, **given}
     )
 
 
@@ -52,7 +56,7 @@ def delivery(event: str, job_id: str = JOB, **more: Any) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ALL_JOB_KINDS)
 async def test_a_job_that_completes_while_it_is_polled(service: Any, tools: Any, kind: str) -> None:
     service.set(kind, JOB, RUNNING[kind])
     async with tools.waiting(trigger(kind)) as (task,):
@@ -66,7 +70,7 @@ async def test_a_job_that_completes_while_it_is_polled(service: Any, tools: Any,
         }
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ALL_JOB_KINDS)
 @pytest.mark.parametrize("state", ["completed", "failed", "cancelled"])
 async def test_a_job_that_is_over_already(service: Any, tools: Any, kind: str, state: str) -> None:
     service.set(kind, JOB, state, error="the queue was full")
@@ -77,7 +81,9 @@ async def test_a_job_that_is_over_already(service: Any, tools: Any, kind: str, s
     assert len(service.looks()) == 1
 
 
-@pytest.mark.parametrize(("kind", "event"), [(kind, event) for kind in KINDS for event in last_events(kind)])
+@pytest.mark.parametrize(
+    ("kind", "event"), [(kind, event) for kind in ALL_JOB_KINDS for event in last_events(kind)]
+)
 async def test_a_delivery_tells(service: Any, receiving: Any, tools: Any, kind: str, event: str) -> None:
     service.set(kind, JOB, RUNNING[kind])
     wanted = trigger(kind, reports=True, poll_interval=600.0, safety_poll=600.0)
@@ -100,7 +106,7 @@ async def test_a_delivery_from_before_the_wait(service: Any, receiving: Any, too
 async def test_a_delivery_ahead_of_the_service_is_looked_after(
     service: Any, receiving: Any, tools: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(job_waits, "HURRY", (0.05,) * 1000)
+    monkeypatch.setattr(job_watch, "PAUSES_AFTER_DELIVERY", (0.05,) * 1000)
     service.set("crawl", JOB, "scraping")
     async with tools.waiting(trigger(reports=True, safety_poll=600.0)) as (task,):
         before = len(service.looks())
@@ -126,8 +132,8 @@ async def test_other_deliveries_cause_no_look(service: Any, receiving: Any, tool
         looks = len(service.looks())
         await asyncio.to_thread(receiving.deliver, body, "k")
         await asyncio.to_thread(receiving.deliver, delivery("monitor.page", "m"), "k")
-        before = len(receiving.reads())
-        await tools.until(lambda: len(receiving.reads()) > before or task.done())
+        reader = Hub.of("webdata_default").reader
+        await tools.until(lambda: (reader.last is not None and reader.last.job_id == "m") or task.done())
         assert (len(service.looks()), task.done()) == (looks, False)
 
 
@@ -146,11 +152,9 @@ async def test_the_safety_look_finds_a_failure_that_nobody_delivers(
 async def test_auto_polls_seldom_only_if_the_job_reports(
     service: Any, receiving: Any, tools: Any, reports: bool, seldom: bool
 ) -> None:
-    from airflow_provider_webdata.triggers.channel import Channel
-
     service.set("crawl", JOB, "scraping")
     async with tools.waiting(trigger(reports=reports, poll_interval=5.0, safety_poll=600.0)):
-        watch = Channel.of("webdata_default").poller.watch(("crawl", JOB))
+        watch = Hub.of("webdata_default").poller.watch(("crawl", JOB))
         assert watch is not None
         assert watch.interval == (600.0 if seldom else 5.0)
 
@@ -159,7 +163,7 @@ async def test_a_timeout_says_what_was_seen(service: Any, receiving: Any, tools:
     service.set("crawl", JOB, "scraping", completed=3, total=9, creditsUsed=3)
     event = await tools.event_of(trigger(reports=True, deadline=time.time() + 8))
     assert (event["status"], event["kind"], event["job_id"]) == ("timeout", "crawl", JOB)
-    assert f"the end of crawl {JOB} was waited for in vain" in event["message"]
+    assert f"Timed out waiting for crawl {JOB}" in event["message"]
     assert "scraping, 3 of 9 pages done, 3 credits used" in event["message"]
     assert "the inbox was reachable" in event["message"]
 
@@ -178,7 +182,7 @@ async def test_progress_shows_in_the_log_when_it_is_new(service: Any, tools: Any
 
 
 async def test_a_job_that_is_gone(service: Any, tools: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(poller, "GONE_AFTER", 1.0)
+    monkeypatch.setattr(poller, "MISSING_LIMIT", 1.0)
     event = await tools.event_of(trigger("batch_scrape"))
     assert (event["status"], event["verdict"], event["job_id"]) == ("error", "never", JOB)
     assert "expired" in event["error"]
@@ -281,9 +285,7 @@ def test_every_argument_survives() -> None:
         "webdata_conn_id": "c",
         "kind": "agent",
         "job_id": "j",
-        "wait_for": "webhook",
-        "poll_interval": 5.0,
-        "safety_poll": 7.0,
+        "policy": {"wait_by": "webhook", "poll_interval": 5.0, "safety_poll": 7.0},
         "reports": True,
         "cancel_on_kill": True,
         "deadline": 1.0,
@@ -297,10 +299,10 @@ def test_every_argument_survives() -> None:
     "given,word",
     [
         ({"kind": "map"}, "kind"),
-        ({"wait_for": "mail"}, "wait_for"),
+        ({"wait_by": "mail"}, "wait_by"),
         ({"poll_interval": 0.0}, "poll_interval"),
         ({"safety_poll": 0.5}, "safety_poll"),
-        ({"wait_for": "webhook"}, "webhook_url"),
+        ({"wait_by": "webhook"}, "webhook_url"),
     ],
 )
 async def test_bad_arguments_are_named(service: Any, tools: Any, given: Any, word: str) -> None:

@@ -10,7 +10,7 @@ from airflow.executors.workloads import RunTrigger
 from airflow.jobs.triggerer_job_runner import TriggerRunner
 from airflow.models.trigger import Trigger
 
-from airflow_provider_webdata.operators.retry import HAS_RETRY_POLICIES
+from airflow_provider_webdata.tasks.retry_policy import HAS_RETRY_POLICIES
 from airflow_provider_webdata.triggers.job import WebDataJobTrigger
 from tests.support.job_service import RUNNING, JobService
 
@@ -21,7 +21,8 @@ JOB = "0b9c1f4e-0000-4000-8000-000000000001"
 
 async def ended(service: JobService, kind: str, by_user: bool, **given: Any) -> None:
     """Run a trigger in Airflow's runner until it waits, then end it."""
-    trigger = WebDataJobTrigger("webdata_default", kind, JOB, **given)  # type: ignore[arg-type]
+    policy = {"wait_by": "auto", "poll_interval": 30.0, "safety_poll": 300.0}
+    trigger = WebDataJobTrigger("webdata_default", kind, JOB, policy, **given)  # type: ignore[arg-type]
     path, kwargs = trigger.serialize()
     runner = TriggerRunner()
     runner.to_create.append(RunTrigger(id=1, classpath=path, encrypted_kwargs=Trigger.encrypt_kwargs(kwargs)))

@@ -18,20 +18,27 @@ def ago(seconds: float = 60.0) -> str:
     return (datetime.now(timezone.utc) - timedelta(seconds=seconds)).isoformat()
 
 
+POLICY = {"wait_by": "auto", "poll_interval": 60.0, "safety_poll": 1500.0}
+WAIT = {"check_id", "after", "deadline"}
+
+
 def trigger(monitor_id: str, **given: Any) -> WebDataMonitorCheckTrigger:
-    given.setdefault("after", ago())
-    given.setdefault("deadline", time.time() + 30)
-    return WebDataMonitorCheckTrigger("webdata_default", monitor_id, **given)
+    """Return a trigger; what is given is an argument, part of the policy, or else of the criteria."""
+    wait = {"after": ago(), "deadline": time.time() + 30}
+    wait |= {name: value for name, value in given.items() if name in WAIT}
+    policy = {name: given.get(name, value) for name, value in POLICY.items()}
+    criteria = {name: value for name, value in given.items() if name not in {*wait, *WAIT, *policy}}
+    return WebDataMonitorCheckTrigger("webdata_default", monitor_id, policy, criteria, **wait)
 
 
 # By what is to be done about a check that went wrong: only a wait that goes on takes all of it.
 PATIENCE = {"fail": 30, "accept": 30, "wait": 8}
 
 
-@pytest.mark.parametrize("wait_for", ["webhook", "auto"])
-async def test_learns_of_a_check_by_webhook(world: Any, tools: Any, wait_for: str) -> None:
+@pytest.mark.parametrize("wait_by", ["webhook", "auto"])
+async def test_learns_of_a_check_by_webhook(world: Any, tools: Any, wait_by: str) -> None:
     monitor = world.monitor()
-    async with tools.waiting(trigger(monitor, wait_for=wait_for)) as (task,):
+    async with tools.waiting(trigger(monitor, wait_by=wait_by)) as (task,):
         check = await asyncio.to_thread(world.run, monitor)
         assert await task == {
             "status": "done",
@@ -44,7 +51,7 @@ async def test_learns_of_a_check_by_webhook(world: Any, tools: Any, wait_for: st
 
 async def test_learns_of_a_check_by_polling(world: Any, tools: Any) -> None:
     monitor = world.monitor(webhook=False)
-    async with tools.waiting(trigger(monitor, wait_for="auto", poll_interval=1.0)) as (task,):
+    async with tools.waiting(trigger(monitor, wait_by="auto", poll_interval=1.0)) as (task,):
         check = await asyncio.to_thread(world.run, monitor)
         event = await task
     assert (event["status"], event["check_id"], event["via"]) == ("done", check, "polling")
@@ -64,9 +71,9 @@ async def test_polling_needs_no_inbox(sandbox: Any, connect: Any, tools: Any) ->
         monitor = hook.create_monitor(body).id
         check = hook.run_monitor(monitor).id
     sandbox.control.settle()
-    event = await tools.event_of(trigger(monitor, wait_for="auto"))
+    event = await tools.event_of(trigger(monitor, wait_by="auto"))
     assert (event["status"], event["check_id"]) == ("done", check)
-    refused = await tools.event_of(trigger(monitor, wait_for="webhook"))
+    refused = await tools.event_of(trigger(monitor, wait_by="webhook"))
     assert (refused["status"], refused["verdict"]) == ("error", "never")
     assert "webhook_url" in refused["error"]
 
@@ -82,9 +89,9 @@ async def test_finds_an_early_delivery_though_the_service_is_down(world: Any, to
     monitor = world.monitor()
     check = world.run(monitor)
     world.control.add_fault("status", path="/v2/", status=503, times=None)
-    event = await tools.event_of(trigger(monitor, wait_for="webhook"))
+    event = await tools.event_of(trigger(monitor, wait_by="webhook"))
     assert (event["check_id"], event["check_status"], event["via"]) == (check, "completed", "webhook")
-    assert any("taking the delivery's word" in entry["event"] for entry in logs)
+    assert any("using the status in the delivery" in entry["event"] for entry in logs)
 
 
 async def test_passes_over_what_ended_before(world: Any, tools: Any) -> None:
@@ -92,7 +99,7 @@ async def test_passes_over_what_ended_before(world: Any, tools: Any) -> None:
     old = world.run(monitor)
     event = await tools.event_of(
         trigger(
-            monitor, after=(datetime.now(timezone.utc)).isoformat(), wait_for="auto", deadline=time.time() + 8
+            monitor, after=(datetime.now(timezone.utc)).isoformat(), wait_by="auto", deadline=time.time() + 8
         )
     )
     assert event["status"] == "timeout"
@@ -113,7 +120,7 @@ async def test_a_certain_check(world: Any, tools: Any) -> None:
 
 async def test_a_lost_delivery_is_made_up_for_by_the_safety_poll(world: Any, tools: Any) -> None:
     monitor = world.monitor()
-    async with tools.waiting(trigger(monitor, wait_for="webhook", safety_poll=1.0)) as (task,):
+    async with tools.waiting(trigger(monitor, wait_by="webhook", safety_poll=1.0)) as (task,):
         world.inbox.lossy = True
         check = await asyncio.to_thread(world.run, monitor)
         event = await task
@@ -124,7 +131,7 @@ async def test_duplicate_and_late_deliveries_do_no_harm(world: Any, tools: Any) 
     monitor = world.monitor()
     first = world.run(monitor)
     after = datetime.now(timezone.utc).isoformat()
-    async with tools.waiting(trigger(monitor, wait_for="webhook", after=after)) as (task,):
+    async with tools.waiting(trigger(monitor, wait_by="webhook", after=after)) as (task,):
         for number in range(3):
             # The first check's delivery again and again, as after a slow answer, each time as a new event.
             body = {
@@ -226,10 +233,10 @@ async def test_only_if_meaningful(world: Any, tools: Any, otherwise: str, status
 
 
 async def test_a_monitor_that_is_gone(world: Any, tools: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from airflow_provider_webdata.triggers import poller
+    from airflow_provider_webdata.waiting.polling import poller
 
-    monkeypatch.setattr(poller, "GONE_AFTER", 1.0)
-    event = await tools.event_of(trigger("00000000-0000-4000-8000-000000000000", wait_for="polling"))
+    monkeypatch.setattr(poller, "MISSING_LIMIT", 1.0)
+    event = await tools.event_of(trigger("00000000-0000-4000-8000-000000000000", wait_by="polling"))
     assert (event["status"], event["verdict"]) == ("error", "never")
     assert "deleted, or the id is wrong" in event["error"]
 
@@ -246,7 +253,7 @@ async def test_a_replica_that_lags_is_waited_for(world: Any, tools: Any) -> None
 async def test_a_refused_key_ends_the_wait(sandbox: Any, connect: Any, tools: Any) -> None:
     connect(sandbox.url)
     sandbox.control.add_fault("status", path="/v2/", status=401, body={"error": "Unauthorized"}, times=None)
-    event = await tools.event_of(trigger("m", wait_for="polling"))
+    event = await tools.event_of(trigger("m", wait_by="polling"))
     assert (event["status"], event["verdict"]) == ("error", "never")
     assert "wd-sandbox-key" not in event["error"]
 
@@ -255,7 +262,7 @@ async def test_trouble_of_the_service_is_told_and_survived(world: Any, tools: An
     monitor = world.monitor()
     check = world.run(monitor)
     world.control.add_fault("status", path="/v2/", status=503, times=None)
-    task = asyncio.create_task(tools.event_of(trigger(monitor, wait_for="polling")))
+    task = asyncio.create_task(tools.event_of(trigger(monitor, wait_by="polling")))
     await tools.until(lambda: any("503" in entry["event"] for entry in logs))
     world.control.clear_faults()
     assert (await task)["check_id"] == check
@@ -269,16 +276,16 @@ def test_every_argument_survives() -> None:
         "monitor_id": "m",
         "check_id": "x",
         "after": ago(),
-        "wait_for": "polling",
-        "poll_interval": 5.0,
-        "safety_poll": 7.0,
+        "policy": {"wait_by": "polling", "poll_interval": 5.0, "safety_poll": 7.0},
+        "criteria": {
+            "on_failed": "wait",
+            "on_partial": "fail",
+            "on_skipped": "accept",
+            "only_if_changed": True,
+            "only_if_meaningful": True,
+            "otherwise": "skip",
+        },
         "deadline": 1.0,
-        "on_failed": "wait",
-        "on_partial": "fail",
-        "on_skipped": "accept",
-        "only_if_changed": True,
-        "only_if_meaningful": True,
-        "otherwise": "skip",
     }
     path, kwargs = WebDataMonitorCheckTrigger(**given).serialize()
     assert path == "airflow_provider_webdata.triggers.monitor.WebDataMonitorCheckTrigger"
@@ -290,7 +297,8 @@ def test_every_argument_survives() -> None:
     [
         ({"on_failed": "ignore"}, "on_failed"),
         ({"otherwise": "fail"}, "otherwise"),
-        ({"wait_for": "mail"}, "wait_for"),
+        ({"only_if_new": True}, "does not know only_if_new of CheckCriteria"),
+        ({"wait_by": "mail"}, "wait_by"),
         ({"poll_interval": 0.0}, "poll_interval"),
         ({"after": "yesterday"}, "after"),
     ],

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from airflow_provider_webdata.triggers import monitor_sweep
-from airflow_provider_webdata.triggers.channel import Channel
 from airflow_provider_webdata.triggers.monitor import WebDataMonitorCheckTrigger
 from airflow_provider_webdata.triggers.webhook import WebDataWebhookTrigger
+from airflow_provider_webdata.waiting.hub import Hub
+from airflow_provider_webdata.waiting.polling import monitor_sweep
 
 pytestmark = pytest.mark.usefixtures("leftovers")
 
@@ -23,10 +23,10 @@ def for_delivery(key: str, **given: Any) -> WebDataWebhookTrigger:
 
 
 def for_check(monitor: str, **given: Any) -> WebDataMonitorCheckTrigger:
-    now = datetime.now(timezone.utc).isoformat()
-    return WebDataMonitorCheckTrigger(
-        "webdata_default", monitor, after=now, deadline=time.time() + 60, **given
-    )
+    policy = {"wait_by": "auto", "poll_interval": 60.0, "safety_poll": 1500.0}
+    policy |= {name: given.pop(name) for name in list(given) if name in policy}
+    wait = {"after": datetime.now(timezone.utc).isoformat(), "deadline": time.time() + 60, **given}
+    return WebDataMonitorCheckTrigger("webdata_default", monitor, policy, {}, **wait)
 
 
 def delivery(number: int) -> dict[str, Any]:
@@ -48,7 +48,7 @@ async def test_a_thousand_waits_for_deliveries_cost_one_reader(world: Any, tools
 async def test_a_thousand_waits_for_one_monitor_cost_one_look(world: Any, tools: Any) -> None:
     monitor = world.monitor()
     world.control.clear_requests()
-    waits = (for_check(monitor, wait_for="webhook") for _ in range(1000))
+    waits = (for_check(monitor, wait_by="webhook") for _ in range(1000))
     async with tools.waiting(*waits) as tasks:
         await asyncio.to_thread(world.run, monitor)
         events = await asyncio.gather(*tasks)
@@ -60,17 +60,17 @@ async def test_a_thousand_waits_for_one_monitor_cost_one_look(world: Any, tools:
 async def test_many_monitors_are_listed_and_only_those_that_moved_are_asked(world: Any, tools: Any) -> None:
     monitors = [world.monitor(webhook=False) for _ in range(3 * monitor_sweep.FEW)]
     world.control.clear_requests()
-    waits = [for_check(monitor, wait_for="polling", poll_interval=600.0) for monitor in monitors]
+    waits = [for_check(monitor, wait_by="polling", poll_interval=600.0) for monitor in monitors]
     async with tools.waiting(*waits) as tasks:
         first = world.control.requests("/v2/monitor/.*/checks", "GET")
         assert len(first) == len(monitors), "each is looked at once when its wait begins"
         world.control.clear_requests()
         check = await asyncio.to_thread(world.run, monitors[4])
         # All are due again, at the same time.
-        poller = Channel.of("webdata_default").poller
+        poller = Hub.of("webdata_default").poller
         for watch in poller._watches.values():
             watch.due = 0.0
-        poller._news.set()
+        poller._changed.set()
         assert (await tasks[4])["check_id"] == check
         looks = world.control.requests("/v2/monitor/.*/checks", "GET")
         assert {look["path"].split("/")[3] for look in looks} == {monitors[4]}
@@ -99,22 +99,22 @@ async def test_shared_tasks_know_nothing_of_the_task_that_started_them(world: An
     seen: list[str] = []
 
     class Curious(WebDataWebhookTrigger):
-        async def _wait(self, channel: Channel, mailbox: Any) -> dict[str, Any]:
-            settings = channel.connection.settings
+        async def _wait(self, hub: Hub, mailbox: Any) -> dict[str, Any]:
+            settings = hub.connection.settings
 
             async def look() -> Any:
                 seen.append(name.get())
                 return await settings()
 
-            channel.connection.settings = look  # type: ignore[method-assign]
-            hook = channel.connection.hook
+            hub.connection.settings = look  # type: ignore[method-assign]
+            hook = hub.connection.hook
 
             async def hook_too() -> Any:
                 seen.append(name.get())
                 return await hook()
 
-            channel.connection.hook = hook_too  # type: ignore[method-assign]
-            return await super()._wait(channel, mailbox)
+            hub.connection.hook = hook_too  # type: ignore[method-assign]
+            return await super()._wait(hub, mailbox)
 
     name.set("the first task")
     wanted = Curious("webdata_default", key="k1", deadline=time.time() + 30)
@@ -129,12 +129,12 @@ async def test_every_wait_learns_that_the_shared_reader_died(
     world: Any, tools: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with tools.waiting(for_delivery("k1"), for_delivery("k2")) as tasks:
-        feed = Channel.of("webdata_default").feed
+        reader = Hub.of("webdata_default").reader
 
         def fall_over(_: Any) -> Any:
             raise MemoryError("no room")
 
-        monkeypatch.setattr(feed._index, "of", fall_over)
+        monkeypatch.setattr(reader._index, "of", fall_over)
         await asyncio.to_thread(world.inbox.deliver, delivery(1), "k1")
         events = await asyncio.gather(*tasks)
     assert {event["status"] for event in events} == {"error"}
@@ -165,9 +165,7 @@ async def test_a_service_that_asks_for_a_pause_gets_it(world: Any, tools: Any) -
     world.control.add_fault("rate_limit", path="/v2/monitor/.*/checks", seconds=60, times=None)
 
     def wait(monitor: str, seconds: float) -> Any:
-        wanted = WebDataMonitorCheckTrigger(
-            "webdata_default", monitor, wait_for="polling", deadline=time.time() + seconds
-        )
+        wanted = for_check(monitor, wait_by="polling", after=None, deadline=time.time() + seconds)
         return asyncio.create_task(tools.event_of(wanted))
 
     first = wait(monitors[0], 30)

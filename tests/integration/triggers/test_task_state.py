@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
 
-from airflow_provider_webdata.operators.retry import HAS_RETRY_POLICIES
+from airflow_provider_webdata.tasks.retry_policy import HAS_RETRY_POLICIES
 from airflow_provider_webdata.triggers.job import WebDataJobTrigger
 from tests.support.job_service import JobService
 
@@ -59,7 +59,7 @@ async def test_only_a_task_that_waits_no_more_takes_its_job_along(
     service.set("crawl", JOB, "scraping")
     answers = Answers(states)
     monkeypatch.setattr(RuntimeTaskInstance, "get_task_states", staticmethod(answers))
-    trigger = WebDataJobTrigger("webdata_default", "crawl", JOB, cancel_on_kill=True)
+    trigger = WebDataJobTrigger("webdata_default", "crawl", JOB, {}, cancel_on_kill=True)
     trigger._task_instance = of(task)  # the setter wants all of a task
 
     await trigger.on_kill()
@@ -78,7 +78,7 @@ async def test_where_airflow_cannot_be_asked_the_job_goes_on(
     connect(service.url, retry_budget=0)
     service.set("crawl", JOB, "scraping")
     monkeypatch.setattr(RuntimeTaskInstance, "get_task_states", staticmethod(Answers(OSError("gone"))))
-    trigger = WebDataJobTrigger("webdata_default", "crawl", JOB, cancel_on_kill=True)
+    trigger = WebDataJobTrigger("webdata_default", "crawl", JOB, {}, cancel_on_kill=True)
     trigger._task_instance = of(TASK)
 
     with pytest.raises(OSError, match="gone"):

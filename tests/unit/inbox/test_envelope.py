@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from airflow_provider_webdata.inbox.envelope import Envelope, NotJSONError, same_event, split_event
@@ -56,6 +56,8 @@ READ = [
     pytest.param({}, Envelope(), id="empty"),
 ]
 
+unhurried = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
 
 @pytest.mark.parametrize(("payload", "envelope"), READ)
 def test_read(payload, envelope):
@@ -71,6 +73,7 @@ def test_no_json(body):
         Envelope.read(body)
 
 
+@unhurried
 @given(st.binary(max_size=200))
 def test_any_bytes(body):
     try:
@@ -87,6 +90,7 @@ JSON = st.recursive(
 FIELDS = st.sampled_from(["type", "id", "webhookId", "success", "data", "monitorId", "checkId"])
 
 
+@unhurried
 @given(
     st.dictionaries(FIELDS, JSON | st.dictionaries(FIELDS, JSON) | st.lists(st.dictionaries(FIELDS, JSON)))
 )

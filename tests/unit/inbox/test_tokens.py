@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
-import base64
-import json
 import string
+import time
+from datetime import datetime, timezone
 
+import jwt
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from airflow_provider_webdata.inbox import tokens
 
 SECRET = "a-secret-of-the-connection"
+LONG = "a-secret-as-long-as-a-key-should-be"
 NOW = 1_800_000_000.0
-
-
-def forged(conn_id: str, end: float, signature: str = "0" * 64) -> str:
-    claims = base64.urlsafe_b64encode(json.dumps([conn_id, end]).encode()).decode().rstrip("=")
-    return f"wd1.{claims}.{signature}"
-
-
+CLAIMS = {"aud": "web", "exp": int(NOW) + 300}
 GENUINE = tokens.issue(SECRET, "web", now=NOW)
+HEADER, PAYLOAD, SIGNATURE = GENUINE.split(".")
+unhurried = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+def signed(claims: dict[str, object], secret: str = SECRET, **options: str) -> str:
+    """A token that a holder of the secret could make, with whatever claims and algorithm."""
+    return jwt.encode(claims, tokens._key(secret), **options)
+
+
+def unsigned(claims: dict[str, object]) -> str:
+    return jwt.encode(claims, "", algorithm="none")
+
 
 TOKENS = [
     # token, secrets, connection, seconds later, whether it opens
@@ -35,15 +43,38 @@ TOKENS = [
     pytest.param(GENUINE, ["other"], "web", 0, False, id="another secret"),
     pytest.param(GENUINE, [], "web", 0, False, id="no secret"),
     pytest.param(GENUINE[:-1], [SECRET], "web", 0, False, id="cut short"),
-    pytest.param(GENUINE.replace("wd1.", "wd2."), [SECRET], "web", 0, False, id="another scheme"),
     pytest.param(GENUINE.upper(), [SECRET], "web", 0, False, id="upper case"),
-    pytest.param(forged("web", NOW + 300), [SECRET], "web", 0, False, id="no signature"),
+    pytest.param(f"{HEADER}.{PAYLOAD}.", [SECRET], "web", 0, False, id="no signature"),
+    pytest.param(f"{HEADER}.{PAYLOAD}.{'A' * 43}", [SECRET], "web", 0, False, id="any signature"),
     pytest.param(
-        forged("web", NOW + 301, GENUINE.split(".")[2]), [SECRET], "web", 0, False, id="other claims"
+        ".".join([HEADER, unsigned({**CLAIMS, "exp": int(NOW) + 301}).split(".")[1], SIGNATURE]),
+        [SECRET],
+        "web",
+        0,
+        False,
+        id="other claims",
     ),
+    pytest.param(unsigned(CLAIMS), [SECRET], "web", 0, False, id="alg none"),
+    pytest.param(
+        ".".join([unsigned(CLAIMS).split(".")[0], PAYLOAD, SIGNATURE]),
+        [SECRET],
+        "web",
+        0,
+        False,
+        id="alg none, signed",
+    ),
+    pytest.param(signed(CLAIMS, algorithm="HS384"), [SECRET], "web", 0, False, id="another algorithm"),
+    pytest.param(jwt.encode(CLAIMS, LONG), [LONG], "web", 0, False, id="the secret itself as the key"),
+    pytest.param(signed({"aud": "web"}), [SECRET], "web", 0, False, id="without end"),
+    pytest.param(signed({"exp": int(NOW) + 300}), [SECRET], "web", 0, False, id="without connection"),
+    pytest.param(
+        signed({**CLAIMS, "aud": ["web", "other"]}), [SECRET], "web", 0, False, id="for several connections"
+    ),
+    pytest.param(signed({**CLAIMS, "padding": "x" * 9000}), [SECRET], "web", 0, False, id="too long"),
     pytest.param(SECRET, [SECRET], "web", 0, False, id="the secret itself"),
     pytest.param("", [SECRET], "web", 0, False, id="empty"),
     pytest.param("\udcff..", [SECRET], "web", 0, False, id="no text at all"),
+    pytest.param("W1tb" * 1900 + "..", [SECRET], "web", 0, False, id="nested beyond measure"),
     pytest.param(
         tokens.issue(SECRET, "web", lifetime=3601 + 60, now=NOW),
         [SECRET],
@@ -59,22 +90,40 @@ TOKENS = [
 
 
 @pytest.mark.parametrize(("token", "secrets", "conn_id", "later", "opens"), TOKENS)
-def test_token(token, secrets, conn_id, later, opens):
-    assert tokens.verify(token, secrets, conn_id, now=NOW + later) is opens
+def test_token(token, secrets, conn_id, later, opens, monkeypatch):
+    class Clock(datetime):
+        @classmethod
+        def now(cls, tz=timezone.utc):
+            return datetime.fromtimestamp(NOW + later, tz)
+
+    monkeypatch.setattr("jwt.api_jwt.datetime", Clock)
+    monkeypatch.setattr(time, "time", lambda: NOW + later)
+    assert tokens.verify(token, secrets, conn_id) is opens
 
 
+def test_every_secret_is_tried(monkeypatch):
+    """The time that an answer takes does not tell which secret fits."""
+    tried = []
+    monkeypatch.setattr(tokens, "_key", lambda secret, key=tokens._key: tried.append(secret) or key(secret))
+    assert tokens.verify(tokens.issue("first", "web"), ["first", "second"], "web")
+    assert tried == ["first", "first", "second"]
+
+
+@unhurried
 @given(st.text(), st.text(min_size=1))
 def test_any_text_is_no_token(text, secret):
-    assert tokens.verify(text, [secret], "web", now=NOW) is False
+    assert tokens.verify(text, [secret], "web") is False
 
 
-@given(st.text(alphabet=string.printable, min_size=1), st.text(min_size=1))
+@unhurried
+@given(st.text(alphabet=string.printable, min_size=1), st.text(min_size=1, max_size=250))
 def test_any_secret_and_connection(secret, conn_id):
-    token = tokens.issue(secret, conn_id, now=NOW)
-    assert tokens.verify(token, [secret], conn_id, now=NOW)
-    assert not tokens.verify(token, [secret + "x"], conn_id, now=NOW)
+    token = tokens.issue(secret, conn_id)
+    assert tokens.verify(token, [secret], conn_id)
+    assert not tokens.verify(token, [secret + "x"], conn_id)
     assert secret not in token or len(secret) < 4
 
 
-def test_clock():
-    assert tokens.verify(tokens.issue(SECRET, "web"), [SECRET], "web")
+@pytest.mark.parametrize("character", ["a", "\u00e4", "\U00020000"])
+def test_the_longest_id(character):
+    assert tokens.verify(tokens.issue(SECRET, character * 250), [SECRET], character * 250)

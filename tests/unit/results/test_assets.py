@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from airflow.sdk import Asset, AssetAlias
 from airflow.sdk.execution_time.context import OutletEventAccessors
 
-from airflow_provider_webdata.results.assets import tell_outlets
+from airflow_provider_webdata.results.assets import annotate_outlets
 
 FACTS = {"path": "s3://b/x.jsonl", "count": 3, "creditsUsed": 2, "warning": None}
 
@@ -17,10 +17,10 @@ def test_each_outlet_is_told():
     events = OutletEventAccessors()
     events[pages].extra["count"] = "the author's own"
     context = {"outlet_events": events, "task": SimpleNamespace(outlets=[pages, alias, "something else"])}
-    assert tell_outlets(context, FACTS) == 2
+    assert annotate_outlets(context, FACTS) == 2
     assert events[pages].extra == {"path": "s3://b/x.jsonl", "count": "the author's own", "creditsUsed": 2}
     assert events[alias].extra == {"path": "s3://b/x.jsonl", "count": 3, "creditsUsed": 2}
 
 
 def test_outside_of_a_task():
-    assert tell_outlets({}, FACTS) == 0
+    assert annotate_outlets({}, FACTS) == 0

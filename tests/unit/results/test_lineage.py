@@ -1,4 +1,4 @@
-"""How files and inputs are named for OpenLineage, and what a task tells."""
+"""How files and inputs are named for OpenLineage, and what a task reports."""
 
 from __future__ import annotations
 
@@ -55,12 +55,12 @@ def test_inputs(given, dataset):
 def test_told():
     """In OpenLineage's own classes, with the count, the size and a table's columns."""
     written = WrittenFile("s3://c@bucket/x.parquet", 3, 500, columns_of("link"))
-    told = operator_lineage(["https://a.example/", "https://a.example/", "words"], written, "web_eu")
-    assert [(found.namespace, found.name) for found in told.inputs] == [
+    lineage = operator_lineage(["https://a.example/", "https://a.example/", "words"], written, "web_eu")
+    assert [(found.namespace, found.name) for found in lineage.inputs] == [
         ("https://a.example", "/"),
         ("webdata://web_eu", "words"),
     ]
-    (output,) = told.outputs
+    (output,) = lineage.outputs
     assert (output.namespace, output.name) == ("s3://bucket", "x.parquet")
     assert output.outputFacets["outputStatistics"].rowCount == 3
     assert output.outputFacets["outputStatistics"].size == 500
@@ -73,9 +73,9 @@ def test_told():
 
 
 def test_nothing_written():
-    told = operator_lineage([f"https://a.example/{n}" for n in range(500)], None, "web_eu")
-    assert len(told.inputs) == 100
-    assert told.outputs == []
+    lineage = operator_lineage([f"https://a.example/{n}" for n in range(500)], None, "web_eu")
+    assert len(lineage.inputs) == 100
+    assert lineage.outputs == []
 
 
 def test_without_openlineage_nothing_happens():

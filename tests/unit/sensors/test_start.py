@@ -11,11 +11,11 @@ import pytest
 from airflow.sdk import DAG, XComArg, task
 
 from airflow_provider_webdata.operators.monitor import WebDataRunMonitorOperator
-from airflow_provider_webdata.operators.retry import HAS_RETRY_POLICIES
 from airflow_provider_webdata.sensors.job import WebDataJobSensor
-from airflow_provider_webdata.sensors.literals import is_literal
 from airflow_provider_webdata.sensors.monitor import WebDataMonitorCheckSensor
 from airflow_provider_webdata.sensors.webhook import WebDataWebhookSensor
+from airflow_provider_webdata.tasks.literals import is_literal
+from airflow_provider_webdata.tasks.retry_policy import HAS_RETRY_POLICIES
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=timezone.utc)
 
@@ -189,15 +189,8 @@ def test_what_the_scheduler_gets():
         "monitor_id": "m",
         "check_id": None,
         "after": NOON.isoformat(),
-        "wait_for": "auto",
-        "poll_interval": 120.0,
-        "safety_poll": 1500.0,
-        "on_failed": "wait",
-        "on_partial": "accept",
-        "on_skipped": "wait",
-        "only_if_changed": False,
-        "only_if_meaningful": False,
-        "otherwise": "wait",
+        "policy": {"wait_by": "auto", "poll_interval": 120.0, "safety_poll": 1500.0},
+        "criteria": {"on_failed": "wait"},
     }
     module, _, name = args.trigger_cls.rpartition(".")
     trigger = getattr(import_module(module), name)(**kwargs)
@@ -253,20 +246,24 @@ def test_what_the_triggerer_makes_of_it():
 
 REFUSED = {
     "no monitor": (check_sensor, {"monitor_id": ""}, "monitor_id must name a monitor"),
-    "wait_for": (check_sensor, {"wait_for": "mail"}, "wait_for must be one of auto, webhook, polling"),
+    "wait_by": (check_sensor, {"wait_by": "mail"}, "wait_by must be one of auto, webhook, polling"),
     "on_failed": (check_sensor, {"on_failed": "skip"}, "on_failed must be one of fail, accept, wait"),
     "otherwise": (check_sensor, {"otherwise": "fail"}, "otherwise must be one of wait, skip"),
-    "poll_interval": (check_sensor, {"poll_interval": 0.5}, "poll_interval must be at least 1 second"),
-    "safety_poll": (check_sensor, {"safety_poll": "1 h"}, "safety_poll must be seconds"),
-    "endless": (check_sensor, {"poll_interval": float("inf")}, "poll_interval must be seconds"),
+    "poll_interval": (
+        check_sensor,
+        {"poll_interval": 0.5},
+        "poll_interval must be a number of seconds, at least 1",
+    ),
+    "safety_poll": (check_sensor, {"safety_poll": "1 h"}, "safety_poll must be a number of seconds"),
+    "endless": (check_sensor, {"poll_interval": float("inf")}, "poll_interval must be a number of seconds"),
     "pages by number": (check_sensor, {"include_pages": 5}, "include_pages must be"),
     "pages": (check_sensor, {"include_pages": "interesting"}, "include_pages must be"),
     "no pages": (check_sensor, {"include_pages": []}, "include_pages must be"),
     "after": (check_sensor, {"after": "yesterday"}, "after must be a time in ISO 8601"),
     "kind of a job": (job_sensor, {"kind": "map"}, "kind must be one of crawl, batch_scrape, extract, agent"),
     "no job": (job_sensor, {"job_id": ""}, "job_id must name a job"),
-    "wait_for of a job": (job_sensor, {"wait_for": "mail"}, "wait_for must be one of auto, webhook, polling"),
-    "poll_interval of a job": (job_sensor, {"poll_interval": 0}, "poll_interval must be seconds"),
+    "wait_by of a job": (job_sensor, {"wait_by": "mail"}, "wait_by must be one of auto, webhook, polling"),
+    "poll_interval of a job": (job_sensor, {"poll_interval": 0}, "poll_interval must be a number of seconds"),
     "ratio": (
         job_sensor,
         {"max_error_ratio": 2},
@@ -283,16 +280,14 @@ def test_contradictions_fail_while_the_dag_is_read(sensor, given, words):
 
 
 def test_what_the_scheduler_gets_of_a_job():
-    args = job_sensor(poll_interval=timedelta(minutes=1), wait_for="webhook", timeout=600).start_trigger_args
+    args = job_sensor(poll_interval=timedelta(minutes=1), wait_by="webhook", timeout=600).start_trigger_args
     module, _, name = args.trigger_cls.rpartition(".")
     trigger = getattr(import_module(module), name)(**args.trigger_kwargs)
     assert trigger.serialize()[1] == {
         "webdata_conn_id": "webdata_default",
         "kind": "crawl",
         "job_id": "j",
-        "wait_for": "webhook",
-        "poll_interval": 60.0,
-        "safety_poll": 300.0,
+        "policy": {"wait_by": "webhook", "poll_interval": 60.0, "safety_poll": 300.0},
         "reports": False,
         "cancel_on_kill": False,
         "deadline": None,

@@ -26,7 +26,7 @@ REFUSED = {
     "start in words": (WebDataWebhookEventTrigger, {"start": "yesterday"}, "start must be 'now' or a moment"),
     "id by number": (WebDataWebhookEventTrigger, {"job_id": 5}, "job_id must be 1 to"),
     "empty key": (WebDataWebhookEventTrigger, {"key": ""}, "key must be 1 to"),
-    "wait_for": (WebDataMonitorCheckEventTrigger, {**MONITOR, "wait_for": "mail"}, "wait_for must be auto, webhook"),
+    "wait_by": (WebDataMonitorCheckEventTrigger, {**MONITOR, "wait_by": "mail"}, "wait_by must be one of auto"),
     "span in words": (
         WebDataMonitorCheckEventTrigger, {**MONITOR, "poll_interval": "60"}, "poll_interval must be a number",
     ),
@@ -59,7 +59,7 @@ def test_header_values_of_a_check_do_not_go_into_asset_events() -> None:
         }
     )
     item: Any = SimpleNamespace(value=(check, None, "polling"))
-    place = {"after": "2026-01-01T00:00:00Z", "ids": []}
-    _, payload = asyncio.run(trigger._look(item, place))
+    cursor = {"after": "2026-01-01T00:00:00Z", "ids": []}
+    _, payload = asyncio.run(trigger._process(item, cursor))
     assert payload is not None
     assert payload["check"]["targetResults"] == [{"scrapeOptions": {"headers": {"X-Key": "***"}}}]

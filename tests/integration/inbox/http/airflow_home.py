@@ -16,7 +16,7 @@ from typing import Any
 
 from sqlalchemy import create_engine, select
 
-from airflow_provider_webdata.inbox.server.tables import delivery
+from airflow_provider_webdata.inbox.server.storage.tables import delivery
 from tests.integration.inbox.http.served_inbox import EXTRAS, SECRET
 
 # Of another type, though with everything that the inbox asks for; and one whose settings cannot work.

@@ -14,8 +14,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 from sqlalchemy import Engine, create_engine
 
-from airflow_provider_webdata.inbox.server import connections
-from airflow_provider_webdata.inbox.server.tables import metadata
+from airflow_provider_webdata.inbox.server.http import connections
+from airflow_provider_webdata.inbox.server.storage.tables import metadata
 from tests.integration.inbox.http.airflow_home import AirflowHome
 from tests.integration.inbox.http.served_inbox import ServedInbox
 from tests.support.postgres import Postgres
@@ -32,7 +32,7 @@ def engine_of(url: str) -> Engine:
 @pytest.fixture(autouse=True)
 def no_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine under load is no connection that cannot be read."""
-    monkeypatch.setattr(connections, "PATIENCE", 60.0)
+    monkeypatch.setattr(connections, "LOOKUP_TIMEOUT", 60.0)
 
 
 @pytest.fixture(scope="session")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import json
 import socket
 import threading
 import time
@@ -11,7 +12,7 @@ from collections.abc import Callable
 import pytest
 from sqlalchemy import Engine
 
-from airflow_provider_webdata.inbox.server import app, limits, receive
+from airflow_provider_webdata.inbox.server.http import app, limits, receive
 from airflow_provider_webdata.inbox.wire import SECRET_HEADER
 from tests.integration.inbox.http.raw_client import LAST_CHUNK, RawConnection, chunk, head
 from tests.integration.inbox.http.served_inbox import (
@@ -34,7 +35,7 @@ CHUNKED = {"Transfer-Encoding": "chunked"}
 @pytest.fixture(autouse=True)
 def _short_farewell(monkeypatch: pytest.MonkeyPatch) -> None:
     """Bodies here do not end, and the connection's end is waited for."""
-    monkeypatch.setattr(app, "LINGER_SECONDS", 0.05)
+    monkeypatch.setattr(app, "DRAIN_SECONDS", 0.05)
 
 
 def post(conn_id: str, headers: dict[str, str]) -> bytes:
@@ -79,7 +80,7 @@ def test_too_large(on_sqlite: ServedInbox, send: Callable[[RawConnection, str], 
         send(connection, conn_id)
         reply = connection.reply()
     assert reply is not None
-    assert (reply.status, reply.body) == (413, b'{"error": "the body is too large"}')
+    assert (reply.status, json.loads(reply.body)) == (413, {"error": "the body is too large"})
     assert reply.closed
     assert on_sqlite.rows(conn_id) == []
 
@@ -117,7 +118,7 @@ def test_a_refusal_reaches_who_is_still_sending(
     on_sqlite: ServedInbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Closed at once, the connection would be reset, and a proxy would make a 502 of the answer."""
-    monkeypatch.setattr(app, "LINGER_SECONDS", 20)
+    monkeypatch.setattr(app, "DRAIN_SECONDS", 20)
     part = b" " * 20_000
     for _ in range(20):
         with RawConnection(on_sqlite.port) as connection:
@@ -161,7 +162,7 @@ def test_a_body_without_end_is_cut_off(
 ) -> None:
     """Whatever the answer, what follows it is not read for as long as the sender likes."""
     # It is the bytes that are bounded here, not the time.
-    monkeypatch.setattr(app, "LINGER_SECONDS", 20)
+    monkeypatch.setattr(app, "DRAIN_SECONDS", 20)
     if status == 429:
         monkeypatch.setattr(receive, "REFUSALS_AT_ONCE", 0.5)
     method = "GET" if place.endswith("?get") else "POST"
@@ -181,7 +182,7 @@ def test_a_body_without_end_is_cut_off(
 
 def test_strangers_do_not_take_all_places(sqlite_engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     """Who only claims a signature competes with others who do; whoever has the secret is let in."""
-    monkeypatch.setattr(receive, "STRANGE_BODIES_AT_ONCE", 3)
+    monkeypatch.setattr(receive, "UNAUTHENTICATED_BODIES_AT_ONCE", 3)
     claim = post("secret", {**WRONG, **FORGED, "Content-Length": "2"})
     with ServedInbox(sqlite_engine) as served:
         held = [RawConnection(served.port) for _ in range(3)]
@@ -260,7 +261,7 @@ def test_a_sender_that_breaks_off(
 
 def test_too_many_bodies(sqlite_engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     """Bodies that do not end take up places; when these are gone, others are told to come again."""
-    monkeypatch.setattr(limits.Bodies.__init__, "__defaults__", (3, 128 * 2**20))
+    monkeypatch.setattr(limits.BodyBudget.__init__, "__defaults__", (3, 128 * 2**20))
     with ServedInbox(sqlite_engine) as served:
         held = [RawConnection(served.port) for _ in range(3)]
         for connection in held:
@@ -283,7 +284,7 @@ def test_too_many_bodies(sqlite_engine: Engine, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_too_many_bytes(sqlite_engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits.Bodies.__init__, "__defaults__", (200, 100_000))
+    monkeypatch.setattr(limits.BodyBudget.__init__, "__defaults__", (200, 100_000))
     with ServedInbox(sqlite_engine) as served:
         with RawConnection(served.port) as connection:
             connection.send(post("secret", {**RIGHT, "Content-Length": "90000"}) + b" " * 80_000)

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from airflow_provider_webdata.inbox.envelope import NotJSONError, parse
+from airflow_provider_webdata.inbox.envelope import NotJSONError, parse_body
 from airflow_provider_webdata.inbox.wire import SECRET_HEADER
 from tests.integration.inbox.http.raw_client import LAST_CHUNK, RawConnection, chunk, head
 from tests.integration.inbox.http.served_inbox import (
@@ -83,7 +83,7 @@ secrets = st.sampled_from(["", SECRET, SECRET[:-1], SECRET + " x", SECRET.upper(
 
 def is_json(body: bytes) -> bool:
     try:
-        parse(body)
+        parse_body(body)
     except NotJSONError:
         return False
     return True
@@ -192,7 +192,7 @@ def test_any_path(
     if reply.status == 200 and method == "GET":
         assert "inbox-" in target or authorized
     new = len(on_sqlite.rows(conn_id)) - before
-    assert new == (reply.body == b'{"status": "stored"}' and "secret" in target)
+    assert new == (reply.body == b'{"status":"stored"}' and "secret" in target)
 
 
 lists_of_texts = st.lists(st.text(max_size=12), max_size=4)
@@ -240,6 +240,6 @@ def test_any_bytes(on_sqlite: ServedInbox, data: bytes, cut: int, insert: bytes,
     assert reply is None or reply.status in RECEIVING | NO_HTTP
     rows = on_sqlite.rows(conn_id)
     assert len(rows) <= 1
-    if reply is not None and reply.body == b'{"status": "stored"}' and rows:
+    if reply is not None and reply.body == b'{"status":"stored"}' and rows:
         assert is_json(rows[0].body)
     assert on_sqlite.deliver(conn_id, b'"afterwards"', key="k").status_code == 200

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from schemathesis.generation import GenerationMode
 from schemathesis.specs.openapi.checks import negative_data_rejection
 
-from airflow_provider_webdata.inbox.server.openapi import document
+from airflow_provider_webdata.inbox.server.http.openapi import document
 from airflow_provider_webdata.inbox.wire import SECRET_HEADER
 from tests.integration.inbox.http.served_inbox import SECRET, ServedInbox, bearer
 

@@ -13,10 +13,10 @@ import httpx
 import pytest
 from sqlalchemy import Engine
 
-from airflow_provider_webdata.inbox.server import database
-from airflow_provider_webdata.inbox.server.auth import Gate
-from airflow_provider_webdata.inbox.server.records import StoreUnavailableError
-from airflow_provider_webdata.inbox.server.tables import metadata
+from airflow_provider_webdata.inbox.server.http.auth import Gate
+from airflow_provider_webdata.inbox.server.storage import database
+from airflow_provider_webdata.inbox.server.storage.errors import StoreUnavailableError
+from airflow_provider_webdata.inbox.server.storage.tables import metadata
 from tests.integration.inbox.http.conftest import engine_of
 from tests.integration.inbox.http.served_inbox import ALL_SECRETS, ServedInbox, bearer, event, gate_of
 from tests.support.postgres import Postgres

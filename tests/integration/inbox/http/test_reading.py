@@ -10,6 +10,7 @@ from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import httpx
+import jwt
 import pytest
 
 from airflow_provider_webdata.inbox import tokens
@@ -36,7 +37,7 @@ def fill(served: ServedInbox, count: int) -> str:
     return conn_id
 
 
-def jobs(answer: httpx.Response) -> list[str]:
+def job_ids_in(answer: httpx.Response) -> list[str]:
     assert answer.status_code == 200, answer.text
     return [record["job_id"] for record in answer.json()["deliveries"]]
 
@@ -48,17 +49,17 @@ def test_pages(served: ServedInbox) -> None:
     more = []
     while True:
         answer = served.read(conn_id, **query)
-        seen += jobs(answer)
+        seen += job_ids_in(answer)
         more.append(answer.json()["more"])
         query["after"] = answer.json()["cursor"]
         if not more[-1]:
             break
     assert seen == [f"job-{number}" for number in range(7)]
     assert more == [True, True, False]
-    assert jobs(served.read(conn_id, after=query["after"])) == []
+    assert job_ids_in(served.read(conn_id, after=query["after"])) == []
     # The last cursor is as good for what comes later.
     served.deliver(conn_id, event(id="late"))
-    assert jobs(served.read(conn_id, after=query["after"])) == ["late"]
+    assert job_ids_in(served.read(conn_id, after=query["after"])) == ["late"]
 
 
 def test_a_record(served: ServedInbox) -> None:
@@ -189,8 +190,8 @@ def _names(answer: httpx.Response) -> str:
 def test_a_filtered_cursor_moves_on(served: ServedInbox) -> None:
     conn_id = fill(served, 3)
     answer = served.read(conn_id, job_id="none")
-    assert jobs(answer) == []
-    assert jobs(served.read(conn_id, after=answer.json()["cursor"])) == []
+    assert job_ids_in(answer) == []
+    assert job_ids_in(served.read(conn_id, after=answer.json()["cursor"])) == []
 
 
 def test_received_after(served: ServedInbox) -> None:
@@ -207,13 +208,13 @@ def test_received_after(served: ServedInbox) -> None:
             (zoned, 3 - number),
             (zulu, 3 - number),
         ):
-            assert len(jobs(served.read(conn_id, received_after=given))) == count
+            assert len(job_ids_in(served.read(conn_id, received_after=given))) == count
             found = served.http.post(
                 f"/webdata/deliveries/{conn_id}/search",
                 json={"received_after": given, "keys": None, "after": None, "limit": None},
                 headers=bearer(conn_id),
             )
-            assert len(jobs(found)) == count
+            assert len(job_ids_in(found)) == count
 
 
 def test_a_waiting_reader_is_woken(served: ServedInbox) -> None:
@@ -221,32 +222,32 @@ def test_a_waiting_reader_is_woken(served: ServedInbox) -> None:
     cursor = served.read(conn_id, after="end").json()["cursor"]
     with ThreadPoolExecutor() as pool:
         waiting = pool.submit(served.read, conn_id, after=cursor, wait=30)
-        while not served.inbox.feed._announcer._waiters:
+        while not served.inbox.feed._publisher._waiters:
             time.sleep(0.005)
         served.deliver(fresh("secret"), event(id="of another connection"))
         served.deliver(conn_id, event(id="late"))
         # Sooner than the wait would end, or the client gives up first.
-        assert jobs(waiting.result(25)) == ["late"]
+        assert job_ids_in(waiting.result(25)) == ["late"]
 
 
 def test_waiting_with_a_filter(served: ServedInbox) -> None:
     conn_id = fill(served, 1)
     with ThreadPoolExecutor() as pool:
         waiting = pool.submit(served.read, conn_id, wait=30, job_id="wanted")
-        while not served.inbox.feed._announcer._waiters:
+        while not served.inbox.feed._publisher._waiters:
             time.sleep(0.005)
         served.deliver(conn_id, event(id="unwanted"))
         served.deliver(conn_id, event(id="wanted"))
-        assert jobs(waiting.result(25)) == ["wanted"]
+        assert job_ids_in(waiting.result(25)) == ["wanted"]
 
 
 def test_a_wait_ends_without_news(served: ServedInbox) -> None:
     conn_id = fill(served, 1)
     answer = served.read(conn_id, after="end", wait=0.05)
-    assert jobs(answer) == []
-    assert jobs(served.read(conn_id, after=answer.json()["cursor"])) == []
+    assert job_ids_in(answer) == []
+    assert job_ids_in(served.read(conn_id, after=answer.json()["cursor"])) == []
     for wait in ("1e-05", "0.012345678901234567", "0", "30"):
-        assert jobs(served.read(conn_id, wait=wait)) == ["job-0"]
+        assert job_ids_in(served.read(conn_id, wait=wait)) == ["job-0"]
 
 
 def test_readers_that_leave_are_forgotten(on_sqlite: ServedInbox) -> None:
@@ -256,9 +257,9 @@ def test_readers_that_leave_are_forgotten(on_sqlite: ServedInbox) -> None:
             with pytest.raises(httpx.ReadTimeout):
                 client.get(f"/webdata/deliveries/{conn_id}?wait=30", headers=bearer(conn_id))
     deadline = time.monotonic() + 20
-    while on_sqlite.inbox.feed._announcer._waiters and time.monotonic() < deadline:
+    while on_sqlite.inbox.feed._publisher._waiters and time.monotonic() < deadline:
         time.sleep(0.005)
-    assert not on_sqlite.inbox.feed._announcer._waiters
+    assert not on_sqlite.inbox.feed._publisher._waiters
 
 
 def test_many_readers_wait_at_once(on_sqlite: ServedInbox) -> None:
@@ -266,11 +267,11 @@ def test_many_readers_wait_at_once(on_sqlite: ServedInbox) -> None:
     conn_id = fill(on_sqlite, 0)
     with ThreadPoolExecutor(50) as pool:
         waiting = [pool.submit(on_sqlite.read, conn_id, wait=30) for _ in range(50)]
-        while len(on_sqlite.inbox.feed._announcer._waiters) < 50:
+        while len(on_sqlite.inbox.feed._publisher._waiters) < 50:
             time.sleep(0.005)
-        assert jobs(on_sqlite.read(fill(on_sqlite, 2))) == ["job-0", "job-1"]
+        assert job_ids_in(on_sqlite.read(fill(on_sqlite, 2))) == ["job-0", "job-1"]
         on_sqlite.deliver(conn_id, event(id="late"))
-        assert [jobs(one.result(25)) for one in waiting] == [["late"]] * 50
+        assert [job_ids_in(one.result(25)) for one in waiting] == [["late"]] * 50
 
 
 def test_a_cursor_from_before_a_reset(served: ServedInbox) -> None:
@@ -287,14 +288,17 @@ def test_a_cursor_from_before_a_reset(served: ServedInbox) -> None:
     for answer in answers:
         assert answer.status_code == 410
         assert set(answer.json()) == {"error", "cursor"}
-        assert jobs(served.read(conn_id, after=answer.json()["cursor"])) == []
+        assert job_ids_in(served.read(conn_id, after=answer.json()["cursor"])) == []
+
+
+UNSIGNED = jwt.encode({}, "", algorithm="none").split(".")[0]
 
 
 # name, connection, headers, allowed
 def _tokens() -> list[tuple[str, str, dict[str, str], bool]]:
     now = time.time()
     good = tokens.issue(SECRET, "secret-t")
-    scheme, claims, proof = good.split(".")
+    header, claims, proof = good.split(".")
     foreign = tokens.issue(SECRET, "secret-u").split(".")[1]
     return [
         ("a token", "secret-t", bearer("secret-t"), True),
@@ -311,12 +315,13 @@ def _tokens() -> list[tuple[str, str, dict[str, str], bool]]:
         (
             "with the claims of another",
             "secret-t",
-            {"Authorization": f"Bearer {scheme}.{foreign}.{proof}"},
+            {"Authorization": f"Bearer {header}.{foreign}.{proof}"},
             False,
         ),
-        ("without proof", "secret-t", {"Authorization": f"Bearer {scheme}.{claims}."}, False),
+        ("without proof", "secret-t", {"Authorization": f"Bearer {header}.{claims}."}, False),
         ("with half of the proof", "secret-t", {"Authorization": f"Bearer {good[:-32]}"}, False),
-        ("of an unknown version", "secret-t", {"Authorization": f"Bearer wd0.{claims}.{proof}"}, False),
+        ("with another header", "secret-t", {"Authorization": f"Bearer {UNSIGNED}.{claims}.{proof}"}, False),
+        ("that says it needs no proof", "secret-t", {"Authorization": f"Bearer {UNSIGNED}.{claims}."}, False),
         ("over for long", "secret-t", bearer("secret-t", now=now - 3600), False),
         ("good for too long", "secret-t", bearer("secret-t", lifetime=86400), False),
         ("no text", "secret-t", {"Authorization": "Bearer \u00e9\u00ff"}, False),
@@ -415,7 +420,7 @@ def test_malformed_searches(on_sqlite: ServedInbox, body: bytes, named: str) -> 
 def test_a_signed_connection_is_read_too(served: ServedInbox) -> None:
     conn_id, body = fresh("signed"), event(id="signed")
     served.deliver(conn_id, body, {SIGNATURE_HEADER: signature(body)})
-    assert jobs(served.read(conn_id, bearer(conn_id, SIGNING_SECRET))) == ["signed"]
+    assert job_ids_in(served.read(conn_id, bearer(conn_id, SIGNING_SECRET))) == ["signed"]
 
 
 def test_nothing_is_skipped_under_load(served: ServedInbox) -> None:
@@ -439,7 +444,7 @@ def test_nothing_is_skipped_under_load(served: ServedInbox) -> None:
         while True:
             over = ended.is_set()
             answer = served.read(conn_id, after=cursor, limit=7)
-            seen += jobs(answer)
+            seen += job_ids_in(answer)
             cursor = answer.json()["cursor"]
             if over and not answer.json()["deliveries"]:
                 return seen

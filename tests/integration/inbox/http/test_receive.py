@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine
 
-from airflow_provider_webdata.inbox.server.auth import Gate
+from airflow_provider_webdata.inbox.server.http.auth import Gate
 from airflow_provider_webdata.inbox.wire import SECRET_HEADER
 from tests.integration.inbox.http.served_inbox import (
     ALL_SECRETS,
@@ -351,7 +351,7 @@ def test_lookups_are_bounded(sqlite_engine: Engine) -> None:
             answer = served.deliver(f"guess{number}", BODY)
             if answer.status_code == 503:
                 break
-        assert (answer.status_code, answer.json()) == (503, {"error": "too much at once"})
+        assert (answer.status_code, answer.json()) == (503, {"error": "too many requests at once"})
         assert int(answer.headers["retry-after"]) >= 1
         assert len(asked) <= number + 1
         for _ in range(50):

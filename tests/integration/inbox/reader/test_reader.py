@@ -24,7 +24,7 @@ from airflow_provider_webdata.inbox.reader import (
     InboxRefusedError,
     InboxUnreachableError,
 )
-from tests.support.fault_server import FaultServer
+from tests.support.fault_server import FaultServer, Step, answer, hang_up
 
 SECRET = "a-webhook-secret-of-the-tests"
 RECORD = {
@@ -43,16 +43,10 @@ RECORD = {
 PAGE = {"deliveries": [RECORD], "cursor": "9", "more": False}
 
 
-def answer(status: int, body: Any, **headers: str) -> Callable[[Any], None]:
-    content = body if isinstance(body, bytes) else json.dumps(body).encode()
-    given = {name.replace("_", "-"): value for name, value in headers.items()}
-    lines = {"content-type": "application/json", "content-length": str(len(content)), **given}
-    head = "".join(f"{name}: {value}\r\n" for name, value in lines.items())
-
-    def step(connection: Any) -> None:
-        connection.sendall(f"HTTP/1.1 {status} X\r\n{head}\r\n".encode() + content)
-
-    return step
+def reply(status: int, body: Any, **headers: str) -> Step:
+    content = body if isinstance(body, bytes) else json.dumps(body)
+    kind = headers.pop("content_type", "application/json")
+    return answer(status, content, kind, {name.replace("_", "-"): value for name, value in headers.items()})
 
 
 class Both:
@@ -77,7 +71,7 @@ class Both:
 
 
 @pytest.fixture(params=["sync", "async"])
-def serve(request: pytest.FixtureRequest) -> Iterator[Callable[..., tuple[Both, FaultServer]]]:
+def served_reader(request: pytest.FixtureRequest) -> Iterator[Callable[..., tuple[Both, FaultServer]]]:
     servers: list[FaultServer] = []
 
     def start(*steps: Callable[[Any], None]) -> tuple[Both, FaultServer]:
@@ -90,8 +84,8 @@ def serve(request: pytest.FixtureRequest) -> Iterator[Callable[..., tuple[Both, 
         server.close()
 
 
-def test_a_page_of_the_feed(serve: Any) -> None:
-    reader, server = serve(answer(200, PAGE))
+def test_a_page_of_the_feed(served_reader: Any) -> None:
+    reader, server = served_reader(reply(200, PAGE))
     page = reader.feed(
         "5", 2.0, limit=3, keys=["a", "b"], events=["page"], received_after="2026-01-01T00:00:00Z"
     )
@@ -120,14 +114,14 @@ def test_a_page_of_the_feed(serve: Any) -> None:
     assert SECRET not in repr(request)
 
 
-def test_the_end_of_the_feed(serve: Any) -> None:
-    reader, server = serve(answer(200, {"deliveries": [], "cursor": "9", "more": False}))
+def test_the_end_of_the_feed(served_reader: Any) -> None:
+    reader, server = served_reader(reply(200, {"deliveries": [], "cursor": "9", "more": False}))
     assert reader.feed(END).cursor == "9"
     assert urlsplit(server.requests[0].target).query == "after=end"
 
 
-def test_a_search(serve: Any) -> None:
-    reader, server = serve(answer(200, {**PAGE, "more": True}))
+def test_a_search(served_reader: Any) -> None:
+    reader, server = served_reader(reply(200, {**PAGE, "more": True}))
     page = reader.search(keys=["k"], job_ids=["j"], monitor_ids=["m"], events=["e"], after="1", limit=5)
     assert page.more
     assert server.requests[0].target.endswith("/search")
@@ -142,55 +136,57 @@ def test_a_search(serve: Any) -> None:
     }
 
 
-def test_one_delivery(serve: Any) -> None:
-    reader, server = serve(answer(200, RECORD))
+def test_one_delivery(served_reader: Any) -> None:
+    reader, server = served_reader(reply(200, RECORD))
     assert reader.fetch(7).payload() == RECORD["body"]
     assert server.requests[0].target.endswith("/7")
 
 
-def test_a_large_delivery_is_listed_without_its_body(serve: Any) -> None:
-    reader, _ = serve(answer(200, {**PAGE, "deliveries": [{k: v for k, v in RECORD.items() if k != "body"}]}))
+def test_a_large_delivery_is_listed_without_its_body(served_reader: Any) -> None:
+    reader, _ = served_reader(
+        reply(200, {**PAGE, "deliveries": [{k: v for k, v in RECORD.items() if k != "body"}]})
+    )
     (delivery,) = reader.feed().deliveries
     assert not delivery.has_body
     assert delivery.payload() is None
 
 
 @pytest.mark.parametrize("body", ["1e999", '"\\u0000"', "[" * 150 + "]" * 150, '{"a": 1, "a": 2}', " 1 "])
-def test_odd_bodies_do_not_spoil_a_page(serve: Any, body: str) -> None:
+def test_odd_bodies_do_not_spoil_a_page(served_reader: Any, body: str) -> None:
     record = json.dumps({**RECORD, "body": "BODY"}).replace('"BODY"', body)
-    reader, _ = serve(answer(200, f'{{"deliveries":[{record}],"cursor":"1","more":false}}'.encode()))
+    reader, _ = served_reader(reply(200, f'{{"deliveries":[{record}],"cursor":"1","more":false}}'.encode()))
     (delivery,) = reader.feed().deliveries
     delivery.payload()
 
 
 FAILURES: dict[str, tuple[Any, type[InboxError], str]] = {
-    "token refused": (answer(401, {"error": "no"}), InboxRefusedError, "webhook_secret"),
-    "reset": (answer(410, {"error": "reset", "cursor": "3"}), CursorAheadError, "reset"),
-    "no plugin": (answer(404, {"detail": "Not Found"}), InboxMissingError, "there is no inbox"),
+    "token refused": (reply(401, {"error": "no"}), InboxRefusedError, "webhook_secret"),
+    "reset": (reply(410, {"error": "reset", "cursor": "3"}), CursorAheadError, "reset"),
+    "no plugin": (reply(404, {"detail": "Not Found"}), InboxMissingError, "there is no inbox"),
     "a page of something else": (
-        answer(200, b"<html>", content_type="text/html"),
+        reply(200, b"<html>", content_type="text/html"),
         InboxMissingError,
         "text/html",
     ),
-    "redirect": (answer(302, b"", location="https://elsewhere.example/"), InboxMissingError, "no inbox"),
+    "redirect": (reply(302, b"", location="https://elsewhere.example/"), InboxMissingError, "no inbox"),
     "database down": (
-        answer(503, {"error": "run airflow db migrate"}, retry_after="7"),
+        reply(503, {"error": "run airflow db migrate"}, retry_after="7"),
         InboxUnreachableError,
         "run airflow db migrate",
     ),
-    "too often": (answer(429, b""), InboxUnreachableError, "429"),
-    "bad request": (answer(400, {"error": "limit: no"}), InboxAnswerError, "limit: no"),
-    "another shape": (answer(200, {"cursor": 5}), InboxAnswerError, "cannot be read"),
-    "cut short": (answer(200, b'{"deliveries": ['), InboxAnswerError, "cannot be read"),
-    "hung up": (lambda connection: connection.close(), InboxUnreachableError, "does not answer"),
+    "too often": (reply(429, b""), InboxUnreachableError, "429"),
+    "bad request": (reply(400, {"error": "limit: no"}), InboxAnswerError, "limit: no"),
+    "another shape": (reply(200, {"cursor": 5}), InboxAnswerError, "cannot be read"),
+    "cut short": (reply(200, b'{"deliveries": ['), InboxAnswerError, "cannot be read"),
+    "hung up": (hang_up, InboxUnreachableError, "does not answer"),
 }
 
 
 @pytest.mark.parametrize("case", FAILURES)
-def test_failures_are_told_apart(serve: Any, case: str) -> None:
+def test_failures_are_told_apart(served_reader: Any, case: str) -> None:
     step, kind, words = FAILURES[case]
     for call in (lambda reader: reader.feed(), lambda reader: reader.search(keys=["k"])):
-        reader, _ = serve(step)
+        reader, _ = served_reader(step)
         with pytest.raises(kind, match=words) as caught:
             call(reader)
         assert type(caught.value) is kind
@@ -201,11 +197,11 @@ def test_failures_are_told_apart(serve: Any, case: str) -> None:
             assert caught.value.retry_after == 7.0
 
 
-def test_a_delivery_that_is_gone(serve: Any) -> None:
-    reader, _ = serve(answer(404, {"error": "there is no such delivery"}))
+def test_a_delivery_that_is_gone(served_reader: Any) -> None:
+    reader, _ = served_reader(reply(404, {"error": "there is no such delivery"}))
     with pytest.raises(DeliveryGoneError, match="7"):
         reader.fetch(7)
-    reader, _ = serve(answer(404, {"detail": "Not Found"}))
+    reader, _ = served_reader(reply(404, {"detail": "Not Found"}))
     with pytest.raises(InboxMissingError):
         reader.fetch(7)
 

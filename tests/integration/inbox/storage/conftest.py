@@ -13,9 +13,9 @@ import pytest
 from airflow.utils.orm_event_handlers import setup_event_handlers
 from sqlalchemy import Engine, create_engine, select
 
-from airflow_provider_webdata.inbox.server.records import NewDelivery
-from airflow_provider_webdata.inbox.server.store import DeliveryStore
-from airflow_provider_webdata.inbox.server.tables import delivery, metadata
+from airflow_provider_webdata.inbox.server.storage.records import NewDelivery
+from airflow_provider_webdata.inbox.server.storage.store import DeliveryStore
+from airflow_provider_webdata.inbox.server.storage.tables import delivery, metadata
 from tests.support.postgres import Postgres
 
 _names = itertools.count()

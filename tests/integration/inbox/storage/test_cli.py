@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, create_engine
 
-from airflow_provider_webdata.inbox.server.records import DeliveryFilter, NewDelivery
-from airflow_provider_webdata.inbox.server.store import DeliveryStore
-from airflow_provider_webdata.inbox.server.tables import metadata
+from airflow_provider_webdata.inbox.server.storage.records import DeliveryFilter, NewDelivery
+from airflow_provider_webdata.inbox.server.storage.store import DeliveryStore
+from airflow_provider_webdata.inbox.server.storage.tables import metadata
 
 DRIVER = Path(__file__).with_name("airflow_driver.py")
 NOW = datetime.now(timezone.utc)
@@ -153,7 +153,7 @@ def test_show(terminal: Terminal) -> None:
 def test_replay(terminal: Terminal) -> None:
     cursor = terminal.store.end()
     done, missing = terminal.run("replay 2 1", "replay 3 77")
-    assert done == (0, "delivery 2 is announced again as 5\ndelivery 1 is announced again as 6\n")
+    assert done == (0, "delivery 2 was replayed as 5\ndelivery 1 was replayed as 6\n")
     assert missing == ("no delivery 77 is in the inbox; nothing was replayed", "")
     again = terminal.store.read("prod", DeliveryFilter(received_after=NOW), cursor, 10).deliveries
     assert [(d.id, d.replay_of, d.key) for d in again] == [(5, 2, "key-2"), (6, 1, "key-1")]

@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 from sqlalchemy import create_engine, text
 
-from airflow_provider_webdata.inbox.server.records import (
+from airflow_provider_webdata.inbox.server.storage.errors import (
     ContendedError,
-    DeliveryFilter,
     RefusedError,
     StoreUnavailableError,
 )
-from airflow_provider_webdata.inbox.server.store import DeliveryStore
-from airflow_provider_webdata.inbox.server.tables import metadata
+from airflow_provider_webdata.inbox.server.storage.records import DeliveryFilter
+from airflow_provider_webdata.inbox.server.storage.store import DeliveryStore
+from airflow_provider_webdata.inbox.server.storage.tables import metadata
 from tests.support.postgres import Postgres
 
 from .conftest import Database, NewOne
@@ -96,8 +96,8 @@ TROUBLES = [
     Trouble("sqlite", old_table, "run `airflow db migrate`"),
     Trouble("postgresql", old_table, "run `airflow db migrate`"),
     # In WAL mode, which Airflow sets, readers go on.
-    Trouble("sqlite", locked_file, "locked by somebody else", reading_fails=False),
-    Trouble("postgresql", locked_table, "locked by somebody else", ContendedError),
+    Trouble("sqlite", locked_file, "locked by another transaction", reading_fails=False),
+    Trouble("postgresql", locked_table, "locked by another transaction", ContendedError),
     Trouble("postgresql", no_connection, "cannot be reached"),
 ]
 
@@ -193,7 +193,7 @@ def test_content_that_the_database_refuses(
     postgres_database: Database, new: NewOne, text_of_event: str
 ) -> None:
     store = postgres_database.store()
-    with pytest.raises(RefusedError, match="refuses the content") as caught:
+    with pytest.raises(RefusedError, match="rejects the content") as caught:
         store.add([new("neighbour"), new(event=text_of_event)])
     assert text_of_event not in str(caught.value)
     assert postgres_database.job_ids() == []

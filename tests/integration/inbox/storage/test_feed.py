@@ -1,4 +1,4 @@
-"""Long polling: whoever waits is told at once, and only about what is meant for it."""
+"""Long polling: a waiting reader gets a delivery at once, and only what is meant for it."""
 
 from __future__ import annotations
 
@@ -8,18 +8,17 @@ from collections.abc import AsyncIterator
 import pytest
 from sqlalchemy import create_engine, event
 
-from airflow_provider_webdata.inbox.server.announcer import Announcer
-from airflow_provider_webdata.inbox.server.feed import Feed
-from airflow_provider_webdata.inbox.server.records import (
-    CursorAheadError,
-    DeliveryFilter,
-    Page,
+from airflow_provider_webdata.inbox.server.storage.errors import (
+    CursorPastEndError,
     StoreUnavailableError,
     TooManyReadersError,
 )
-from airflow_provider_webdata.inbox.server.service import Inbox
-from airflow_provider_webdata.inbox.server.store import DeliveryStore
-from airflow_provider_webdata.inbox.server.tables import metadata
+from airflow_provider_webdata.inbox.server.storage.feed import Feed
+from airflow_provider_webdata.inbox.server.storage.inbox import Inbox
+from airflow_provider_webdata.inbox.server.storage.publisher import Publisher
+from airflow_provider_webdata.inbox.server.storage.records import DeliveryFilter, StoredPage
+from airflow_provider_webdata.inbox.server.storage.store import DeliveryStore
+from airflow_provider_webdata.inbox.server.storage.tables import metadata
 from tests.support.postgres import Postgres
 from tests.support.waiting import until
 
@@ -38,61 +37,56 @@ async def inbox(database: Database) -> AsyncIterator[Inbox]:
     await inbox.close()
 
 
-def jobs(page: Page) -> list[str | None]:
+def job_ids_of(page: StoredPage) -> list[str | None]:
     return [delivery.job_id for delivery in page.deliveries]
 
 
-async def waiting(announcer: Announcer, count: int = 1) -> None:
+async def readers_wait(publisher: Publisher, count: int = 1) -> None:
     """Return once so many readers wait."""
-
-    async def ask() -> None:
-        while len(announcer._waiters) != count:
-            await asyncio.sleep(0.005)
-
-    await asyncio.wait_for(ask(), LONG)
+    await until(lambda: len(publisher._waiters) == count)
 
 
 async def test_what_is_there_comes_at_once(inbox: Inbox, new: NewOne) -> None:
     await inbox.writer.submit(new("a"))
     page = await asyncio.wait_for(inbox.feed.read(CONN, ALL, wait=1000), LONG)
-    assert jobs(page) == ["a"]
-    assert await inbox.feed.read(CONN, ALL, page.cursor) == Page([], page.cursor, more=False)
+    assert job_ids_of(page) == ["a"]
+    assert await inbox.feed.read(CONN, ALL, page.cursor) == StoredPage([], page.cursor, more=False)
     assert (await inbox.feed.read(CONN, ALL, "end")).cursor == page.cursor
 
 
 async def test_a_delivery_of_this_process_wakes_without_a_watch(database: Database, new: NewOne) -> None:
     store = database.store()
-    # Nobody looks by himself: whatever wakes the reader is the commit.
-    announcer = Announcer(store, watch_interval=1e6)
-    feed = Feed(store, announcer)
+    # Nothing is polled for: only the commit can wake the reader.
+    publisher = Publisher(store, poll_interval=1e6)
+    feed = Feed(store, publisher)
     for number in range(3):
         reading = asyncio.create_task(feed.read(CONN, ALL, "end", wait=LONG))
-        await waiting(announcer)
+        await readers_wait(publisher)
         store.add([new(f"job{number}")])
-        announcer.announce_soon()
-        assert jobs(await reading) == [f"job{number}"]
-    announcer.close()
+        publisher.publish_soon()
+        assert job_ids_of(await reading) == [f"job{number}"]
+    publisher.close()
 
 
 async def test_a_delivery_of_another_process_is_noticed(
     inbox: Inbox, database: Database, new: NewOne
 ) -> None:
     reading = asyncio.create_task(inbox.feed.read(CONN, ALL, "end", wait=LONG))
-    await waiting(inbox._announcer)
-    # That one has no announcer: the row has no position yet, as if the other process had died just then.
+    await readers_wait(inbox._publisher)
+    # That one has no publisher: the row has no position yet, as if the other process had died just then.
     database.store().add([new("a")])
-    assert jobs(await reading) == ["a"]
+    assert job_ids_of(await reading) == ["a"]
 
 
 async def test_a_wait_ends_with_nothing(inbox: Inbox) -> None:
-    assert await inbox.feed.read(CONN, ALL, wait=0.05) == Page([], 0, more=False)
-    assert await inbox.feed.read(CONN, ALL, "end", wait=0.05) == Page([], 0, more=False)
+    assert await inbox.feed.read(CONN, ALL, wait=0.05) == StoredPage([], 0, more=False)
+    assert await inbox.feed.read(CONN, ALL, "end", wait=0.05) == StoredPage([], 0, more=False)
 
 
 async def test_what_is_not_asked_for_does_not_end_the_wait(inbox: Inbox, new: NewOne) -> None:
     wanted = DeliveryFilter(events=("check.completed",), keys=("k",))
     reading = asyncio.create_task(inbox.feed.read(CONN, wanted, wait=LONG))
-    await waiting(inbox._announcer)
+    await readers_wait(inbox._publisher)
     match = {"event": "monitor.check.completed", "name": "check.completed"}
     for one in (
         new("other connection", conn_id="other", key="k", **match),
@@ -100,10 +94,10 @@ async def test_what_is_not_asked_for_does_not_end_the_wait(inbox: Inbox, new: Ne
         new("other key", key="x", **match),
     ):
         await inbox.writer.submit(one)
-    await waiting(inbox._announcer)
+    await readers_wait(inbox._publisher)
     assert not reading.done()
     await inbox.writer.submit(new("asked for", key="k", **match))
-    assert jobs(await reading) == ["asked for"]
+    assert job_ids_of(await reading) == ["asked for"]
 
 
 async def test_the_cursor_of_an_empty_page_has_moved_on(inbox: Inbox, new: NewOne) -> None:
@@ -112,12 +106,12 @@ async def test_the_cursor_of_an_empty_page_has_moved_on(inbox: Inbox, new: NewOn
     assert (await inbox.feed.read(CONN, ALL, wait=0.05)).cursor == end > 0
 
 
-async def test_every_waiting_reader_is_told_and_no_other(inbox: Inbox, new: NewOne) -> None:
+async def test_every_waiting_reader_is_woken_and_no_other(inbox: Inbox, new: NewOne) -> None:
     conns = [f"conn-{number % 10}" for number in range(100)]
     reading = [asyncio.create_task(inbox.feed.read(conn, ALL, "end", wait=LONG)) for conn in conns]
-    await waiting(inbox._announcer, len(conns))
+    await readers_wait(inbox._publisher, len(conns))
     await asyncio.gather(*(inbox.writer.submit(new(number, conn_id=f"conn-{number}")) for number in "123"))
-    await waiting(inbox._announcer, 70)
+    await readers_wait(inbox._publisher, 70)
     pages = await asyncio.gather(
         *(task for task, conn in zip(reading, conns, strict=True) if conn[5:] in "123")
     )
@@ -148,7 +142,7 @@ async def test_readers_that_come_and_go_see_everything_once(
             page = await inbox.feed.read(CONN, ALL, cursor, limit=50, wait=wait)
             assert page.cursor >= cursor
             cursor = page.cursor
-            found += jobs(page)
+            found += job_ids_of(page)
             if all_is_stored and not page.deliveries:
                 return found
 
@@ -160,44 +154,44 @@ async def test_readers_that_come_and_go_see_everything_once(
     await other.close()
 
 
-async def test_nobody_looks_while_nobody_waits(database: Database, new: NewOne) -> None:
+async def test_nothing_is_polled_for_while_nobody_waits(database: Database, new: NewOne) -> None:
     engine = database.engine()
-    looks: list[str] = []
-    event.listen(engine, "before_cursor_execute", lambda *call: looks.append(call[2]))
+    queries: list[str] = []
+    event.listen(engine, "before_cursor_execute", lambda *call: queries.append(call[2]))
     store = DeliveryStore(engine)
-    announcer = Announcer(store, watch_interval=0.01)
-    feed = Feed(store, announcer)
+    publisher = Publisher(store, poll_interval=0.01)
+    feed = Feed(store, publisher)
     await feed.read(CONN, ALL, wait=0.1)
-    while_waiting = len(looks)
-    await waiting(announcer, 0)
-    # A look that had begun may end; of the fifty that would come in this time there is none.
+    while_waiting = len(queries)
+    await readers_wait(publisher, 0)
+    # A poll that had begun may end; of the fifty that would come in this time there is none.
     await asyncio.sleep(0.5)
-    assert len(looks) - while_waiting < while_waiting
-    seen = len(looks)
+    assert len(queries) - while_waiting < while_waiting
+    seen = len(queries)
     await asyncio.sleep(0.1)
-    assert len(looks) == seen
-    announcer.close()
+    assert len(queries) == seen
+    publisher.close()
 
 
 async def test_only_so_many_wait(database: Database) -> None:
-    announcer = Announcer(database.store(), most_readers=3)
-    feed = Feed(database.store(), announcer)
+    publisher = Publisher(database.store(), most_readers=3)
+    feed = Feed(database.store(), publisher)
     reading = [asyncio.create_task(feed.read(CONN, ALL, wait=LONG)) for _ in range(3)]
-    await waiting(announcer, 3)
+    await readers_wait(publisher, 3)
     with pytest.raises(TooManyReadersError):
         await feed.read(CONN, ALL, wait=LONG)
-    assert await feed.read(CONN, ALL) == Page([], 0, more=False)
+    assert await feed.read(CONN, ALL) == StoredPage([], 0, more=False)
     reading[0].cancel()
-    await waiting(announcer, 2)
-    assert await feed.read(CONN, ALL, wait=0.01) == Page([], 0, more=False)
+    await readers_wait(publisher, 2)
+    assert await feed.read(CONN, ALL, wait=0.01) == StoredPage([], 0, more=False)
     for task in reading:
         task.cancel()
-    announcer.close()
+    publisher.close()
 
 
 @pytest.mark.parametrize("wait", [0.0, LONG])
 async def test_a_cursor_beyond_the_end(inbox: Inbox, wait: float) -> None:
-    with pytest.raises(CursorAheadError):
+    with pytest.raises(CursorPastEndError):
         await inbox.feed.read(CONN, ALL, 12, wait=wait)
 
 
@@ -205,9 +199,12 @@ async def test_closing_sends_readers_away(inbox: Inbox, new: NewOne) -> None:
     await inbox.writer.submit(new())
     page = await inbox.feed.read(CONN, ALL)
     reading = [asyncio.create_task(inbox.feed.read(CONN, ALL, page.cursor, wait=1000)) for _ in range(5)]
-    await waiting(inbox._announcer, 5)
+    await readers_wait(inbox._publisher, 5)
     await inbox.close()
-    assert await asyncio.wait_for(asyncio.gather(*reading), LONG) == [Page([], page.cursor, more=False)] * 5
+    assert (
+        await asyncio.wait_for(asyncio.gather(*reading), LONG)
+        == [StoredPage([], page.cursor, more=False)] * 5
+    )
 
 
 async def test_waiting_through_an_outage(
@@ -217,17 +214,17 @@ async def test_waiting_through_an_outage(
     metadata.create_all(engine)
     inbox = Inbox.open(engine)
     reading = asyncio.create_task(inbox.feed.read(CONN, ALL, wait=1000))
-    await waiting(inbox._announcer)
+    await readers_wait(inbox._publisher)
     await asyncio.to_thread(own_postgres.stop, crash=True)
-    await logged(caplog, "cannot be announced now: the database cannot be reached")
+    await logged(caplog, "cannot be published now: the database cannot be reached")
     with pytest.raises(StoreUnavailableError):
         await inbox.feed.read(CONN, ALL)
     assert not reading.done()
     await asyncio.to_thread(own_postgres.start)
-    await logged(caplog, "announced again")
-    assert caplog.text.count("cannot be announced now") == 1
+    await logged(caplog, "published again")
+    assert caplog.text.count("cannot be published now") == 1
     await asyncio.to_thread(DeliveryStore(engine).add, [new("after")])
-    assert jobs(await reading) == ["after"]
+    assert job_ids_of(await reading) == ["after"]
     await inbox.close()
     engine.dispose()
 

@@ -16,16 +16,12 @@ from hypothesis import strategies as st
 from sqlalchemy import Connection, Engine, event, insert, select, text
 from sqlalchemy.engine import RootTransaction
 
-from airflow_provider_webdata.inbox.server.database import transaction
-from airflow_provider_webdata.inbox.server.records import (
-    ContendedError,
-    DeliveryFilter,
-    NewDelivery,
-    StoreUnavailableError,
-)
-from airflow_provider_webdata.inbox.server.sequencer import assign_positions
-from airflow_provider_webdata.inbox.server.store import DeliveryStore, _row_of
-from airflow_provider_webdata.inbox.server.tables import delivery
+from airflow_provider_webdata.inbox.server.storage.database import transaction
+from airflow_provider_webdata.inbox.server.storage.errors import ContendedError, StoreUnavailableError
+from airflow_provider_webdata.inbox.server.storage.records import DeliveryFilter, NewDelivery
+from airflow_provider_webdata.inbox.server.storage.sequencer import assign_positions
+from airflow_provider_webdata.inbox.server.storage.store import DeliveryStore, _row_of
+from airflow_provider_webdata.inbox.server.storage.tables import delivery
 
 from .conftest import Database, NewOne
 
@@ -167,7 +163,7 @@ def test_writers_readers_and_sequencers_at_once(database: Database, new: NewOne)
             assert all(store.add(batch))
             stored += [one.job_id or "" for one in batch]
             if dice.random() < 0.3:
-                store.sequence()
+                store.publish()
         return stored
 
     def read(reader: Reader) -> None:
@@ -197,7 +193,7 @@ def test_a_transaction_that_is_held_open_delays_only_its_own(
     early = [new(), new()]
     # Each would fail after two seconds if it had to wait for a lock.
     assert store.add(early) == [True, True]
-    assert store.sequence() == 2
+    assert store.publish() == 2
     assert [d.job_id for d in store.read(CONN, ALL, 0, 10).deliveries] == [one.job_id for one in early]
     assert store.prune(early[0].received_at) == 0
     cursor = store.end()
@@ -213,7 +209,7 @@ def test_whether_it_is_a_duplicate_is_known_when_the_other_has_committed(
     for commit in (False, True):
         (held,) = connections(postgres_database.engine(), 1)
         held.insert(same)
-        with pytest.raises(ContendedError, match="locked by somebody else"):
+        with pytest.raises(ContendedError, match="locked by another transaction"):
             store.add([new(), same])
         held.finish(commit)
         assert store.add([same]) == [not commit]
@@ -225,7 +221,7 @@ def test_only_one_gives_positions_at_a_time(postgres_database: Database, new: Ne
     """Otherwise two could give the same position, or one that readers have passed already."""
     engine, other = postgres_database.engine(), postgres_database.store()
     other.add([new("first")])
-    other.sequence()
+    other.publish()
     turned_away = []
 
     @event.listens_for(engine, "before_cursor_execute")
@@ -233,12 +229,12 @@ def test_only_one_gives_positions_at_a_time(postgres_database: Database, new: Ne
         if call[2].startswith("UPDATE webdata_inbox_delivery"):
             other.add([new("b")])
             with pytest.raises(ContendedError):
-                other.sequence()
+                other.publish()
             turned_away.append(True)
 
     store = DeliveryStore(engine)
     store.add([new("a")])
-    assert store.sequence() == 1
+    assert store.publish() == 1
     assert turned_away
     assert [d.job_id for d in other.read(CONN, ALL, 0, 10).deliveries] == ["first", "a", "b"]
 

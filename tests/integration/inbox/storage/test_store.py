@@ -9,15 +9,10 @@ import pytest
 from sqlalchemy import event, text
 
 from airflow_provider_webdata.inbox.envelope import same_event, split_event
-from airflow_provider_webdata.inbox.server.records import (
-    CursorAheadError,
-    DeliveryFilter,
-    DeliveryNotFoundError,
-    NewDelivery,
-    Page,
-)
-from airflow_provider_webdata.inbox.server.store import DeliveryStore
-from airflow_provider_webdata.inbox.server.tables import metadata
+from airflow_provider_webdata.inbox.server.storage.errors import CursorPastEndError, DeliveryNotFoundError
+from airflow_provider_webdata.inbox.server.storage.records import DeliveryFilter, NewDelivery, StoredPage
+from airflow_provider_webdata.inbox.server.storage.store import DeliveryStore
+from airflow_provider_webdata.inbox.server.storage.tables import metadata
 from airflow_provider_webdata.inbox.wire import INLINE_BODY_BYTES
 
 from .conftest import Database, NewOne
@@ -30,7 +25,7 @@ NOON = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)
 def read_all(store: DeliveryStore, wanted: DeliveryFilter = ALL, after: int = 0, limit: int = 2) -> list[str]:
     """Job ids of all pages."""
     found: list[str] = []
-    page = Page([], after, more=True)
+    page = StoredPage([], after, more=True)
     while page.more:
         page = store.read(CONN, wanted, page.cursor, limit)
         found += [delivery.job_id or "" for delivery in page.deliveries]
@@ -174,15 +169,15 @@ def test_a_cursor_passes_over_what_the_filter_leaves_out(store: DeliveryStore, n
     assert [d.job_id for d in second.deliveries] == ["b"]
     assert not second.more
     assert second.cursor == store.end() > (second.deliveries[0].position or 0)
-    assert store.read(CONN, wanted, second.cursor, 1) == Page([], second.cursor, more=False)
+    assert store.read(CONN, wanted, second.cursor, 1) == StoredPage([], second.cursor, more=False)
 
 
 def test_an_empty_inbox(store: DeliveryStore) -> None:
     assert store.end() == 0
-    assert store.read(CONN, ALL, 0, 10) == Page([], 0, more=False)
-    assert store.sequence() == 0
+    assert store.read(CONN, ALL, 0, 10) == StoredPage([], 0, more=False)
+    assert store.publish() == 0
     assert store.changes(0).newest == {}
-    with pytest.raises(CursorAheadError) as caught:
+    with pytest.raises(CursorPastEndError) as caught:
         store.read(CONN, ALL, 1, 10)
     assert caught.value.end == 0
 
@@ -218,7 +213,7 @@ def test_a_cursor_from_before_a_restored_backup_misses_nothing(
     engine = database.engine()
     metadata.drop_all(engine)
     metadata.create_all(engine)
-    with pytest.raises(CursorAheadError):
+    with pytest.raises(CursorPastEndError):
         store.read(CONN, ALL, cursor, 10)
     store.add([new("after")])
     assert read_all(store, after=cursor) == ["after"]
@@ -227,7 +222,7 @@ def test_a_cursor_from_before_a_restored_backup_misses_nothing(
 def test_a_cursor_beyond_the_end(store: DeliveryStore, new: NewOne) -> None:
     store.add([new()])
     end = store.end()
-    with pytest.raises(CursorAheadError) as caught:
+    with pytest.raises(CursorPastEndError) as caught:
         store.read(CONN, ALL, end + 1, 10)
     assert caught.value.end == end
 
@@ -284,8 +279,8 @@ def test_one_transaction_for_a_batch(database: Database, new: NewOne) -> None:
 def test_any_number_gets_its_positions(postgres_database: Database, new: NewOne, count: int) -> None:
     store = postgres_database.store()
     store.add([new() for _ in range(count)])
-    assert store.sequence() == count
-    assert store.sequence() == 0
+    assert store.publish() == count
+    assert store.publish() == 0
     with postgres_database.engine().connect() as connection:
         found = connection.execute(
             text("SELECT count(DISTINCT position), min(position) > 0 FROM webdata_inbox_delivery")

@@ -1,4 +1,4 @@
-"""Each caller is told the truth about its own delivery, after the commit, whatever befalls the others."""
+"""Each caller gets the outcome of its own delivery, after the commit, whatever befalls the others."""
 
 from __future__ import annotations
 
@@ -14,17 +14,13 @@ from collections.abc import AsyncIterator, Awaitable, Iterator
 import pytest
 from sqlalchemy import event, insert
 
-from airflow_provider_webdata.inbox.server import database as limits
-from airflow_provider_webdata.inbox.server import writer as writers
-from airflow_provider_webdata.inbox.server.records import (
-    DeliveryFilter,
-    NewDelivery,
-    RefusedError,
-    StoreUnavailableError,
-)
-from airflow_provider_webdata.inbox.server.store import DeliveryStore, _row_of
-from airflow_provider_webdata.inbox.server.tables import delivery
-from airflow_provider_webdata.inbox.server.writer import BATCH_DELIVERIES, Writer
+from airflow_provider_webdata.inbox.server.storage import database as limits
+from airflow_provider_webdata.inbox.server.storage import writer as writers
+from airflow_provider_webdata.inbox.server.storage.errors import RefusedError, StoreUnavailableError
+from airflow_provider_webdata.inbox.server.storage.records import DeliveryFilter, NewDelivery
+from airflow_provider_webdata.inbox.server.storage.store import DeliveryStore, _row_of
+from airflow_provider_webdata.inbox.server.storage.tables import delivery
+from airflow_provider_webdata.inbox.server.storage.writer import BATCH_DELIVERIES, Writer
 from tests.support.postgres import Postgres
 from tests.support.waiting import until
 
@@ -42,7 +38,7 @@ async def writer(database: Database) -> AsyncIterator[Writer]:
     await writer.close()
 
 
-class Gate:
+class CommitGate:
     """Lets a store's transactions wait just before their commit."""
 
     def __init__(self, database: Database) -> None:
@@ -69,19 +65,19 @@ class Gate:
 
 
 @pytest.fixture
-def no_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+def long_transactions(monkeypatch: pytest.MonkeyPatch) -> None:
     """PostgreSQL leaves a transaction that waits at the gate alone."""
     longer = limits._LIMITS.bindparams(lock="2s", statement="60s", idle="60s")
     monkeypatch.setattr(limits, "_LIMITS", longer)
-    monkeypatch.setattr(writers, "ALONE_PATIENCE", 30.0)
+    monkeypatch.setattr(writers, "ONE_BY_ONE_SECONDS", 30.0)
 
 
 @pytest.fixture
-def gate(database: Database, no_hurry: None) -> Gate:
-    return Gate(database)
+def gate(database: Database, long_transactions: None) -> CommitGate:
+    return CommitGate(database)
 
 
-async def start(calls: list[Awaitable[bool]]) -> list[asyncio.Task[bool]]:
+async def begun(calls: list[Awaitable[bool]]) -> list[asyncio.Task[bool]]:
     """Tasks that have all begun."""
     tasks = [asyncio.ensure_future(call) for call in calls]
     await asyncio.sleep(0)
@@ -98,13 +94,13 @@ async def test_one_after_the_other(writer: Writer, database: Database, new: NewO
     assert len(database.job_ids()) == 2
 
 
-async def test_many_share_a_commit_and_none_is_told_before_it(
-    gate: Gate, database: Database, new: NewOne
+async def test_many_share_a_commit_and_none_returns_before_it(
+    gate: CommitGate, database: Database, new: NewOne
 ) -> None:
     writer = Writer(gate.store)
     deliveries = [new() for _ in range(100)]
     with gate.closed():
-        tasks = await start([writer.submit(one) for one in [*deliveries, deliveries[0]]])
+        tasks = await begun([writer.submit(one) for one in [*deliveries, deliveries[0]]])
         await until(gate.reached.is_set)
         assert database.job_ids() == []
         assert not any(task.done() for task in tasks)
@@ -115,7 +111,7 @@ async def test_many_share_a_commit_and_none_is_told_before_it(
     await writer.close()
 
 
-async def test_whoever_is_told_can_see_its_delivery_in_the_database(
+async def test_a_delivery_is_in_the_database_once_it_is_acknowledged(
     writer: Writer, database: Database, new: NewOne
 ) -> None:
     async def submit(one: NewDelivery) -> bool:
@@ -125,23 +121,23 @@ async def test_whoever_is_told_can_see_its_delivery_in_the_database(
     assert all(await asyncio.gather(*(submit(new()) for _ in range(60))))
 
 
-async def test_a_batch_has_an_end(gate: Gate, new: NewOne) -> None:
+async def test_a_batch_has_an_end(gate: CommitGate, new: NewOne) -> None:
     writer = Writer(gate.store)
     count = 3 * BATCH_DELIVERIES
     with gate.closed():
-        tasks = await start([writer.submit(new()) for _ in range(count)])
+        tasks = await begun([writer.submit(new()) for _ in range(count)])
         await until(gate.reached.is_set)
     assert await outcomes(tasks) == [True] * count
     assert 3 <= gate.commits <= 4
     await writer.close()
 
 
-async def test_a_full_queue_turns_away(gate: Gate, new: NewOne) -> None:
+async def test_a_full_queue_turns_away(gate: CommitGate, new: NewOne) -> None:
     writer = Writer(gate.store, most_waiting=5)
     with gate.closed():
-        first = await start([writer.submit(new("first"))])
+        first = await begun([writer.submit(new("first"))])
         await until(gate.reached.is_set)
-        waiting = await start([writer.submit(new()) for _ in range(5)])
+        waiting = await begun([writer.submit(new()) for _ in range(5)])
         with pytest.raises(StoreUnavailableError, match="too many deliveries wait"):
             await writer.submit(new("sixth"))
     assert await outcomes([*first, *waiting]) == [True] * 6
@@ -149,13 +145,13 @@ async def test_a_full_queue_turns_away(gate: Gate, new: NewOne) -> None:
     await writer.close()
 
 
-async def test_large_bodies_fill_the_queue_sooner(gate: Gate, new: NewOne) -> None:
+async def test_large_bodies_fill_the_queue_sooner(gate: CommitGate, new: NewOne) -> None:
     writer = Writer(gate.store)
     body = bytes(50 * 2**20)
     with gate.closed():
-        tasks = await start([writer.submit(new())])
+        tasks = await begun([writer.submit(new())])
         await until(gate.reached.is_set)
-        tasks += await start([writer.submit(new(body=body)) for _ in range(2)])
+        tasks += await begun([writer.submit(new(body=body)) for _ in range(2)])
         with pytest.raises(StoreUnavailableError, match="too many deliveries wait"):
             await writer.submit(new(body=body))
         for task in tasks[1:]:
@@ -166,11 +162,11 @@ async def test_large_bodies_fill_the_queue_sooner(gate: Gate, new: NewOne) -> No
     await writer.close()
 
 
-async def test_who_goes_away_takes_nobody_along(gate: Gate, database: Database, new: NewOne) -> None:
+async def test_who_goes_away_takes_nobody_along(gate: CommitGate, database: Database, new: NewOne) -> None:
     writer = Writer(gate.store)
     deliveries = [new() for _ in range(10)]
     with gate.closed():
-        tasks = await start([writer.submit(one) for one in deliveries])
+        tasks = await begun([writer.submit(one) for one in deliveries])
         await until(gate.reached.is_set)
         for task in tasks[::2]:
             task.cancel()
@@ -180,18 +176,18 @@ async def test_who_goes_away_takes_nobody_along(gate: Gate, database: Database, 
     assert all(isinstance(outcome, asyncio.CancelledError) for outcome in found[::2])
     await writer.close()
     assert database.job_ids() == [one.job_id for one in deliveries]
-    assert await outcomes(await start([writer.submit(new())])) != [True]
+    assert await outcomes(await begun([writer.submit(new())])) != [True]
 
 
 async def test_one_that_is_refused_does_not_fail_its_neighbours(
-    gate: Gate, database: Database, new: NewOne
+    gate: CommitGate, database: Database, new: NewOne
 ) -> None:
     writer = Writer(gate.store)
     batch = [new("a"), new("bad", event=HALF_A_LETTER), new("c"), new("worse", event=HALF_A_LETTER), new("e")]
     with gate.closed():
-        tasks = await start([writer.submit(new("first"))])
+        tasks = await begun([writer.submit(new("first"))])
         await until(gate.reached.is_set)
-        tasks += await start([writer.submit(one) for one in batch])
+        tasks += await begun([writer.submit(one) for one in batch])
     found = await outcomes(tasks)
     assert [outcome for outcome in found if outcome is True] == [True] * 4
     assert [type(found[n]) for n in (2, 4)] == [RefusedError] * 2
@@ -200,17 +196,17 @@ async def test_one_that_is_refused_does_not_fail_its_neighbours(
 
 
 async def test_one_that_another_process_holds_does_not_fail_its_neighbours(
-    postgres_database: Database, no_hurry: None, new: NewOne
+    postgres_database: Database, long_transactions: None, new: NewOne
 ) -> None:
-    gate = Gate(postgres_database)
-    writer = Writer(gate.store, patience=30)
+    gate = CommitGate(postgres_database)
+    writer = Writer(gate.store, timeout=30)
     held = new("held")
     with postgres_database.engine().connect() as other:
         other.execute(insert(delivery).values(_row_of(held)))
         with gate.closed():
-            tasks = await start([writer.submit(new("first"))])
+            tasks = await begun([writer.submit(new("first"))])
             await until(gate.reached.is_set)
-            tasks += await start([writer.submit(one) for one in (new("a"), held, new("b"))])
+            tasks += await begun([writer.submit(one) for one in (new("a"), held, new("b"))])
         found = await outcomes(tasks)
         assert [found[n] for n in (0, 1, 3)] == [True] * 3
         assert isinstance(found[2], StoreUnavailableError)
@@ -232,10 +228,10 @@ async def test_two_processes_that_get_the_same_in_opposite_order(database: Datab
         await writer.close()
 
 
-async def test_closing_stores_what_waits(gate: Gate, database: Database, new: NewOne) -> None:
+async def test_closing_stores_what_waits(gate: CommitGate, database: Database, new: NewOne) -> None:
     writer = Writer(gate.store)
     with gate.closed():
-        tasks = await start([writer.submit(new()) for _ in range(30)])
+        tasks = await begun([writer.submit(new()) for _ in range(30)])
         await until(gate.reached.is_set)
         closing = asyncio.create_task(writer.close())
         await asyncio.sleep(0)
@@ -295,7 +291,7 @@ async def test_a_connection_that_dies_without_a_word(
 ) -> None:
     with PostgresProxy(postgres.port) as proxy:
         url = postgres_database.url.replace(f":{postgres.port}/", f":{proxy.port}/")
-        writer = Writer(postgres_database.store(url=url), patience=6)
+        writer = Writer(postgres_database.store(url=url), timeout=6)
         assert await writer.submit(new("before")) is True
         proxy.silence()
         with pytest.raises(StoreUnavailableError, match="has not answered for"):
@@ -310,8 +306,8 @@ STORE_UNTIL_KILLED = """
 import asyncio, sys
 from datetime import datetime, timezone
 from sqlalchemy import create_engine
-from airflow_provider_webdata.inbox.server.records import NewDelivery
-from airflow_provider_webdata.inbox.server.service import Inbox
+from airflow_provider_webdata.inbox.server.storage.records import NewDelivery
+from airflow_provider_webdata.inbox.server.storage.inbox import Inbox
 
 async def main():
     inbox = Inbox.open(create_engine(sys.argv[1]))
@@ -333,12 +329,12 @@ def test_what_was_acknowledged_survives_a_killed_process(database: Database) -> 
         [sys.executable, "-c", STORE_UNTIL_KILLED, database.url], stdout=subprocess.PIPE, text=True
     )
     assert process.stdout is not None
-    told = list(itertools.islice(process.stdout, 500))
+    printed = list(itertools.islice(process.stdout, 500))
     process.send_signal(signal.SIGKILL)
     rest, _ = process.communicate()
-    told += [line for line in rest.splitlines(keepends=True) if line.endswith("\n")]
+    printed += [line for line in rest.splitlines(keepends=True) if line.endswith("\n")]
     stored = database.job_ids()
-    assert {line.strip() for line in told} <= set(stored)
+    assert {line.strip() for line in printed} <= set(stored)
     assert len(stored) == len(set(stored))
     # And whoever comes next finds the database usable, and all of it in order.
     page = database.store().read("webdata_default", DeliveryFilter(), 0, 1000)

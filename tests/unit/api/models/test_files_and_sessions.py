@@ -398,7 +398,7 @@ def test_a_mistake_is_met_with_what_was_meant(
         (m.ScrapeInteractRequest, {"code": "1", "prompt": "p"}, 1),
     ],
 )
-def test_doubts_are_told(model: type[m.RequestModel], body: dict[str, Any], count: int) -> None:
+def test_own_warnings_are_told(model: type[m.RequestModel], body: dict[str, Any], count: int) -> None:
     assert len(model.model_validate(body).warnings()) == count
 
 

@@ -1,4 +1,4 @@
-"""Scrape, batch scrape, crawl, map and team: limits from both sides, the wire, doubts, answers."""
+"""Scrape, batch scrape, crawl, map and team: limits from both sides, the wire, warned, answers."""
 
 from __future__ import annotations
 
@@ -337,7 +337,7 @@ def test_nothing_is_kept_where_nothing_may_be(
 
 
 @pytest.mark.parametrize(
-    "model, body, doubts",
+    "model, body, warned",
     [
         (m.ScrapeRequest, scrape(), []),
         (m.ScrapeRequest, scrape(storeInCache=True, headers={"A": "b"}), ["storeInCache"]),
@@ -412,10 +412,10 @@ def test_nothing_is_kept_where_nothing_may_be(
         ),
     ],
 )
-def test_doubts(model: type[m.RequestModel], body: dict[str, Any], doubts: list[str]) -> None:
+def test_own_warnings(model: type[m.RequestModel], body: dict[str, Any], warned: list[str]) -> None:
     found = model.model_validate(body).warnings()
-    assert len(found) == len(doubts), found
-    assert all(text.startswith(start) for text, start in zip(found, doubts, strict=True)), found
+    assert len(found) == len(warned), found
+    assert all(text.startswith(start) for text, start in zip(found, warned, strict=True)), found
 
 
 @pytest.mark.parametrize(
@@ -518,7 +518,7 @@ def test_a_valid_request_survives_the_wire(model: type[m.RequestModel], data: st
     assert model.model_validate(wire) == request
     assert model.model_validate_json(json.dumps(wire)) == request
     assert model.model_validate(snake_case(model, body)) == request
-    assert all(isinstance(doubt, str) for doubt in request.warnings())
+    assert all(isinstance(text, str) for text in request.warnings())
 
 
 METADATA = {
@@ -760,7 +760,7 @@ def test_bad_urls_are_left_to_the_service_where_it_drops_them(model: type[m.Requ
     body = {"urls": [SITE, "https://", "a b"]}
     request = model.model_validate({**body, "ignoreInvalidURLs": True})
     assert request.to_wire()["urls"] == body["urls"]
-    assert any(doubt.startswith("urls: 2 of 3 are no URLs") for doubt in request.warnings())
+    assert any(text.startswith("urls: 2 of 3 are no URLs") for text in request.warnings())
     for unless in ({}, {"ignoreInvalidURLs": False}):
         with pytest.raises(ValidationError, match="names no host"):
             model.model_validate({**body, **unless})

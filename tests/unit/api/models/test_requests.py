@@ -352,7 +352,7 @@ def test_scrape_options_of_a_target_are_validated_here(problems: Any) -> None:
         (m.MonitorUpdateRequest, {"goal": "g", "judgeEnabled": True}, 0),
     ],
 )
-def test_doubts_are_told_for_the_whole_request(
+def test_own_warnings_are_told_for_the_whole_request(
     model: type[m.RequestModel], body: dict[str, Any], count: int
 ) -> None:
     assert len(model.model_validate(body).warnings()) == count

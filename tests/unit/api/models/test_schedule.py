@@ -11,8 +11,8 @@ from croniter import CroniterBadDateError, croniter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from airflow_provider_webdata.api.cron import CronError, read_cron
 from airflow_provider_webdata.api.models import MonitorSchedule
-from airflow_provider_webdata.api.models.cron import CronError, read_cron
 
 
 @pytest.mark.parametrize(

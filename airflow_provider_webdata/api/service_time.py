@@ -1,0 +1,56 @@
+"""How many seconds the service itself may work on a request before it answers, told from the request's body.
+
+The client reads a little longer, so that the service's own answer wins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+DEFAULT_TIMEOUT_MS = 60_000
+"""The service's own default for `timeout`, in search as in scrape options."""
+
+_LONGEST_SCRAPE_SECONDS = 300.0
+_START_SECONDS = 60.0
+_PROMPT_SECONDS = 120.0
+_CODE_SECONDS = 30.0
+
+
+def _timeout(options: Mapping[str, Any]) -> float:
+    given = options.get("timeout")
+    return (float(given) if isinstance(given, (int, float)) else DEFAULT_TIMEOUT_MS) / 1000
+
+
+def search(body: Mapping[str, Any]) -> float:
+    """Whether `timeout` of a search covers the scraping of its results is not documented: allow for both."""
+    options = body.get("scrapeOptions")
+    if isinstance(options, Mapping) and options.get("formats"):
+        return _timeout(body) + _timeout(options)
+    return _timeout(body)
+
+
+def scrape(body: Mapping[str, Any]) -> float:
+    """The `timeout` that was asked for, or the service's default."""
+    return _timeout(body)
+
+
+def without_default(body: Mapping[str, Any]) -> float:
+    """Map and parse have no documented default; giving up early would pay for what nobody reads."""
+    return _timeout(body) if body.get("timeout") is not None else _LONGEST_SCRAPE_SECONDS
+
+
+def start(body: Mapping[str, Any]) -> float:
+    """Starting is quick, but a lost answer leaves a job that nobody knows. With a prompt a model is asked first."""
+    return _PROMPT_SECONDS if body.get("prompt") else _START_SECONDS
+
+
+def execute(body: Mapping[str, Any]) -> float:
+    """Here `timeout` is in seconds."""
+    given = body.get("timeout")
+    return float(given) if isinstance(given, (int, float)) else _CODE_SECONDS
+
+
+def interact(body: Mapping[str, Any]) -> float:
+    """The first call opens a browser and repeats the scrape before the code's own time begins."""
+    return _LONGEST_SCRAPE_SECONDS + execute(body)

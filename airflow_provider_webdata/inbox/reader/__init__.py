@@ -1,0 +1,38 @@
+"""What Airflow's processes read deliveries with: the feed, searches in it, and single deliveries, sync and async.
+
+It talks HTTP to the server that serves the inbox and needs no access to its database. What a delivery means for a
+task is not known here.
+"""
+
+from airflow_provider_webdata.inbox.wire import MOST_VALUES
+
+from .address import InboxAddress
+from .client import AsyncInboxReader, InboxReader
+from .delivery import Delivery, Page
+from .errors import (
+    CursorAheadError,
+    DeliveryGoneError,
+    InboxAnswerError,
+    InboxError,
+    InboxMissingError,
+    InboxRefusedError,
+    InboxUnreachableError,
+)
+from .protocol import END
+
+__all__ = [
+    "END",
+    "MOST_VALUES",
+    "AsyncInboxReader",
+    "CursorAheadError",
+    "Delivery",
+    "DeliveryGoneError",
+    "InboxAddress",
+    "InboxAnswerError",
+    "InboxError",
+    "InboxMissingError",
+    "InboxReader",
+    "InboxRefusedError",
+    "InboxUnreachableError",
+    "Page",
+]

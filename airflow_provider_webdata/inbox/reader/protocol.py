@@ -1,0 +1,177 @@
+"""What a reader sends to the inbox, and what the answers mean, apart from the moving of bytes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+import httpx
+import msgspec
+
+from airflow_provider_webdata.api.errors import trimmed
+from airflow_provider_webdata.api.retry import named_wait
+from airflow_provider_webdata.inbox import tokens
+from airflow_provider_webdata.inbox.wire import DELIVERIES_PATH
+
+from .delivery import Delivery, Page
+from .errors import (
+    CursorAheadError,
+    DeliveryGoneError,
+    InboxAnswerError,
+    InboxMissingError,
+    InboxRefusedError,
+    InboxUnreachableError,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from .address import InboxAddress
+
+END = "end"
+"""The cursor behind all that the inbox holds."""
+
+_TIMEOUT = 10.0
+_MARGIN = 15.0
+
+
+_PAGE = msgspec.json.Decoder(Page)
+_DELIVERY = msgspec.json.Decoder(Delivery)
+
+
+def feed_request(
+    address: InboxAddress,
+    after: str | None,
+    wait: float,
+    limit: int | None,
+    filters: dict[str, Iterable[str]],
+    received_after: str | None,
+) -> dict[str, Any]:
+    """Return the arguments of httpx's `request` for one page of the feed."""
+    params: list[tuple[str, str]] = [
+        (name, value) for name, values in filters.items() for value in values if value
+    ]
+    for name, value in (("after", after), ("limit", limit), ("received_after", received_after)):
+        if value is not None:
+            params.append((name, str(value)))
+    if wait > 0:
+        params.append(("wait", f"{wait:g}"))
+    return {
+        "method": "GET",
+        "url": _url(address),
+        "params": params,
+        "headers": _authorization(address),
+        "timeout": httpx.Timeout(_TIMEOUT, read=wait + _MARGIN),
+    }
+
+
+def search_request(address: InboxAddress, body: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments of httpx's `request` for a search."""
+    return {
+        "method": "POST",
+        "url": f"{_url(address)}/search",
+        "content": msgspec.json.encode(body),
+        "headers": {**_authorization(address), "content-type": "application/json"},
+        "timeout": httpx.Timeout(_TIMEOUT, read=_MARGIN),
+    }
+
+
+def fetch_request(address: InboxAddress, delivery_id: int) -> dict[str, Any]:
+    """Return the arguments of httpx's `request` for one delivery with its body."""
+    return {
+        "method": "GET",
+        "url": f"{_url(address)}/{delivery_id:d}",
+        "headers": _authorization(address),
+        "timeout": httpx.Timeout(_TIMEOUT, read=60.0),
+    }
+
+
+def unreachable(address: InboxAddress, error: httpx.HTTPError) -> InboxUnreachableError:
+    """Say that no answer came."""
+    words = trimmed(str(error), 200) or type(error).__name__
+    return InboxUnreachableError(f"the inbox at {address.url} does not answer ({words})")
+
+
+def page_of(address: InboxAddress, response: httpx.Response) -> Page:
+    """Return the page that a response holds.
+
+    :raises InboxError: it holds none.
+    """
+    _check(address, response)
+    page: Page = _decoded(address, response, _PAGE)
+    return page
+
+
+def delivery_of(address: InboxAddress, response: httpx.Response, delivery_id: int) -> Delivery:
+    """Return the delivery that a response holds.
+
+    :raises InboxError: it holds none.
+    """
+    if response.status_code == 404 and "error" in _body(response):
+        raise DeliveryGoneError(
+            f"connection {address.conn_id!r}: the inbox at {address.url} has no delivery {delivery_id}; "
+            "it may have been pruned ([webdata] inbox_retention_days)"
+        )
+    _check(address, response)
+    delivery: Delivery = _decoded(address, response, _DELIVERY)
+    return delivery
+
+
+def _url(address: InboxAddress) -> str:
+    return f"{address.url}{DELIVERIES_PATH}/{quote(address.conn_id, safe='')}"
+
+
+def _authorization(address: InboxAddress) -> dict[str, str]:
+    return {"authorization": f"Bearer {tokens.issue(address.secret, address.conn_id)}"}
+
+
+def _decoded(address: InboxAddress, response: httpx.Response, decoder: msgspec.json.Decoder[Any]) -> Any:
+    try:
+        return decoder.decode(response.content)
+    except msgspec.MsgspecError as error:
+        kind = response.headers.get("content-type", "no content type").partition(";")[0]
+        if "json" not in kind:
+            raise _missing(address, f"what is there answers with {kind}") from None
+        raise InboxAnswerError(f"the inbox at {address.url} answers what cannot be read: {error}") from None
+
+
+def _check(address: InboxAddress, response: httpx.Response) -> None:
+    status = response.status_code
+    if status == 200:
+        return
+    body = _body(response)
+    reason = body.get("error")
+    words = f"HTTP {status}" + (f": {trimmed(reason, 300)}" if isinstance(reason, str) else "")
+    if status == 401:
+        raise InboxRefusedError(
+            f"the inbox at {address.url} refuses the token for connection {address.conn_id!r} ({words}); the API "
+            "server must read the same connection with the same webhook_secret (or signing_secret), and the "
+            "clocks of both machines must agree"
+        )
+    if status == 410 and isinstance(body.get("cursor"), str):
+        raise CursorAheadError(
+            f"the inbox at {address.url} was reset: it never came as far as the cursor", cursor=body["cursor"]
+        )
+    if status >= 500 or status in {408, 429}:
+        raise InboxUnreachableError(
+            f"the inbox at {address.url} cannot answer now ({words})",
+            retry_after=named_wait(response.headers, "", {}),
+        )
+    if status == 404 or 300 <= status < 400:
+        raise _missing(address, words)
+    raise InboxAnswerError(f"the inbox at {address.url} rejects a request ({words})")
+
+
+def _missing(address: InboxAddress, words: str) -> InboxMissingError:
+    return InboxMissingError(
+        f"there is no inbox at {address.url} ({words}); the API server must have this provider installed, and "
+        "[webdata] inbox_url, or inbox_url of the connection, must name its address"
+    )
+
+
+def _body(response: httpx.Response) -> dict[str, Any]:
+    try:
+        body = msgspec.json.decode(response.content)
+    except msgspec.MsgspecError:
+        return {}
+    return body if isinstance(body, dict) else {}

@@ -1,0 +1,220 @@
+"""The inbox's ASGI application: mounted on the API server by the plugin, or served alone."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from functools import cached_property
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
+import anyio
+from starlette.datastructures import Headers
+from starlette.responses import JSONResponse
+
+from airflow_provider_webdata.inbox.server.storage.errors import StoreUnavailableError
+from airflow_provider_webdata.inbox.wire import is_key
+
+from .connections import Connections
+from .deliveries import Deliveries
+from .openapi import document
+from .receive import ClientGoneError, Receiver
+from .responses import error_response, retry_later
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from starlette.responses import Response
+    from starlette.types import Message, Receive, Scope, Send
+
+    from airflow_provider_webdata.inbox.server.storage.inbox import Inbox
+
+    from .auth import Gate
+
+log = logging.getLogger(__name__)
+
+DEFAULT_MOST_BYTES = 16 * 2**20
+
+DRAIN_SECONDS, DRAIN_BYTES = 1.0, 2**20
+"""How much is read of a body after the response was decided."""
+
+_MOUNT = "webdata"
+_HEALTH_SECONDS = 1.0
+_FIRST_PARTS = ("inbox", "deliveries", "inbox-health", "inbox-openapi.json")
+_NOT_FOUND = error_response(404, "there is nothing here")
+_CLIENT_GONE = error_response(400, "the sender broke off")
+
+
+class InboxApplication:
+    """Serves every request whose path holds `/webdata/inbox` or `/webdata/deliveries`, wherever it is mounted.
+
+    :param inbox: stores and reads.
+    :param gate: returns the gate of a connection; blocks.
+    :param most_bytes: size of the largest delivery that is accepted.
+    :param keep_days: for how many days deliveries are kept; 0 keeps all.
+    """
+
+    def __init__(
+        self,
+        inbox: Inbox,
+        gate: Callable[[str], Gate],
+        *,
+        most_bytes: int = DEFAULT_MOST_BYTES,
+        keep_days: float = 0.0,
+    ) -> None:
+        self.inbox = inbox
+        self._keep_days = keep_days
+        self._health_check: asyncio.Future[Response] | None = None
+        connections = Connections(gate)
+        self._receiver = Receiver(connections, inbox.writer, most_bytes)
+        self._deliveries = Deliveries(connections, inbox.feed)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        if scope["type"] == "websocket":
+            # Unanswered, it would be an internal error of the server.
+            await send({"type": "websocket.close"})
+        if scope["type"] != "http":
+            return
+        self.inbox.start_pruning(self._keep_days)
+        headers, body = Headers(scope=scope), _RequestBody(receive)
+        try:
+            response = await self._respond(scope, headers, body)
+        except ClientGoneError:
+            # Nobody reads it, but the server takes no response at all for an error.
+            response = _CLIENT_GONE
+        except Exception:
+            log.exception("The inbox failed at %s", scope["method"])
+            response = retry_later(503, "the inbox failed, see its log")
+        if body.is_whole or not _has_body(headers):
+            await response(scope, receive, send)
+        else:
+            await _send_and_drain(response, send, body)
+
+    async def aclose(self) -> None:
+        """Store what was submitted and send readers away."""
+        await self.inbox.close()
+
+    # Starlette's router decodes a path before it splits it, and so would take a slash in a connection's id for its
+    # own; hence the routes by hand.
+    async def _respond(self, scope: Scope, headers: Headers, receive: Receive) -> Response:
+        match _path_parts(scope):
+            case ["inbox", conn_id]:
+                return await self._receive(scope, headers, receive, conn_id, None)
+            case ["inbox", conn_id, key] if is_key(key):
+                return await self._receive(scope, headers, receive, conn_id, key)
+            case ["deliveries", conn_id]:
+                return _wrong_method(scope, "GET") or await self._deliveries.page(
+                    conn_id, scope["query_string"], headers, receive
+                )
+            case ["deliveries", conn_id, "search"]:
+                return _wrong_method(scope, "POST") or await self._deliveries.search(
+                    conn_id, headers, receive
+                )
+            case ["deliveries", conn_id, delivery_id]:
+                return _wrong_method(scope, "GET") or await self._deliveries.one(
+                    conn_id, delivery_id, headers
+                )
+            case ["inbox-health"]:
+                return _wrong_method(scope, "GET") or await self._health()
+            case ["inbox-openapi.json"]:
+                return _wrong_method(scope, "GET") or self._description
+        return _NOT_FOUND
+
+    async def _receive(
+        self, scope: Scope, headers: Headers, receive: Receive, conn_id: str, key: str | None
+    ) -> Response:
+        return _wrong_method(scope, "POST") or await self._receiver.receive(conn_id, key, headers, receive)
+
+    async def _health(self) -> Response:
+        # Anybody may ask: many requests at once are one query of the database.
+        if self._health_check is None:
+            self._health_check = asyncio.ensure_future(self._check_database())
+            self._health_check.add_done_callback(
+                lambda _: asyncio.get_running_loop().call_later(_HEALTH_SECONDS, self._forget_health)
+            )
+        return await asyncio.shield(self._health_check)
+
+    def _forget_health(self) -> None:
+        self._health_check = None
+
+    async def _check_database(self) -> Response:
+        try:
+            await self.inbox.feed.end()
+        except StoreUnavailableError:
+            return retry_later(503, "the database does not answer")
+        return JSONResponse({"status": "ok"})
+
+    @cached_property
+    def _description(self) -> Response:
+        return JSONResponse(document())
+
+
+def _path_parts(scope: Scope) -> list[str] | None:
+    """Return what follows the mount in the path, decoded part by part; None where that is no text.
+
+    A connection's id may hold a slash, which only the raw path tells from one that separates.
+    """
+    raw = scope.get("raw_path") or scope["path"].encode()
+    parts = raw.decode("latin-1").split("/")
+    # The API server itself may be published under a path that holds the same word.
+    starts = (
+        index + 1
+        for index, part in enumerate(parts[:-1])
+        if part == _MOUNT and parts[index + 1] in _FIRST_PARTS
+    )
+    start = next(starts, None)
+    if start is None:
+        return None
+    try:
+        return [unquote(part, errors="strict") for part in parts[start:]]
+    except UnicodeDecodeError:
+        return None
+
+
+class _RequestBody:
+    """Passes the request's body on, and knows whether all of it came."""
+
+    __slots__ = ("_receive", "is_whole")
+
+    def __init__(self, receive: Receive) -> None:
+        self._receive = receive
+        self.is_whole = False
+
+    async def __call__(self) -> Message:
+        message = await self._receive()
+        if message["type"] == "http.request" and not message.get("more_body", False):
+            self.is_whole = True
+        return message
+
+    async def drain(self) -> None:
+        """Read the rest and throw it away, though not for as long as the sender likes."""
+        left = DRAIN_BYTES
+        with anyio.move_on_after(DRAIN_SECONDS):
+            while left > 0 and not self.is_whole:
+                message = await self()
+                if message["type"] == "http.disconnect":
+                    return
+                left -= len(message.get("body", b""))
+
+
+async def _send_and_drain(response: Response, send: Send, body: _RequestBody) -> None:
+    """Send a response to a sender who is still sending, then close the connection.
+
+    Closed at once it would be reset, and the sender would lose the response.
+    """
+    headers = [*response.raw_headers, (b"connection", b"close")]
+    await send({"type": "http.response.start", "status": response.status_code, "headers": headers})
+    await send({"type": "http.response.body", "body": response.body, "more_body": True})
+    await body.drain()
+    await send({"type": "http.response.body", "body": b""})
+
+
+def _has_body(headers: Headers) -> bool:
+    return "transfer-encoding" in headers or headers.get("content-length", "0") != "0"
+
+
+def _wrong_method(scope: Scope, method: str) -> Response | None:
+    if scope["method"] == method:
+        return None
+    return error_response(405, f"only {method} works here", {"allow": method})

@@ -1,0 +1,109 @@
+"""Who may deliver, and who may read."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from airflow_provider_webdata.hooks.connection import DEFAULT_SIGNATURE_HEADER, ConnectionSettings
+from airflow_provider_webdata.inbox import tokens
+from airflow_provider_webdata.inbox.wire import SECRET_HEADER
+
+if TYPE_CHECKING:
+    from starlette.datastructures import Headers
+
+SIGNATURE_PREFIX = b"sha256="
+
+
+@dataclass(frozen=True)
+class Gate:
+    """What a connection demands of deliveries and readers.
+
+    :param conn_id: id of the connection.
+    :param secrets: webhook secrets, any of which a delivery may carry; empty where none is demanded.
+    :param signing_secrets: keys, any of which may have signed a delivery; empty where none is demanded.
+    :param signature_header: lower case.
+    :param open: false for a connection that there is not, or that demands nothing: nobody gets through.
+    """
+
+    conn_id: str
+    secrets: tuple[bytes, ...] = field(repr=False)
+    signing_secrets: tuple[bytes, ...] = field(repr=False)
+    signature_header: str
+    open: bool
+
+    @classmethod
+    def of(cls, settings: ConnectionSettings) -> Gate:
+        """Return the gate of a connection.
+
+        :param settings: of the connection.
+        """
+        webhook = settings.webhook
+        if not (webhook.secrets or webhook.signing_secrets):
+            return cls.closed(settings.conn_id)
+        return cls(
+            settings.conn_id,
+            tuple(secret.encode() for secret in webhook.secrets),
+            tuple(secret.encode() for secret in webhook.signing_secrets),
+            webhook.signature_header.lower(),
+            open=True,
+        )
+
+    @classmethod
+    def closed(cls, conn_id: str) -> Gate:
+        """Return a gate that compares as any other and lets nobody through.
+
+        :param conn_id: what was asked for.
+        """
+        return cls(conn_id, (_DUMMY,), (_DUMMY,), DEFAULT_SIGNATURE_HEADER.lower(), open=False)
+
+    def passes_secret(self, headers: Headers) -> bool:
+        """Return whether a delivery carries the secret, where one is demanded.
+
+        :param headers: of the request.
+        """
+        given = headers.get(SECRET_HEADER, "").encode("latin-1")
+        matches = False
+        for secret in self.secrets:
+            matches |= hmac.compare_digest(given, secret)
+        return (matches or not self.secrets) and self.open
+
+    def is_signed(self, headers: Headers) -> bool:
+        """Return whether a delivery claims to be signed: only then is its body worth reading to strangers.
+
+        Any header that is called a signature makes that claim, so that it does not tell what this connection's is.
+
+        :param headers: of the request.
+        """
+        return self.signature_header in headers or any("signature" in name for name in headers)
+
+    def passes_signature(self, headers: Headers, body: bytes) -> bool:
+        """Return whether a delivery is signed with a right key where one is demanded.
+
+        :param headers: of the request.
+        :param body: raw.
+        """
+        if not self.signing_secrets and not self.is_signed(headers):
+            return self.open
+        given = headers.get(self.signature_header, "").encode("latin-1")
+        matches = False
+        # What claims to be signed costs the same whether or not a signature is demanded.
+        for secret in self.signing_secrets or (_DUMMY,):
+            digest = hmac.new(secret, body, hashlib.sha256).hexdigest().encode()
+            matches |= hmac.compare_digest(given, SIGNATURE_PREFIX + digest)
+        return (matches or not self.signing_secrets) and self.open
+
+    def passes_token(self, headers: Headers) -> bool:
+        """Return whether a reader knows one of the connection's secrets.
+
+        :param headers: of the request.
+        """
+        scheme, _, token = headers.get("authorization", "").partition(" ")
+        keys = [secret.decode() for secret in (*self.secrets, *self.signing_secrets)]
+        return tokens.verify(token.strip(), keys, self.conn_id) and scheme.lower() == "bearer" and self.open
+
+
+_DUMMY = secrets.token_bytes(32).hex().encode()

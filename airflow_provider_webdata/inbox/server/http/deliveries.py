@@ -1,0 +1,161 @@
+"""Reading deliveries: for triggers and sensors, which show by a token that they know the connection's secret."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from typing import TYPE_CHECKING, Any
+
+from starlette.responses import JSONResponse, Response
+
+from airflow_provider_webdata.inbox.server.storage.errors import CursorPastEndError, StoreUnavailableError
+
+from .limits import BusyError
+from .parameters import ParameterError, delivery_id_of, query_of, search_of
+from .receive import ClientGoneError
+from .responses import error_response, retry_later
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
+
+    from starlette.datastructures import Headers
+    from starlette.types import Receive
+
+    from airflow_provider_webdata.inbox.server.storage.feed import Feed
+    from airflow_provider_webdata.inbox.server.storage.records import StoredDelivery, StoredPage
+
+    from .connections import Connections
+    from .parameters import DeliveryQuery
+
+LARGEST_SEARCH = 2**20
+"""Bytes of the body of a search."""
+
+_JSON = "application/json"
+_DENIED = error_response(
+    401,
+    "a token of this connection's webhook secret is missing, wrong or expired",
+    {"www-authenticate": "Bearer"},
+)
+_NO_DELIVERY = error_response(404, "there is no such delivery")
+_EXPECTED = (ParameterError, CursorPastEndError, BusyError, StoreUnavailableError)
+
+
+class Deliveries:
+    """Serves readers.
+
+    :param connections: the gates.
+    :param feed: the stored deliveries.
+    """
+
+    def __init__(self, connections: Connections, feed: Feed) -> None:
+        self._connections, self._feed = connections, feed
+
+    async def page(self, conn_id: str, query: bytes, headers: Headers, receive: Receive) -> Response:
+        """Serve `GET /deliveries/{conn_id}`: what comes after a cursor, waiting for it if need be."""
+        try:
+            if not await self._allowed(conn_id, headers):
+                return _DENIED
+            asked = query_of(query)
+            reading = self._read(conn_id, asked)
+            return _page_response(await _unless_gone(reading, receive) if asked.wait > 0 else await reading)
+        except _EXPECTED as error:
+            return _failure_response(error)
+
+    async def search(self, conn_id: str, headers: Headers, receive: Receive) -> Response:
+        """Serve `POST /deliveries/{conn_id}/search`: what is there already, by many keys and ids at once."""
+        try:
+            if not await self._allowed(conn_id, headers):
+                return _DENIED
+            return _page_response(await self._read(conn_id, search_of(await _small_body(receive))))
+        except _EXPECTED as error:
+            return _failure_response(error)
+
+    async def one(self, conn_id: str, delivery_id: str, headers: Headers) -> Response:
+        """Serve `GET /deliveries/{conn_id}/{id}`: one delivery with its body, however large."""
+        try:
+            if not await self._allowed(conn_id, headers):
+                return _DENIED
+            number = delivery_id_of(delivery_id)
+            found = None if number is None else await self._feed.get(conn_id, number)
+            return _NO_DELIVERY if found is None else Response(_record(found), media_type=_JSON)
+        except _EXPECTED as error:
+            return _failure_response(error)
+
+    async def _allowed(self, conn_id: str, headers: Headers) -> bool:
+        return (await self._connections.gate(conn_id)).passes_token(headers)
+
+    async def _read(self, conn_id: str, asked: DeliveryQuery) -> StoredPage:
+        return await self._feed.read(conn_id, asked.wanted, asked.after, asked.limit, asked.wait)
+
+
+async def _unless_gone(reading: Coroutine[Any, Any, StoredPage], receive: Receive) -> StoredPage:
+    """Wait for a page as long as the reader does.
+
+    :raises ClientGoneError: the reader went away.
+    """
+    page = asyncio.ensure_future(reading)
+    gone = asyncio.ensure_future(_disconnected(receive))
+    try:
+        await asyncio.wait({page, gone}, return_when=asyncio.FIRST_COMPLETED)
+        if not page.done():
+            raise ClientGoneError
+        return page.result()
+    finally:
+        for task in (page, gone):
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError, Exception):
+                await task
+
+
+async def _disconnected(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+async def _small_body(receive: Receive) -> bytes:
+    body = bytearray()
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise ClientGoneError
+        body += message.get("body", b"")
+        if len(body) > LARGEST_SEARCH:
+            raise ParameterError(f"the body must be at most {LARGEST_SEARCH} bytes")
+        if not message.get("more_body", False):
+            return bytes(body)
+
+
+def _failure_response(error: Exception) -> Response:
+    if isinstance(error, ParameterError):
+        return error_response(400, str(error))
+    if isinstance(error, CursorPastEndError):
+        return JSONResponse({"error": str(error), "cursor": str(error.end)}, 410)
+    if isinstance(error, BusyError):
+        return retry_later(503, "too many requests at once", error.seconds)
+    return retry_later(503, "the deliveries cannot be read now")
+
+
+def _page_response(page: StoredPage) -> Response:
+    records = b",".join(map(_record, page.deliveries))
+    rest: dict[str, Any] = {"cursor": str(page.cursor), "more": page.more}
+    content = b'{"deliveries":[' + records + b"]," + json.dumps(rest).encode()[1:]
+    return Response(content, media_type=_JSON)
+
+
+def _record(stored: StoredDelivery) -> bytes:
+    """Return one delivery as JSON; its body goes in as it came, which is JSON already."""
+    fields = {
+        "id": stored.id,
+        "position": stored.position,
+        "key": stored.key,
+        "event": stored.event,
+        "job_id": stored.job_id,
+        "monitor_id": stored.monitor_id,
+        "success": stored.success,
+        "received_at": stored.received_at.isoformat(),
+        "size": stored.size,
+        "replay_of": stored.replay_of,
+    }
+    record = json.dumps(fields).encode()
+    return record if stored.body is None else record[:-1] + b',"body":' + stored.body + b"}"

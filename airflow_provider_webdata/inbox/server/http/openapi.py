@@ -1,0 +1,207 @@
+"""The description of the inbox's routes, in OpenAPI 3.1.
+
+Written by hand: FastAPI derives it from routes, which `app` cannot have, and their types, which `parameters` has not.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from airflow_provider_webdata import __version__
+from airflow_provider_webdata.inbox.wire import DELIVERIES_PATH, INBOX_PATH, MOST_VALUES, SECRET_HEADER
+
+from .parameters import DEFAULT_LIMIT, LARGEST_LIMIT, LISTS, LONGEST_WAIT, TEXT_PATTERN
+
+_Schema = dict[str, Any]
+
+_CONN_ID = {
+    "name": "conn_id",
+    "in": "path",
+    "required": True,
+    "description": "Id of the Airflow connection.",
+    "schema": {"type": "string", "minLength": 1},
+}
+_KEY = {
+    "name": "key",
+    "in": "path",
+    "required": True,
+    "description": "Correlation key of one monitor or job.",
+    "schema": {"type": "string", "pattern": "^[A-Za-z0-9._~-]{1,200}$"},
+}
+_ID = {"name": "id", "in": "path", "required": True, "schema": {"type": "integer", "minimum": 1}}
+
+_TEXTS: _Schema = {"items": {"type": "string", "pattern": f"^{TEXT_PATTERN}$"}, "maxItems": MOST_VALUES}
+_LIMIT = {"minimum": 1, "maximum": LARGEST_LIMIT, "default": DEFAULT_LIMIT}
+_NULLABLE_TEXT = {"type": ["string", "null"]}
+
+_QUERY: list[_Schema] = [
+    {"name": name, "in": "query", "schema": schema}
+    for name, schema in {
+        **{name: {"type": "array", **_TEXTS} for name in LISTS},
+        "after": {"type": "string", "pattern": "^([0-9]{1,18}|end)$"},
+        "wait": {"type": "number", "minimum": 0, "maximum": LONGEST_WAIT, "description": "Seconds."},
+        "limit": {"type": "integer", **_LIMIT},
+        "received_after": {"type": "string", "format": "date-time"},
+    }.items()
+]
+
+_SEARCH = {
+    "type": "object",
+    "additionalProperties": False,
+    "properties": {
+        **{name: {"type": ["array", "null"], **_TEXTS} for name in LISTS.values()},
+        "after": {"type": ["string", "null"], "pattern": "^[0-9]{1,18}$"},
+        "limit": {"type": ["integer", "null"], **_LIMIT},
+        "received_after": {"type": ["string", "null"], "format": "date-time"},
+    },
+}
+
+
+def _object(properties: _Schema, *optional: str) -> _Schema:
+    required = [name for name in properties if name not in optional]
+    return {"type": "object", "properties": properties, "required": required}
+
+
+_SCHEMAS = {
+    "Error": _object({"error": {"type": "string"}}),
+    "Reset": _object({"error": {"type": "string"}, "cursor": {"type": "string"}}),
+    "Stored": _object({"status": {"enum": ["stored", "duplicate"]}}),
+    "Delivery": _object(
+        {
+            "id": {"type": "integer"},
+            "position": {"type": ["integer", "null"]},
+            "key": _NULLABLE_TEXT,
+            "event": _NULLABLE_TEXT,
+            "job_id": _NULLABLE_TEXT,
+            "monitor_id": _NULLABLE_TEXT,
+            "success": {"type": ["boolean", "null"]},
+            "received_at": {"type": "string", "format": "date-time"},
+            "size": {"type": "integer", "description": "Of the body, in bytes."},
+            "replay_of": {"type": ["integer", "null"]},
+            "body": {"description": "As it came; left out of lists where it is large."},
+        },
+        "replay_of",
+        "body",
+    ),
+    "Page": _object(
+        {
+            "deliveries": {"type": "array", "items": {"$ref": "#/components/schemas/Delivery"}},
+            "cursor": {"type": "string"},
+            "more": {"type": "boolean"},
+        }
+    ),
+}
+
+_MEANINGS = {
+    "400": "The body or a parameter cannot be used.",
+    "401": "Secret, signature or token are missing or wrong, or there is no such connection.",
+    "404": "There is nothing here.",
+    "408": "The body came too slowly.",
+    "413": "The body is too large.",
+    "429": "Too many requests were refused.",
+    "503": "Not now; try again after `Retry-After`.",
+}
+
+
+def document() -> _Schema:
+    """Return the description, with paths from the root of the server."""
+    page = _response("Deliveries, in the order of their positions.", "Page")
+    reset = _response("The cursor is beyond the end: the database was reset.", "Reset")
+    read_page = {"200": page, **_errors("400", "401", "404", "503"), "410": reset}
+    delivery = {"200": _response("The delivery.", "Delivery"), **_errors("401", "404", "503")}
+    deliveries = f"{DELIVERIES_PATH}/{{conn_id}}"
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Webhook inbox of airflow-provider-webdata",
+            "version": __version__,
+            "description": "Receives the service's webhook deliveries, and gives them to triggers and sensors.",
+        },
+        "paths": {
+            f"{INBOX_PATH}/{{conn_id}}": {"post": _receive("receive", [_CONN_ID])},
+            f"{INBOX_PATH}/{{conn_id}}/{{key}}": {"post": _receive("receiveByKey", [_CONN_ID, _KEY])},
+            deliveries: {
+                "get": {
+                    "operationId": "readDeliveries",
+                    "summary": "Deliveries after a cursor; waits for the first one if asked to.",
+                    "security": [{"token": []}],
+                    "parameters": [_CONN_ID, *_QUERY],
+                    "responses": read_page,
+                }
+            },
+            f"{deliveries}/search": {
+                "post": {
+                    "operationId": "searchDeliveries",
+                    "summary": "Deliveries that are there already, by many keys and ids at once.",
+                    "security": [{"token": []}],
+                    "parameters": [_CONN_ID],
+                    "requestBody": _body(_SEARCH),
+                    "responses": read_page,
+                }
+            },
+            f"{deliveries}/{{id}}": {
+                "get": {
+                    "operationId": "readDelivery",
+                    "summary": "One delivery with its body.",
+                    "security": [{"token": []}],
+                    "parameters": [_CONN_ID, _ID],
+                    "responses": delivery,
+                }
+            },
+            "/webdata/inbox-health": {
+                "get": {
+                    "operationId": "health",
+                    "summary": "Whether deliveries can be stored.",
+                    "responses": {"200": _response("The database answers."), **_errors("503")},
+                }
+            },
+            "/webdata/inbox-openapi.json": {
+                "get": {
+                    "operationId": "describe",
+                    "summary": "This description.",
+                    "responses": {"200": _response("OpenAPI 3.1.")},
+                }
+            },
+        },
+        "components": {
+            "securitySchemes": {
+                "secret": {"type": "apiKey", "in": "header", "name": SECRET_HEADER},
+                "token": {"type": "http", "scheme": "bearer"},
+            },
+            "schemas": _SCHEMAS,
+        },
+    }
+
+
+def _receive(operation: str, parameters: list[_Schema]) -> _Schema:
+    return {
+        "operationId": operation,
+        "summary": "Store one delivery; acknowledged after the commit.",
+        "description": "Needs the connection's webhook secret, a valid signature of the body, or both, as the "
+        "connection says.",
+        "security": [{"secret": []}],
+        "parameters": parameters,
+        "requestBody": _body({}),
+        "responses": {
+            "200": _response("It is stored, now or before.", "Stored"),
+            **_errors("400", "401", "404", "408", "413", "429", "503"),
+        },
+    }
+
+
+def _errors(*statuses: str) -> _Schema:
+    responses = {status: _response(_MEANINGS[status], "Error") for status in statuses}
+    for status in {"429", "503"} & responses.keys():
+        responses[status]["headers"] = {
+            "Retry-After": {"schema": {"type": "integer"}, "description": "Seconds."}
+        }
+    return responses
+
+
+def _response(description: str, schema: str | None = None) -> _Schema:
+    content = {"$ref": f"#/components/schemas/{schema}"} if schema else {"type": "object"}
+    return {"description": description, "content": {"application/json": {"schema": content}}}
+
+
+def _body(schema: _Schema) -> _Schema:
+    return {"required": True, "content": {"application/json": {"schema": schema}}}

@@ -1,0 +1,185 @@
+"""What readers may ask for: parameters of a query, and fields of a search's body.
+
+Checked by hand: pydantic takes ` 1`, `1_0` and, for a date, seconds where it reads a query's texts; in its strict mode
+it refuses the `5.0` of a JSON body.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING, Literal
+from urllib.parse import parse_qsl
+
+from airflow_provider_webdata.inbox.envelope import NotJSONError, parse_body
+from airflow_provider_webdata.inbox.server.storage.records import DeliveryFilter
+from airflow_provider_webdata.inbox.wire import MOST_VALUES
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+LONGEST_WAIT = 30.0
+"""Seconds that a long poll may last."""
+
+DEFAULT_LIMIT, LARGEST_LIMIT = 200, 1000
+
+TEXT_PATTERN = "[^\\u0000-\\u001f\\u007f]{1,255}"
+"""Of keys, ids and events, as far as readers may ask for them."""
+
+LISTS = {"key": "keys", "job_id": "job_ids", "monitor_id": "monitor_ids", "event": "events"}
+"""Parameters of a query that may be repeated, and the fields of a search and of a filter that hold the same."""
+
+_TEXT = re.compile(TEXT_PATTERN)
+_NUMBER = re.compile(r"[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
+_WHOLE = re.compile(r"[0-9]{1,18}")
+_LIMIT_RULE = f"limit: must be a whole number from 1 to {LARGEST_LIMIT}"
+
+
+class ParameterError(Exception):
+    """A parameter that cannot be used; the message names it and the rule."""
+
+
+@dataclass(frozen=True)
+class DeliveryQuery:
+    """Which page of deliveries a reader wants.
+
+    :param wanted: which deliveries.
+    :param after: the cursor.
+    :param limit: most deliveries.
+    :param wait: seconds to wait for a first one.
+    """
+
+    wanted: DeliveryFilter
+    after: int | Literal["end"] | None
+    limit: int
+    wait: float = 0.0
+
+
+def delivery_id_of(part: str) -> int | None:
+    """Return the id of a delivery, None where it can be none.
+
+    :param part: of a URL's path.
+    """
+    return int(part) if _WHOLE.fullmatch(part) else None
+
+
+def query_of(query: bytes) -> DeliveryQuery:
+    """Return what a URL's query asks for.
+
+    :param query: encoded, without the question mark.
+    :raises ParameterError: it cannot be used.
+    """
+    try:
+        pairs = parse_qsl(
+            query.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=MOST_VALUES
+        )
+    except ValueError:
+        raise ParameterError(f"the query must be at most {MOST_VALUES} fields, URL-encoded UTF-8") from None
+    lists: dict[str, list[str]] = {name: [] for name in LISTS.values()}
+    single: dict[str, str] = {}
+    for name, value in pairs:
+        if name in LISTS:
+            lists[LISTS[name]].append(value)
+        elif name not in {"after", "wait", "limit", "received_after"}:
+            raise ParameterError(f"unknown parameter {name[:50]!r}")
+        elif name in single:
+            raise ParameterError(f"{name}: must be given once")
+        else:
+            single[name] = value
+    after = single.get("after")
+    return DeliveryQuery(
+        _filter(lists, single.get("received_after")),
+        "end" if after == "end" else _cursor(after),
+        _limit(single.get("limit")),
+        _wait(single.get("wait")),
+    )
+
+
+def search_of(body: bytes) -> DeliveryQuery:
+    """Return what the body of a search asks for.
+
+    :param body: JSON.
+    :raises ParameterError: it cannot be used.
+    """
+    try:
+        given = parse_body(body)
+    except NotJSONError:
+        raise ParameterError("the body must be JSON") from None
+    if not isinstance(given, dict):
+        raise ParameterError("the body must be a JSON object")
+    if unknown := given.keys() - {*LISTS.values(), "after", "limit", "received_after"}:
+        raise ParameterError(f"unknown field {min(unknown)[:50]!r}")
+    lists = {name: [] if given.get(name) is None else given[name] for name in LISTS.values()}
+    for name, values in lists.items():
+        if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+            raise ParameterError(f"{name}: must be an array of texts")
+    return DeliveryQuery(
+        _filter(lists, given.get("received_after")),
+        _cursor(given.get("after")),
+        _limit(_whole(given.get("limit"))),
+    )
+
+
+def _whole(given: object) -> int | None:
+    """Return a number of a JSON body, where 5.0 is as whole as 5."""
+    if given is None or (isinstance(given, int) and not isinstance(given, bool)):
+        return given
+    if isinstance(given, float) and given.is_integer():
+        return int(given)
+    raise ParameterError(_LIMIT_RULE)
+
+
+def _filter(lists: Mapping[str, Sequence[str]], received_after: object) -> DeliveryFilter:
+    if sum(map(len, lists.values())) > MOST_VALUES:
+        raise ParameterError(f"at most {MOST_VALUES} keys, ids and events in all")
+    for name, values in lists.items():
+        if not all(map(_TEXT.fullmatch, values)):
+            raise ParameterError(
+                f"{name}: each must be 1 to 255 characters, none of them a control character"
+            )
+    return DeliveryFilter(
+        **{name: tuple(values) for name, values in lists.items()}, received_after=_moment(received_after)
+    )
+
+
+def _moment(text: object) -> datetime | None:
+    if text is None:
+        return None
+    try:
+        if not isinstance(text, str):
+            raise ValueError
+        moment = datetime.fromisoformat(text.replace("Z", "+00:00"))
+        return moment.astimezone(timezone.utc) if moment.tzinfo else moment.replace(tzinfo=timezone.utc)
+    except (ValueError, OverflowError):
+        raise ParameterError(
+            "received_after: must be an ISO 8601 date-time, for example 2026-01-31T08:00:00+00:00"
+        ) from None
+
+
+def _cursor(given: object) -> int | None:
+    if given is None:
+        return None
+    if isinstance(given, str) and _WHOLE.fullmatch(given):
+        return int(given)
+    raise ParameterError(
+        'after: must be a cursor from an earlier answer (or "end", where waiting is possible)'
+    )
+
+
+def _limit(given: str | int | None) -> int:
+    if given is None:
+        return DEFAULT_LIMIT
+    number = int(given) if _WHOLE.fullmatch(str(given)) else 0
+    if not 1 <= number <= LARGEST_LIMIT:
+        raise ParameterError(_LIMIT_RULE)
+    return number
+
+
+def _wait(given: str | None) -> float:
+    if given is None:
+        return 0.0
+    seconds = float(given) if _NUMBER.fullmatch(given) else -1.0
+    if not 0 <= seconds <= LONGEST_WAIT:
+        raise ParameterError(f"wait: must be 0 to {LONGEST_WAIT:g} seconds")
+    return seconds

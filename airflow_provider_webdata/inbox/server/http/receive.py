@@ -1,0 +1,158 @@
+"""Receiving a delivery: refused as early as possible, stored before it is acknowledged.
+
+An unauthenticated request costs a comparison. Its body is read only where it claims to be signed, whatever connection
+it names, so that the response's time does not tell which connections there are.
+"""
+
+from __future__ import annotations
+
+import logging
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING
+
+import anyio
+import anyio.to_thread
+from starlette.responses import JSONResponse
+
+from airflow_provider_webdata.inbox.envelope import NotJSONError
+from airflow_provider_webdata.inbox.server.storage.errors import StoreUnavailableError
+from airflow_provider_webdata.inbox.server.storage.records import NewDelivery
+
+from .limits import BodyBudget, BusyError, TokenBucket
+from .responses import error_response, retry_later
+
+if TYPE_CHECKING:
+    from starlette.datastructures import Headers
+    from starlette.responses import Response
+    from starlette.types import Receive
+
+    from airflow_provider_webdata.inbox.server.storage.writer import Writer
+
+    from .auth import Gate
+    from .connections import Connections
+    from .limits import BufferedBody
+
+log = logging.getLogger(__name__)
+
+BODY_SECONDS = 10.0
+"""For how long a body may arrive: the service itself gives up then."""
+
+LARGE_BODY = 256 * 1024
+"""Bytes from which a body is checked and parsed in a thread, so that it does not hold up the others."""
+
+UNAUTHENTICATED_BODIES_AT_ONCE, UNAUTHENTICATED_BYTES_AT_ONCE = 100, 64 * 2**20
+REFUSALS_PER_SECOND, REFUSALS_AT_ONCE = 50.0, 200.0
+LOG_LINES_PER_SECOND, LOG_LINES_AT_ONCE = 1.0, 10.0
+
+_STORED = JSONResponse({"status": "stored"})
+_DUPLICATE = JSONResponse({"status": "duplicate"})
+_REFUSED = error_response(401, "the webhook secret or the signature is missing or wrong")
+_TOO_LARGE = error_response(413, "the body is too large")
+_TOO_SLOW = error_response(408, f"the body took more than {BODY_SECONDS:g} seconds")
+_NOT_JSON = error_response(400, "the body is not JSON")
+
+
+class ClientGoneError(Exception):
+    """Whoever asked is no longer there."""
+
+
+class _EarlyResponseError(Exception):
+    def __init__(self, response: Response) -> None:
+        super().__init__(response.status_code)
+        self.response = response
+
+
+class Receiver:
+    """Receives deliveries.
+
+    :param connections: the gates.
+    :param writer: stores deliveries.
+    :param most_bytes: size of the largest body that is accepted.
+    """
+
+    def __init__(self, connections: Connections, writer: Writer, most_bytes: int) -> None:
+        self._connections, self._writer, self._most_bytes = connections, writer, most_bytes
+        self._bodies = BodyBudget()
+        # Whoever only claims a signature must not use up the budget of those who know the secret.
+        self._unauthenticated_bodies = BodyBudget(
+            UNAUTHENTICATED_BODIES_AT_ONCE, UNAUTHENTICATED_BYTES_AT_ONCE
+        )
+        self._refusals = TokenBucket(REFUSALS_PER_SECOND, REFUSALS_AT_ONCE)
+        self._log_lines = TokenBucket(LOG_LINES_PER_SECOND, LOG_LINES_AT_ONCE)
+
+    async def receive(self, conn_id: str, key: str | None, headers: Headers, receive: Receive) -> Response:
+        """Store a delivery and return what to respond.
+
+        :param conn_id: from the URL.
+        :param key: from the URL.
+        :param headers: of the request.
+        :param receive: of the ASGI call.
+        :raises ClientGoneError: the sender broke off.
+        """
+        try:
+            gate = await self._connections.gate(conn_id)
+            has_secret = gate.passes_secret(headers)
+            if not gate.is_signed(headers) and (not has_secret or gate.signing_secrets):
+                return self._refused(gate)
+            budget = self._bodies if has_secret and gate.secrets else self._unauthenticated_bodies
+            with budget.body() as body:
+                await self._read(headers, receive, body)
+                raw = body.whole()
+                if not await _passes_signature(gate, headers, raw) or not has_secret:
+                    return self._refused(gate)
+                return await self._store(gate.conn_id, key, raw)
+        except _EarlyResponseError as early:
+            return early.response
+        except BusyError as error:
+            return retry_later(503, "too many requests at once", error.seconds)
+        except StoreUnavailableError as error:
+            if self._log_lines.take():
+                log.warning("A delivery was not stored; the service will send it again: %s", error)
+            return retry_later(503, "the delivery could not be stored now")
+
+    async def _store(self, conn_id: str, key: str | None, raw: bytes) -> Response:
+        now = datetime.now(timezone.utc)
+        try:
+            if len(raw) >= LARGE_BODY:
+                delivery = await anyio.to_thread.run_sync(NewDelivery.from_body, conn_id, key, raw, now)
+            else:
+                delivery = NewDelivery.from_body(conn_id, key, raw, now)
+        except NotJSONError:
+            return _NOT_JSON
+        return _STORED if await self._writer.submit(delivery) else _DUPLICATE
+
+    def _refused(self, gate: Gate) -> Response:
+        if not self._refusals.take():
+            return retry_later(429, "too many requests were refused", 1.0)
+        if self._log_lines.take():
+            log.warning(
+                "A delivery for connection %r was refused: its secret or signature is missing or wrong, or there "
+                "is no such connection with a webhook secret",
+                gate.conn_id[:100],
+            )
+        return _REFUSED
+
+    async def _read(self, headers: Headers, receive: Receive, body: BufferedBody) -> None:
+        announced = headers.get("content-length", "0")
+        if announced.isdecimal() and int(announced) > self._most_bytes:
+            raise _EarlyResponseError(_TOO_LARGE)
+        try:
+            with anyio.fail_after(BODY_SECONDS):
+                more = True
+                while more:
+                    message = await receive()
+                    if message["type"] == "http.disconnect":
+                        raise ClientGoneError
+                    if part := message.get("body", b""):
+                        body.add(part)
+                    if body.size > self._most_bytes:
+                        raise _EarlyResponseError(_TOO_LARGE)
+                    more = message.get("more_body", False)
+        except TimeoutError:
+            raise _EarlyResponseError(_TOO_SLOW) from None
+
+
+async def _passes_signature(gate: Gate, headers: Headers, raw: bytes) -> bool:
+    if len(raw) >= LARGE_BODY:
+        return await anyio.to_thread.run_sync(gate.passes_signature, headers, raw)
+    return gate.passes_signature(headers, raw)

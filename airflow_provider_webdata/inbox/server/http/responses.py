@@ -1,0 +1,32 @@
+"""Responses that several routes give: all are JSON, and errors are `{"error": ...}`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from starlette.responses import JSONResponse
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+RETRY_AFTER_SECONDS = 5
+
+
+def error_response(status: int, message: str, headers: Mapping[str, str] | None = None) -> JSONResponse:
+    """Return a response that says what is wrong.
+
+    :param status: of HTTP.
+    :param message: for the sender.
+    :param headers: beside content type and length.
+    """
+    return JSONResponse({"error": message}, status, headers)
+
+
+def retry_later(status: int, message: str, seconds: float = RETRY_AFTER_SECONDS) -> JSONResponse:
+    """Return an error response with `Retry-After`.
+
+    :param status: 429 or 503.
+    :param message: for the sender.
+    :param seconds: after which to try again.
+    """
+    return error_response(status, message, {"retry-after": str(max(1, round(seconds)))})

@@ -1,0 +1,148 @@
+"""Transactions that end in time, on whichever database Airflow uses, and errors whose text holds no content."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import exc, insert, text
+from sqlalchemy.dialects import postgresql, sqlite
+
+from .errors import ContendedError, RefusedError, StoreUnavailableError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sqlalchemy import Dialect, Insert, Table
+    from sqlalchemy.engine import Connection, Engine
+
+LOCK_SECONDS = 2
+"""How long a transaction waits for a lock on rows."""
+FILE_LOCK_SECONDS = 4
+"""How long it waits for SQLite's only lock, which every writer takes in turn."""
+STATEMENT_SECONDS = 4
+"""How long one statement may take where the database can limit it."""
+
+_LIMITS = text(
+    "SELECT set_config('lock_timeout', :lock, true), set_config('statement_timeout', :statement, true), "
+    # A process that is stopped in the middle must not keep the others waiting.
+    "set_config('idle_in_transaction_session_timeout', :idle, true)"
+).bindparams(lock=f"{LOCK_SECONDS}s", statement=f"{STATEMENT_SECONDS}s", idle=f"{STATEMENT_SECONDS}s")
+
+_NOT_MIGRATED = {"42P01", "42703", "3F000", 1146, 1054}
+_NOT_MIGRATED_IN_SQLITE = ("no such table", "no such column", "no column named")
+_CONTENDED = {"55P03", "40P01", "40001", 1205, 1213}
+_TOO_LONG = {"57014", 3024}
+_READ_ONLY = {"25006", 1290}
+_FULL = {"53100", "53200", "53300", 1021, 1040}
+_REFUSED_CLASSES = ("22", "23", "54")
+
+
+def airflow_engine() -> Engine:
+    """Return the engine of Airflow's metadata database.
+
+    :raises StoreUnavailableError: this process has no access to it.
+    """
+    from airflow import settings
+
+    if settings.engine is None:
+        raise StoreUnavailableError("this process has no access to Airflow's metadata database")
+    return settings.engine
+
+
+@contextlib.contextmanager
+def transaction(engine: Engine) -> Iterator[Connection]:
+    """Open a transaction that is committed at the end, or rolled back when anything fails.
+
+    No statement of it waits longer than `LOCK_SECONDS` (on SQLite `FILE_LOCK_SECONDS`) for a lock, nor on PostgreSQL
+    runs longer than `STATEMENT_SECONDS`. The limits end with the transaction: Airflow uses the same connections.
+
+    :param engine: Airflow's engine, or any other.
+    :raises StoreUnavailableError: the database could not do it. Whether a failed commit took effect is unknown.
+    """
+    try:
+        with engine.connect() as connection, _limits(connection), connection.begin():
+            if connection.dialect.name == "postgresql":
+                connection.execute(_LIMITS)
+            yield connection
+    except exc.SQLAlchemyError as error:
+        # The original holds the statement with its values: bodies, ids, keys.
+        raise store_error(error) from None
+
+
+@contextlib.contextmanager
+def _limits(connection: Connection) -> Iterator[None]:
+    """Bound the wait for locks where it is a property of the connection, and put it back."""
+    get, put, value = {
+        "sqlite": ("PRAGMA busy_timeout", "PRAGMA busy_timeout = {}", FILE_LOCK_SECONDS * 1000),
+        "mysql": (
+            "SELECT @@SESSION.innodb_lock_wait_timeout",
+            "SET SESSION innodb_lock_wait_timeout = {}",
+            LOCK_SECONDS,
+        ),
+    }.get(connection.dialect.name, ("", "", 0))
+    if not get:
+        yield
+        return
+    cursor = connection.connection.cursor()
+    try:
+        cursor.execute(get)
+        before = int(cursor.fetchone()[0])  # type: ignore[index]
+        cursor.execute(put.format(value))
+        yield
+    finally:
+        with contextlib.suppress(Exception):
+            cursor.execute(put.format(before))
+        cursor.close()
+
+
+def insert_or_ignore(table: Table, dialect: Dialect) -> Insert:
+    """Return an insert that skips rows whose unique key is there already.
+
+    :param table: where to insert.
+    :param dialect: of the database.
+    """
+    if dialect.name == "postgresql":
+        return postgresql.insert(table).on_conflict_do_nothing()
+    if dialect.name == "sqlite":
+        return sqlite.insert(table).on_conflict_do_nothing()
+    return insert(table).prefix_with("IGNORE")
+
+
+def store_error(error: exc.SQLAlchemyError) -> StoreUnavailableError:
+    """Return what went wrong, in a text that holds no statement, value or address.
+
+    :param error: what SQLAlchemy raised.
+    """
+    if isinstance(error, exc.TimeoutError):
+        return StoreUnavailableError("all connections of Airflow's database pool are in use")
+    if not isinstance(error, exc.DBAPIError) or error.orig is None:
+        return RefusedError(f"the database rejects a value ({type(error).__name__})")
+    code = _code(error.orig)
+    words = str(error.orig).lower() if error.orig.__class__.__module__ == "sqlite3" else ""
+    name = type(error.orig).__name__
+    if code in _NOT_MIGRATED or any(sign in words for sign in _NOT_MIGRATED_IN_SQLITE):
+        return StoreUnavailableError("the inbox's tables are missing or old: run `airflow db migrate`")
+    if code in _CONTENDED:
+        return ContendedError("rows of the inbox are locked by another transaction")
+    if "locked" in words or "busy" in words:
+        return StoreUnavailableError("the database is locked by another transaction")
+    if code in _TOO_LONG:
+        return StoreUnavailableError(f"the database took longer than {STATEMENT_SECONDS} s")
+    if code in _READ_ONLY or "readonly" in words:
+        return StoreUnavailableError("the database is read-only")
+    if code in _FULL or "is full" in words:
+        return StoreUnavailableError("the database has no room, memory or connection left")
+    if str(code)[:2] in _REFUSED_CLASSES or isinstance(error, (exc.DataError, exc.IntegrityError)):
+        return RefusedError(f"the database rejects the content ({name})")
+    if error.connection_invalidated or isinstance(error, (exc.OperationalError, exc.InterfaceError)):
+        return StoreUnavailableError(f"the database cannot be reached ({name})")
+    return StoreUnavailableError(f"the database failed ({name})")
+
+
+def _code(original: BaseException) -> Any:
+    """Return MySQL's number, or the SQLSTATE of PostgreSQL's drivers; MySQL's say both, and there it tells less."""
+    first = next(iter(original.args), None)
+    if isinstance(first, int):
+        return first
+    return getattr(original, "sqlstate", None) or getattr(original, "pgcode", None)

@@ -1,0 +1,41 @@
+"""How storing and reading deliveries can fail."""
+
+from __future__ import annotations
+
+
+class StoreUnavailableError(Exception):
+    """The database could not do it now; the message says why, and holds neither address nor content."""
+
+
+class ContendedError(StoreUnavailableError):
+    """Another transaction has locked a row that is needed; what does not need that row may still work."""
+
+
+class TooManyReadersError(StoreUnavailableError):
+    """As many readers wait for deliveries as this process allows."""
+
+
+class RefusedError(StoreUnavailableError):
+    """The database rejects this content; other deliveries may still be stored."""
+
+
+class DeliveryNotFoundError(Exception):
+    """No such delivery is in the inbox.
+
+    :param missing: the ids.
+    """
+
+    def __init__(self, missing: list[int]) -> None:
+        super().__init__(f"no delivery {', '.join(map(str, missing))} is in the inbox")
+        self.missing = missing
+
+
+class CursorPastEndError(Exception):
+    """The cursor lies beyond all that was ever published: the database was reset or restored.
+
+    :param end: the newest position there is, from which to go on.
+    """
+
+    def __init__(self, end: int) -> None:
+        super().__init__(f"the cursor is beyond the newest position, {end}: the inbox was reset or restored")
+        self.end = end

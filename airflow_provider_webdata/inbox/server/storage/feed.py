@@ -1,0 +1,110 @@
+"""The feed of published deliveries: readers page forward, and wait where there is nothing yet."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import time
+from typing import TYPE_CHECKING, Literal, TypeVar
+
+import anyio.to_thread
+
+from .errors import StoreUnavailableError
+from .publisher import Waiter
+from .records import StoredPage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .publisher import Publisher
+    from .records import DeliveryFilter, StoredDelivery
+    from .store import DeliveryStore
+
+READ_THREADS = 4
+"""Most reads of the database at once in this process."""
+READ_TIMEOUT = 8.0
+"""Seconds for one read."""
+
+_T = TypeVar("_T")
+
+
+class Feed:
+    """Reads the store for readers in event loops.
+
+    :param store: what to read.
+    :param publisher: wakes readers that wait.
+    """
+
+    def __init__(self, store: DeliveryStore, publisher: Publisher) -> None:
+        self._store = store
+        self._publisher = publisher
+        self._threads = anyio.CapacityLimiter(READ_THREADS)
+
+    async def read(
+        self,
+        conn_id: str,
+        wanted: DeliveryFilter,
+        after: int | Literal["end"] | None = None,
+        limit: int = 200,
+        wait: float = 0.0,
+    ) -> StoredPage:
+        """Return published deliveries in the order of their positions; see `DeliveryStore.read`.
+
+        :param conn_id: the connection.
+        :param wanted: which of its deliveries.
+        :param after: cursor; None for the oldest that is kept, "end" for what comes from now on.
+        :param limit: most deliveries, 1 to 1000.
+        :param wait: seconds to wait for a first one.
+        :return: at once when there is something, otherwise an empty page after `wait`, whose cursor has moved on.
+        :raises CursorPastEndError: nothing was ever published at or beyond the cursor.
+        :raises TooManyReadersError: it would have to wait, and no further reader can.
+        :raises StoreUnavailableError: the database cannot be read now.
+        """
+        deadline = time.monotonic() + wait
+        if after == "end":
+            page = StoredPage([], await self.end(), more=False)
+        else:
+            page = await self._read(conn_id, wanted, after or 0, limit)
+        while not (page.deliveries or self._publisher.closed) and (left := deadline - time.monotonic()) > 0:
+            page = await self._next_page(conn_id, wanted, page, limit, left)
+        return page
+
+    async def end(self) -> int:
+        """Return the newest position; see `DeliveryStore.end`.
+
+        :raises StoreUnavailableError: the database cannot be read now.
+        """
+        return await self._in_thread(self._store.end)
+
+    async def get(self, conn_id: str, delivery_id: int) -> StoredDelivery | None:
+        """Return one delivery with its body, or None; see `DeliveryStore.get`.
+
+        :param conn_id: the connection that it must have come for.
+        :param delivery_id: its id.
+        :raises StoreUnavailableError: the database cannot be read now.
+        """
+        return await self._in_thread(functools.partial(self._store.get, conn_id, delivery_id))
+
+    async def _next_page(
+        self, conn_id: str, wanted: DeliveryFilter, empty: StoredPage, limit: int, left: float
+    ) -> StoredPage:
+        waiter = Waiter(conn_id, empty.cursor)
+        self._publisher.add(waiter)
+        try:
+            await asyncio.wait_for(waiter.woken.wait(), left)
+        except asyncio.TimeoutError:
+            return StoredPage([], waiter.cursor, more=False)
+        finally:
+            self._publisher.remove(waiter)
+        return await self._read(conn_id, wanted, waiter.cursor, limit)
+
+    async def _read(self, conn_id: str, wanted: DeliveryFilter, after: int, limit: int) -> StoredPage:
+        return await self._in_thread(functools.partial(self._store.read, conn_id, wanted, after, limit))
+
+    async def _in_thread(self, work: Callable[[], _T]) -> _T:
+        try:
+            with anyio.fail_after(READ_TIMEOUT):
+                # Abandoned when it hangs: the limit is for those that get answers.
+                return await anyio.to_thread.run_sync(work, abandon_on_cancel=True, limiter=self._threads)
+        except TimeoutError:
+            raise StoreUnavailableError(f"the database has not answered for {READ_TIMEOUT:g} s") from None

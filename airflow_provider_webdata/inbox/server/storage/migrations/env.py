@@ -1,0 +1,39 @@
+"""Alembic's environment for the inbox's tables; Airflow's other tables are left out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from airflow import settings
+from alembic import context
+
+from airflow_provider_webdata.inbox.server.storage.tables import VERSION_TABLE, metadata
+
+OWN_TABLES = {table.name for table in metadata.tables.values()}
+
+
+def is_own(_: Any, name: str | None, kind: str, *__: Any) -> bool:
+    """Return whether a comparison covers this object."""
+    return kind != "table" or name in OWN_TABLES
+
+
+OPTIONS: dict[str, Any] = {
+    "target_metadata": metadata,
+    "version_table": VERSION_TABLE,
+    "include_object": is_own,
+    "include_schemas": metadata.schema is not None,
+    "compare_type": True,
+    "render_as_batch": True,
+}
+
+if context.is_offline_mode():
+    context.configure(url=settings.SQL_ALCHEMY_CONN, literal_binds=True, **OPTIONS)
+    with context.begin_transaction():
+        context.run_migrations()
+else:
+    if settings.engine is None:
+        raise RuntimeError("This process has no access to Airflow's metadata database")
+    with settings.engine.connect() as connection:
+        context.configure(connection=connection, transaction_per_migration=True, **OPTIONS)
+        with context.begin_transaction():
+            context.run_migrations()

@@ -1,0 +1,75 @@
+"""Create the inbox's tables."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+from alembic import op
+from sqlalchemy.dialects import mysql
+
+from airflow_provider_webdata.inbox.server.storage.tables import metadata
+
+revision = "4c1f0a7d9b21"
+down_revision = None
+branch_labels = None
+depends_on = None
+
+DELIVERY = "webdata_inbox_delivery"
+COUNTER = "webdata_inbox_counter"
+INDEXES = {
+    "conn_id_position": ["conn_id", "position"],
+    "position_id": ["position", "id"],
+    "conn_id_correlation_key": ["conn_id", "correlation_key"],
+    "conn_id_job_id": ["conn_id", "job_id"],
+    "conn_id_monitor_id": ["conn_id", "monitor_id"],
+    "received_at": ["received_at"],
+}
+
+
+def text(length: int) -> sa.types.TypeEngine[str]:
+    """Return the type of texts that are compared letter by letter."""
+    return sa.String(length).with_variant(mysql.VARCHAR(length, collation="utf8mb4_bin"), "mysql")
+
+
+def upgrade() -> None:
+    """Go on to this revision."""
+    op.create_table(
+        DELIVERY,
+        sa.Column("id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
+        sa.Column("position", sa.BigInteger()),
+        sa.Column("conn_id", text(250), nullable=False),
+        sa.Column("dedupe", text(64), nullable=False),
+        sa.Column("correlation_key", text(200)),
+        sa.Column("event", text(200)),
+        sa.Column("operation", text(200)),
+        sa.Column("name", text(200)),
+        sa.Column("job_id", text(200)),
+        sa.Column("monitor_id", text(200)),
+        sa.Column("success", sa.Boolean()),
+        sa.Column(
+            "received_at",
+            sa.TIMESTAMP(timezone=True).with_variant(mysql.DATETIME(fsp=6), "mysql"),
+            nullable=False,
+        ),
+        sa.Column("size", sa.Integer(), nullable=False),
+        sa.Column("body", sa.LargeBinary().with_variant(mysql.LONGBLOB(), "mysql"), nullable=False),
+        sa.Column("replay_of", sa.BigInteger()),
+        sa.PrimaryKeyConstraint("id", name="webdata_inbox_delivery_pkey"),
+        sa.UniqueConstraint("conn_id", "dedupe", name="webdata_inbox_delivery_conn_id_dedupe_uq"),
+        schema=metadata.schema,
+        sqlite_autoincrement=True,
+    )
+    for name, columns in INDEXES.items():
+        op.create_index(f"idx_{DELIVERY}_{name}", DELIVERY, columns, schema=metadata.schema)
+    op.create_table(
+        COUNTER,
+        sa.Column("id", sa.Integer(), autoincrement=False, nullable=False),
+        sa.Column("last_position", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("id", name="webdata_inbox_counter_pkey"),
+        schema=metadata.schema,
+    )
+
+
+def downgrade() -> None:
+    """Drop them."""
+    op.drop_table(COUNTER, schema=metadata.schema)
+    op.drop_table(DELIVERY, schema=metadata.schema)

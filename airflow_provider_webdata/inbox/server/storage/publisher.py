@@ -1,0 +1,188 @@
+"""Publishes stored deliveries, and wakes the readers that wait for them: one thread for the whole process.
+
+A delivery is published once it has a position in the feed. What this process stored is published at once. What other
+processes stored is polled for, only while a reader waits.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from .errors import StoreUnavailableError, TooManyReadersError
+
+if TYPE_CHECKING:
+    from .records import Changes
+    from .store import DeliveryStore
+
+log = logging.getLogger(__name__)
+
+POLL_INTERVAL = 0.5
+"""Seconds between two polls for what other processes stored."""
+IDLE_INTERVAL = 1.0
+"""Seconds after which deliveries are published that nobody waits for."""
+MOST_READERS = 500
+"""Most readers that wait at once in this process."""
+
+
+@dataclass(eq=False)
+class Waiter:
+    """A reader that waits for the next delivery of a connection.
+
+    :param conn_id: the connection.
+    :param cursor: only deliveries of the connection beyond it wake the reader.
+    """
+
+    conn_id: str
+    cursor: int
+    loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.get_running_loop)
+    woken: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+class Publisher:
+    """Publishes deliveries in a thread that runs from the first need of it until `close`.
+
+    :param store: what to publish.
+    :param poll_interval: seconds between two polls for what other processes stored.
+    :param most_readers: most readers that wait at once.
+    """
+
+    def __init__(
+        self,
+        store: DeliveryStore,
+        *,
+        poll_interval: float = POLL_INTERVAL,
+        most_readers: int = MOST_READERS,
+    ) -> None:
+        self._store = store
+        self._poll_interval = poll_interval
+        self._most_readers = most_readers
+        self._changed = threading.Condition()
+        self._waiters: set[Waiter] = set()
+        self._requested = False
+        self._closing = False
+        self._failing = False
+        self._next_poll = 0.0
+        self._thread: threading.Thread | None = None
+
+    @property
+    def closed(self) -> bool:
+        """Whether no reader will be woken any more."""
+        return self._closing
+
+    def publish_soon(self) -> None:
+        """Publish what was just committed; returns at once. May be called from any thread."""
+        with self._changed:
+            if self._requested and self._thread is not None:
+                # The thread has yet to serve an earlier request: to wake it once more would only cost time.
+                return
+            self._requested = True
+            self._start()
+            self._changed.notify()
+
+    def add(self, waiter: Waiter) -> None:
+        """Wake a reader when there is something for it.
+
+        :param waiter: to be removed again.
+        :raises TooManyReadersError: no further reader can wait.
+        """
+        with self._changed:
+            if len(self._waiters) >= self._most_readers:
+                raise TooManyReadersError("too many readers wait for deliveries")
+            self._waiters.add(waiter)
+            self._start()
+            self._changed.notify()
+
+    def remove(self, waiter: Waiter) -> None:
+        """Forget a reader.
+
+        :param waiter: a reader, known or not.
+        """
+        with self._changed:
+            self._waiters.discard(waiter)
+
+    def close(self) -> None:
+        """End the thread, and wake every reader."""
+        with self._changed:
+            self._closing = True
+            self._changed.notify_all()
+            waiters = list(self._waiters)
+        for waiter in waiters:
+            _wake(waiter)
+
+    def _start(self) -> None:
+        if self._thread is None and not self._closing:
+            # A daemon: a hanging database must not keep the process from ending.
+            thread = threading.Thread(target=self._work, name="webdata-inbox-publisher", daemon=True)
+            thread.start()
+            self._thread = thread
+
+    def _work(self) -> None:
+        while self._wait_for_work():
+            if failure := self._publish_safely():
+                if not self._failing:
+                    log.warning("Deliveries cannot be published now: %s", failure)
+                with self._changed:
+                    self._requested = True
+                    self._changed.wait_for(lambda: self._closing, self._poll_interval)
+            elif self._failing:
+                log.info("Deliveries are published again")
+            self._failing = failure is not None
+
+    def _publish_safely(self) -> str | None:
+        try:
+            self._publish()
+        except StoreUnavailableError as error:
+            return str(error)
+        except Exception as error:
+            # The thread must live on: readers wait for it.
+            log.debug("Deliveries cannot be published", exc_info=True)
+            return f"{type(error).__name__}"
+        return None
+
+    def _wait_for_work(self) -> bool:
+        """Wait until something is to be published or polled for; False when the thread is to end."""
+        with self._changed:
+            while not (self._closing or self._requested):
+                pause = self._next_poll - time.monotonic() if self._waiters else None
+                if pause is not None and pause <= 0:
+                    break
+                self._changed.wait(pause)
+            if not self._waiters:
+                # Nobody is in a hurry: one transaction serves many commits.
+                self._changed.wait_for(lambda: self._closing or bool(self._waiters), IDLE_INTERVAL)
+            self._requested = False
+            self._next_poll = time.monotonic() + self._poll_interval
+            return not self._closing
+
+    def _publish(self) -> None:
+        with self._changed:
+            since = min((waiter.cursor for waiter in self._waiters), default=None)
+        if since is None:
+            self._store.publish()
+            return
+        changes = self._store.changes(since)
+        with self._changed:
+            waiters = list(self._waiters)
+        for waiter in waiters:
+            self._notify(waiter, changes, since)
+
+    def _notify(self, waiter: Waiter, changes: Changes, since: int) -> None:
+        if waiter.cursor < since:
+            # It was added during the query, with a cursor that the query does not cover.
+            self.publish_soon()
+        elif changes.newest.get(waiter.conn_id, 0) > waiter.cursor:
+            _wake(waiter)
+        else:
+            waiter.cursor = max(waiter.cursor, changes.end)
+
+
+def _wake(waiter: Waiter) -> None:
+    try:
+        waiter.loop.call_soon_threadsafe(waiter.woken.set)
+    except RuntimeError:
+        log.debug("A reader's event loop was closed while it waited")

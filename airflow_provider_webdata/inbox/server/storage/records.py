@@ -1,0 +1,163 @@
+"""What goes into the inbox and what comes out."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from airflow_provider_webdata.inbox.envelope import Envelope
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+
+@dataclass(frozen=True)
+class NewDelivery:
+    """A delivery that was accepted and is to be stored.
+
+    :param conn_id: connection whose secrets it carried, at most 250 characters.
+    :param key: correlation key of its URL, at most 200 characters.
+    :param dedupe: 64 hexadecimal digits, the same for every repetition of the delivery.
+    :param event: `type` as it came.
+    :param operation: the event's operation, where its name says it.
+    :param name: the event without its operation.
+    :param job_id: id of the job, for monitors of the check.
+    :param monitor_id: id of the monitor.
+    :param success: as it came.
+    :param body: the body as it came.
+    :param received_at: aware.
+    """
+
+    conn_id: str
+    key: str | None
+    dedupe: str
+    event: str | None
+    operation: str | None
+    name: str | None
+    job_id: str | None
+    monitor_id: str | None
+    success: bool | None
+    body: bytes = field(repr=False)
+    received_at: datetime
+
+    @classmethod
+    def from_body(cls, conn_id: str, key: str | None, body: bytes, received_at: datetime) -> NewDelivery:
+        """Read what a delivery says about itself.
+
+        :param conn_id: connection whose secrets it carried.
+        :param key: correlation key of its URL.
+        :param body: the body as it came.
+        :param received_at: aware.
+        :raises NotJSONError: the body is no JSON.
+        """
+        envelope = Envelope.read(body)
+        return cls(
+            conn_id=conn_id,
+            key=key,
+            dedupe=_identity(conn_id, key, envelope, body),
+            event=envelope.event,
+            operation=envelope.operation,
+            name=envelope.name,
+            job_id=envelope.job_id,
+            monitor_id=envelope.monitor_id,
+            success=envelope.success,
+            body=body,
+            received_at=received_at,
+        )
+
+
+def _identity(conn_id: str, key: str | None, envelope: Envelope, body: bytes) -> str:
+    """Return the same digest for every repetition of a delivery, and for nothing else.
+
+    Where the service gives an id it counts whatever the address: a signed body that somebody sends again to another
+    address of the connection is still the same event. The event's name stays part of it: should a server give one id
+    to several events, none of them is taken for another's repetition.
+    """
+    event = (envelope.event or "").encode()
+    if envelope.webhook_id:
+        parts = [conn_id.encode(), b"id", event, envelope.webhook_id.encode()]
+    else:
+        parts = [conn_id.encode(), b"body", event, (key or "").encode(), hashlib.sha256(body).digest()]
+    # Each part is led by its length, so that no two lists of parts read alike.
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(len(part).to_bytes(4, "big") + part)
+    return digest.hexdigest()
+
+
+@dataclass(frozen=True)
+class DeliveryFilter:
+    """Which deliveries a reader asks for; what is empty does not limit.
+
+    :param keys: correlation keys. A delivery matches by any of keys, job ids and monitor ids together.
+    :param job_ids: ids of jobs, for monitors of checks.
+    :param monitor_ids: ids of monitors.
+    :param events: names of events, with or without the operation; matched in addition to the above.
+    :param received_after: aware; what was received then or later.
+    """
+
+    keys: tuple[str, ...] = ()
+    job_ids: tuple[str, ...] = ()
+    monitor_ids: tuple[str, ...] = ()
+    events: tuple[str, ...] = ()
+    received_after: datetime | None = None
+
+
+@dataclass(frozen=True)
+class StoredDelivery:
+    """A delivery as it lies in the inbox.
+
+    :param id: never given twice.
+    :param position: its position in the order in which readers see deliveries; None until it is published.
+    :param conn_id: connection that it came for.
+    :param key: correlation key of its URL.
+    :param event: `type` as it came.
+    :param job_id: id of the job, for monitors of the check.
+    :param monitor_id: id of the monitor.
+    :param success: as it came.
+    :param received_at: aware, UTC.
+    :param size: of the body, in bytes.
+    :param body: as it came; None where it was left out for its size.
+    :param replay_of: id of the delivery that this one replays.
+    """
+
+    id: int
+    position: int | None
+    conn_id: str
+    key: str | None
+    event: str | None
+    job_id: str | None
+    monitor_id: str | None
+    success: bool | None
+    received_at: datetime
+    size: int
+    body: bytes | None = field(default=None, repr=False)
+    replay_of: int | None = None
+
+
+@dataclass(frozen=True)
+class StoredPage:
+    """Deliveries in the order of their positions.
+
+    :param deliveries: what was found.
+    :param cursor: read on from here; it also passes over what the filter left out.
+    :param more: whether more is there already.
+    """
+
+    deliveries: list[StoredDelivery]
+    cursor: int
+    more: bool
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What was published after a position.
+
+    :param end: the newest position now.
+    :param newest: the newest position of each connection that got something.
+    """
+
+    end: int
+    newest: Mapping[str, int]

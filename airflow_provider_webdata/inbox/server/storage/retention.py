@@ -1,0 +1,76 @@
+"""Old deliveries go, in small transactions, so that nobody who stores or reads has to wait for it."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import logging
+import random
+from datetime import datetime, timedelta, timezone
+from typing import TYPE_CHECKING
+
+import anyio.to_thread
+
+from .errors import StoreUnavailableError
+
+if TYPE_CHECKING:
+    from .store import DeliveryStore
+
+log = logging.getLogger(__name__)
+
+INTERVAL = 3600.0
+"""Seconds between two prunings by one process, give or take a fifth."""
+FIRST_WITHIN = 600.0
+"""Seconds after its start within which a process prunes for the first time."""
+
+
+def retention_days() -> float:
+    """Return for how many days Airflow's configuration keeps deliveries (`[webdata] inbox_retention_days`, 30).
+
+    :raises ValueError: it is no number, or less than 0.
+    """
+    from airflow.configuration import conf
+
+    days = conf.getfloat("webdata", "inbox_retention_days", fallback=30.0)
+    if not 0 <= days < float("inf"):
+        raise ValueError(f"[webdata] inbox_retention_days must be 0 or more (given: {days})")
+    return days
+
+
+def prune_all(store: DeliveryStore, before: datetime) -> int:
+    """Delete all that was received before a moment, a few at a time; return how many.
+
+    :param store: where to delete.
+    :param before: aware.
+    :raises StoreUnavailableError: the database cannot do it now; what is deleted already stays deleted.
+    """
+    total = 0
+    while deleted := store.prune(before):
+        total += deleted
+    return total
+
+
+async def keep_pruned(
+    store: DeliveryStore, days: float, *, interval: float = INTERVAL, first_within: float = FIRST_WITHIN
+) -> None:
+    """Prune now and then until cancelled. Several processes that do so spread out over the hour.
+
+    :param store: where to delete.
+    :param days: how long deliveries are kept.
+    :param interval: seconds between two prunings.
+    :param first_within: seconds within which the first one comes.
+    """
+    pause = random.uniform(0, first_within)  # noqa: S311
+    while True:
+        await asyncio.sleep(pause)
+        pause = interval * random.uniform(0.8, 1.2)  # noqa: S311
+        before = datetime.now(timezone.utc) - timedelta(days=days)
+        try:
+            deleted = await anyio.to_thread.run_sync(
+                functools.partial(prune_all, store, before), abandon_on_cancel=True
+            )
+        except StoreUnavailableError as error:
+            log.warning("Old deliveries cannot be deleted now: %s", error)
+            continue
+        if deleted:
+            log.info("Deleted %d deliveries that were older than %g days", deleted, days)

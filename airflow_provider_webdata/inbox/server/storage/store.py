@@ -1,0 +1,296 @@
+"""The inbox in the database: every method is one transaction, and may be called from any thread."""
+
+from __future__ import annotations
+
+import hashlib
+import uuid
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from sqlalchemy import Select, and_, case, delete, func, insert, or_, select
+
+from airflow_provider_webdata.inbox.envelope import split_event
+from airflow_provider_webdata.inbox.wire import INLINE_BODY_BYTES
+
+from . import sequencer
+from .database import insert_or_ignore, transaction
+from .errors import CursorPastEndError, DeliveryNotFoundError, RefusedError
+from .records import Changes, DeliveryFilter, NewDelivery, StoredDelivery, StoredPage
+from .tables import delivery
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from sqlalchemy import ColumnElement
+    from sqlalchemy.engine import Connection, Engine
+
+_T = TypeVar("_T")
+
+MOST_DELIVERIES = 1000
+"""Most deliveries in one page."""
+
+_ANY_OF = (
+    (delivery.c.correlation_key, "keys"),
+    (delivery.c.job_id, "job_ids"),
+    (delivery.c.monitor_id, "monitor_ids"),
+)
+_WITHOUT_BODY = [
+    column for column in delivery.c if column.name not in {"dedupe", "operation", "name", "body"}
+]
+_SMALL_BODY = case((delivery.c.size <= INLINE_BODY_BYTES, delivery.c.body)).label("body")
+
+
+class DeliveryStore:
+    """Deliveries in Airflow's metadata database.
+
+    Every method raises `StoreUnavailableError` when the database cannot do it now, within a few seconds where the
+    database answers at all.
+
+    :param engine: Airflow's engine, or any other for a database that has the tables.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        # There commits are in order anyway, since only one transaction can write at a time.
+        self._orders_at_once = engine.dialect.name == "sqlite"
+
+    def add(self, batch: Sequence[NewDelivery]) -> list[bool]:
+        """Store deliveries in one transaction; when it returns, they are committed.
+
+        :param batch: some of them may be stored already, or be in the batch twice.
+        :return: for each in turn, True when it was stored now, False when it had been before.
+        :raises ContendedError: a row that one of them needs is locked by another transaction.
+        :raises RefusedError: the database rejects the content of one of them.
+        :raises StoreUnavailableError: nothing was stored, or it is not known; storing it again does no harm.
+        """
+        rows = [_row_of(new) for new in batch]
+        try:
+            with transaction(self._engine) as connection:
+                if self._orders_at_once:
+                    first = sequencer.reserve_positions(connection, len(rows))
+                    rows = [{**row, "position": position} for position, row in enumerate(rows, first)]
+                stored = _insert(connection, rows)
+        except (ValueError, TypeError, OverflowError) as error:
+            # So drivers answer to text that the database could not take, such as a NUL.
+            raise RefusedError(f"the database driver rejects the content ({type(error).__name__})") from None
+        results = []
+        for row in rows:
+            identity = (row["conn_id"], row["dedupe"])
+            results.append(identity in stored)
+            stored.discard(identity)
+        return results
+
+    def publish(self) -> int:
+        """Publish what is committed; return how many deliveries that were."""
+        published = 0
+        while True:
+            with transaction(self._engine) as connection:
+                if not sequencer.anything_pending(connection):
+                    return published
+                count = sequencer.assign_positions(connection)
+            published += count
+            if count < sequencer.ROUND:
+                return published
+
+    def end(self) -> int:
+        """Return the newest position, 0 before the first, after publishing what is committed."""
+        return self._after_publishing(sequencer.end)
+
+    def changes(self, since: int) -> Changes:
+        """Publish what is committed, and return which connections got deliveries after a position.
+
+        :param since: a position.
+        """
+
+        def query(connection: Connection) -> Changes:
+            end = sequencer.end(connection)
+            if end <= since:
+                return Changes(end, {})
+            newest = select(delivery.c.conn_id, func.max(delivery.c.position))
+            later = newest.where(delivery.c.position > since).group_by(delivery.c.conn_id)
+            return Changes(end, {row[0]: row[1] for row in connection.execute(later)})
+
+        return self._after_publishing(query)
+
+    def read(self, conn_id: str, wanted: DeliveryFilter, after: int, limit: int) -> StoredPage:
+        """Return published deliveries of a connection in the order of their positions.
+
+        Bodies above 16 KiB are left out. What is committed is published first.
+
+        :param conn_id: the connection.
+        :param wanted: which of them.
+        :param after: cursor; 0 for the oldest that is kept.
+        :param limit: most deliveries, 1 to 1000.
+        :raises CursorPastEndError: nothing was ever published at or beyond the cursor.
+        """
+        limit = max(1, min(limit, MOST_DELIVERIES))
+
+        def query(connection: Connection) -> StoredPage:
+            # Before the rows: whatever has a position up to here can be seen by the query that follows.
+            end = sequencer.end(connection)
+            if after > end:
+                raise CursorPastEndError(end)
+            rows = connection.execute(_selection(conn_id, wanted, after, limit + 1)).all()
+            found = [_stored(row) for row in rows[:limit]]
+            newest = rows[:limit][-1].position if rows else 0
+            more = len(rows) > limit
+            return StoredPage(found, newest if more else max(end, newest), more)
+
+        return self._after_publishing(query)
+
+    def _after_publishing(self, query: Callable[[Connection], _T]) -> _T:
+        """Return what a query finds once everything is published that is committed now."""
+        with transaction(self._engine) as connection:
+            if not sequencer.anything_pending(connection):
+                return query(connection)
+        self.publish()
+        with transaction(self._engine) as connection:
+            return query(connection)
+
+    def get(self, conn_id: str | None, delivery_id: int) -> StoredDelivery | None:
+        """Return one delivery with its body, or None.
+
+        :param conn_id: the connection that it must have come for; None for any.
+        :param delivery_id: its id.
+        """
+        statement = select(*_WITHOUT_BODY, delivery.c.body).where(delivery.c.id == delivery_id)
+        if conn_id is not None:
+            statement = statement.where(delivery.c.conn_id == conn_id)
+        with transaction(self._engine) as connection:
+            row = connection.execute(statement).first()
+        return None if row is None else _stored(row)
+
+    def newest(self, conn_id: str | None, wanted: DeliveryFilter, limit: int) -> list[StoredDelivery]:
+        """Return the newest deliveries, published or not, without bodies, the newest first.
+
+        :param conn_id: the connection; None for all.
+        :param wanted: which of them.
+        :param limit: most deliveries.
+        """
+        statement = (
+            select(*_WITHOUT_BODY).where(*_conditions(wanted)).order_by(delivery.c.id.desc()).limit(limit)
+        )
+        if conn_id is not None:
+            statement = statement.where(delivery.c.conn_id == conn_id)
+        with transaction(self._engine) as connection:
+            return [_stored(row) for row in connection.execute(statement)]
+
+    def count_before(self, moment: datetime) -> int:
+        """Return how many deliveries `prune` would delete.
+
+        :param moment: aware.
+        """
+        statement = select(func.count()).select_from(delivery).where(delivery.c.received_at < moment)
+        with transaction(self._engine) as connection:
+            return int(connection.execute(statement).scalar_one())
+
+    def prune(self, before: datetime, limit: int = 500) -> int:
+        """Delete the oldest deliveries; return how many. Call it until it returns 0.
+
+        :param before: aware; what was received earlier may go.
+        :param limit: most deliveries in this transaction.
+        """
+        old = (
+            select(delivery.c.id)
+            .where(delivery.c.received_at < before)
+            .order_by(delivery.c.received_at)
+            .limit(limit)
+        )
+        with transaction(self._engine) as connection:
+            ids = connection.execute(old).scalars().all()
+            if not ids:
+                return 0
+            return connection.execute(delete(delivery).where(delivery.c.id.in_(ids))).rowcount
+
+    def replay(self, delivery_ids: Sequence[int]) -> dict[int, int]:
+        """Publish deliveries again: as copies, received now, that readers take for new ones.
+
+        :param delivery_ids: the originals.
+        :return: the id of each copy by that of its original.
+        :raises DeliveryNotFoundError: one of them is not there; none was copied.
+        """
+        wanted = list(dict.fromkeys(delivery_ids))
+        with transaction(self._engine) as connection:
+            found = connection.execute(select(delivery).where(delivery.c.id.in_(wanted))).mappings()
+            originals = {row["id"]: dict(row) for row in found}
+            if missing := [delivery_id for delivery_id in wanted if delivery_id not in originals]:
+                raise DeliveryNotFoundError(missing)
+            copies = {delivery_id: _copy(connection, originals[delivery_id]) for delivery_id in wanted}
+            if self._orders_at_once:
+                sequencer.assign_positions(connection)
+        return copies
+
+
+def _row_of(new: NewDelivery) -> dict[str, Any]:
+    return {
+        "conn_id": new.conn_id,
+        "dedupe": new.dedupe,
+        "correlation_key": new.key,
+        "event": new.event,
+        "operation": new.operation,
+        "name": new.name,
+        "job_id": new.job_id,
+        "monitor_id": new.monitor_id,
+        "success": new.success,
+        "received_at": new.received_at,
+        "size": len(new.body),
+        "body": new.body,
+    }
+
+
+def _insert(connection: Connection, rows: list[dict[str, Any]]) -> set[tuple[str, str]]:
+    """Insert what is new, and return the identities of that.
+
+    A row whose identity another transaction has inserted and not committed yet waits for that one: only then is it
+    known whether it is a duplicate.
+    """
+    statement = insert_or_ignore(delivery, connection.dialect)
+    if len(rows) > 1 and connection.dialect.insert_executemany_returning:
+        returning = statement.returning(delivery.c.conn_id, delivery.c.dedupe)
+        return {(row.conn_id, row.dedupe) for row in connection.execute(returning, rows)}
+    return {(row["conn_id"], row["dedupe"]) for row in rows if connection.execute(statement, row).rowcount}
+
+
+def _copy(connection: Connection, original: dict[str, Any]) -> int:
+    copy = {name: value for name, value in original.items() if name not in {"id", "position"}}
+    copy["dedupe"] = hashlib.sha256(b"replay" + uuid.uuid4().bytes).hexdigest()
+    copy["replay_of"] = original["id"]
+    copy["received_at"] = datetime.now(timezone.utc)
+    (copy_id,) = connection.execute(insert(delivery).values(copy)).inserted_primary_key or (0,)
+    return int(copy_id or 0)
+
+
+def _selection(conn_id: str, wanted: DeliveryFilter, after: int, limit: int) -> Select[Any]:
+    return (
+        select(*_WITHOUT_BODY, _SMALL_BODY)
+        .where(delivery.c.conn_id == conn_id, delivery.c.position > after, *_conditions(wanted))
+        .order_by(delivery.c.position)
+        .limit(limit)
+    )
+
+
+def _conditions(wanted: DeliveryFilter) -> list[ColumnElement[bool]]:
+    conditions: list[ColumnElement[bool]] = []
+    any_of = [column.in_(values) for column, name in _ANY_OF if (values := getattr(wanted, name))]
+    if any_of:
+        conditions.append(or_(*any_of))
+    if wanted.events:
+        conditions.append(or_(*(_is_event(event) for event in wanted.events)))
+    if wanted.received_after is not None:
+        conditions.append(delivery.c.received_at >= wanted.received_after)
+    return conditions
+
+
+def _is_event(event: str) -> ColumnElement[bool]:
+    """Match what `same_event` takes for the same."""
+    operation, name = split_event(event)
+    if operation is None:
+        return delivery.c.name == name
+    return and_(
+        delivery.c.name == name, or_(delivery.c.operation.is_(None), delivery.c.operation == operation)
+    )
+
+
+def _stored(row: Any) -> StoredDelivery:
+    values = dict(row._mapping)
+    return StoredDelivery(key=values.pop("correlation_key"), **values)

@@ -1,0 +1,115 @@
+"""The inbox's tables in Airflow's metadata database, in a metadata of their own, as Airflow asks of a DB manager."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING, Any
+
+from airflow.configuration import conf
+from sqlalchemy import (
+    TIMESTAMP,
+    BigInteger,
+    Boolean,
+    Column,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    UniqueConstraint,
+)
+from sqlalchemy.dialects import mysql
+from sqlalchemy.types import TypeDecorator
+
+if TYPE_CHECKING:
+    from sqlalchemy.engine import Dialect
+
+DELIVERY_TABLE = "webdata_inbox_delivery"
+COUNTER_TABLE = "webdata_inbox_counter"
+VERSION_TABLE = "alembic_version_webdata"
+
+CONN_ID_LENGTH = 250
+TEXT_LENGTH = 200
+
+
+class UTCDateTime(TypeDecorator[datetime]):
+    """An aware datetime in UTC on every database, to the microsecond."""
+
+    impl = TIMESTAMP(timezone=True).with_variant(mysql.DATETIME(fsp=6), "mysql")
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        """Hand the database UTC; without its zone where the database keeps none."""
+        if value is None:
+            return None
+        value = value.astimezone(timezone.utc)
+        return value if dialect.name == "postgresql" else value.replace(tzinfo=None)
+
+    def process_result_value(self, value: Any, dialect: Dialect) -> datetime | None:  # noqa: ARG002
+        """Give the zone back."""
+        if value is None:
+            return None
+        found: datetime = value
+        return found.replace(tzinfo=timezone.utc) if found.tzinfo is None else found.astimezone(timezone.utc)
+
+
+def exact_text(length: int) -> String:
+    """Return a text type that tells upper from lower case, which MySQL by itself does not.
+
+    :param length: most characters.
+    """
+    return String(length).with_variant(mysql.VARCHAR(length, collation="utf8mb4_bin"), "mysql")
+
+
+def bytes_of_any_size() -> LargeBinary:
+    """Return a type for bodies; MySQL's plain BLOB ends at 64 KiB."""
+    return LargeBinary().with_variant(mysql.LONGBLOB(), "mysql")
+
+
+def big_key() -> BigInteger:
+    """Return a 64-bit type for a generated key; SQLite generates only what is declared INTEGER."""
+    return BigInteger().with_variant(Integer(), "sqlite")
+
+
+metadata = MetaData(schema=(conf.get("database", "sql_alchemy_schema", fallback="") or "").strip() or None)
+
+delivery = Table(
+    DELIVERY_TABLE,
+    metadata,
+    Column("id", big_key(), primary_key=True, autoincrement=True),
+    # Empty until the transaction that stored the row has committed: see `sequencer`.
+    Column("position", BigInteger),
+    Column("conn_id", exact_text(CONN_ID_LENGTH), nullable=False),
+    Column("dedupe", exact_text(64), nullable=False),
+    Column("correlation_key", exact_text(TEXT_LENGTH)),
+    # The event as it came, and the two parts by which names with and without the operation are compared.
+    Column("event", exact_text(TEXT_LENGTH)),
+    Column("operation", exact_text(TEXT_LENGTH)),
+    Column("name", exact_text(TEXT_LENGTH)),
+    Column("job_id", exact_text(TEXT_LENGTH)),
+    Column("monitor_id", exact_text(TEXT_LENGTH)),
+    Column("success", Boolean(create_constraint=False)),
+    Column("received_at", UTCDateTime(), nullable=False),
+    Column("size", Integer, nullable=False),
+    Column("body", bytes_of_any_size(), nullable=False),
+    # The delivery that this one replays.
+    Column("replay_of", BigInteger),
+    UniqueConstraint("conn_id", "dedupe", name="webdata_inbox_delivery_conn_id_dedupe_uq"),
+    Index("idx_webdata_inbox_delivery_conn_id_position", "conn_id", "position"),
+    # What waits for its position, oldest first.
+    Index("idx_webdata_inbox_delivery_position_id", "position", "id"),
+    Index("idx_webdata_inbox_delivery_conn_id_correlation_key", "conn_id", "correlation_key"),
+    Index("idx_webdata_inbox_delivery_conn_id_job_id", "conn_id", "job_id"),
+    Index("idx_webdata_inbox_delivery_conn_id_monitor_id", "conn_id", "monitor_id"),
+    Index("idx_webdata_inbox_delivery_received_at", "received_at"),
+    # A pruned delivery's id must not come back with another delivery behind it.
+    sqlite_autoincrement=True,
+)
+
+counter = Table(
+    COUNTER_TABLE,
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("last_position", BigInteger, nullable=False),
+)

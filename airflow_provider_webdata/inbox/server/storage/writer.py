@@ -1,0 +1,227 @@
+"""Many deliveries in one transaction, each answered only after the commit.
+
+A commit costs the same for one delivery and for a hundred. While a thread waits for one, what arrives is gathered, and
+goes into the next. Nothing waits for company: a delivery that comes alone is stored alone, at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import threading
+import time
+from collections import deque
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from .errors import ContendedError, RefusedError, StoreUnavailableError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .records import NewDelivery
+    from .store import DeliveryStore
+
+log = logging.getLogger(__name__)
+
+MOST_WAITING = 1000
+"""Most deliveries that wait for the thread; further ones are turned away."""
+MOST_WAITING_BYTES = 128 * 2**20
+"""Most bytes of bodies that wait for the thread."""
+BATCH_DELIVERIES = 200
+"""Most deliveries in one transaction."""
+BATCH_BYTES = 8 * 2**20
+"""Bytes of bodies after which a transaction takes no further delivery."""
+STORE_TIMEOUT = 8.0
+"""Seconds after which a caller gives up; the service itself gives up after 10."""
+ONE_BY_ONE_SECONDS = 3.0
+"""Seconds for the second attempt of a batch, one by one."""
+MOST_STUCK_THREADS = 3
+"""Most threads that may hang in a database that neither answers nor fails."""
+
+_Outcome = bool | StoreUnavailableError
+
+
+@dataclass(eq=False)
+class _Waiting:
+    delivery: NewDelivery
+    loop: asyncio.AbstractEventLoop
+    future: asyncio.Future[bool]
+
+
+@dataclass(eq=False)
+class _Thread:
+    """One thread and what it is about; `busy_since` is 0 while it waits for work."""
+
+    busy_since: float = 0.0
+    replaced: bool = False
+    handle: threading.Thread = field(default_factory=threading.Thread)
+
+
+class Writer:
+    """Stores deliveries through one thread; used from event loops.
+
+    :param store: where to.
+    :param stored: called in the writer's thread after every commit that stored something new; must not block.
+    :param timeout: seconds after which a caller gives up.
+    """
+
+    def __init__(
+        self,
+        store: DeliveryStore,
+        stored: Callable[[], None] = lambda: None,
+        *,
+        timeout: float = STORE_TIMEOUT,
+        most_waiting: int = MOST_WAITING,
+    ) -> None:
+        self._store = store
+        self._stored = stored
+        self._timeout = timeout
+        self._most_waiting = most_waiting
+        self._waiting: deque[_Waiting] = deque()
+        self._waiting_bytes = 0
+        self._changed = threading.Condition()
+        self._thread: _Thread | None = None
+        self._stuck: list[_Thread] = []
+        self._closing = False
+
+    async def submit(self, delivery: NewDelivery) -> bool:
+        """Store a delivery; return once it is committed.
+
+        A caller that is cancelled while it waits changes nothing: its delivery is stored with the others.
+
+        :param delivery: what to store.
+        :return: True when it was stored now, False when it had been before.
+        :raises RefusedError: the database rejects its content.
+        :raises StoreUnavailableError: it was not stored, or it is not known within the timeout; to
+            submit it again does no harm.
+        """
+        loop = asyncio.get_running_loop()
+        waiting = _Waiting(delivery, loop, loop.create_future())
+        with self._changed:
+            self._raise_if_full(delivery)
+            self._ensure_thread()
+            self._waiting.append(waiting)
+            self._waiting_bytes += len(delivery.body)
+            self._changed.notify()
+        try:
+            return await asyncio.wait_for(waiting.future, self._timeout)
+        except asyncio.TimeoutError:
+            raise StoreUnavailableError(f"the database has not answered for {self._timeout:g} s") from None
+
+    async def close(self, timeout: float = STORE_TIMEOUT) -> None:
+        """Store what waits, and end the thread; `submit` fails from now on.
+
+        :param timeout: most seconds that this takes.
+        """
+        with self._changed:
+            self._closing = True
+            thread = self._thread
+            self._changed.notify_all()
+        if thread is not None:
+            await asyncio.get_running_loop().run_in_executor(None, thread.handle.join, timeout)
+
+    def _raise_if_full(self, delivery: NewDelivery) -> None:
+        if self._closing:
+            raise StoreUnavailableError("the inbox is closing")
+        too_many = len(self._waiting) >= self._most_waiting
+        too_large = self._waiting and self._waiting_bytes + len(delivery.body) > MOST_WAITING_BYTES
+        if too_many or too_large:
+            raise StoreUnavailableError("too many deliveries wait to be stored")
+
+    def _ensure_thread(self) -> None:
+        """Start the thread, or another one where it hangs in a connection that died without a word."""
+        thread = self._thread
+        if thread is not None and thread.handle.is_alive():
+            if not thread.busy_since or time.monotonic() - thread.busy_since <= self._timeout:
+                return
+            self._stuck = [stuck for stuck in self._stuck if stuck.handle.is_alive()]
+            if len(self._stuck) >= MOST_STUCK_THREADS:
+                return
+            log.warning("The database does not answer; the inbox tries another connection")
+            thread.replaced = True
+            self._stuck.append(thread)
+        fresh = self._thread = _Thread()
+        # A daemon: a hanging database must not keep the process from ending.
+        fresh.handle = threading.Thread(
+            target=self._work, args=(fresh,), name="webdata-inbox-writer", daemon=True
+        )
+        fresh.handle.start()
+
+    def _work(self, thread: _Thread) -> None:
+        while batch := self._next_batch(thread):
+            outcomes: list[_Outcome] = [StoreUnavailableError("the inbox failed, see its log")] * len(batch)
+            try:
+                outcomes = self._add(batch)
+            except BaseException:
+                # Whatever it is, callers must get a result, and later ones find a thread.
+                log.exception("The inbox failed while it stored %d deliveries", len(batch))
+            # Callers first: they should not compete with publishing for the interpreter.
+            _resolve(batch, outcomes)
+            if any(outcome is True for outcome in outcomes):
+                self._notify_stored()
+
+    def _notify_stored(self) -> None:
+        try:
+            self._stored()
+        except BaseException:
+            log.exception("The inbox could not publish what it stored; it does so with the next delivery")
+
+    def _next_batch(self, thread: _Thread) -> list[_Waiting]:
+        """Wait for work and take it; empty when this thread is to end."""
+        batch: list[_Waiting] = []
+        size = 0
+        with self._changed:
+            thread.busy_since = 0.0
+            while not self._waiting and not self._closing and not thread.replaced:
+                self._changed.wait()
+            if thread.replaced:
+                return batch
+            while self._waiting and len(batch) < BATCH_DELIVERIES and size < BATCH_BYTES:
+                batch.append(self._waiting.popleft())
+                size += len(batch[-1].delivery.body)
+            self._waiting_bytes -= size
+            thread.busy_since = time.monotonic()
+        return batch
+
+    def _add(self, batch: list[_Waiting]) -> list[_Outcome]:
+        try:
+            return [*self._store.add([waiting.delivery for waiting in batch])]
+        except (RefusedError, ContendedError) as error:
+            if len(batch) == 1:
+                return [error]
+        except StoreUnavailableError as error:
+            return [error] * len(batch)
+        # One of them is the reason: the others are stored without it.
+        deadline = time.monotonic() + ONE_BY_ONE_SECONDS
+        return [self._add_alone(waiting, deadline) for waiting in batch]
+
+    def _add_alone(self, waiting: _Waiting, deadline: float) -> _Outcome:
+        if time.monotonic() > deadline:
+            return StoreUnavailableError("the database is too slow")
+        try:
+            return self._store.add([waiting.delivery])[0]
+        except StoreUnavailableError as error:
+            return error
+
+
+def _resolve(batch: list[_Waiting], outcomes: list[_Outcome]) -> None:
+    by_loop: dict[asyncio.AbstractEventLoop, list[tuple[asyncio.Future[bool], _Outcome]]] = {}
+    for waiting, outcome in zip(batch, outcomes, strict=True):
+        by_loop.setdefault(waiting.loop, []).append((waiting.future, outcome))
+    for loop, results in by_loop.items():
+        # A loop that was closed meanwhile: nobody waits there any more.
+        with contextlib.suppress(RuntimeError):
+            loop.call_soon_threadsafe(_resume, results)
+
+
+def _resume(results: list[tuple[asyncio.Future[bool], _Outcome]]) -> None:
+    for future, outcome in results:
+        if future.done():
+            continue
+        if isinstance(outcome, StoreUnavailableError):
+            # One for each: whoever catches it adds its own trace.
+            future.set_exception(type(outcome)(*outcome.args))
+        else:
+            future.set_result(outcome)

@@ -1,0 +1,153 @@
+"""The control API: how tests and demos steer a sandbox. No authentication; it is for this machine only."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+
+from airflow_provider_webdata.sandbox.engine.page import compose
+from airflow_provider_webdata.sandbox.reference.rules import check
+from airflow_provider_webdata.sandbox.state.faults import Fault
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+    from airflow_provider_webdata.sandbox.service import Sandbox
+
+Answer = Callable[["Request"], Awaitable[Any]]
+
+
+class _Control:
+    """One method per call of the control API."""
+
+    def __init__(self, sandbox: Sandbox) -> None:
+        self._sandbox = sandbox
+
+    async def health(self, _: Request) -> Any:
+        return {"ok": True}
+
+    async def state(self, _: Request) -> Any:
+        core = self._sandbox.core
+        return {
+            "now": core.clock.iso(),
+            "speed": core.clock.speed,
+            "credits": core.credits.remaining,
+            "quirks": core.quirks.names(),
+            "monitors": core.store.list("monitor"),
+            "checks": core.store.list("check"),
+            "requests": self._sandbox.recorder.total,
+        }
+
+    async def requests(self, request: Request) -> Any:
+        query = request.query_params
+        return self._sandbox.recorder.select(query.get("path"), query.get("method"))
+
+    async def clear_requests(self, _: Request) -> Any:
+        self._sandbox.recorder.clear()
+
+    async def deliveries(self, _: Request) -> Any:
+        return self._sandbox.webhooks.deliveries()
+
+    async def sessions(self, _: Request) -> Any:
+        return self._sandbox.interact.all()
+
+    async def end_session(self, request: Request) -> Any:
+        return self._sandbox.interact.destroy(request.path_params["id"])
+
+    async def jobs(self, request: Request) -> Any:
+        sandbox = self._sandbox
+        kinds = {
+            jobs.kind: jobs for jobs in (sandbox.crawl, sandbox.batch_scrape, sandbox.extract, sandbox.agent)
+        }
+        return kinds[request.path_params["kind"]].all()
+
+    async def put_site(self, request: Request) -> Any:
+        self._sandbox.sites.put(**await request.json())
+
+    async def put_media(self, request: Request) -> Any:
+        self._sandbox.media.put(**await request.json())
+
+    async def put_page(self, request: Request) -> Any:
+        page = compose(**await request.json())
+        self._sandbox.web.put(page)
+        return {"url": page.url}
+
+    async def delete_page(self, request: Request) -> Any:
+        return {"removed": self._sandbox.web.remove(request.query_params["url"])}
+
+    async def pages(self, _: Request) -> Any:
+        return [{"url": page.url, "title": page.title, "status": page.status} for page in self._sandbox.web]
+
+    async def add_fault(self, request: Request) -> Any:
+        return {"id": self._sandbox.core.faults.add(Fault(**await request.json()))}
+
+    async def faults(self, _: Request) -> Any:
+        return [asdict(fault) for fault in self._sandbox.core.faults.all()]
+
+    async def clear_faults(self, _: Request) -> Any:
+        self._sandbox.core.faults.clear()
+
+    async def set_quirks(self, request: Request) -> Any:
+        self._sandbox.core.quirks.set(await request.json())
+        return self._sandbox.core.quirks.names()
+
+    async def configure(self, request: Request) -> Any:
+        self._sandbox.configure(await request.json())
+
+    async def advance(self, request: Request) -> Any:
+        await self._sandbox.core.advance(float((await request.json())["seconds"]))
+        return {"now": self._sandbox.core.clock.iso()}
+
+    async def settle(self, _: Request) -> Any:
+        await self._sandbox.core.agenda.settle()
+
+    async def reset(self, _: Request) -> Any:
+        await self._sandbox.reset()
+
+    async def validate(self, request: Request) -> Any:
+        asked = await request.json()
+        return [issue.to_wire() for issue in check(asked["operation"], asked["body"])]
+
+
+def routes(sandbox: Sandbox) -> list[Route]:
+    """Return the routes of the control API."""
+    control = _Control(sandbox)
+    table: list[tuple[str, str, Answer]] = [
+        ("GET", "/health", control.health),
+        ("GET", "/state", control.state),
+        ("GET", "/requests", control.requests),
+        ("DELETE", "/requests", control.clear_requests),
+        ("GET", "/deliveries", control.deliveries),
+        ("GET", "/sessions", control.sessions),
+        ("DELETE", "/sessions/{id}", control.end_session),
+        ("GET", "/jobs/{kind}", control.jobs),
+        ("GET", "/pages", control.pages),
+        ("PUT", "/pages", control.put_page),
+        ("DELETE", "/pages", control.delete_page),
+        ("PUT", "/sites", control.put_site),
+        ("PUT", "/media", control.put_media),
+        ("GET", "/faults", control.faults),
+        ("POST", "/faults", control.add_fault),
+        ("DELETE", "/faults", control.clear_faults),
+        ("PUT", "/quirks", control.set_quirks),
+        ("PATCH", "/settings", control.configure),
+        ("POST", "/advance", control.advance),
+        ("POST", "/settle", control.settle),
+        ("POST", "/reset", control.reset),
+        ("POST", "/validate", control.validate),
+    ]
+    return [Route(path, _answering(answer), methods=[method]) for method, path, answer in table]
+
+
+def _answering(answer: Answer) -> Callable[[Request], Awaitable[JSONResponse]]:
+    async def endpoint(request: Request) -> JSONResponse:
+        try:
+            return JSONResponse(await answer(request))
+        except (ValueError, TypeError, KeyError) as error:
+            return JSONResponse({"error": f"{type(error).__name__}: {error}"}, status_code=400)
+
+    return endpoint

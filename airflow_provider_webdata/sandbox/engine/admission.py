@@ -1,0 +1,60 @@
+"""Which scrape options are refused before anything is scraped: what the team may not, and the sandbox cannot, do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from airflow_provider_webdata.sandbox.reference.errors import UnsupportedHereError
+from airflow_provider_webdata.sandbox.reference.scrape_options import format_names
+
+from . import html as markup
+from .scraper import FORMATS
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from airflow_provider_webdata.sandbox.reference.wire import Json
+    from airflow_provider_webdata.sandbox.state.settings import Settings
+
+    from .media import Media
+
+
+def admit(options: Json, settings: Settings, media: Media) -> None:
+    """Refuse scrape options that cannot be met.
+
+    :raises ServiceError: 403, or 400 ``UNSUPPORTED_IN_SANDBOX``.
+    """
+    if options.get("zeroDataRetention"):
+        settings.require_entitlement("zeroDataRetention")
+    if "threatProtection" in options:
+        settings.require_entitlement("threatProtection")
+    refuse_unsupported(options, media.kinds())
+
+
+def refuse_unsupported(options: Json, media: Collection[str] = ()) -> None:
+    """Refuse what the sandbox cannot really do.
+
+    :param media: kinds of files that some pages have.
+    :raises UnsupportedHereError: naming it.
+    """
+    for name in format_names(options):
+        if name not in (*FORMATS, *media):
+            raise UnsupportedHereError(f"make the format {name!r}; it makes {', '.join(FORMATS)}")
+    for action in options.get("actions", []):
+        if action["type"] != "wait":
+            raise UnsupportedHereError(f"perform the action {action['type']!r}; it has no browser")
+    if options.get("onlyCleanContent"):
+        raise UnsupportedHereError("clean content with a language model (onlyCleanContent)")
+    if options.get("redactPII") not in (None, False):
+        raise UnsupportedHereError("find personal data (redactPII)")
+    if options.get("parsers") == []:
+        raise UnsupportedHereError("return a PDF as base64 (empty parsers); its PDFs exist as text only")
+    for name in ("includeTags", "excludeTags"):
+        _refuse_selectors(name, options.get(name, []))
+
+
+def _refuse_selectors(name: str, selectors: list[str]) -> None:
+    try:
+        markup.selector(",".join(selectors) or "*")
+    except ValueError as error:
+        raise UnsupportedHereError(f"{name}: {error}") from None

@@ -1,0 +1,28 @@
+"""A stand-in for the service's judge: words instead of a language model, and it says so."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .words import long_words, words
+
+if TYPE_CHECKING:
+    from airflow_provider_webdata.sandbox.reference.wire import Json
+
+_RULE = (
+    "The sandbox has no language model; it calls meaningful what shares a word of four letters with the goal."
+)
+
+
+def judge(goal: str, removed: list[str], added: list[str]) -> Json:
+    """Judge a change against a goal."""
+    wanted = long_words(goal)
+    changes: list[Json] = []
+    for kind, lines in (("removed", removed), ("added", added)):
+        for line in lines:
+            shared = sorted(wanted & set(words(line)))
+            if shared:
+                before, after = (line, None) if kind == "removed" else (None, line)
+                reason = f"Shares with the goal: {', '.join(shared)}."
+                changes.append({"type": kind, "before": before, "after": after, "reason": reason})
+    return {"meaningful": bool(changes), "confidence": "low", "reason": _RULE, "meaningfulChanges": changes}

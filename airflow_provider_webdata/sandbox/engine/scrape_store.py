@@ -1,0 +1,55 @@
+"""Scrapes that are kept, of whatever operation, so that they can be read again by their id."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from airflow_provider_webdata.sandbox.reference.scrape_options import format_names
+
+from .scraper import SUMMARY_WARNING, Scraped, Scraper
+
+if TYPE_CHECKING:
+    from airflow_provider_webdata.sandbox.reference.wire import Json
+    from airflow_provider_webdata.sandbox.state.store import Store
+
+    from .web import Web
+
+
+class ScrapeStore:
+    """Scrapes pages and keeps what they gave."""
+
+    def __init__(self, store: Store, web: Web, scraper: Scraper) -> None:
+        self._store, self._web, self._scraper = store, web, scraper
+
+    def scrape(self, url: str, options: Json) -> Scraped:
+        """Scrape a page and keep what it gave.
+
+        :raises PageError: when it cannot be had.
+        :raises ServiceError: when the options cannot be met for this page.
+        """
+        scraped = self._scraper.scrape(url, options)
+        document = scraped.document
+        if "summary" in format_names(options):
+            document["warning"] = SUMMARY_WARNING
+        if options.get("zeroDataRetention"):
+            scraped = Scraped(scraped.id, scraped.url, scraped.status_code, document, scraped.credits + 1)
+            document["metadata"]["creditsUsed"] = scraped.credits
+        made_again = self._web.generates(url)
+        kept = {"url": url, "options": options, "document": None if made_again else document}
+        self._store.put("scrape", scraped.id, kept)
+        return scraped
+
+    def find(self, scrape_id: str) -> Json | None:
+        """Return the ``url`` and ``options`` of a scrape that was kept, or None."""
+        return self._store.get("scrape", scrape_id)
+
+    def document(self, scrape_id: str) -> Json | None:
+        """Return the document of a scrape that was kept, or None; that of a generated page is made again."""
+        kept = self.find(scrape_id)
+        if kept is None:
+            return None
+        document: Json | None = kept["document"]
+        if document is None:
+            document = self._scraper.scrape(kept["url"], kept["options"]).document
+            document["metadata"]["scrapeId"] = scrape_id
+        return document

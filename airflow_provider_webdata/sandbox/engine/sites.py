@@ -1,0 +1,170 @@
+"""What belongs to a site rather than to a page: robots.txt, its sitemap, and pages that are made when asked for.
+
+A generated site has as many pages as one likes and costs nothing to keep: its pages are made from their number each
+time, and neither the cache nor the results of jobs hold their text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+from urllib.robotparser import RobotFileParser
+
+from airflow_provider_webdata.sandbox.reference.urls import canonical, host_of
+from airflow_provider_webdata.sandbox.reference.wire import whole_number
+
+from .page import Page
+
+if TYPE_CHECKING:
+    from airflow_provider_webdata.sandbox.state.store import Store
+
+MOST_PAGES = 1_000_000
+AGENT = "FirecrawlAgent"
+FAILURE = "SCRAPE_SITE_ERROR"
+
+_LINE = "Station %d of the river measured %d cm at the bridge and %d cm at the mill, less than the day before.\n\n"
+
+
+@dataclass(frozen=True)
+class Site:
+    """What is known of one host.
+
+    :param pages: how many pages are generated below ``/p/``; 0 for none.
+    :param fanout: links of each generated page to pages after it; every page can be reached from the front page.
+    :param size: characters of markdown of each generated page, about.
+    :param fail_every: every so many-th generated page cannot be scraped.
+    :param robots: the text of robots.txt.
+    :param sitemap: addresses in the sitemap; True for all generated pages; None when there is no sitemap.
+    """
+
+    host: str
+    pages: int = 0
+    fanout: int = 10
+    size: int = 2000
+    fail_every: int | None = None
+    robots: str | None = None
+    sitemap: tuple[str, ...] | bool | None = None
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.pages <= MOST_PAGES:
+            raise ValueError(f"pages must be between 0 and {MOST_PAGES}, not {self.pages}")
+        if self.fanout < 1 or self.size < 1 or (self.fail_every is not None and self.fail_every < 1):
+            raise ValueError("fanout, size and fail_every must be at least 1")
+
+    def number(self, url: str) -> int | None:
+        """Return the number of a generated page, 0 for the front page; None when the site generates none there."""
+        parts = urlsplit(url)
+        if self.pages == 0 or parts.query:
+            return None
+        if parts.path == "/":
+            return 0
+        first, _, digits = parts.path.rpartition("/")
+        number = whole_number(digits)
+        if first != "/p" or number is None or digits != str(number):
+            return None
+        return number if 1 <= number <= self.pages else None
+
+    def address(self, number: int) -> str:
+        """Return the address of a generated page."""
+        return f"https://{self.host}/p/{number}" if number else f"https://{self.host}/"
+
+    def generate(self, number: int) -> Page:
+        """Make a page."""
+        links = [self.address(n) for n in self._below(number)]
+        title = f"Station {number}"
+        lines = self.size // len(_LINE) + 1
+        text = f"# {title}\n\n" + "".join(_LINE % (number, n, n // 2) for n in range(lines))
+        anchors = "".join(f'<li><a href="{link}">{link}</a></li>' for link in links)
+        paragraphs = "".join(f"<p>{line}</p>" for line in text.split("\n\n")[1:] if line)
+        html = (
+            f'<html lang="en"><head><title>{title}</title></head>'
+            f"<body><main><h1>{title}</h1>{paragraphs}<ul>{anchors}</ul></main></body></html>"
+        )
+        page = Page(self.address(number), html, text, error=FAILURE if self._fails(number) else None)
+        # What reading the document would find is known already: ten thousand pages need not be parsed.
+        vars(page).update(title=title, meta={}, description=text[:160], language="en", links=links)
+        return page
+
+    def _fails(self, number: int) -> bool:
+        return self.fail_every is not None and number > 0 and number % self.fail_every == 0
+
+    def _below(self, number: int) -> Iterator[int]:
+        """Yield the pages that a page links to: those below it, and those below the ones of them that fail."""
+        parents = [number]
+        for parent in parents:
+            first = parent * self.fanout + 1
+            for child in range(first, min(first + self.fanout, self.pages + 1)):
+                yield child
+                if self._fails(child):
+                    parents.append(child)
+
+
+class Sites:
+    """All that is known of hosts."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._sites: dict[str, Site] = {}
+        for kept in store.list("site"):
+            self._add(kept)
+
+    def put(self, **fields: Any) -> None:
+        """Create or replace what is known of a host; see :class:`Site`.
+
+        :raises ValueError: when a field is wrong.
+        """
+        host = str(fields.pop("host")).lower()
+        if isinstance(fields.get("sitemap"), Sequence):
+            fields["sitemap"] = tuple(fields["sitemap"])
+        site = Site(host, **fields)
+        self._store.put("site", host, asdict(site))
+        self._sites[host] = site
+
+    def clear(self) -> None:
+        """Forget all hosts."""
+        self._sites.clear()
+
+    def knows(self, host: str) -> bool:
+        """Whether the host has generated pages."""
+        site = self._sites.get(host)
+        return site is not None and site.pages > 0
+
+    def hosts(self) -> list[str]:
+        """Return the hosts something is known of."""
+        return list(self._sites)
+
+    def page(self, url: str) -> Page | None:
+        """Make the page at that address; None when no site generates one there."""
+        site = self._sites.get(host_of(url))
+        number = site.number(canonical(url)) if site else None
+        return site.generate(number) if site and number is not None else None
+
+    def makes(self, url: str) -> bool:
+        """Whether a page is generated at that address."""
+        site = self._sites.get(host_of(url))
+        return site is not None and site.number(canonical(url)) is not None
+
+    def sitemap(self, host: str) -> Iterator[str]:
+        """Yield the addresses in the sitemap of a host; none when it has none."""
+        site = self._sites.get(host)
+        listed = site.sitemap if site else None
+        if site is not None and listed is True:
+            yield from map(site.address, range(site.pages + 1))
+        elif isinstance(listed, tuple):
+            yield from listed
+
+    def allows(self, url: str, agent: str) -> bool:
+        """Whether robots.txt lets a robot of that name have the page."""
+        site = self._sites.get(host_of(url))
+        if site is None or site.robots is None:
+            return True
+        rules = RobotFileParser()
+        rules.parse(site.robots.splitlines())
+        return rules.can_fetch(agent, url)
+
+    def _add(self, kept: dict[str, Any]) -> None:
+        if isinstance(kept["sitemap"], list):
+            kept["sitemap"] = tuple(kept["sitemap"])
+        self._sites[kept["host"]] = Site(**kept)

@@ -1,0 +1,117 @@
+"""The sandbox's web: its pages, read from a directory, set by the control API, or generated.
+
+A directory holds one directory per host, and in it one file per page: ``index.html`` is the host's front page,
+``a/b.html`` is ``https://host/a/b``, ``a/b.pdf.md`` is the text of the PDF ``https://host/a/b.pdf``, its pages
+separated by form feeds. A time in a page may be written ``ago:36h`` or ``ago:3d``: that long before the sandbox was
+started or reset.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import asdict, replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from airflow_provider_webdata.sandbox.reference.timestamps import iso
+from airflow_provider_webdata.sandbox.reference.urls import canonical
+
+from .page import Page, compose
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from airflow_provider_webdata.sandbox.state.clock import Clock
+    from airflow_provider_webdata.sandbox.state.store import Store
+
+    from .sites import Sites
+
+BUILT_IN = Path(__file__).parents[1] / "web"
+
+_AGO = re.compile(r"ago:(\d+)([hd])")
+
+
+class Web:
+    """All pages: the built-in ones, those of a directory, what the control API changed since, and generated ones.
+
+    Iterating leaves the generated ones out.
+    """
+
+    def __init__(self, store: Store, clock: Clock, sites: Sites, directory: str | None = None) -> None:
+        self._store, self._clock = store, clock
+        self.sites = sites
+        self._directories = (BUILT_IN, *([Path(directory)] if directory else []))
+        self.reset()
+        for change in store.list("page"):
+            self._apply(change)
+
+    def __iter__(self) -> Iterator[Page]:
+        return iter(self._pages.values())
+
+    def get(self, url: str) -> Page | None:
+        """Return the page at that URL, or None."""
+        return self._pages.get(canonical(url)) or self.sites.page(url)
+
+    def generates(self, url: str) -> bool:
+        """Whether the page at that URL can be made again, so that nobody need keep it."""
+        return canonical(url) not in self._pages and self.sites.makes(url)
+
+    def knows_host(self, host: str) -> bool:
+        """Whether any page lives on that host."""
+        return self.sites.knows(host) or any(page.host == host for page in self._pages.values())
+
+    def put(self, page: Page) -> None:
+        """Create or replace a page."""
+        change = asdict(page)
+        self._store.put("page", page.url, change)
+        self._apply(change)
+
+    def remove(self, url: str) -> bool:
+        """Remove a page; return whether it was there."""
+        url = canonical(url)
+        known = url in self._pages
+        self._store.put("page", url, {"url": url, "removed": True})
+        self._pages.pop(url, None)
+        return known
+
+    def reset(self) -> None:
+        """Go back to the pages of the directories; their ``ago:`` times count from now."""
+        now = self._clock.datetime()
+        self._pages = {page.url: page for directory in self._directories for page in load(directory, now)}
+
+    def _apply(self, change: dict[str, Any]) -> None:
+        if change.get("removed"):
+            self._pages.pop(change["url"], None)
+        else:
+            self._pages[change["url"]] = Page(**change)
+
+
+def load(directory: Path, now: datetime) -> Iterator[Page]:
+    """Read all pages of a directory; ``ago:`` times are counted back from ``now``."""
+    if not directory.is_dir():
+        raise NotADirectoryError(f"the directory of pages does not exist: {directory}")
+    for path in sorted(directory.rglob("*")):
+        if path.is_file() and path.name.endswith((".html", ".pdf.md")):
+            yield _read(path, directory, now)
+
+
+def _read(path: Path, directory: Path, now: datetime) -> Page:
+    host, *rest = path.relative_to(directory).parts
+    name = "/".join(rest)
+    text = _AGO.sub(lambda match: _before(now, match), path.read_text(encoding="utf-8"))
+    if name.endswith(".pdf.md"):
+        page = compose(f"https://{host}/{name.removesuffix('.md')}", markdown=text, title=_heading(text))
+        return replace(page, content_type="application/pdf")
+    location = "" if name == "index.html" else name.removesuffix(".html").removesuffix("/index")
+    return Page(canonical(f"https://{host}/{location}"), text)
+
+
+def _heading(text: str) -> str:
+    return text.lstrip().split("\n", 1)[0].lstrip("# ")
+
+
+def _before(now: datetime, match: re.Match[str]) -> str:
+    amount = int(match[1])
+    span = timedelta(hours=amount) if match[2] == "h" else timedelta(days=amount)
+    return iso(now - span)

@@ -1,0 +1,161 @@
+"""Delivery of events with the documented retries (reference: Events)."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import hmac
+import json
+import uuid
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+if TYPE_CHECKING:
+    import httpx
+
+    from airflow_provider_webdata.sandbox.reference.wire import Json
+    from airflow_provider_webdata.sandbox.state.core import Core
+
+RETRIES = (60.0, 300.0, 900.0)
+"""Seconds of sandbox time to wait after the first, second and third failure."""
+
+AT_ONCE = 8
+"""Deliveries under way at a time: a crawl has thousands of events, and no receiver answers them all in ten seconds."""
+
+_BEFORE_SENDING = frozenset({"lose_delivery", "late_delivery"})
+_AFTER_SENDING = frozenset({"lose_answer"})
+
+
+class Webhooks:
+    """Sends events and keeps a record of every attempt.
+
+    :param secret: key of the signature header; unsigned when absent.
+    :param timeout: real seconds a receiver has to answer.
+    """
+
+    def __init__(self, core: Core, *, secret: str | None, timeout: float) -> None:
+        self._store, self._clock, self._agenda = core.store, core.clock, core.agenda
+        self._quirks, self._faults = core.quirks, core.faults
+        self._secret, self._timeout = secret, timeout
+        self._client: httpx.AsyncClient | None = None
+        self._slots = asyncio.Semaphore(AT_ONCE)
+
+    def resume(self) -> None:
+        """Take up deliveries that an earlier sandbox left unfinished."""
+        for delivery in self.deliveries():
+            if delivery["status"] == "pending":
+                self._plan(delivery)
+
+    def deliveries(self) -> list[Json]:
+        """Return all deliveries, oldest first, each with its attempts and its ``status``.
+
+        It is ``pending``, ``delivered``, ``failed`` (given up) or ``lost`` (never sent, by a fault).
+        """
+        return self._store.list("delivery")
+
+    def emit(
+        self, webhook: Json, event: str, job_id: str, data: Json | None, *, error: str | None, success: bool
+    ) -> None:
+        """Send an event, unless the webhook did not ask for it.
+
+        :param event: its full name; webhooks of jobs ask for it by what follows the first dot.
+        :param data: the one element of ``data``; None for none.
+        """
+        asked = webhook.get("events")
+        if asked and event not in asked and event.partition(".")[2] not in asked:
+            return
+        delivery_id = str(uuid.uuid4())
+        envelope: Json = {
+            "success": success,
+            "type": event,
+            "id": job_id,
+            "webhookId": delivery_id,
+            "data": [] if data is None else [data],
+        }
+        if self._quirks.on("webhook-data-object") and data is not None:
+            envelope["data"] = data
+        if self._quirks.on("no-webhook-id"):
+            del envelope["webhookId"]
+        if error is not None:
+            envelope["error"] = error
+        if webhook.get("metadata"):
+            envelope["metadata"] = webhook["metadata"]
+        delivery: Json = {
+            "id": delivery_id,
+            "url": webhook["url"],
+            "headers": dict(webhook.get("headers") or {}),
+            "event": event,
+            "jobId": job_id,
+            "body": json.dumps(envelope, ensure_ascii=False),
+            "status": "pending",
+            "due": self._clock.now(),
+            "attempts": [],
+        }
+        fault = self._faults.take_delivery(_BEFORE_SENDING, event, _path(webhook["url"]))
+        if fault is not None and fault.kind == "lose_delivery":
+            delivery["status"] = "lost"
+        elif fault is not None:
+            delivery["due"] += fault.seconds
+        self._store.put("delivery", delivery_id, delivery)
+        if delivery["status"] == "pending":
+            self._plan(delivery)
+
+    async def close(self) -> None:
+        """Close the connections."""
+        if self._client is not None:
+            await self._client.aclose()
+
+    def _plan(self, delivery: Json) -> None:
+        self._agenda.at(delivery["due"], lambda: self._attempt(delivery["id"]))
+
+    async def _attempt(self, delivery_id: str) -> None:
+        delivery = self._store.get("delivery", delivery_id)
+        if delivery is None or delivery["status"] != "pending":
+            return
+        async with self._slots:
+            status, error = await self._post(delivery)
+        if self._faults.take_delivery(_AFTER_SENDING, delivery["event"], _path(delivery["url"])):
+            status, error = None, "the answer was lost because the sandbox was told so"
+        delivery["attempts"].append({"at": self._clock.iso(), "statusCode": status, "error": error})
+        failures = len(delivery["attempts"])
+        if status is not None and 200 <= status < 300:
+            delivery["status"] = "delivered"
+        elif failures > len(RETRIES):
+            delivery["status"] = "failed"
+        else:
+            delivery["due"] = self._clock.now() + RETRIES[failures - 1]
+        self._store.put("delivery", delivery_id, delivery)
+        if delivery["status"] == "pending":
+            self._plan(delivery)
+
+    async def _post(self, delivery: Json) -> tuple[int | None, str | None]:
+        import httpx  # only a sandbox that sends webhooks pays for it
+
+        if self._client is None:
+            self._client = httpx.AsyncClient(timeout=self._timeout, trust_env=False)
+        body = delivery["body"].encode()
+        headers = {**delivery["headers"], "Content-Type": "application/json"}
+        if self._secret:
+            headers["X-Firecrawl-Signature"] = sign(self._secret, body)
+        if self._quirks.on("webhook-headers"):
+            headers["X-Firecrawl-Webhook-Id"] = delivery["id"]
+            headers["X-Firecrawl-Event"] = delivery["event"]
+            headers["X-Firecrawl-Job-Id"] = delivery["jobId"]
+            headers["X-Firecrawl-Delivery-Mode"] = "direct"
+        try:
+            request = self._client.post(delivery["url"], content=body, headers=headers)
+            response = await asyncio.wait_for(request, self._timeout)
+        except (asyncio.TimeoutError, httpx.TimeoutException):
+            return None, f"no answer within {self._timeout:g} seconds"
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            return None, f"{type(error).__name__} at {urlsplit(delivery['url']).hostname}"
+        return response.status_code, None
+
+
+def _path(url: str) -> str:
+    return urlsplit(url).path
+
+
+def sign(secret: str, body: bytes) -> str:
+    """Return the value of the signature header."""
+    return "sha256=" + hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()

@@ -1,0 +1,31 @@
+"""Words and sentences of a text, as they are compared and shown."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import lru_cache
+
+WORD = re.compile(r"\w+")
+
+
+@lru_cache(maxsize=50_000)
+def fold(word: str) -> str:
+    """Return the form in which words are compared: no case, no accents, no plural s."""
+    plain = "".join(c for c in unicodedata.normalize("NFKD", word.lower()) if not unicodedata.combining(c))
+    return plain[:-1] if len(plain) > 3 and plain.endswith("s") and not plain.endswith("ss") else plain
+
+
+def words(text: str) -> list[str]:
+    """Return the folded words of a text."""
+    return [fold(word) for word in WORD.findall(text)]
+
+
+def long_words(text: str) -> set[str]:
+    """Return the folded words of four letters and more, which say what a text is about."""
+    return {word for word in words(text) if len(word) >= 4}
+
+
+def sentences(text: str) -> list[str]:
+    """Split a text into sentences, roughly."""
+    return [part for part in re.split(r"(?<=[.!?])\s+", text) if part]

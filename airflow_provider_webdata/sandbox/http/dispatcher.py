@@ -1,0 +1,227 @@
+"""What happens to every call of the service: faults, authentication, limits, parsing, its operation, the answer.
+
+Starlette's own request and gzip were tried: they save no line, and gzip takes the length off an answer that is to be cut.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import logging
+import re
+import time
+from typing import TYPE_CHECKING, Any
+
+from airflow_provider_webdata.sandbox.operations.call import Call, Reply, Upload
+from airflow_provider_webdata.sandbox.reference.errors import ServiceError
+
+from .rate_limits import WINDOW, too_many
+from .request import Request, parsed
+from .response import apply_quirks, send_reply
+from .uploads import receive_upload
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from starlette.types import Receive, Scope, Send
+
+    from airflow_provider_webdata.sandbox.engine.media import Media
+    from airflow_provider_webdata.sandbox.operations.activity import Activity
+    from airflow_provider_webdata.sandbox.operations.endpoint import Endpoint
+    from airflow_provider_webdata.sandbox.state.core import Core
+    from airflow_provider_webdata.sandbox.state.faults import Fault
+
+    from .rate_limits import RateLimits
+    from .recorder import Recorder
+
+log = logging.getLogger(__name__)
+
+PROXY_PAGE = b"<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n<body>Bad Gateway</body></html>\r\n"
+GARBAGE = b"<<< this is not JSON >>>"
+_UUID = re.compile(r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}")
+
+
+class _DroppedError(Exception):
+    """The connection is to be closed without an answer."""
+
+
+class Dispatcher:
+    """The ASGI application of all calls under ``/v2``.
+
+    :param api_key: the only key that is accepted.
+    :param endpoints: what can be called; the first that matches answers.
+    """
+
+    def __init__(
+        self,
+        core: Core,
+        endpoints: Sequence[Endpoint],
+        *,
+        api_key: str,
+        rate_limits: RateLimits,
+        recorder: Recorder,
+        activity: Activity,
+        media: Media,
+    ) -> None:
+        self._core, self._endpoints, self._api_key = core, endpoints, api_key
+        self._rate_limits, self._recorder, self._activity, self._media = (
+            rate_limits,
+            recorder,
+            activity,
+            media,
+        )
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one call."""
+        started = time.perf_counter()
+        request = Request(scope, receive)
+        raw, body, readable = await self._read(request)
+        try:
+            await self._serve(request, raw, body, readable, started, send)
+        finally:
+            if isinstance(body, Upload):
+                body.close()
+
+    async def _read(self, request: Request) -> tuple[bytes | None, Any, bool]:
+        """Return the raw body, what it says, and whether it could be read."""
+        endpoint, _ = self._match(request)
+        if endpoint is not None and endpoint.upload:
+            return b"", await receive_upload(request.headers, request.chunks()), True
+        raw = await request.read()
+        return raw, *parsed(raw)
+
+    async def _serve(
+        self,
+        request: Request,
+        raw: bytes | None,
+        body: Any,
+        readable: bool,
+        started: float,
+        send: Send,
+    ) -> None:
+        recorded = body.to_record() if isinstance(body, Upload) else body if raw else None
+        record = self._recorder.add(request.method, request.path, request.query, request.headers, recorded)
+        faults = self._core.faults.take(request.method, request.path)
+        try:
+            reply = await self._reply(request, raw, body, readable, faults)
+        except _DroppedError:
+            _log(request, record["status"], started)
+            await request.hang_up()
+            return
+        record["status"] = reply.status
+        apply_quirks(reply, self._core.quirks)
+        # Before the answer goes out: whoever has it finds the line.
+        _log(request, reply.status, started)
+        compress = self._core.settings.compress and request.accepts_gzip
+        cut = any(fault.kind == "truncate" for fault in faults)
+        await send_reply(reply, send, compress=compress, chunked=self._core.quirks.on("chunked"), cut=cut)
+        if cut:
+            await request.hang_up()
+
+    async def _reply(
+        self, request: Request, raw: bytes | None, body: Any, readable: bool, faults: list[Fault]
+    ) -> Reply:
+        broken = None
+        for fault in faults:
+            if fault.kind == "delay":
+                await asyncio.sleep(fault.seconds)
+            else:
+                broken = fault
+        if broken is not None:
+            early = self._before_work(broken)
+            if early is not None:
+                return early
+        early = self._odd_answer()
+        if early is not None:
+            return early
+        try:
+            reply = await self._work(request, raw, body, readable)
+        except ServiceError as error:
+            reply = Reply(error.status, error.body(), error.headers)
+        except Exception:
+            log.exception("%s %s failed", request.method, request.path)
+            reply = Reply(
+                500, {"success": False, "code": "UNKNOWN_ERROR", "error": "An unexpected error occurred."}
+            )
+        if broken is not None and broken.kind == "drop_after_work":
+            raise _DroppedError
+        if broken is not None and broken.kind == "garbage":
+            return Reply(200, raw=GARBAGE, content_type="application/json")
+        return reply
+
+    def _before_work(self, fault: Fault) -> Reply | None:
+        if fault.kind == "drop":
+            raise _DroppedError
+        if fault.kind == "html":
+            return Reply(502, raw=PROXY_PAGE, content_type="text/html")
+        if fault.kind == "rate_limit":
+            wait = fault.seconds or WINDOW
+            error = too_many(self._core.quirks, 11, wait, self._core.clock.now() + wait)
+            return Reply(error.status, error.body(), error.headers)
+        if fault.kind == "status":
+            body = fault.body
+            if body is None and fault.status >= 400:
+                body = {"success": False, "error": f"Fault {fault.status}"}
+            if isinstance(body, str):
+                return Reply(
+                    fault.status, headers=dict(fault.headers), raw=body.encode(), content_type="text/plain"
+                )
+            return Reply(fault.status, body, dict(fault.headers))
+        return None
+
+    def _odd_answer(self) -> Reply | None:
+        if self._core.quirks.take("gateway-html"):
+            return Reply(502, raw=PROXY_PAGE, content_type="text/html")
+        if self._core.quirks.take("ok-but-failed"):
+            text = "DNS resolution failed for hostname: nowhere.example"
+            return Reply(200, {"success": False, "code": "SCRAPE_DNS_RESOLUTION_ERROR", "error": text})
+        return None
+
+    async def _work(self, request: Request, raw: bytes | None, body: Any, readable: bool) -> Reply:
+        endpoint, params = self._match(request)
+        if endpoint is None:
+            raise ServiceError(404, "Not Found")
+        if any(not _UUID.fullmatch(value) for value in params.values()):
+            raise ServiceError(400, "Invalid job ID format. Job ID must be a valid UUID.")
+        self._authenticate(request, endpoint)
+        self._rate_limits.count(endpoint.rate_class)
+        if raw is None:
+            raise ServiceError(413, "Request body too large")
+        if not readable:
+            raise ServiceError(400, "Bad request, malformed JSON", code="BAD_REQUEST_INVALID_JSON")
+        if not endpoint.own_latency:
+            await asyncio.sleep(self._core.settings.latency_ms / 1000)
+        self._media.origin = request.origin
+        call = Call(
+            request.method, request.path, params, request.query, body, request.origin, request.headers
+        )
+        reply = await endpoint.handler(call)
+        self._activity.note(endpoint, call, reply)
+        return reply
+
+    def _match(self, request: Request) -> tuple[Endpoint | None, dict[str, str]]:
+        """Return what answers the request, if anything does, and the parts of its path."""
+        for endpoint in self._endpoints:
+            match = endpoint.pattern.fullmatch(request.path)
+            if match and endpoint.method == request.method:
+                return endpoint, match.groupdict()
+        return None, {}
+
+    def _authenticate(self, request: Request, endpoint: Endpoint) -> None:
+        given = request.headers.get("authorization")
+        if given is None and endpoint.keyless and self._core.quirks.on("keyless-limit"):
+            if not self._core.quirks.take("keyless-limit"):
+                extra = {"reason": "keyless_requests", "retry_after_seconds": 86_400}
+                raise ServiceError(429, "The daily limit of calls without a key is reached.", extra=extra)
+            return
+        scheme, _, key = (given or "").partition(" ")
+        if scheme.lower() != "bearer" or not key:
+            raise ServiceError(401, "Unauthorized: Token missing")
+        if not hmac.compare_digest(key.strip().encode(), self._api_key.encode()):
+            raise ServiceError(401, "Unauthorized: Invalid token")
+
+
+def _log(request: Request, status: int | None, started: float) -> None:
+    # Neither the headers nor the body: they may hold secrets.
+    spent = (time.perf_counter() - started) * 1000
+    log.info("%s %s %s %.0f ms", request.method, request.path, status, spent)

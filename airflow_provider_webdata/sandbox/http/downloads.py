@@ -1,0 +1,48 @@
+"""Files of pages, served at their signed addresses."""
+
+from __future__ import annotations
+
+import base64
+from typing import TYPE_CHECKING
+
+from starlette.responses import JSONResponse, Response, StreamingResponse
+
+from airflow_provider_webdata.sandbox.reference.wire import whole_number
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from starlette.requests import Request
+
+    from airflow_provider_webdata.sandbox.engine.media import Media
+
+CHUNK = 64 * 1024
+
+
+class Downloads:
+    """Answers ``GET /media/{key}``."""
+
+    def __init__(self, media: Media) -> None:
+        self._media = media
+
+    async def serve(self, request: Request) -> Response:
+        """Answer a call for a file: 403 when the address is wrong or has expired, 404 when the file is gone."""
+        key, query = request.path_params["key"], request.query_params
+        expires = whole_number(query.get("expires", ""))
+        if expires is None or not self._media.has_signed(key, expires, query.get("signature", "")):
+            return JSONResponse({"error": "SignatureDoesNotMatch"}, status_code=403)
+        if self._media.has_expired(expires):
+            return JSONResponse({"error": "ExpiredToken"}, status_code=403)
+        file = self._media.file(key)
+        if file is None:
+            return JSONResponse({"error": "NoSuchKey"}, status_code=404)
+        if file["content"] is not None:
+            return Response(base64.b64decode(file["content"]), media_type=file["type"])
+        headers = {"content-length": str(file["size"])}
+        return StreamingResponse(_made_up(file["size"]), media_type=file["type"], headers=headers)
+
+
+def _made_up(size: int) -> Iterator[bytes]:
+    while size > 0:
+        yield bytes(min(size, CHUNK))
+        size -= CHUNK

@@ -1,0 +1,59 @@
+"""What the sandbox was asked, for tests to read."""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from airflow_provider_webdata.sandbox.reference.wire import Json
+
+KEPT = 5000
+"""Requests that are remembered; older ones are forgotten."""
+
+
+class Recorder:
+    """Remembers requests, without the secret of their Authorization header."""
+
+    def __init__(self) -> None:
+        self._requests: deque[Json] = deque(maxlen=KEPT)
+        self.total = 0
+
+    def add(
+        self, method: str, path: str, query: Mapping[str, str], headers: Mapping[str, str], body: Any
+    ) -> Json:
+        """Remember a request; its ``status`` is None until it is answered."""
+        self.total += 1
+        record: Json = {
+            "method": method,
+            "path": path,
+            "query": dict(query),
+            "headers": {name.lower(): _redacted(name, value) for name, value in headers.items()},
+            "body": body,
+            "status": None,
+        }
+        self._requests.append(record)
+        return record
+
+    def select(self, path: str | None = None, method: str | None = None) -> list[Json]:
+        """Return requests, oldest first; ``path`` is a regular expression from the start of the path."""
+        return [
+            record
+            for record in self._requests
+            if (path is None or re.match(path, record["path"])) and method in (None, record["method"])
+        ]
+
+    def clear(self) -> None:
+        """Forget all requests."""
+        self._requests.clear()
+        self.total = 0
+
+
+def _redacted(name: str, value: str) -> str:
+    if name.lower() != "authorization":
+        return value
+    scheme, space, _ = value.partition(" ")
+    return f"{scheme} ***" if space else "***"

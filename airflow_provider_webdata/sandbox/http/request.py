@@ -1,0 +1,71 @@
+"""The parts of an HTTP request that matter to the service."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from starlette.types import Receive, Scope
+
+MAX_BODY = 10 * 1024 * 1024
+
+
+class Request:
+    """One request, its body yet to be read."""
+
+    def __init__(self, scope: Scope, receive: Receive) -> None:
+        self._receive = receive
+        self.method: str = scope["method"]
+        self.path: str = scope["path"]
+        self.headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+        self.query = dict(parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True))
+        self.origin = f"{scope['scheme']}://{self.headers.get('host', 'localhost')}"
+        self.accepts_gzip = "gzip" in self.headers.get("accept-encoding", "")
+
+    async def read(self) -> bytes | None:
+        """Return the body; None when it is larger than the service takes."""
+        parts: list[bytes] = []
+        size = 0
+        async for chunk in self.chunks():
+            size += len(chunk)
+            if size <= MAX_BODY:
+                parts.append(chunk)
+        return b"".join(parts) if size <= MAX_BODY else None
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        """Yield the body as it comes."""
+        more = True
+        while more:
+            message = await self._receive()
+            if message["type"] == "http.disconnect":
+                break
+            yield message.get("body", b"")
+            more = message.get("more_body", False)
+
+    async def hang_up(self) -> None:
+        """Close the connection under the answer, as a crashed server would.
+
+        ASGI has no such message; uvicorn's ``receive`` belongs to the object that holds the transport.
+        """
+        cycle: Any = getattr(self._receive, "__self__", None)
+        cycle.transport.close()  # what was sent so far still goes out
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+
+
+def parsed(raw: bytes | None) -> tuple[Any, bool]:
+    """Return a body as JSON (an absent one as an empty object), and whether it could be read."""
+    if not raw:
+        return {}, True
+    try:
+        return json.loads(raw, parse_constant=_no_constant), True
+    except (ValueError, RecursionError):
+        return None, False
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")

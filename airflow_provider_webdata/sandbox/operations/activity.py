@@ -1,0 +1,90 @@
+"""What the team started of late."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import uuid
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from airflow_provider_webdata.sandbox.config import ACTIVITIES
+from airflow_provider_webdata.sandbox.reference.errors import ServiceError
+from airflow_provider_webdata.sandbox.reference.timestamps import from_iso
+from airflow_provider_webdata.sandbox.reference.wire import whole_number
+
+from .call import Reply
+from .endpoint import Endpoint
+
+if TYPE_CHECKING:
+    from airflow_provider_webdata.sandbox.state.clock import Clock
+    from airflow_provider_webdata.sandbox.state.store import Store
+
+    from .call import Call
+
+KEPT = timedelta(hours=24)
+
+
+class Activity:
+    """Notes what is started, and answers ``GET /v2/team/activity``."""
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store, self._clock = store, clock
+
+    def endpoints(self) -> list[Endpoint]:
+        """Return the calls that are answered here."""
+        return [Endpoint("GET", "/v2/team/activity", self.recent, "account")]
+
+    def note(self, endpoint: Endpoint, call: Call, reply: Reply) -> None:
+        """Note a call that succeeded, if its endpoint is one that the activity lists."""
+        answer = reply.body
+        if endpoint.activity is None or reply.status != 200 or not answer or answer.get("success") is False:
+            return
+        target: Any = call.body.get(endpoint.target) if endpoint.target else None
+        if isinstance(target, list):
+            target = target[0] if target else None
+        data = answer.get("data")
+        metadata = data.get("metadata", {}) if isinstance(data, dict) else {}
+        item = {
+            "id": answer.get("id") or metadata.get("scrapeId") or str(uuid.uuid4()),
+            "endpoint": endpoint.activity,
+            "api_version": "v2",
+            "created_at": self._clock.iso(),
+            "target": target,
+        }
+        self._store.put("activity", str(item["id"]), item)
+
+    async def recent(self, call: Call) -> Reply:
+        """List what was started in the last 24 hours, newest first."""
+        query = call.query
+        endpoint = query.get("endpoint")
+        if endpoint is not None and endpoint not in ACTIVITIES:
+            raise ServiceError(400, f"Invalid endpoint filter: {endpoint!r}")
+        limit = whole_number(query.get("limit", "50"))
+        if limit is None or not 1 <= limit <= 100:
+            raise ServiceError(400, "Invalid limit: it must be between 1 and 100")
+        skip = _skip(query.get("cursor"))
+        oldest = self._clock.datetime() - KEPT
+        found = [
+            item
+            for item in reversed(self._store.list("activity"))
+            if from_iso(item["created_at"]) > oldest and endpoint in (None, item["endpoint"])
+        ]
+        # A cursor counts from the oldest, so what is started meanwhile does not move it.
+        end = len(found) if skip is None else min(skip, len(found))
+        shown = found[len(found) - end :][:limit]
+        left = end - len(shown)
+        cursor = base64.urlsafe_b64encode(str(left).encode()).decode() if left else None
+        return Reply(200, {"success": True, "data": shown, "cursor": cursor, "has_more": left > 0})
+
+
+def _skip(cursor: str | None) -> int | None:
+    if cursor is None:
+        return None
+    try:
+        count = whole_number(base64.urlsafe_b64decode(cursor.encode()).decode())
+    except (ValueError, binascii.Error):
+        count = None
+    if count is None:
+        raise ServiceError(400, "Invalid cursor")
+    return count

@@ -1,0 +1,72 @@
+"""The batch scrape operation: a job over a list of addresses."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from airflow_provider_webdata.sandbox.engine.admission import admit
+from airflow_provider_webdata.sandbox.reference.errors import ServiceError
+from airflow_provider_webdata.sandbox.reference.scrape_options import options_of
+
+from .call import Reply
+from .endpoint import Endpoint
+from .page_jobs import PageJobs
+from .validation import split_urls, valid
+
+if TYPE_CHECKING:
+    from airflow_provider_webdata.sandbox.reference.wire import Json
+
+    from .call import Call
+
+
+class BatchScrape(PageJobs):
+    """Answers the calls about batch scrapes."""
+
+    kind: ClassVar[str] = "batch_scrape"
+    path: ClassVar[str] = "/v2/batch/scrape"
+    not_found: ClassVar[str] = "Batch scrape job not found."
+
+    def endpoints(self) -> list[Endpoint]:
+        """Return the calls that are answered here."""
+        return [
+            Endpoint(
+                "POST", "/v2/batch/scrape", self.start, "scrape", activity="batch_scrape", target="urls"
+            ),
+            Endpoint("GET", "/v2/batch/scrape/{id}", self.status, "crawl-status"),
+            Endpoint("DELETE", "/v2/batch/scrape/{id}", self.cancel, "crawl-status"),
+            Endpoint("GET", "/v2/batch/scrape/{id}/errors", self.errors, "crawl-status"),
+        ]
+
+    async def start(self, call: Call) -> Reply:
+        """Start a batch, or add to one."""
+        body = valid("batch.scrape", call.body)
+        options = options_of(body)
+        admit(options, self._settings, self._media)
+        lenient = body.get("ignoreInvalidURLs", not self._quirks.on("explicit-ignore-invalid"))
+        urls, bad = split_urls(body["urls"], lenient=lenient)
+        self._core.credits.require(len(urls))
+        with self._store.transaction():
+            if "appendToId" in body:
+                job = self._reopened(body["appendToId"])
+            else:
+                job = self.begin(body, options, concurrency=body.get("maxConcurrency"))
+            for url in urls:
+                self.add(job, str(job["found"]), {"url": url})
+            self._save(job)
+        answer: Json = {"success": True, "id": job["id"], "url": f"{call.origin}{self.path}/{job['id']}"}
+        return Reply(200, {**answer, "invalidURLs": bad} if lenient else answer)
+
+    def first_pages(self, job: Json) -> None:
+        """Nothing: its pages were named in the request."""
+
+    def follow(self, job: Json, page: Json) -> None:
+        """Nothing: a batch follows no links."""
+
+    def _reopened(self, job_id: str) -> Json:
+        job = self.job_of(job_id)
+        if job["status"] in ("failed", "cancelled"):
+            raise ServiceError(409, f"The batch scrape is {job['status']}")
+        if job["finishedAt"] is not None:
+            job.update(status="scraping", finishedAt=None)
+            self._plan(job, self._settings.page_seconds)
+        return job

@@ -1,0 +1,84 @@
+"""What all jobs share: they are started, read by their id, tell a webhook how they go, and are kept for a day."""
+
+from __future__ import annotations
+
+import uuid
+from abc import ABC, abstractmethod
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from airflow_provider_webdata.sandbox.reference.timestamps import iso
+
+if TYPE_CHECKING:
+    from airflow_provider_webdata.sandbox.engine.webhooks import Webhooks
+    from airflow_provider_webdata.sandbox.reference.wire import Json
+    from airflow_provider_webdata.sandbox.state.core import Core
+
+KEPT = timedelta(hours=24)
+JOB_FAULT = "The job failed because the sandbox was told so."
+
+
+class Jobs(ABC):
+    """Jobs of one kind, each stored as one object.
+
+    :cvar kind: the name of the kind, which its events begin with.
+    :cvar not_found: the text of its 404.
+    """
+
+    kind: ClassVar[str]
+    not_found: ClassVar[str]
+
+    def __init__(self, core: Core, webhooks: Webhooks) -> None:
+        self._core, self._settings, self._quirks = core, core.settings, core.quirks
+        self._store, self._clock, self._webhooks = core.store, core.clock, webhooks
+
+    @abstractmethod
+    def resume(self) -> None:
+        """Go on with what an earlier sandbox left undone."""
+
+    def all(self) -> list[Json]:
+        """Return all jobs of the kind, oldest first."""
+        return self._store.list(self.kind)
+
+    def running(self) -> list[Json]:
+        """Return the jobs that have not ended, oldest first."""
+        return [job for job in self.all() if job["finishedAt"] is None]
+
+    def _new(self, request: Json, status: str, **fields: Any) -> Json:
+        now = self._clock.datetime()
+        webhook = request.get("webhook")
+        return {
+            "id": str(uuid.uuid4()),
+            "status": status,
+            "request": request,
+            "webhook": {"url": webhook} if isinstance(webhook, str) else webhook,
+            "begun": False,
+            "spent": 0,
+            "error": None,
+            "createdAt": iso(now),
+            "finishedAt": None,
+            "expiresAt": iso(now + KEPT),
+            **fields,
+        }
+
+    def _save(self, job: Json) -> None:
+        self._store.put(self.kind, job["id"], job)
+
+    def _close(self, job: Json, status: str) -> None:
+        now = self._clock.datetime()
+        job.update(status=status, finishedAt=iso(now), expiresAt=iso(now + KEPT))
+
+    def _notify(
+        self,
+        job: Json,
+        event: str,
+        data: Json | None = None,
+        *,
+        error: str | None = None,
+        success: bool | None = None,
+    ) -> None:
+        """Send an event of the job, if it has a webhook; it is a success unless there is an error."""
+        if job["webhook"]:
+            success = error is None if success is None else success
+            name = f"{self.kind}.{event}"
+            self._webhooks.emit(job["webhook"], name, job["id"], data, error=error, success=success)

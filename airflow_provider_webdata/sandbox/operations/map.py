@@ -1,0 +1,101 @@
+"""The map operation: the addresses of a site."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from airflow_provider_webdata.sandbox.engine.words import words
+from airflow_provider_webdata.sandbox.reference.errors import ServiceError
+from airflow_provider_webdata.sandbox.reference.urls import (
+    base_domain,
+    canonical,
+    host_of,
+    in_domain,
+    with_scheme,
+)
+
+from .call import Reply
+from .endpoint import Endpoint
+from .validation import valid
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from airflow_provider_webdata.sandbox.engine.web import Web
+    from airflow_provider_webdata.sandbox.reference.wire import Json
+    from airflow_provider_webdata.sandbox.state.core import Core
+
+    from .call import Call
+
+DEFAULT_LIMIT = 5000
+TIMED_OUT = "Map timed out"
+
+
+class Map:
+    """Answers ``POST /v2/map``: what the sitemaps list, and what the sandbox's own index knows of the site."""
+
+    def __init__(self, core: Core, web: Web) -> None:
+        self._core, self._web = core, web
+
+    def endpoints(self) -> list[Endpoint]:
+        """Return the calls that are answered here."""
+        return [
+            Endpoint("POST", "/v2/map", self.map, "map", activity="map", target="url"),
+        ]
+
+    async def map(self, call: Call) -> Reply:
+        """Validate, list, bill."""
+        body = valid("map", call.body)
+        core = self._core
+        if "threatProtection" in body:
+            core.settings.require_entitlement("threatProtection")
+        if core.settings.latency_ms > body.get("timeout", float("inf")):
+            raise ServiceError(408, TIMED_OUT, code="MAP_TIMEOUT")
+        core.credits.require()
+        core.credits.spend(1)
+        links = self._links(body)[: body.get("limit", DEFAULT_LIMIT)]
+        plain = core.quirks.on("map-strings")
+        shown = [link["url"] for link in links] if plain else links
+        return Reply(200, {"success": True, "id": str(uuid.uuid4()), "links": shown})
+
+    def _links(self, body: Json) -> list[Json]:
+        start = canonical(with_scheme(body["url"]))
+        addresses = dict.fromkeys(url for url in self._addresses(start, body) if _wanted(url, body))
+        links = [self._link(url) for url in addresses]
+        if body.get("search"):
+            asked = set(words(body["search"]))
+            links.sort(key=lambda link: -len(asked & set(words(" ".join(link.values())))))
+        return links
+
+    def _addresses(self, start: str, body: Json) -> Iterator[str]:
+        yield start
+        web, host = self._web, host_of(start)
+        hosts = [host]
+        if body.get("includeSubdomains", True):
+            known = dict.fromkeys([page.host for page in web] + web.sites.hosts())
+            hosts.extend(name for name in known if name != host and in_domain(name, base_domain(host)))
+        if body.get("sitemap") != "skip":
+            for name in hosts:
+                yield from map(canonical, web.sites.sitemap(name))
+        if body.get("sitemap") != "only":
+            yield from sorted(page.url for page in web if page.host in hosts)
+
+    def _link(self, url: str) -> Json:
+        page = self._web.get(url)
+        link: Json = {"url": url}
+        if page is not None:
+            link.update(title=page.title, description=page.description)
+        return link
+
+
+def _wanted(url: str, body: Json) -> bool:
+    parts = urlsplit(url)
+    if parts.query and body.get("ignoreQueryParameters", True):
+        return False
+    include, exclude = body.get("includePaths", []), body.get("excludePaths", [])
+    if include and not any(re.search(pattern, parts.path) for pattern in include):
+        return False
+    return not any(re.search(pattern, parts.path) for pattern in exclude)

@@ -1,0 +1,268 @@
+"""Jobs that scrape many pages: the life that crawl and batch scrape share.
+
+A job is one stored object; its pages to do, its results and its errors are objects below it, so a job of ten thousand
+pages is never held as a whole, and a restarted sandbox goes on where the other one stopped.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from abc import abstractmethod
+from typing import TYPE_CHECKING, ClassVar
+
+from airflow_provider_webdata.sandbox.engine.scraper import PageError
+from airflow_provider_webdata.sandbox.reference.errors import ServiceError
+from airflow_provider_webdata.sandbox.reference.timestamps import from_iso
+
+from .call import Reply
+from .jobs import JOB_FAULT, Jobs
+from .paging import next_link, page_number
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from airflow_provider_webdata.sandbox.engine.media import Media
+    from airflow_provider_webdata.sandbox.engine.scrape_store import ScrapeStore
+    from airflow_provider_webdata.sandbox.engine.webhooks import Webhooks
+    from airflow_provider_webdata.sandbox.reference.wire import Json
+    from airflow_provider_webdata.sandbox.state.core import Core
+
+    from .call import Call
+
+PAGE_BYTES = 10 * 1024 * 1024
+DEFAULT_PAGE, MOST_PAGE = 100, 1000
+AT_ONCE = 50
+"""Pages done in one go when they take no time."""
+
+
+class PageJobs(Jobs):
+    """Jobs of one kind that scrape many pages.
+
+    :cvar path: of its calls.
+    """
+
+    path: ClassVar[str]
+
+    def __init__(self, core: Core, media: Media, scrapes: ScrapeStore, webhooks: Webhooks) -> None:
+        super().__init__(core, webhooks)
+        self._media, self._scrapes = media, scrapes
+
+    def resume(self) -> None:
+        """Go on with what an earlier sandbox left undone."""
+        for job in self.running():
+            self._wait(job)
+
+    async def status(self, call: Call) -> Reply:
+        """Answer with the job's state and a page of its documents."""
+        job = self._find(call)
+        limit = page_number(call.query, "limit", 1, MOST_PAGE)
+        skip = page_number(call.query, "skip", 0) or 0
+        if job["status"] == "failed":
+            # Nothing of a job that died as a whole is shown.
+            body = {**self._summary(job), "success": False, "error": job["error"], "total": 0, "completed": 0}
+            return Reply(200, {**body, "data": []})
+        documents = list(self._page(job, skip, limit or DEFAULT_PAGE))
+        body = {"success": True, **self._summary(job), "data": documents}
+        after = skip + len(documents)
+        if job["finishedAt"] is None or after < job["completed"]:
+            query = {"skip": after, **({"limit": limit} if limit else {})}
+            body["next"] = next_link(call, self._quirks, query)
+        elif self._quirks.on("next-null"):
+            body["next"] = None
+        return Reply(200, body)
+
+    async def errors(self, call: Call) -> Reply:
+        """List the pages that failed, and those that robots.txt refused."""
+        job = self._find(call)
+        errors = self._store.list(f"{self.kind}-error", parent=job["id"])
+        if self._quirks.on("bare-job-errors"):
+            errors = [{name: error[name] for name in ("id", "url", "error")} for error in errors]
+        blocked = [item["url"] for item in self._store.list(f"{self.kind}-blocked", parent=job["id"])]
+        return Reply(200, {"errors": errors, "robotsBlocked": blocked})
+
+    async def cancel(self, call: Call) -> Reply:
+        """Stop a job; what it has scraped stays."""
+        try:
+            job = self._find(call)
+        except ServiceError as error:
+            return Reply(error.status, {"error": error.text})  # without `success`
+        if job["status"] == "cancelled":
+            return Reply(200, {"status": "cancelled"})
+        if job["finishedAt"] is not None:
+            return Reply(409, {"error": "Crawl is already completed"})
+        self._close(job, "cancelled")
+        if self._quirks.on("completed-after-cancel"):
+            self._notify(job, "completed")
+        self._save(job)
+        return Reply(200, {"status": "cancelled"})
+
+    def begin(self, request: Json, options: Json, *, concurrency: int | None, delay: float = 0.0) -> Json:
+        """Create a job; it goes on by itself.
+
+        :param options: scrape options of its pages.
+        :param concurrency: pages at a time; the team's limit when absent or above it.
+        :param delay: seconds of pause after each page.
+        """
+        job = self._new(
+            request,
+            "scraping",
+            options=options,
+            concurrency=concurrency,
+            delay=delay,
+            **dict.fromkeys(("found", "taken", "completed", "failed", "blocked"), 0),
+        )
+        self._plan(job, self._settings.queue_seconds)
+        return job
+
+    def add(self, job: Json, key: str, page: Json) -> bool:
+        """Add a page to those to do, unless one of that key is among them; return whether it was added."""
+        name = f"{job['id']} {key}"
+        if self._store.get(f"{self.kind}-page", name) is not None:
+            return False
+        self._store.put(f"{self.kind}-page", name, page, parent=job["id"])
+        job["found"] += 1
+        return True
+
+    @abstractmethod
+    def first_pages(self, job: Json) -> None:
+        """Add the first pages, when the job begins."""
+
+    @abstractmethod
+    def follow(self, job: Json, page: Json) -> None:
+        """Add the pages that a scraped page leads to."""
+
+    def warning(self, job: Json) -> str | None:  # noqa: ARG002 - crawl has some
+        """Return what the status warns of."""
+        return None
+
+    def add_error(self, job: Json, url: str, code: str | None, text: str) -> None:
+        """Keep the failure of a page."""
+        error = {"id": str(uuid.uuid4()), "timestamp": self._clock.iso(), "url": url, "error": text}
+        if code is not None:
+            error["code"] = code
+        self._store.put(f"{self.kind}-error", error["id"], error, parent=job["id"])
+
+    def waiting(self, job: Json) -> int:
+        """Return how many pages a job has yet to do."""
+        return int(job["found"] - job["taken"])
+
+    def width(self, job: Json) -> int:
+        """Return how many pages of a job are scraped at a time."""
+        if job["delay"]:
+            return 1
+        return int(min(job["concurrency"] or self._settings.concurrency, self._settings.concurrency))
+
+    def job_of(self, job_id: str) -> Json:
+        """Return a job.
+
+        :raises ServiceError: 404: it never was, or its results have expired.
+        """
+        job = self._store.get(self.kind, job_id)
+        if job is None:
+            raise ServiceError(404, self.not_found)
+        if job["finishedAt"] is not None and from_iso(job["expiresAt"]) <= self._clock.datetime():
+            raise ServiceError(404, "Job expired")
+        return job
+
+    def _find(self, call: Call) -> Json:
+        return self.job_of(call.params["id"])
+
+    def _summary(self, job: Json) -> Json:
+        end = from_iso(job["finishedAt"]) if job["finishedAt"] else self._clock.datetime()
+        unknown = self._quirks.on("credits-unknown")
+        summary: Json = {
+            "status": job["status"],
+            "total": job["completed"] + (self.waiting(job) if job["finishedAt"] is None else 0),
+            "completed": job["completed"],
+            "creditsUsed": -1 if unknown else job["spent"],
+            "createdAt": job["createdAt"],
+            "expiresAt": job["expiresAt"],
+            "duration": round((end - from_iso(job["createdAt"])).total_seconds(), 3),
+        }
+        if job["finishedAt"] is not None:
+            summary["completedAt"] = job["finishedAt"]
+        warning = self.warning(job)
+        if warning is not None:
+            summary["warning"] = warning
+        return summary
+
+    def _page(self, job: Json, skip: int, limit: int) -> Iterator[Json]:
+        """Yield documents until there are ``limit`` or 10 MB of them; one at least, however large."""
+        size = 0
+        for row in self._store.slice(f"{self.kind}-result", job["id"], skip, limit):
+            document = self._scrapes.document(row["scrapeId"])
+            if document is None:
+                continue
+            size += len(json.dumps(document, ensure_ascii=False).encode("utf-8", "replace"))
+            if size > PAGE_BYTES and row["number"] > skip:
+                return
+            yield document
+
+    def _plan(self, job: Json, seconds: float) -> None:
+        job["due"] = self._clock.now() + seconds
+        self._save(job)
+        self._wait(job)
+
+    def _wait(self, job: Json) -> None:
+        job_id = job["id"]
+        self._core.agenda.at(job["due"], lambda: self._go_on(job_id))
+
+    async def _go_on(self, job_id: str) -> None:
+        """Do what comes next: begin, or scrape some pages, and end when there are no more."""
+        job = self._store.get(self.kind, job_id)
+        if job is None or job["finishedAt"] is not None:
+            return
+        with self._store.transaction():
+            if not job["begun"]:
+                job["begun"] = True
+                self._notify(job, "started")
+                self.first_pages(job)
+            elif self._core.faults.take_job_failure(self.kind):
+                job["error"] = JOB_FAULT
+                self._close(job, "failed")
+            else:
+                self._take_pages(job)
+            if job["finishedAt"] is None and not self.waiting(job):
+                self._close(job, "completed")
+                self._notify(job, "completed")
+            self._save(job)
+            if job["finishedAt"] is None:
+                self._plan(job, self._settings.page_seconds + job["delay"])
+        self._core.keep_time()
+
+    def _take_pages(self, job: Json) -> None:
+        at_once = AT_ONCE if self._settings.page_seconds + job["delay"] == 0 else self.width(job)
+        pages = self._store.slice(f"{self.kind}-page", job["id"], job["taken"], at_once)
+        if self._quirks.on("completion-order"):
+            pages.reverse()
+        before = job["spent"]
+        for page in pages:
+            job["taken"] += 1
+            self._take(job, page)
+        self._core.credits.spend(job["spent"] - before)
+
+    def _take(self, job: Json, page: Json) -> None:
+        url = page["url"]
+        try:
+            scraped = self._scrapes.scrape(url, job["options"])
+        except PageError as error:
+            self._fail_page(job, url, error.code, str(error), error.credits)
+            return
+        except ServiceError as error:
+            self._fail_page(job, url, error.code, error.text, 0)
+            return
+        job["completed"] += 1
+        job["spent"] += scraped.credits
+        row = {"number": job["completed"] - 1, "scrapeId": scraped.id}
+        self._store.put(f"{self.kind}-result", scraped.id, row, parent=job["id"])
+        self._notify(job, "page", scraped.document)
+        self.follow(job, page)
+
+    def _fail_page(self, job: Json, url: str, code: str | None, text: str, credits: int) -> None:
+        job["failed"] += 1
+        job["spent"] += credits
+        self.add_error(job, url, code, text)
+        if not self._quirks.on("silent-page-errors"):
+            document = {"metadata": {"sourceURL": url, "error": text}}
+            self._notify(job, "page", document, error=text)

@@ -1,0 +1,44 @@
+"""Answers that come in parts: the numbers of a query that say which part, and the link to the next one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from urllib.parse import urlencode
+
+from airflow_provider_webdata.sandbox.reference.errors import ServiceError
+from airflow_provider_webdata.sandbox.reference.wire import whole_number
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from airflow_provider_webdata.sandbox.state.quirks import Quirks
+
+    from .call import Call
+
+WRONG_ORIGIN = "http://internal.invalid:8080"
+
+
+def page_number(
+    query: Mapping[str, str], name: str, low: int, high: int | None = None, *, code: str | None = None
+) -> int | None:
+    """Return a number of a query that asks for one page of a list; None when it is absent.
+
+    :param code: the ``code`` of the error.
+    :raises ServiceError: 400: it is no number between ``low`` and ``high``.
+    """
+    text = query.get(name)
+    if text is None:
+        return None
+    number = whole_number(text)
+    if number is None or number < low or (high is not None and number > high):
+        raise ServiceError(400, "Invalid pagination", code=code)
+    return number
+
+
+def next_link(call: Call, quirks: Quirks, query: Mapping[str, object]) -> str:
+    """Return the address of the next part.
+
+    :param query: which part it is.
+    """
+    origin = WRONG_ORIGIN if quirks.on("next-wrong-host") else call.origin
+    return f"{origin}{call.path}?{urlencode(query)}"

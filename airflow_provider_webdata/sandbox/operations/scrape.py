@@ -1,0 +1,99 @@
+"""The scrape operation: one page, at once."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import TYPE_CHECKING
+
+from airflow_provider_webdata.sandbox.engine.admission import admit
+from airflow_provider_webdata.sandbox.engine.scraper import PageError
+from airflow_provider_webdata.sandbox.reference.errors import ServiceError
+from airflow_provider_webdata.sandbox.reference.scrape_options import options_of
+from airflow_provider_webdata.sandbox.reference.urls import with_scheme
+
+from .call import Reply
+from .endpoint import Endpoint
+from .validation import valid
+
+if TYPE_CHECKING:
+    from airflow_provider_webdata.sandbox.engine.media import Media
+    from airflow_provider_webdata.sandbox.engine.page import Page
+    from airflow_provider_webdata.sandbox.engine.scrape_store import ScrapeStore
+    from airflow_provider_webdata.sandbox.engine.web import Web
+    from airflow_provider_webdata.sandbox.reference.wire import Json
+    from airflow_provider_webdata.sandbox.state.core import Core
+    from airflow_provider_webdata.sandbox.state.processing import Processing
+
+    from .call import Call
+
+DEFAULT_TIMEOUT = 60_000
+NO_JOB = "Job not found."
+STATUSES = {
+    code: status
+    for status, codes in {
+        400: ("SCRAPE_ACTIONS_NOT_SUPPORTED", "SCRAPE_JSON_CONTENT_TOO_LARGE"),
+        403: ("SCRAPE_MEDIA_ACCESS_DENIED", "SCRAPE_PROMPT_INJECTION_DETECTED", "SAFE_MODE_BLOCKED"),
+        408: ("SCRAPE_TIMEOUT", "CONCURRENCY_QUEUE_TIMEOUT"),
+    }.items()
+    for code in codes
+}
+"""Statuses of the codes a page can fail with; all others are 500."""
+
+
+class Scrape:
+    """Answers ``POST /v2/scrape`` and ``GET /v2/scrape/{id}``."""
+
+    def __init__(
+        self, core: Core, web: Web, media: Media, scrapes: ScrapeStore, processing: Processing
+    ) -> None:
+        self._core, self._web, self._media = core, web, media
+        self._scrapes, self._processing = scrapes, processing
+
+    def endpoints(self) -> list[Endpoint]:
+        """Return the calls that are answered here."""
+        return [
+            Endpoint(
+                "POST", "/v2/scrape", self.scrape, "scrape", keyless=True, activity="scrape", target="url"
+            ),
+            Endpoint("GET", "/v2/scrape/{id}", self.status, "crawl-status"),
+        ]
+
+    async def scrape(self, call: Call) -> Reply:
+        """Validate, scrape, bill."""
+        body = valid("scrape", call.body)
+        options = options_of(body)
+        credits = self._core.credits
+        admit(options, self._core.settings, self._media)
+        credits.require()
+        url = with_scheme(body["url"])
+        self._in_time(url, options)
+        try:
+            scraped = self._scrapes.scrape(url, options)
+        except PageError as error:
+            credits.spend(error.credits)
+            ok = error.code == "SCRAPE_DNS_RESOLUTION_ERROR" and self._core.quirks.on("dns-ok")
+            status = 200 if ok else STATUSES.get(error.code, 500)
+            raise ServiceError(status, str(error), code=error.code) from None
+        except ServiceError as error:
+            credits.spend(int(error.code == "SCRAPE_LOCKDOWN_CACHE_MISS"))
+            raise
+        credits.spend(scraped.credits)
+        return Reply(200, {"success": True, "data": scraped.document})
+
+    async def status(self, call: Call) -> Reply:
+        """Return an earlier scrape, of whatever operation."""
+        document = self._scrapes.document(call.params["id"])
+        if document is None:
+            raise ServiceError(404, NO_JOB)
+        return Reply(200, {"success": True, "data": document})
+
+    def _in_time(self, url: str, options: Json) -> None:
+        """Let a PDF take its time."""
+        page: Page | None = self._web.get(url)
+        if page is None or not page.is_pdf:
+            return
+        key = hashlib.sha256(json.dumps([url, options], sort_keys=True).encode()).hexdigest()
+        pages = len((page.markdown or "").split("\f"))
+        timeout = options.get("timeout", DEFAULT_TIMEOUT)
+        self._processing.require_done(key, self._core.settings.pdf_seconds, timeout, pages)

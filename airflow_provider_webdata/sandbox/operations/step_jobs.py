@@ -1,0 +1,153 @@
+"""Jobs that are made of steps, one page or one search each: extract and agent."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Any
+
+from airflow_provider_webdata.sandbox.engine.scraper import PageError, Scraper
+from airflow_provider_webdata.sandbox.engine.structured_data import gather, stated
+from airflow_provider_webdata.sandbox.reference.errors import ServiceError
+from airflow_provider_webdata.sandbox.reference.timestamps import from_iso
+
+from .jobs import JOB_FAULT, Jobs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from airflow_provider_webdata.sandbox.engine.index import Index
+    from airflow_provider_webdata.sandbox.engine.web import Web
+    from airflow_provider_webdata.sandbox.engine.webhooks import Webhooks
+    from airflow_provider_webdata.sandbox.reference.wire import Json
+    from airflow_provider_webdata.sandbox.state.core import Core
+
+BALANCE = 20
+
+
+class JobFailedError(Exception):
+    """The job ends as failed, and costs nothing; the text says why."""
+
+
+class StepJobs(Jobs):
+    """Jobs of one kind that are done step by step.
+
+    A job holds the ``steps`` that are left to do, what is ``known`` by now, and the credits ``spent``.
+    """
+
+    def __init__(self, core: Core, web: Web, index: Index, scraper: Scraper, webhooks: Webhooks) -> None:
+        super().__init__(core, webhooks)
+        self._web, self._index, self._scraper = web, index, scraper
+
+    def resume(self) -> None:
+        """Go on with what an earlier sandbox left undone."""
+        for job in self.running():
+            self._plan(job["id"], 0.0)
+
+    def begin(self, request: Json, steps: list[Json], **fields: Any) -> Json:
+        """Create a job; it goes on by itself.
+
+        :param steps: what is to be done, each an ``action`` and its ``input``.
+        """
+        job = self._new(request, "processing", steps=steps, cancelling=False, known=[], data=None, **fields)
+        self._save(job)
+        self._plan(job["id"], self._settings.queue_seconds)
+        return job
+
+    def find(self, job_id: str) -> Json:
+        """Return a job.
+
+        :raises ServiceError: 404: it never was, or it expired.
+        """
+        job = self._store.get(self.kind, job_id)
+        expired = (
+            job is not None and job["finishedAt"] and from_iso(job["expiresAt"]) <= self._clock.datetime()
+        )
+        if job is None or expired:
+            raise ServiceError(404, self.not_found)
+        return job
+
+    @abstractmethod
+    def perform(self, job: Json, step: Json) -> None:
+        """Do one step: add to ``known``, ``spent`` and ``steps``.
+
+        :raises JobFailedError: the whole job fails.
+        """
+
+    @abstractmethod
+    def outcome(self, job: Json) -> Iterator[tuple[str, Json | None]]:
+        """Yield the events of the end of the job, each with its data."""
+
+    def complete(self, job: Json) -> None:
+        """Make the result of a job whose steps are done.
+
+        :raises JobFailedError: there is none.
+        """
+        schema = job["request"].get("schema")
+        job["data"], job["sources"] = gather(schema, job["known"])
+
+    def bill(self, job: Json) -> None:
+        """Settle what the job cost."""
+        self._core.credits.spend(job["spent"])
+
+    def visit(self, job: Json, url: str, options: Json) -> str:
+        """Scrape a page, keep what it states, and return its markdown.
+
+        :raises PageError: it cannot be had.
+        """
+        scraped = self._scraper.scrape(url, {**options, "formats": ["markdown"]})
+        page = self._web.get(url)
+        if page is not None:
+            job["known"].append(stated(page))
+        return str(scraped.document["markdown"])
+
+    def _plan(self, job_id: str, seconds: float) -> None:
+        self._core.agenda.after(seconds, lambda: self._go_on(job_id))
+
+    async def _go_on(self, job_id: str) -> None:
+        """Do what comes next: one step, or the end."""
+        job = self._store.get(self.kind, job_id)
+        if job is None or job["finishedAt"] is not None:
+            return
+        if not job["begun"]:
+            job["begun"] = True
+            self._notify(job, "started")
+        elif job["cancelling"]:
+            self._end(job, "cancelled")
+        elif job["steps"]:
+            self._step(job)
+        else:
+            self._finish(job)
+        self._save(job)
+        if job["finishedAt"] is None:
+            self._plan(job_id, self._settings.step_seconds)
+        self._core.keep_time()
+
+    def _step(self, job: Json) -> None:
+        step = job["steps"].pop(0)
+        try:
+            if self._core.faults.take_job_failure(self.kind):
+                raise JobFailedError(JOB_FAULT)
+            self.perform(job, step)
+        except (PageError, ServiceError) as error:
+            # One page that cannot be had is no reason to give up; none at all is, in the end.
+            job["problems"] = [*job.get("problems", []), f"{step['input'].get('url')}: {error.code}"]
+        except JobFailedError as error:
+            self._fail(job, error)
+
+    def _finish(self, job: Json) -> None:
+        try:
+            self.complete(job)
+        except JobFailedError as error:
+            self._fail(job, error)
+        else:
+            self._end(job, "completed")
+
+    def _fail(self, job: Json, error: JobFailedError) -> None:
+        job.update(error=str(error), spent=0, data=None)
+        self._end(job, "failed")
+
+    def _end(self, job: Json, status: str) -> None:
+        self._close(job, status)
+        self.bill(job)
+        for event, data in self.outcome(job):
+            self._notify(job, event, data, error=job["error"], success=status == "completed")

@@ -1,0 +1,110 @@
+"""What a team can ask about itself: credits, tokens, its queue, and what it did of late."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from airflow_provider_webdata.sandbox.reference.prices import TOKENS_PER_CREDIT
+
+from .call import Reply
+from .endpoint import Endpoint
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from airflow_provider_webdata.sandbox.reference.wire import Json
+    from airflow_provider_webdata.sandbox.state.core import Core
+
+    from .call import Call
+    from .extract import Extract
+    from .page_jobs import PageJobs
+
+KEY_NAME = "Default"
+
+
+class Team:
+    """Answers the calls under ``/v2/team``, but for the activity, and the check of concurrency."""
+
+    def __init__(self, core: Core, page_jobs: Sequence[PageJobs], extract: Extract) -> None:
+        self._core, self._page_jobs, self._extract = core, page_jobs, extract
+
+    def endpoints(self) -> list[Endpoint]:
+        """Return the calls that are answered here."""
+        return [
+            Endpoint("GET", "/v2/team/credit-usage", self.credit_usage, "account"),
+            Endpoint("GET", "/v2/team/credit-usage/historical", self.credit_history, "account"),
+            Endpoint("GET", "/v2/team/token-usage", self.token_usage, "account"),
+            Endpoint("GET", "/v2/team/token-usage/historical", self.token_history, "account"),
+            Endpoint("GET", "/v2/team/queue-status", self.queue_status, "account"),
+            Endpoint("GET", "/v2/concurrency-check", self.concurrency, "crawl-status"),
+        ]
+
+    async def credit_usage(self, _: Call) -> Reply:
+        """Answer with the balance."""
+        return Reply(200, {"success": True, "data": self._core.credits.usage()})
+
+    async def credit_history(self, call: Call) -> Reply:
+        """Answer with the credits used in each period."""
+        name = "creditsUsed" if self._core.quirks.on("history-credits-used") else "totalCredits"
+        used = self._core.credits.used
+        return Reply(200, {"success": True, "periods": [self._period(call, name, used)]})
+
+    async def token_usage(self, _: Call) -> Reply:
+        """Answer with the balance in tokens."""
+        usage = self._core.credits.usage()
+        data = {
+            "remainingTokens": usage["remainingCredits"] * TOKENS_PER_CREDIT,
+            "planTokens": usage["planCredits"] * TOKENS_PER_CREDIT,
+            "billingPeriodStart": usage["billingPeriodStart"],
+            "billingPeriodEnd": usage["billingPeriodEnd"],
+        }
+        return Reply(200, {"success": True, "data": data})
+
+    async def token_history(self, call: Call) -> Reply:
+        """Answer with the tokens that extract jobs used in each period."""
+        used = sum(job["tokens"] for job in self._extract.all() if job["finishedAt"])
+        name = "tokensUsed" if self._core.quirks.on("history-credits-used") else "totalTokens"
+        return Reply(200, {"success": True, "periods": [self._period(call, name, used)]})
+
+    async def queue_status(self, _: Call) -> Reply:
+        """Answer with how many pages are being scraped, and how many wait; at the top level, without ``data``."""
+        active, waiting, ends = self._pages()
+        body = {
+            "success": True,
+            "jobsInQueue": active + waiting,
+            "activeJobsInQueue": active,
+            "waitingJobsInQueue": waiting,
+            "maxConcurrency": self._core.settings.concurrency,
+            "mostRecentSuccess": max(ends, default=None),
+        }
+        return Reply(200, body)
+
+    async def concurrency(self, _: Call) -> Reply:
+        """Answer with how many pages are being scraped."""
+        limit = self._core.settings.concurrency
+        return Reply(200, {"success": True, "concurrency": self._pages()[0], "maxConcurrency": limit})
+
+    def _pages(self) -> tuple[int, int, list[str]]:
+        """Return how many pages of jobs are being scraped, how many wait, and when jobs were completed."""
+        active = waiting = 0
+        ends: list[str] = []
+        for jobs in self._page_jobs:
+            for job in jobs.all():
+                if job["finishedAt"] is not None:
+                    ends.extend([job["finishedAt"]] if job["status"] == "completed" else [])
+                    continue
+                now = min(jobs.waiting(job), jobs.width(job))
+                active += now
+                waiting += jobs.waiting(job) - now
+        spare = max(0, active - self._core.settings.concurrency)  # jobs do not wait for each other here
+        return active - spare, waiting + spare, ends
+
+    def _period(self, call: Call, name: str, used: int) -> Json:
+        usage = self._core.credits.usage()
+        by_key = call.query.get("byApiKey") == "true"
+        return {
+            "startDate": usage["billingPeriodStart"],
+            "endDate": usage["billingPeriodEnd"],
+            "apiKey": KEY_NAME if by_key else None,
+            name: used,
+        }

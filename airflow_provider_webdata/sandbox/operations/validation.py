@@ -1,0 +1,69 @@
+"""Request bodies checked, and the service's way of saying what is wrong with one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from airflow_provider_webdata.sandbox.reference.errors import ServiceError
+from airflow_provider_webdata.sandbox.reference.rules import check
+from airflow_provider_webdata.sandbox.reference.urls import is_public, with_scheme
+
+if TYPE_CHECKING:
+    from airflow_provider_webdata.sandbox.reference.wire import Issue, Json
+
+
+def valid(operation: str, body: Any) -> Json:
+    """Return the body when it keeps the rules.
+
+    :param operation: a key of :data:`~airflow_provider_webdata.sandbox.reference.schema.BODIES`.
+    :raises ServiceError: 400 ``BAD_REQUEST`` with ``details``.
+    """
+    return without_issues(body, check(operation, body))
+
+
+def without_issues(body: Any, issues: list[Issue]) -> Json:
+    """Return the body when nothing is wrong with it; see :func:`valid`.
+
+    :param issues: what is wrong.
+    :raises ServiceError: 400.
+    """
+    refuse_unknown_keys(issues)
+    if issues:
+        text = issues[0].message if issues[0].code == "custom" else "Bad Request"
+        raise ServiceError(400, text, code="BAD_REQUEST", details=details_of(issues))
+    checked: Json = body
+    return checked
+
+
+def refuse_unknown_keys(issues: list[Issue]) -> None:
+    """Refuse a body with unknown top-level keys, which the service says before anything else that is wrong.
+
+    :raises ServiceError: 400.
+    """
+    found = [issue for issue in issues if issue.path == () and issue.code == "unrecognized_keys"]
+    if found:
+        raise ServiceError(
+            400,
+            "Unrecognized key in body -- please review the API documentation for request body changes",
+            code="BAD_REQUEST",
+            details=details_of(found),
+        )
+
+
+def details_of(issues: list[Issue]) -> list[Json]:
+    """Return the ``details`` of an error."""
+    return [issue.to_wire() for issue in issues]
+
+
+def split_urls(urls: list[str], *, lenient: bool, suffix: str = "") -> tuple[list[str], list[str]]:
+    """Return the URLs that can be scraped, with their scheme, and those that cannot, as they were given.
+
+    :param lenient: whether some may be wrong.
+    :param suffix: what may follow a URL.
+    :raises ServiceError: 400: too many are wrong.
+    """
+    bad = [url for url in urls if not is_public(with_scheme(url.removesuffix(suffix)))]
+    if bad and (not lenient or len(bad) == len(urls)):
+        text = "No valid URLs provided" if lenient else f"Invalid URL: {bad[0]!r}"
+        raise ServiceError(400, text, code="BAD_REQUEST")
+    return [with_scheme(url) for url in urls if url not in bad], bad

@@ -1,0 +1,314 @@
+"""The rules of the reference that a schema cannot say: fields that depend on each other, and formats."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import SchemaError
+
+from . import schedule as timetable
+from .schema import violations
+from .scrape_options import format_names
+from .time_filter import parse_tbs
+from .urls import is_hostname, is_loopback, is_public, with_scheme
+from .wire import Issue, Json
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+BOTH_DOMAINS = "includeDomains and excludeDomains cannot both be specified"
+NEEDS_GOAL = "A search target requires a non-empty goal"
+MANAGED_HEADERS = frozenset({"host", "content-type", "content-length", "connection", "transfer-encoding"})
+MANAGED_HEADER_PREFIX = "x-firecrawl-"
+
+_TLD = re.compile(r"[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?")
+
+
+def check(operation: str, body: Any) -> list[Issue]:
+    """Return everything that is wrong with a body; nothing means the service would take it.
+
+    :param operation: a key of :data:`~airflow_provider_webdata.sandbox.reference.schema.BODIES`.
+    """
+    found = violations(operation, body)
+    if not found:  # the rules below count on the types being right
+        rules = _RULES.get(operation)
+        found = list(rules(body)) if rules else []
+    return found
+
+
+def check_search(body: Json) -> Iterator[Issue]:
+    """Rules of a search request."""
+    yield from _domains(body, ())
+    if not body["query"].strip():
+        yield Issue(("query",), "Query cannot be empty")
+    sources = body.get("sources", [])
+    yield from _one_form(sources, "sources")
+    yield from _one_form(body.get("categories", []), "categories")
+    yield from _tbs(body, ())
+    for number, source in enumerate(sources):
+        if isinstance(source, dict):
+            yield from _tbs(source, ("sources", number))
+    if "threatProtection" in body:
+        yield from _threat_lists(body["threatProtection"], ("threatProtection",))
+    if "scrapeOptions" in body:
+        yield from check_scrape_options(body["scrapeOptions"], ("scrapeOptions",))
+        for number, kind in enumerate(format_names(body["scrapeOptions"])):
+            if kind == "changeTracking":
+                yield Issue(("scrapeOptions", "formats", number), "changeTracking is not available in search")
+
+
+def _one_form(items: list[Any], name: str) -> Iterator[Issue]:
+    if len({isinstance(item, str) for item in items}) > 1:
+        yield Issue((name,), f"{name} must be all strings or all objects")
+
+
+def _tbs(holder: Json, path: tuple[str | int, ...]) -> Iterator[Issue]:
+    if "tbs" in holder:
+        try:
+            parse_tbs(holder["tbs"])
+        except ValueError as error:
+            yield Issue((*path, "tbs"), str(error))
+
+
+def _domains(holder: Json, path: tuple[str | int, ...]) -> Iterator[Issue]:
+    if holder.get("includeDomains") and holder.get("excludeDomains"):
+        yield Issue(path, BOTH_DOMAINS)
+    for name in ("includeDomains", "excludeDomains"):
+        for number, domain in enumerate(holder.get(name, [])):
+            if not is_hostname(domain.strip()):
+                yield Issue((*path, name, number), f"not a hostname without protocol and path: {domain!r}")
+
+
+def _threat_lists(policy: Json, path: tuple[str | int, ...]) -> Iterator[Issue]:
+    for name in ("blacklist", "whitelist"):
+        for number, entry in enumerate(policy.get(name, [])):
+            domain = entry.removeprefix("*.")
+            if not is_hostname(domain) or "." not in domain:
+                yield Issue((*path, name, number), f"not a domain or *.domain: {entry!r}")
+    for number, tld in enumerate(policy.get("blockedTlds", [])):
+        if not _TLD.fullmatch(tld):
+            yield Issue((*path, "blockedTlds", number), f"not a top-level domain in lower case: {tld!r}")
+
+
+def check_scrape_options(options: Json, path: tuple[str | int, ...] = ()) -> Iterator[Issue]:
+    """Rules of the scrape options object."""
+    names = format_names(options)
+    if names.count("screenshot") > 1:
+        yield Issue((*path, "formats"), "at most one screenshot format can be asked for")
+    if "changeTracking" in names and "markdown" not in names:
+        yield Issue((*path, "formats"), "changeTracking needs the markdown format")
+    for number, item in enumerate(options.get("formats", [])):
+        if isinstance(item, dict) and item["type"] == "json" and _says_nothing(item.get("schema")):
+            yield Issue((*path, "formats", number, "schema"), "the schema describes no properties")
+    if "timeout" in options and options.get("waitFor", 0) * 2 > options["timeout"]:
+        yield Issue((*path, "waitFor"), "waitFor must not exceed half of timeout")
+    waits = [action for action in options.get("actions", []) if action["type"] == "wait"]
+    total = options.get("waitFor", 0) + sum(action.get("milliseconds", 1000) for action in waits)
+    if waits and total > 60_000:
+        yield Issue((*path, "actions"), "waits must not exceed 60 seconds in total")
+    if "threatProtection" in options:
+        yield from _threat_lists(options["threatProtection"], (*path, "threatProtection"))
+
+
+def _says_nothing(schema: Any) -> bool:
+    return (
+        isinstance(schema, dict)
+        and schema.get("type") == "object"
+        and not schema.get("properties")
+        and schema.get("additionalProperties") is True
+    )
+
+
+def check_scrape(body: Json) -> Iterator[Issue]:
+    """Rules of a scrape."""
+    yield from _url(body["url"], ("url",))
+    yield from _retained(body, body)
+
+
+def check_batch_scrape(body: Json) -> Iterator[Issue]:
+    """Rules of a batch; wrong URLs are the batch's own matter, they may be left out."""
+    yield from _retained(body, body)
+    yield from _job_fields({name: body[name] for name in ("webhook",) if name in body})
+
+
+def check_crawl(body: Json) -> Iterator[Issue]:
+    """Rules of a crawl."""
+    yield from _url(body["url"], ("url",))
+    yield from _patterns(body)
+    yield from _retained(body, body.get("scrapeOptions", {}), ("scrapeOptions",))
+    yield from _job_fields({name: body[name] for name in ("webhook",) if name in body})
+
+
+def check_map(body: Json) -> Iterator[Issue]:
+    """Rules of a map."""
+    yield from _url(body["url"], ("url",))
+    yield from _patterns(body)
+    yield from _job_fields(body)
+
+
+def _retained(body: Json, options: Json, path: tuple[str | int, ...] = ()) -> Iterator[Issue]:
+    yield from check_scrape_options(options, path)
+    if body.get("zeroDataRetention") and "screenshot" in format_names(options):
+        yield Issue((*path, "formats"), "screenshot is not available with zero data retention")
+
+
+def _patterns(body: Json) -> Iterator[Issue]:
+    for name in ("includePaths", "excludePaths"):
+        for number, pattern in enumerate(body.get(name, [])):
+            yield from _pattern(pattern, (name, number))
+
+
+def _pattern(pattern: str, path: tuple[str | int, ...]) -> Iterator[Issue]:
+    try:
+        re.compile(pattern)
+    except re.error as error:
+        yield Issue(path, f"Invalid regular expression {pattern!r}: {error}")
+
+
+def check_extract(body: Json) -> Iterator[Issue]:
+    """Rules of an extract job; wrong URLs are the job's own matter, they may be left out."""
+    if not body.get("urls") and not body.get("prompt", "").strip():
+        yield Issue((), "Either urls or prompt must be provided")
+    yield from _json_schema(body)
+    if "scrapeOptions" in body:
+        yield from check_scrape_options(body["scrapeOptions"], ("scrapeOptions",))
+    yield from _job_fields(body)
+
+
+def check_agent(body: Json) -> Iterator[Issue]:
+    """Rules of an agent run."""
+    if not body["prompt"].strip():
+        yield Issue(("prompt",), "Prompt cannot be empty")
+    for number, url in enumerate(body.get("urls", [])):
+        yield from _url(url, ("urls", number))
+    yield from _json_schema(body)
+    yield from _job_fields(body)
+
+
+def _json_schema(body: Json) -> Iterator[Issue]:
+    try:
+        Draft202012Validator.check_schema(body.get("schema", {}))
+    except SchemaError as error:
+        yield Issue(("schema",), f"Invalid JSON schema: {error.message[:300]}")
+
+
+def _job_fields(body: Json) -> Iterator[Issue]:
+    if "threatProtection" in body:
+        yield from _threat_lists(body["threatProtection"], ("threatProtection",))
+    if "webhook" in body:
+        webhook = body["webhook"]
+        yield from _webhook({"url": webhook} if isinstance(webhook, str) else webhook)
+
+
+def check_scrape_interact(body: Json) -> Iterator[Issue]:
+    """Rules of a call that uses the browser of a scrape."""
+    if "code" not in body and "prompt" not in body:
+        yield Issue((), "Either code or prompt must be provided")
+
+
+def check_monitor_create(body: Json) -> Iterator[Issue]:
+    """Rules of a monitor to be created."""
+    yield from _monitor_fields(body)
+    if _searches(body) and not (body.get("goal") or "").strip() and body.get("judgeEnabled") is not False:
+        yield Issue(("goal",), NEEDS_GOAL)
+
+
+def check_monitor_update(body: Json) -> Iterator[Issue]:
+    """Rules of a patch; what depends on the stored monitor is checked where it is known."""
+    if not body.keys() - {"origin"}:
+        yield Issue((), "Update body cannot be empty")
+    yield from _monitor_fields(body)
+
+
+def _searches(body: Json) -> bool:
+    return any(target["type"] == "search" for target in body.get("targets", []))
+
+
+def _monitor_fields(body: Json) -> Iterator[Issue]:
+    if "schedule" in body:
+        yield from _schedule(body["schedule"])
+    for number, target in enumerate(body.get("targets", [])):
+        yield from _target(target, ("targets", number))
+    if "webhook" in body:
+        webhook = body["webhook"]
+        yield from _webhook({"url": webhook} if isinstance(webhook, str) else webhook)
+
+
+def _schedule(value: Json) -> Iterator[Issue]:
+    if ("cron" in value) == ("text" in value):
+        yield Issue(("schedule",), "Provide exactly one of cron or text")
+        return
+    try:
+        zone = timetable.zone_of(value.get("timezone", "UTC"))
+    except ValueError as error:
+        yield Issue(("schedule", "timezone"), str(error))
+        return
+    field = "cron" if "cron" in value else "text"
+    try:
+        text = value["cron"] if field == "cron" else timetable.cron_of_text(value["text"])
+        timetable.check_interval(timetable.parse_cron(text), zone, datetime.now(timezone.utc))
+    except ValueError as error:
+        yield Issue(("schedule", field), str(error))
+
+
+def _target(target: Json, path: tuple[str | int, ...]) -> Iterator[Issue]:
+    if target["type"] == "search":
+        yield from _domains(target, path)
+        return
+    if target["type"] == "scrape":
+        if ("urls" in target) == ("url" in target):
+            yield Issue((*path, "urls"), "A scrape target requires urls")
+        urls = target.get("urls", [])
+    else:
+        urls = []
+    for number, url in enumerate(urls):
+        yield from _url(url, (*path, "urls", number))
+    if "url" in target:
+        yield from _url(target["url"], (*path, "url"))
+
+
+def _url(url: str, path: tuple[str | int, ...]) -> Iterator[Issue]:
+    if not is_public(with_scheme(url)):
+        yield Issue(path, f"Invalid URL: {url!r}")
+
+
+def _webhook(webhook: Json) -> Iterator[Issue]:
+    try:
+        parts = urlsplit(webhook["url"])
+        host = parts.hostname or ""
+        _ = parts.port
+    except ValueError:
+        parts, host = urlsplit(""), ""
+    if not host or parts.scheme not in ("http", "https"):
+        yield Issue(("webhook", "url"), "Invalid webhook URL")
+    elif parts.scheme == "http" and not is_loopback(host):
+        # The service demands https; a receiver on this machine is let through for development.
+        yield Issue(("webhook", "url"), "Webhook URL must be https")
+    refused = [
+        name
+        for name in webhook.get("headers", {})
+        if name.lower() in MANAGED_HEADERS or name.lower().startswith(MANAGED_HEADER_PREFIX)
+    ]
+    if refused:
+        yield Issue(("webhook", "headers"), f"The following headers are not allowed: {', '.join(refused)}")
+
+
+_RULES: dict[str, Callable[[Any], Iterator[Issue]]] = {
+    "search": check_search,
+    "monitor.create": check_monitor_create,
+    "monitor.update": check_monitor_update,
+    "scrapeOptions": check_scrape_options,
+    "scrape": check_scrape,
+    "batch.scrape": check_batch_scrape,
+    "crawl": check_crawl,
+    "crawl.params": lambda body: _url(body["url"], ("url",)),
+    "map": check_map,
+    "parse": check_scrape_options,
+    "extract": check_extract,
+    "agent": check_agent,
+    "scrape.interact": check_scrape_interact,
+}

@@ -1,0 +1,550 @@
+"""The sandbox's own statement of the reference: what a request body may hold, as JSON Schema documents.
+
+Rules that tie fields together or need more than a pattern are in ``rules.py``.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from jsonschema import Draft202012Validator
+
+from .wire import Issue
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from jsonschema.exceptions import ValidationError
+
+Schema = dict[str, Any]
+
+STRING: Schema = {"type": "string"}
+BOOLEAN: Schema = {"type": "boolean"}
+OBJECT: Schema = {"type": "object"}
+STRINGS: Schema = {"type": "array", "items": STRING}
+MILLISECONDS: Schema = {"type": "integer", "minimum": 0}
+UUID: Schema = {
+    "type": "string",
+    "pattern": r"\A[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\Z",
+}
+
+
+def _text(low: int = 0, high: int | None = None) -> Schema:
+    schema: Schema = {"type": "string"}
+    if low:
+        schema["minLength"] = low
+    if high is not None:
+        schema["maxLength"] = high
+    return schema
+
+
+def _integer(low: int | None = None, high: int | None = None) -> Schema:
+    schema: Schema = {"type": "integer"}
+    if low is not None:
+        schema["minimum"] = low
+    if high is not None:
+        schema["maximum"] = high
+    return schema
+
+
+def _one_of(*values: str) -> Schema:
+    return {"enum": list(values)}
+
+
+def _array(items: Schema, low: int = 0, high: int | None = None) -> Schema:
+    schema: Schema = {"type": "array", "items": items}
+    if low:
+        schema["minItems"] = low
+    if high is not None:
+        schema["maxItems"] = high
+    return schema
+
+
+def _object(fields: Mapping[str, Schema], *required: str) -> Schema:
+    schema: Schema = {"type": "object", "properties": dict(fields), "additionalProperties": False}
+    if required:
+        schema["required"] = list(required)
+    return schema
+
+
+def _tagged(kinds: Mapping[str, Schema]) -> Schema:
+    """Return the schema of an object whose ``type`` decides which of ``kinds`` holds."""
+    chosen = [
+        {"if": {"properties": {"type": {"const": name}}, "required": ["type"]}, "then": _with_type(schema)}
+        for name, schema in kinds.items()
+    ]
+    return {
+        "type": "object",
+        "required": ["type"],
+        "properties": {"type": _one_of(*kinds)},
+        "allOf": chosen,
+    }
+
+
+def _with_type(schema: Schema) -> Schema:
+    if "oneOf" in schema:
+        return {"oneOf": [_with_type(option) for option in schema["oneOf"]]}
+    return {**schema, "properties": {"type": {}, **schema["properties"]}}
+
+
+def _named_or_tagged(kinds: Mapping[str, Schema], *, names: tuple[str, ...] | None = None) -> Schema:
+    """Return the schema of an item that is a plain type name or an object with ``type``."""
+    return {
+        "if": {"type": "string"},
+        "then": _one_of(*(names or tuple(kinds))),
+        "else": _tagged(kinds),
+    }
+
+
+NOTHING = _object({})
+VIEWPORT = _object({"width": _integer(1, 7680), "height": _integer(1, 4320)}, "width", "height")
+SCREENSHOT = _object({"fullPage": BOOLEAN, "quality": _integer(1, 100), "viewport": VIEWPORT})
+PROMPT = _text(high=10_000)
+
+FORMATS: dict[str, Schema] = {
+    "markdown": NOTHING,
+    "summary": NOTHING,
+    "html": NOTHING,
+    "rawHtml": NOTHING,
+    "links": NOTHING,
+    "images": NOTHING,
+    "screenshot": SCREENSHOT,
+    "json": _object({"schema": OBJECT, "prompt": PROMPT}),
+    "changeTracking": _object(
+        {
+            "modes": _array(_one_of("git-diff", "json")),
+            "schema": OBJECT,
+            "prompt": STRING,
+            "tag": {"type": ["string", "null"]},
+        }
+    ),
+    "branding": NOTHING,
+    "product": NOTHING,
+    "menu": NOTHING,
+    "audio": NOTHING,
+    "video": NOTHING,
+    "question": _object({"question": _text(1, 10_000)}, "question"),
+    "highlights": _object({"query": _text(1, 10_000)}, "query"),
+    # Not documented, but taken by the service.
+    "attributes": _object(
+        {"selectors": _array(_object({"selector": STRING, "attribute": STRING}, "selector", "attribute"))}
+    ),
+    "query": _object({"prompt": PROMPT, "mode": _one_of("freeform", "directQuote")}, "prompt"),
+    "rawBase64": NOTHING,
+    "deterministicJson": _object({"schema": OBJECT, "prompt": PROMPT}),
+}
+# A type with a required field of its own cannot be asked for by its name alone.
+FORMAT_NAMES = tuple(name for name, schema in FORMATS.items() if "required" not in schema)
+
+PARSERS: dict[str, Schema] = {
+    "pdf": _object(
+        {
+            "mode": _one_of("fast", "auto", "ocr"),
+            "maxPages": _integer(1, 10_000),
+            "pages": BOOLEAN,
+            "blocks": BOOLEAN,
+            "pageMarkers": BOOLEAN,
+        }
+    ),
+    "image": NOTHING,
+}
+
+PAPER = ("A0", "A1", "A2", "A3", "A4", "A5", "A6", "Letter", "Legal", "Tabloid", "Ledger")
+ACTIONS: dict[str, Schema] = {
+    "wait": {
+        "oneOf": [
+            _object({"milliseconds": _integer(1)}, "milliseconds"),
+            _object({"selector": STRING}, "selector"),
+        ]
+    },
+    "screenshot": SCREENSHOT,
+    "click": _object({"selector": STRING, "all": BOOLEAN}, "selector"),
+    "write": _object({"text": STRING}, "text"),
+    "press": _object({"key": STRING}, "key"),
+    "scroll": _object({"direction": _one_of("up", "down"), "selector": STRING}),
+    "scrape": NOTHING,
+    "executeJavascript": _object({"script": STRING}, "script"),
+    "pdf": _object({"format": _one_of(*PAPER), "landscape": BOOLEAN, "scale": {"type": "number"}}),
+}
+
+THREAT_PROTECTION = _object(
+    {
+        "mode": _one_of("off", "normal"),
+        "riskScoreThreshold": _integer(0, 100),
+        "blacklist": _array(STRING, high=1000),
+        "whitelist": _array(STRING, high=1000),
+        "blockedTlds": _array(STRING, high=1000),
+        "failurePolicy": _one_of("open", "closed"),
+    }
+)
+
+PII_ENTITIES = ("PERSON", "EMAIL", "PHONE", "LOCATION", "FINANCIAL", "SECRET")
+PII = _object(
+    {
+        "mode": _one_of("accurate", "aggressive", "fast"),
+        "entities": _array(_one_of(*PII_ENTITIES)),
+        "replaceStyle": _one_of("tag", "mask", "remove"),
+    }
+)
+
+SCRAPE_OPTIONS = _object(
+    {
+        "formats": _array(_named_or_tagged(FORMATS, names=FORMAT_NAMES)),
+        "onlyMainContent": BOOLEAN,
+        "onlyCleanContent": BOOLEAN,
+        "includeTags": STRINGS,
+        "excludeTags": STRINGS,
+        "maxAge": MILLISECONDS,
+        "minAge": MILLISECONDS,
+        "headers": {"type": "object", "additionalProperties": STRING},
+        "waitFor": _integer(0, 60_000),
+        "mobile": BOOLEAN,
+        "skipTlsVerification": BOOLEAN,
+        "timeout": _integer(1000, 300_000),
+        "parsers": _array(_named_or_tagged(PARSERS)),
+        "actions": _array(_tagged(ACTIONS), high=50),
+        "location": _object(
+            {"country": {"type": "string", "pattern": r"\A[A-Z]{2}\Z"}, "languages": STRINGS}
+        ),
+        "removeBase64Images": BOOLEAN,
+        "blockAds": BOOLEAN,
+        "proxy": _one_of("basic", "enhanced", "auto", "stealth"),
+        "storeInCache": BOOLEAN,
+        "lockdown": BOOLEAN,
+        "redactPII": {"if": {"type": "object"}, "then": PII, "else": BOOLEAN},
+        "profile": _object({"name": _text(1, 128), "saveChanges": BOOLEAN}, "name"),
+        "threatProtection": THREAT_PROTECTION,
+        "auditMetadata": _object({"username": _text(high=1024)}, "username"),
+        # Not documented, but taken by the service.
+        "fastMode": BOOLEAN,
+        "checkPromptInjection": BOOLEAN,
+        "safeMode": BOOLEAN,
+    }
+)
+
+UPLOAD_FORMATS = {
+    name: FORMATS[name] for name in ("markdown", "summary", "html", "rawHtml", "links", "images", "json")
+}
+PARSE = _object(
+    {
+        "formats": _array(_named_or_tagged(UPLOAD_FORMATS)),
+        "timeout": _integer(1, 300_000),
+        "proxy": _one_of("basic", "auto"),
+        "zeroDataRetention": BOOLEAN,
+        "origin": STRING,
+        "integration": {"type": ["string", "null"]},
+        **{
+            name: SCRAPE_OPTIONS["properties"][name]
+            for name in (
+                *("onlyMainContent", "includeTags", "excludeTags", "headers", "parsers"),
+                *("skipTlsVerification", "removeBase64Images", "blockAds", "redactPII", "auditMetadata"),
+            )
+        },
+        # The official client sends it with every upload that has options.
+        "fastMode": BOOLEAN,
+        # What a file has no use for may be given as long as it asks for nothing (PARSE_UNSUPPORTED_OPTIONS).
+        "waitFor": {"const": 0},
+        "mobile": {"const": False},
+        "actions": _array({}, high=0),
+    }
+)
+
+TTL, ACTIVITY_TTL = _integer(30, 3600), _integer(10, 3600)
+CODE = {
+    "code": _text(1, 100_000),
+    "language": _one_of("python", "node", "bash"),
+    "timeout": _integer(1, 300),
+    "origin": STRING,
+}
+INTERACT = _object(
+    {
+        "ttl": TTL,
+        "activityTtl": ACTIVITY_TTL,
+        "streamWebView": BOOLEAN,
+        "profile": SCRAPE_OPTIONS["properties"]["profile"],
+        "origin": STRING,
+        "integration": {"type": ["string", "null"]},
+        # Not documented, but taken by the service.
+        "blockAds": BOOLEAN,
+        "location": _object({"country": {"type": "string", "pattern": r"\A[A-Z]{2}\Z"}}),
+        "recordSession": BOOLEAN,
+    }
+)
+EXECUTE = _object(CODE, "code")
+SCRAPE_INTERACT = _object(
+    {
+        **CODE,
+        "prompt": _text(1, 10_000),
+        # Not documented, but taken by the service.
+        "ttl": TTL,
+        "activityTtl": ACTIVITY_TTL,
+        "existingSessionId": UUID,
+    }
+)
+
+
+def _job_webhook(*events: str) -> Schema:
+    """Return the schema of a job's webhook: a plain URL or an object; its events have no prefix (16.3)."""
+    fields = {
+        "url": _text(1),
+        "headers": {"type": "object", "additionalProperties": STRING},
+        "metadata": OBJECT,
+        "events": _array(_one_of(*events)),
+    }
+    return {"if": {"type": "string"}, "then": {}, "else": _object(fields, "url")}
+
+
+LABELS: dict[str, Schema] = {"origin": STRING, "integration": {"type": ["string", "null"]}}
+SCRAPE = _object(
+    {"url": _text(1), **SCRAPE_OPTIONS["properties"], "zeroDataRetention": BOOLEAN, **LABELS}, "url"
+)
+BATCH_SCRAPE = _object(
+    {
+        "urls": _array(STRING, 1),
+        "webhook": _job_webhook("started", "page", "completed", "failed"),
+        "maxConcurrency": _integer(1),
+        "ignoreInvalidURLs": BOOLEAN,
+        **SCRAPE_OPTIONS["properties"],
+        "zeroDataRetention": BOOLEAN,
+        "appendToId": UUID,  # not documented, but taken
+        **LABELS,
+    },
+    "urls",
+)
+SITEMAP = _one_of("skip", "include", "only")
+CRAWL_OPTIONS: dict[str, Schema] = {
+    "excludePaths": STRINGS,
+    "includePaths": STRINGS,
+    "regexOnFullURL": BOOLEAN,
+    "maxDiscoveryDepth": _integer(0),
+    "sitemap": SITEMAP,
+    "ignoreQueryParameters": BOOLEAN,
+    "deduplicateSimilarURLs": BOOLEAN,
+    "limit": _integer(1),
+    "crawlEntireDomain": BOOLEAN,
+    "allowExternalLinks": BOOLEAN,
+    "allowSubdomains": BOOLEAN,
+    "ignoreRobotsTxt": BOOLEAN,
+    "robotsUserAgent": {"type": ["string", "null"]},
+    "delay": {"type": "number", "exclusiveMinimum": 0, "maximum": 60},
+}
+CRAWL = _object(
+    {
+        "url": _text(1),
+        "prompt": PROMPT,
+        **CRAWL_OPTIONS,
+        "maxConcurrency": _integer(1),
+        "webhook": _job_webhook("started", "page", "completed", "failed"),
+        "scrapeOptions": SCRAPE_OPTIONS,
+        "zeroDataRetention": BOOLEAN,
+        **LABELS,
+    },
+    "url",
+)
+CRAWL_PARAMS = _object({"url": _text(1), "prompt": _text(1, 10_000), **LABELS}, "url", "prompt")
+MAP = _object(
+    {
+        "url": _text(1),
+        "search": STRING,
+        "sitemap": SITEMAP,
+        "includeSubdomains": BOOLEAN,
+        "ignoreQueryParameters": BOOLEAN,
+        "ignoreCache": BOOLEAN,
+        "limit": _integer(1, 100_000),
+        "timeout": _integer(1),
+        "location": SCRAPE_OPTIONS["properties"]["location"],
+        "auditMetadata": SCRAPE_OPTIONS["properties"]["auditMetadata"],
+        "threatProtection": THREAT_PROTECTION,
+        **LABELS,
+        # Not documented, but taken by the service.
+        "headers": {"type": "object", "additionalProperties": STRING},
+        "filterByPath": BOOLEAN,
+        "useIndex": BOOLEAN,
+        "includePaths": STRINGS,
+        "excludePaths": STRINGS,
+    },
+    "url",
+)
+
+EXTRACT = _object(
+    {
+        "urls": _array(STRING, high=10),
+        "prompt": PROMPT,
+        "schema": OBJECT,
+        "enableWebSearch": BOOLEAN,
+        "ignoreSitemap": BOOLEAN,
+        "includeSubdomains": BOOLEAN,
+        "showSources": BOOLEAN,
+        "ignoreInvalidURLs": BOOLEAN,
+        "scrapeOptions": SCRAPE_OPTIONS,
+        "threatProtection": THREAT_PROTECTION,
+        "origin": STRING,
+        # Not documented, but taken by the service.
+        "systemPrompt": PROMPT,
+        "allowExternalLinks": BOOLEAN,
+        "agent": _object({"model": _one_of("FIRE-1")}),
+        "webhook": _job_webhook("started", "completed", "failed"),
+        "integration": {"type": ["string", "null"]},
+        "limit": _integer(1),
+        "timeout": _integer(1),
+    }
+)
+AGENT = _object(
+    {
+        "prompt": _text(1, 10_000),
+        "urls": _array(STRING),
+        "strictConstrainToURLs": BOOLEAN,
+        "schema": OBJECT,
+        "maxCredits": {"type": "number", "exclusiveMinimum": 0},
+        "model": _one_of("spark-2", "spark-1-mini", "spark-1-pro"),
+        "auditMetadata": SCRAPE_OPTIONS["properties"]["auditMetadata"],
+        "threatProtection": THREAT_PROTECTION,
+        "origin": STRING,
+        # Not documented, but taken by the service.
+        "webhook": _job_webhook("started", "action", "completed", "failed", "cancelled"),
+        "effort": _one_of("low", "medium", "high"),
+        "mode": _one_of("extract", "chat"),
+        "threadId": UUID,
+        "exchange": OBJECT,
+        "location": _object({"country": {"type": "string", "pattern": r"\A[A-Z]{2}\Z"}}),
+        "zeroDataRetention": BOOLEAN,
+        "integration": {"type": ["string", "null"]},
+    },
+    "prompt",
+)
+
+SOURCES: dict[str, Schema] = {
+    "web": _object({"tbs": STRING, "location": STRING}),
+    "images": NOTHING,
+    "news": NOTHING,
+}
+CATEGORIES: dict[str, Schema] = dict.fromkeys(
+    ("codehost", "github", "research", "pdf", "developer", "gov"), NOTHING
+)
+
+SEARCH = _object(
+    {
+        "query": _text(1, 500),
+        "limit": _integer(1, 100),
+        "sources": _array(_named_or_tagged(SOURCES)),
+        "categories": _array(_named_or_tagged(CATEGORIES)),
+        "includeDomains": STRINGS,
+        "excludeDomains": STRINGS,
+        "tbs": STRING,
+        "location": STRING,
+        "country": STRING,
+        "safe": BOOLEAN,
+        "timeout": _integer(1),
+        "ignoreInvalidURLs": BOOLEAN,
+        "highlights": BOOLEAN,
+        "enterprise": _array(_one_of("anon", "zdr", "default")),
+        "scrapeOptions": SCRAPE_OPTIONS,
+        "threatProtection": THREAT_PROTECTION,
+        # Not documented, but taken by the service.
+        "lang": STRING,
+        "filter": STRING,
+        "origin": STRING,
+        "integration": {"type": ["string", "null"]},
+    },
+    "query",
+)
+
+SCHEDULE = _object({"cron": _text(1, 128), "text": _text(1, 128), "timezone": STRING})
+MONITOR_TARGETS: dict[str, Schema] = {
+    "scrape": _object({"id": UUID, "urls": _array(STRING, 1), "url": STRING, "scrapeOptions": OBJECT}),
+    # Crawl options are the request options of crawl; the service stores them unchecked.
+    "crawl": _object({"id": UUID, "url": STRING, "crawlOptions": OBJECT, "scrapeOptions": OBJECT}, "url"),
+    "search": _object(
+        {
+            "id": UUID,
+            "queries": _array(_text(1, 256), 1, 12),
+            "searchWindow": _one_of("5m", "15m", "1h", "6h", "24h", "7d"),
+            "maxResults": _integer(1, 50),
+            "includeDomains": _array(STRING, high=50),
+            "excludeDomains": _array(STRING, high=50),
+            "scrapeOptions": OBJECT,
+        },
+        "queries",
+    ),
+}
+WEBHOOK = _object(
+    {
+        "url": _text(1),
+        "headers": {"type": "object", "additionalProperties": STRING},
+        "metadata": OBJECT,
+        "events": _array(_one_of("monitor.page", "monitor.check.completed")),
+    },
+    "url",
+)
+NOTIFICATION = _object(
+    {
+        "email": _object(
+            {
+                "enabled": BOOLEAN,
+                "includeDiffs": BOOLEAN,
+                "recipients": _array({"type": "string", "pattern": r"\A[^@\s]+@[^@\s]+\.[^@\s]+\Z"}, high=25),
+            }
+        ),
+        "slack": OBJECT,
+    }
+)
+_MONITOR_FIELDS: dict[str, Schema] = {
+    "name": _text(1, 256),
+    "schedule": SCHEDULE,
+    "targets": _array(_tagged(MONITOR_TARGETS), 1, 50),
+    "goal": {"type": ["string", "null"], "maxLength": 2000},
+    "judgeEnabled": BOOLEAN,
+    "notification": NOTIFICATION,
+    "retentionDays": _integer(1, 365),
+    "webhook": {"if": {"type": "string"}, "then": {}, "else": WEBHOOK},
+    "origin": STRING,
+}
+MONITOR_CREATE = _object(_MONITOR_FIELDS, "name", "schedule", "targets")
+MONITOR_UPDATE = _object({**_MONITOR_FIELDS, "status": _one_of("active", "paused")})
+
+BODIES: dict[str, Schema] = {
+    "search": SEARCH,
+    "monitor.create": MONITOR_CREATE,
+    "monitor.update": MONITOR_UPDATE,
+    "scrapeOptions": SCRAPE_OPTIONS,
+    "scrape": SCRAPE,
+    "batch.scrape": BATCH_SCRAPE,
+    "crawl": CRAWL,
+    "crawl.params": CRAWL_PARAMS,
+    "map": MAP,
+    "parse": PARSE,
+    "extract": EXTRACT,
+    "agent": AGENT,
+    "interact": INTERACT,
+    "interact.execute": EXECUTE,
+    "scrape.interact": SCRAPE_INTERACT,
+}
+
+
+@cache
+def _validator(operation: str) -> Draft202012Validator:
+    return Draft202012Validator(BODIES[operation])
+
+
+def violations(operation: str, body: Any) -> list[Issue]:
+    """Return what is wrong with a body by the schema alone.
+
+    :param operation: a key of :data:`BODIES`.
+    """
+    errors = sorted(
+        _validator(operation).iter_errors(body), key=lambda error: list(map(str, error.absolute_path))
+    )
+    return [_issue(error) for error in errors]
+
+
+def _issue(error: ValidationError) -> Issue:
+    path = tuple(error.absolute_path)
+    if error.validator == "additionalProperties":
+        known = error.schema.get("properties", {}) if isinstance(error.schema, dict) else {}
+        given = error.instance if isinstance(error.instance, dict) else {}
+        unknown = sorted(set(given) - set(known))
+        return Issue(
+            path, f"Unrecognized key(s) in object: {', '.join(map(repr, unknown))}", "unrecognized_keys"
+        )
+    return Issue(path, error.message[:300], str(error.validator))

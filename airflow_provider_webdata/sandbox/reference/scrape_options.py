@@ -1,0 +1,45 @@
+"""How scrape options are read: formats and parsers are names or objects with a type."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .wire import Json
+
+_OTHER_FIELDS = (
+    *("url", "urls", "origin", "integration", "webhook", "maxConcurrency"),
+    *("ignoreInvalidURLs", "appendToId"),
+)
+"""Fields of bodies that hold scrape options at the top level, and are none."""
+
+
+def options_of(body: Json) -> Json:
+    """Return the scrape options of a body that holds them at the top level."""
+    given = {name: value for name, value in body.items() if name not in _OTHER_FIELDS}
+    return {**given, "formats": given.get("formats") or ["markdown"]}
+
+
+def type_of(item: Any) -> str:
+    """Return the type of a format, source or category, given by its name alone or as an object."""
+    return item if isinstance(item, str) else str(item["type"])
+
+
+def format_names(options: Json) -> list[str]:
+    """Return the types of the formats asked for, in order."""
+    return [type_of(item) for item in options.get("formats", [])]
+
+
+def tracking_modes(options: Json) -> tuple[str, ...]:
+    """Return the modes of the changeTracking format; plain git-diff when it is not asked for."""
+    for item in options.get("formats", []):
+        if isinstance(item, dict) and item["type"] == "changeTracking":
+            return tuple(item.get("modes") or ("git-diff",))
+    return ("git-diff",)
+
+
+def pdf_parser(options: Json) -> Json:
+    """Return the options of the PDF parser; empty when it is asked for by its name alone."""
+    return next(
+        (item for item in options.get("parsers", []) if isinstance(item, dict) and item["type"] == "pdf"), {}
+    )

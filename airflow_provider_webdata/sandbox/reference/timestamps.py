@@ -1,0 +1,16 @@
+"""Times as the service writes them."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+
+
+def iso(moment: datetime) -> str:
+    """Write a time as the service does: UTC, milliseconds, ``Z``."""
+    return moment.astimezone(timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def from_iso(text: str) -> datetime:
+    """Read what :func:`iso` wrote, or any other ISO 8601 date or date-time; UTC where no zone is given."""
+    moment = datetime.fromisoformat(text.replace("Z", "+00:00"))
+    return moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)

@@ -1,0 +1,70 @@
+"""Addresses and host names: which the service takes, and which are the same."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from urllib.parse import urlsplit, urlunsplit
+
+_LABEL = r"[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?"
+_HOSTNAME = re.compile(rf"{_LABEL}(?:\.{_LABEL})*")
+
+
+def is_hostname(text: str) -> bool:
+    """Whether the text is a host name, at most 253 characters, without protocol, port or path."""
+    return len(text) <= 253 and _HOSTNAME.fullmatch(text) is not None
+
+
+def is_loopback(host: str) -> bool:
+    """Whether the host is this machine."""
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def is_public(url: str) -> bool:
+    """Whether the service would scrape the URL: http(s), and a host with a TLD or an IP."""
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname or ""
+        _ = parts.port
+    except ValueError:
+        return False
+    if parts.scheme not in ("http", "https"):
+        return False
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return re.fullmatch(r"([\w-]{1,63}\.)+[^\W\d_][\w-]{1,62}\.?", host) is not None
+    return True
+
+
+def with_scheme(url: str) -> str:
+    """Return the URL with ``http://`` put in front when it has no scheme."""
+    return url if "://" in url else f"http://{url}"
+
+
+def canonical(url: str) -> str:
+    """Return the URL as pages are kept by: scheme added, host in lower case, no fragment, no trailing slash."""
+    parts = urlsplit(with_scheme(url))
+    scheme = "https" if parts.scheme == "http" else parts.scheme.lower()
+    return urlunsplit((scheme, parts.netloc.lower(), parts.path.rstrip("/") or "/", parts.query, ""))
+
+
+def host_of(url: str) -> str:
+    """Return the host of a URL in lower case; empty when it has none."""
+    return (urlsplit(url).hostname or "").lower()
+
+
+def in_domain(host: str, domain: str) -> bool:
+    """Whether a host is the domain or below it."""
+    domain = domain.strip().lower()
+    return host == domain or host.endswith("." + domain)
+
+
+def base_domain(host: str) -> str:
+    """Return the domain whose subdomains are a site's; the last two labels, as no list of suffixes is kept here."""
+    return ".".join(host.split(".")[-2:])

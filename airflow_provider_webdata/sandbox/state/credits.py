@@ -1,0 +1,88 @@
+"""The team's balance of credits."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from airflow_provider_webdata.sandbox.reference.errors import ServiceError
+from airflow_provider_webdata.sandbox.reference.timestamps import from_iso, iso
+
+if TYPE_CHECKING:
+    from airflow_provider_webdata.sandbox.reference.wire import Json
+
+    from .clock import Clock
+    from .quirks import Quirks
+    from .store import Store
+
+NO_CREDITS = "Insufficient credits to perform this request. For more credits, you can upgrade your plan."
+
+
+class Credits:
+    """The balance of the team.
+
+    :param plan: credits of the plan, and the balance at the start.
+    """
+
+    def __init__(self, store: Store, clock: Clock, quirks: Quirks, plan: int) -> None:
+        self._store, self._clock, self._quirks = store, clock, quirks
+        self._plan = plan
+        if store.get("meta", "credits") is None:
+            self.reset()
+
+    def reset(self) -> None:
+        """Fill the balance up again."""
+        self._save({"remaining": self._plan, "start": self._clock.iso(), "spent": []})
+
+    @property
+    def remaining(self) -> int:
+        """The balance."""
+        return int(self._load()["remaining"])
+
+    @property
+    def used(self) -> int:
+        """All that was ever spent."""
+        return int(self._load().get("used", 0))
+
+    def set(self, remaining: int) -> None:
+        """Set the balance."""
+        self._save({**self._load(), "remaining": remaining})
+
+    def require(self, amount: int = 1) -> None:
+        """Refuse the call unless the balance holds ``amount``.
+
+        :raises ServiceError: 402.
+        """
+        if self.remaining < amount:
+            raise ServiceError(402, NO_CREDITS)
+
+    def spend(self, amount: int) -> None:
+        """Take credits off; the balance never falls under 0. A negative amount gives credits back."""
+        if amount:
+            state = self._load()
+            now = self._clock.now()
+            recent = [item for item in state["spent"] if item[0] > now - 3600]
+            state.update(remaining=max(0, state["remaining"] - amount), spent=[*recent, [now, amount]])
+            state["used"] = state.get("used", 0) + amount
+            self._save(state)
+
+    def usage(self) -> Json:
+        """Return ``data`` of the team's credit usage (docs/service.md#team-credits)."""
+        state = self._load()
+        remaining = state["remaining"]
+        if self._quirks.on("credits-lag"):
+            cutoff = self._clock.now() - 3600
+            remaining += sum(amount for moment, amount in state["spent"] if moment > cutoff)
+        end = from_iso(state["start"]) + timedelta(days=30)
+        return {
+            "remainingCredits": remaining,
+            "planCredits": self._plan,
+            "billingPeriodStart": state["start"],
+            "billingPeriodEnd": iso(end),
+        }
+
+    def _load(self) -> Json:
+        return self._store.get("meta", "credits") or {}
+
+    def _save(self, state: Json) -> None:
+        self._store.put("meta", "credits", state)

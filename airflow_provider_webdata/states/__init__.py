@@ -1,0 +1,5 @@
+"""What the service's answers about a check or a job mean for whoever waits.
+
+Pure decisions, the same for trigger, sensor and operator, and how their criteria are stored: nothing here talks to the
+service or knows Airflow.
+"""

@@ -1,0 +1,188 @@
+"""What a check of a monitor means for whoever waits: when it is over, and whether it counts."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING, Any, Literal
+
+from airflow_provider_webdata.states.stored import Stored
+
+if TYPE_CHECKING:
+    from airflow_provider_webdata.api.models import MonitorCheck, MonitorCheckDetail
+
+Choice = Literal["fail", "accept", "wait"]
+"""What a check that did not go well means: the wait fails, takes it all the same, or goes on to the next one."""
+
+Otherwise = Literal["wait", "skip"]
+"""What a check that went well but brought nothing means: go on to the next one, or skip what is downstream."""
+
+Outcome = Literal["done", "failed", "skip", "wait"]
+
+CHECK_COMPLETED = "monitor.check.completed"
+"""The event that says that a check is over."""
+
+TERMINAL_CHECK_STATES = frozenset({"completed", "partial", "failed", "skipped_overlap", "skipped_no_credits"})
+"""States that a check does not leave. The set is open: any check with `finishedAt` is over."""
+
+MEANINGFUL_STATUSES = ("changed", "new")
+"""Pages that a judgment can call meaningful."""
+
+_FRACTION = re.compile(r"\.(\d+)")
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What a check means for a wait.
+
+    :param outcome: `done`: this is it. `failed`: this is it, and it makes the wait fail. `skip`: this is it, and
+        nothing downstream is to run. `wait`: not this one, go on.
+    :param reason: why, in words for a log; empty where the outcome says it all.
+    """
+
+    outcome: Outcome
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class CheckCriteria(Stored):
+    """What checks mean for a wait.
+
+    :param on_failed: what a failed check means, and one in an unknown state that has an `error`.
+    :param on_partial: what a check with some page errors means.
+    :param on_skipped: what a check means that was skipped: the one before was still running, or credits are missing.
+    :param only_if_changed: only a check that found changed, new or removed pages counts.
+    :param only_if_meaningful: only a check with a page whose change was judged meaningful counts.
+    :param otherwise: what a check means that these two do not let pass.
+    :raises ValueError: a choice that there is not.
+    """
+
+    on_failed: Choice = "fail"
+    on_partial: Choice = "accept"
+    on_skipped: Choice = "wait"
+    only_if_changed: bool = False
+    only_if_meaningful: bool = False
+    otherwise: Otherwise = "wait"
+
+    def __post_init__(self) -> None:
+        choices = dict.fromkeys(("on_failed", "on_partial", "on_skipped"), ("fail", "accept", "wait"))
+        for name, known in {**choices, "otherwise": ("wait", "skip")}.items():
+            if (given := getattr(self, name)) not in known:
+                raise ValueError(f"{name} must be one of {', '.join(known)} (given: {given!r})")
+
+    def needs_pages(self, check: MonitorCheck) -> bool:
+        """Return whether the check's pages must be read to decide: only they tell what is meaningful.
+
+        :param check: a check that is over.
+        """
+        if not self.only_if_meaningful or self._by_state(check) is not None:
+            return False
+        summary = check.summary
+        return summary is None or summary.changed is None or bool(summary.changed) or bool(summary.new)
+
+    def decide(self, check: MonitorCheck, *, meaningful: bool | None = None) -> Decision:
+        """Return what a check that is over means.
+
+        :param check: one of the candidates.
+        :param meaningful: whether one of its pages was judged meaningful, where `needs_pages` asks for it.
+        """
+        by_state = self._by_state(check)
+        if by_state is not None:
+            return by_state
+        if self.only_if_changed and not has_changes(check):
+            return Decision(self.otherwise, "no page is changed, new or removed")
+        if self.only_if_meaningful and not meaningful:
+            return Decision(self.otherwise, "no change was judged meaningful")
+        return Decision("done")
+
+    def _by_state(self, check: MonitorCheck) -> Decision | None:
+        state = check.status or ""
+        if state.startswith("skipped"):
+            choice, reason = self.on_skipped, f"it was skipped ({state})"
+        elif state == "partial":
+            choice, reason = self.on_partial, "some of its pages failed (partial)"
+        elif state == "failed" or (state != "completed" and check.error):
+            choice, reason = self.on_failed, "it failed"
+        else:
+            return None
+        if choice == "accept":
+            # A skipped or failed check says nothing of changes; what a partial one found is judged as usual.
+            return None if state == "partial" else Decision("done", reason)
+        why = f"{reason}: {check.error}" if check.error else reason
+        return Decision("failed" if choice == "fail" else "wait", why)
+
+
+def is_over(check: MonitorCheck) -> bool:
+    """Return whether a check will not change any more.
+
+    :param check: a check.
+    """
+    return check.status in TERMINAL_CHECK_STATES or check.finished_at is not None
+
+
+def finished_at(check: MonitorCheck) -> datetime | None:
+    """Return when a check that is over ended, or the nearest thing to it that the service says.
+
+    :param check: a check.
+    """
+    for text in (check.finished_at, check.updated_at, check.created_at):
+        if (found := moment(text)) is not None:
+            return found
+    return None
+
+
+def has_changes(check: MonitorCheck) -> bool:
+    """Return whether a check found changed, new or removed pages.
+
+    :param check: a check that is over.
+    """
+    summary = check.summary
+    return summary is not None and bool((summary.changed or 0) + (summary.new or 0) + (summary.removed or 0))
+
+
+def has_meaningful(part: MonitorCheckDetail) -> bool:
+    """Return whether a part of a check holds a page whose change was judged meaningful.
+
+    :param part: one part of the pages, read with each status of `MEANINGFUL_STATUSES`.
+    """
+    return any(page.judgment is not None and page.judgment.meaningful is True for page in part.pages or ())
+
+
+def event_of(check: MonitorCheck, decision: Decision, *, monitor_id: str, via: str) -> dict[str, Any]:
+    """Return the event of the trigger for the check that ends a wait.
+
+    :param check: the check.
+    :param decision: what it means; never `wait`.
+    :param monitor_id: the monitor's UUID.
+    :param via: how it was learned: `webhook` or `polling`.
+    """
+    event: dict[str, Any] = {
+        "status": decision.outcome,
+        "check_id": check.id,
+        "monitor_id": check.monitor_id or monitor_id,
+        "check_status": check.status,
+        "via": via,
+    }
+    if decision.outcome == "failed":
+        event["error"] = f"check {check.id} of monitor {event['monitor_id']}: {decision.reason}"
+    elif decision.reason:
+        event["reason"] = decision.reason
+    return event
+
+
+def moment(text: str | None) -> datetime | None:
+    """Return the moment that an ISO 8601 text names, or None for any other text. No time zone: UTC.
+
+    :param text: for example `2026-01-31T10:00:00.123Z`.
+    """
+    if not text:
+        return None
+    # Python 3.10 reads neither Z nor any count of digits but three and six.
+    plain = re.sub(r"[Zz]$", "+00:00", text.strip())
+    plain = _FRACTION.sub(lambda match: f".{match[1][:6]:0<6}", plain, count=1)
+    try:
+        found = datetime.fromisoformat(plain)
+    except ValueError:
+        return None
+    return found if found.tzinfo is not None else found.replace(tzinfo=timezone.utc)

@@ -1,0 +1,82 @@
+"""Arguments of operators in one form: authors may choose between several, and templates turn all into text."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping
+from datetime import timedelta
+from typing import Any
+
+
+def seconds(name: str, value: float | timedelta, *, zero: bool = False) -> float:
+    """Return a time span in seconds.
+
+    :param name: of the argument.
+    :param zero: whether 0 is allowed.
+    :raises ValueError: it is no time span.
+    """
+    span = value.total_seconds() if isinstance(value, timedelta) else value
+    if (
+        isinstance(span, bool)
+        or not isinstance(span, (int, float))
+        or not 0 <= span < float("inf")
+        or (span == 0 and not zero)
+    ):
+        least = "at least 0" if zero else "more than 0"
+        raise ValueError(f"{name} must be seconds or a timedelta, {least} (given: {value!r})")
+    return float(span)
+
+
+def number(name: str, given: Any, most: float = float("inf")) -> float | None:
+    """Return a number of at least 0, or None where none is given.
+
+    :param name: of the argument.
+    :param most: the largest that is allowed; infinity itself never is.
+    :raises ValueError: it is no such number.
+    """
+    if given is None or given == "":
+        return None
+    try:
+        value = float("nan") if isinstance(given, bool) else float(given)
+    except (TypeError, ValueError):
+        value = float("nan")
+    if not (0 <= value <= most and value < float("inf")):
+        limit = "" if most == float("inf") else f" and at most {most:g}"
+        raise ValueError(f"{name}: must be a number of at least 0{limit} (given: {given!r})")
+    return value
+
+
+def checked_number(operation: str, name: str, given: Any, most: float = float("inf")) -> float | None:
+    """Return what `number` does, for an operator that is about to make a call.
+
+    :param operation: what the error calls the call.
+    :raises InvalidRequestError: it is no such number.
+    """
+    from airflow_provider_webdata.api.errors import InvalidRequestError
+
+    try:
+        return number(name, given, most)
+    except ValueError as error:
+        raise InvalidRequestError(operation, [str(error)]) from None
+
+
+def as_list(given: Any) -> list[Any]:
+    """Return a list argument as a list, also where its author or a template gave one item, or text.
+
+    :param given: items, one item, or text: a JSON list, or one item. Any other JSON is text like any other.
+    """
+    if isinstance(given, str):
+        try:
+            parsed = json.loads(given)
+        except ValueError:
+            parsed = None
+        given = parsed if isinstance(parsed, list) else [given] if given.strip() else []
+    if given is None:
+        return []
+    return list(given) if isinstance(given, Collection) and not isinstance(given, Mapping) else [given]
+
+
+def checked_text(value: Any) -> str | None:
+    """Return a rendered argument as text, or None where its template rendered to nothing."""
+    text = "" if value is None else str(value).strip()
+    return None if text in {"", "None"} else text

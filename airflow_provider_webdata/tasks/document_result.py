@@ -1,0 +1,71 @@
+"""What the operators that return one document share: its log, its credits, and where it goes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from airflow_provider_webdata.tasks.large_document import LargeDocuments
+from airflow_provider_webdata.tasks.result_output import ResultOutput
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+    from airflow_provider_webdata.api.models import ScrapeResponse
+
+_SITE_ERROR = 400
+
+
+class DocumentOperator(LargeDocuments, ResultOutput):
+    """An operator whose call returns one document.
+
+    XCom: the document with the service's names (`markdown`, `metadata`, ...); with `output`, what `ResultOutput`
+    says. The keys `scrapeId`, `creditsUsed`, `statusCode` and `warning` hold these facts of it either way.
+    """
+
+    def deliver_document(self, answer: ScrapeResponse, operation: str, source: str, context: Context) -> Any:
+        """Log a document, deliver it, and return the task's XCom.
+
+        :param operation: `scrape` or `parse`, for the credits in the metrics.
+        :param source: the document's URL.
+        """
+        from airflow_provider_webdata.tasks.metrics import count
+
+        wire = answer.to_wire()
+        document = wire["data"]
+        metadata = document.get("metadata") or {}
+        summary = {
+            "scrapeId": metadata.get("scrapeId"),
+            "creditsUsed": metadata.get("creditsUsed"),
+            "statusCode": metadata.get("statusCode"),
+            "warning": wire.get("warning") or document.get("warning"),
+        }
+        self._log_document(summary, metadata, source)
+        if isinstance(summary["creditsUsed"], (int, float)):
+            count("webdata.credits_used", summary["creditsUsed"], context, operation=operation)
+        self.push(context, **summary)
+        return self.deliver(
+            [document],
+            "document",
+            context,
+            summary,
+            inputs=[source],
+            value=lambda documents, _facts: documents[0],
+        )
+
+    def _log_document(self, summary: dict[str, Any], metadata: dict[str, Any], source: str) -> None:
+        if summary["warning"]:
+            self.log.warning("The service warns: %s", summary["warning"])
+        status, error = summary["statusCode"], metadata.get("error")
+        if error or (isinstance(status, int) and status >= _SITE_ERROR):
+            self.log.warning(
+                "The site answered %s with status %s%s; the service bills it as a page",
+                source,
+                status,
+                f" ({error})" if error else "",
+            )
+        self.log.info(
+            "Document %s of %s; credits used: %s",
+            summary["scrapeId"] or "without id",
+            source,
+            "unknown" if summary["creditsUsed"] is None else summary["creditsUsed"],
+        )

@@ -1,0 +1,60 @@
+"""What makes a task's job recognisable: keys that every attempt of the task computes alike, without a record.
+
+Airflow 3.2 has no store in which one attempt could leave the next one a note.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import secrets
+import uuid
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+    from airflow_provider_webdata.tasks.intent import Intent
+
+_NAMESPACE = uuid.UUID("6f1d8f3c-6f0c-5d52-9a55-3c5a7f1be2d7")
+
+
+@dataclass(frozen=True)
+class JobIdentity:
+    """The one job of one task in one run, until the task is cleared.
+
+    A job that is started in place of one that failed is another generation, counted from 0.
+
+    :param text: tells the task from all others, in this Airflow and elsewhere.
+    """
+
+    text: str
+
+    @classmethod
+    def of(cls, context: Context, intent: Intent) -> JobIdentity:
+        """Return the identity of a task's job; outside of a task run, a random one."""
+        ti = context.get("ti")
+        if ti is None:
+            return cls(secrets.token_hex())
+        parts = (
+            ti.dag_id,
+            ti.run_id,
+            ti.task_id,
+            ti.map_index,
+            intent.max_tries,
+            # Another Airflow with the same DAGs starts its runs at other moments.
+            intent.run_start.isoformat() if intent.run_start else "",
+        )
+        return cls("\n".join(map(str, parts)))
+
+    def key(self, secret: str, generation: int) -> str:
+        """Return the correlation key of the job's webhook, which nobody can guess without the connection's secret."""
+        message = f"{self.text}\n{generation}".encode()
+        digest = hmac.new(secret.encode(), message, hashlib.sha256).digest()
+        return base64.urlsafe_b64encode(digest[:24]).decode()
+
+    def idempotency_key(self, generation: int) -> str:
+        """Return the UUID by which the service recognises a repeated request to start the job."""
+        return str(uuid.uuid5(_NAMESPACE, f"{self.text}\n{generation}"))

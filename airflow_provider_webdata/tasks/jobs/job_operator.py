@@ -1,0 +1,293 @@
+"""Base of the operators whose operation is a long job: it is started once, waited for, and its result taken."""
+
+from __future__ import annotations
+
+import time
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+
+from airflow_provider_webdata.tasks.arguments import number, seconds
+from airflow_provider_webdata.tasks.deferral import JOB_TRIGGER, is_deferrable
+from airflow_provider_webdata.tasks.jobs.job_wait import WaitsForJob
+from airflow_provider_webdata.tasks.jobs.results import JobResults
+from airflow_provider_webdata.tasks.operator import WebDataOperator
+from airflow_provider_webdata.waiting.policy import JOB_POLL_INTERVAL, JOB_SAFETY_POLL, PollingPolicy
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from airflow.sdk import Context
+
+    from airflow_provider_webdata.api.models import JobStarted
+    from airflow_provider_webdata.api.models.base import RequestModel
+    from airflow_provider_webdata.hooks.webdata import WebDataHook
+    from airflow_provider_webdata.states.jobs import JobKind
+    from airflow_provider_webdata.tasks.jobs.start import JobStart
+    from airflow_provider_webdata.tasks.jobs.start_table import TaskJob
+    from airflow_provider_webdata.waiting.policy import WaitBy
+
+JOB_WAIT_TIMEOUT = timedelta(days=1)
+
+
+class WebDataJobOperator(WaitsForJob, JobResults, WebDataOperator):
+    """Base of the operators that start a job and wait for it.
+
+    The job is started once, however many attempts the task makes. A retry finds what an earlier attempt started: it
+    waits for a job that runs, takes the result of one that completed, and starts another only after one that failed,
+    was cancelled or has expired. How it is found is said in `airflow_provider_webdata.tasks.jobs.start`. Where nobody
+    can tell whether a request arrived, the task fails and says how to go on, rather than pay twice. Clearing the
+    task starts another job.
+
+    The waiting time is counted by the clock from the start of the job, over retries and resumes, where Airflow's
+    task state store (3.3) keeps it; on 3.2 each attempt counts anew.
+
+    The XCom key `job_id` holds the job's id, also while the task waits.
+
+    :param wait_for_completion: whether to wait until the job is over and return its result (default). False: return
+        the job's id, for `WebDataJobSensor`.
+    :param wait_by: `webhook`, `polling`, or `auto` (default): by webhook where the job reports to this Airflow, else
+        by polling.
+    :param deferrable: whether to wait in the triggerer, without holding a worker; default: Airflow's own setting.
+        Otherwise the worker polls, whatever `wait_by` says.
+    :param poll_interval: seconds between two polls when waiting by polling; a number or a timedelta.
+    :param safety_poll: seconds between two polls while waiting for a delivery: the service sends none for a crawl or
+        batch scrape that failed as a whole.
+    :param wait_timeout: seconds to wait, or a timedelta; default one day.
+    :param cancel_on_timeout: whether to cancel the job when that time is over (default). If the job ended just then,
+        its result is taken.
+    :param cancel_on_kill: whether to cancel the job when a user ends the task (default); in the triggerer this needs
+        Airflow 3.3.
+    :param attach_webhook: make the job report to this Airflow. None (default): if the connection can receive
+        deliveries and `webhook` is not given. True: fail if it cannot. False: never.
+    :param kwargs: arguments of the other base classes.
+    """
+
+    job_kind: ClassVar[JobKind]
+    template_fields: Sequence[str] = (
+        *WebDataOperator.template_fields,
+        "output_url",
+        "save_media",
+        "max_error_ratio",
+    )
+
+    def __init__(
+        self,
+        *,
+        wait_for_completion: bool = True,
+        wait_by: WaitBy = "auto",
+        deferrable: bool | None = None,
+        poll_interval: float | timedelta = JOB_POLL_INTERVAL,
+        safety_poll: float | timedelta = JOB_SAFETY_POLL,
+        wait_timeout: float | timedelta = JOB_WAIT_TIMEOUT,
+        cancel_on_timeout: bool = True,
+        cancel_on_kill: bool = True,
+        attach_webhook: bool | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.wait_for_completion = wait_for_completion
+        self.polling_policy = PollingPolicy.of(wait_by, poll_interval, safety_poll)
+        self.deferrable = is_deferrable(deferrable)
+        self.wait_timeout = seconds("wait_timeout", wait_timeout)
+        self.cancel_on_timeout = cancel_on_timeout
+        self.cancel_on_kill = cancel_on_kill
+        self.attach_webhook = attach_webhook
+        self._running_job: str | None = None
+        self._killed = False
+
+    # What a subclass states.
+
+    request_model: ClassVar[str]
+    """Name of the request model in `api.models`."""
+
+    def targets(self) -> list[str]:
+        """Return the URLs or texts by which the service would name the job."""
+        raise NotImplementedError
+
+    def send(self, request: RequestModel, idempotency_key: str) -> JobStarted:
+        """Send the request, its webhook in place; the idempotency key is for operations that honour one."""
+        raise NotImplementedError
+
+    # The task.
+
+    def call_service(self, context: Context) -> Any:
+        """Start the job, or find the one of an earlier attempt, and return its result or its id."""
+        self._check_arguments()
+        start = self._job_start(context)
+        job = start.find_or_start()
+        self._running_job = job.job_id
+        if self._killed:
+            self._cancel_killed()
+        self._push_job(job, context)
+        if not self.wait_for_completion:
+            return job.job_id
+        return self._wait(start, job, context)
+
+    def _check_arguments(self) -> None:
+        """Fail before anything is paid for."""
+        self.check_result_arguments()
+        try:
+            number("max_error_ratio", self.max_error_ratio, 1)
+        except ValueError as error:
+            self.refuse(str(error))
+        if not self.wait_for_completion or self.polling_policy.wait_by != "webhook":
+            return
+        if not self._managed_webhook().wanted:
+            self.refuse(
+                f"wait_by='webhook', but the job would not report to this Airflow: connection {self.webdata_conn_id!r} "
+                "has no webhook_url with a webhook_secret or signing_secret, or another webhook is given. Set them, "
+                "leave out the webhook, or use wait_by='polling'"
+            )
+
+    def _managed_webhook(self) -> Any:
+        from airflow_provider_webdata.states.jobs import events_to_ask_for
+        from airflow_provider_webdata.tasks.managed_webhook import ManagedWebhook
+
+        attach = self.attach_webhook
+        if attach and self.given().get("webhook") is not None:
+            self.refuse("attach_webhook=True, but a webhook is given too; leave out one of them")
+        if attach is None and self.given().get("webhook") is not None:
+            attach = False
+        return ManagedWebhook(self.hook, attach, events_to_ask_for(self.job_kind))
+
+    def _job_start(self, context: Context) -> JobStart:
+        from airflow_provider_webdata.api import models
+        from airflow_provider_webdata.hooks.calls import body_for
+        from airflow_provider_webdata.tasks.jobs.start import JobStart
+
+        model = getattr(models, self.request_model)
+        operation = f"start {self.job_kind.replace('_', ' ')}"
+        self.checked_request(model, operation)
+        self.checked_extra_body(operation)
+
+        def send(webhook: Mapping[str, Any] | None, idempotency_key: str) -> JobStarted:
+            fields = self.given() if webhook is None else {**self.given(), "webhook": webhook}
+            return self.send(body_for(model, fields, operation), idempotency_key)
+
+        return JobStart(
+            self.hook,
+            self.job_kind,
+            context,
+            self._managed_webhook(),
+            self.targets(),
+            send,
+            self.refuse,
+            self.log,
+        )
+
+    def _push_job(self, job: TaskJob, context: Context) -> None:
+        from airflow_provider_webdata.states.jobs import first_few
+
+        values: dict[str, Any] = {"job_id": job.job_id}
+        if job.invalid_urls:
+            values["invalidURLs"] = job.invalid_urls
+            self.log.warning(
+                "The service dropped %d invalid URLs: %s",
+                len(job.invalid_urls),
+                first_few([str(url) for url in job.invalid_urls]),
+            )
+        self.push(context, **values)
+
+    def _wait(self, start: JobStart, job: TaskJob, context: Context) -> Any:
+        if job.view is not None and job.view.is_over:
+            return self._finish(job.view.event("polling"), context)
+        resumed = start.deadline is not None
+        deadline = start.deadline or time.time() + self.wait_timeout
+        if not resumed:
+            start.set_deadline(deadline)
+        if self.deferrable:
+            trigger_kwargs = {
+                "webdata_conn_id": self.webdata_conn_id,
+                "kind": self.job_kind,
+                "job_id": job.job_id,
+                "policy": self.polling_policy.serialize(),
+                "reports": job.reports,
+                "cancel_on_kill": self.cancel_on_kill,
+            }
+            self.defer_until(deadline, JOB_TRIGGER, trigger_kwargs, resumed=resumed)
+        event = self.poll_job_until(deadline, self.job_kind, job.job_id, self.polling_policy.poll_interval)
+        return self._finish(self._at_timeout(event), context)
+
+    def execute_complete(self, context: Context, event: Mapping[str, Any] | None = None) -> Any:
+        """Resume after the wait; see `WaitingTask.execute_complete`."""
+        happened: Mapping[str, Any] = event or {}
+        if happened.get("status") == "timeout":
+            with self.calling(context):
+                happened = self._at_timeout(happened)
+        return super().execute_complete(context, happened)
+
+    def judge(self, event: Mapping[str, Any]) -> None:
+        """Return if the job completed; after one that failed or was cancelled, a retry may start another."""
+        from airflow.sdk.exceptions import AirflowException
+
+        if event.get("status") == "failed":
+            raise AirflowException(str(event.get("error")))
+        super().judge(event)
+
+    def result_of(self, event: Mapping[str, Any], context: Context) -> Any:
+        """Return the result of the job."""
+        self._running_job = None
+        return self.collect(self.job_kind, event["job_id"], context, inputs=self.targets())
+
+    def _finish(self, event: Mapping[str, Any], context: Context) -> Any:
+        self.judge(event)
+        return self.result_of(event, context)
+
+    # The job's early end.
+
+    def time_out(self, message: str) -> NoReturn:
+        """Fail for good: wait_timeout is over for every further attempt too."""
+        self.refuse(message)
+
+    def _at_timeout(self, event: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return what became of a job when wait_timeout is over: it may have ended just then."""
+        from airflow_provider_webdata.api.errors import WebDataError
+        from airflow_provider_webdata.tasks.jobs.poll import poll_job
+
+        if event.get("status") != "timeout":
+            return event
+        job_id = str(event["job_id"])
+        message = str(event["message"])
+        try:
+            if self._cancel(self.hook, job_id, self.cancel_on_timeout):
+                message = f"{message}. The job was cancelled; its pages so far are billed, and readable for 24 hours"
+            else:
+                view = poll_job(self.hook, self.job_kind, job_id)
+                if view.is_over:
+                    return view.event("polling")
+                message = f"{message}. The job goes on, and goes on billing"
+        except WebDataError as error:
+            message = f"{message}. Whether the job goes on is not known: {error}"
+        return {**event, "message": f"{message}. To take its result, give its id to WebDataJobSensor"}
+
+    def _cancel(self, hook: WebDataHook, job_id: str, wanted: bool) -> bool:
+        """Cancel a job if wanted; return whether that ended it."""
+        if not wanted:
+            return False
+        if self.job_kind == "extract":
+            self.log.warning("Extract job %s goes on: the service cannot cancel extract jobs", job_id)
+            return False
+        return hook.cancel_job(self.job_kind, job_id)
+
+    def on_kill(self) -> None:
+        """Cancel the job: a user has ended the task."""
+        self._killed = True
+        if self._running_job is not None:
+            self._cancel_killed()
+
+    def _cancel_killed(self) -> None:
+        from airflow_provider_webdata.api.errors import WebDataError
+
+        job_id, self._running_job = self._running_job, None
+        if job_id is None or not self.cancel_on_kill:
+            return
+        try:
+            # The signal may have come in the middle of a call of the task's own hook.
+            with self.hook.sibling() as hook:
+                done = self._cancel(hook, job_id, True)
+        except WebDataError as error:
+            self.log.warning("Job %s goes on, because it could not be cancelled: %s", job_id, error)
+        else:
+            self.log.info(
+                "Job %s %s", job_id, "was cancelled" if done else "was over before it could be cancelled"
+            )

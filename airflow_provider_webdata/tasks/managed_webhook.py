@@ -1,0 +1,119 @@
+"""The webhook that makes a monitor or a job report to this Airflow's inbox.
+
+A monitor keeps the same for as long as it lives.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from airflow_provider_webdata.states.checks import CHECK_COMPLETED
+from airflow_provider_webdata.tasks.arguments import as_list
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from airflow_provider_webdata.api.models import Monitor
+    from airflow_provider_webdata.hooks.connection import ConnectionSettings
+    from airflow_provider_webdata.hooks.webdata import WebDataHook
+
+log = logging.getLogger(__name__)
+
+MONITOR_EVENTS = ("monitor.page", CHECK_COMPLETED)
+
+
+def checked_events(given: Sequence[str]) -> tuple[str, ...]:
+    """Return the events that a monitor is to report.
+
+    :param given: some of `MONITOR_EVENTS`.
+    :raises ValueError: there are none, or others.
+    """
+    events = tuple(as_list(given))
+    unknown = [event for event in events if event not in MONITOR_EVENTS]
+    if not events or unknown:
+        raise ValueError(f"webhook_events must name some of {', '.join(MONITOR_EVENTS)} (given: {given!r})")
+    return events
+
+
+class ManagedWebhook:
+    """The webhook that makes the monitors and jobs of one connection report to its inbox.
+
+    :param hook: of the connection.
+    :param attach: True: attach it. False: do not. None: attach it if the connection can receive deliveries and
+        the monitor does not report elsewhere.
+    :param events: what to report, named as the request wants them.
+    """
+
+    def __init__(self, hook: WebDataHook, attach: bool | None, events: Sequence[str]) -> None:
+        self._hook = hook
+        self._attach = attach
+        self._events = events
+
+    @property
+    def _settings(self) -> ConnectionSettings:
+        return self._hook.get_settings()
+
+    @property
+    def wanted(self) -> bool:
+        """Whether monitors and jobs get it."""
+        from airflow_provider_webdata.hooks.webhooks import can_receive
+
+        return bool(self._attach) or (self._attach is None and can_receive(self._settings))
+
+    def new(self, key: str | None = None) -> dict[str, Any] | None:
+        """Return the webhook of what is about to be created, in wire form, or None.
+
+        :param key: correlation key; a new one, if left out.
+        :raises ConfigurationError: it is to be attached, and the connection lacks an address or a secret.
+        """
+        from airflow_provider_webdata.hooks.webhooks import new_key
+
+        return self._made(key or new_key()) if self.wanted else None
+
+    def of(self, monitor: Monitor) -> dict[str, Any] | None:
+        """Return the webhook that a monitor should have, in wire form, or None where it keeps what it has.
+
+        A monitor that has the managed webhook already keeps its key, which tasks may be waiting for.
+
+        :param monitor: as it is now.
+        :raises ConfigurationError: it is to be attached, and the connection lacks an address or a secret.
+        """
+        from airflow_provider_webdata.hooks.webhooks import new_key
+
+        if not self.wanted:
+            return None
+        webhook = monitor.webhook
+        if isinstance(webhook, str) or webhook is None:
+            url, headers = webhook, {}
+        else:
+            url, headers = webhook.url, webhook.headers or {}
+        key = self._key(url, headers)
+        if key is None and url and self._attach is None:
+            log.warning(
+                "Monitor %s reports to another address than this Airflow's inbox and keeps doing so; "
+                "attach_webhook=True replaces it, attach_webhook=False ends this warning",
+                monitor.id,
+            )
+            return None
+        return self._made(key or new_key())
+
+    def _made(self, key: str) -> dict[str, Any]:
+        from airflow_provider_webdata.hooks.webhooks import webhook_for
+
+        return webhook_for(self._settings, key, self._events)
+
+    def _key(self, url: str | None, headers: Mapping[str, Any]) -> str | None:
+        """Return the key of a managed webhook, also of one from before the public address moved.
+
+        Another Airflow may have a connection of the same name: it has another secret.
+        """
+        from airflow_provider_webdata.hooks.webhooks import key_of
+        from airflow_provider_webdata.inbox.wire import INBOX_PATH, SECRET_HEADER, is_key
+
+        if (key := key_of(self._settings, url)) is not None:
+            return key
+        _, same_path, key = (url or "").partition(f"{INBOX_PATH}/{quote(self._settings.conn_id, safe='')}/")
+        knows_secret = headers.get(SECRET_HEADER) in self._settings.webhook.secrets
+        return key if same_path and knows_secret and is_key(key) else None

@@ -1,0 +1,30 @@
+"""Counters and gauges in Airflow's own metrics."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+
+def count(name: str, number: float, context: Context, **tags: str) -> None:
+    """Add to a counter, tagged with the task.
+
+    :param number: how much to add; a fraction is rounded.
+    :param tags: further tags.
+    """
+    from airflow.sdk.observability.stats import Stats
+
+    if (ti := context.get("ti")) is not None:
+        tags = {"dag_id": ti.dag_id, "task_id": ti.task_id, **tags}
+    Stats.incr(name, round(number), tags=tags)
+
+
+def gauge(name: str, number: float, context: Context) -> None:
+    """Set a gauge, tagged with the task."""
+    from airflow.sdk.observability.stats import Stats
+
+    ti = context.get("ti")
+    tags = None if ti is None else {"dag_id": ti.dag_id, "task_id": ti.task_id}
+    Stats.gauge(name, number, tags=tags)

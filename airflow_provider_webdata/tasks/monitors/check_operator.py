@@ -1,0 +1,153 @@
+"""Base of the operators that can wait for a check of the monitor that they deal with."""
+
+from __future__ import annotations
+
+import time
+from datetime import datetime, timedelta, timezone
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from airflow_provider_webdata.states.check_queue import CheckQueue
+from airflow_provider_webdata.states.checks import CheckCriteria
+from airflow_provider_webdata.tasks.arguments import seconds
+from airflow_provider_webdata.tasks.deferral import CHECK_TRIGGER, WaitingTask, is_deferrable
+from airflow_provider_webdata.tasks.monitors.check_result import checked_pages
+from airflow_provider_webdata.waiting.policy import CHECK_POLL_INTERVAL, CHECK_SAFETY_POLL, PollingPolicy
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from airflow.sdk import Context
+
+    from airflow_provider_webdata.states.checks import Choice
+    from airflow_provider_webdata.waiting.policy import WaitBy
+
+CHECK_WAIT_TIMEOUT = timedelta(days=7)
+
+
+class WaitsForCheck(WaitingTask):
+    """Base of the operators that can wait for a check.
+
+    The waiting time is counted by the clock from the first attempt, over retries and resumes, where Airflow's task
+    state store (3.3) keeps it; on 3.2 each attempt counts from its own start.
+
+    :param wait_for_completion: whether the task goes on until a check is over, and returns the check.
+    :param wait_by: `webhook`, `polling`, or `auto` (default): by webhook where the connection can receive
+        deliveries and the monitor reports to them, else by polling.
+    :param deferrable: whether to wait in the triggerer, without holding a worker; default: Airflow's own setting.
+        Otherwise the worker polls, whatever `wait_by` says.
+    :param poll_interval: seconds between polls of the service where no delivery is expected; a number or a timedelta.
+    :param safety_poll: seconds between polls of the service where a delivery is expected, which may be lost.
+    :param wait_timeout: seconds to wait, or a timedelta; default 7 days.
+    :param on_failed: what a failed check means: `fail`, `accept`, or `wait` for the next one.
+    :param on_partial: the same for a check with some page errors.
+    :param on_skipped: the same for a check that was skipped.
+    :param include_pages: return pages of the check under `pages`, with diffs and judgments: True for all, `changed`
+        for the changed, new and removed ones, or a list of statuses.
+    :param kwargs: arguments of the other base classes.
+    """
+
+    # Of the operators of monitors.
+    replica_wait: float
+
+    def __init__(
+        self,
+        *,
+        wait_for_completion: bool = False,
+        wait_by: WaitBy = "auto",
+        deferrable: bool | None = None,
+        poll_interval: float | timedelta = CHECK_POLL_INTERVAL,
+        safety_poll: float | timedelta = CHECK_SAFETY_POLL,
+        wait_timeout: float | timedelta = CHECK_WAIT_TIMEOUT,
+        on_failed: Choice = "fail",
+        on_partial: Choice = "accept",
+        on_skipped: Choice = "wait",
+        include_pages: bool | str | Sequence[str] = False,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.wait_for_completion = wait_for_completion
+        self.deferrable = is_deferrable(deferrable)
+        self.polling_policy = PollingPolicy.of(wait_by, poll_interval, safety_poll)
+        self.criteria = CheckCriteria(on_failed=on_failed, on_partial=on_partial, on_skipped=on_skipped)
+        self.wait_timeout = seconds("wait_timeout", wait_timeout)
+        self.include_pages = checked_pages(include_pages)
+
+    def require_deliveries(self) -> None:
+        """Fail the task, before anything is paid for, if it would wait for deliveries that cannot come."""
+        if not self.wait_for_completion or self.polling_policy.wait_by != "webhook":
+            return
+        from airflow_provider_webdata.hooks.webhooks import can_receive, no_deliveries_reason
+
+        settings = self.hook.get_settings()
+        if not can_receive(settings):
+            self.refuse(no_deliveries_reason(settings))
+
+    def wait_for_check(self, context: Context, monitor_id: str, check_id: str | None) -> Any:
+        """Wait for a check, in the triggerer or here, and return it.
+
+        :param context: the task's context.
+        :param monitor_id: the monitor's UUID.
+        :param check_id: the check's UUID; None: the next one that finishes.
+        """
+        after, deadline, resumed = self._span(context)
+        if self.deferrable:
+            trigger_kwargs = {
+                "webdata_conn_id": self.webdata_conn_id,
+                "monitor_id": monitor_id,
+                "check_id": check_id,
+                "after": after.isoformat(),
+                "policy": self.polling_policy.serialize(),
+                "criteria": self.criteria.serialize(),
+            }
+            self.defer_until(deadline, CHECK_TRIGGER, trigger_kwargs, resumed=resumed)
+        event = self._poll_until(deadline, monitor_id, check_id, after)
+        self.judge(event)
+        return self.result_of(event, context)
+
+    def result_of(self, event: Mapping[str, Any], context: Context) -> Any:  # noqa: ARG002
+        """Return the check, with wire names, and the pages that were asked for."""
+        from airflow_provider_webdata.tasks.monitors.check_result import check_with_pages
+
+        return check_with_pages(
+            self.hook, event["monitor_id"], event["check_id"], self.include_pages, self.replica_wait
+        )
+
+    def time_out(self, message: str) -> NoReturn:
+        """Fail for good: the time that was given is over on every further attempt too."""
+        self.refuse(message)
+
+    def _poll_until(
+        self, deadline: float, monitor_id: str, check_id: str | None, after: datetime
+    ) -> dict[str, Any]:
+        from airflow_provider_webdata.tasks.monitors.poll import poll_check
+
+        queue = CheckQueue(self.criteria, after, check_id)
+        while True:
+            with self.patiently():
+                if event := poll_check(self.hook, monitor_id, queue, via="polling"):
+                    return event
+            left = deadline - time.time()
+            if left <= 0:
+                what = f"check {check_id}" if check_id else f"a check that finished after {after.isoformat()}"
+                return {
+                    "status": "timeout",
+                    "message": f"Timed out waiting for {what} of monitor {monitor_id} "
+                    f"(wait_timeout={self.wait_timeout:g} s)",
+                }
+            time.sleep(min(self.polling_policy.poll_interval, left))
+
+    def _span(self, context: Context) -> tuple[datetime, float, bool]:
+        """Return when the wait began, when it ends (seconds since the epoch), and whether it is resumed."""
+        from airflow_provider_webdata.tasks.intent import Intent
+
+        now = datetime.now(timezone.utc)
+        memory = Intent(context, "webdata_wait")
+        if memory.remembers:
+            began = datetime.fromisoformat(str(memory.recall("after")))
+            return began, float(memory.recall("deadline")), True
+        deadline = now.timestamp() + self.wait_timeout
+        if memory.began and memory.run_start is not None:
+            # Nothing says when the first attempt began to wait; what ended meanwhile must not be lost.
+            return memory.run_start, deadline, True
+        memory.remember(after=now.isoformat(), deadline=deadline)
+        return now, deadline, False

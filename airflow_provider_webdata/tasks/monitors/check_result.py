@@ -1,0 +1,93 @@
+"""The check that an operator or sensor returns, with the pages that were asked for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from airflow_provider_webdata.tasks.arguments import as_list
+from airflow_provider_webdata.tasks.replica import REPLICA_WAIT_SECONDS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Literal, TypeAlias
+
+    from airflow_provider_webdata.hooks.webdata import WebDataHook
+
+    PagesWanted: TypeAlias = bool | Literal["changed"] | tuple[str, ...]
+
+PAGE_STATUSES = ("same", "new", "changed", "removed", "error")
+CHANGED_STATUSES = ("changed", "new", "removed")
+
+
+def checked_pages(given: bool | str | Sequence[str]) -> PagesWanted:
+    """Return which pages of a check are to be returned with it.
+
+    :param given: False, True, `changed` (changed, new and removed ones), or a list of statuses.
+    :raises ValueError: it is none of these.
+    """
+    if isinstance(given, bool) or given == "changed":
+        return given  # type: ignore[return-value]
+    statuses = tuple(as_list(given))
+    if not statuses or any(status not in PAGE_STATUSES for status in statuses):
+        raise ValueError(
+            "include_pages must be False, True, 'changed', or a list of some of "
+            f"{', '.join(PAGE_STATUSES)} (given: {given!r})"
+        )
+    return statuses
+
+
+def check_with_pages(
+    hook: WebDataHook,
+    monitor_id: str,
+    check_id: str,
+    pages: PagesWanted,
+    replica_wait: float = REPLICA_WAIT_SECONDS,
+) -> dict[str, Any]:
+    """Return a check that is over, with wire names, and on request its pages with diffs and judgments.
+
+    All result pages are followed. Header values are replaced by `***`.
+
+    :param hook: of the monitor's connection.
+    :param monitor_id: the monitor's UUID.
+    :param check_id: the check's UUID.
+    :param pages: which pages to put under `pages`; False: leave the key out.
+    :param replica_wait: most seconds to wait until the service shows the check as over.
+    """
+    from airflow_provider_webdata.api.errors import NotFoundError
+    from airflow_provider_webdata.states.checks import is_over
+    from airflow_provider_webdata.tasks.replica import until_found
+
+    seen: list[Mapping[str, Any]] = []
+    missing: list[NotFoundError] = []
+
+    def read() -> bool:
+        try:
+            check = hook.get_monitor_check(monitor_id, check_id, limit=1)
+        except NotFoundError as error:
+            missing.append(error)
+            return False
+        seen.append(check.to_wire(mask_headers=True))
+        return is_over(check)
+
+    # The wait may be ahead of the replica that answers here.
+    until_found(read, replica_wait)
+    if not seen:
+        raise missing[-1]
+    found = {name: value for name, value in seen[-1].items() if name not in {"pages", "next"}}
+    if pages is not False:
+        found["pages"] = _pages(hook, monitor_id, check_id, pages)
+    return found
+
+
+def _pages(
+    hook: WebDataHook, monitor_id: str, check_id: str, pages: bool | str | tuple[str, ...]
+) -> list[dict[str, Any]]:
+    statuses: Sequence[str | None] = CHANGED_STATUSES if pages == "changed" else (None,)
+    if isinstance(pages, tuple):
+        statuses = pages
+    return [
+        page.to_wire(mask_headers=True)
+        for status in statuses
+        for part in hook.iter_monitor_check_pages(monitor_id, check_id, status=status)
+        for page in part.pages or ()
+    ]

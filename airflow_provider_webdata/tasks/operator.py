@@ -1,0 +1,147 @@
+"""What the service's operators share: the request that their arguments make."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+from airflow_provider_webdata.tasks.service_task import ServiceTask
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from airflow.sdk import Context
+
+    from airflow_provider_webdata.api.models.base import RequestModel
+
+    RequestT = TypeVar("RequestT", bound=RequestModel)
+
+
+class RequestFields:
+    """Which of an operator's arguments are fields of its request.
+
+    The parameters, their documentation and their assignments are written into the operator from the request's model
+    by `tools/operator_fields.py`.
+
+    :param model: name of the request model in `api.models`.
+    :param own: arguments of the operator that are no fields.
+    :param without: fields that the operator does not take.
+    :param defaults: what is sent where nothing is given, in place of the service's own default.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        own: Collection[str] = (),
+        without: Collection[str] = (),
+        defaults: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.model = model
+        self.own = own
+        self.without = without
+        self.defaults = defaults or {}
+
+
+class WebDataOperator(ServiceTask):
+    """Base of the service's operators; a subclass says what to call in `call_service`.
+
+    One whose arguments are a request's fields says so at its class statement, `fields=RequestFields("SearchRequest")`:
+    all arguments in the signature of its `__init__` but its own become `request_fields` and are templated. Those that
+    take lists or mappings are shown as JSON.
+
+    Bad input fails the task before any request and without a retry. A 429 that outlasts the connection's
+    retry budget gives the worker slot back: the task is rescheduled to the time that the service named, which takes
+    no attempt. What no retry can help fails the task at once. All else is retried as the
+    task says.
+
+    :param extra_body: merged into the request unchecked: for what the service knows and this provider does not
+        yet (templated). Not for operators whose request has no body.
+    :param kwargs: arguments of `ServiceTask` and `BaseOperator`.
+    """
+
+    template_fields: Sequence[str] = (*ServiceTask.template_fields, "extra_body")
+    template_fields_renderers: ClassVar[dict[str, str]] = {"extra_body": "json"}
+    ui_color = "#d9ecf2"
+
+    request_model: ClassVar[str]
+    """Name of the request's model in `api.models`."""
+
+    request_fields: ClassVar[Sequence[str]] = ()
+    """Arguments that become fields of the request, by their Python names."""
+
+    def __init_subclass__(cls, *, fields: RequestFields | None = None, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if fields is None:
+            return
+        types: dict[str, str] = cls.__init__.__annotations__
+        cls.request_model = fields.model
+        cls.request_fields = tuple(name for name in types if name not in {*fields.own, "kwargs", "return"})
+        cls.template_fields = (*cls.template_fields, *cls.request_fields)
+        structured = [name for name in cls.template_fields if _is_structured(types.get(name, ""))]
+        cls.template_fields_renderers = {**cls.template_fields_renderers, **dict.fromkeys(structured, "json")}
+
+    def __init__(self, *, extra_body: Mapping[str, Any] | str | None = None, **kwargs: Any) -> None:
+        if extra_body is not None and not self.request_fields:
+            raise ValueError(f"{type(self).__name__} sends no body, so that extra_body would have no effect")
+        super().__init__(**kwargs)
+        self.extra_body = extra_body
+
+    def call_service(self, context: Context) -> Any:
+        """Call the service and return what becomes the task's XCom.
+
+        :param context: the task's context.
+        """
+        raise NotImplementedError
+
+    def execute(self, context: Context) -> Any:
+        """Call the service; see `ServiceTask.calling` for what a failure leads to.
+
+        :param context: the task's context.
+        """
+        with self.calling(context):
+            return self.call_service(context)
+
+    def given(self) -> dict[str, Any]:
+        """Return the request's fields that were given, by their Python names; None means not given."""
+        fields = {name: getattr(self, name) for name in self.request_fields}
+        return {name: value for name, value in fields.items() if value is not None}
+
+    def checked_request(self, model: type[RequestT], operation: str) -> RequestT:
+        """Return the request that the arguments make, and log its warnings.
+
+        :param model: the request model.
+        :param operation: what the error calls the call.
+        :raises InvalidRequestError: a field breaks a documented rule.
+        """
+        from airflow_provider_webdata.hooks.calls import body_for
+
+        request = body_for(model, self.given(), operation)
+        for warning in request.warnings():
+            self.log.warning("%s: %s", operation, warning)
+        return request
+
+    def checked_extra_body(self, operation: str) -> Mapping[str, Any] | None:
+        """Return `extra_body` as a mapping; a template may have made JSON text of it.
+
+        :param operation: what the error calls the call.
+        :raises InvalidRequestError: it is no object.
+        """
+        import contextlib
+        import json
+
+        from airflow_provider_webdata.api.errors import InvalidRequestError
+
+        value: Any = self.extra_body
+        if isinstance(value, str):
+            with contextlib.suppress(ValueError):
+                value = json.loads(value) if value.strip() else None
+        if value is not None and not isinstance(value, Mapping):
+            raise InvalidRequestError(
+                operation, [f"extra_body: must be a mapping or a JSON object (given: {type(value).__name__})"]
+            )
+        return value
+
+
+def _is_structured(annotation: str) -> bool:
+    return "Mapping[" in annotation or "Sequence[" in annotation

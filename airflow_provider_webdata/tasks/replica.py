@@ -1,0 +1,33 @@
+"""The service reads from a replica: what was just written may be missing, or look older, for a moment."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_T = TypeVar("_T")
+
+REPLICA_WAIT_SECONDS = 15.0
+_FIRST_PAUSE_SECONDS = 0.25
+_LONGEST_PAUSE_SECONDS = 4.0
+
+
+def until_found(lookup: Callable[[], _T | None], seconds: float = REPLICA_WAIT_SECONDS) -> _T | None:
+    """Repeat a lookup until it returns something or the time is over.
+
+    :param lookup: returns what was found, or None.
+    :param seconds: most seconds to spend. 0: look up once.
+    """
+    deadline = time.monotonic() + seconds
+    pause = _FIRST_PAUSE_SECONDS
+    while True:
+        if found := lookup():
+            return found
+        left = deadline - time.monotonic()
+        if left <= 0:
+            return None
+        time.sleep(min(pause, left))
+        pause = min(pause * 2, _LONGEST_PAUSE_SECONDS)

@@ -1,0 +1,204 @@
+"""Where the results of operators and sensors go: XCom or a file, with their media, asset events and lineage."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from airflow_provider_webdata.tasks.arguments import checked_text
+from airflow_provider_webdata.tasks.literals import is_literal
+from airflow_provider_webdata.tasks.operator import WebDataOperator
+from airflow_provider_webdata.tasks.service_task import ServiceTask
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from airflow.sdk import Context
+
+    from airflow_provider_webdata.results.lineage import WrittenFile
+    from airflow_provider_webdata.results.media import MediaReport
+    from airflow_provider_webdata.results.output import Output
+
+_DEFAULT_MEDIA_MB = 500.0
+_DEFAULT_MEDIA_CONCURRENCY = 4
+
+
+class ResultDelivery(ServiceTask):
+    """Base of operators and sensors whose results may go to a file instead of XCom, and whose pages' media may be kept.
+
+    Airflow gives every operator an attribute `output`, which stands for its XCom; so what was given as `output`
+    is the attribute (and the rendered field) `output_url`.
+
+    :param output: path or URL of a file for the results, in any storage that Airflow knows; its suffix is the format:
+        `.jsonl`, `.jsonl.gz` or `.parquet` (templated). It is written whole or not at all, and replaced by a retry.
+        XCom then holds `path`, `count` and `bytes` instead of the results.
+    :param save_media: path or URL of a folder for screenshots, audio, video and PDFs, which are kept there before their
+        links expire (templated); the links in the results then lead to the kept files.
+    :param max_media_mb: largest such file that is kept, in MiB, more than 0; default 500.
+    :param media_concurrency: how many such files are fetched at once, at least 1; default 4.
+    :param kwargs: arguments of the other base classes.
+    """
+
+    template_fields: Sequence[str] = (*ServiceTask.template_fields, "output_url", "save_media")
+
+    _lineage_inputs: Sequence[str] = ()
+    _written: WrittenFile | None = None
+
+    def __init__(
+        self,
+        *,
+        output: str | None = None,
+        save_media: str | None = None,
+        max_media_mb: float = _DEFAULT_MEDIA_MB,
+        media_concurrency: int = _DEFAULT_MEDIA_CONCURRENCY,
+        **kwargs: Any,
+    ) -> None:
+        if isinstance(output, str) and is_literal(output):
+            from airflow_provider_webdata.results.output import format_of
+
+            format_of(output)
+        if not isinstance(max_media_mb, (int, float)) or not 0 < max_media_mb < float("inf"):
+            raise ValueError(f"max_media_mb must be a number above 0 (given: {max_media_mb!r})")
+        if not isinstance(media_concurrency, int) or media_concurrency < 1:
+            raise ValueError(
+                f"media_concurrency must be a whole number of at least 1 (given: {media_concurrency!r})"
+            )
+        super().__init__(**kwargs)
+        self.output_url = output
+        self.save_media = save_media
+        self.max_media_mb = max_media_mb
+        self.media_concurrency = media_concurrency
+
+    def check_result_arguments(self) -> None:
+        """Fail the task for good where results or media could not be written, before anything is paid for."""
+        from airflow_provider_webdata.results.errors import OutputError
+
+        try:
+            if self.output_url is not None:
+                from airflow_provider_webdata.results.output import check_output
+
+                check_output(str(self.output_url))
+            if self.save_media is not None:
+                from airflow_provider_webdata.results.storage import check_storage
+
+                if checked_text(self.save_media) is None:
+                    self.refuse(f"save_media must name a folder (given after rendering: {self.save_media!r})")
+                check_storage(str(self.save_media))
+        except OutputError as error:
+            self.refuse(str(error))
+
+    def deliver(
+        self,
+        items: Iterable[Any],
+        kind: str,
+        context: Context,
+        summary: Mapping[str, Any],
+        *,
+        inputs: Sequence[str] = (),
+        value: Callable[[list[Any], dict[str, Any]], Any] | None = None,
+    ) -> Any:
+        """Deliver the results, and return what becomes the task's XCom.
+
+        With `output`, the items are written as they come, and the XCom is the summary with `path`, `count` and
+        `bytes`. Without, it is what `value` makes of the items, or the summary with `count` and the items under
+        `data`; a warning names `output` where that is large, and it is pushed all the same.
+
+        :param items: JSON objects as the service sent them; they may come page by page.
+        :param kind: what they are, see `results.columns.columns_of`.
+        :param summary: facts about the call with wire names (`id`, `creditsUsed`, ...); read after the last item, so
+            that it may be filled meanwhile.
+        :param inputs: the query or the URLs, for OpenLineage.
+        :param value: makes the XCom of the items and the facts (the summary, `count`, `media`).
+        """
+        from airflow_provider_webdata.results.assets import annotate_outlets
+        from airflow_provider_webdata.results.media import MediaReport
+        from airflow_provider_webdata.results.xcom import warn_if_large
+
+        report = MediaReport()
+        self._lineage_inputs = tuple(inputs)
+        if self.output_url is not None:
+            file = self._write(items, kind, context, report)
+            counts = {"path": file.url, "count": file.count, "bytes": file.bytes}
+            facts = self._facts(summary, counts, report)
+            result: Any = facts
+        else:
+            data = [*self.with_media(items, report)]
+            facts = self._facts(summary, {"count": len(data)}, report)
+            result = {**facts, "data": data} if value is None else value(data, facts)
+            warn_if_large(result, self.log)
+        annotate_outlets(context, facts)
+        return result
+
+    def with_media(self, items: Iterable[Any], report: MediaReport) -> Iterator[Any]:
+        """Yield the items, a few at a time, with their media kept and their links replaced if `save_media` is set."""
+        if self.save_media is None:
+            yield from items
+            return
+        from airflow_provider_webdata.results.media import keep_media
+        from airflow_provider_webdata.results.media_fetch import MediaSettings
+
+        client = self.hook.get_settings().client
+        settings = MediaSettings(
+            max_bytes=int(self.max_media_mb * 2**20),
+            concurrency=self.media_concurrency,
+            verify=client.verify,
+            ca_file=client.ca_file,
+            proxy=client.proxy,
+        )
+        yield from keep_media(items, str(self.save_media), settings, report)
+
+    def get_openlineage_facets_on_complete(self, task_instance: Any) -> Any | None:  # noqa: ARG002
+        """Return what the task read and wrote; called by OpenLineage's listener where it is installed."""
+        from airflow_provider_webdata.results.lineage import operator_lineage
+
+        return operator_lineage(self._lineage_inputs, self._written, self.webdata_conn_id)
+
+    def _write(self, items: Iterable[Any], kind: str, context: Context, report: MediaReport) -> Output:
+        from airflow_provider_webdata.results.columns import columns_of
+        from airflow_provider_webdata.results.output import open_output
+
+        try:
+            with open_output(str(self.output_url), columns_of(kind)) as file:
+                file.write(self.with_media(items, report))
+        except Exception:
+            if isinstance(items, Sequence) and (ti := context.get("ti")) is not None:
+                ti.xcom_push("undelivered", [*items])
+                self.log.error(
+                    "%s could not be written; the %d results are in this attempt's XCom 'undelivered'",
+                    self.output_url,
+                    len(items),
+                )
+            raise
+        self._keep_written(file)
+        return file
+
+    def _keep_written(self, file: Output) -> None:
+        from airflow_provider_webdata.results.lineage import WrittenFile
+
+        columns = file.columns if file.format == "parquet" else ()
+        self._written = WrittenFile(file.url, file.count, file.bytes, columns)
+        self.log.info("Wrote %d results, %d bytes, to %s", file.count, file.bytes, file.url)
+
+    def _facts(
+        self, summary: Mapping[str, Any], counts: Mapping[str, Any], report: MediaReport
+    ) -> dict[str, Any]:
+        if self.save_media is None:
+            return {**summary, **counts}
+        if report.failed:
+            self.log.warning("%d media files could not be kept: %s", report.failed, "; ".join(report.errors))
+        self.log.info("Kept %d media files, %d bytes, in %s", report.kept, report.bytes, self.save_media)
+        return {**summary, **counts, "media": report.to_wire()}
+
+
+class ResultOutput(ResultDelivery, WebDataOperator):
+    """Base of operators that deliver what one call brings; see `ResultDelivery`.
+
+    :param kwargs: arguments of `ResultDelivery`, `WebDataOperator` and `BaseOperator`.
+    """
+
+    template_fields: Sequence[str] = (*WebDataOperator.template_fields, "output_url", "save_media")
+
+    def execute(self, context: Context) -> Any:
+        """Check where the results are to go, then call the service."""
+        self.check_result_arguments()
+        return super().execute(context)

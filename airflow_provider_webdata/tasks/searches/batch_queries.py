@@ -1,0 +1,71 @@
+"""The searches of a batch, read from the operator's `queries` and checked before the first one is paid for."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from airflow_provider_webdata.api.models import SearchRequest
+
+OPERATION = "batch search"
+"""What errors call the operation."""
+
+_MOST_PROBLEMS = 10
+_KEY_LENGTH = 24
+
+
+@dataclass(frozen=True)
+class BatchQuery:
+    """One search of a batch.
+
+    :param key: tells it from all other searches: a digest of its request.
+    :param given: the item of `queries` that it was made of.
+    :param text: what is searched.
+    """
+
+    key: str
+    given: Any
+    text: str
+
+
+def checked_queries(
+    given: list[Any],
+    request_of: Callable[[Any], SearchRequest],
+    extra_body: Mapping[str, Any] | None,
+    log: Any,
+) -> dict[str, BatchQuery]:
+    """Return the searches by key, each once, in the given order.
+
+    :raises InvalidRequestError: there are none, or some break a documented rule.
+    """
+    from airflow_provider_webdata.api.errors import InvalidRequestError
+
+    queries: dict[str, BatchQuery] = {}
+    problems: list[str] = []
+    warnings: dict[str, None] = {}
+    for number, item in enumerate(given, 1):
+        try:
+            request = request_of(item)
+        except InvalidRequestError as error:
+            problems += [f"queries, item {number}: {problem}" for problem in error.problems]
+            continue
+        warnings.update(dict.fromkeys(request.warnings()))
+        text = json.dumps([request.to_wire(), extra_body], sort_keys=True)
+        key = hashlib.sha256(text.encode()).hexdigest()[:_KEY_LENGTH]
+        queries.setdefault(key, BatchQuery(key, item, request.query))
+    if not given:
+        problems.append("queries: at least one is needed")
+    if problems:
+        more = len(problems) - _MOST_PROBLEMS
+        shown = problems[:_MOST_PROBLEMS] + ([f"and {more} more"] if more > 0 else [])
+        raise InvalidRequestError(OPERATION, shown)
+    for warning in warnings:
+        log.warning("%s: %s", OPERATION, warning)
+    if len(queries) < len(given):
+        log.info("%d searches are equal to others and are made once", len(given) - len(queries))
+    return queries

@@ -1,0 +1,45 @@
+"""An event loop for a task that makes many calls at once."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
+    from typing import Any
+
+_T = TypeVar("_T")
+
+
+def run_aside(work: Coroutine[Any, Any, _T]) -> _T:
+    """Run a coroutine in a thread of its own, and wait for it here.
+
+    What a signal raises, such as Airflow's timeout of a task, then interrupts this wait. Inside an event loop it
+    might be taken for a lost connection, and the task would go on. The coroutine is cancelled, and its clean-up is
+    waited for.
+    """
+    given_up = threading.Event()
+    running: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any] | None]] = []
+
+    async def watched() -> _T:
+        running.append((asyncio.get_running_loop(), asyncio.current_task()))
+        if given_up.is_set():
+            work.close()
+            raise asyncio.CancelledError
+        return await work
+
+    with ThreadPoolExecutor(1, thread_name_prefix="webdata") as threads:
+        try:
+            return threads.submit(contextvars.copy_context().run, asyncio.run, watched()).result()
+        except BaseException:
+            # The signal may have come before the coroutine began, which then sees this, or when its loop was over.
+            given_up.set()
+            for loop, task in running:
+                with suppress(RuntimeError):
+                    loop.call_soon_threadsafe(task.cancel)  # type: ignore[union-attr]
+            raise

@@ -1,0 +1,84 @@
+"""The outcomes of a batch's searches as they are kept: JSON objects, and the result items in them.
+
+An answered search: `key`, `query`, `id`, `creditsUsed`, `warning` and `results`, the items by source. One that may
+have been billed though no answer came: `key`, `query`, `creditsUsed`, what was set aside for it, and `ambiguous`,
+the error.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from airflow_provider_webdata.tasks.searches.items import tagged, untagged
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from airflow_provider_webdata.tasks.searches.batch_queries import BatchQuery
+
+Record = dict[str, Any]
+
+
+def answer_record(query: BatchQuery, answer: dict[str, Any]) -> Record:
+    """Return the record of an answered search.
+
+    :param answer: in wire form.
+    """
+    return {
+        "key": query.key,
+        "query": query.text,
+        "id": answer.get("id"),
+        "creditsUsed": answer.get("creditsUsed"),
+        "warning": answer.get("warning"),
+        "results": {
+            source: [item if isinstance(item, dict) else {"value": item} for item in found]
+            for source, found in (answer.get("data") or {}).items()
+            if found and isinstance(found, list)
+        },
+    }
+
+
+def ambiguous_record(query: BatchQuery, error: str, reserved: float) -> Record:
+    """Return the record of a search that may have been billed."""
+    return {"key": query.key, "query": query.text, "creditsUsed": reserved, "ambiguous": error}
+
+
+def answered(records: Iterable[Record]) -> Iterator[Record]:
+    """Yield the records of answered searches, each search once, oldest first."""
+    seen: set[str] = set()
+    for record in records:
+        if "ambiguous" not in record and record["key"] not in seen:
+            seen.add(record["key"])
+            yield record
+
+
+def items_of(records: Iterable[Record]) -> Iterator[dict[str, Any]]:
+    """Yield the records' result items, each tagged with its query and source."""
+    for record in records:
+        for source, found in record.get("results", {}).items():
+            for item in found:
+                yield tagged(item, query=record["query"], source=source)
+
+
+def with_items(record: Record, items: Iterator[dict[str, Any]]) -> Record:
+    """Return a record with its results replaced by what was made of its items.
+
+    :param items: as many as the record has are taken, in the order of `items_of`.
+    """
+    if "results" not in record:
+        return record
+    results = {
+        source: [untagged(next(items), "query", "source") for _ in found]
+        for source, found in record["results"].items()
+    }
+    return {**record, "results": results}
+
+
+def by_search(records: Iterable[Record], items: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return what XCom gets of each record, from items in the order of `items_of`."""
+    rest = iter(items)
+    names = ("query", "id", "creditsUsed", "warning")
+    return [
+        {**{name: record[name] for name in names}, **with_items(record, rest)["results"]}
+        for record in records
+    ]

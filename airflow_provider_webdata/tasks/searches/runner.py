@@ -1,0 +1,317 @@
+"""Runs the searches of a batch: as many at once as the service takes, each paid for once, each failure by itself."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import deque
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from airflow_provider_webdata.api.errors import (
+    AuthenticationError,
+    ConfigurationError,
+    EntitlementError,
+    InvalidResponseError,
+    PaymentRequiredError,
+    RateLimitError,
+    ServerError,
+    TransportError,
+    WebDataError,
+    trimmed,
+)
+from airflow_provider_webdata.hooks.webdata_async import AsyncWebDataHook
+from airflow_provider_webdata.tasks.searches.record_writer import RecordWriter
+from airflow_provider_webdata.tasks.searches.records import ambiguous_record, answer_record
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from typing import Any
+
+    from airflow_provider_webdata.api.models import SearchRequest, SearchResponse
+    from airflow_provider_webdata.hooks.connection import ConnectionSettings
+    from airflow_provider_webdata.tasks.searches.adaptive_limit import AdaptiveLimit
+    from airflow_provider_webdata.tasks.searches.batch_queries import BatchQuery
+    from airflow_provider_webdata.tasks.searches.credit_budget import CreditBudget
+    from airflow_provider_webdata.tasks.searches.records import Record
+
+log = logging.getLogger(__name__)
+
+# What one search meets, all would meet.
+_FOR_ALL = (AuthenticationError, ConfigurationError, EntitlementError, PaymentRequiredError)
+
+_GATEWAY_STATUSES = frozenset({502, 503, 504})
+_MOST_UNREACHED = 5
+_WAKE_SECONDS = 1.0
+_REPORT_SECONDS = 30.0
+
+
+@dataclass(frozen=True)
+class FailedQuery:
+    """A search that failed.
+
+    :param error: what went wrong, in words.
+    :param ambiguous: whether it may have been billed all the same.
+    :param hopeless: whether repeating it cannot help.
+    """
+
+    query: BatchQuery
+    error: str
+    ambiguous: bool = False
+    hopeless: bool = False
+
+
+@dataclass
+class Tally:
+    """The counts of a batch, over all attempts.
+
+    :param credits_used: credits, as the service counted them.
+    :param done: how many searches were answered.
+    :param failed: those that failed.
+    :param left: those that were not begun.
+    """
+
+    credits_used: float = 0
+    done: int = 0
+    failed: list[FailedQuery] = field(default_factory=list)
+    left: list[BatchQuery] = field(default_factory=list)
+
+    @property
+    def settled(self) -> int:
+        """How many searches were answered or failed."""
+        return self.done + len(self.failed)
+
+
+def may_have_been_billed(error: WebDataError) -> bool:
+    """Return whether a search that failed may have been done and billed, though its answer did not arrive.
+
+    A failure that the service itself reports (400, 408, 500) is none of these: it bills what it answered.
+    """
+    if isinstance(error, TransportError):
+        return error.sent
+    if isinstance(error, ServerError):
+        # A proxy in front of the service does not know what became of the request.
+        return error.status in _GATEWAY_STATUSES
+    return isinstance(error, InvalidResponseError)
+
+
+class SearchBatch:
+    """The searches of one attempt.
+
+    Searches are begun in the given order while the adaptive limit and the credits allow it. Each answer is saved at
+    once; searches wait for that when storage is slower than the service, so that memory holds no more than about two
+    results per search in flight.
+
+    :param settings: of the connection.
+    :param limit: how many searches may be in flight.
+    :param save: saves records; called in a thread, one call at a time.
+    :param request_of: makes a search's request.
+    :param extra_body: merged into each request unchecked.
+    :param budget: the credits.
+    :param patience: seconds of pauses, with no search going well between them, after which the attempt ends with the
+        rate limit; infinity: never.
+    """
+
+    def __init__(
+        self,
+        settings: ConnectionSettings,
+        limit: AdaptiveLimit,
+        save: Callable[[list[Record]], None],
+        request_of: Callable[[BatchQuery], SearchRequest],
+        *,
+        extra_body: Mapping[str, Any] | None,
+        budget: CreditBudget,
+        patience: float,
+    ) -> None:
+        self.tally = Tally()
+        self.rate_limit: RateLimitError | None = None
+        """The 429 that ended the attempt early, for the task to be rescheduled."""
+        self.stopped = False
+        """Whether the task was ended from outside."""
+        self._settings = settings
+        self._limit = limit
+        self._save = save
+        self._request_of = request_of
+        self._extra_body = extra_body
+        self._budget = budget
+        self._patience = patience
+        self._fatal: BaseException | None = None
+        self._pending: deque[BatchQuery] = deque()
+        self._unreached: dict[str, int] = {}
+        self._total = 0
+
+    def stop(self) -> None:
+        """Begin no further search; safe to call from a signal handler."""
+        self.stopped = True
+
+    def count_earlier(
+        self, records: Iterable[Record], queries: Mapping[str, BatchQuery], *, repeat_ambiguous: bool
+    ) -> set[str]:
+        """Count what earlier attempts did; return the keys of the searches that are not to be made again.
+
+        :param records: what they saved.
+        :param queries: the searches of the batch, by key; others are counted for what they cost only.
+        :param repeat_ambiguous: whether searches that may have been billed are to be made again.
+        """
+        answered: set[str] = set()
+        ambiguous: dict[str, str] = {}
+        for record in records:
+            key, cost = record["key"], record.get("creditsUsed") or 0
+            if "ambiguous" in record:
+                self._budget.spend(cost)
+                ambiguous[key] = record["ambiguous"]
+            elif key not in answered:
+                self._budget.spend(cost)
+                self.tally.credits_used += cost
+                answered.add(key)
+        answered &= queries.keys()
+        self.tally.done = len(answered)
+        if repeat_ambiguous:
+            return answered
+        unclear = [key for key in ambiguous if key in queries and key not in answered]
+        self.tally.failed += [FailedQuery(queries[key], ambiguous[key], ambiguous=True) for key in unclear]
+        return answered | set(unclear)
+
+    async def run(self, queries: Iterable[BatchQuery]) -> None:
+        """Make searches until all are made or something ends the attempt.
+
+        :raises WebDataError: what all further searches would meet too: an invalid API key, no credits.
+        :raises Exception: results could not be saved.
+        """
+        self._pending.extend(queries)
+        self._total = len(self._pending) + self.tally.settled
+        writer = RecordWriter(self._save, self._limit.limit)
+        writing = asyncio.create_task(writer.run())
+        hook = AsyncWebDataHook.of(self._settings, retry_budget=0.0, max_concurrency=self._limit.limit)
+        try:
+            async with hook:
+                await self._make_all(hook, writer)
+        finally:
+            self.tally.left = list(self._pending)
+            writer.finish()
+            await writing
+        writer.check()
+        if self._fatal is not None:
+            raise self._fatal
+
+    async def _make_all(self, hook: AsyncWebDataHook, writer: RecordWriter) -> None:
+        results: asyncio.Queue[_CallResult] = asyncio.Queue()
+        in_flight: set[asyncio.Task[None]] = set()
+        reported = time.monotonic()
+        while True:
+            while self._may_begin(len(in_flight), writer):
+                query = self._pending.popleft()
+                self._budget.reserve(query.key, self._request_of(query))
+                call = asyncio.create_task(self._make(hook, query, results))
+                in_flight.add(call)
+                call.add_done_callback(in_flight.discard)
+            if not in_flight and results.empty():
+                if self._is_over(writer):
+                    return
+                await asyncio.sleep(min(self._limit.pause, _WAKE_SECONDS))
+                continue
+            if results.empty():
+                # Woken now and then to see whether a pause is over, or the task was ended.
+                await asyncio.wait(in_flight, timeout=_WAKE_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+            while not results.empty():
+                await self._take(results.get_nowait(), writer)
+            if time.monotonic() - reported > _REPORT_SECONDS:
+                reported = time.monotonic()
+                self._report(len(in_flight))
+
+    def _may_begin(self, in_flight: int, writer: RecordWriter) -> bool:
+        if in_flight >= self._limit.limit or self._limit.pause > 0:
+            return False
+        return not self._is_over(writer)
+
+    def _is_over(self, writer: RecordWriter) -> bool:
+        """Return whether nothing more is to be begun, as far as what is in flight does not change that."""
+        return self._has_ended(writer) or not self._pending or not self._affords_next()
+
+    def _has_ended(self, writer: RecordWriter) -> bool:
+        return self.stopped or self._fatal is not None or self.rate_limit is not None or writer.failed
+
+    def _affords_next(self) -> bool:
+        return not self._budget.is_limited or self._budget.affords(self._request_of(self._pending[0]))
+
+    async def _make(
+        self, hook: AsyncWebDataHook, query: BatchQuery, results: asyncio.Queue[_CallResult]
+    ) -> None:
+        ticket = self._limit.ticket
+        try:
+            answer = await hook.search(self._request_of(query), extra_body=self._extra_body)
+        except asyncio.CancelledError:
+            raise
+        except BaseException as error:  # noqa: BLE001 - a task's timeout, too, goes to the loop that decides
+            results.put_nowait(_CallResult(query, ticket, error=error))
+        else:
+            results.put_nowait(_CallResult(query, ticket, answer=answer))
+
+    async def _take(self, result: _CallResult, writer: RecordWriter) -> None:
+        query, error = result.query, result.error
+        reserved = self._budget.release(query.key)
+        if result.answer is not None:
+            self._limit.succeeded(result.ticket)
+            await writer.put(self._count(query, result.answer, reserved))
+        elif isinstance(error, RateLimitError):
+            self._limit.slow_down(result.ticket, error.retry_after)
+            self._pending.appendleft(query)
+            if self._limit.paused > self._patience:
+                self.rate_limit = error
+        elif isinstance(error, TransportError) and not error.sent and self._may_reach_later(query):
+            self._limit.slow_down(result.ticket, None)
+            self._pending.appendleft(query)
+            if self._limit.paused > self._patience:
+                self._fatal = self._fatal or error
+        elif isinstance(error, WebDataError) and not isinstance(error, _FOR_ALL):
+            await self._fail(query, error, reserved, writer)
+        else:
+            self._pending.appendleft(query)
+            self._fatal = self._fatal or error
+
+    def _may_reach_later(self, query: BatchQuery) -> bool:
+        self._unreached[query.key] = self._unreached.get(query.key, 0) + 1
+        return self._unreached[query.key] < _MOST_UNREACHED
+
+    async def _fail(
+        self, query: BatchQuery, error: WebDataError, reserved: float, writer: RecordWriter
+    ) -> None:
+        ambiguous = may_have_been_billed(error)
+        reason = trimmed(str(error), 300)
+        log.warning("Search %r failed: %s", query.text, reason)
+        self.tally.failed.append(FailedQuery(query, reason, ambiguous, hopeless=error.verdict == "never"))
+        if ambiguous:
+            self._budget.spend(reserved)
+            await writer.put(ambiguous_record(query, reason, reserved))
+
+    def _count(self, query: BatchQuery, answer: SearchResponse, reserved: float) -> Record:
+        record = answer_record(query, answer.to_wire())
+        cost = record["creditsUsed"]
+        if isinstance(cost, (int, float)):
+            self.tally.credits_used += cost
+            self._budget.learn_price(cost)
+        self._budget.spend(reserved if cost is None else cost)
+        self.tally.done += 1
+        if record["warning"]:
+            log.warning("Search %r: the service warns: %s", query.text, record["warning"])
+        return record
+
+    def _report(self, in_flight: int) -> None:
+        log.info(
+            "%d of %d searches done, %d failed; %g credits; %d in flight of at most %d now",
+            self.tally.done,
+            self._total,
+            len(self.tally.failed),
+            self.tally.credits_used,
+            in_flight,
+            self._limit.limit,
+        )
+
+
+@dataclass(frozen=True)
+class _CallResult:
+    query: BatchQuery
+    ticket: int
+    answer: SearchResponse | None = None
+    error: BaseException | None = None

@@ -1,0 +1,187 @@
+"""Base of the sensors: where they start, how they wait, and what the end of a wait means."""
+
+from __future__ import annotations
+
+import time
+from datetime import datetime, timedelta, timezone
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+
+from airflow.sdk import BaseSensorOperator
+from airflow.sdk.exceptions import AirflowRescheduleException, AirflowSkipException
+
+from airflow_provider_webdata.tasks.deferral import TIMEOUT_MARGIN_SECONDS, WaitingTask, is_deferrable
+from airflow_provider_webdata.tasks.literals import is_literal
+from airflow_provider_webdata.tasks.retry_policy import HAS_RETRY_POLICIES
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+    from airflow.sdk.bases.sensor import PokeReturnValue
+
+TRIGGERS_KNOW_THEIR_RUN = HAS_RETRY_POLICIES
+"""Whether a trigger that is started without a worker knows its DAG run's start: from Airflow 3.3 on."""
+
+_RULE_FOR_AFTER = "must be a time in ISO 8601, such as 2026-01-31T10:00:00Z"
+
+
+class WebDataSensor(WaitingTask, BaseSensorOperator):
+    """Base of the service's sensors.
+
+    :param deferrable: whether to wait in the triggerer, without holding a worker; default: Airflow's own setting
+        `[operators] default_deferrable`. A deferrable sensor whose arguments hold no template starts there at once
+        and uses no worker before there is a result.
+    :param kwargs: arguments of `ServiceTask` and Airflow's `BaseSensorOperator`. `timeout` is in seconds by the clock,
+        counted from the start of each attempt.
+    """
+
+    ui_color = "#d9ecf2"
+
+    trigger_class: ClassVar[str]
+    """Import path of the trigger that waits."""
+
+    def __init__(self, *, deferrable: bool | None = None, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.deferrable = is_deferrable(deferrable)
+
+    def trigger_kwargs(self) -> dict[str, Any]:
+        """Return the trigger's arguments, but for `deadline` and those of `since`."""
+        raise NotImplementedError
+
+    def since(self, context: Context | None) -> dict[str, Any]:  # noqa: ARG002
+        """Return the trigger's arguments that say from when on something counts.
+
+        :param context: the task's context; None: the task starts in the triggerer.
+        """
+        return {}
+
+    def check_arguments(self) -> None:
+        """Fail before the wait where rendered arguments cannot work."""
+
+    def poll(self, context: Context) -> dict[str, Any] | None:
+        """Poll once, without a trigger; return the event that the trigger would yield, or None.
+
+        :param context: the task's context.
+        """
+        raise NotImplementedError
+
+    def start_in_triggerer(self, *, knows_when: bool, unless: bool = False) -> None:
+        """Have the scheduler start this task in the triggerer, if that is possible. The last call of `__init__`.
+
+        :param knows_when: whether the arguments alone say from when on something counts, without the DAG run's start.
+        :param unless: whether this sensor has a reason not to.
+        """
+        given = [getattr(self, name) for name in self.template_fields]
+        runs_code_first = (
+            self.on_execute_callback
+            or self._pre_execute_hook
+            or type(self).execute is not WebDataSensor.execute
+            or type(self).pre_execute is not BaseSensorOperator.pre_execute
+        )
+        if (
+            not self.deferrable
+            or unless
+            or runs_code_first
+            or not all(map(is_literal, given))
+            or not (knows_when or TRIGGERS_KNOW_THEIR_RUN)
+        ):
+            return
+        from airflow.triggers.base import StartTriggerArgs
+
+        self.start_from_trigger = True
+        self.start_trigger_args = StartTriggerArgs(
+            trigger_cls=self.trigger_class,
+            trigger_kwargs={**self.trigger_kwargs(), **self.since(None)},
+            next_method="execute_complete",
+            next_kwargs=None,
+            timeout=timedelta(seconds=self.timeout + TIMEOUT_MARGIN_SECONDS),
+        )
+
+    def execute(self, context: Context) -> Any:
+        """Wait, in the triggerer or here.
+
+        :param context: the task's context.
+        """
+        self.check_arguments()
+        if self.deferrable:
+            self._wait_in_triggerer(context)
+        return self._without_soft_fail(super().execute, context)
+
+    def _wait_in_triggerer(self, context: Context) -> NoReturn:
+        ti = context.get("ti")
+        first = ti.get_first_reschedule_date(context) if ti is not None else None
+        began = first.timestamp() if first else time.time()
+        self.defer_until(
+            began + self.timeout,
+            self.trigger_class,
+            {**self.trigger_kwargs(), **self.since(context)},
+            resumed=first is not None,
+        )
+
+    def poke(self, context: Context) -> bool | PokeReturnValue:
+        """Poll once.
+
+        :param context: the task's context.
+        """
+        from airflow.sdk import PokeReturnValue
+
+        with self.calling(context), self.patiently():
+            event = self.poll(context)
+            if event is not None:
+                self.judge(event)
+                return PokeReturnValue(is_done=True, xcom_value=self.result_of(event, context))
+        return False
+
+    def resume_execution(self, next_method: str, next_kwargs: dict[str, Any] | None, context: Context) -> Any:
+        """Resume after the trigger; see `WaitingTask.execute_complete`."""
+        return self._without_soft_fail(super().resume_execution, next_method, next_kwargs, context)
+
+    @staticmethod
+    def _without_soft_fail(act: Any, *args: Any) -> Any:
+        """Act; with `soft_fail`, Airflow's base class makes a skip of exceptions that are no failures: undo that."""
+        try:
+            return act(*args)
+        except AirflowSkipException as skip:
+            if isinstance(skip.__cause__, (AirflowRescheduleException, AirflowSkipException)):
+                raise skip.__cause__ from None
+            raise
+
+
+class SinceSensor(WebDataSensor):
+    """Base of the sensors for what happens after a moment.
+
+    :param after: only what happened later than this counts: ISO 8601 text or a datetime (templated). Default: the
+        start of the DAG run, which is the same for every attempt, so that what happens before the task waits is found.
+    :param kwargs: arguments of `WebDataSensor`.
+    """
+
+    def __init__(self, *, after: str | datetime | None = None, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.after = after
+        if is_literal(after) and after and _moment(after) is None:
+            raise ValueError(f"after {_RULE_FOR_AFTER} (given: {after!r})")
+
+    def since(self, context: Context | None) -> dict[str, Any]:
+        """Return `after`; None for a task that starts in the triggerer means the start of the DAG run there."""
+        if context is not None:
+            return {"after": self.after_moment(context).isoformat()}
+        found = _moment(self.after) if self.after else None
+        return {"after": found.isoformat() if found else None}
+
+    def after_moment(self, context: Context) -> datetime:
+        """Return the moment from which on something counts, the same for every attempt.
+
+        :param context: the task's context.
+        """
+        if self.after:
+            found = _moment(self.after)
+            if found is None:
+                self.refuse(f"after {_RULE_FOR_AFTER} (given: {self.after!r})")
+            return found
+        dag_run = context.get("dag_run")
+        start: datetime | None = getattr(dag_run, "start_date", None)
+        return start or datetime.now(timezone.utc)
+
+
+def _moment(after: str | datetime) -> datetime | None:
+    from airflow_provider_webdata.states.checks import moment
+
+    return moment(after.isoformat() if isinstance(after, datetime) else str(after))

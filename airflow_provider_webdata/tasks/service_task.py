@@ -1,0 +1,149 @@
+"""What every task that calls the service shares: the hook, masking, and what a failure means for the task."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from datetime import datetime, timedelta, timezone
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from airflow.sdk import BaseOperator
+
+from airflow_provider_webdata.tasks.arguments import seconds
+from airflow_provider_webdata.tasks.retry_policy import (
+    HAS_RETRY_POLICIES,
+    WebDataRetryPolicy,
+    reschedule_delay,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    import jinja2
+    from airflow.sdk import Context
+    from pydantic import JsonValue
+
+    from airflow_provider_webdata.api.errors import WebDataError
+    from airflow_provider_webdata.hooks.webdata import WebDataHook
+
+RATE_LIMIT_TIMEOUT_SECONDS = 6 * 3600.0
+
+
+class ServiceTask(BaseOperator):
+    """Base of the service's operators and sensors.
+
+    :param webdata_conn_id: id of a connection of type `webdata` (templated).
+    :param rate_limit_timeout: seconds, or a timedelta, for which one attempt may be rescheduled while the service
+        answers 429, counted from the first; then the attempt fails. 0: never reschedule. Default: 6 hours.
+    :param kwargs: arguments of Airflow's own base class. `retry_policy` is `WebDataRetryPolicy` unless given, here
+        or in `default_args`.
+    """
+
+    template_fields: Sequence[str] = ("webdata_conn_id",)
+
+    def __init__(
+        self,
+        *,
+        webdata_conn_id: str = "webdata_default",
+        rate_limit_timeout: float | timedelta = RATE_LIMIT_TIMEOUT_SECONDS,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        if HAS_RETRY_POLICIES and self.retry_policy is None:
+            self.retry_policy = WebDataRetryPolicy()
+        self.webdata_conn_id = webdata_conn_id
+        self.rate_limit_timeout = seconds("rate_limit_timeout", rate_limit_timeout, zero=True)
+
+    @cached_property
+    def hook(self) -> WebDataHook:
+        """The hook of the task's connection."""
+        from airflow_provider_webdata.hooks.webdata import WebDataHook
+
+        return WebDataHook(self.webdata_conn_id)
+
+    @contextmanager
+    def calling(self, context: Context, *, limited_since: datetime | None = None) -> Iterator[None]:
+        """Call the service within this block, which translates errors for Airflow and closes the hook.
+
+        :param limited_since: when the attempt met its first 429; default: Airflow's first reschedule.
+        :raises AirflowFailException: no retry can help.
+        :raises AirflowRescheduleException: the service asks to wait.
+        :raises WebDataError: a retry may help, or the task's retry policy decides.
+        """
+        from airflow_provider_webdata.api.errors import WebDataError
+
+        try:
+            with self.hook:
+                yield
+        except WebDataError as error:
+            if error.verdict == "later":
+                self._reschedule(error, context, limited_since)
+            self._fail(error)
+
+    def _fail(self, error: WebDataError) -> NoReturn:
+        from airflow.sdk.exceptions import AirflowFailException
+
+        from airflow_provider_webdata.api.errors import InvalidRequestError
+
+        asks_policy = HAS_RETRY_POLICIES and self.retry_policy is not None
+        # The next attempt would send the same input, whatever a policy that does not know our errors says.
+        if isinstance(error, InvalidRequestError) or (error.verdict == "never" and not asks_policy):
+            raise AirflowFailException(str(error)) from error
+        raise error
+
+    def _reschedule(self, error: WebDataError, context: Context, limited_since: datetime | None) -> NoReturn:
+        from airflow.sdk.exceptions import AirflowRescheduleException
+
+        ti = context.get("ti")
+        if ti is None or self.rate_limit_timeout <= 0:
+            raise error
+        now = datetime.now(timezone.utc)
+        when = now + reschedule_delay(error)
+        since = limited_since or ti.get_first_reschedule_date(context) or now
+        last = since + timedelta(seconds=self.rate_limit_timeout)
+        if when > last:
+            self.log.error(
+                "Rate limited since %s; waiting until %s would exceed rate_limit_timeout=%g s",
+                since.isoformat(timespec="seconds"),
+                when.isoformat(timespec="seconds"),
+                self.rate_limit_timeout,
+            )
+            raise error
+        self.log.info("%s. The task is rescheduled to %s", error, when.isoformat(timespec="seconds"))
+        raise AirflowRescheduleException(when) from error  # type: ignore[no-untyped-call]
+
+    def push(self, context: Context, /, **values: Any) -> None:
+        """Push XComs beside the return value."""
+        if self.do_xcom_push and (ti := context.get("ti")) is not None:
+            for key, value in values.items():
+                ti.xcom_push(key, value)
+
+    def refuse(self, reason: str) -> NoReturn:
+        """Fail the task for good; the reason says what is wrong and what to change."""
+        from airflow.sdk.exceptions import AirflowFailException
+
+        raise AirflowFailException(reason)
+
+    def _do_render_template_fields(
+        self,
+        parent: Any,
+        template_fields: Iterable[str],
+        context: Context,
+        jinja_env: jinja2.Environment,
+        seen_oids: set[int],
+    ) -> None:
+        # Airflow stores the rendered fields right after this; by then its masker must know the header values.
+        super()._do_render_template_fields(parent, template_fields, context, jinja_env, seen_oids)
+        if parent is self:
+            self._mask_header_values()
+
+    def _mask_header_values(self) -> None:
+        from airflow.sdk.log import mask_secret
+
+        from airflow_provider_webdata.tasks.header_secrets import header_values
+
+        values: list[JsonValue] = [
+            *header_values({name: getattr(self, name) for name in self.template_fields})
+        ]
+        if values:
+            mask_secret(values)

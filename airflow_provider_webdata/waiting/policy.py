@@ -1,0 +1,68 @@
+"""How a wait learns of the end: by webhook, by polling, and how often the service is polled."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Literal
+
+from airflow_provider_webdata.states.stored import Stored
+
+WaitBy = Literal["auto", "webhook", "polling"]
+"""How the end is learned."""
+
+CHECK_POLL_INTERVAL = 60.0
+CHECK_SAFETY_POLL = 1500.0
+"""Seconds; longer than the 21 minutes for which the service repeats a delivery."""
+
+JOB_POLL_INTERVAL = 30.0
+JOB_SAFETY_POLL = 300.0
+"""Seconds; no delivery says that a crawl or batch scrape failed as a whole, so that polling has to find it."""
+
+_WAIT_BY = ("auto", "webhook", "polling")
+
+
+@dataclass(frozen=True)
+class PollingPolicy(Stored):
+    """How the end of a check or a job is learned.
+
+    :param wait_by: `webhook`: by a delivery, and by a poll every `safety_poll`. `polling`: by a poll every
+        `poll_interval`. `auto`: by webhook where the connection can receive deliveries and the monitor or job
+        reports to it, else by polling.
+    :param poll_interval: seconds between polls where no delivery is expected, at least 1.
+    :param safety_poll: seconds between polls where deliveries are expected, at least 1: one may get lost.
+    :raises ValueError: a choice or a time span that there is not.
+    """
+
+    wait_by: WaitBy
+    poll_interval: float
+    safety_poll: float
+
+    def __post_init__(self) -> None:
+        if self.wait_by not in _WAIT_BY:
+            raise ValueError(f"wait_by must be one of {', '.join(_WAIT_BY)} (given: {self.wait_by!r})")
+        for name in ("poll_interval", "safety_poll"):
+            given = getattr(self, name)
+            if (
+                isinstance(given, bool)
+                or not isinstance(given, (int, float))
+                or not 1 <= given < float("inf")
+            ):
+                raise ValueError(f"{name} must be a number of seconds, at least 1 (given: {given!r})")
+
+    @classmethod
+    def of(
+        cls, wait_by: WaitBy, poll_interval: float | timedelta, safety_poll: float | timedelta
+    ) -> PollingPolicy:
+        """Return the policy for the arguments of an operator or sensor, which may be timedeltas.
+
+        :param wait_by: as above.
+        :param poll_interval: as above, or a timedelta.
+        :param safety_poll: as above, or a timedelta.
+        :raises ValueError: a choice or a time span that there is not.
+        """
+        spans = [
+            span.total_seconds() if isinstance(span, timedelta) else span
+            for span in (poll_interval, safety_poll)
+        ]
+        return cls(wait_by, *spans)

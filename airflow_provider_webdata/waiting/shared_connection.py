@@ -1,0 +1,57 @@
+"""A connection that is read once for all waits that use it, and again when its key or secret is refused."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from airflow_provider_webdata.hooks.webdata_async import AsyncWebDataHook
+
+if TYPE_CHECKING:
+    from airflow_provider_webdata.hooks.connection import ConnectionSettings
+
+
+class SharedConnection:
+    """The hook of one connection in one event loop.
+
+    Triggers that each read the connection would queue up at the triggerer's supervisor.
+
+    :param conn_id: id of the connection.
+    """
+
+    def __init__(self, conn_id: str) -> None:
+        self.conn_id = conn_id
+        self._hook: AsyncWebDataHook | None = None
+        self._reading = asyncio.Lock()
+
+    async def hook(self) -> AsyncWebDataHook:
+        """Return the hook, its connection read.
+
+        :raises ConfigurationError: the connection cannot work.
+        :raises AirflowNotFoundException: there is no such connection.
+        """
+        async with self._reading:
+            if self._hook is None:
+                hook = AsyncWebDataHook(self.conn_id)
+                await hook.get_settings()
+                self._hook = hook
+            return self._hook
+
+    async def settings(self) -> ConnectionSettings:
+        """Return the connection's settings."""
+        return await (await self.hook()).get_settings()
+
+    async def renew(self, refused: AsyncWebDataHook) -> AsyncWebDataHook:
+        """Read the connection again, unless that was done since.
+
+        :param refused: the hook whose key or secret was refused.
+        """
+        if self._hook is refused:
+            await self.close()
+        return await self.hook()
+
+    async def close(self) -> None:
+        """Close the hook's connections."""
+        hook, self._hook = self._hook, None
+        if hook is not None:
+            await hook.close()

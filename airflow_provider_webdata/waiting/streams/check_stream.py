@@ -1,0 +1,105 @@
+"""The checks of a monitor that have ended, as a stream of asset events."""
+
+from __future__ import annotations
+
+import logging
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING, Any
+
+from airflow_provider_webdata.states.check_queue import LATE_CHECKS, CheckQueue
+from airflow_provider_webdata.states.checks import CheckCriteria, moment
+from airflow_provider_webdata.waiting.followers.check_follower import CheckFollower
+from airflow_provider_webdata.waiting.hub import Hub
+from airflow_provider_webdata.waiting.mailbox import WaitFailure
+from airflow_provider_webdata.waiting.streams.joining import Join, Joined
+from airflow_provider_webdata.waiting.streams.stream import Stream, StreamItem
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Hashable
+
+    from airflow_provider_webdata.waiting.mailbox import Mailbox
+    from airflow_provider_webdata.waiting.policy import PollingPolicy
+
+log = logging.getLogger(__name__)
+
+_EVERY_CHECK = CheckCriteria(on_failed="accept", on_partial="accept", on_skipped="accept")
+
+
+class CheckStream(Stream):
+    """Every check of a monitor that has ended, each once, from the earliest cursor of a watcher on.
+
+    A cursor is `{"after": ..., "ids": [[id, end], ...]}`: a moment, and the checks after it that the watcher has seen.
+
+    :param key: of the stream.
+    :param conn_id: id of the connection.
+    :param monitor_id: the monitor's UUID.
+    :param policy: how the end of a check is learned.
+    """
+
+    def __init__(self, key: Hashable, conn_id: str, monitor_id: str, policy: PollingPolicy) -> None:
+        super().__init__(key)
+        self._hub = Hub.of(conn_id)
+        self._monitor_id = monitor_id
+        self._policy = policy
+        self._follower: CheckFollower | None = None
+
+    async def _read(self, mailbox: Mailbox) -> AsyncIterator[Any]:
+        with self._hub.waiting() as own:
+            own.closed = True
+            while True:
+                if joins := self._joins.take():
+                    yield await self._go_back(mailbox, joins)
+                if self._follower is None:
+                    await mailbox.get()
+                    continue
+                found = await self._follower.next(or_item=Join)
+                if isinstance(found, WaitFailure):
+                    raise RuntimeError(found.text)
+                if not isinstance(found, Join):
+                    yield StreamItem(found)
+
+    async def _go_back(self, mailbox: Mailbox, joins: list[Join]) -> Joined:
+        """Follow the monitor from the earliest moment on that a watcher is at."""
+        now = datetime.now(timezone.utc)
+        starts = [
+            moment(join.cursor["after"] if join.cursor is not None else join.start) or now for join in joins
+        ]
+        if self._follower is not None:
+            if self._follower.after is not None:
+                starts.append(self._follower.after)
+            self._follower.close()
+        queue = CheckQueue(_EVERY_CHECK, min(starts))
+        self._follower = CheckFollower(self._hub, mailbox, self._monitor_id, queue, log)
+        await self._follower.start(self._policy)
+        return Joined(frozenset(joins), {"after": now.isoformat(), "ids": []})
+
+    def _close(self, mailbox: Mailbox) -> None:  # noqa: ARG002
+        if self._follower is not None:
+            self._follower.close()
+
+
+def cursor_behind(cursor: dict[str, Any], check_id: str, end: datetime) -> dict[str, Any]:
+    """Return the cursor behind a check.
+
+    :param cursor: where the watcher was.
+    :param check_id: the check's UUID.
+    :param end: when it ended.
+    """
+    start = moment(cursor["after"])
+    late = end - LATE_CHECKS
+    after = late if start is None else max(start, late)
+    ids = {key: when for key, when in cursor["ids"] if (moment(when) or end) > after}
+    ids[check_id] = end.isoformat()
+    # Lists: the asset state store takes nothing but JSON.
+    return {"after": after.isoformat(), "ids": [list(pair) for pair in sorted(ids.items())]}
+
+
+def is_new(cursor: dict[str, Any], check_id: str, end: datetime) -> bool:
+    """Return whether a watcher has not seen a check yet.
+
+    :param cursor: where the watcher is.
+    :param check_id: the check's UUID.
+    :param end: when it ended.
+    """
+    start = moment(cursor["after"])
+    return (start is None or end > start) and all(key != check_id for key, _ in cursor["ids"])

@@ -1,0 +1,111 @@
+"""Base of the triggers of asset watchers: one stream for many, and a cursor that survives a restart."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Any
+
+from airflow.triggers.base import BaseEventTrigger, TriggerEvent
+
+from airflow_provider_webdata.states.checks import moment
+from airflow_provider_webdata.waiting.serialization import serialized
+from airflow_provider_webdata.waiting.streams.checkpoint import Checkpoint
+from airflow_provider_webdata.waiting.streams.joining import Join, Joined, join_queue
+from airflow_provider_webdata.waiting.streams.stream import unshared
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Hashable
+
+    from airflow_provider_webdata.waiting.streams.stream import Stream, StreamItem
+
+
+class StreamTrigger(BaseEventTrigger):
+    """Base of the event triggers.
+
+    :param webdata_conn_id: id of the connection.
+    :param start: where to begin without a stored cursor: `now`, or a moment in ISO 8601.
+    :raises ValueError: `start` is neither.
+    """
+
+    def __init__(self, webdata_conn_id: str, start: str) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        if not isinstance(start, str) or (start != "now" and moment(start) is None):
+            raise ValueError(
+                f"start must be 'now' or a moment as ISO 8601 text, such as 2026-01-31T10:00:00Z (given: {start!r})"
+            )
+        self.webdata_conn_id = webdata_conn_id
+        self.start = start
+
+    def serialize(self) -> tuple[str, dict[str, Any]]:
+        """Return the class's path and every argument."""
+        return serialized(self)
+
+    @abstractmethod
+    def _stream(self, key: Hashable) -> Stream:
+        """Return a stream that holds what this trigger watches."""
+
+    @abstractmethod
+    def _first_cursor(self, joined: Joined) -> Any:
+        """Return where a watcher begins that has no cursor yet."""
+
+    @abstractmethod
+    async def _process(self, item: StreamItem, cursor: Any) -> tuple[Any, dict[str, Any] | None]:
+        """Return the cursor behind an item, the same one if it was seen before, and its event's payload, if any."""
+
+    @abstractmethod
+    def shared_stream_key(self) -> Hashable:
+        """Return what all triggers share that can read one stream."""
+
+    @classmethod
+    def create_shared_stream_producer(cls, kwargs: dict[str, Any]) -> Any:
+        """Return the reader that all watchers of the stream share (Airflow 3.3).
+
+        :param kwargs: of any of them.
+        """
+        trigger = cls(**kwargs)
+        return trigger._stream(trigger.shared_stream_key())
+
+    async def run(self) -> AsyncIterator[TriggerEvent]:
+        """Watch without sharing: Airflow 3.2 has no shared streams."""
+        key = (self.shared_stream_key(), id(self))
+        async with aclosing(unshared(self._stream(key))) as stream:
+            async for event in self._watch(stream, key):
+                yield event
+
+    async def filter_shared_stream(self, shared_stream: AsyncIterator[Any]) -> AsyncIterator[TriggerEvent]:
+        """Yield this watcher's events.
+
+        :param shared_stream: what all watchers of the stream see.
+        """
+        async for event in self._watch(shared_stream, self.shared_stream_key()):
+            yield event
+
+    async def _watch(self, stream: AsyncIterator[Any], key: Hashable) -> AsyncIterator[TriggerEvent]:
+        checkpoint = Checkpoint(getattr(self, "asset_state_store", None), self.serialize())
+        joins = join_queue(key)
+        join = Join(await checkpoint.read(), None if self.start == "now" else self.start)
+        joins.add(join)
+        cursor: Any = None
+        try:
+            async for item in stream:
+                if isinstance(item, Joined):
+                    if item.joins is None or join in item.joins:
+                        cursor = self._begin(join, item)
+                        await checkpoint.write(cursor)
+                    continue
+                if cursor is None or (item.only is not None and join not in item.only):
+                    continue
+                behind, payload = await self._process(item, cursor)
+                if behind is not cursor:
+                    cursor = behind
+                    item.passed(checkpoint, cursor, made_event=payload is not None)
+                if payload is not None:
+                    yield TriggerEvent(payload)  # type: ignore[no-untyped-call]
+        finally:
+            joins.remove(join)
+
+    def _begin(self, join: Join, joined: Joined) -> Any:
+        if joined.reset:
+            return joined.cursor
+        return join.cursor if join.cursor is not None else self._first_cursor(joined)

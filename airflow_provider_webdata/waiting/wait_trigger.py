@@ -1,0 +1,125 @@
+"""Base of the triggers that a deferred task waits for: deadline, start and the one event."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from abc import abstractmethod
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING, Any
+
+from airflow.configuration import conf
+from airflow.triggers.base import BaseTrigger, TriggerEvent
+
+from airflow_provider_webdata.api.errors import WebDataError
+from airflow_provider_webdata.states.checks import moment
+from airflow_provider_webdata.waiting.hub import Hub
+from airflow_provider_webdata.waiting.serialization import serialized
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from airflow_provider_webdata.waiting.mailbox import Mailbox, WaitFailure
+
+TIMEOUT_MARGIN = 60.0
+"""Seconds before Airflow's own timeout at which a trigger ends, so that its event says what was and was not seen."""
+
+SCHEDULER_LAG = 2.0
+"""Seconds within which the scheduler learns of a worker's end."""
+
+
+class WaitTrigger(BaseTrigger):
+    """Base of the triggers that end with one event.
+
+    :param webdata_conn_id: id of the connection.
+    :param after: ISO 8601; what counts is later than this.
+    :param deadline: seconds since the epoch at which the wait ends; None: a minute before Airflow's timeout of the
+        task's deferral, or never where there is none.
+    """
+
+    def __init__(self, webdata_conn_id: str, after: str | None, deadline: float | None) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.webdata_conn_id = webdata_conn_id
+        self.after = after
+        self.deadline = deadline
+        self.timeout_after: datetime | None = None
+
+    def serialize(self) -> tuple[str, dict[str, Any]]:
+        """Return the class's path and every argument."""
+        return serialized(self)
+
+    @abstractmethod
+    async def _wait(self, hub: Hub, mailbox: Mailbox) -> dict[str, Any]:
+        """Wait, and return the event."""
+
+    async def run(self) -> AsyncIterator[TriggerEvent]:
+        """Wait and yield one event."""
+        resumable_at = time.monotonic() + self._hold_back_seconds()
+        hub = Hub.of(self.webdata_conn_id)
+        with hub.waiting(self._deadline()) as mailbox:
+            try:
+                event = await self._wait(hub, mailbox)
+            except WebDataError as error:
+                event = {"status": "error", "error": str(error), "verdict": error.verdict}
+            except Exception as error:
+                self.log.exception("The wait ended unexpectedly.")
+                event = {
+                    "status": "error",
+                    "error": f"{type(error).__name__}: {error}",
+                    "verdict": "unknown",
+                }
+        await asyncio.sleep(max(resumable_at - time.monotonic(), 0))
+        yield TriggerEvent(event)  # type: ignore[no-untyped-call]
+
+    def _hold_back_seconds(self) -> float:
+        """Return for how many seconds an event is held back: the worker that deferred the task may still be there.
+
+        Airflow (3.3.2) fails a task that is resumed before: it takes the end of the one worker for that of the next,
+        "finished with state success, but the task instance's state attribute is queued".
+        """
+        started_without_worker = self.deadline is None
+        linger = conf.getint("workers", "min_heartbeat_interval", fallback=5)
+        return 0.0 if started_without_worker or linger <= 0 else linger + SCHEDULER_LAG
+
+    def _deadline(self) -> float | None:
+        if self.deadline is not None:
+            return self.deadline
+        limit = self.timeout_after
+        if limit is None:
+            return None
+        if limit.tzinfo is None:
+            limit = limit.replace(tzinfo=timezone.utc)
+        now = time.time()
+        # Where there is less than twice the margin, half of what is left must do.
+        return limit.timestamp() - min(TIMEOUT_MARGIN, max(limit.timestamp() - now, 0) / 2)
+
+    def _after(self) -> datetime | None:
+        """Return the moment that `after` names.
+
+        :raises ValueError: `after` is no moment.
+        """
+        if self.after is None:
+            return None
+        found = moment(self.after)
+        if found is None:
+            raise ValueError(f"after must be a moment in ISO 8601 (given: {self.after!r})")
+        return found
+
+    def _start(self) -> datetime:
+        """Return when the DAG run started, if the triggerer knows it, else the present moment."""
+        context = getattr(self.task_instance, "_ti_context_from_server", None)
+        run = getattr(context, "dag_run", None)
+        start = getattr(run, "start_date", None) or getattr(run, "run_after", None)
+        if isinstance(start, str):
+            start = moment(start)
+        if isinstance(start, datetime):
+            return start if start.tzinfo is not None else start.replace(tzinfo=timezone.utc)
+        return datetime.now(timezone.utc)
+
+
+def error_event(failure: WaitFailure) -> dict[str, Any]:
+    """Return the event for a wait that cannot go on.
+
+    :param failure: why.
+    """
+    return {"status": "error", "error": failure.text, "verdict": failure.verdict}

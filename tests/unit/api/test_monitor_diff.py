@@ -1,0 +1,426 @@
+"""What counts as a difference between a declared and a stored monitor, and what the update carries."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from airflow_provider_webdata.api.monitor_diff import (
+    complete_update,
+    monitor_changes,
+    previous_values,
+)
+from airflow_provider_webdata.api.phrases import Phrase, read_phrase
+from airflow_provider_webdata.api.target_diff import match_targets
+
+STORED = {
+    "id": "m-1",
+    "name": "prices",
+    "status": "active",
+    "goal": "price changes",
+    "judgeEnabled": True,
+    "schedule": {"cron": "*/30 * * * *", "timezone": "UTC"},
+    "targets": [
+        {
+            "id": "t-1",
+            "type": "scrape",
+            "urls": ["https://shop.example/a", "https://shop.example/b"],
+            "scrapeOptions": {},
+        },
+        {
+            "id": "t-2",
+            "type": "crawl",
+            "url": "https://docs.example/",
+            "crawlOptions": {"limit": 20, "sitemap": "include"},
+        },
+        {
+            "id": "t-3",
+            "type": "search",
+            "queries": ["new phone"],
+            "searchWindow": "24h",
+            "maxResults": 10,
+            "includeDomains": ["shop.example"],
+        },
+    ],
+    "webhook": {
+        "url": "https://hooks.example/x",
+        "events": ["monitor.page", "monitor.check.completed"],
+        "headers": {"X-Key": "s3cret"},
+        "metadata": {},
+    },
+    "notification": {"email": {"enabled": True, "includeDiffs": False, "recipients": ["A@example.com"]}},
+    "retentionDays": 30,
+    "estimatedCreditsPerMonth": 100,
+}
+
+SCRAPE, CRAWL, SEARCH = STORED["targets"]
+
+
+def targets(*changes: dict) -> list[dict]:
+    """Return the stored targets without ids, with changes laid over them one by one."""
+    plain = [{k: v for k, v in target.items() if k != "id"} for target in STORED["targets"]]
+    return [{**target, **change} for target, change in zip(plain, [*changes, {}, {}, {}], strict=False)]
+
+
+SAME = {
+    "nothing declared": {},
+    "name": {"name": "prices"},
+    "goal with blanks": {"goal": "  price changes "},
+    "cron with other spelling": {"schedule": {"cron": "0,30  * * * *"}},
+    "cron without the default zone": {"schedule": {"cron": "*/30 * * * *", "timezone": "UTC"}},
+    "phrase": {"schedule": {"text": "Every 30 minutes."}},
+    "targets without ids": {"targets": targets()},
+    "targets in another order": {"targets": targets()[::-1]},
+    "URLs in another order": {"targets": targets({"urls": ["https://shop.example/b", "https://shop.example/a"]})},
+    "URLs without scheme": {"targets": targets({"urls": ["shop.example/a", "SHOP.example/b"]})},
+    "URL without the root's slash": {"targets": targets({}, {"url": "https://docs.example"})},
+    "empty options left out": {"targets": [{"type": "scrape", "urls": SCRAPE["urls"]}, *targets()[1:]]},
+    "options that are the default": {
+        "targets": targets({"scrapeOptions": {"formats": ["markdown"], "onlyMainContent": True, "timeout": 60000}})
+    },
+    "crawl defaults of the service": {"targets": targets({}, {"crawlOptions": {"limit": 20}})},
+    "search defaults left out": {
+        "targets": targets({}, {}, {"searchWindow": None, "maxResults": None, "includeDomains": [" SHOP.example"]})
+    },
+    "webhook without default events": {"webhook": {"url": "https://hooks.example/x", "headers": {"X-Key": "s3cret"}}},
+    "empty notification": {"notification": {}},
+    "empty e-mail": {"notification": {"email": {}}},
+    "e-mail address in other case": {"notification": {"email": {"enabled": True, "recipients": ["a@example.com"]}}},
+    "retention": {"retentionDays": 30},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("declared", SAME.values(), ids=SAME.keys())
+def test_no_difference(declared):
+    """What the service normalises or fills in (supplement 13.2) is no difference."""
+    changes = monitor_changes(declared, STORED)
+    assert not changes
+    assert changes.patch == {}
+    assert changes.fields == ()
+
+
+DIFFERENT = {
+    "name": ({"name": "other"}, ("name",), {"name": "other"}),
+    "cron": (
+        {"schedule": {"cron": "0 * * * *"}},
+        ("schedule.cron",),
+        {"schedule": {"cron": "0 * * * *"}},
+    ),
+    "cron step that counts once": (
+        {"schedule": {"cron": "0/30 * * * *"}},
+        ("schedule.cron",),
+        {"schedule": {"cron": "0/30 * * * *"}},
+    ),
+    "time zone": (
+        {"schedule": {"cron": "*/30 * * * *", "timezone": "Europe/Berlin"}},
+        ("schedule.timezone",),
+        {"schedule": {"cron": "*/30 * * * *", "timezone": "Europe/Berlin"}},
+    ),
+    "phrase": ({"schedule": {"text": "hourly"}}, ("schedule.text",), {"schedule": {"text": "hourly"}}),
+    "goal, sent with judging": (
+        {"goal": "stock changes"},
+        ("goal",),
+        {"goal": "stock changes", "judgeEnabled": True},
+    ),
+    "goal without judging": (
+        {"goal": "stock changes", "judgeEnabled": False},
+        ("goal", "judgeEnabled"),
+        {"goal": "stock changes", "judgeEnabled": False},
+    ),
+    "goal cleared": ({"goal": " "}, ("goal",), {"goal": None}),
+    "judging": ({"judgeEnabled": False}, ("judgeEnabled",), {"judgeEnabled": False}),
+    "webhook headers": (
+        {"webhook": {"url": "https://hooks.example/x", "headers": {"X-Key": "new"}}},
+        ("webhook.headers",),
+        {"webhook": {"url": "https://hooks.example/x", "headers": {"X-Key": "new"}}},
+    ),
+    "webhook headers removed, metadata added, one event": (
+        {"webhook": {"url": "https://hooks.example/y", "metadata": {"a": "b"}, "events": ["monitor.page"]}},
+        ("webhook.url", "webhook.events", "webhook.headers", "webhook.metadata"),
+        {"webhook": {"url": "https://hooks.example/y", "metadata": {"a": "b"}, "events": ["monitor.page"]}},
+    ),
+    "e-mail": (
+        {"notification": {"email": {"enabled": False, "recipients": []}}},
+        ("notification.email.enabled", "notification.email.recipients"),
+        {"notification": {"email": {"enabled": False, "recipients": []}}},
+    ),
+    "retention": ({"retentionDays": 7}, ("retentionDays",), {"retentionDays": 7}),
+    "unknown field that the service shows": ({"unchangedPagesFree": True}, (), {}),
+}
+
+
+@pytest.mark.parametrize(("declared", "fields", "patch"), DIFFERENT.values(), ids=DIFFERENT.keys())
+def test_difference(declared, fields, patch):
+    """Only what differs is sent, along with what has to go with it."""
+    changes = monitor_changes(declared, STORED)
+    assert changes.fields == fields
+    assert changes.patch == patch
+    assert bool(changes) is bool(fields)
+
+
+TARGETS = {
+    "one more URL": (
+        targets({"urls": [*SCRAPE["urls"], "https://shop.example/c"]}),
+        ("targets[0].urls",),
+        ["t-1", "t-2", "t-3"],
+    ),
+    "http is not https": (
+        targets({"urls": ["http://shop.example/a", "https://shop.example/b"]}),
+        ("targets[0].urls",),
+        ["t-1", "t-2", "t-3"],
+    ),
+    "another crawl address, same place": (
+        targets({}, {"url": "https://docs.example/v2"}),
+        ("targets[1].url",),
+        ["t-1", "t-2", "t-3"],
+    ),
+    "crawl limit": (
+        targets({}, {"crawlOptions": {"limit": 30}}),
+        ("targets[1].crawlOptions.limit",),
+        ["t-1", "t-2", "t-3"],
+    ),
+    "crawl limit left out": (
+        targets({}, {"crawlOptions": {}}),
+        ("targets[1].crawlOptions.limit",),
+        ["t-1", "t-2", "t-3"],
+    ),
+    "scrape option": (
+        targets({"scrapeOptions": {"mobile": True}}),
+        ("targets[0].scrapeOptions.mobile",),
+        ["t-1", "t-2", "t-3"],
+    ),
+    "formats": (
+        targets({"scrapeOptions": {"formats": [{"type": "screenshot", "fullPage": False}]}}),
+        ("targets[0].scrapeOptions.formats",),
+        ["t-1", "t-2", "t-3"],
+    ),
+    "search": (
+        targets({}, {}, {"queries": ["new phone", "old phone"], "searchWindow": "7d", "maxResults": 5,
+                         "includeDomains": [], "excludeDomains": ["bad.example"]}),
+        ("targets[2].queries", "targets[2].searchWindow", "targets[2].maxResults", "targets[2].includeDomains",
+         "targets[2].excludeDomains"),
+        ["t-1", "t-2", "t-3"],
+    ),
+    "one removed": (targets()[1:], ("targets (1 removed)",), ["t-2", "t-3"]),
+    "one added in front": (
+        [{"type": "scrape", "urls": ["https://new.example/"]}, *targets()],
+        ("targets[0] (new)",),
+        [None, "t-1", "t-2", "t-3"],
+    ),
+    "another type": (
+        [{"type": "search", "queries": ["q"]}, *targets()[1:]],
+        ("targets[0] (new)", "targets (1 removed)"),
+        [None, "t-2", "t-3"],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("declared", "fields", "ids"), TARGETS.values(), ids=TARGETS.keys())
+def test_targets_keep_their_history(declared, fields, ids):
+    """A patch sends all targets, with the id of each whose history goes on."""
+    changes = monitor_changes({"targets": declared}, STORED)
+    assert changes.fields == fields
+    assert [target.get("id") for target in changes.patch["targets"]] == ids
+    assert [{k: v for k, v in target.items() if k != "id"} for target in changes.patch["targets"]] == declared
+
+
+def test_matching_prefers_id_then_content_then_place():
+    """Which stored target a declared one continues."""
+    stored = [
+        {"id": "a", "type": "scrape", "urls": ["https://x.example/1"]},
+        {"id": "b", "type": "scrape", "urls": ["https://x.example/2", "https://x.example/3"]},
+        {"id": "c", "type": "scrape", "url": "https://x.example/4"},
+        {"id": "d", "type": "crawl", "url": "https://x.example/1"},
+    ]
+    declared = [
+        {"type": "scrape", "urls": ["https://x.example/4"]},  # the same page as c
+        {"type": "scrape", "urls": ["https://x.example/3", "https://x.example/9"]},  # shares a page with b
+        {"type": "scrape", "urls": ["https://y.example/"]},  # nothing in common: what is left of its type
+        {"type": "scrape", "urls": ["https://z.example/"]},  # nothing is left
+    ]
+    assert match_targets(declared, stored) == [2, 1, 0, None]
+    assert match_targets([{"type": "scrape", "id": "a", "urls": ["https://x.example/4"]}], stored) == [0]
+
+
+UPDATES = {
+    "pause": ({"status": "paused"}, {"status": "paused"}),
+    "resume": (
+        {"status": "active"},
+        {"status": "active", "schedule": {"cron": "*/30 * * * *", "timezone": "UTC"}},
+    ),
+    "resume at other times": (
+        {"status": "active", "schedule": {"text": "hourly"}},
+        {"status": "active", "schedule": {"text": "hourly"}},
+    ),
+    "goal": ({"goal": "stock "}, {"goal": "stock", "judgeEnabled": True}),
+    "goal without judging": ({"goal": "g", "judgeEnabled": False}, {"goal": "g", "judgeEnabled": False}),
+    "no goal": ({"goal": " "}, {"goal": None}),
+    "what is so already": ({"retentionDays": 30}, {"retentionDays": 30}),
+    "targets": (
+        {"targets": [{"type": "crawl", "url": "https://docs.example/", "crawlOptions": {"limit": 5}}]},
+        {"targets": [{"type": "crawl", "url": "https://docs.example/", "crawlOptions": {"limit": 5}, "id": "t-2"}]},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("fields", "patch"), UPDATES.values(), ids=UPDATES.keys())
+def test_what_goes_along_with_an_update(fields, patch):
+    """Supplement 13.6; what is given is sent, even if it seems to be so already."""
+    assert complete_update(fields, STORED) == patch
+
+
+AT_TEN = "every 30 minutes starting at :10"
+SCHEDULES = [
+    # declared text, stored cron, applied before (text, cron), differs
+    ("every 30 minutes", "*/30 * * * *", None, False),
+    ("every 30 minutes", "7-59/30 * * * *", None, False),  # moved within its period
+    ("every 30 minutes", "7,37 * * * *", None, False),
+    ("every 30 minutes", "*/15 * * * *", None, True),
+    ("every 30 minutes starting at :10", "10-59/30 * * * *", None, False),
+    ("every 30 minutes starting at :10", "12-59/30 * * * *", None, True),  # sent once more
+    (AT_TEN, "12-59/30 * * * *", (AT_TEN, "12,42 * * * *"), False),
+    ("hourly", "17 * * * *", None, False),
+    ("every hour at :17", "17 * * * *", None, False),
+    ("hourly at :17", "18 * * * *", None, True),
+    ("every 6 hours", "13 2-23/6 * * *", None, False),
+    ("every 6 hours", "0 */8 * * *", None, True),
+    ("daily", "41 3 * * *", None, False),
+    ("daily", "41 3 * * 1", None, True),
+    ("daily at 9:30", "30 9 * * *", None, False),
+    ("daily at 9:30 pm", "30 21 * * *", None, False),
+    ("daily at 12am", "0 0 * * *", None, False),
+    ("daily at 9", "4 9 * * *", None, True),
+    ("daily at 9", "4 9 * * *", ("Daily at 9.", "4 9 * * *"), False),
+    ("daily at 9", "4 9 * * *", ("daily at 8", "4 9 * * *"), True),  # the text was changed
+    ("daily", "0 3 * * *", ("daily", "41 3 * * *"), True),  # somebody changed the cron
+    ("weekly", "20 5 * * 3", None, False),
+    ("weekly", "20 5 * * 3,4", None, True),
+    ("fortnightly", "0 0 * * 0", None, True),
+    ("fortnightly", "0 0 1,15 * *", ("fortnightly", "0 0 1,15 * *"), False),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "cron", "applied", "differs"), SCHEDULES)
+def test_schedule_in_words(text, cron, applied, differs):
+    """A text comes back as cron, possibly moved (supplement 13.4; 21, row 8)."""
+    memory = {"text": applied[0], "cron": applied[1]} if applied else None
+    changes = monitor_changes(
+        {"schedule": {"text": text}}, {"schedule": {"cron": cron, "timezone": "UTC"}}, memory
+    )
+    assert bool(changes) is differs
+
+
+PHRASES = [
+    ("every 15 minutes", "*/15 * * * *", False),
+    ("every 20 mins start at 5", "5-59/20 * * * *", True),
+    ("every 10 min start on :00", "*/10 * * * *", True),
+    ("Hourly", "0 * * * *", False),
+    ("every hour starting at :45", "45 * * * *", True),
+    ("every 4 hrs", "0 */4 * * *", False),
+    ("every day", "0 0 * * *", False),
+    ("daily at 12 pm", "0 12 * * *", True),
+    ("daily at 7:05am", "5 7 * * *", True),
+    ("every week.", "0 0 * * 0", False),
+]
+
+
+@pytest.mark.parametrize(("text", "cron", "own_time"), PHRASES)
+def test_documented_cron_of_a_phrase(text, cron, own_time):
+    """The table of supplement 13.4."""
+    assert read_phrase(text) == Phrase(cron, own_time)
+
+
+def test_previous_values():
+    """What a patch changed can be put back, but for what was not there."""
+    patch = {"goal": "new", "judgeEnabled": True, "schedule": {}, "webhook": {}, "targets": []}
+    before = {**STORED, "webhook": None, "goal": None}
+    restore, lost = previous_values(patch, before)
+    assert restore == {name: before[name] for name in ("goal", "judgeEnabled", "schedule", "targets")}
+    assert lost == ("webhook",)
+
+
+def test_lenient_shapes():
+    """One text where several would be a list, and a webhook as a plain URL."""
+    stored = {
+        "targets": [{"id": "t", "type": "scrape", "urls": "https://a.example/"}],
+        "webhook": "https://hooks.example/x",
+        "notification": {"email": {"recipients": "a@example.com"}},
+    }
+    declared = {
+        "targets": [{"type": "scrape", "urls": ["https://a.example/"]}],
+        "webhook": {"url": "https://hooks.example/x"},
+        "notification": {"email": {"recipients": ["a@example.com"]}},
+    }
+    assert not monitor_changes(declared, stored)
+
+
+def test_header_values_are_not_among_the_fields():
+    """The log names fields, never values."""
+    declared = {"webhook": {"url": "https://hooks.example/x", "headers": {"X-Key": "other-s3cret"}}}
+    changes = monitor_changes(declared, STORED)
+    assert "s3cret" not in " ".join(changes.fields)
+
+
+URLS = st.builds("https://{}.example/{}".format, st.sampled_from("abc"), st.sampled_from(["", "x", "y"]))
+TARGET = st.one_of(
+    st.builds(
+        lambda urls: {"type": "scrape", "urls": urls}, st.lists(URLS, min_size=1, max_size=3, unique=True)
+    ),
+    st.builds(
+        lambda url, limit: {"type": "crawl", "url": url, "crawlOptions": {"limit": limit}},
+        URLS,
+        st.integers(1, 9),
+    ),
+    st.builds(
+        lambda q: {"type": "search", "queries": q},
+        st.lists(st.sampled_from(["p", "q", "r"]), min_size=1, unique=True),
+    ),
+)
+MONITOR = st.fixed_dictionaries(
+    {},
+    optional={
+        "name": st.sampled_from(["n", "m"]),
+        "goal": st.sampled_from(["", "g", " g "]),
+        "judgeEnabled": st.booleans(),
+        "schedule": st.sampled_from([{"cron": "0 * * * *"}, {"cron": "5 9 * * 1", "timezone": "Asia/Tokyo"}]),
+        "targets": st.lists(TARGET, min_size=1, max_size=4),
+        "retentionDays": st.integers(1, 3),
+        "webhook": st.sampled_from([{"url": "https://h.example"}, {"url": "https://h.example", "headers": {"A": "b"}}]),
+    },
+)  # fmt: skip
+
+
+def apply(patch: dict, stored: dict) -> dict:
+    """Do what the service does with an update: replace top-level fields, give new targets an id."""
+    after = copy.deepcopy({**stored, **patch})
+    taken = {target.get("id") for target in stored.get("targets") or []}
+    fresh = (name for name in map("t-{}".format, itertools.count()) if name not in taken)
+    for target in after.get("targets") or []:
+        if "id" not in target:
+            target["id"] = next(fresh)
+    return after
+
+
+@given(MONITOR, MONITOR)
+def test_an_update_removes_the_difference(before, declared):
+    """After the patch nothing differs, kept targets have kept their ids, and no id is used twice."""
+    stored = apply(before, {})
+    changes = monitor_changes(declared, stored)
+    after = apply(changes.patch, stored)
+    assert not monitor_changes(declared, after)
+    ids = [target["id"] for target in after.get("targets", [])]
+    assert len(ids) == len(set(ids))
+    if "targets" in declared and "targets" in before:
+        kinds = [[target["type"] for target in monitor["targets"]] for monitor in (before, declared)]
+        could_stay = sum(min(kind.count(name) for kind in kinds) for name in ("scrape", "crawl", "search"))
+        assert len(set(ids) & {target["id"] for target in stored["targets"]}) == could_stay
+
+
+@given(MONITOR)
+def test_what_was_declared_is_no_difference(declared):
+    """A monitor that was just created as declared needs no update."""
+    assert not monitor_changes(declared, apply(declared, {}))

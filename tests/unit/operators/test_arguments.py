@@ -1,0 +1,157 @@
+"""What the operators make of their arguments while a DAG file is read."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from airflow.sdk import DAG
+
+from airflow_provider_webdata.operators.batch_search import WebDataBatchSearchOperator
+from airflow_provider_webdata.operators.credit_usage import WebDataCreditUsageOperator
+from airflow_provider_webdata.operators.interact import WebDataInteractOperator
+from airflow_provider_webdata.operators.map import WebDataMapOperator
+from airflow_provider_webdata.operators.monitor import (
+    WebDataCreateMonitorOperator,
+    WebDataDeleteMonitorOperator,
+    WebDataRunMonitorOperator,
+    WebDataUpdateMonitorOperator,
+)
+from airflow_provider_webdata.operators.parse import WebDataParseOperator
+from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
+from airflow_provider_webdata.operators.search import WebDataSearchOperator
+
+URL = {"url": "https://a.example/"}
+REFUSED = {
+    "unknown kind of result": (
+        WebDataSearchOperator,
+        {"query": "q", "returns": "videos"},
+        "returns must be one of",
+    ),
+    "mapping of a list": (
+        WebDataSearchOperator,
+        {"query": "q", "returns": "web", "multiple_outputs": True},
+        "multiple_outputs",
+    ),
+    "if_exists": (
+        WebDataCreateMonitorOperator,
+        {"name": "n", "schedule": {}, "targets": [], "if_exists": "replace"},
+        "if_exists must be one of update, reuse, error, create",
+    ),
+    "id of what is to be created": (
+        WebDataCreateMonitorOperator,
+        {"name": "n", "schedule": {}, "targets": [], "if_exists": "create", "monitor_id": "m"},
+        "monitor_id",
+    ),
+    "neither id nor name": (WebDataUpdateMonitorOperator, {"status": "paused"}, "monitor_id or monitor_name"),
+    "id and name": (
+        WebDataDeleteMonitorOperator,
+        {"monitor_id": "m", "monitor_name": "n"},
+        "monitor_id or monitor_name",
+    ),
+    "body for a request that sends none": (
+        WebDataRunMonitorOperator,
+        {"monitor_id": "m", "extra_body": {"a": 1}},
+        "extra_body would have no effect",
+    ),
+    "a span in words": (
+        WebDataRunMonitorOperator,
+        {"monitor_id": "m", "replica_wait": "3"},
+        "replica_wait must be seconds or a timedelta, at least 0",
+    ),
+    "no span": (
+        WebDataSearchOperator,
+        {"query": "q", "rate_limit_timeout": None},
+        "rate_limit_timeout must be seconds or a timedelta, at least 0",
+    ),
+    "no pages": (
+        WebDataRunMonitorOperator,
+        {"monitor_id": "m", "include_pages": None},
+        "include_pages must be",
+    ),
+    "pages by number": (
+        WebDataRunMonitorOperator,
+        {"monitor_id": "m", "include_pages": 5},
+        "include_pages must be",
+    ),
+    "no events": (
+        WebDataCreateMonitorOperator,
+        {"name": "n", "schedule": {}, "targets": [], "webhook_events": None},
+        "webhook_events must name some of",
+    ),
+    "events by number": (
+        WebDataCreateMonitorOperator,
+        {"name": "n", "schedule": {}, "targets": [], "webhook_events": [5]},
+        "webhook_events must name some of",
+    ),
+    "if_running": (WebDataRunMonitorOperator, {"monitor_id": "m", "if_running": "wait"}, "if_running"),
+    "kind of map result": (
+        WebDataMapOperator,
+        {**URL, "returns": "pages"},
+        "returns must be one of links, urls",
+    ),
+    "a list that goes to a file": (
+        WebDataMapOperator,
+        {**URL, "returns": "urls", "output": "/x.jsonl"},
+        "no effect with output",
+    ),
+    "format of the output": (WebDataScrapeOperator, {**URL, "output": "/x.csv"}, "jsonl"),
+    "what low credits lead to": (
+        WebDataCreditUsageOperator,
+        {"on_low": "warn"},
+        "on_low must be one of fail, skip",
+    ),
+    "body for a request without one": (WebDataCreditUsageOperator, {"extra_body": {"a": 1}}, "no effect"),
+    "a profile for a scrape's browser": (
+        WebDataInteractOperator,
+        {"steps": ["x"], "scrape_id": "i", "profile": {}},
+        "profile: without effect",
+    ),
+    "no concurrency": (
+        WebDataBatchSearchOperator,
+        {"queries": ["q"], "max_concurrency": 0},
+        "max_concurrency",
+    ),
+    "concurrency that is no number": (
+        WebDataBatchSearchOperator,
+        {"queries": ["q"], "max_concurrency": "10"},
+        "max_concurrency",
+    ),
+}
+
+
+@pytest.mark.parametrize(("operator", "arguments", "words"), REFUSED.values(), ids=REFUSED.keys())
+def test_contradictions_fail_while_the_dag_is_read(operator, arguments, words):
+    """What can be seen without rendering is said to whoever writes the DAG, before it runs."""
+    with pytest.raises(ValueError, match=words):
+        operator(task_id="t", **arguments)
+
+
+def test_time_spans():
+    operator = WebDataRunMonitorOperator(
+        task_id="t", monitor_id="m", replica_wait=timedelta(seconds=3), rate_limit_timeout=timedelta(hours=1)
+    )
+    assert (operator.replica_wait, operator.rate_limit_timeout) == (3.0, 3600.0)
+    assert WebDataSearchOperator(task_id="t", query="q", rate_limit_timeout=0).rate_limit_timeout == 0
+
+
+def test_dag_survives_serialization():
+    """Airflow stores DAGs serialized; the operators hold nothing that cannot be."""
+    from airflow.serialization.serialized_objects import DagSerialization
+
+    with DAG("d", schedule=None) as dag:
+        WebDataSearchOperator(
+            task_id="search", query="q", scrape_options={"formats": [{"type": "json", "schema": {}}]}
+        )
+        WebDataSearchOperator.partial(task_id="searches", limit=3).expand(query=["a", "b"])
+        WebDataCreateMonitorOperator(task_id="monitor", name="n", schedule={"text": "daily"}, targets=[])
+        WebDataMapOperator(task_id="map", url="https://a.example/", returns="urls")
+        WebDataScrapeOperator.partial(task_id="scrape", output="/x/{{ ti.map_index }}.jsonl").expand(
+            url=["a", "b"]
+        )
+        WebDataParseOperator(task_id="parse", file="s3://c@b/k.pdf", parsers=[{"type": "pdf"}])
+        WebDataInteractOperator(task_id="interact", steps=["x", {"code": "y"}], profile={"name": "p"})
+        WebDataCreditUsageOperator(task_id="credits", min_remaining=5, on_low="skip")
+        WebDataBatchSearchOperator(task_id="many", queries=["q", {"query": "r"}], max_credits=10)
+    restored = DagSerialization.deserialize_dag(DagSerialization.serialize_dag(dag))
+    assert set(restored.task_dict) == set(dag.task_dict)

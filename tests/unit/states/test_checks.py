@@ -1,0 +1,277 @@
+"""What a check means for a wait: every state against every choice, and the order of what is decided on."""
+
+from __future__ import annotations
+
+import itertools
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from airflow_provider_webdata.api.models import MonitorCheck, MonitorCheckDetail
+from airflow_provider_webdata.states.check_queue import CheckQueue
+from airflow_provider_webdata.states.checks import (
+    CheckCriteria,
+    Decision,
+    event_of,
+    finished_at,
+    has_changes,
+    has_meaningful,
+    is_over,
+    moment,
+)
+
+T0 = datetime(2026, 1, 1, tzinfo=timezone.utc)
+
+
+def check(
+    check_id: str = "c", status: str | None = "completed", end: float | None = 0, **more: Any
+) -> MonitorCheck:
+    finished_at = None if end is None else (T0 + timedelta(seconds=end)).isoformat()
+    return MonitorCheck.model_validate({"id": check_id, "status": status, "finishedAt": finished_at, **more})
+
+
+@pytest.mark.parametrize(
+    "status,end,over",
+    [
+        ("queued", None, False),
+        ("running", None, False),
+        (None, None, False),
+        ("completed", None, True),
+        ("partial", None, True),
+        ("failed", None, True),
+        ("skipped_overlap", None, True),
+        ("skipped_no_credits", None, True),
+        ("a-state-of-tomorrow", None, False),
+        ("a-state-of-tomorrow", 0, True),
+    ],
+)
+def test_which_states_are_the_end(status: str | None, end: float | None, over: bool) -> None:
+    assert is_over(check(status=status, end=end)) is over
+
+
+OUTCOMES = {"fail": "failed", "accept": "done", "wait": "wait"}
+
+
+@pytest.mark.parametrize("choice,outcome", OUTCOMES.items())
+@pytest.mark.parametrize(
+    "name,status,error",
+    [
+        ("on_failed", "failed", "boom"),
+        ("on_failed", "aborted_by_someone", "boom"),
+        ("on_partial", "partial", None),
+        ("on_skipped", "skipped_overlap", "the one before runs"),
+        ("on_skipped", "skipped_no_credits", None),
+        ("on_skipped", "skipped_for_a_new_reason", None),
+    ],
+)
+def test_each_choice(name: str, status: str, error: str | None, choice: Any, outcome: str) -> None:
+    others = dict.fromkeys(
+        {"on_failed", "on_partial", "on_skipped"} - {name}, "fail" if choice != "fail" else "wait"
+    )
+    wanted = CheckCriteria(**{name: choice}, **others)  # type: ignore[arg-type]
+    decision = wanted.decide(check(status=status, error=error))
+    assert decision.outcome == outcome
+    if outcome != "done":
+        assert (error or status.split("_")[0]) in decision.reason
+
+
+@pytest.mark.parametrize(
+    "summary,changes,needs_pages",
+    [
+        (None, False, True),
+        ({}, False, True),
+        ({"changed": 0, "new": 0, "removed": 0, "same": 3}, False, False),
+        ({"changed": 1, "new": 0, "removed": 0}, True, True),
+        ({"changed": 0, "new": 1, "removed": 0}, True, True),
+        ({"changed": 0, "new": 0, "removed": 1}, True, False),
+        ({"changed": 0, "new": 0, "removed": 0, "error": 5}, False, False),
+    ],
+)
+@pytest.mark.parametrize("otherwise", ["wait", "skip"])
+def test_what_changed(summary: Any, changes: bool, needs_pages: bool, otherwise: Any) -> None:
+    found = check(summary=summary)
+    assert has_changes(found) is changes
+    assert CheckCriteria(only_if_changed=True, otherwise=otherwise).decide(found).outcome == (
+        "done" if changes else otherwise
+    )
+    meaningful = CheckCriteria(only_if_meaningful=True, otherwise=otherwise)
+    assert meaningful.needs_pages(found) is needs_pages
+    assert not CheckCriteria().needs_pages(found)
+    for judged in (True, False, None):
+        assert meaningful.decide(found, meaningful=judged).outcome == ("done" if judged else otherwise)
+
+
+def test_pages_are_not_read_of_a_check_that_failed() -> None:
+    assert not CheckCriteria(only_if_meaningful=True).needs_pages(check(status="failed", error="boom"))
+
+
+@pytest.mark.parametrize("status", ["skipped_overlap", "failed"])
+def test_what_was_not_looked_at_is_accepted_as_it_is(status: str) -> None:
+    wanted = CheckCriteria(on_skipped="accept", on_failed="accept", only_if_changed=True, otherwise="skip")
+    assert wanted.decide(check(status=status, error="x")).outcome == "done"
+
+
+@pytest.mark.parametrize(
+    "judgments,meaningful",
+    [
+        ([], False),
+        ([None], False),
+        ([{"meaningful": False}], False),
+        ([{"meaningful": False}, {"meaningful": True}], True),
+    ],
+)
+def test_meaningful_pages(judgments: list[Any], meaningful: bool) -> None:
+    part = MonitorCheckDetail.model_validate({"id": "c", "pages": [{"judgment": each} for each in judgments]})
+    assert has_meaningful(part) is meaningful
+
+
+EVERY = CheckCriteria(on_failed="accept", on_partial="accept", on_skipped="accept")
+
+
+def drained(queue: CheckQueue, *snapshots: list[MonitorCheck]) -> list[str]:
+    """Return the ids of the checks that are decided on, in order, each snapshot after the one before."""
+    ids = []
+    for checks in snapshots:
+        queue.add(checks)
+        while queue.head is not None:
+            ids.append(queue.head.id)
+            queue.decide()
+    return ids
+
+
+@given(
+    ends=st.lists(st.integers(-50, 50), max_size=12, unique=True),
+    after=st.none() | st.integers(-50, 50),
+    order=st.randoms(use_true_random=False),
+)
+def test_candidates_are_all_that_ended_later_oldest_first(
+    ends: list[int], after: int | None, order: Any
+) -> None:
+    checks = [check(str(end), end=end) for end in ends] + [check("running", "running", None)]
+    order.shuffle(checks)
+    queue = CheckQueue(EVERY, None if after is None else T0 + timedelta(seconds=after))
+    expected = sorted(end for end in ends if after is None or end > after)
+    assert drained(queue, checks) == [str(end) for end in expected]
+
+
+@given(ends=st.lists(st.integers(-50, 50), min_size=1, max_size=12, unique=True), which=st.integers(0, 11))
+def test_a_named_check_comes_first_and_then_what_ended_after_it(ends: list[int], which: int) -> None:
+    named = ends[which % len(ends)]
+    checks = [check(str(end), end=end) for end in ends]
+    queue = CheckQueue(EVERY, T0 + timedelta(days=1), str(named))
+    later = [str(end) for end in sorted(ends) if end > named]
+    assert drained(queue, checks) == [str(named), *later]
+    assert drained(CheckQueue(EVERY, None, "another"), checks) == []
+
+
+MINUTE = 60
+
+
+@pytest.mark.parametrize(
+    "check_id,snapshots,decided",
+    [
+        (None, [{"a": 1, "b": 2}, {"a": 1, "b": 2, "c": 3}], "abc"),
+        (None, [{"b": 20 * MINUTE}, {"a": 11 * MINUTE, "b": 20 * MINUTE}], "ba"),
+        (None, [{"b": 20 * MINUTE}, {"a": 9 * MINUTE, "b": 20 * MINUTE}], "b"),
+        ("b", [{"b": 20 * MINUTE}, {"a": 19 * MINUTE, "b": 20 * MINUTE, "c": 21 * MINUTE}], "bc"),
+        ("b", [{"a": 1, "c": 3}, {"a": 1, "b": 2, "c": 3}], "bc"),
+    ],
+    ids=["each once", "a late one", "too late", "none from before the named one", "waits for the named one"],
+)
+def test_each_check_is_decided_on_once(check_id: str | None, snapshots: list[Any], decided: str) -> None:
+    queue = CheckQueue(EVERY, T0, check_id)
+    found = [[check(name, end=end) for name, end in snapshot.items()] for snapshot in snapshots]
+    assert drained(queue, *found) == list(decided)
+
+
+@pytest.mark.parametrize(
+    "fields,expected",
+    [
+        ({"finishedAt": "2026-01-01T00:00:02Z", "updatedAt": "2026-01-01T00:00:09Z"}, 2),
+        ({"updatedAt": "2026-01-01T00:00:03Z"}, 3),
+        ({"createdAt": "2026-01-01T00:00:04Z"}, 4),
+        ({"finishedAt": "soon"}, None),
+    ],
+)
+def test_when_a_check_ended(fields: Any, expected: int | None) -> None:
+    found = finished_at(MonitorCheck.model_validate({"id": "c", "status": "completed", **fields}))
+    assert found == (None if expected is None else T0 + timedelta(seconds=expected))
+
+
+@pytest.mark.parametrize(
+    "text,expected",
+    [
+        ("2026-01-01T00:00:00Z", T0),
+        ("2026-01-01T00:00:00z", T0),
+        ("2026-01-01T00:00:00.5Z", T0 + timedelta(milliseconds=500)),
+        ("2026-01-01T00:00:00.123456789Z", T0 + timedelta(microseconds=123456)),
+        ("2026-01-01T02:00:00+02:00", T0),
+        ("2026-01-01T00:00:00", T0),
+        ("2026-01-01", T0),
+        (" 2026-01-01T00:00:00Z ", T0),
+        ("", None),
+        (None, None),
+        ("tomorrow", None),
+        ("2026-13-01T00:00:00Z", None),
+    ],
+)
+def test_moments(text: str | None, expected: datetime | None) -> None:
+    assert moment(text) == expected
+
+
+@given(st.text())
+def test_no_text_is_too_odd(text: str) -> None:
+    found = moment(text)
+    assert found is None or found.tzinfo is not None
+
+
+@pytest.mark.parametrize(
+    "decision,key,text",
+    [
+        (Decision("done"), "reason", None),
+        (Decision("done", "it was skipped"), "reason", "it was skipped"),
+        (Decision("skip", "no page"), "reason", "no page"),
+        (Decision("failed", "it failed: boom"), "error", "check c of monitor m: it failed: boom"),
+    ],
+)
+def test_events(decision: Decision, key: str, text: str | None) -> None:
+    event = event_of(check(), decision, monitor_id="m", via="polling")
+    assert event.get(key) == text
+    common = ("status", "check_id", "monitor_id", "check_status", "via")
+    assert [event[name] for name in common] == [decision.outcome, "c", "m", "completed", "polling"]
+
+
+@pytest.mark.parametrize(
+    "given,word",
+    [
+        *(({name: "ignore"}, name) for name in ("on_failed", "on_partial", "on_skipped", "otherwise")),
+        ({"only_if_new": True}, "does not know only_if_new of CheckCriteria"),
+    ],
+)
+def test_bad_criteria_are_named(given: Any, word: str) -> None:
+    with pytest.raises(ValueError, match=word):
+        CheckCriteria.deserialize(given)
+
+
+def test_what_is_stored_of_criteria() -> None:
+    """Only what differs from the defaults, which therefore never change."""
+    assert CheckCriteria().serialize() == {}
+    assert CheckCriteria.deserialize({}) == CheckCriteria("fail", "accept", "wait", False, False, "wait")
+    given = {"on_failed": "wait", "only_if_changed": True, "otherwise": "skip"}
+    assert CheckCriteria.deserialize(given).serialize() == given
+
+
+def test_a_moment_without_a_time_zone_is_refused() -> None:
+    with pytest.raises(ValueError, match="after must have a time zone"):
+        CheckQueue(EVERY, datetime(2026, 1, 1))
+
+
+def test_every_combination_is_a_decision() -> None:
+    choices = ("fail", "accept", "wait")
+    states = ("completed", "partial", "failed", "skipped_overlap", "new_state", None)
+    for failed, partial, skipped, state in itertools.product(choices, choices, choices, states):
+        wanted = CheckCriteria(on_failed=failed, on_partial=partial, on_skipped=skipped, otherwise="skip")  # type: ignore[arg-type]
+        assert wanted.decide(check(status=state)).outcome in ("done", "failed", "wait")

@@ -1,0 +1,142 @@
+"""Where finished searches are kept: nothing is lost, nothing comes twice, nothing is left behind."""
+
+from __future__ import annotations
+
+import json
+from types import SimpleNamespace
+
+import pytest
+
+from airflow_provider_webdata.tasks.searches import progress as search_progress
+from airflow_provider_webdata.tasks.searches.progress import (
+    FileProgress,
+    MemoryProgress,
+    StoreProgress,
+    progress_of,
+)
+from tests.support.direct import StateStore
+
+
+def context(**of_task):
+    ids = {"dag_id": "d", "run_id": "r", "task_id": "t", "map_index": -1, **of_task}
+    return {"ti": SimpleNamespace(**ids)}
+
+
+def record(key, **more):
+    return {"key": key, "query": f"query {key}", "results": {"web": [{"title": "ü\ud800"}]}, **more}
+
+
+@pytest.fixture(params=["file", "store"])
+def reopen(request, tmp_path):
+    """Return what opens the progress of the same task anew, as each attempt does."""
+    store = StateStore()
+    if request.param == "file":
+        return lambda: FileProgress(str(tmp_path / "out.jsonl"), context())
+    return lambda: StoreProgress(store)
+
+
+def test_later_tries_find_what_earlier_ones_kept(reopen):
+    first = reopen()
+    first.save([record("a"), record("b")])
+    first.save([record("c")])
+    second = reopen()
+    assert [item["key"] for item in second.read()] == ["a", "b", "c"]
+    second.save([record("d")])
+    assert [item["key"] for item in second.read()] == ["a", "b", "c", "d"]
+    assert list(reopen().read()) == [record(key) for key in "abcd"]
+    assert second.lasts
+
+
+def test_forgotten_is_gone(reopen, tmp_path):
+    progress = reopen()
+    progress.save([record("a")])
+    progress.forget()
+    assert list(progress.read()) == []
+    assert list(reopen().read()) == []
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_forgetting_nothing_is_fine(reopen):
+    reopen().forget()
+
+
+def test_of_other_tasks_with_the_same_output_nothing_is_found(tmp_path):
+    output = str(tmp_path / "out.jsonl")
+    mine = FileProgress(output, context())
+    mine.save([record("a")])
+    others = [{"run_id": "s"}, {"map_index": 1}, {"task_id": "u"}, {"dag_id": "e"}]
+    for other in others:
+        theirs = FileProgress(output, context(**other))
+        assert list(theirs.read()) == []
+        theirs.save([record("b")])
+        theirs.forget()
+    assert [item["key"] for item in FileProgress(output, context()).read()] == ["a"]
+
+
+def test_what_a_killed_process_was_writing_is_passed_over(tmp_path):
+    """Half a file under its hidden name is none; it goes when the folder goes."""
+    output = str(tmp_path / "out.jsonl")
+    first = FileProgress(output, context())
+    first.save([record("a")])
+    (folder,) = (tmp_path / "out.jsonl.partial").iterdir()
+    (folder / ".00000002-0badcafe.part.xyz.part").write_text('{"key": "b"')
+    second = FileProgress(output, context())
+    assert [item["key"] for item in second.read()] == ["a"]
+    second.forget()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_two_attempts_at_once_do_not_overwrite_each_other(tmp_path):
+    """A worker that was Airflow gave up may still be writing."""
+    output = str(tmp_path / "out.jsonl")
+    zombie, heir = FileProgress(output, context()), FileProgress(output, context())
+    zombie.save([record("a")])
+    heir.save([record("b")])
+    assert {item["key"] for item in FileProgress(output, context()).read()} == {"a", "b"}
+
+
+def test_the_store_is_not_filled_without_end(monkeypatch, caplog):
+    """It is the metadata database: over the limit, the log says that a retry would pay again, once."""
+    monkeypatch.setattr(search_progress, "MOST_STORED_BYTES", 2000)
+    store = StateStore()
+    progress = StoreProgress(store)
+    for number in range(40):
+        progress.save([record(f"k{number:02}")])
+    assert not progress.lasts
+    assert len(list(progress.read())) == 40
+    kept = [item["key"] for item in StoreProgress(store).read()]
+    assert kept == [f"k{number:02}" for number in range(len(kept))]
+    assert 5 < len(kept) < 40
+    assert (
+        sum(len(json.loads(value)) for name, value in store.values.items() if name != "webdata_searches")
+        <= 2000
+    )
+    assert caplog.text.count("A retry would search again") == 1
+
+
+def test_a_part_that_the_index_does_not_know_is_none():
+    """The process died between the two writes."""
+    store = StateStore()
+    StoreProgress(store).save([record("a")])
+    store.set("webdata_searches_1", json.dumps([record("b")]))
+    progress = StoreProgress(store)
+    assert [item["key"] for item in progress.read()] == ["a"]
+    progress.save([record("c")])
+    assert [item["key"] for item in StoreProgress(store).read()] == ["a", "c"]
+
+
+WHERE = [
+    (None, None, MemoryProgress, False),
+    (None, StateStore(), StoreProgress, True),
+    ("out.jsonl", None, FileProgress, True),
+    ("out.jsonl", StateStore(), FileProgress, True),
+]
+
+
+@pytest.mark.parametrize(("output", "store", "kind", "lasts"), WHERE)
+def test_where_it_is_kept(tmp_path, output, store, kind, lasts):
+    """Beside the output where there is one; else in the state store, which Airflow 3.2 lacks."""
+    given_context = {**context(), **({"task_state_store": store} if store else {})}
+    progress = progress_of(str(tmp_path / output) if output else None, given_context)
+    assert type(progress) is kind
+    assert progress.lasts is lasts

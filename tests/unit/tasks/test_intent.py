@@ -1,0 +1,114 @@
+"""What an attempt knows of the attempts before it."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta, timezone
+from types import SimpleNamespace
+
+import pytest
+
+from airflow_provider_webdata.tasks.intent import Intent
+from tests.support.direct import StateStore
+
+RUN_START = datetime(2026, 3, 1, 12, 0, tzinfo=timezone.utc)
+
+
+def context(try_number=1, max_tries=2, retries=2, store=None, reschedules=0):
+    ti = SimpleNamespace(try_number=try_number, max_tries=max_tries, task=SimpleNamespace(retries=retries))
+    made = {"ti": ti, "dag_run": SimpleNamespace(start_date=RUN_START), "task_reschedule_count": reschedules}
+    return made if store is None else {**made, "task_state_store": store}
+
+
+def test_first_attempt_with_a_store():
+    store = StateStore()
+    intent = Intent(context(store=store), "k")
+    assert not intent.began
+    assert not intent.is_own("x", RUN_START.isoformat())
+    intent.begin({"b", "a"})
+    assert store.get("k")["known"] == ["a", "b"]
+
+
+def test_crash_before_the_id_was_stored():
+    """What was not there before is the attempt's own."""
+    store = StateStore()
+    Intent(context(store=store), "k").begin({"old"})
+    later = Intent(context(try_number=2, store=store), "k")
+    assert later.began
+    assert later.remembers
+    assert later.started_id is None
+    assert later.is_own("new", None)
+    assert not later.is_own("old", RUN_START.isoformat())
+
+
+def test_crash_after_the_id_was_stored():
+    store = StateStore()
+    first = Intent(context(store=store), "k")
+    first.begin(())
+    first.started("mine")
+    later = Intent(context(try_number=2, store=store), "k")
+    assert later.started_id == "mine"
+    assert later.is_own("mine", None)
+    assert not later.is_own("another that is new", None)
+
+
+def test_forgotten():
+    store = StateStore()
+    first = Intent(context(store=store), "k")
+    first.begin(())
+    first.forget()
+    assert store.values == {}
+    assert not Intent(context(try_number=2, store=store), "k").began
+
+
+def test_cleared_task_starts_anew():
+    """Clearing raises max_tries, so that the record is of another start."""
+    store = StateStore()
+    Intent(context(store=store), "k").begin(())
+    assert Intent(context(try_number=2, max_tries=2, store=store), "k").began
+    assert not Intent(context(try_number=2, max_tries=3, store=store), "k").began
+
+
+WITHOUT_STORE = [
+    # try number, max tries, retries, reschedules, began
+    (1, 2, 2, 0, False),
+    (2, 2, 2, 0, True),
+    (1, 0, 0, 0, False),
+    (1, 0, 0, 1, True),
+    (2, 3, 2, 0, False),  # cleared after the first attempt
+    (3, 3, 2, 0, True),
+]
+
+
+@pytest.mark.parametrize(("number", "most", "retries", "reschedules", "began"), WITHOUT_STORE)
+def test_began_without_a_store(number, most, retries, reschedules, began):
+    """Airflow 3.2: an earlier attempt may have begun it."""
+    assert Intent(context(number, most, retries, reschedules=reschedules), "k").began is began
+
+
+CREATED = [
+    (RUN_START + timedelta(seconds=1), True),
+    (RUN_START - timedelta(minutes=1), True),  # the clocks differ
+    (RUN_START - timedelta(minutes=5), False),
+]
+
+
+@pytest.mark.parametrize(("created", "own"), CREATED)
+@pytest.mark.parametrize("form", ["iso", "javascript"])
+def test_own_without_a_store(created, own, form):
+    """Airflow 3.2: what was created since the DAG run began."""
+    text = created.isoformat() if form == "iso" else created.strftime("%Y-%m-%dT%H:%M:%S.123Z")
+    assert Intent(context(try_number=2), "k").is_own("x", text) is own
+
+
+@pytest.mark.parametrize("text", [None, "", "yesterday", "2026-13-45"])
+def test_unreadable_date_is_not_own(text):
+    assert Intent(context(try_number=2), "k").is_own("x", text) is False
+
+
+def test_nothing_is_known():
+    """Outside of a task run."""
+    intent = Intent({}, "k")
+    assert not intent.began
+    intent.begin(())
+    intent.started("x")
+    assert intent.started_id == "x"

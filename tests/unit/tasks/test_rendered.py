@@ -1,0 +1,109 @@
+"""What templates made of arguments: lists, numbers and nothing at all, as text or as objects."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from airflow.sdk.exceptions import AirflowFailException
+from hypothesis import given
+from hypothesis import strategies as st
+
+from airflow_provider_webdata.api.errors import InvalidRequestError
+from airflow_provider_webdata.operators.batch_search import WebDataBatchSearchOperator
+from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
+from airflow_provider_webdata.operators.interact import WebDataInteractOperator
+from airflow_provider_webdata.operators.monitor import (
+    WebDataCreateMonitorOperator,
+    WebDataDeleteMonitorOperator,
+)
+from airflow_provider_webdata.operators.parse import WebDataParseOperator
+from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
+from airflow_provider_webdata.tasks.arguments import as_list, checked_number
+from airflow_provider_webdata.tasks.searches.items import tagged, untagged
+from tests.support.direct import TaskInstance, context_of
+from tests.support.service import connection_text
+
+LISTS = [
+    (None, []),
+    ("", []),
+    (" ", []),
+    ("a", ["a"]),
+    ('["a", {"b": 1}]', ["a", {"b": 1}]),
+    ('{"a": 1}', ['{"a": 1}']),
+    ({"a": 1}, [{"a": 1}]),
+    (["a", "b"], ["a", "b"]),
+    (("a",), ["a"]),
+    (5, [5]),
+]
+
+
+@pytest.mark.parametrize(("argument", "items"), LISTS)
+def test_lists(argument: Any, items: list[Any]) -> None:
+    assert as_list(argument) == items
+
+
+@pytest.mark.parametrize(
+    ("argument", "value"), [(None, None), ("", None), ("5", 5.0), (0, 0.0), (1.5, 1.5), ("10", 10.0)]
+)
+def test_numbers(argument: Any, value: float | None) -> None:
+    assert checked_number("a call", "most", argument, 10) == value
+
+
+@pytest.mark.parametrize("argument", [-1, 10.1, "many", True, "nan", "inf", [5]])
+def test_what_is_no_number_in_range(argument: Any) -> None:
+    with pytest.raises(InvalidRequestError, match="most: must be a number of at least 0 and at most 10"):
+        checked_number("a call", "most", argument, 10)
+
+
+@given(st.dictionaries(st.sampled_from(["source", "query", "url", "title"]), st.text()))
+def test_a_result_is_what_it_was_before_it_was_tagged(item: dict[str, str]) -> None:
+    """Also where it has a field of its own that is named like a tag."""
+    marked = tagged(item, query="q", source="news")
+    assert (marked["query"], marked["source"]) == ("q", "news")
+    assert sorted(map(str, marked.values())) == sorted(["q", "news", *item.values()])
+    assert untagged(marked, "query", "source") == item
+
+
+URL = {"url": "https://a.example/"}
+REFUSED = {
+    "limit of nothing": (WebDataCrawlOperator, {**URL, "limit": 5}, {"limit": None}, "limit is empty"),
+    "limit of None": (WebDataCrawlOperator, {**URL, "limit": 5}, {"limit": "None"}, "limit is empty"),
+    "two webhooks": (
+        WebDataCrawlOperator,
+        {**URL, "attach_webhook": True, "webhook": {"url": "https://b.example/"}},
+        {},
+        "attach_webhook=True, but a webhook is given too",
+    ),
+    "monitor None": (WebDataDeleteMonitorOperator, {"monitor_id": "m"}, {"monitor_id": "None"}, "monitor_id is 'None'"),
+    "schedule that is text": (
+        WebDataCreateMonitorOperator,
+        {"name": "n", "schedule": {"text": "daily"}, "targets": [{"type": "scrape", "urls": ["https://a.example"]}]},
+        {"schedule": "daily"},
+        "schedule",
+    ),
+    "no folder": (WebDataScrapeOperator, {**URL, "save_media": "/x"}, {"save_media": ""}, "must name a folder"),
+    "folder None": (WebDataScrapeOperator, {**URL, "save_media": "/x"}, {"save_media": "None"}, "must name a folder"),
+    "unknown login for media": (
+        WebDataScrapeOperator, {**URL, "save_media": "file://nope@/x"}, {}, "correct the part before @",
+    ),
+    "no scrape": (WebDataInteractOperator, {"steps": ["1"], "scrape_id": "s"}, {"scrape_id": ""}, "scrape_id is empty"),
+    "steps by number": (WebDataInteractOperator, {"steps": ["1"]}, {"steps": 5}, "step 1 of 1: "),
+    "queries by number": (WebDataBatchSearchOperator, {"queries": ["q"]}, {"queries": 5}, "queries, item 1: "),
+    "unknown storage": (WebDataParseOperator, {"file": "foo://b/x.pdf"}, {}, "file: foo://b/x.pdf: this storage"),
+    "unknown login": (WebDataParseOperator, {"file": "file://nope@/x.pdf"}, {}, "there is no connection 'nope'"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("operator", "arguments", "rendered", "words"), REFUSED.values(), ids=REFUSED.keys())
+def test_what_cannot_work_fails_for_good_before_any_call(
+    operator: Any, arguments: Any, rendered: Any, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A call would fail too, but with other words: nobody listens there.
+    monkeypatch.setenv("AIRFLOW_CONN_WEBDATA_DEFAULT", connection_text("http://127.0.0.1:9", retry_budget=0))
+    task = operator(task_id="t", **arguments)
+    for name, value in rendered.items():
+        setattr(task, name, value)
+    with pytest.raises(AirflowFailException) as caught:
+        task.execute(context_of(TaskInstance()))
+    assert words in str(caught.value)

@@ -1,0 +1,147 @@
+"""Where operators bring their results: XCom, a file, kept media; and the events of outlets."""
+
+from __future__ import annotations
+
+import json
+from types import SimpleNamespace
+
+import pytest
+from airflow.sdk import DAG, Asset
+from airflow.sdk.exceptions import AirflowFailException
+from airflow.sdk.execution_time.context import OutletEventAccessors
+
+from airflow_provider_webdata.operators.search import WebDataSearchOperator
+from airflow_provider_webdata.tasks.result_output import ResultOutput
+
+ITEMS = [{"url": f"https://x.example/{n}", "title": "X"} for n in range(3)]
+SUMMARY = {"id": "s-1", "creditsUsed": 2}
+
+
+class Operator(ResultOutput):
+    """Brings what it is given."""
+
+    def call_service(self, context):
+        return self.deliver(iter(ITEMS), "link", context, SUMMARY, inputs=["words"])
+
+
+class Context(dict):
+    """A task's context, with what was pushed."""
+
+    def __init__(self, task):
+        self.pushed = {}
+        ti = SimpleNamespace(xcom_push=self.pushed.__setitem__, dag_id="d", task_id="t")
+        super().__init__(ti=ti, task=task, outlet_events=OutletEventAccessors())
+
+
+def operator(**arguments):
+    task = Operator(task_id="t", **arguments)
+    return task, Context(task)
+
+
+REFUSED = {
+    "suffix": ({"output": "s3://bucket/x.csv"}, "ends in one of .jsonl, .jsonl.gz, .parquet"),
+    "folder": ({"output": "/tmp/results/"}, "ends in one of"),
+    "size of media": ({"max_media_mb": 0}, "max_media_mb must be a number above 0"),
+    "size in words": ({"max_media_mb": "500"}, "max_media_mb must be a number above 0"),
+    "no media at once": ({"media_concurrency": 0}, "media_concurrency must be a whole number of at least 1"),
+    "any number of media": ({"media_concurrency": None}, "media_concurrency must be a whole number"),
+    "half of a medium": ({"media_concurrency": 2.5}, "media_concurrency must be a whole number"),
+}
+
+
+@pytest.mark.parametrize(("arguments", "words"), REFUSED.values(), ids=REFUSED.keys())
+def test_what_can_be_seen_is_refused_while_the_dag_is_read(arguments, words):
+    with pytest.raises(ValueError, match=words):
+        operator(**arguments)
+
+
+def test_a_template_waits_for_its_value():
+    task, context = operator(output="/tmp/{{ ds }}.{{ params.format }}")
+    task.output_url = "/tmp/2026-01-01.csv"
+    with pytest.raises(AirflowFailException, match=r"2026-01-01\.csv"):
+        task.execute(context)
+
+
+UNREACHABLE = {
+    "output": {"output": "martian://b/x.jsonl"},
+    "media": {"save_media": "martian://b/media"},
+    "connection": {"save_media": "file://nobody_defined_this@/tmp/media"},
+}
+
+
+@pytest.mark.parametrize("arguments", UNREACHABLE.values(), ids=UNREACHABLE.keys())
+def test_storage_is_checked_before_the_call(arguments):
+    """No retry helps, and nothing has been paid for."""
+    task, context = operator(**arguments)
+    task.call_service = lambda _: pytest.fail("the service was called")
+    with pytest.raises(AirflowFailException):
+        task.execute(context)
+
+
+def test_to_xcom():
+    task, context = operator()
+    assert task.execute(context) == {**SUMMARY, "count": 3, "data": ITEMS}
+
+
+def test_to_a_file(tmp_path):
+    """XCom has the path and the counts; so has the event of each outlet."""
+    pages = Asset("pages")
+    path = tmp_path / "x.jsonl"
+    task, context = operator(output=str(path), outlets=[pages])
+    value = task.execute(context)
+    assert [json.loads(line) for line in path.read_text().splitlines()] == ITEMS
+    assert value == {**SUMMARY, "path": str(path), "count": 3, "bytes": path.stat().st_size}
+    assert context["outlet_events"][pages].extra == value
+
+
+def test_airflows_own_output_is_untouched():
+    """Every operator has an attribute of this name, for its XCom."""
+    with DAG("d", schedule=None):
+        task = WebDataSearchOperator(task_id="t", query="q", output="/tmp/x.jsonl")
+    assert task.output.operator is task
+    assert task.output_url == "/tmp/x.jsonl"
+
+
+def test_summary_may_be_filled_on_the_way(tmp_path):
+    """Counts of pages are known when the last page was read."""
+    task, context = operator(output=str(tmp_path / "x.jsonl"))
+    summary = {}
+
+    def pages():
+        yield from ITEMS
+        summary["creditsUsed"] = 7
+
+    assert task.deliver(pages(), "link", context, summary)["creditsUsed"] == 7
+
+
+def test_what_was_paid_for_is_not_lost_to_the_storage(tmp_path):
+    """Results that are in memory go to XCom when their file cannot be written; the task fails all the same."""
+    (tmp_path / "file").touch()
+    task, context = operator(output=str(tmp_path / "file" / "x.jsonl"))
+    with pytest.raises(OSError, match="file"):
+        task.deliver(ITEMS, "link", context, SUMMARY)
+    assert context.pushed == {"undelivered": ITEMS}
+
+
+def test_lineage(tmp_path):
+    task, context = operator(output=str(tmp_path / "x.jsonl"))
+    task.execute(context)
+    lineage = task.get_openlineage_facets_on_complete(context["ti"])
+    assert [(found.namespace, found.name) for found in lineage.inputs] == [
+        ("webdata://webdata_default", "words")
+    ]
+    assert [(found.namespace, found.name) for found in lineage.outputs] == [
+        ("file", str(tmp_path / "x.jsonl"))
+    ]
+
+
+def test_mapped_tasks_take_them():
+    from airflow.serialization.serialized_objects import DagSerialization
+
+    with DAG("d", schedule=None) as dag:
+        WebDataSearchOperator.partial(task_id="m", save_media="/tmp/media").expand_kwargs(
+            [{"query": "a", "output": "/tmp/a.jsonl"}]
+        )
+        WebDataSearchOperator(task_id="s", query="q", output="/tmp/{{ ds }}.jsonl", save_media="/tmp/m")
+    restored = DagSerialization.deserialize_dag(DagSerialization.serialize_dag(dag))
+    assert set(restored.task_dict) == {"m", "s"}

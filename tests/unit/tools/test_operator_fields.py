@@ -1,0 +1,146 @@
+"""The generator of the operators' fields: what it writes, and what it asks a person to mend."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from airflow_provider_webdata.tasks.operator import RequestFields
+from tools import operator_fields
+from tools.operator_fields import FieldsError, loose_type, main, parameters, rewritten
+
+OPERATOR = '''
+class Preview(WebDataOperator, fields=RequestFields("CrawlParamsRequest", own=("depth",))):
+    """Preview a crawl.
+
+    :param depth: how deep
+        to go.
+    :param gone: a field that was.
+    :param kwargs: the rest.
+    """
+
+    def __init__(
+        self,
+        *,
+        depth: int = 1,
+        # fields of CrawlParamsRequest, written by tools/operator_fields.py
+        gone: str,
+        # end of fields
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        # fields of CrawlParamsRequest, written by tools/operator_fields.py
+        # end of fields
+        self.depth = depth
+'''
+
+WRITTEN = '''
+class Preview(WebDataOperator, fields=RequestFields("CrawlParamsRequest", own=("depth",))):
+    """Preview a crawl.
+
+    :param depth: how deep
+        to go.
+    :param url: where the crawl would start.
+    :param prompt: the crawl in words, at most 10,000 characters.
+    :param kwargs: the rest.
+    """
+
+    def __init__(
+        self,
+        *,
+        depth: int = 1,
+        # fields of CrawlParamsRequest, written by tools/operator_fields.py
+        url: str,
+        prompt: str,
+        # end of fields
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        # fields of CrawlParamsRequest, written by tools/operator_fields.py
+        self.url = url
+        self.prompt = prompt
+        # end of fields
+        self.depth = depth
+'''
+
+
+def test_fields_are_written() -> None:
+    """Parameters, assignments and descriptions; what is the operator's own stays, what is no field any more goes."""
+    assert rewritten(OPERATOR) == WRITTEN
+    assert rewritten(WRITTEN) == WRITTEN
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("# end of fields", "", "Preview: __init__ needs two pairs of lines"),
+        ('own=("depth",)', "own=()", "its own arguments are depth"),
+        (
+            "    :param gone: a field that was.\n    :param kwargs: the rest.\n",
+            "",
+            "Preview: its docstring has no",
+        ),
+    ],
+)
+def test_what_a_person_has_to_mend(old: str, new: str, words: str) -> None:
+    with pytest.raises(FieldsError, match=words):
+        rewritten(OPERATOR.replace(old, new))
+
+
+@pytest.mark.parametrize(
+    ("model", "name", "signature"),
+    [
+        ("SearchRequest", "query", "query: str,"),
+        ("SearchRequest", "limit", "limit: int | str | None = None,"),
+        ("SearchRequest", "sources", "sources: Sequence[str | Mapping[str, Any]] | None = None,"),
+        ("SearchRequest", "enterprise", "enterprise: Sequence[str] | None = None,"),
+        ("ScrapeRequest", "mobile", "mobile: bool | str | None = None,"),
+        ("ScrapeRequest", "headers", "headers: Mapping[str, str] | None = None,"),
+        ("ScrapeRequest", "redact_pii", "redact_pii: bool | str | Mapping[str, Any] | None = None,"),
+        ("CrawlRequest", "delay", "delay: float | str | None = None,"),
+        ("CrawlRequest", "webhook", "webhook: Mapping[str, Any] | str | None = None,"),
+        ("AgentRequest", "schema", "schema: Mapping[str, Any] | None = None,"),
+        ("MonitorCreateRequest", "targets", "targets: Sequence[Mapping[str, Any]],"),
+    ],
+)
+def test_types_are_those_that_templates_allow(model: str, name: str, signature: str) -> None:
+    found = {parameter.name: parameter.signature for parameter in parameters(RequestFields(model))}
+    assert found[name] == signature
+
+
+def test_a_type_without_a_rule_is_an_error() -> None:
+    with pytest.raises(FieldsError, match="no rule"):
+        loose_type(bytes)
+
+
+def test_deviations() -> None:
+    found = parameters(RequestFields("CrawlRequest", defaults={"limit": 100}, without=("url",)))
+    assert "url" not in [parameter.name for parameter in found]
+    (limit,) = (parameter for parameter in found if parameter.name == "limit")
+    assert limit.signature == "limit: int | str = 100,"
+    assert limit.text.endswith("Default: 100; that of the service: 10,000.")
+
+
+def test_required_fields_come_first_and_labels_last() -> None:
+    names = [parameter.name for parameter in parameters(RequestFields("BatchScrapeRequest"))]
+    assert names[0] == "urls"
+    assert names[-2:] == ["origin", "integration"]
+
+
+@pytest.mark.parametrize(
+    ("source", "arguments", "code"),
+    [(OPERATOR, ["--check"], 1), (OPERATOR, [], 0), (WRITTEN, ["--check"], 0)],
+)
+def test_command(
+    tmp_path: Any, monkeypatch: Any, capsys: Any, source: str, arguments: list[str], code: int
+) -> None:
+    """`--check` names each file that has drifted, and writes nothing."""
+    folder = tmp_path / "package" / "operators"
+    folder.mkdir(parents=True)
+    file = folder / "preview.py"
+    file.write_text(source)
+    monkeypatch.setattr(operator_fields, "OPERATORS", folder)
+    assert main(arguments) == code
+    assert ("preview.py" in "".join(capsys.readouterr())) is (source == OPERATOR)
+    assert file.read_text() == (source if arguments else WRITTEN)

@@ -1,0 +1,37 @@
+"""How the end is learned: what is taken, refused and stored."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from airflow_provider_webdata.waiting.policy import PollingPolicy
+
+
+def test_what_is_stored_is_all_of_it() -> None:
+    policy = PollingPolicy.of("auto", timedelta(minutes=2), 300)
+    stored = {"wait_by": "auto", "poll_interval": 120.0, "safety_poll": 300}
+    assert policy.serialize() == stored
+    assert PollingPolicy.deserialize(stored) == policy
+
+
+GOOD: dict[str, Any] = {"wait_by": "webhook", "poll_interval": 60.0, "safety_poll": 300.0}
+
+
+@pytest.mark.parametrize(
+    ("bad", "words"),
+    [
+        ({"wait_by": "mail"}, "wait_by must be one of auto, webhook, polling"),
+        ({"poll_interval": 0.5}, "poll_interval must be a number of seconds, at least 1"),
+        ({"poll_interval": True}, "poll_interval must be"),
+        ({"poll_interval": float("inf")}, "poll_interval must be"),
+        ({"safety_poll": float("nan")}, "safety_poll must be"),
+        ({"safety_poll": "1 h"}, "safety_poll must be"),
+        ({"jitter": 5}, "does not know jitter of PollingPolicy"),
+    ],
+)
+def test_what_cannot_work_is_refused(bad: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        PollingPolicy.deserialize({**GOOD, **bad})

@@ -1,0 +1,1 @@
+"""Programs for those who work on the provider: generators and set-up. None of it is part of the package."""

@@ -1,0 +1,256 @@
+"""Write a request's fields into the operators that take them, as its model states them.
+
+    python -m tools.operator_fields            write what has drifted
+    python -m tools.operator_fields --check    name what has drifted, and exit with 1
+
+An operator says at its class statement which model's fields it takes (`fields=RequestFields(...)`). In its `__init__`
+the parameters and the assignments stand between a line `# fields of <Model>, ...` and a line `# end of fields`. In the
+class docstring every `:param` entry is written but those of the operator's own arguments and `kwargs`.
+
+Types are loose: a template renders to text, so that numbers and switches take text too, and an object is any mapping.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import inspect
+import json
+import re
+import sys
+import textwrap
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+from airflow_provider_webdata.api import models
+from airflow_provider_webdata.api.models.base import RequestModel
+from airflow_provider_webdata.api.models.webhook import WebhookConfig
+from airflow_provider_webdata.tasks.operator import RequestFields
+
+OPERATORS = Path(__file__).parents[1] / "airflow_provider_webdata" / "operators"
+BEGIN = "# fields of {model}, written by tools/operator_fields.py"
+END = "# end of fields"
+WIDTH = 120
+LABELS = ("origin", "integration")
+"""What every request takes and hardly anyone gives: it stands last."""
+
+_SCALARS = {bool: ("bool", "str"), int: ("int", "str"), float: ("float", "str"), str: ("str",)}
+_ENTRY = re.compile(r"^:param (\w+): *(.*(?:\n[ \t]+.*)*)", re.MULTILINE)
+
+
+class FieldsError(Exception):
+    """Something that a person has to mend: a missing description, missing marks."""
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A field as a parameter of an operator.
+
+    :param name: in Python.
+    :param type: of the parameter, as source text.
+    :param default: as source text; None where the field is required.
+    :param text: its description, one line.
+    """
+
+    name: str
+    type: str
+    default: str | None
+    text: str
+
+    @property
+    def signature(self) -> str:
+        """Its line among the parameters."""
+        default = "" if self.default is None else f" = {self.default}"
+        return f"{self.name}: {self.type}{default},"
+
+    @property
+    def assignment(self) -> str:
+        """Its line in the body."""
+        return f"self.{self.name} = {self.name}"
+
+
+def descriptions(model: type[RequestModel]) -> dict[str, str]:
+    """Return what the docstrings of a model and its bases say of each field, by Python name, bases first.
+
+    :raises FieldsError: a field has no description, or a description no field.
+    """
+    found: dict[str, str] = {}
+    for base in reversed(model.__mro__):
+        if issubclass(base, RequestModel):
+            for name, text in _ENTRY.findall(inspect.cleandoc(base.__dict__.get("__doc__") or "")):
+                found[name] = " ".join(text.split())
+    fields = set(model.model_fields)
+    for name in sorted(fields - found.keys()):
+        raise FieldsError(f"{model.__name__}.{name}: its docstring has no line ':param {name}: ...'")
+    for name in sorted(found.keys() - fields):
+        raise FieldsError(f"{model.__name__}: its docstring describes '{name}', which is no field")
+    return found
+
+
+def loose_type(annotation: Any) -> str:
+    """Return what a parameter takes for a field of this annotation, as source text, None left out."""
+    return " | ".join(dict.fromkeys(_loose(annotation)))
+
+
+def _loose(annotation: Any) -> Iterator[str]:
+    origin, args = get_origin(annotation), get_args(annotation)
+    if annotation in _SCALARS:
+        yield from _SCALARS[annotation]
+    elif origin is Annotated:
+        yield from _loose(args[0])
+    elif origin in (Union, UnionType):
+        # A float takes what an int does.
+        parts = [part for part in args if part is not NoneType and not (part is int and float in args)]
+        for part in parts:
+            yield from _loose(part)
+    elif origin is Literal:
+        yield "str"
+    elif origin is list:
+        yield f"Sequence[{loose_type(args[0])}]"
+    elif origin is dict:
+        yield f"Mapping[str, {'str' if args[1] is str else 'Any'}]"
+    elif issubclass(annotation, WebhookConfig):
+        # Its URL alone will do.
+        yield from ("Mapping[str, Any]", "str")
+    elif issubclass(annotation, RequestModel):
+        yield "Mapping[str, Any]"
+    else:
+        raise FieldsError(f"no rule for a field of type {annotation}")
+
+
+def parameters(fields: RequestFields) -> list[Parameter]:
+    """Return the parameters that an operator has for a model's fields: required ones first, labels last."""
+    model: type[RequestModel] = getattr(models, fields.model)
+    found = []
+    for name, text in descriptions(model).items():
+        field = model.model_fields[name]
+        # A trailing underscore tells a field from a method of pydantic's models.
+        name = name.rstrip("_")
+        if name in fields.without:
+            continue
+        default = None if field.is_required() else repr(fields.defaults.get(name))
+        if name in fields.defaults:
+            own = json.dumps(fields.defaults[name])
+            text = re.sub(r"Default: (.*)", rf"Default: {own}; that of the service: \1", text)
+        kind = loose_type(field.annotation)
+        found.append(Parameter(name, f"{kind} | None" if default == "None" else kind, default, text))
+    return sorted(found, key=_place)
+
+
+def _place(parameter: Parameter) -> int:
+    return 0 if parameter.default is None else 1 + (parameter.name in LABELS) + (parameter.name == LABELS[-1])
+
+
+def rewritten(source: str) -> str:
+    """Return an operator's source with its fields as the models state them.
+
+    :raises FieldsError: marks are missing, or own arguments are not those that the class statement names.
+    """
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.ClassDef) and (fields := _fields_of(node)) is not None:
+            wanted = parameters(fields)
+            source = _with_block(source, node.name, fields.model, 0, [p.signature for p in wanted])
+            source = _with_block(source, node.name, fields.model, 1, [p.assignment for p in wanted])
+            _check_own(source, node.name, fields, wanted)
+            source = _with_docs(source, node.name, fields, wanted)
+    return source
+
+
+def _fields_of(node: ast.ClassDef) -> RequestFields | None:
+    for keyword in node.keywords:
+        if keyword.arg == "fields" and isinstance(keyword.value, ast.Call):
+            call = keyword.value
+            return RequestFields(
+                *(ast.literal_eval(value) for value in call.args),
+                **{str(given.arg): ast.literal_eval(given.value) for given in call.keywords},
+            )
+    return None
+
+
+def _with_block(source: str, name: str, model: str, which: int, content: list[str]) -> str:
+    begin = BEGIN.format(model=model)
+    blocks = list(re.finditer(rf"^( *){re.escape(begin)}\n(?:.*\n)*?\1{END}\n", source, re.MULTILINE))
+    if len(blocks) != 2:
+        raise FieldsError(
+            f"{name}: __init__ needs two pairs of lines, '{begin}' and '{END}': for parameters, for assignments"
+        )
+    block = blocks[which]
+    text = textwrap.indent("\n".join([begin, *content, END]), block[1]) + "\n"
+    return source[: block.start()] + text + source[block.end() :]
+
+
+def _class(source: str, name: str) -> ast.ClassDef:
+    return next(n for n in ast.parse(source).body if isinstance(n, ast.ClassDef) and n.name == name)
+
+
+def _check_own(source: str, name: str, fields: RequestFields, wanted: list[Parameter]) -> None:
+    init = next(
+        n for n in _class(source, name).body if isinstance(n, ast.FunctionDef) and n.name == "__init__"
+    )
+    own = {argument.arg for argument in init.args.kwonlyargs} - {parameter.name for parameter in wanted}
+    if own != set(fields.own):
+        raise FieldsError(f"{name}: own={fields.own}, but its own arguments are {', '.join(sorted(own))}")
+
+
+def _with_docs(source: str, name: str, fields: RequestFields, wanted: list[Parameter]) -> str:
+    """Replace the entries of the fields in a class docstring; they stand where the first of them stood."""
+    node = _class(source, name)
+    docstring = node.body[0]
+    lines = source.splitlines(keepends=True)
+    assert isinstance(docstring, ast.Expr)
+    first, last = docstring.lineno - 1, docstring.end_lineno or docstring.lineno
+    text = textwrap.dedent("".join(lines[first:last]))
+    entries = [*_ENTRY.finditer(text)]
+    generated = [entry for entry in entries if entry[1] not in {*fields.own, "kwargs"}]
+    place = next(iter(generated or [entry for entry in entries if entry[1] == "kwargs"]), None)
+    if place is None:
+        raise FieldsError(f"{name}: its docstring has no ':param' line where those of the fields could stand")
+    for entry in reversed(generated):
+        text = text[: entry.start()] + text[entry.end() + 1 :]
+    written = "".join(_entry(parameter) + "\n" for parameter in wanted)
+    text = text[: place.start()] + written + text[place.start() :]
+    lines[first:last] = [textwrap.indent(text, "    ")]
+    return "".join(lines)
+
+
+def _entry(parameter: Parameter) -> str:
+    return textwrap.fill(
+        f":param {parameter.name}: {parameter.text}",
+        WIDTH - 4,
+        subsequent_indent="    ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Write or check the operators; return the exit code."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--check", action="store_true", help="write nothing; fail if a file has drifted")
+    check = parser.parse_args(arguments).check
+    drifted = failed = 0
+    for path in sorted(OPERATORS.rglob("*.py")):
+        name, source = path.relative_to(OPERATORS.parents[1]), path.read_text()
+        try:
+            fresh = rewritten(source)
+        except FieldsError as error:
+            print(f"{name}: {error}", file=sys.stderr)
+            failed += 1
+            continue
+        if fresh != source:
+            drifted += 1
+            if check:
+                print(
+                    f"{name}: not as its model states; run python -m tools.operator_fields", file=sys.stderr
+                )
+            else:
+                path.write_text(fresh)
+                print(f"{name}: written")
+    return 1 if failed or (drifted and check) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
