@@ -1,10 +1,13 @@
-"""How tests that run side by side share the machine."""
+"""How tests that run side by side share the machine, and what they share besides."""
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import pytest
+
+from tests.support.migrated import MigratedDatabase
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -22,3 +25,9 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
             return "Airflow on SQLite"
 
     return AirflowsFirst(config, log)
+
+
+@pytest.fixture(scope="session")
+def migrated_database(tmp_path_factory: pytest.TempPathFactory) -> MigratedDatabase:
+    folder = tmp_path_factory.getbasetemp()
+    return MigratedDatabase(folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder)

@@ -18,6 +18,7 @@ CROWD = 200
 
 monitor = json.loads(KNOWN.read_text())["crowd"]
 
+
 @dag(dag_id="e2e_crowd", schedule=None, max_active_tasks=CROWD)
 def crowd():
     for number in range(CROWD):
@@ -28,5 +29,6 @@ def crowd():
             deferrable=True,
             timeout=1200,
         )
+
 
 crowd()

@@ -32,9 +32,7 @@ for what, trigger in triggers.items():
     def on_event():
         @task
         def seen(triggering_asset_events=None) -> list[dict[str, str]]:
-            return [
-                event.extra["payload"] for events in triggering_asset_events.values() for event in events
-            ]
+            return [event.extra["payload"] for events in triggering_asset_events.values() for event in events]
 
         seen()
 
