@@ -52,7 +52,7 @@ def failure(status: int, headers: dict[str, str] | None = None, **body: Any) -> 
 
 
 def still_working(headers: dict[str, str] | None = None, **details: Any) -> Step:
-    """The 408 of a large document, supplement 4.3."""
+    """The 408 of a large document."""
     details = {"state": "processing_continues", "jobStatus": "running", **details}
     return failure(408, headers, code="SCRAPE_TIMEOUT", error="Scrape timed out", details=details)
 

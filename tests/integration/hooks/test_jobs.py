@@ -246,7 +246,7 @@ async def test_only_one_part_is_held(serve: Any) -> None:
 
 @pytest.mark.parametrize("state", ["scraping", "brand-new"])
 async def test_a_job_that_runs_is_not_read(serve: Any, state: str) -> None:
-    """While it runs, the same link can lead to an empty part again and again. Supplement 6.4."""
+    """While it runs, the same link can lead to an empty part again and again."""
     server, hook = serve(part("a", status=state, next=f"https://x{PATHS['crawl']}?skip=1"))
     with pytest.raises(errors.UnfinishedJobError, match=f"{JOB} is {state}") as caught:
         await settled(hook.iter_job_documents("crawl", JOB))

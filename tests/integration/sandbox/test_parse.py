@@ -261,7 +261,7 @@ def test_faults_come_after_the_whole_upload(sandbox, api, kind: str) -> None:
 
 
 class TestTime:
-    """Supplement 4.3: work that outlives the request."""
+    """Work that outlives the request."""
 
     @pytest.mark.parametrize(
         ("seconds", "options", "status"),

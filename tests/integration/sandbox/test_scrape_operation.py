@@ -247,7 +247,7 @@ def test_a_call_without_a_key(sandbox) -> None:
 
 
 class TestLargeDocuments:
-    """Supplement 4.3"""
+    """See docs/service.md#large-documents."""
 
     @pytest.fixture(autouse=True)
     def pdf(self, sandbox) -> None:

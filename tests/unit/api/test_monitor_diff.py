@@ -96,7 +96,7 @@ SAME = {
 
 @pytest.mark.parametrize("declared", SAME.values(), ids=SAME.keys())
 def test_no_difference(declared):
-    """What the service normalises or fills in (supplement 13.2) is no difference."""
+    """What the service normalises or fills in is no difference."""
     changes = monitor_changes(declared, STORED)
     assert not changes
     assert changes.patch == {}
@@ -269,7 +269,7 @@ UPDATES = {
 
 @pytest.mark.parametrize(("fields", "patch"), UPDATES.values(), ids=UPDATES.keys())
 def test_what_goes_along_with_an_update(fields, patch):
-    """Supplement 13.6; what is given is sent, even if it seems to be so already."""
+    """What is given is sent, even if it seems to be so already."""
     assert complete_update(fields, STORED) == patch
 
 
@@ -306,7 +306,7 @@ SCHEDULES = [
 
 @pytest.mark.parametrize(("text", "cron", "applied", "differs"), SCHEDULES)
 def test_schedule_in_words(text, cron, applied, differs):
-    """A text comes back as cron, possibly moved (supplement 13.4; 21, row 8)."""
+    """A text comes back as cron, possibly moved."""
     memory = {"text": applied[0], "cron": applied[1]} if applied else None
     changes = monitor_changes(
         {"schedule": {"text": text}}, {"schedule": {"cron": cron, "timezone": "UTC"}}, memory
@@ -330,7 +330,7 @@ PHRASES = [
 
 @pytest.mark.parametrize(("text", "cron", "own_time"), PHRASES)
 def test_documented_cron_of_a_phrase(text, cron, own_time):
-    """The table of supplement 13.4."""
+    """The table of docs/service.md#schedule-phrases."""
     assert read_phrase(text) == Phrase(cron, own_time)
 
 

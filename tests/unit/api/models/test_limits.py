@@ -1,4 +1,4 @@
-"""Every limit of the reference, and those of the supplement that we hold, from both sides."""
+"""Every limit that the models hold, from both sides."""
 
 from __future__ import annotations
 
