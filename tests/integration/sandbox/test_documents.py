@@ -206,6 +206,7 @@ def test_every_kind_is_read_or_refused_by_name() -> None:
                 convert(kind, io.BytesIO(b""))
 
 
+@pytest.mark.rule("parse-extension")
 @pytest.mark.parametrize(
     ("name", "kind"),
     [("a.html", "html"), ("A.B.PDF", "pdf"), ("dir\\x.Docx", "docx"), ("dir/x.csv", "csv")],
@@ -214,6 +215,7 @@ def test_extension_decides(name: str, kind: str) -> None:
     assert kind_of(name) == kind
 
 
+@pytest.mark.rule("page-codes-400", "parse-extension")
 @pytest.mark.parametrize("name", ["a", "a.", ".pdf.exe", "a.txt", "pdf", "a.md", "x.html/y"])
 def test_other_extensions_are_refused(name: str) -> None:
     with pytest.raises(ServiceError) as caught:

@@ -279,6 +279,7 @@ async def test_checks_over_a_restart(world: Any, tools: Any) -> None:
     assert [event["check_id"] for event in first.events[0] + second.events[0]] == [one, two, three]
 
 
+@pytest.mark.rule("check-failed", "check-page-status")
 async def test_only_checks_that_count_make_events(world: Any, tools: Any) -> None:
     world.control.set_page("https://news.example/", html="<p>one</p>")
     monitor = world.monitor(page="https://news.example/")
