@@ -2,8 +2,9 @@
 #
 #   make demo        the example DAGs on a real Airflow, against the sandbox; nothing keeps running
 #   make up          the same, left running for a look around;  make down  ends it
+#   make check       style, types, import walls and unit tests: what to run again and again while working
 #   make test        style, types, import walls, unit, integration and end-to-end tests
-#   make test-floor  unit and integration tests on the oldest supported Airflow
+#   make test-floor  what depends on Airflow, but for the end-to-end tests, on the oldest that is supported
 #   make bench       what is claimed about speed, measured
 #   make scale       many waiting jobs on two of each of Airflow's components, with Celery, some of which are killed
 #   make lint        style, types and import walls only
@@ -19,9 +20,11 @@ BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # The code of this clone, whatever the caller's shell prefers.
 unexport PYTHONPATH
+# Hundreds of processes import the same files: none need compile them again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo up down test test-floor bench scale lint screenshot browser services clean
+.PHONY: help demo up down check test test-floor bench scale lint screenshot browser services clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -37,14 +40,20 @@ down: $(VENV)/.installed
 
 # Most tests wait more than they work, and so run side by side; those on a real Airflow run one after the other.
 SIDE_BY_SIDE := -n 5
+# What knows nothing of Airflow, as the import walls see to it, is the same on any version of it.
+WITHOUT_AIRFLOW := $(addprefix tests/,unit/api unit/sandbox integration/api integration/sandbox integration/demo integration/support)
+
+check: lint
+	@echo "== unit tests"
+	@$(BIN)/python -m pytest -q -n 2 tests/unit
 
 test: lint services
 	@echo "== unit, integration and end-to-end tests"
 	@$(BIN)/python -m pytest -q $(SIDE_BY_SIDE) tests
 
 test-floor: $(FLOOR)/.installed-dev services
-	@echo "== unit and integration tests on $$($(FLOOR)/bin/python -c 'from airflow import __version__ as v; print("Airflow", v)')"
-	@$(FLOOR)/bin/python -m pytest -q $(SIDE_BY_SIDE) tests/unit tests/integration
+	@echo "== tests that depend on Airflow, on $$($(FLOOR)/bin/python -c 'from airflow import __version__ as v; print("Airflow", v)')"
+	@$(FLOOR)/bin/python -m pytest -q $(SIDE_BY_SIDE) $(addprefix --ignore=,$(WITHOUT_AIRFLOW)) tests/unit tests/integration
 
 bench: $(BENCH)/.installed-dev
 	@tools/postgres-setup
@@ -86,7 +95,7 @@ clean: down
 
 # An environment is complete when its stamp exists and is newer than what it was made from.
 $(VENV)/.installed: pyproject.toml constraints.txt
-	@tools/make-venv $(PYTHON) $(VENV) constraints.txt '.[parquet]'
+	@tools/make-venv $(PYTHON) $(VENV) constraints.txt '.[parquet,sandbox]'
 	@touch $@
 
 $(VENV)/.installed-dev: pyproject.toml constraints.txt
@@ -103,5 +112,5 @@ $(BENCH)/.installed-dev: pyproject.toml constraints.txt
 	@touch $@
 
 $(SCALE)/.installed-scale: pyproject.toml constraints.txt
-	@tools/make-venv $(PYTHON) $(SCALE) constraints.txt '.[parquet,scale]'
+	@tools/make-venv $(PYTHON) $(SCALE) constraints.txt '.[parquet,sandbox,scale]'
 	@touch $@

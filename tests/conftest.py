@@ -1,19 +1,33 @@
-"""How tests that run side by side share the machine."""
+"""How tests that run side by side share the machine, and what they share besides."""
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import pytest
 
+from tests.support.migrated import MigratedDatabase
+
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Tests on a real Airflow run one after the other, and from the start; all others go to whoever is free."""
+    """Tests on one real Airflow run one after the other, and from the start; all others go to whoever is free."""
     from xdist.scheduler import LoadScopeScheduling
 
-    class OneAirflow(LoadScopeScheduling):
+    class AirflowsFirst(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            return "tests/e2e" if nodeid.startswith("tests/e2e/") else nodeid
+            """What has the most tests is begun first, and one process runs all of it."""
+            if not nodeid.startswith("tests/e2e/"):
+                return nodeid
+            if "[postgresql" in nodeid or nodeid.startswith("tests/e2e/test_demo.py"):
+                return "the demo, then Airflow on PostgreSQL"
+            return "Airflow on SQLite"
 
-    return OneAirflow(config, log)
+    return AirflowsFirst(config, log)
+
+
+@pytest.fixture(scope="session")
+def migrated_database(tmp_path_factory: pytest.TempPathFactory) -> MigratedDatabase:
+    folder = tmp_path_factory.getbasetemp()
+    return MigratedDatabase(folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder)

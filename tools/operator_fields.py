@@ -38,6 +38,7 @@ LABELS = ("origin", "integration")
 """What every request takes and hardly anyone gives: it stands last."""
 
 _SCALARS = {bool: ("bool", "str"), int: ("int", "str"), float: ("float", "str"), str: ("str",)}
+_EMPTY = re.compile(r"^( *)(# fields of \w+, .*\n)(?= *# end of fields)", re.MULTILINE)
 _ENTRY = re.compile(r"^:param (\w+): *(.*(?:\n[ \t]+.*)*)", re.MULTILINE)
 
 
@@ -149,6 +150,8 @@ def rewritten(source: str) -> str:
 
     :raises FieldsError: marks are missing, or own arguments are not those that the class statement names.
     """
+    # An operator that is just being written: a signature cannot end in a bare `*`.
+    source = _EMPTY.sub(r"\1\2\1_: Any = None,\n", source)
     for node in ast.parse(source).body:
         if isinstance(node, ast.ClassDef) and (fields := _fields_of(node)) is not None:
             wanted = parameters(fields)

@@ -38,7 +38,7 @@ class ClientConfig:
 
     :param base_url: origin of the service, with a path in front of `/v2` if a proxy adds one. A trailing `/v2`
         is taken off.
-    :param api_key: the bearer key. Reference: Authentication.
+    :param api_key: the bearer key. docs/service.md#authentication.
     :param timeout: seconds for connecting, sending, and the least for reading; reading always waits longer
         than the service-side `timeout` of the very request.
     :param retry_budget: seconds that one call may spend on repetitions and the pauses between them; 0 turns

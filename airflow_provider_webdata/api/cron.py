@@ -1,8 +1,8 @@
 """The cron expressions that the service reads: five numeric fields, and never closer than five minutes.
 
 The service's cron is not quite the common one: `5/15` means 5 only, and with both day
-fields set both must match. So the expression is read here, by those rules, rather than by a cron library with
-others.
+fields set both must match. So the expression is read here: croniter was tried, it reads `5/15` as a series and takes
+names, `@daily` and ranges that end before they begin.
 """
 
 from __future__ import annotations

@@ -220,7 +220,7 @@ class PageError(APIError):
     """The service works, the page does not: no such host, a bad certificate, an action that cannot be done.
 
     Told with HTTP 500, and for a host that does not resolve with HTTP 200 too (that one is billed). Another try
-    at once rarely helps; `code` tells what it is. Supplement 17.3 and 17.4.
+    at once rarely helps; `code` tells what it is. See docs/service.md#codes-about-a-page, #success-false-in-a-200.
     """
 
 
@@ -264,7 +264,7 @@ class EntitlementError(ClientError):
 class PageRefusedError(ClientError):
     """403: the service will not fetch this page: blocked, unsafe, an injected prompt, media that it may not take.
 
-    The team may do this; the page is what is refused. `code` tells why. Supplement 17.3.
+    The team may do this; the page is what is refused. `code` tells why. See docs/service.md#codes-about-a-page.
     """
 
 
@@ -285,7 +285,7 @@ class RequestTimeoutError(APIError):
 class ProcessingContinuesError(RequestTimeoutError):
     """408 of a large document: the service works on. The very same request later returns the result.
 
-    Repeating it neither starts nor bills anything a second time. Supplement 4.3.
+    Repeating it neither starts nor bills anything a second time. See docs/service.md#large-documents.
 
     :param pages: pages of the document, where known.
     :param remaining: seconds that the service thinks it still needs, where it says so.
@@ -322,7 +322,7 @@ class IdempotencyKeyUsedError(ConflictError):
     """409: an earlier call with the same `x-idempotency-key` was taken, so that this one started nothing.
 
     The answer does not say what that call started: look among the running jobs and the team's activity.
-    Supplement 1.1.
+    See docs/service.md#idempotency-key.
     """
 
     verdict = "never"
@@ -364,10 +364,10 @@ class UnfinishedJobError(WebDataError):
 
 
 PROCESSING_WAIT_SECONDS = (5.0, 600.0)
-"""Shortest and longest wait before a large document is asked for again. Supplement 4.3."""
+"""Shortest and longest wait before a large document is asked for again. See docs/service.md#large-documents."""
 
 DEFAULT_PROCESSING_WAIT_SECONDS = 60.0
-"""The wait where the service names none. Supplement 4.3."""
+"""The wait where the service names none. See docs/service.md#large-documents."""
 
 CACHE_MISS_CODES = frozenset({"SCRAPE_NO_CACHED_DATA", "SCRAPE_LOCKDOWN_CACHE_MISS"})
 
@@ -379,7 +379,7 @@ REFUSED_PAGE_CODES = frozenset(
         "unsafe_domain_blocked",
     }
 )
-"""Codes of a 403 that speaks of the page, not of the team. Supplement 17.3."""
+"""Codes of a 403 that speaks of the page, not of the team. See docs/service.md#codes-about-a-page."""
 
 PAGE_CODES = frozenset(
     {
@@ -394,7 +394,7 @@ PAGE_CODES = frozenset(
         "SCRAPE_UNSUPPORTED_FILE_ERROR",
     }
 )
-"""Codes that are facts about the page, though told with HTTP 500 or 200. Supplement 17.3."""
+"""Codes that are facts about the page, though told with HTTP 500 or 200. See docs/service.md#codes-about-a-page."""
 
 _BY_STATUS: dict[int, type[APIError]] = {
     400: BadRequestError,

@@ -179,7 +179,9 @@ def prepare_link(config: ClientConfig, endpoint: Endpoint[ResponseT], link: str)
 
 
 def path_and_query(endpoint: Endpoint[Any], link: str) -> str:
-    """Return what is to be believed of a `next` link: its path from `/v2/` on, and its query. Supplement 6.4.
+    """Return what is to be believed of a `next` link: its path from `/v2/` on, and its query.
+
+    See docs/service.md#next-host.
 
     :param endpoint: the call that gave the link.
     :param link: the link, or the part of it that this gave before.
@@ -214,7 +216,7 @@ def _check_key(endpoint: Endpoint[Any], key: str) -> None:
         raise InvalidRequestError(
             endpoint.name, ["idempotency_key: the service ignores it here, so that it would promise too much"]
         )
-    # Anything else is treated like a key that was used before. Supplement 1.1.
+    # Anything else is treated like a key that was used before.
     if not isinstance(key, str) or not _UUID.fullmatch(key):
         raise InvalidRequestError(endpoint.name, [f"idempotency_key: must be a UUID (given: {key!r})"])
 

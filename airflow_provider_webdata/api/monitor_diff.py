@@ -1,8 +1,8 @@
 """What differs between a monitor as declared and as stored, and the smallest update that removes it.
 
-The service normalises what it stores and fills in defaults (supplement 13.2): neither counts as a difference.
-Only what is declared is compared. A top-level field that is left out is not managed; inside a declared object
-the service's defaults apply to what is left out, since an update replaces the object as a whole.
+The service normalises what it stores and fills in defaults (docs/service.md#monitor-normalised): neither counts as a
+difference. Only what is declared is compared. A top-level field that is left out is not managed; inside a declared
+object the service's defaults apply to what is left out, since an update replaces the object as a whole.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ def monitor_changes(declared: Wire, stored: Wire, applied: Wire | None = None) -
     """Compare a declared monitor with the stored one.
 
     The patch carries the ids of stored targets, without which their history is lost, and `judgeEnabled` with a
-    goal (supplement 13.6).
+    goal (docs/service.md#monitor-update-goal).
 
-    A schedule given as text is stored as cron, which the service may move within its period (supplement 21,
-    row 8). Where `applied` says which cron the service made of this very text, the stored cron must equal it.
-    Without that memory, a phrase that names no time of its own ("hourly", "daily") is met by any cron of the
-    same period; one that does ("daily at 9:00") only by the cron that the phrase documents, so that it is sent
-    once more, and remembered.
+    A schedule given as text is stored as cron, which the service may move within its period
+    (docs/service.md#schedule-stored). Where `applied` says which cron the service made of this very text, the stored
+    cron must equal it. Without that memory, a phrase that names no time of its own ("hourly", "daily") is met by any
+    cron of the same period; one that does ("daily at 9:00") only by the cron that the phrase documents, so that it is
+    sent once more, and remembered.
 
     :param declared: fields as in the create request, in wire form.
     :param stored: the monitor as the service returns it.
@@ -70,7 +70,7 @@ def monitor_changes(declared: Wire, stored: Wire, applied: Wire | None = None) -
 
 
 def complete_update(fields: Wire, stored: Wire) -> dict[str, Any]:
-    """Return an update with all that has to go along with its fields (supplement 13.6).
+    """Return an update with all that has to go along with its fields (docs/service.md#monitor-update).
 
     Targets get the ids of the stored ones that they continue, a goal gets `judgeEnabled`, a resume the schedule.
     The fields themselves are sent whether they differ or not: what a replica shows as stored may be outdated.

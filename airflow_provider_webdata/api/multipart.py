@@ -1,7 +1,7 @@
 """A file on its way to the service as multipart form data, read piece by piece and never held whole in memory.
 
-httpx can send files too, but reads them in the event loop, does not notice that a file changed while it was read,
-and knows no limit for one whose size is unknown.
+httpx's own multipart was tried: it reads files in the event loop and from their beginning wherever they stand, fails
+on pipes and iterables, knows no limit, and tells of a file that changed meanwhile as of a broken connection.
 """
 
 from __future__ import annotations

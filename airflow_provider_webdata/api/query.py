@@ -1,6 +1,6 @@
 """Search queries and time filters, built instead of typed.
 
-`Query` writes the operators of the reference with the quoting they need. Text that comes from elsewhere goes
+`Query` writes the service's search operators with the quoting they need. Text that comes from elsewhere goes
 through `words` or `phrase` and cannot become an operator. The service's query language has no escape for a
 double quote, so double quotes in a text become blanks.
 """
@@ -45,7 +45,7 @@ class Query:
     `airflow provider site:example.com -filetype:pdf`.
 
     `allinurl` and `allintitle` claim all words after them, so they come last whenever they are added, and a
-    query has one of them at most. Terms are joined by "and"; the reference documents no "or" and no grouping.
+    query has one of them at most. Terms are joined by "and"; the service documents no "or" and no grouping.
 
     :param text: plain words, as for `words`.
     :raises QueryError: at the first term that cannot be written or that makes the query longer than 500

@@ -33,7 +33,7 @@ FIRST_PAUSE_SECONDS = 0.5
 LONGEST_PAUSE_SECONDS = 10.0
 
 LONGEST_PROCESSING_SECONDS = 20 * 60.0
-"""How long a large document is asked for again, whatever the budget. Supplement 4.3."""
+"""How long a large document is asked for again, whatever the budget. See docs/service.md#large-documents."""
 
 _WAIT_IN_TEXT = re.compile(r"retry\s+(?:after|in)\s+(\d+(?:\.\d+)?)\s*s", re.IGNORECASE)
 

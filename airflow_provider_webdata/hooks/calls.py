@@ -20,7 +20,7 @@ RequestT = TypeVar("RequestT", bound=RequestModel)
 Body = Mapping[str, Any]
 
 PAGE_SIZE = 100
-"""Most items that one page of a list holds. Supplement 13.5 and 13.10."""
+"""Most items that one page of a list holds. See docs/service.md#monitor-list, #check-list."""
 
 
 @dataclass(frozen=True)

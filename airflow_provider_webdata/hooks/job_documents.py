@@ -37,7 +37,7 @@ class DocumentPart:
 
 
 class DocumentParts:
-    """Where the reading of a job's documents stands. Supplement 6.4.
+    """Where the reading of a job's documents stands. See docs/service.md#parts-of-the-result.
 
     :param kind: of the job.
     :param job_id: its UUID.

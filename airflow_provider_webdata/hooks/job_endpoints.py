@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class JobEndpoints:
-    """The calls of one kind of job. Supplement 2.
+    """The calls of one kind of job. See docs/service.md#endpoints.
 
     :param status: how it stands.
     :param documents: its result in parts, left as they come; None where the result is one object.

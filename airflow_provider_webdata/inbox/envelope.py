@@ -1,4 +1,4 @@
-"""The envelope of a delivery (reference, Events). Its shape is open: what cannot be read counts as missing."""
+"""The envelope of a delivery (docs/service.md#webhooks). Its shape is open: what cannot be read counts as missing."""
 
 from __future__ import annotations
 

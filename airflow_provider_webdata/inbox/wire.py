@@ -6,7 +6,7 @@ import re
 from urllib.parse import quote
 
 SECRET_HEADER = "X-WebData-Webhook-Secret"  # noqa: S105
-"""Header that the service sends back with every delivery (reference, Webhook object: `headers`)."""
+"""Header that the service sends back with every delivery (docs/service.md#webhook-headers)."""
 
 INBOX_PATH = "/webdata/inbox"
 """Deliveries arrive here: the one path that the service must be able to reach."""

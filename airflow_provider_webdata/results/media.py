@@ -1,8 +1,8 @@
 """Keeping screenshots, audio, video and PDFs before their links expire.
 
-Links to screenshots live 24 hours, those to audio and video one hour (reference, Limits). Each file goes to the
-author's folder, under a name that is the same in every attempt, and the item's link is replaced by the kept file's
-URL. The item's key `keptMedia` says what became of each link.
+Links to screenshots live 24 hours, those to audio and video one hour (docs/service.md#document-media-expires). Each
+file goes to the author's folder, under a name that is the same in every attempt, and the item's link is replaced by
+the kept file's URL. The item's key `keptMedia` says what became of each link.
 """
 
 from __future__ import annotations

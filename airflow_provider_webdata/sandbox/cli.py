@@ -99,9 +99,17 @@ def run(args: argparse.Namespace) -> int:
     logging.getLogger("airflow_provider_webdata.sandbox").setLevel(
         logging.INFO if args.verbose else logging.WARNING
     )
-    from airflow_provider_webdata.sandbox.reference.urls import is_loopback
-
-    from .server import serve
+    # `--help` and `--quirk list` need neither.
+    try:
+        from .reference.urls import is_loopback
+        from .server import serve
+    except ModuleNotFoundError as error:
+        missing = str(error.name).partition(".")[0]
+        if missing == "airflow_provider_webdata":
+            raise
+        text = f"sandbox: {missing} is missing; pip install 'airflow-provider-webdata[sandbox]' brings it"
+        print(text, file=sys.stderr)  # noqa: T201
+        return 2
 
     if not is_loopback(args.host):
         text = "sandbox: the control API has no authentication; do not run it where others reach it"

@@ -21,19 +21,19 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-MONITOR_EVENTS = ("monitor.page", CHECK_COMPLETED)
+WEBHOOK_EVENTS = ("monitor.page", CHECK_COMPLETED)
 
 
 def checked_events(given: Sequence[str]) -> tuple[str, ...]:
     """Return the events that a monitor is to report.
 
-    :param given: some of `MONITOR_EVENTS`.
+    :param given: some of `WEBHOOK_EVENTS`.
     :raises ValueError: there are none, or others.
     """
     events = tuple(as_list(given))
-    unknown = [event for event in events if event not in MONITOR_EVENTS]
+    unknown = [event for event in events if event not in WEBHOOK_EVENTS]
     if not events or unknown:
-        raise ValueError(f"webhook_events must name some of {', '.join(MONITOR_EVENTS)} (given: {given!r})")
+        raise ValueError(f"webhook_events must name some of {', '.join(WEBHOOK_EVENTS)} (given: {given!r})")
     return events
 
 

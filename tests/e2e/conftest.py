@@ -98,10 +98,10 @@ def stack(request: pytest.FixtureRequest) -> Iterator[Stack]:
             connection_extra={"retry_budget": 1},
             sandbox_flags=("--webhook-secret", SIGNING_SECRET),
             database_url=database_url,
+            prepare=_make_known_monitors,
         )
         opened.enter_context(stack)
         secret_headers = {"secret_headers": {"X-Team": CONNECTION_HEADER}}
-        _make_known_monitors(stack)
         stack.api.add_connection(stack.connection("webdata_with_headers", secret_headers))
         by_signature = {"webhook_secret": None, "signing_secret": SIGNING_SECRET}
         stack.api.add_connection(stack.connection(SIGNED_CONNECTION, by_signature))

@@ -24,7 +24,7 @@ def new_key() -> str:
 
 
 def body_of(event: str, *, number: int = 0, webhook_id: bool = True, **data: Any) -> bytes:
-    """The body of a delivery, as the supplement describes it; `number` tells two of them apart."""
+    """The body of a delivery, as the service sends it; `number` tells two of them apart."""
     envelope: dict[str, Any] = {
         "success": True,
         "type": event,

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+
 from airflow_provider_webdata.sandbox.control import SandboxControl
 from tests.e2e.conftest import Run
 from tests.support.stack import Stack
 
 
+@pytest.mark.rule("monitor-status", "monitor-list", "monitor-delete", "monitor-run")
 def test_a_monitor_is_created_run_paused_listed_and_deleted(stack: Stack, sandbox: SandboxControl) -> None:
     stack.wait_for_dags(["e2e_monitor_life"])
     run = Run(stack, "e2e_monitor_life")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
 from airflow_provider_webdata.sandbox.control import SandboxControl
 from tests.e2e import conftest
 from tests.e2e.conftest import MAX_BODY_MB, SIGNED_CONNECTION, SIGNING_SECRET, WEBHOOK_SECRET, Run
@@ -57,6 +59,7 @@ def test_a_check_is_learned_of_by_webhook_by_polling_and_by_the_safety_poll(
         )
 
 
+@pytest.mark.rule("delivery-order")
 def test_what_came_early_is_found(
     stack: Stack, monitors: Monitors, sender: Sender, inbox: InboxTable
 ) -> None:
@@ -104,6 +107,7 @@ HOSTILE: list[tuple[str, str, dict[str, str], bytes, int]] = [
 ]
 
 
+@pytest.mark.rule("delivery-signature")
 def test_the_forged_and_the_malformed_wake_nobody(stack: Stack, sender: Sender, inbox: InboxTable) -> None:
     stack.api.add_connection(
         {"connection_id": "webdata_other", "conn_type": "http", "password": WEBHOOK_SECRET}
@@ -135,6 +139,7 @@ def test_the_forged_and_the_malformed_wake_nobody(stack: Stack, sender: Sender, 
         assert run.xcom("wait")["payload"]["data"] == [{"number": number}]
 
 
+@pytest.mark.rule("delivery-replay")
 def test_a_replay_is_stored_once_and_wakes_nobody(stack: Stack, sender: Sender, inbox: InboxTable) -> None:
     # With the service's id of the event, and without, as older servers send it.
     bodies = {
@@ -162,6 +167,7 @@ def test_a_replay_is_stored_once_and_wakes_nobody(stack: Stack, sender: Sender, 
         assert later[key].xcom("wait")["payload"] == json.loads(third)
 
 
+@pytest.mark.rule("delivery-replay", "delivery-order")
 def test_repeated_and_out_of_order(
     stack: Stack, sandbox: SandboxControl, monitors: Monitors, inbox: InboxTable
 ) -> None:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from airflow_provider_webdata.sandbox.server import SandboxServer
+from tests.support.migrated import MigratedDatabase
 from tests.support.service import connection_text
 
 WORKER = Path(__file__).with_name("dag_worker.py")
@@ -52,7 +53,7 @@ class Outcome:
 class Airflow:
     """A process that runs DAGs with `dag.test()`: real task runner, real execution API, real metadata."""
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path, database: MigratedDatabase) -> None:
         self.home = home
         self.dags = home / "dags"
         self.dags.mkdir()
@@ -68,14 +69,7 @@ class Airflow:
             # Triggers run in the one process that there is: no worker lingers behind a deferred task.
             "AIRFLOW__WORKERS__MIN_HEARTBEAT_INTERVAL": "0",
         }
-        with (home / "migrate.log").open("wb") as log:
-            subprocess.run(
-                [sys.executable, "-m", "airflow", "db", "migrate"],
-                env=environ,
-                check=True,
-                stdout=log,
-                stderr=log,
-            )
+        database.copy_to(home)
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(
                 [sys.executable, str(WORKER)], env=environ, stdin=subprocess.PIPE, stdout=log, stderr=log

@@ -100,13 +100,10 @@ class Limits:
         return next((TEXTS[name] for name in reversed(self.validators) if name in TEXTS), None)
 
 
-def request_models() -> list[type[RequestModel]]:
-    """Return the models of all bodies that the service takes, as the endpoints name them."""
-    declared = [value.request for value in vars(endpoints).values() if isinstance(value, endpoints.Endpoint)]
-    found = [
-        request if isinstance(request, type) else request() for request in declared if request is not None
-    ]
-    return list(dict.fromkeys(found))
+def request_endpoints() -> dict[type[RequestModel], endpoints.Endpoint[Any]]:
+    """Return what takes a body, by the model of the body."""
+    declared = [value for value in vars(endpoints).values() if isinstance(value, endpoints.Endpoint)]
+    return {endpoint.request(): endpoint for endpoint in declared if endpoint.request is not None}
 
 
 def alias(model: type[RequestModel], name: str) -> str:
@@ -277,7 +274,7 @@ def drawn(model: type[RequestModel]) -> SearchStrategy[dict[str, Any]]:
     required: dict[str, SearchStrategy[Any]] = {}
     optional: dict[str, SearchStrategy[Any]] = {}
     for name, found in model.model_fields.items():
-        values = st.deferred(partial(_drawn_field, model, name))
+        values = _drawn_field(model, name)
         into = required if found.is_required() or name == "type" else optional
         into[alias(model, name)] = values
     bodies = st.fixed_dictionaries(required, optional=optional)

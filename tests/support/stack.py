@@ -53,7 +53,8 @@ class Stack:
 
     `environment` adds to or replaces Airflow's settings; `connection_extra` is the extra of the connection
     that points to the sandbox, beside the webhook's address and secret; `sandbox_flags` are handed to the sandbox
-    as they are; `database_url` is SQLAlchemy's address of an empty database, SQLite where there is none.
+    as they are; `database_url` is SQLAlchemy's address of an empty database, SQLite where there is none. `prepare` is
+    called when both addresses are known and before Airflow starts, for what DAGs must know when they are parsed.
     """
 
     home: Path
@@ -64,6 +65,7 @@ class Stack:
     connection_extra: Mapping[str, Any] = field(default_factory=dict)
     sandbox_flags: Sequence[str] = ()
     database_url: str = field(default="", repr=False)
+    prepare: Callable[[Stack], None] = field(default=lambda stack: None, repr=False)
     say: Say = print
     sandbox_url: str = ""
     airflow_url: str = ""
@@ -223,6 +225,7 @@ class Stack:
         self._environment = airflow_environment(
             self.home, ports, self.dag_folders, self.database_url, self.environment
         )
+        self.prepare(self)
         self.say("Airflow is starting: its database first, the inbox's tables with it")
         self._migrate()
         for component in self.components:

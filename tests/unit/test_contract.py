@@ -21,7 +21,7 @@ from airflow_provider_webdata.api import models
 from airflow_provider_webdata.get_provider_info import get_provider_info
 from airflow_provider_webdata.hooks.webdata import WebDataHook
 from airflow_provider_webdata.hooks.webdata_async import AsyncWebDataHook
-from tests.support.request_fields import Limits, parts, request_models
+from tests.support.request_fields import Limits, parts, request_endpoints
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = "airflow_provider_webdata"
@@ -106,7 +106,7 @@ def test_every_task_has_a_page(task: type) -> None:
 def test_every_field_is_a_templated_parameter(task: Any) -> None:
     """The request model is the list of fields; `schema_` stands for `schema`, a method of pydantic's models."""
     model = getattr(models, task.request_model)
-    assert model in request_models()
+    assert model in request_endpoints()
     fields = {name.rstrip("_") for name in model.model_fields} - REPLACED.get(task.__name__, set())
     assert set(task.request_fields) == fields
     assert fields <= set(inspect.signature(task.__init__).parameters)
@@ -224,7 +224,7 @@ def limits(model: type[models.RequestModel]) -> Iterator[tuple[str, set[str]]]:
         yield name, named
 
 
-@pytest.mark.parametrize("model", request_models())
+@pytest.mark.parametrize("model", request_endpoints())
 def test_descriptions_name_the_limits(model: type[models.RequestModel]) -> None:
     from tools.operator_fields import descriptions
 

@@ -220,7 +220,7 @@ class ScrapeRequest(PageRequest):
 
 
 def check_zero_data_retention(options: ScrapeOptions, prefix: str = "") -> None:
-    """Refuse what the service cannot do without keeping data (reference, scrape options).
+    """Refuse what the service cannot do without keeping data (docs/service.md#zdr-excludes).
 
     :param options: how pages are fetched.
     :param prefix: where the options stand in the body, for the error's text.

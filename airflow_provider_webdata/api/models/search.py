@@ -66,7 +66,7 @@ Source = Annotated[
 ]
 
 CategoryName = Literal["codehost", "research", "pdf", "github", "developer", "gov"]
-"""`codehost`, `research`, `pdf` are the reference's; servers know the others too. Sent as given."""
+"""`codehost`, `research`, `pdf` are documented everywhere; servers know the others too. Sent as given."""
 
 _CATEGORIES = ("codehost", "research", "pdf", "github", "developer", "gov")
 

@@ -1,4 +1,4 @@
-"""Uploaded files, turned into text. Supplement 8."""
+"""Uploaded files, turned into text. See docs/service.md#parse."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class FileOperations(Operations):
         extra_body: Body | None = None,
     ) -> models.ScrapeResponse:
         """Upload a file and return its content in the formats asked for. Bills credits; never repeated after a
-        lost answer. Supplement 8.
+        lost answer. See docs/service.md#parse.
 
         The file is sent as it is read, a block at a time, and left open.
 
@@ -54,11 +54,11 @@ class FileOperations(Operations):
             start anew goes out once, even where the service asks to come again.
         :param filename: its name; directories are left out. The ending tells the service what it is.
         :param size: bytes, where the caller knows; else it is asked of the file.
-        :param options: supplement 8, field `options`; all are optional.
+        :param options: docs/service.md#parse, field `options`; all are optional.
         :param extra_body: merged into the options unchecked.
         :raises UploadError: the file ended early, grew while it was read, or is too large.
         :raises ProcessingContinuesError: a large document needs longer; the same call later gives the result,
-            paid for once. Supplement 4.3.
+            paid for once. See docs/service.md#large-documents.
         """
         return self._execute(_parse(file, filename, size, options, extra_body))
 

@@ -1,4 +1,4 @@
-"""Long jobs: crawl, batch scrape, extract, agent. Supplement 5, 6, 9 and 10."""
+"""Long jobs: crawl, batch scrape, extract, agent. See docs/service.md#batch-scrape, #crawl, #extract, #agent."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class JobOperations(Operations):
         extra_body: Body | None = None,
         idempotency_key: str | None = None,
     ) -> models.JobStarted:
-        """Start a crawl. Bills credits; never repeated after a lost answer. Supplement 6.1.
+        """Start a crawl. Bills credits; never repeated after a lost answer. See docs/service.md#crawl.
 
         :param request: only `url` is required; always give `limit`.
         :param extra_body: merged into the body unchecked.
@@ -67,7 +67,9 @@ class JobOperations(Operations):
     def start_batch_scrape(
         self, request: models.BatchScrapeRequest | Body, *, extra_body: Body | None = None
     ) -> models.JobStarted:
-        """Start scraping many pages. Bills credits; never repeated after a lost answer. Supplement 5.1.
+        """Start scraping many pages. Bills credits; never repeated after a lost answer.
+
+        See docs/service.md#batch-scrape.
 
         :param request: only `urls` is required; always give `ignore_invalid_urls`.
         :param extra_body: merged into the body unchecked.
@@ -77,7 +79,7 @@ class JobOperations(Operations):
     def start_extract(
         self, request: models.ExtractRequest | Body, *, extra_body: Body | None = None
     ) -> models.JobStarted:
-        """Start an extract job. Bills credits; never repeated after a lost answer. Supplement 9.1.
+        """Start an extract job. Bills credits; never repeated after a lost answer. See docs/service.md#extract.
 
         :param request: `urls`, a `prompt`, or both.
         :param extra_body: merged into the body unchecked.
@@ -87,7 +89,7 @@ class JobOperations(Operations):
     def start_agent(
         self, request: models.AgentRequest | Body, *, extra_body: Body | None = None
     ) -> models.JobStarted:
-        """Start an agent run. Bills credits; never repeated after a lost answer. Supplement 10.1.
+        """Start an agent run. Bills credits; never repeated after a lost answer. See docs/service.md#agent.
 
         :param request: only `prompt` is required.
         :param extra_body: merged into the body unchecked.
@@ -125,7 +127,9 @@ class JobOperations(Operations):
         return True
 
     def job_errors(self, kind: JobKind, job_id: str) -> models.JobErrors:
-        """Return the pages of a job that failed, and the URLs that robots.txt refuses. Supplement 6.6.
+        """Return the pages of a job that failed, and the URLs that robots.txt refuses.
+
+        See docs/service.md#errors-of-a-job.
 
         :param kind: `crawl` or `batch_scrape`.
         :param job_id: the job's UUID.
@@ -164,7 +168,9 @@ class JobOperations(Operations):
         return self._execute(Call(endpoints.ACTIVE_CRAWLS))
 
     def crawl_params(self, request: models.CrawlParamsRequest | Body) -> models.CrawlParamsResponse:
-        """Return the crawl options that the service makes of a prompt; starts nothing. Supplement 6.8.
+        """Return the crawl options that the service makes of a prompt; starts nothing.
+
+        See docs/service.md#crawl-preview.
 
         :param request: `url` and `prompt`, both required.
         """

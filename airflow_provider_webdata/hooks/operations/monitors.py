@@ -1,4 +1,4 @@
-"""Monitors and their checks. Reference, POST /v2/monitor; supplement 13."""
+"""Monitors and their checks. See docs/service.md#monitors."""
 
 from __future__ import annotations
 
@@ -55,13 +55,13 @@ class MonitorOperations(Operations):
     ) -> models.Monitor:
         """Create a monitor. Never repeated after a lost answer, for names are not unique.
 
-        :param request: reference, POST /v2/monitor; name, schedule and targets are required.
+        :param request: docs/service.md#monitor-fields; name, schedule and targets are required.
         :param extra_body: merged into the body unchecked.
         """
         return self._execute(Call.of(endpoints.CREATE_MONITOR, request, extra_body=extra_body)).data
 
     def list_monitors(self, *, limit: int | None = None, offset: int | None = None) -> list[models.Monitor]:
-        """Return one page of the monitors, newest first. Supplement 13.5.
+        """Return one page of the monitors, newest first. See docs/service.md#monitor-list.
 
         :param limit: most monitors to return, 1 to 100; the service's default is 25.
         :param offset: how many to skip.
@@ -90,7 +90,7 @@ class MonitorOperations(Operations):
         *,
         extra_body: Body | None = None,
     ) -> models.Monitor:
-        """Change a monitor; what is left out stays. Supplement 13.6.
+        """Change a monitor; what is left out stays. See docs/service.md#monitor-update.
 
         `targets` replaces the whole array, and a target without its `id` loses its page history.
 
@@ -125,7 +125,7 @@ class MonitorOperations(Operations):
         offset: int | None = None,
         status: str | None = None,
     ) -> list[models.MonitorCheck]:
-        """Return one page of a monitor's checks, newest first, without their pages. Supplement 13.10.
+        """Return one page of a monitor's checks, newest first, without their pages. See docs/service.md#check-list.
 
         :param monitor_id: the monitor's UUID.
         :param limit: most checks to return, 1 to 100; the service's default is 25.

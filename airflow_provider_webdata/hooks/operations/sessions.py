@@ -1,4 +1,4 @@
-"""Browser sessions: opened by hand, or on the page of an earlier scrape. Supplement 11.
+"""Browser sessions: opened by hand, or on the page of an earlier scrape. See docs/service.md#interact.
 
 The URLs that control a browser are given to Airflow's masker before anybody else sees them.
 """
@@ -28,7 +28,7 @@ class SessionOperations(Operations):
     ) -> models.InteractSession:
         """Open a browser session. It bills by time until it is closed or over; never opened twice for a lost answer.
 
-        :param request: supplement 11.1; give `ttl`, for a session whose answer is lost lives until then.
+        :param request: docs/service.md#session; give `ttl`, for a session whose answer is lost lives until then.
         :param extra_body: merged into the body unchecked.
         """
         session = self._execute(Call.of(endpoints.OPEN_SESSION, request, extra_body=extra_body))
@@ -50,7 +50,7 @@ class SessionOperations(Operations):
         """Run code in a session; never repeated after a lost answer. Code that fails raises nothing.
 
         :param session_id: the session's id.
-        :param request: supplement 11.1; only `code` is required.
+        :param request: docs/service.md#session; only `code` is required.
         :param extra_body: merged into the body unchecked.
         :return: what the code did; its `failure()` tells whether it went well.
         """
@@ -83,7 +83,7 @@ class SessionOperations(Operations):
         Code that fails raises nothing.
 
         :param scrape_id: UUID in `metadata.scrape_id` of the scrape's document.
-        :param request: supplement 11.2; `code` or `prompt` is required.
+        :param request: docs/service.md#on-the-page-of-a-scrape; `code` or `prompt` is required.
         :param extra_body: merged into the body unchecked.
         :return: what was done; its `failure()` tells whether it went well.
         :raises ConflictError: the scrape cannot be repeated any more (scrape again), or its profile is busy.

@@ -1,4 +1,7 @@
-"""The team that owns the API key: credits, tokens, queue, what was called. Costs nothing. Supplement 14."""
+"""The team that owns the API key: credits, tokens, queue, what was called. Costs nothing.
+
+See docs/service.md#team.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +43,10 @@ class TeamOperations(Operations):
     """The team, blocking."""
 
     def credit_usage(self) -> models.CreditUsage:
-        """Return the credits left. They lag behind what jobs use by minutes or hours (supplement 17.6)."""
+        """Return the credits left. They lag behind what jobs use by minutes or hours.
+
+        See docs/service.md#credits-lag.
+        """
         return self._execute(Call(endpoints.CREDIT_USAGE)).data
 
     def credit_history(self, *, by_api_key: bool | None = None) -> models.CreditHistory:

@@ -6,6 +6,12 @@ import gc
 import logging
 from typing import TYPE_CHECKING
 
+from airflow.configuration import conf
+from airflow.models.connection import Connection
+from airflow.sdk.exceptions import AirflowNotFoundException
+
+from airflow_provider_webdata.api.errors import ConfigurationError
+from airflow_provider_webdata.hooks.connection import settings_of
 from airflow_provider_webdata.inbox.server.http.app import InboxApplication
 from airflow_provider_webdata.inbox.server.http.auth import Gate
 from airflow_provider_webdata.inbox.server.http.responses import retry_later
@@ -16,7 +22,7 @@ from airflow_provider_webdata.inbox.server.storage.retention import retention_da
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from starlette.responses import Response
+    from starlette.types import ASGIApp, Receive, Scope, Send
 
 log = logging.getLogger(__name__)
 
@@ -39,7 +45,7 @@ def create_application() -> InboxApplication:
     return application
 
 
-def application_or_unavailable() -> InboxApplication | Response:
+def application_or_unavailable() -> ASGIApp:
     """Return the inbox of this Airflow; where it cannot be had, what answers 503 until the process is restarted.
 
     Meant for the plugin: there is nobody to raise to but the sender of a delivery.
@@ -48,7 +54,11 @@ def application_or_unavailable() -> InboxApplication | Response:
         return create_application()
     except (StoreUnavailableError, ValueError) as error:
         log.error("The inbox cannot start; deliveries get a 503: %s", error)
-        return retry_later(503, "the inbox is not set up, see its log", 60)
+
+        async def unavailable(scope: Scope, receive: Receive, send: Send) -> None:
+            await retry_later(503, "the inbox is not set up, see its log", 60)(scope, receive, send)
+
+        return unavailable
 
 
 def most_body_bytes() -> int:
@@ -56,8 +66,6 @@ def most_body_bytes() -> int:
 
     :raises ValueError: it is no number above 0.
     """
-    from airflow.configuration import conf
-
     megabytes = conf.getfloat("webdata", "inbox_max_body_mb", fallback=16.0)
     if not 0 < megabytes < float("inf"):
         raise ValueError(f"[webdata] inbox_max_body_mb must be above 0 (given: {megabytes})")
@@ -71,12 +79,6 @@ def _gate(conn_id: str, database_answers: Callable[[], object]) -> Gate:
     :param database_answers: raises `StoreUnavailableError` if the database does not: Airflow calls a connection
         missing that it could not read.
     """
-    from airflow.models.connection import Connection
-    from airflow.sdk.exceptions import AirflowNotFoundException
-
-    from airflow_provider_webdata.api.errors import ConfigurationError
-    from airflow_provider_webdata.hooks.connection import settings_of
-
     try:
         connection = Connection.get_connection_from_secrets(conn_id)
     except AirflowNotFoundException:

@@ -45,8 +45,8 @@ class WebDataCreateMonitorOperator(
     """Declare a monitor: the task leaves exactly one behind, however often it runs.
 
     Identity is the monitor's name, which the service does not keep unique: two of the same name are an error that
-    names both ids, unless `monitor_id` says which one is meant. Every argument up to `webhook` is a field of the
-    reference's POST /v2/monitor, templated; what is left out is not sent, and not compared with what is stored.
+    names both ids, unless `monitor_id` says which one is meant. Every argument up to `webhook` is a field of
+    POST /v2/monitor, templated; what is left out is not sent, and not compared with what is stored.
 
     What exists is compared with what is declared, and only what differs is patched, with the ids of its targets,
     so that their history stays. What the service normalises or fills in is no difference; how a schedule in words

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
-from urllib.parse import urljoin
 
 from airflow_provider_webdata.sandbox.reference.urls import canonical
 
@@ -18,6 +17,8 @@ from .page import Page
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from lxml.html import HtmlElement
 
     from .web import Web
 
@@ -139,10 +140,10 @@ class CodeRun:
             return
         address = given[0]
         if meaning == "click":
-            href = self._element(given[0]).attrs.get("href")
+            href = self._element(given[0]).get("href")
             if not href:
                 raise CodeError(f"the sandbox can click links only, and {given[0]} is none")
-            address = urljoin(self._tab.url, href)
+            address = markup.absolute(self._tab.url, href)
         self._tab.url = open_page(self._web, address).url
 
     def _value(self, what: str, given: list[str]) -> str:
@@ -151,7 +152,7 @@ class CodeRun:
             "title": lambda: self._page().title,
             "url": lambda: self._tab.url,
             "html": lambda: self._page().html,
-            "text": lambda: self._element(given[0]).text(),
+            "text": lambda: markup.text(self._element(given[0])),
             "kept": lambda: self._tab.kept.get(given[0], "null"),
         }
         return reads[what]()
@@ -159,12 +160,12 @@ class CodeRun:
     def _page(self) -> Page:
         return Page("about:blank") if self._tab.url == "about:blank" else open_page(self._web, self._tab.url)
 
-    def _element(self, text: str) -> markup.Node:
+    def _element(self, text: str) -> HtmlElement:
         try:
             wanted = markup.selector(text)
         except ValueError as error:
             raise CodeError(str(error)) from None
-        found = next((node for node in self._page().tree.walk() if wanted(node)), None)
+        found = next(iter(wanted(self._page().tree)), None)
         if found is None:
             raise CodeError(f"no element matches {text}")
         return found

@@ -1,4 +1,4 @@
-"""Uploaded files turned into pages, as far as the standard library can do it honestly.
+"""Uploaded files turned into pages, as far as it can be done honestly without programs of an office.
 
 Office files are ZIP archives of XML: headings, paragraphs, lists, links and tables are taken from them, and nothing of
 their looks. Kinds that need a program of their own (the binary office formats, RTF) are refused by name.

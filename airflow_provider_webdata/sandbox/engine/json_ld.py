@@ -11,11 +11,10 @@ if TYPE_CHECKING:
 
 def json_ld(page: Page) -> Any:
     """Return the JSON-LD that the page embeds, or None: nothing is guessed from its text."""
-    for node in page.tree.all("script"):
-        if node.attrs.get("type") == "application/ld+json":
-            text = "".join(child for child in node.children if isinstance(child, str))
+    for node in page.tree.iter("script"):
+        if node.get("type") == "application/ld+json":
             try:
-                return json.loads(text)
+                return json.loads(node.text_content())
             except ValueError:
                 return None
     return None

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.sandbox.state.store import Store
 
 LIFETIMES = {"screenshot": 86_400, "audio": 3600, "video": 3600}
-"""Seconds an address of each kind can be used (reference: limits)."""
+"""Seconds an address of each kind can be used (docs/service.md#document-media-expires)."""
 
 CONTENT_TYPES = {"screenshot": "image/png", "audio": "audio/mpeg", "video": "video/mp4"}
 MOST_BYTES = 1024 * 1024 * 1024

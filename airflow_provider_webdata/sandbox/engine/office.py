@@ -1,4 +1,8 @@
-"""Office files and e-books: ZIP archives of XML, read for their headings, paragraphs, lists, links and tables."""
+"""Office files and e-books: ZIP archives of XML, read for their headings, paragraphs, lists, links and tables.
+
+No one library replaces these readers: markitdown brings 32 packages and reads no OpenDocument,
+the licence of kreuzberg is not an open one.
+"""
 
 from __future__ import annotations
 
@@ -288,8 +292,9 @@ def epub(content: IO[bytes]) -> str:
     for item in _all(opf, "itemref"):
         name = str(PurePosixPath(package).parent / files[item.get("idref", "")])
         chapter = markup.parse(archive.content(name).decode("utf-8-sig", errors="replace"))
-        body = chapter.find("body") or chapter
-        bodies.append(markup.to_html(markup.Node("div", {}, body.children)))
+        body = next(chapter.iter("body"))
+        body.tag = "div"
+        bodies.append(markup.to_html(body))
     return "".join(bodies)
 
 

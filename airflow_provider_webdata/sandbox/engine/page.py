@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from html import escape
 from typing import TYPE_CHECKING
-from urllib.parse import urljoin
 
 from airflow_provider_webdata.sandbox.reference.timestamps import from_iso
 from airflow_provider_webdata.sandbox.reference.urls import canonical, host_of
@@ -20,6 +19,8 @@ from . import html as markup
 
 if TYPE_CHECKING:
     from datetime import datetime
+
+    from lxml.html import HtmlElement
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ class Page:
     error: str | None = None
 
     @cached_property
-    def tree(self) -> markup.Node:
+    def tree(self) -> HtmlElement:
         """The parsed document."""
         return markup.parse(self.html)
 
@@ -56,17 +57,17 @@ class Page:
     def meta(self) -> dict[str, list[str]]:
         """All meta tags, by name or property."""
         found: dict[str, list[str]] = {}
-        for node in self.tree.all("meta"):
-            name = node.attrs.get("name") or node.attrs.get("property")
+        for node in self.tree.iter("meta"):
+            name = node.get("name") or node.get("property")
             if name:
-                found.setdefault(name, []).append(node.attrs.get("content", ""))
+                found.setdefault(name, []).append(node.get("content", ""))
         return found
 
     @cached_property
     def title(self) -> str:
         """The document's title."""
-        node = self.tree.find("title")
-        return node.text() if node else ""
+        node = next(self.tree.iter("title"), None)
+        return "" if node is None else markup.text(node)
 
     @cached_property
     def description(self) -> str:
@@ -77,13 +78,13 @@ class Page:
     @cached_property
     def language(self) -> str | None:
         """The language the document declares."""
-        node = self.tree.find("html")
-        return (node.attrs.get("lang") or None) if node else None
+        return self.tree.get("lang") or None
 
     @cached_property
     def body_text(self) -> str:
         """The visible text of the main part of the page."""
-        return (self.tree.find("main") or self.tree.find("body") or self.tree).text()
+        body = next(self.tree.iter("body"))
+        return markup.text(next(body.iter("main"), body))
 
     @cached_property
     def published(self) -> datetime | None:
@@ -125,7 +126,9 @@ class Page:
     def links(self) -> list[str]:
         """Absolute links of the page in order, each once."""
         found = [
-            urljoin(self.url, node.attrs["href"]) for node in self.tree.all("a") if node.attrs.get("href")
+            markup.absolute(self.url, node.get("href", ""))
+            for node in self.tree.iter("a")
+            if node.get("href")
         ]
         return list(dict.fromkeys(link for link in found if link.startswith(("http://", "https://"))))
 
@@ -134,13 +137,13 @@ class Page:
         """The images of the page."""
         return [
             Picture(
-                urljoin(self.url, node.attrs["src"]),
-                node.attrs.get("alt", ""),
-                _pixels(node.attrs.get("width")),
-                _pixels(node.attrs.get("height")),
+                markup.absolute(self.url, node.get("src", "")),
+                node.get("alt", ""),
+                _pixels(node.get("width")),
+                _pixels(node.get("height")),
             )
-            for node in self.tree.all("img")
-            if node.attrs.get("src")
+            for node in self.tree.iter("img")
+            if node.get("src")
         ]
 
 

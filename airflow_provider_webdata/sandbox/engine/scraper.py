@@ -21,6 +21,8 @@ from .page import Page
 from .words import sentences
 
 if TYPE_CHECKING:
+    from lxml.html import HtmlElement
+
     from airflow_provider_webdata.sandbox.reference.wire import Json
     from airflow_provider_webdata.sandbox.state.core import Core
 
@@ -32,8 +34,10 @@ DEFAULT_MAX_AGE = 172_800_000
 LOCKDOWN_MAX_AGE = 2 * 365 * 86_400_000
 SUMMARY_WARNING = "Summaries of the sandbox are the first sentences of the page."
 
-_NOT_MAIN = frozenset({"header", "nav", "footer", "aside", "form", "dialog"})
-_NOT_MAIN_ROLES = frozenset({"navigation", "banner", "contentinfo", "complementary", "dialog"})
+_AROUND = markup.selector(
+    "header, nav, footer, aside, form, dialog, [role=navigation], [role=banner], [role=contentinfo], "
+    "[role=complementary], [role=dialog]"
+)
 _DATA_IMAGE = re.compile(r"!\[([^\]]*)\]\(data:image/[^)]*\)")
 _PAGE_BREAK = "\f"
 
@@ -165,12 +169,12 @@ def produce(page: Page, options: Json, sections: list[str]) -> Json:
     filtered = options.get("includeTags") or options.get("excludeTags")
     # A page kept as markdown is parsed only for what needs the tree.
     untouched = page.markdown is not None and not filtered and "html" not in names
-    chosen = markup.Node("div", {}, []) if untouched else content(page, options)
+    chosen = markup.together([]) if untouched else content(page, options)
     text = markdown_of(page, options, chosen, sections)
     return {name: _format(name, page, chosen, text) for name in names}
 
 
-def _format(name: str, page: Page, chosen: markup.Node, text: str) -> Any:
+def _format(name: str, page: Page, chosen: HtmlElement, text: str) -> Any:
     if name == "markdown":
         return text
     if name == "summary":
@@ -184,7 +188,7 @@ def _format(name: str, page: Page, chosen: markup.Node, text: str) -> Any:
     return page.html if name == "rawHtml" else markup.to_html(chosen)
 
 
-def markdown_of(page: Page, options: Json, chosen: markup.Node, sections: list[str]) -> str:
+def markdown_of(page: Page, options: Json, chosen: HtmlElement, sections: list[str]) -> str:
     """Return the markdown of a page under the options."""
     filtered = options.get("includeTags") or options.get("excludeTags")
     if sections:
@@ -198,30 +202,18 @@ def markdown_of(page: Page, options: Json, chosen: markup.Node, sections: list[s
     return text
 
 
-def content(page: Page, options: Json) -> markup.Node:
+def content(page: Page, options: Json) -> HtmlElement:
     """Return the part of the page that the options select, without what is never shown."""
-    root = page.tree.find("body") or page.tree
-    if options.get("includeTags"):
-        wanted = markup.selector(",".join(options["includeTags"]))
-        root = markup.Node("div", {}, list(_outermost(root, wanted)))
-    elif options.get("onlyMainContent", True):
-        root = root.find("main") or root
-        root = markup.copy_without(root, _is_around)
+    body = next(markup.visible(page.tree).iter("body"))
     if options.get("excludeTags"):
-        root = markup.copy_without(root, markup.selector(",".join(options["excludeTags"])))
-    return markup.copy_without(root, lambda node: node.tag in markup.INVISIBLE)
-
-
-def _outermost(node: markup.Node, wanted: Any) -> list[markup.Node]:
-    found: list[markup.Node] = []
-    for child in node.children:
-        if isinstance(child, markup.Node):
-            found.extend([child] if wanted(child) else _outermost(child, wanted))
-    return found
-
-
-def _is_around(node: markup.Node) -> bool:
-    return node.tag in _NOT_MAIN or node.attrs.get("role") in _NOT_MAIN_ROLES
+        markup.drop(markup.selector(",".join(options["excludeTags"]))(body))
+    if options.get("includeTags"):
+        return markup.together(markup.selector(",".join(options["includeTags"]))(body))
+    if not options.get("onlyMainContent", True):
+        return body
+    root = next(body.iter("main"), body)
+    markup.drop(_AROUND(root))
+    return root
 
 
 def summary(page: Page) -> str:

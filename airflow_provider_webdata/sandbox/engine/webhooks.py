@@ -1,4 +1,4 @@
-"""Delivery of events with the documented retries (reference: Events)."""
+"""Delivery of events with the documented retries (docs/service.md#webhooks)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What happens to every call of the service: faults, authentication, limits, parsing, its operation, the answer."""
+"""What happens to every call of the service: faults, authentication, limits, parsing, its operation, the answer.
+
+Starlette's own request and gzip were tried: they save no line, and gzip takes the length off an answer to be cut.
+"""
 
 from __future__ import annotations
 

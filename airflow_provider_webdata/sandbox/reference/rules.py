@@ -1,4 +1,4 @@
-"""The rules of the reference that a schema cannot say: fields that depend on each other, and formats."""
+"""The service's rules that a schema cannot say: fields that depend on each other, and formats."""
 
 from __future__ import annotations
 

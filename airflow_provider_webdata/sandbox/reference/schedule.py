@@ -1,4 +1,8 @@
-"""The schedule of a monitor: the phrases, the cron dialect and the next run."""
+"""The schedule of a monitor: the phrases, the cron dialect and the next run.
+
+croniter was tried: it reads `5/15` as a series, takes names, `@daily` and ranges that end before they begin, and moves
+a run that a change to summer time skips.
+"""
 
 from __future__ import annotations
 

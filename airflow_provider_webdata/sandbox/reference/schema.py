@@ -1,4 +1,4 @@
-"""The sandbox's own statement of the reference: what a request body may hold, as JSON Schema documents.
+"""The sandbox's own statement of the service: what a request body may hold, as JSON Schema documents.
 
 Rules that tie fields together or need more than a pattern are in ``rules.py``.
 """

@@ -1,4 +1,4 @@
-"""Ways in which the service is known to differ from its reference, each switched on by name.
+"""Ways in which the service is known to differ from its documentation, each switched on by name.
 
 A quirk may carry a number (``late-replica=3``): how many times it shows, or how long, as its line says.
 """

@@ -16,18 +16,19 @@ from airflow_provider_webdata.sensors.monitor import WebDataMonitorCheckSensor
 KNOWN = Path(os.environ["AIRFLOW_HOME"]) / "monitors.json"
 CROWD = 200
 
-if KNOWN.exists():
-    monitor = json.loads(KNOWN.read_text())["crowd"]
+monitor = json.loads(KNOWN.read_text())["crowd"]
 
-    @dag(dag_id="e2e_crowd", schedule=None, max_active_tasks=CROWD)
-    def crowd():
-        for number in range(CROWD):
-            WebDataMonitorCheckSensor(
-                task_id=f"wait_{number}",
-                monitor_id=monitor,
-                wait_by="webhook",
-                deferrable=True,
-                timeout=1200,
-            )
 
-    crowd()
+@dag(dag_id="e2e_crowd", schedule=None, max_active_tasks=CROWD)
+def crowd():
+    for number in range(CROWD):
+        WebDataMonitorCheckSensor(
+            task_id=f"wait_{number}",
+            monitor_id=monitor,
+            wait_by="webhook",
+            deferrable=True,
+            timeout=1200,
+        )
+
+
+crowd()

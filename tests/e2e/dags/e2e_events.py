@@ -18,25 +18,22 @@ from airflow_provider_webdata.triggers.events import (
 
 KNOWN = Path(os.environ["AIRFLOW_HOME"]) / "monitors.json"
 
-if KNOWN.exists():
-    monitor = json.loads(KNOWN.read_text())["watched"]
-    triggers = {
-        "check": WebDataMonitorCheckEventTrigger("webdata_default", monitor),
-        "delivery": WebDataWebhookEventTrigger(
-            "webdata_default", ["monitor.check.completed"], monitor_id=monitor
-        ),
-    }
-    for what, trigger in triggers.items():
-        asset = Asset(f"e2e_{what}", watchers=[AssetWatcher(name=what, trigger=trigger)])
+monitor = json.loads(KNOWN.read_text())["watched"]
+triggers = {
+    "check": WebDataMonitorCheckEventTrigger("webdata_default", monitor),
+    "delivery": WebDataWebhookEventTrigger(
+        "webdata_default", ["monitor.check.completed"], monitor_id=monitor
+    ),
+}
+for what, trigger in triggers.items():
+    asset = Asset(f"e2e_{what}", watchers=[AssetWatcher(name=what, trigger=trigger)])
 
-        @dag(dag_id=f"e2e_on_{what}", schedule=[asset], catchup=False)
-        def on_event():
-            @task
-            def seen(triggering_asset_events=None) -> list[dict[str, str]]:
-                return [
-                    event.extra["payload"] for events in triggering_asset_events.values() for event in events
-                ]
+    @dag(dag_id=f"e2e_on_{what}", schedule=[asset], catchup=False)
+    def on_event():
+        @task
+        def seen(triggering_asset_events=None) -> list[dict[str, str]]:
+            return [event.extra["payload"] for events in triggering_asset_events.values() for event in events]
 
-            seen()
+        seen()
 
-        on_event()
+    on_event()

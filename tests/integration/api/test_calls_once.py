@@ -16,6 +16,7 @@ def names(table: dict[str, Operation]) -> set[str]:
     return {operation.make()["endpoint"].name for operation in table.values()}
 
 
+@pytest.mark.rule("repeat-safe", "repeat-unsafe")
 def test_no_endpoint_is_left_out() -> None:
     declared = [value for value in vars(endpoints).values() if isinstance(value, endpoints.Endpoint)]
     assert names(BILLING) == {one.name for one in declared if not one.repeatable}
@@ -23,6 +24,7 @@ def test_no_endpoint_is_left_out() -> None:
     assert len({one.name for one in declared}) == len(declared)
 
 
+@pytest.mark.rule("repeat-unsafe")
 @pytest.mark.parametrize("fault", AMBIGUOUS)
 @pytest.mark.parametrize("name", BILLING)
 async def test_what_starts_or_bills_is_called_once(caller: Caller, serve: Any, name: str, fault: str) -> None:
@@ -35,6 +37,7 @@ async def test_what_starts_or_bills_is_called_once(caller: Caller, serve: Any, n
     assert len(server.requests) == 1
 
 
+@pytest.mark.rule("repeat-unsafe")
 @pytest.mark.parametrize("name", BILLING)
 async def test_what_starts_or_bills_is_called_once_though_no_answer_comes(
     caller: Caller, serve: Any, name: str
@@ -50,6 +53,7 @@ async def test_what_starts_or_bills_is_called_once_though_no_answer_comes(
     assert server.count(1) == 1
 
 
+@pytest.mark.rule("repeat-safe", "crawl-preview")
 @pytest.mark.parametrize("fault", ["closed without an answer", "cut inside the body", "408", "500", "503"])
 @pytest.mark.parametrize("name", HARMLESS)
 async def test_what_does_no_harm_is_called_again(caller: Caller, serve: Any, name: str, fault: str) -> None:
@@ -59,6 +63,8 @@ async def test_what_does_no_harm_is_called_again(caller: Caller, serve: Any, nam
     assert server.requests[0].target == server.requests[1].target
 
 
+@pytest.mark.rule("status-400", "status-401", "status-402", "status-403", "status-404", "status-409")
+@pytest.mark.rule("status-410", "status-413")
 @pytest.mark.parametrize(
     "status, error",
     [
@@ -87,6 +93,7 @@ async def test_a_refusal_is_final(
     assert len(server.requests) == 1
 
 
+@pytest.mark.rule("repeat-rate-limit")
 @pytest.mark.parametrize("name", BILLING)
 async def test_a_refusal_for_rate_is_repeated_with_the_same_body(
     caller: Caller, serve: Any, name: str

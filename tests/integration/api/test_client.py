@@ -27,6 +27,7 @@ OK = answer(body='{"success": true, "data": {}}')
 NO_MONITORS = answer(body='{"data": []}')
 
 
+@pytest.mark.rule("base-address", "authentication", "request-body")
 async def test_what_is_sent(caller: Caller, serve: Any) -> None:
     server = serve(OK)
     caller.options["headers"] = {"X-Team": "data"}
@@ -52,6 +53,7 @@ async def test_query_parameters_leave_out_what_is_not_given(caller: Caller, serv
     assert server.requests[0].body == b""
 
 
+@pytest.mark.rule("search-timeout")
 @pytest.mark.parametrize(
     ("request_fields", "least_seconds"),
     [
@@ -72,6 +74,7 @@ def test_reading_outlasts_the_service(request_fields: dict[str, Any], least_seco
     assert timeout.pool is None
 
 
+@pytest.mark.rule("authentication", "next-host")
 @pytest.mark.parametrize(
     ("link", "target"),
     [
@@ -93,6 +96,7 @@ async def test_next_links_stay_on_the_connections_host(serve: Any, link: str, ta
     assert [request.target for request in server.requests] == [target, target]
 
 
+@pytest.mark.rule("next-host")
 @pytest.mark.parametrize("link", ["https://evil.example/", "", "/v2/../admin", "javascript:alert(1)"])
 def test_next_links_that_lead_nowhere(serve: Any, link: str) -> None:
     server = serve(OK)
@@ -104,6 +108,7 @@ def test_next_links_that_lead_nowhere(serve: Any, link: str) -> None:
     assert server.requests == []
 
 
+@pytest.mark.rule("transport")
 def test_one_connection_serves_many_calls(serve: Any) -> None:
     ports: list[int] = []
 

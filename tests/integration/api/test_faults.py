@@ -52,7 +52,7 @@ def failure(status: int, headers: dict[str, str] | None = None, **body: Any) -> 
 
 
 def still_working(headers: dict[str, str] | None = None, **details: Any) -> Step:
-    """The 408 of a large document, supplement 4.3."""
+    """The 408 of a large document."""
     details = {"state": "processing_continues", "jobStatus": "running", **details}
     return failure(408, headers, code="SCRAPE_TIMEOUT", error="Scrape timed out", details=details)
 
@@ -259,6 +259,15 @@ ROWS = [
 # fmt: on
 
 
+@pytest.mark.rule("keyless-calls", "success-flag", "ok-but-failed", "transport", "repeat-safe")
+@pytest.mark.rule("repeat-unsafe", "idempotency-key-used", "error-body", "error-details", "error-unknown")
+@pytest.mark.rule("status-400", "status-401", "status-402", "status-403", "status-404", "status-408")
+@pytest.mark.rule("status-409", "status-410", "status-413", "status-422", "status-429", "status-500")
+@pytest.mark.rule("status-5xx", "page-codes-403", "page-codes-404", "page-codes-500", "ok-but-failed-scrape")
+@pytest.mark.rule("ok-but-failed-job", "rate-limit-text", "retry-after", "scrape-min-age", "scrape-timeout")
+@pytest.mark.rule("scrape-lockdown", "threat-entitlement", "zdr-entitlement", "large-documents-answer")
+@pytest.mark.rule("large-documents-again", "search-timeout", "search-enterprise", "map-timeout")
+@pytest.mark.rule("crawl-robots", "job-status", "job-cancel-ended", "monitor-run-conflict", "check-failed")
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 async def test_fault(row: Row, caller: Caller, serve: Any, caplog: pytest.LogCaptureFixture) -> None:
     server = serve(*row.steps)
@@ -290,6 +299,7 @@ async def test_nothing_listens(caller: Caller, serve: Any) -> None:
     assert "nothing was sent" in str(caught.value)
 
 
+@pytest.mark.rule("ids")
 @pytest.mark.parametrize("monitor_id", ["", "  ", ".", "..", None])
 async def test_a_bad_identifier_never_becomes_another_call(
     caller: Caller, serve: Any, monitor_id: Any
@@ -306,6 +316,7 @@ async def test_identifiers_are_quoted(caller: Caller, serve: Any) -> None:
     assert server.requests[0].target == "/v2/monitor/a%2F..%2Fb%3Fc"
 
 
+@pytest.mark.rule("large-documents-again")
 async def test_a_large_document_is_asked_for_again(
     caller: Caller, serve: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -319,6 +330,7 @@ async def test_a_large_document_is_asked_for_again(
     assert len(server.requests) == 6
 
 
+@pytest.mark.rule("large-documents-again")
 async def test_a_large_document_is_asked_for_five_times_more(
     caller: Caller, serve: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -329,6 +341,7 @@ async def test_a_large_document_is_asked_for_five_times_more(
     assert len(server.requests) == 6
 
 
+@pytest.mark.rule("idempotency-key")
 async def test_a_key_goes_along_with_a_crawl(caller: Caller, serve: Any) -> None:
     server = serve(answer(body='{"success": true, "id": "j-1", "url": "https://x/v2/crawl/j-1"}'))
     assert (await caller.call(server.url, **KEYED)).id == "j-1"
@@ -339,6 +352,7 @@ async def test_a_key_goes_along_with_a_crawl(caller: Caller, serve: Any) -> None
     ]
 
 
+@pytest.mark.rule("idempotency-key")
 @pytest.mark.parametrize(
     ("call", "key"),
     [

@@ -17,6 +17,7 @@ from tests.integration.api.calls import BILLING, CONTENT, HARMLESS, failure, upl
 from tests.support.fault_server import Caller, FaultServer, Step, answer, hang_up, reset
 
 
+@pytest.mark.rule("ok-but-failed-job", "extract-status", "agent-status")
 @pytest.mark.parametrize(
     "name, body, state",
     [
@@ -35,6 +36,7 @@ async def test_jobs_are_judged_by_their_status(
     assert (status.status, status.error) == (state, body.get("error"))
 
 
+@pytest.mark.rule("ok-but-failed-code", "code-result")
 @pytest.mark.parametrize("name", ["execute", "interact with scrape"])
 @pytest.mark.parametrize(
     "body, why",
@@ -54,6 +56,7 @@ async def test_code_that_failed_keeps_what_it_wrote(
     assert len(server.requests) == 1
 
 
+@pytest.mark.rule("ok-but-failed")
 @pytest.mark.parametrize("name", ["parse", "start extract", "start agent", "open session"])
 async def test_success_false_with_200(caller: Caller, serve: Any, name: str) -> None:
     server = serve(failure(200, error="no such thing"), answer(body=BILLING[name].good))
@@ -101,6 +104,7 @@ async def test_a_file_of_unknown_size_goes_out_in_chunks(caller: Caller, serve: 
     assert CONTENT in request.body
 
 
+@pytest.mark.rule("parse-file", "parse-options-part")
 async def test_what_an_upload_looks_like(caller: Caller, serve: Any) -> None:
     server = serve(PARSED)
     options = models.ParseOptions(formats=["markdown"], headers={"Cookie": "ä"})
@@ -127,6 +131,7 @@ async def test_what_an_upload_looks_like(caller: Caller, serve: Any) -> None:
     assert key.encode() not in request.body
 
 
+@pytest.mark.rule("parse-options-part")
 async def test_without_options_there_is_no_part_for_them(caller: Caller, serve: Any) -> None:
     server = serve(PARSED)
     await caller.call(server.url, **parse())
@@ -167,6 +172,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("airflow_provider_webdata.api.retry.pause", lambda state: 0.0)
 
 
+@pytest.mark.rule("large-documents-again", "parse-time")
 @pytest.mark.usefixtures("quick")
 async def test_a_large_document_is_asked_for_again_with_the_same_file(caller: Caller, serve: Any) -> None:
     server = serve(processing(5), processing(5), PARSED)
@@ -206,6 +212,7 @@ async def test_a_file_that_breaks_off_is_never_a_whole_request(
     assert len(server.requests) == 1
 
 
+@pytest.mark.rule("parse-size")
 async def test_a_stream_over_the_limit_is_given_up(caller: Caller, serve: Any) -> None:
     server = serve(PARSED)
     block = bytes(2**20)

@@ -213,6 +213,7 @@ async def test_every_operation(hook: Any, serve: Start, name: str) -> None:
     assert (json.loads(request.body) if request.body else None) == sent
 
 
+@pytest.mark.rule("parse-extension")
 @pytest.mark.parametrize(
     "method, arguments, field",
     [
@@ -246,6 +247,7 @@ async def test_a_bad_request_is_not_sent(
     assert server.requests == []
 
 
+@pytest.mark.rule("status-410", "session-close")
 @pytest.mark.parametrize(
     "method, arguments", [("close_session", ("s",)), ("stop_scrape_interaction", ("p",))]
 )
@@ -258,6 +260,7 @@ async def test_closing_what_is_closed_does_no_harm(
     assert len(server.requests) == 1
 
 
+@pytest.mark.rule("session-statuses")
 @pytest.mark.parametrize(
     "method, arguments", [("close_session", ("s",)), ("stop_scrape_interaction", ("p",))]
 )
@@ -270,6 +273,7 @@ async def test_closing_what_is_not_ours_is_an_error(
         await settled(getattr(hook, method)(*arguments))
 
 
+@pytest.mark.rule("session-statuses")
 async def test_code_in_a_session_that_is_gone(hook: Any, serve: Start) -> None:
     """Only closing has nothing left to do then."""
     serve(failure(410, error="Browser session destroyed."))
@@ -277,11 +281,13 @@ async def test_code_in_a_session_that_is_gone(hook: Any, serve: Start) -> None:
         await settled(hook.execute("s", {"code": "1"}))
 
 
+@pytest.mark.rule("agent-cancel-ended")
 async def test_an_agent_that_has_finished_cannot_be_cancelled(hook: Any, serve: Start) -> None:
     serve(failure(409, error="Agent already finished"))
     assert await settled(hook.cancel_job("agent", "j")) is False
 
 
+@pytest.mark.rule("no-extract-cancel")
 async def test_an_extract_job_cannot_be_cancelled(hook: Any, serve: Start) -> None:
     server = serve(ok())
     with pytest.raises(ValueError, match="extract"):
@@ -289,12 +295,14 @@ async def test_an_extract_job_cannot_be_cancelled(hook: Any, serve: Start) -> No
     assert server.requests == []
 
 
+@pytest.mark.rule("ok-but-failed")
 async def test_a_job_that_was_refused_with_200(hook: Any, serve: Start) -> None:
     serve(failure(200, error="Insufficient credits"))
     with pytest.raises(UnsuccessfulError, match="Insufficient credits"):
         await settled(hook.start_agent({"prompt": "p"}))
 
 
+@pytest.mark.rule("session-secrets")
 @pytest.mark.parametrize(
     "method, arguments, body",
     [
@@ -325,6 +333,7 @@ async def test_urls_that_control_a_browser_are_masked(
     assert mine not in caplog.text
 
 
+@pytest.mark.rule("code-text")
 async def test_a_failure_tells_nothing_of_the_code(
     hook: Any, serve: Start, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -363,6 +372,7 @@ async def test_a_file_on_disk_is_parsed(hook: Any, serve: Start, tmp_path: Path)
     assert b'{"formats":["markdown"],"parsers":[{"type":"pdf","maxPages":2}],"new":true}' in request.body
 
 
+@pytest.mark.rule("parse-size")
 async def test_the_largest_file_is_parsed(hook: Any, serve: Start, tmp_path: Path) -> None:
     server = serve(PARSED)
     path = tmp_path / "a.csv"

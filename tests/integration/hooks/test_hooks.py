@@ -57,6 +57,7 @@ async def test_every_operation(hook, sandbox):
     assert (await settled(hook.credit_usage())).remaining_credits < sandbox.config.credits
 
 
+@pytest.mark.rule("monitor-list")
 async def test_all_monitors_once(hook, sandbox):
     """Over several pages, the last of them full: read until a page is short."""
     for number in range(200):
@@ -71,6 +72,7 @@ async def test_all_monitors_once(hook, sandbox):
     ]
 
 
+@pytest.mark.rule("next-host", "check-get", "check-pages-order")
 @pytest.mark.parametrize("quirks", [[], ["next-wrong-host", "repeated-pages", "next-null"]])
 async def test_all_pages_of_a_check_once(hook, sandbox, quirks):
     """`next` is followed on this connection's host only, and what comes twice is dropped."""

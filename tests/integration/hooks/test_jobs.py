@@ -75,6 +75,7 @@ async def test_each_start(serve: Any) -> None:
     await settled(hook.close())
 
 
+@pytest.mark.rule("idempotency-key-used")
 async def test_a_used_key_has_an_error_of_its_own(serve: Any) -> None:
     server, hook = serve(hang_up, answer(409, '{"success": false, "error": "Idempotency key already used"}'))
     crawl = {"url": "https://a.example", "limit": 5}
@@ -86,6 +87,7 @@ async def test_a_used_key_has_an_error_of_its_own(serve: Any) -> None:
     await settled(hook.close())
 
 
+@pytest.mark.rule("batch-status", "job-status", "parts-query")
 @pytest.mark.parametrize(
     ("kind", "body", "model", "target"),
     [
@@ -110,6 +112,7 @@ async def test_a_look_at_each_kind(serve: Any, kind: Any, body: Any, model: Any,
     await settled(hook.close())
 
 
+@pytest.mark.rule("ok-but-failed-job", "job-failed")
 @pytest.mark.parametrize("kind", ["crawl", "batch_scrape", "extract"])
 async def test_a_failed_job_is_a_state_and_no_error(serve: Any, kind: Any) -> None:
     _, hook = serve({"success": False, "status": "failed", "error": "queue full", "data": []})
@@ -118,6 +121,7 @@ async def test_a_failed_job_is_a_state_and_no_error(serve: Any, kind: Any) -> No
     await settled(hook.close())
 
 
+@pytest.mark.rule("job-cancel", "job-cancel-ended", "agent-cancel")
 @pytest.mark.parametrize(
     ("kind", "target"),
     [
@@ -138,6 +142,7 @@ async def test_cancel(serve: Any, kind: Any, target: str) -> None:
     await settled(hook.close())
 
 
+@pytest.mark.rule("no-extract-cancel")
 async def test_what_a_kind_cannot_do_is_said_before_anything_is_sent(serve: Any) -> None:
     server, hook = serve({})
     with pytest.raises(ValueError, match="no call that cancels an extract job"):
@@ -154,6 +159,7 @@ async def test_what_a_kind_cannot_do_is_said_before_anything_is_sent(serve: Any)
     assert server.requests == []
 
 
+@pytest.mark.rule("job-errors")
 @pytest.mark.parametrize("kind", PATHS)
 async def test_failed_pages(serve: Any, kind: Any) -> None:
     body = {
@@ -167,6 +173,7 @@ async def test_failed_pages(serve: Any, kind: Any) -> None:
     await settled(hook.close())
 
 
+@pytest.mark.rule("crawl-active", "crawl-preview")
 async def test_running_crawls_and_a_preview(serve: Any) -> None:
     server, hook = serve(
         {"success": True, "crawls": [{"id": JOB, "created_at": "now"}]},
@@ -180,6 +187,7 @@ async def test_running_crawls_and_a_preview(serve: Any) -> None:
     await settled(hook.close())
 
 
+@pytest.mark.rule("parts-next")
 @pytest.mark.parametrize("kind", PATHS)
 @pytest.mark.parametrize(
     "host", ["https://evil.example", "http://10.0.0.1:3002", "https://proxy.example/prefix", ""]
@@ -203,6 +211,7 @@ async def test_documents_part_by_part(serve: Any, kind: Any, host: str) -> None:
     await settled(hook.close())
 
 
+@pytest.mark.rule("parts-next")
 async def test_reading_is_lazy_and_goes_on_elsewhere(serve: Any, kind_of_hook: Any) -> None:
     path = PATHS["crawl"]
     server, hook = serve(
@@ -244,9 +253,10 @@ async def test_only_one_part_is_held(serve: Any) -> None:
     await settled(hook.close())
 
 
+@pytest.mark.rule("parts-while-running")
 @pytest.mark.parametrize("state", ["scraping", "brand-new"])
 async def test_a_job_that_runs_is_not_read(serve: Any, state: str) -> None:
-    """While it runs, the same link can lead to an empty part again and again. Supplement 6.4."""
+    """While it runs, the same link can lead to an empty part again and again."""
     server, hook = serve(part("a", status=state, next=f"https://x{PATHS['crawl']}?skip=1"))
     with pytest.raises(errors.UnfinishedJobError, match=f"{JOB} is {state}") as caught:
         await settled(hook.iter_job_documents("crawl", JOB))
@@ -255,6 +265,7 @@ async def test_a_job_that_runs_is_not_read(serve: Any, state: str) -> None:
     await settled(hook.close())
 
 
+@pytest.mark.rule("job-cancelled", "parts-next")
 @pytest.mark.parametrize(
     ("body", "found"),
     [
@@ -272,6 +283,7 @@ async def test_jobs_that_are_over_are_read_to_the_end(serve: Any, body: Any, fou
     await settled(hook.close())
 
 
+@pytest.mark.rule("next-host")
 @pytest.mark.parametrize(
     ("link", "reason"),
     [

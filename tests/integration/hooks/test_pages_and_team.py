@@ -21,6 +21,7 @@ ITEM = {
 }
 
 
+@pytest.mark.rule("metadata-scrape-id", "scrape-answer", "scrape-result")
 async def test_scrape_and_its_result_later(serve: Any) -> None:
     page = {"success": True, "data": {"markdown": "# a", "metadata": {"statusCode": 404, "scrapeId": JOB}}}
     server, hook = serve(page)
@@ -38,6 +39,7 @@ async def test_scrape_and_its_result_later(serve: Any) -> None:
     await settled(hook.close())
 
 
+@pytest.mark.rule("large-documents-answer")
 async def test_a_document_that_takes_longer_than_a_task_should_wait(serve: Any) -> None:
     details = {"state": "processing_continues", "documentPages": 900, "retryAfterSeconds": 300}
     body = {"success": False, "code": "SCRAPE_TIMEOUT", "error": "slow", "details": details}
@@ -49,6 +51,7 @@ async def test_a_document_that_takes_longer_than_a_task_should_wait(serve: Any) 
     await settled(hook.close())
 
 
+@pytest.mark.rule("map-links")
 async def test_map(serve: Any) -> None:
     server, hook = serve({"success": True, "links": ["https://a.example", {"url": "https://a.example/b"}]})
     found = await settled(hook.map({"url": "https://a.example", "limit": "5"}, extra_body={"new": 1}))
@@ -73,6 +76,7 @@ async def test_a_bad_request_names_field_and_rule(serve: Any) -> None:
     assert server.requests == []
 
 
+@pytest.mark.rule("team-credits", "team-credits-history", "team-tokens", "team-queue", "team-concurrency")
 async def test_figures_of_the_team(serve: Any) -> None:
     period = {"startDate": "2026-08-01", "endDate": "2026-09-01", "apiKey": None}
     server, hook = serve(
@@ -100,6 +104,7 @@ async def test_figures_of_the_team(serve: Any) -> None:
     await settled(hook.close())
 
 
+@pytest.mark.rule("team-activity")
 async def test_activity_page_by_page(serve: Any) -> None:
     """Newer calls push older ones onto the next page; each is given once."""
     server, hook = serve(
@@ -135,6 +140,7 @@ async def test_activity_page_by_page(serve: Any) -> None:
     await settled(hook.close())
 
 
+@pytest.mark.rule("team-activity")
 @pytest.mark.parametrize(
     ("pages", "ends_well"),
     [

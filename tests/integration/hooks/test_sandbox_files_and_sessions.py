@@ -49,11 +49,13 @@ async def test_a_stream(hook):
     assert "Norge" in found.data.markdown
 
 
+@pytest.mark.rule("parse-unsupported")
 async def test_options_that_only_a_page_has(hook):
     with pytest.raises(BadRequestError, match="PARSE_UNSUPPORTED_OPTIONS"):
         await settled(hook.parse(io.BytesIO(HTML), "a.html", extra_body={"mobile": True}))
 
 
+@pytest.mark.rule("parse-time")
 async def test_a_file_that_takes_too_long(hook, sandbox):
     sandbox.control.configure(parse_seconds=60)
     with pytest.raises(RequestTimeoutError) as caught:
@@ -61,6 +63,7 @@ async def test_a_file_that_takes_too_long(hook, sandbox):
     assert not isinstance(caught.value, ProcessingContinuesError)
 
 
+@pytest.mark.rule("extract-answer", "extract-status")
 async def test_an_extract_job(hook, sandbox):
     started = await settled(
         hook.start_extract(
@@ -76,6 +79,7 @@ async def test_an_extract_job(hook, sandbox):
         await settled(hook.job_status("extract", "00000000-0000-4000-8000-000000000000"))
 
 
+@pytest.mark.rule("agent-answer", "agent-status", "agent-cancel-ended")
 async def test_an_agents_run(hook, sandbox):
     sandbox.control.configure(step_seconds=60)
     started = await settled(hook.start_agent({"prompt": "title", "urls": [PAGE], "schema": KIND}))
@@ -86,6 +90,7 @@ async def test_an_agents_run(hook, sandbox):
     assert await settled(hook.cancel_job("agent", started.id)) is False
 
 
+@pytest.mark.rule("session-answer", "session-list", "session-close")
 async def test_a_session(hook, sandbox):
     session = await settled(hook.open_session({"ttl": 60, "activity_ttl": 30}))
     assert len(list(session.secrets())) == 2
@@ -105,6 +110,7 @@ async def test_a_session(hook, sandbox):
         await settled(hook.close_session("00000000-0000-4000-8000-000000000000"))
 
 
+@pytest.mark.rule("scrape-profile", "session-profile")
 async def test_a_profile_has_one_saving_session(hook):
     first = await settled(hook.open_session({"ttl": 60, "profile": {"name": "p"}}))
     with pytest.raises(ConflictError):
@@ -112,6 +118,7 @@ async def test_a_profile_has_one_saving_session(hook):
     await settled(hook.close_session(first.id))
 
 
+@pytest.mark.rule("scrape-interact", "scrape-interact-stop")
 async def test_on_the_page_of_a_scrape(hook):
     page = await settled(hook.scrape({"url": PAGE}))
     scrape_id = page.data.metadata.scrape_id

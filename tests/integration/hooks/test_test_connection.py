@@ -59,6 +59,7 @@ def test_through_airflow(sandbox, connect):
     assert hook.test_connection()[0] is True
 
 
+@pytest.mark.rule("status-401")
 def test_key_refused(sandbox, connect):
     connect(sandbox.url, "some-other-key")
     works, message = WebDataHook().test_connection()

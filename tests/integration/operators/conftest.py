@@ -8,11 +8,14 @@ import pytest
 
 from airflow_provider_webdata.sandbox.server import SandboxServer
 from tests.support.dag_runner import Airflow, Outcome, dag_runner
+from tests.support.migrated import MigratedDatabase
 
 
 @pytest.fixture(scope="session")
-def airflow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Airflow]:
-    worker = Airflow(tmp_path_factory.mktemp("airflow"))
+def airflow(
+    tmp_path_factory: pytest.TempPathFactory, migrated_database: MigratedDatabase
+) -> Iterator[Airflow]:
+    worker = Airflow(tmp_path_factory.mktemp("airflow"), migrated_database)
     yield worker
     worker.stop()
 

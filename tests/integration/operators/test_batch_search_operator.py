@@ -135,6 +135,7 @@ def test_a_retry_makes_only_what_failed(run_dag, sandbox, tmp_path, argument):
     assert os.listdir(tmp_path) in ([], ["all.jsonl"])
 
 
+@pytest.mark.rule("retry-after")
 def test_a_long_refusal_reschedules_and_goes_on(run_dag, sandbox, tmp_path):
     """The wait is over the connection's budget: the attempt is rescheduled and repeats nothing."""
     sandbox.control.add_fault("status", path=SEARCH, status=429, headers={"Retry-After": "1"})
@@ -189,6 +190,7 @@ def execute(ti=None, store=None, **arguments):
     return operator.execute(context_of(ti or TaskInstance(), store))
 
 
+@pytest.mark.rule("credits-search")
 def test_credits_end_it_cleanly(sandbox, connect, tmp_path):
     """No more is spent than was allowed, what is left is said, and a later task can take it up."""
     connect(sandbox.url)
@@ -224,6 +226,7 @@ AMBIGUOUS = {
 FOUND = answer(body='{"success": true, "data": {"web": []}, "creditsUsed": 2, "id": "s"}')
 
 
+@pytest.mark.rule("repeat-unsafe")
 @pytest.mark.parametrize("step", AMBIGUOUS.values(), ids=AMBIGUOUS.keys())
 @pytest.mark.parametrize("kept", ["output", "store"])
 def test_a_lost_answer_is_not_paid_for_twice(connect, tmp_path, step, kept):
@@ -270,6 +273,7 @@ def test_a_lost_answer_is_asked_for_again_on_request(connect, tmp_path):
 FOR_ALL = {401: "Unauthorized", 402: "Insufficient credits", 403: "not enabled"}
 
 
+@pytest.mark.rule("status-401", "status-402", "status-403")
 @pytest.mark.parametrize("status", FOR_ALL)
 def test_what_would_meet_all_stops_all(sandbox, connect, tmp_path, status):
     """The rest is not sent; what was found is kept, and the task goes on there once it is mended."""
@@ -506,6 +510,7 @@ def test_airflows_timeout_keeps_what_was_answered(sandbox, connect, tmp_path):
     assert len(again) <= 4
 
 
+@pytest.mark.rule("document-media-expires")
 def test_media_are_kept_as_the_answers_come(sandbox, connect, tmp_path):
     """Before their links expire, also where the batch takes longer than they live; once, however many attempts."""
     connect(sandbox.url)

@@ -21,6 +21,7 @@ def run(run_dag, arguments, **extra):
     )
 
 
+@pytest.mark.rule("team-credits")
 def test_wire_names_in_xcom(run_dag, sandbox):
     sandbox.control.configure(credits=1234)
     done = run(run_dag, "")

@@ -57,6 +57,7 @@ def execute(ti=None, store=None, **arguments):
 # In a real Airflow
 
 
+@pytest.mark.rule("session-ttl", "session-answer", "session-secrets")
 def test_steps_in_a_session(run_dag, sandbox):
     """The steps' outputs and what the session cost; the session always has a ttl, and is closed."""
     done = run_dag(
@@ -91,6 +92,7 @@ def test_steps_in_a_session(run_dag, sandbox):
         assert url not in json.dumps(done.xcom)
 
 
+@pytest.mark.rule("scrape-interact", "scrape-interact-stop")
 def test_steps_on_the_page_of_a_scrape(run_dag, sandbox):
     """The scrape's id comes from the scrape operator; the browser is stopped."""
     done = run_dag(
@@ -114,6 +116,7 @@ def test_steps_on_the_page_of_a_scrape(run_dag, sandbox):
     assert session["cdpUrl"] not in done.log + json.dumps(done.xcom)
 
 
+@pytest.mark.rule("ok-but-failed-code", "code-result")
 def test_a_failed_step_fails_the_task(run_dag, sandbox):
     """What ran stays readable; the steps after it do not run; the session is closed."""
     done = run_dag(
@@ -161,6 +164,7 @@ def test_a_failed_step_may_be_fine(sandbox, connect):
     assert states(sandbox) == ["destroyed"]
 
 
+@pytest.mark.rule("code-timeout")
 def test_a_step_over_its_time_is_a_failure(sandbox, connect):
     """The sandbox stops it at its timeout; the clock is sped up from here."""
     with advancing(sandbox), pytest.raises(AirflowException, match="it was stopped at its timeout"):
@@ -183,6 +187,7 @@ def advancing(sandbox):
     thread.join()
 
 
+@pytest.mark.rule("session-ttl")
 def test_ttl_covers_the_steps(sandbox, connect):
     """As long as the steps may take, within what the service allows."""
     execute(steps=[TITLE] * 4, step_timeout=300)
@@ -192,6 +197,7 @@ def test_ttl_covers_the_steps(sandbox, connect):
     assert [body["ttl"] for body in bodies] == [1260, 3600, 45]
 
 
+@pytest.mark.rule("session-secrets")
 def test_urls_that_control_the_browser_are_blotted_out_of_outputs(connect):
     """Code may print what it likes; XCom is read by many."""
     secret = "wss://browser.example/abc?token=hush"
@@ -241,6 +247,7 @@ FAULTS = {
 }
 
 
+@pytest.mark.rule("repeat-unsafe", "session-close")
 @pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS.keys())
 @pytest.mark.parametrize("step", ["execute", "interact"])
 def test_closed_when_a_step_is_not_answered(sandbox, connect, fault, step):
@@ -264,6 +271,7 @@ LOST = {
 }
 
 
+@pytest.mark.rule("session-list")
 @pytest.mark.parametrize("fault", LOST.values(), ids=LOST.keys())
 def test_a_session_whose_opening_was_not_answered_is_found_and_closed(sandbox, connect, fault, monkeypatch):
     """The one that was opened since; others are somebody else's. It is opened once."""

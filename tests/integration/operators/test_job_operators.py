@@ -76,6 +76,7 @@ def test_started_waited_for_and_taken(run: Any, service: JobService, kind: str, 
         assert result["errors"] == {"count": 0, "robotsBlocked": 0, "pages": []}
 
 
+@pytest.mark.rule("batch-ignore-invalid-urls", "crawl-credit-check")
 def test_what_is_always_sent(run: Any, service: JobService) -> None:
     for kind in ("crawl", "batch_scrape"):
         ends(service, kind)
@@ -140,6 +141,7 @@ def test_a_retry_after_a_crash_takes_the_same_job(
     assert [done.xcom["job.return_value"]["id"]] == service.started()
 
 
+@pytest.mark.rule("job-cancel")
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("cancel", "left"), [("True", "cancelled"), ("False", "running")])
@@ -159,6 +161,7 @@ def test_a_timeout_cancels_by_choice(
         assert "cannot cancel extract jobs" in done.log
 
 
+@pytest.mark.rule("job-cancel-ended")
 @pytest.mark.parametrize("mode", MODES)
 def test_a_job_that_ends_at_the_timeout_is_taken(run: Any, service: JobService, mode: str) -> None:
     """A cancel that is answered with 409 means that there is a result."""
@@ -192,6 +195,7 @@ ERRORS = {
 }
 
 
+@pytest.mark.rule("metadata-status", "job-completed", "job-errors")
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize(
     ("ratio", "state"), [("None", "success"), ("0.5", "success"), ("0.49", "failed"), ("0", "failed")]
@@ -228,6 +232,7 @@ def test_pages_go_to_a_file(run: Any, service: JobService, tmp_path: Any, mode: 
         assert [line["markdown"] for line in lines] == ["one", "two"]
 
 
+@pytest.mark.rule("job-counts")
 def test_progress_shows_in_the_log(run: Any, service: JobService) -> None:
     ends(service, "crawl")
     done = run(TASKS["crawl"].format(more="deferrable=True"))
@@ -236,6 +241,7 @@ def test_progress_shows_in_the_log(run: Any, service: JobService) -> None:
     assert f"Crawl {job}: completed, 2 of 2 pages done, 2 credits used" in done.log
 
 
+@pytest.mark.rule("retry-after")
 @pytest.mark.parametrize("mode", MODES)
 def test_rate_limited_while_the_result_is_taken(run: Any, service: JobService, mode: str) -> None:
     """The task is rescheduled for it; nothing is started again."""
@@ -247,6 +253,7 @@ def test_rate_limited_while_the_result_is_taken(run: Any, service: JobService, m
     assert [done.xcom["job.return_value"]["id"]] == service.started()
 
 
+@pytest.mark.rule("batch-answer")
 def test_invalid_urls_are_told(run: Any, service: JobService) -> None:
     ends(service, "batch_scrape")
     service.invalid_urls = ["htp://x"]
@@ -275,6 +282,7 @@ def test_what_cannot_work_fails_before_anything_is_paid_for(
     assert not [line for line in service.requests if line.startswith("POST")]
 
 
+@pytest.mark.rule("job-cancel", "agent-cancel")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
     ("more", "cancelled"), [("", True), ("cancel_on_kill=False", False)], ids=["default", "not to"]

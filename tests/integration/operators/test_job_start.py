@@ -181,6 +181,7 @@ def test_a_crash_before_the_request_starts_one(service: JobService, store: Any, 
     assert [task.start().job_id] == service.started()
 
 
+@pytest.mark.rule("idempotency-key")
 @STORES
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("state", ["failed", "cancelled"])
@@ -214,6 +215,7 @@ def test_each_that_failed_without_a_known_id_is_replaced(service: JobService, st
     assert task.start().job_id == service.started()[3]
 
 
+@pytest.mark.rule("job-expiry")
 @pytest.mark.parametrize("kind", KINDS)
 def test_one_that_expired_is_started_anew(service: JobService, kind: str) -> None:
     store = StateStore()
@@ -235,6 +237,7 @@ def test_one_that_vanished_is_no_reason_to_pay_again(service: JobService, kind: 
     assert len(service.started()) == 1
 
 
+@pytest.mark.rule("repeat-unsafe", "crawl-active", "team-activity")
 @STORES
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("fault", ["lose answer", 500, 502, 408])
@@ -245,6 +248,7 @@ def test_an_answer_that_got_lost_is_found_out_in_the_same_attempt(
     assert [Task(service, store(), kind).start().job_id] == service.started()
 
 
+@pytest.mark.rule("team-activity")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("fault", ["lose answer", 500, "lose request"])
 def test_a_lost_answer_that_the_service_lists_later(service: JobService, kind: str, fault: Any) -> None:
@@ -311,6 +315,7 @@ def test_a_job_without_a_name_may_be_anybodys(service: JobService, store: Any, k
         task.start()
 
 
+@pytest.mark.rule("metadata-urls")
 @pytest.mark.parametrize(("page", "found"), [(TARGET, True), ("https://other.example/", False)])
 def test_a_batch_without_a_name_is_known_by_its_pages(service: JobService, page: str, found: bool) -> None:
     task = Task(service, StateStore(), "batch_scrape")
@@ -350,6 +355,7 @@ def test_two_that_look_alike_are_uncertain(service: JobService, kind: str) -> No
         task.start()
 
 
+@pytest.mark.rule("idempotency-key", "idempotency-key-used")
 @STORES
 def test_a_crawl_that_is_not_listed_is_not_started_twice(service: JobService, store: Any) -> None:
     """The idempotency key is the same for every attempt."""

@@ -60,6 +60,7 @@ def looks(sandbox: Any, kind: str) -> list[Any]:
     return sandbox.control.requests(f"{JOB_PATHS[kind]}/[-0-9a-f]+$", "GET")
 
 
+@pytest.mark.rule("job-status")
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("kind", KINDS)
 def test_by_polling(run: Any, sandbox: Any, kind: str, mode: str) -> None:
@@ -72,6 +73,7 @@ def test_by_polling(run: Any, sandbox: Any, kind: str, mode: str) -> None:
     assert len(starts(sandbox, kind)) == 1
 
 
+@pytest.mark.rule("event-job-completed", "event-extract", "event-agent")
 @pytest.mark.parametrize("kind", KINDS)
 def test_by_webhook(hear: Any, sandbox: Any, kind: str) -> None:
     """The job is looked at when the wait begins, when its delivery comes, and when its result is taken."""
@@ -94,6 +96,7 @@ def test_a_retry_after_a_crash_takes_the_same_job(hear: Any, sandbox: Any, kind:
     assert len(starts(sandbox, kind)) == 1
 
 
+@pytest.mark.rule("repeat-unsafe")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("fault", ["drop_after_work", "truncate", "garbage"])
 def test_a_lost_answer_starts_no_second_job(hear: Any, sandbox: Any, kind: str, fault: str) -> None:
@@ -103,6 +106,7 @@ def test_a_lost_answer_starts_no_second_job(hear: Any, sandbox: Any, kind: str, 
     assert len(starts(sandbox, kind)) == 1
 
 
+@pytest.mark.rule("event-none-for-failure")
 @pytest.mark.parametrize("kind", ["crawl", "batch_scrape"])
 def test_a_failure_that_nobody_delivers_is_found(hear: Any, sandbox: Any, kind: str) -> None:
     sandbox.control.add_fault(f"fail_{kind}")
@@ -112,6 +116,7 @@ def test_a_failure_that_nobody_delivers_is_found(hear: Any, sandbox: Any, kind: 
     assert len(starts(sandbox, kind)) == 2
 
 
+@pytest.mark.rule("batch-answer", "job-errors")
 def test_pages_that_fail_and_urls_that_are_dropped(run: Any, sandbox: Any) -> None:
     sandbox.control.set_page("https://half.example/good", "<p>fine</p>")
     sandbox.control.set_page("https://half.example/bad", "<p>bad</p>", error="SCRAPE_TIMEOUT")
@@ -126,6 +131,7 @@ def test_pages_that_fail_and_urls_that_are_dropped(run: Any, sandbox: Any) -> No
     assert done.xcom["job.invalidURLs"] == ["https://nowhere/"]
 
 
+@pytest.mark.rule("parts-next")
 @pytest.mark.parametrize("mode", MODES)
 def test_many_pages_go_to_a_file_part_by_part(run: Any, sandbox: Any, tmp_path: Any, mode: str) -> None:
     sandbox.control.set_site("large.example", pages=230)

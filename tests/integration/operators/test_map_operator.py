@@ -17,6 +17,7 @@ def _site(sandbox):
     sandbox.control.set_site("site.example", pages=5, sitemap=True)
 
 
+@pytest.mark.rule("map-links")
 def test_links_with_wire_names(run_dag, sandbox):
     done = run_dag(
         """
@@ -88,6 +89,7 @@ def test_bad_input_fails_before_any_request(run_dag, sandbox, arguments, words):
         assert word in done.log
 
 
+@pytest.mark.rule("repeat-unsafe")
 def test_a_lost_answer_is_left_to_the_task(run_dag, sandbox):
     """A map is billed: the client does not repeat it."""
     sandbox.control.add_fault("drop_after_work", path="/v2/map", times=None)

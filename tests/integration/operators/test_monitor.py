@@ -24,6 +24,7 @@ def writes(sandbox):
     return [(r["method"], r["path"], r["status"]) for r in sandbox.control.requests() if r["method"] != "GET"]
 
 
+@pytest.mark.rule("monitor-normalised")
 def test_created_then_kept(run_dag, sandbox):
     """The first run creates, the second finds nothing to do; both return the monitor."""
     first = run_dag(create("goal='cheaper'"))
@@ -42,6 +43,7 @@ def test_created_then_kept(run_dag, sandbox):
     }
 
 
+@pytest.mark.rule("target-ids", "monitor-update", "webhook-headers")
 def test_only_what_differs_is_patched(run_dag, sandbox):
     """Targets keep their ids; the log names fields, no values."""
     first = run_dag(
@@ -72,6 +74,7 @@ def test_only_what_differs_is_patched(run_dag, sandbox):
     assert writes(sandbox)[0][0] == "PATCH"
 
 
+@pytest.mark.rule("schedule-stored")
 @pytest.mark.parametrize("quirks", [[], ["schedule-spread"]])
 @pytest.mark.parametrize("text", ["every 30 minutes", "daily", "daily at 9:30 am", "hourly at :05"])
 def test_schedule_in_words_settles(run_dag, sandbox, text, quirks):
@@ -112,6 +115,7 @@ def test_create_makes_one_per_run(run_dag, sandbox):
     assert first != second
 
 
+@pytest.mark.rule("monitor-name-not-unique")
 def test_two_of_a_name(run_dag, sandbox):
     """An error that names both ids; monitor_id says which one is meant."""
     ids = {run_dag(create("if_exists='create'")).xcom["keep.return_value"]["id"] for _ in range(2)}
@@ -166,6 +170,7 @@ class Create(Crashing, WebDataCreateMonitorOperator):
 RETRY = "retries=1, retry_delay=datetime.timedelta(0), replica_wait=5"
 
 
+@pytest.mark.rule("late-reads", "repeat-unsafe")
 @pytest.mark.parametrize("if_exists", ["update", "reuse", "error", "create"])
 @pytest.mark.parametrize("quirks", [[], ["late-replica=2"]])
 def test_crash_after_the_request(run_dag, sandbox, if_exists, quirks):
@@ -206,6 +211,7 @@ def test_crash_before_the_request(run_dag, sandbox):
 LOST_ANSWERS = ["drop_after_work", "truncate", "garbage"]
 
 
+@pytest.mark.rule("repeat-unsafe")
 @pytest.mark.parametrize("kind", LOST_ANSWERS)
 def test_lost_answer(run_dag, sandbox, kind):
     """The monitor was created and the answer got lost: it is found in the same try, and nothing is repeated."""
@@ -226,6 +232,7 @@ def test_fault_before_work(run_dag, sandbox):
     assert len(monitors(sandbox)) == 1
 
 
+@pytest.mark.rule("retry-after")
 def test_rate_limited_write(run_dag, sandbox):
     """Writes share two a minute on the smallest plan: the task comes back, with one monitor in the end."""
     sandbox.control.add_fault(
@@ -237,6 +244,7 @@ def test_rate_limited_write(run_dag, sandbox):
     assert len(monitors(sandbox)) == 1
 
 
+@pytest.mark.rule("monitor-estimate")
 def test_too_expensive_to_create(run_dag, sandbox):
     """Over the limit, nothing new stays behind."""
     done = run_dag(create("max_credits_per_month='{{ 10 }}', retries=2", {"cron": "*/5 * * * *"}))
@@ -247,6 +255,7 @@ def test_too_expensive_to_create(run_dag, sandbox):
     assert deleted["status"] == "deleted"
 
 
+@pytest.mark.rule("monitor-estimate")
 def test_too_expensive_to_change(run_dag, sandbox):
     """Over the limit, the former values are put back."""
     more = "goal='cheaper', max_credits_per_month=2000"
@@ -284,6 +293,7 @@ BAD_INPUT = {
 }  # fmt: skip
 
 
+@pytest.mark.rule("target-crawl-limit")
 @pytest.mark.parametrize(("arguments", "words"), BAD_INPUT.values(), ids=BAD_INPUT.keys())
 def test_bad_input_fails_before_any_request(run_dag, sandbox, arguments, words):
     if "schedule=" not in arguments:
@@ -295,6 +305,7 @@ def test_bad_input_fails_before_any_request(run_dag, sandbox, arguments, words):
         assert word in done.log
 
 
+@pytest.mark.rule("target-crawl-limit")
 def test_unlimited_crawl_on_request(run_dag, sandbox):
     """Allowed where it is asked for, with the cost said in the log."""
     dag = create("allow_unlimited_crawl=True").replace(
@@ -305,6 +316,7 @@ def test_unlimited_crawl_on_request(run_dag, sandbox):
     assert "10,000 credits" in done.log
 
 
+@pytest.mark.rule("monitor-status", "monitor-update-goal", "monitor-resume", "monitor-delete", "monitor-run")
 def test_life_of_a_monitor(run_dag, sandbox):
     """Create, pause, resume, rename, run, list, delete: by id from XCom, and by name."""
     sandbox.control.configure(queue_seconds=3600)
@@ -356,6 +368,7 @@ by_name = {"monitor_name": "prices"}
     ]
 
 
+@pytest.mark.rule("late-reads")
 @pytest.mark.parametrize(
     "which", ["monitor_id=\"{{ ti.xcom_pull('keep')['id'] }}\"", "monitor_name='prices'"]
 )
@@ -383,6 +396,7 @@ def test_late_replica(run_dag, sandbox, which):
     ]
 
 
+@pytest.mark.rule("monitor-run-conflict")
 def test_run_when_one_is_running(run_dag, sandbox):
     """Its id comes from the conflict; returning it or failing is a choice."""
     sandbox.control.configure(check_seconds=3600)
@@ -409,6 +423,7 @@ def test_run_when_one_is_running(run_dag, sandbox):
     assert len(sandbox.control.state()["checks"]) == 1
 
 
+@pytest.mark.rule("late-reads", "monitor-run")
 def test_run_of_a_monitor_just_created(run_dag, sandbox):
     """The replica does not know the monitor yet: a 404 started nothing and is waited out."""
     sandbox.control.configure(queue_seconds=3600)
@@ -426,6 +441,7 @@ dag.get_task("keep") >> WebDataRunMonitorOperator(task_id="run", monitor_id="{{ 
     assert [request["status"] for request in sandbox.control.requests("/v2/monitor/.*/run")] == [404, 200]
 
 
+@pytest.mark.rule("repeat-unsafe", "monitor-run-twice")
 def test_lost_answer_of_run(run_dag, sandbox):
     """A run is never repeated blindly: the check that was started is found."""
     sandbox.control.configure(queue_seconds=3600)
@@ -440,6 +456,7 @@ dag.get_task("keep") >> WebDataRunMonitorOperator(task_id="run", monitor_name="p
     assert done.xcom["run.return_value"]["id"] == check["id"]
 
 
+@pytest.mark.rule("monitor-run-twice")
 def test_crash_after_run(run_dag, sandbox):
     """The retry finds the check of the first try."""
     sandbox.control.configure(queue_seconds=3600)
@@ -460,6 +477,7 @@ class Run(Crashing, WebDataRunMonitorOperator):
     assert done.xcom["run.return_value"]["id"] == check["id"]
 
 
+@pytest.mark.rule("monitor-get")
 def test_missing_monitor(run_dag, sandbox):
     """Not there, by id and by name; after looking as long as replica_wait says."""
     done = run_dag(
@@ -477,6 +495,7 @@ def test_missing_monitor(run_dag, sandbox):
     assert done.xcom["delete.return_value"] == {"id": None, "deleted": False}
 
 
+@pytest.mark.rule("monitor-list")
 def test_many_monitors(run_dag, sandbox):
     """Names are looked for on every page of the list."""
     from airflow_provider_webdata.api.client import ClientConfig, WebDataClient

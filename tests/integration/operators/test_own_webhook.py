@@ -40,6 +40,7 @@ def patches(sandbox):
     return [request["body"] for request in sandbox.control.requests(method="PATCH")]
 
 
+@pytest.mark.rule("monitor-webhook", "webhook-headers", "webhook-events-monitor")
 @pytest.mark.parametrize(
     ("extra", "headers"),
     [(CAN_RECEIVE, HEADERS), (SIGNED_ONLY, None), ({**CAN_RECEIVE, **SIGNED_ONLY}, HEADERS)],
@@ -74,6 +75,7 @@ CHANGES = {
 }
 
 
+@pytest.mark.rule("monitor-webhook")
 @pytest.mark.parametrize(("extra", "more", "field"), CHANGES.values(), ids=CHANGES.keys())
 def test_only_what_differs_is_patched(run_dag, sandbox, extra, more, field):
     """The address, the secret or the events change; the key does not."""
@@ -97,6 +99,7 @@ def test_added_to_a_monitor_without_one(run_dag, sandbox):
     assert [set(patch) for patch in patches(sandbox)] == [{"webhook"}]
 
 
+@pytest.mark.rule("monitor-webhook-stays")
 @pytest.mark.parametrize("theirs", [FOREIGN, OTHER_AIRFLOW], ids=["foreign", "other Airflow"])
 @pytest.mark.parametrize(
     ("more", "ours"), [("", False), ("attach_webhook=False", False), ("attach_webhook=True", True)]
@@ -146,6 +149,7 @@ def test_reuse_changes_nothing(run_dag, sandbox):
     assert webhook(sandbox) is None
 
 
+@pytest.mark.rule("repeat-unsafe")
 @pytest.mark.parametrize("kind", ["drop_after_work", "truncate"])
 def test_lost_answer_keeps_the_key(run_dag, sandbox, kind):
     """The monitor was made with a key that nobody wrote down; it is the one that stays."""
@@ -158,6 +162,7 @@ def test_lost_answer_keeps_the_key(run_dag, sandbox, kind):
     assert patches(sandbox) == []
 
 
+@pytest.mark.rule("monitor-webhook-stays")
 def test_too_expensive_to_attach(run_dag, sandbox):
     """The limit holds for a monitor that was there before, and what cannot be undone is said."""
     run_dag(create())

@@ -77,6 +77,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.rule("parse-extension", "parse-size")
 @pytest.mark.parametrize(("name", "size", "words"), REFUSED.values(), ids=REFUSED.keys())
 def test_what_the_service_would_not_take_is_not_sent(run_dag, sandbox, tmp_path, name, size, words):
     path = sparse(tmp_path / name, size)
@@ -94,6 +95,7 @@ def test_a_folder_is_no_file(run_dag, sandbox, tmp_path):
     assert sandbox.control.requests() == []
 
 
+@pytest.mark.rule("parse-proxy")
 def test_options_are_checked_before_the_file_is_read(run_dag, sandbox, report):
     done = run_dag(
         f"WebDataParseOperator(task_id='parse', file='{report}', proxy='enhanced', retries=1)", before=IMPORT
@@ -124,6 +126,7 @@ def arrive(context):
     assert len(sandbox.control.requests(PARSE)) == 1
 
 
+@pytest.mark.rule("repeat-rate-limit")
 def test_sent_again_whole_after_a_refusal(run_dag, sandbox, report):
     """A 429 took nothing: the client rewinds the file and sends it anew."""
     sandbox.control.add_fault("status", path=PARSE, status=429, headers={"Retry-After": "0"})
@@ -134,6 +137,7 @@ def test_sent_again_whole_after_a_refusal(run_dag, sandbox, report):
     assert sent[1]["body"]["file"]["sha256"] == hashlib.sha256(HTML.encode()).hexdigest()
 
 
+@pytest.mark.rule("large-documents-again")
 def test_a_large_document_brings_the_task_back_and_is_billed_once(run_dag, sandbox, report):
     body = {
         "success": False,
@@ -148,6 +152,7 @@ def test_a_large_document_brings_the_task_back_and_is_billed_once(run_dag, sandb
     assert [request["status"] for request in sandbox.control.requests(PARSE)] == [408, 200]
 
 
+@pytest.mark.rule("repeat-unsafe")
 def test_a_lost_answer_is_left_to_the_task(run_dag, sandbox, report):
     sandbox.control.add_fault("drop_after_work", path=PARSE, times=None)
     done = run_dag(f"WebDataParseOperator(task_id='parse', file='{report}')", before=IMPORT)

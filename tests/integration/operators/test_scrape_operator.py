@@ -23,6 +23,8 @@ def _page(sandbox):
     sandbox.control.set_page(PAGE, markdown="# Airship\n\nIt floats.", title="Airship")
 
 
+@pytest.mark.rule("scrape-headers", "document-warning", "metadata-scrape-id", "metadata-credits")
+@pytest.mark.rule("scrape-answer")
 def test_the_document_and_its_facts(run_dag, sandbox):
     """The document is the return value; the facts that later tasks want are keys of their own."""
     done = run_dag(
@@ -81,6 +83,7 @@ def test_mapped_with_output(run_dag, sandbox, tmp_path):
     assert (tmp_path / "1.jsonl").exists()
 
 
+@pytest.mark.rule("metadata-status")
 def test_a_page_that_its_site_refuses_is_a_result_with_a_warning(run_dag, sandbox):
     """It is billed like any other; the log says so."""
     sandbox.control.set_page("https://airship.example/gone", markdown="Gone.", status=404)
@@ -116,6 +119,7 @@ def test_bad_input_fails_before_any_request(run_dag, sandbox, arguments, words):
         assert word in done.log
 
 
+@pytest.mark.rule("repeat-unsafe")
 def test_a_lost_answer_is_left_to_the_task(run_dag, sandbox):
     """A scrape is billed: the client does not repeat it, the task's own retries do."""
     sandbox.control.add_fault("drop_after_work", path="/v2/scrape", method="POST", times=None)
@@ -137,6 +141,7 @@ STILL_WORKING = {
 }
 
 
+@pytest.mark.rule("large-documents-again")
 def test_a_large_document_brings_the_task_back(run_dag, sandbox):
     """The wait that the service names is over the budget: the task comes back then, on the same try."""
     sandbox.control.add_fault("status", path="/v2/scrape", status=408, body=STILL_WORKING)
@@ -164,6 +169,7 @@ RETURNS = {
 }
 
 
+@pytest.mark.rule("large-documents-again")
 @pytest.mark.parametrize(("times", "seconds_ago", "again"), RETURNS.values(), ids=RETURNS.keys())
 def test_coming_back_ends(still_working, times, seconds_ago, again):
     """At most five times, and within 20 minutes of the first; then the error is the task's."""

@@ -53,6 +53,7 @@ def test_search_then_one_mapped_task_per_result(run_dag, sandbox):
     assert f"Search {done.xcom['search.id']} brought 2 web; credits used: 2" in done.log
 
 
+@pytest.mark.rule("search-data", "search-facts")
 def test_wire_names_in_xcom(run_dag, sandbox):
     """Without `returns`, the return value is a mapping, and each of its keys an XCom of its own."""
     done = run_dag(
@@ -99,6 +100,9 @@ TEMPLATED_INSIDE = {
 """Objects as their authors write them, and as they are sent."""
 
 
+@pytest.mark.rule("search-limit", "search-sources", "search-categories", "search-tbs", "search-location")
+@pytest.mark.rule("search-safe", "search-timeout", "search-ignore-invalid-urls", "search-highlights")
+@pytest.mark.rule("search-enterprise", "search-scrape-options")
 def test_every_field_is_templated_and_sent(run_dag, sandbox):
     """Each documented field, rendered from a template; numbers and switches as text become what they are."""
     sandbox.control.configure(entitlements=["enterprise", "threatProtection"])
@@ -128,6 +132,7 @@ def test_every_field_is_templated_and_sent(run_dag, sandbox):
     assert done.run["state"] == "success"
 
 
+@pytest.mark.rule("search-domains")
 def test_exclude_domains(run_dag, sandbox):
     run_dag("WebDataSearchOperator(task_id='search', query='zeppelin', exclude_domains=['zeppelin.example'])")
     (sent,) = sandbox.control.requests("/v2/search")
@@ -160,6 +165,7 @@ def test_bad_input_fails_before_any_request(run_dag, sandbox, arguments, words):
 NEVER = [400, 401, 402, 403]
 
 
+@pytest.mark.rule("status-400", "status-401", "status-402", "status-403")
 @pytest.mark.parametrize("status", NEVER)
 def test_what_no_retry_helps_fails_at_once(run_dag, sandbox, status):
     """On every Airflow, with retries left."""
@@ -172,6 +178,7 @@ def test_what_no_retry_helps_fails_at_once(run_dag, sandbox, status):
     assert len(sandbox.control.requests("/v2/search")) == 1
 
 
+@pytest.mark.rule("status-500")
 def test_what_a_retry_may_help_is_retried(run_dag, sandbox):
     """A search is billed, so that the client does not repeat it after a fault of the service; the task does."""
     sandbox.control.add_fault(
@@ -184,6 +191,7 @@ def test_what_a_retry_may_help_is_retried(run_dag, sandbox):
     assert done.run["tasks"]["search"] == {"state": "success", "try_number": 2}
 
 
+@pytest.mark.rule("status-429", "retry-after")
 def test_rate_limit_reschedules(run_dag, sandbox):
     """The wait is over the budget, so that the task comes back at the named time, on the same try."""
     sandbox.control.add_fault("status", path="/v2/search", status=429, headers={"Retry-After": "2"})
@@ -207,6 +215,7 @@ def test_rate_limit_is_bounded(run_dag, sandbox):
     assert "exceed rate_limit_timeout=6 s" in done.log
 
 
+@pytest.mark.rule("scrape-headers")
 def test_header_values_are_hidden_in_rendered_templates(run_dag, sandbox):
     """Airflow stores rendered arguments; the values of headers must not be among them, nor in any log."""
     done = run_dag(
@@ -249,6 +258,7 @@ def test_bad_connection_fails_at_once(run_dag, sandbox):
     assert "connection 'webdata_default': timeout must be a number (given: 'soon')" in done.log
 
 
+@pytest.mark.rule("search-facts")
 def test_warning_of_the_service_is_logged_as_one(run_dag, sandbox):
     body = {
         "success": True,
@@ -283,6 +293,7 @@ def test_explicit_policy_is_respected(run_dag, sandbox):
     assert done.run["tasks"]["bad"] == {"state": "failed", "try_number": 1}
 
 
+@pytest.mark.rule("retry-after")
 @ASKS_A_POLICY
 def test_policy_in_a_taskflow_task(run_dag, sandbox):
     """The provider's policy fits any task that uses the hook: a refusal for rate is retried in time."""

@@ -120,6 +120,7 @@ def test_no_credit_is_spent_on_what_cannot_be_written(run_dag, sandbox, output, 
     assert words in done.log
 
 
+@pytest.mark.rule("document-screenshot", "document-media-expires")
 def test_media_is_kept(run_dag, sandbox, tmp_path):
     """The links of the results lead to the kept files; links that are dead are told, and the task succeeds."""
     picture = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR4nGNgYGD4DwABBAEAX+XDSwAAAABJRU5ErkJggg=="  # noqa: E501

@@ -61,6 +61,7 @@ def test_run_and_wait(run_dag, sandbox, prices, mode):
     assert runs(sandbox) == [200]
 
 
+@pytest.mark.rule("monitor-run-conflict")
 @pytest.mark.parametrize("mode", MODES)
 def test_a_check_that_runs_already_is_waited_for(run_dag, sandbox, prices, mode):
     """409 names it; nothing is started."""
@@ -86,6 +87,7 @@ def test_a_check_that_runs_already_is_waited_for(run_dag, sandbox, prices, mode)
     assert runs(sandbox) == [200, 409]
 
 
+@pytest.mark.rule("monitor-run-conflict")
 def test_a_paused_monitor_fails_clearly(run_dag, sandbox, prices):
     done = run_dag(
         "WebDataUpdateMonitorOperator(task_id='pause', status='paused', monitor_name='prices') >> "
@@ -95,6 +97,7 @@ def test_a_paused_monitor_fails_clearly(run_dag, sandbox, prices):
     assert "may be paused: resume it before running it" in done.log
 
 
+@pytest.mark.rule("check-failed")
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize(("choice", "state"), [("", "failed"), ("on_failed='accept'", "success")])
 def test_failed_check(run_dag, sandbox, prices, mode, choice, state):
@@ -126,6 +129,7 @@ class Create(Dying, WebDataCreateMonitorOperator):
 """
 
 
+@pytest.mark.rule("monitor-run-twice")
 @pytest.mark.parametrize("mode", MODES)
 def test_crash_between_run_and_wait(run_dag, sandbox, prices, mode):
     """The retry waits for the check that the first try started; no second one is paid for."""
@@ -220,6 +224,7 @@ def test_create_and_wait_for_the_next_check(run_dag, sandbox, mode):
     assert done.xcom["keep.monitor"]["id"] == done.xcom["keep.monitor_id"] == check["monitorId"]
 
 
+@pytest.mark.rule("check-skipped-no-credits")
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize(("choice", "state"), [("", "success"), ("on_skipped='fail'", "failed")])
 def test_skipped_checks(run_dag, sandbox, mode, choice, state):
@@ -242,6 +247,7 @@ def test_skipped_checks(run_dag, sandbox, mode, choice, state):
         assert "skipped_no_credits" in done.log
 
 
+@pytest.mark.rule("monitor-status")
 def test_paused_monitor_is_not_waited_for(run_dag, sandbox, prices):
     run_dag("WebDataUpdateMonitorOperator(task_id='pause', status='paused', monitor_name='prices')")
     done = run_dag(create("wait_for_completion=True, retries=2"))

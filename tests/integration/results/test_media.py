@@ -43,6 +43,7 @@ def kept(items, folder, settings=SMALL):
     return [*keep_media(items, str(folder), settings, report)], report
 
 
+@pytest.mark.rule("document-screenshot", "document-media", "document-actions")
 def test_every_kind(server, tmp_path):
     """Each link leads to the kept file afterwards; what it was, and what became of it, is beside it."""
     server.routes = {
@@ -150,6 +151,7 @@ FAULTS = {
 }
 
 
+@pytest.mark.rule("document-media-expires")
 @pytest.mark.parametrize(("route", "words"), FAULTS.values(), ids=FAULTS.keys())
 def test_a_fault_is_reported_and_costs_nothing_else(server, tmp_path, route, words):
     """The item keeps its link and says why; the items around it are kept, and no half file is left."""
@@ -318,6 +320,7 @@ NOT_A_FILE = [
 ]
 
 
+@pytest.mark.rule("document-screenshot")
 @pytest.mark.parametrize("link", NOT_A_FILE)
 def test_text_that_is_no_link(tmp_path, link):
     (after,), _ = kept([document(screenshot=link)], tmp_path)

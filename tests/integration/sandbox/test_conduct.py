@@ -21,6 +21,7 @@ from airflow_provider_webdata.sandbox.server import SandboxServer
 USAGE = "/v2/team/credit-usage"
 
 
+@pytest.mark.rule("authentication", "status-401")
 @pytest.mark.parametrize(
     ("header", "text"),
     [
@@ -49,6 +50,7 @@ def test_the_scheme_is_read_in_any_case(sandbox) -> None:
     assert response.status_code == 200
 
 
+@pytest.mark.rule("unknown-paths")
 @pytest.mark.parametrize(
     ("method", "path"),
     [
@@ -70,6 +72,7 @@ def test_unknown_paths(api, method: str, path: str) -> None:
     assert (response.status_code, response.json()) == (404, {"success": False, "error": "Not Found"})
 
 
+@pytest.mark.rule("request-size")
 @pytest.mark.parametrize(
     "raw",
     [
@@ -88,6 +91,7 @@ def test_invalid_json(api, raw: bytes) -> None:
     assert response.json()["code"] == "BAD_REQUEST_INVALID_JSON"
 
 
+@pytest.mark.rule("request-size", "status-413")
 @pytest.mark.parametrize(("size", "status"), [(10 * 1024 * 1024, 400), (10 * 1024 * 1024 + 1, 413)])
 def test_size_of_the_body(api, size: int, status: int) -> None:
     frame = b'{"query":""}'
@@ -96,6 +100,7 @@ def test_size_of_the_body(api, size: int, status: int) -> None:
     assert api.http.post("/v2/search", content=raw).status_code == status
 
 
+@pytest.mark.rule("request-unknown-keys")
 @pytest.mark.parametrize(("method", "path"), [("POST", "/v2/search"), ("POST", "/v2/monitor")])
 def test_unknown_top_level_keys(api, method: str, path: str) -> None:
     answer = api.http.request(method, path, json={"query": "x", "colour": 1, "name": "x"}).json()
@@ -104,6 +109,7 @@ def test_unknown_top_level_keys(api, method: str, path: str) -> None:
     assert "colour" in answer["details"][0]["message"]
 
 
+@pytest.mark.rule("error-details", "search-refusal")
 def test_shape_of_a_search_that_is_refused(api) -> None:
     answer = api.search(includeDomains=["a.example"], excludeDomains=["b.example"]).json()
     assert answer.keys() == {"success", "error", "details"}
@@ -111,6 +117,7 @@ def test_shape_of_a_search_that_is_refused(api) -> None:
     assert answer["details"][0]["message"] == "includeDomains and excludeDomains cannot both be specified"
 
 
+@pytest.mark.rule("error-body", "error-details")
 def test_shape_of_a_monitor_that_is_refused(api) -> None:
     answer = api.http.post("/v2/monitor", json={"name": ""}).json()
     assert answer.keys() == {"success", "code", "error", "details"}
@@ -134,6 +141,7 @@ def test_any_text_comes_back_as_it_was(api, text: str) -> None:
     )
 
 
+@pytest.mark.rule("transport")
 @pytest.mark.parametrize(
     ("accept", "compress", "encoded"),
     [("gzip", True, True), ("identity", True, False), ("gzip", False, False)],
@@ -148,6 +156,7 @@ def test_gzip(sandbox, api, accept: str, compress: bool, encoded: bool) -> None:
     assert len(json.loads(gzip.decompress(raw) if encoded else raw)["data"]["web"]) == 10
 
 
+@pytest.mark.rule("rate-classes")
 @pytest.mark.parametrize(
     ("rate_class", "calls"),
     [
@@ -171,6 +180,7 @@ def test_rate_limits_by_class(sandbox, api, rate_class: str, calls: list[str]) -
             assert (response.status_code == 429) is limited, call
 
 
+@pytest.mark.rule("rate-classes")
 def test_a_limit_is_for_a_minute(sandbox, api) -> None:
     sandbox.control.configure(rate_limits={"search": 2})
     assert [api.search().status_code for _ in range(3)] == [200, 200, 429]
@@ -178,6 +188,7 @@ def test_a_limit_is_for_a_minute(sandbox, api) -> None:
     assert api.search().status_code == 200
 
 
+@pytest.mark.rule("rate-limit-text", "retry-after")
 def test_text_of_a_429(sandbox, api) -> None:
     sandbox.control.configure(rate_limits={"search": 0})
     response = api.search()
@@ -232,6 +243,7 @@ def test_reset(sandbox, api) -> None:
     assert api.web("site:one-more.example") == []
 
 
+@pytest.mark.rule("status-402")
 def test_no_credits(sandbox, api) -> None:
     sandbox.control.configure(credits=0)
     response = api.search()
@@ -240,6 +252,7 @@ def test_no_credits(sandbox, api) -> None:
     assert api.http.get(USAGE).json()["data"]["remainingCredits"] == 0
 
 
+@pytest.mark.rule("team-credits")
 def test_credit_usage(api) -> None:
     answer = api.http.get(USAGE).json()
     assert answer["success"] is True
@@ -288,6 +301,7 @@ def test_log_lines_hold_no_secret(sandbox, api, caplog) -> None:
     assert not re.search(f"{sandbox.api_key}|another-secret|hush|Bearer", "\n".join(lines))
 
 
+@pytest.mark.rule("transport")
 def test_many_calls_over_one_connection(sandbox) -> None:
     request = (
         f"GET {USAGE} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {sandbox.api_key}\r\n\r\n".encode() * 20

@@ -49,6 +49,7 @@ LEVEL_2 = [*LEVEL_1, "/guide/a", "/news"]
 ALL = [*LEVEL_2, "/guide/a/b"]
 
 
+@pytest.mark.rule("crawl-paths", "crawl-depth", "crawl-similar", "crawl-limit", "crawl-scope")
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
@@ -87,6 +88,7 @@ def test_scope(api, options: dict[str, Any], expected: list[str]) -> None:
     )
 
 
+@pytest.mark.rule("page-codes-jobs", "crawl-external")
 def test_external_links_are_one_hop_and_their_front_pages_are_errors(api) -> None:
     found = crawl(api, allowExternalLinks=True)
     assert {url for url in found["urls"] if url.startswith("https://")} == {
@@ -98,6 +100,7 @@ def test_external_links_are_one_hop_and_their_front_pages_are_errors(api) -> Non
     ]
 
 
+@pytest.mark.rule("crawl-sitemap")
 @pytest.mark.parametrize(
     ("sitemap", "depth", "expected"),
     [
@@ -118,6 +121,7 @@ def test_sitemap(sandbox, api, sitemap: str | None, depth: int | None, expected:
 ROBOTS = "User-agent: *\nDisallow: /guide/a\nDisallow: /news\n\nUser-agent: Friend\nDisallow: /shop\n"
 
 
+@pytest.mark.rule("crawl-robots", "job-warning", "job-errors")
 def test_robots(sandbox, api) -> None:
     sandbox.control.set_site("town.example", robots=ROBOTS)
     found = crawl(api)
@@ -126,6 +130,7 @@ def test_robots(sandbox, api) -> None:
     assert found["warning"].startswith("2 pages")
 
 
+@pytest.mark.rule("status-403", "crawl-robots")
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
@@ -142,6 +147,7 @@ def test_robots_options_need_an_entitlement(
     assert sorted(crawl(api, **options)["urls"]) == sorted(expected)
 
 
+@pytest.mark.rule("job-warning")
 @pytest.mark.parametrize(
     ("options", "warned"), [({"maxDiscoveryDepth": 0}, True), ({}, False), ({"limit": 1}, False)]
 )
@@ -149,6 +155,7 @@ def test_a_crawl_that_finds_one_page_is_warned_of(api, options: dict[str, Any], 
     assert ("warning" in crawl(api, **options)) is warned
 
 
+@pytest.mark.rule("crawl-delay")
 def test_delay_is_between_pages_one_at_a_time(sandbox, api) -> None:
     sandbox.control.configure(concurrency=5)
     started = api.http.post("/v2/crawl", json={"url": SITE, "delay": 10, "limit": 50}).json()["id"]
@@ -159,18 +166,21 @@ def test_delay_is_between_pages_one_at_a_time(sandbox, api) -> None:
     assert done == [1, 2, 3, 4]
 
 
+@pytest.mark.rule("crawl-scrape-options")
 def test_scrape_options_hold_for_each_page(api) -> None:
     found = crawl(api, limit=2, scrapeOptions={"formats": ["links", "html"]})
     assert [page.keys() for page in found["data"]] == [{"links", "html", "metadata"}] * 2
     assert [page.keys() for page in crawl(api, limit=2)["data"]] == [{"markdown", "metadata"}] * 2
 
 
+@pytest.mark.rule("metadata-scrape-id", "scrape-result")
 def test_each_page_can_be_asked_for_by_its_scrape(api) -> None:
     for page in crawl(api)["data"]:
         answer = api.http.get(f"/v2/scrape/{page['metadata']['scrapeId']}").json()
         assert answer == {"success": True, "data": page}
 
 
+@pytest.mark.rule("crawl-active")
 def test_active(sandbox, api) -> None:
     sandbox.control.configure(page_seconds=10)
     ids = [
@@ -194,6 +204,7 @@ def test_active(sandbox, api) -> None:
 
 
 class TestIdempotency:
+    @pytest.mark.rule("idempotency-key", "idempotency-key-used")
     def test_a_key_works_once(self, api) -> None:
         key = str(uuid.uuid4())
         answers = [
@@ -204,6 +215,7 @@ class TestIdempotency:
         assert answers[1].json() == {"success": False, "error": "Idempotency key already used"}
         assert len(api.sandbox.control.jobs("crawl")) == 1
 
+    @pytest.mark.rule("idempotency-key")
     def test_what_is_no_uuid_is_as_good_as_used(self, api) -> None:
         answer = api.http.post("/v2/crawl", json={"url": SITE}, headers={"x-idempotency-key": "mine"})
         assert answer.status_code == 409
@@ -222,6 +234,7 @@ PROMPTS = [
 ]
 
 
+@pytest.mark.rule("crawl-prompt", "crawl-answer", "crawl-preview")
 @pytest.mark.parametrize(("prompt", "expected"), PROMPTS)
 def test_prompts(sandbox, api, prompt: str, expected: dict[str, Any] | None) -> None:
     preview = api.http.post("/v2/crawl/params-preview", json={"url": SITE, "prompt": prompt})
@@ -237,18 +250,21 @@ def test_prompts(sandbox, api, prompt: str, expected: dict[str, Any] | None) -> 
     assert len(sandbox.control.jobs("crawl")) == 1
 
 
+@pytest.mark.rule("crawl-preview-delay")
 def test_a_delay_is_previewed_in_milliseconds(api) -> None:
     body = {"url": SITE, "prompt": "5 seconds apart"}
     assert api.http.post("/v2/crawl/params-preview", json=body).json()["data"]["delay"] == 5000
     assert api.http.post("/v2/crawl", json=body).json()["finalCrawlerOptions"]["delay"] == 5
 
 
+@pytest.mark.rule("crawl-prompt")
 def test_what_is_given_wins_over_the_prompt(api) -> None:
     body = {"url": SITE, "prompt": "20 pages of /news", "limit": 5}
     final = api.http.post("/v2/crawl", json=body).json()["finalCrawlerOptions"]
     assert (final["limit"], final["includePaths"]) == (5, ["/news"])
 
 
+@pytest.mark.rule("crawl-prompt", "crawl-paths")
 @pytest.mark.parametrize(
     ("body", "status"),
     [
@@ -264,11 +280,13 @@ def test_what_is_refused_starts_nothing(sandbox, api, body: dict[str, Any], stat
     assert sandbox.control.jobs("crawl") == []
 
 
+@pytest.mark.rule("credits-zero-data-retention", "crawl-zero-data-retention")
 def test_zero_data_retention_costs_a_credit_a_page(sandbox, api) -> None:
     sandbox.control.configure(entitlements=["zeroDataRetention"])
     assert crawl(api, limit=3, zeroDataRetention=True)["creditsUsed"] == 6
 
 
+@pytest.mark.rule("crawl-credit-check")
 @pytest.mark.parametrize(
     ("balance", "limit", "status"), [(5, 5, 200), (4, 5, 402), (10_000, None, 200), (9_999, None, 402)]
 )
@@ -278,6 +296,7 @@ def test_the_balance_must_hold_the_limit(sandbox, api, balance: int, limit: int 
     assert api.http.post("/v2/crawl", json=body).status_code == status
 
 
+@pytest.mark.rule("next-host")
 @pytest.mark.parametrize(
     ("quirk", "expected"),
     [
@@ -294,6 +313,7 @@ def test_host_of_the_next_page(sandbox, api, quirk: str | None, expected: str) -
     assert found == expected.format(origin=sandbox.url, path=path)
 
 
+@pytest.mark.rule("success-flag")
 @pytest.mark.parametrize(("quirk", "expected"), [("next-null", {"next": None}), ("no-success", {})])
 def test_what_an_answer_lacks(sandbox, api, quirk: str, expected: dict[str, Any]) -> None:
     path = f"/v2/crawl/{api.http.post('/v2/crawl', json={'url': SITE, 'limit': 3}).json()['id']}"

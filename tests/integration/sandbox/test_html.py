@@ -18,9 +18,9 @@ BASE = "https://a.example/dir/page"
     ("source", "markdown"),
     [
         ("<h2>A <em>b</em></h2>", "## A *b*"),
-        ("<p>a<br>b</p>", "a\nb"),
+        ("<p>a<br>b</p>", "a  \nb"),
         ("<p>one<p>two", "one\n\ntwo"),
-        ("<p>a<br/>b<span/>c</p>", "a\nbc"),
+        ("<p>a<br/>b<span/>c</p>", "a  \nbc"),
         ("<p>a <svg><title>x</title></svg>b</p>", "a b"),
         ("<p>a <b>b</b> c <i>d</i><span> e</span></p>", "a **b** c *d* e"),
         ('<a href="../x">y</a>', "[y](https://a.example/x)"),
@@ -29,11 +29,16 @@ BASE = "https://a.example/dir/page"
         ("<ul><li>a<li>b<ul><li>c</ul></ul>", "- a\n- b\n  - c"),
         ("<ol><li>a</li><li><p>b</p></li></ol>", "1. a\n2. b"),
         ("<pre>  x\n y</pre>", "```\n  x\n y\n```"),
-        ("<p><code>a  b</code></p>", "`a  b`"),
+        ("<p><code>a  b</code></p>", "`a b`"),
         ("<blockquote><p>a</p><p>b</p></blockquote>", "> a\n>\n> b"),
         ("<hr>", "---"),
-        ("<table><tr><th>a<th>b|c</tr><tr><td>1</tr></table>", "| a | b\\|c |\n| --- | --- |\n| 1 |  |"),
+        ("<table><tr><th>a<th>b|c</tr><tr><td>1</tr></table>", "| a | b\\|c |\n| --- | --- |\n| 1 |"),
         ("<table></table>", ""),
+        ('<h2>A <img src="i.png" alt="I"></h2>', "## A ![I](https://a.example/dir/i.png)"),
+        ("<p>snake_case * b\n  c</p>", "snake_case * b c"),
+        ("<title>t</title><main>a</main><nav>b</nav><p>c", "a\n\nb\n\nc"),
+        ("<header>a</header><main>b</main><footer>c</footer>", "a\n\nb\n\nc"),
+        ('<a href="http://[x">y</a>', "[y](http://[x)"),
         ("<script>x</script><style>y</style><p>z</p>", "z"),
         ("<div>a<div>b</div>c</div>", "a\n\nb\n\nc"),
         ("a &amp; b &lt;c&gt;", "a & b <c>"),
@@ -48,8 +53,8 @@ def test_markdown(source: str, markdown: str) -> None:
     [
         ("# A", "<h1>A</h1>"),
         ("a **b** [c](https://d.example)", '<p>a <strong>b</strong> <a href="https://d.example">c</a></p>'),
-        ("- a\n- b", "<ul><li>a</li><li>b</li></ul>"),
-        ("```\n<x>\n```", "<pre>&lt;x&gt;</pre>"),
+        ("- a\n- b", "<ul>\n<li>a</li>\n<li>b</li>\n</ul>"),
+        ("```\n<x>\n```", "<pre><code>&lt;x&gt;\n</code></pre>"),
         ("![a](b.png)", '<p><img src="b.png" alt="a"></p>'),
     ],
 )
@@ -68,19 +73,40 @@ def test_from_markdown(markdown: str, source: str) -> None:
         ("[lang]", ["2"]),
         ('[lang="de"]', ["2"]),
         ("[lang=fr]", []),
-        ("*", ["1", "2", "3"]),
+        ("body > *", ["1", "2", "3"]),
+        ("body p", ["1", "2"]),
+        ("p:first-child", ["1"]),
     ],
 )
 def test_selectors(selector: str, ids: list[str]) -> None:
     tree = html.parse('<p id=1 class="x y">a</p><p id=2 lang=de>b</p><div id=3 class=x>c</div>')
-    test = html.selector(selector)
-    assert [node.attrs["id"] for node in tree.walk() if node.attrs and test(node)] == ids
+    assert [node.get("id") for node in html.selector(selector)(tree)] == ids
 
 
-@pytest.mark.parametrize("selector", ["", "a b", "a > b", "p:first-child", "p,,a", "!"])
-def test_selectors_that_are_not_known(selector: str) -> None:
-    with pytest.raises(ValueError, match="selector"):
+@pytest.mark.parametrize("selector", ["", "a >", "p,,a", "!", "p:no-such-thing", "[a"])
+def test_what_is_no_selector(selector: str) -> None:
+    with pytest.raises(ValueError, match="not a CSS selector"):
         html.selector(selector)
+
+
+def test_of_nested_elements_only_the_outer_is_taken() -> None:
+    tree = html.parse("<div><p>a <b>b</b></p>c</div><b>d</b>")
+    assert html.to_html(html.together(html.selector("b, p")(tree))) == "<div><p>a <b>b</b></p><b>d</b></div>"
+
+
+@pytest.mark.parametrize("depth", [250, 100_000])
+def test_deep_pages_are_read_as_far_as_they_go(depth: int) -> None:
+    tree = html.parse("a" + "<div>" * depth + "b" + "</div>" * depth)
+    assert html.text(tree) == ("a b" if depth == 250 else "a")
+    assert html.to_markdown(tree, BASE) == ("a\n\nb" if depth == 250 else "a")
+
+
+@pytest.mark.parametrize(
+    "source", ["", " ", "<!-- x -->", "x.html", "\ud800", "a\0b", '<?xml version="1.0"?><p>x']
+)
+def test_odd_documents(source: str) -> None:
+    tree = html.parse(source)
+    assert html.text(tree) == html.to_markdown(tree, BASE)
 
 
 @given(st.text(alphabet="<>/=\"' ab&;!-pdivulai\n"))

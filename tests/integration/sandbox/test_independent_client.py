@@ -38,6 +38,7 @@ def test_search_all_sources(client):
     assert found.images[0].image_width > 0
 
 
+@pytest.mark.rule("search-categories")
 def test_search_category_github(client):
     found = client.search("pipeline", categories=["github"])
     assert {item.category for item in found.web} == {"github"}
@@ -77,6 +78,7 @@ def test_errors_are_recognised(sandbox, client):
         client.search("river", tbs="qdr:nonsense")
 
 
+@pytest.mark.rule("monitor-update", "monitor-delete")
 def test_monitor_life(sandbox, client):
     monitor = create(client, goal="the river level")
     assert monitor.status == "active"
@@ -110,6 +112,7 @@ def test_monitor_life(sandbox, client):
     assert client.list_monitors() == []
 
 
+@pytest.mark.rule("check-get")
 def test_client_follows_pages_of_a_check(sandbox, client):
     urls = [f"https://many.example/{number}" for number in range(60)]
     for url in urls:
@@ -123,6 +126,7 @@ def test_client_follows_pages_of_a_check(sandbox, client):
     assert [r["query"].get("skip") for r in sandbox.control.requests("/v2/monitor")] == [None, "25", "50"]
 
 
+@pytest.mark.rule("next-host")
 def test_client_pins_the_host_of_next(sandbox, client):
     sandbox.control.set_quirks(["next-wrong-host"])
     test_client_follows_pages_of_a_check(sandbox, client)

@@ -30,11 +30,13 @@ def test_scrape(client) -> None:
     assert document.metadata.scrape_id
 
 
+@pytest.mark.rule("document-screenshot")
 def test_scrape_of_a_screenshot(sandbox, client) -> None:
     sandbox.control.set_media(URLS[0], "screenshot", b"picture")
     assert client.scrape(URLS[0], formats=["screenshot"]).screenshot.startswith(f"{sandbox.url}/media/")
 
 
+@pytest.mark.rule("large-documents-again")
 def test_scrape_waits_for_a_large_document(sandbox, client) -> None:
     sandbox.control.configure(pdf_seconds=62)
     document = client.scrape("https://weather.example/reports/annual.pdf", timeout=60_000)
@@ -105,6 +107,7 @@ def test_crawl_by_hand(sandbox, client) -> None:
     assert client.crawl_params_preview(SITE, "only /floods, 5 pages").include_paths == ["/floods"]
 
 
+@pytest.mark.rule("job-failed")
 def test_a_failed_crawl(sandbox, client) -> None:
     sandbox.control.add_fault("fail_crawl")
     with pytest.raises(FirecrawlError, match="told so"):

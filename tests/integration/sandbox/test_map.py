@@ -37,6 +37,7 @@ def paths(api: Any, **body: Any) -> set[str]:
     return {link["url"].removeprefix(HOST) for link in mapped(api, **body)}
 
 
+@pytest.mark.rule("map-links")
 def test_links_have_titles_where_the_page_is_known(api) -> None:
     links = {link["url"]: link for link in mapped(api)}
     assert links[f"{HOST}/river"] == {
@@ -47,6 +48,7 @@ def test_links_have_titles_where_the_page_is_known(api) -> None:
     assert links[LISTED] == {"url": LISTED}
 
 
+@pytest.mark.rule("map-sitemap", "map-switches")
 @pytest.mark.parametrize(
     ("body", "expected"),
     [
@@ -72,6 +74,7 @@ def test_each_once(api) -> None:
     assert len(urls) == len(set(urls))
 
 
+@pytest.mark.rule("map-search")
 @pytest.mark.parametrize(
     ("search", "first"),
     [("market river", f"{HOST}/market"), ("bridge", f"{HOST}/river"), ("blog", f"{OTHER}/")],
@@ -82,6 +85,7 @@ def test_search_orders_and_drops_nothing(api, search: str, first: str) -> None:
     assert {link["url"] for link in links} == {link["url"] for link in mapped(api)}
 
 
+@pytest.mark.rule("map-limit")
 @pytest.mark.parametrize(("limit", "expected"), [(None, 5000), (1, 1), (6000, 6000), (100_000, 7001)])
 def test_limit(sandbox, api, limit: int | None, expected: int) -> None:
     sandbox.control.set_site("many.example", pages=7000, sitemap=True)
@@ -89,6 +93,7 @@ def test_limit(sandbox, api, limit: int | None, expected: int) -> None:
     assert len(mapped(api, "https://many.example", **body)) == expected
 
 
+@pytest.mark.rule("credits-map")
 def test_one_credit_a_call(sandbox, api) -> None:
     mapped(api)
     mapped(api, limit=1)
@@ -97,6 +102,7 @@ def test_one_credit_a_call(sandbox, api) -> None:
     assert api.http.post("/v2/map", json={"url": HOST}).status_code == 402
 
 
+@pytest.mark.rule("status-408", "map-timeout")
 def test_too_slow(sandbox, api) -> None:
     sandbox.control.configure(latency_ms=5)
     answer = api.http.post("/v2/map", json={"url": HOST, "timeout": 1})
@@ -105,6 +111,7 @@ def test_too_slow(sandbox, api) -> None:
     assert mapped(api, timeout=1000)
 
 
+@pytest.mark.rule("map-further")
 @pytest.mark.parametrize(("granted", "status"), [([], 403), (["threatProtection"], 200)])
 def test_threat_protection(sandbox, api, granted: list[str], status: int) -> None:
     sandbox.control.configure(entitlements=granted)
@@ -112,6 +119,7 @@ def test_threat_protection(sandbox, api, granted: list[str], status: int) -> Non
     assert api.http.post("/v2/map", json=body).status_code == status
 
 
+@pytest.mark.rule("rate-classes")
 def test_its_rate_class(sandbox, api) -> None:
     sandbox.control.configure(rate_limits={"map": 1})
     codes = [api.http.post("/v2/map", json={"url": HOST}).status_code for _ in range(2)]

@@ -34,6 +34,7 @@ def news(sandbox, number: int, text: str = "A zeppelin landed.") -> str:
 
 
 class TestCreate:
+    @pytest.mark.rule("success-status", "monitor-status", "monitor-record")
     def test_what_comes_back(self, api) -> None:
         monitor = api.create(name="gauge")
         assert uuid.UUID(monitor["id"])
@@ -57,6 +58,7 @@ class TestCreate:
             "lastRunAt": None,
         }
 
+    @pytest.mark.rule("monitor-retention", "monitor-normalised")
     @pytest.mark.parametrize(
         ("given", "stored"),
         [
@@ -83,6 +85,7 @@ class TestCreate:
         monitor = api.create(**given)
         assert {name: monitor[name] for name in stored} == stored
 
+    @pytest.mark.rule("monitor-normalised")
     @pytest.mark.parametrize(
         ("given", "stored"),
         [
@@ -112,6 +115,7 @@ class TestCreate:
         assert uuid.UUID(target.pop("id"))
         assert target == {"type": given["type"], **stored}
 
+    @pytest.mark.rule("target-crawl-limit", "monitor-estimate")
     @pytest.mark.parametrize(
         ("fields", "credits"),
         [
@@ -156,13 +160,16 @@ class TestCreate:
     def test_estimate(self, api, fields: dict[str, Any], credits: int) -> None:
         assert api.create(**fields)["estimatedCreditsPerMonth"] == credits
 
+    @pytest.mark.rule("monitor-notification")
     def test_recipients_await_confirmation(self, api) -> None:
         monitor = api.create(notification={"email": {"enabled": True, "recipients": ["a@b.example"]}})
         assert [item["status"] for item in monitor["emailRecipientSubscriptions"]] == ["pending"]
 
+    @pytest.mark.rule("monitor-name-not-unique")
     def test_names_are_not_unique(self, api) -> None:
         assert api.create(name="same")["id"] != api.create(name="same")["id"]
 
+    @pytest.mark.rule("target-ids")
     def test_ids_of_targets_are_kept(self, api) -> None:
         given = str(uuid.uuid4())
         assert (
@@ -179,6 +186,7 @@ class TestCreate:
 
 
 class TestReadUpdateDelete:
+    @pytest.mark.rule("monitor-list")
     def test_list_is_newest_first_and_in_pages(self, api) -> None:
         ids = [api.create(name=str(number))["id"] for number in range(30)][::-1]
         pages = [
@@ -187,12 +195,14 @@ class TestReadUpdateDelete:
         assert [[item["id"] for item in page] for page in pages] == [ids[:12], ids[12:24], ids[24:], []]
         assert len(api.http.get("/v2/monitor").json()["data"]) == 25
 
+    @pytest.mark.rule("monitor-list")
     @pytest.mark.parametrize(
         "query", ["limit=0", "limit=101", "limit=x", "offset=-1", "limit=", "offset=1.5"]
     )
     def test_pagination_is_checked(self, api, query: str) -> None:
         assert api.http.get(f"/v2/monitor?{query}").status_code == 400
 
+    @pytest.mark.rule("monitor-update", "monitor-update-goal")
     @pytest.mark.parametrize(
         ("patch", "changed"),
         [
@@ -222,6 +232,8 @@ class TestReadUpdateDelete:
         }
         assert api.get(before["id"]) == after
 
+    @pytest.mark.rule("monitor-search-goal", "monitor-webhook-stays", "monitor-update-empty")
+    @pytest.mark.rule("monitor-clear-goal")
     @pytest.mark.parametrize(
         ("created", "patch", "text"),
         [
@@ -256,11 +268,13 @@ class TestReadUpdateDelete:
         assert response.json()["error"].startswith(text)
         assert api.get(monitor["id"]) == monitor
 
+    @pytest.mark.rule("monitor-clear-goal")
     def test_goal_can_go_when_judging_goes_with_it(self, api) -> None:
         monitor = api.create(targets=[search_target()], goal="g")
         after = api.patch(monitor["id"], goal=None, judgeEnabled=False).json()["data"]
         assert (after["goal"], after["judgeEnabled"]) == (None, False)
 
+    @pytest.mark.rule("monitor-delete")
     def test_delete_is_soft(self, sandbox, api) -> None:
         monitor = api.create()
         path = f"/v2/monitor/{monitor['id']}"
@@ -279,6 +293,7 @@ class TestReadUpdateDelete:
         sandbox.control.advance(7200)
         assert sandbox.control.state()["checks"] == []
 
+    @pytest.mark.rule("ids", "monitor-get")
     @pytest.mark.parametrize("rest", ["", "/run", "/checks", "/checks/11111111-2222-4333-8444-555555555555"])
     def test_unknown_and_malformed_ids(self, api, rest: str) -> None:
         method = "POST" if rest == "/run" else "GET"
@@ -295,6 +310,7 @@ class TestReadUpdateDelete:
 
 
 class TestRun:
+    @pytest.mark.rule("monitor-current-check", "monitor-last-check", "monitor-run", "check-running")
     def test_states_of_a_check(self, sandbox, api) -> None:
         sandbox.control.configure(queue_seconds=10, check_seconds=30)
         monitor = api.create()["id"]
@@ -322,6 +338,7 @@ class TestRun:
         assert after["lastRunAt"] == done["finishedAt"]
         assert after["lastCheckSummary"] == done["summary"] == summary(new=1)
 
+    @pytest.mark.rule("monitor-run-twice")
     def test_a_second_run_before_the_first_has_started(self, sandbox, api) -> None:
         sandbox.control.configure(queue_seconds=10)
         monitor = api.create()["id"]
@@ -330,6 +347,7 @@ class TestRun:
         assert [check["id"] for check in api.checks(monitor)] == ids[::-1]
         assert {check["status"] for check in api.checks(monitor)} == {"completed"}
 
+    @pytest.mark.rule("monitor-run-conflict")
     def test_paused(self, sandbox, api) -> None:
         monitor = api.create()["id"]
         api.patch(monitor, status="paused")
@@ -339,6 +357,7 @@ class TestRun:
         sandbox.control.advance(3 * 3600)
         assert api.checks(monitor) == []
 
+    @pytest.mark.rule("monitor-current-check", "monitor-next-run")
     def test_scheduled(self, sandbox, api) -> None:
         monitor = api.create(schedule={"cron": "*/30 * * * *"})
         sandbox.control.advance(5400)
@@ -347,6 +366,7 @@ class TestRun:
         assert checks[-1]["scheduledFor"] == monitor["nextRunAt"]
         assert api.get(monitor["id"])["nextRunAt"] > checks[0]["scheduledFor"]
 
+    @pytest.mark.rule("monitor-last-check", "check-skipped-overlap")
     def test_skipped_while_the_one_before_runs(self, sandbox, api) -> None:
         sandbox.control.configure(check_seconds=2400)
         created = api.create(schedule={"cron": "*/30 * * * *"})
@@ -362,12 +382,14 @@ class TestRun:
         assert skipped["finishedAt"]
         assert api.get(monitor)["lastCheckSummary"] == SUMMARY
 
+    @pytest.mark.rule("check-skipped-no-credits")
     def test_skipped_without_credits(self, sandbox, api) -> None:
         monitor = api.create()["id"]
         sandbox.control.configure(credits=0)
         sandbox.control.advance(3600)
         assert [check["status"] for check in api.checks(monitor)] == ["skipped_no_credits"]
 
+    @pytest.mark.rule("monitor-next-run")
     def test_paused_during_a_check(self, sandbox, api) -> None:
         sandbox.control.configure(check_seconds=60)
         monitor = api.create()["id"]
@@ -390,6 +412,7 @@ class TestRun:
         assert check["error"]
         assert api.run(monitor)["status"] == "completed"
 
+    @pytest.mark.rule("check-stale")
     def test_running_too_long(self, sandbox, api) -> None:
         sandbox.control.configure(check_seconds=4000)
         monitor = api.create()["id"]
@@ -407,6 +430,7 @@ class TestRun:
         assert [check["status"] for check in sandbox.control.state()["checks"]] == ["failed"]
         assert sandbox.control.deliveries() == []
 
+    @pytest.mark.rule("credits-balance")
     @pytest.mark.parametrize("call", ["create", "update", "run"])
     def test_a_credit_is_needed(self, sandbox, api, call: str) -> None:
         monitor = api.create()["id"]
@@ -428,6 +452,7 @@ class TestRun:
 
 
 class TestScrapeTarget:
+    @pytest.mark.rule("check-page-status")
     def test_new_same_changed(self, sandbox, api) -> None:
         monitor = api.create()["id"]
         first, second = api.run(monitor), api.run(monitor)
@@ -444,6 +469,7 @@ class TestScrapeTarget:
         assert first["pages"][0]["previousScrapeId"] is None
         assert old["diff"] is None
 
+    @pytest.mark.rule("check-diff", "check-diff-modes")
     def test_diff(self, sandbox, api) -> None:
         url = "https://notes.example/list"
         sandbox.control.set_page(url, markdown="# List\n\n- one\n- two\n- three")
@@ -488,6 +514,7 @@ class TestScrapeTarget:
         changes = api.run(monitor)["pages"][0]["diff"]["json"]["files"][0]["chunks"][0]["changes"]
         assert line in [change["content"] for change in changes]
 
+    @pytest.mark.rule("check-partial", "check-page-status")
     @pytest.mark.parametrize(
         ("setup", "status", "code", "check_status"),
         [
@@ -515,6 +542,7 @@ class TestScrapeTarget:
         assert check["pages"][0]["error"].startswith("SCRAPE_DNS_RESOLUTION_ERROR")
         assert (check["status"], check["actualCredits"]) == ("partial", 1)
 
+    @pytest.mark.rule("target-options-unchecked")
     @pytest.mark.parametrize(
         "options",
         [
@@ -530,6 +558,7 @@ class TestScrapeTarget:
         check = api.run(monitor["id"])
         assert (check["status"], check["pages"][0]["status"]) == ("partial", "error")
 
+    @pytest.mark.rule("scrape-max-age", "target-scrape-options")
     def test_pages_are_fresh_whatever_the_cache_holds(self, sandbox, api) -> None:
         api.search("inurl:levels", scrapeOptions={"formats": ["markdown"]})
         sandbox.control.set_page(LEVELS, "<p>Bridge: 1 cm</p>")
@@ -538,6 +567,7 @@ class TestScrapeTarget:
         sandbox.control.set_page(LEVELS, "<p>Bridge: 2 cm</p>")
         assert "-Bridge: 1 cm\n+Bridge: 2 cm" in api.run(monitor)["pages"][0]["diff"]["text"]
 
+    @pytest.mark.rule("target-ids")
     @pytest.mark.parametrize(("kept", "status"), [(True, "same"), (False, "new")])
     def test_history_goes_with_the_id_of_the_target(self, api, kept: bool, status: str) -> None:
         monitor = api.create()
@@ -548,6 +578,7 @@ class TestScrapeTarget:
         assert (patched["targets"][0]["id"] == target["id"]) is kept
         assert statuses(api.run(monitor["id"]))[LEVELS] == status
 
+    @pytest.mark.rule("monitor-judge", "check-judgment", "check-cost-judge")
     @pytest.mark.parametrize(
         ("text", "meaningful"), [("The flood mark was passed.", True), ("Painted the gauge.", False)]
     )
@@ -562,6 +593,7 @@ class TestScrapeTarget:
         assert "no language model" in judgment["reason"]
         assert check["actualCredits"] == 2
 
+    @pytest.mark.rule("check-diff-modes", "check-json-mode")
     @pytest.mark.parametrize(
         ("modes", "price", "around", "status", "text"),
         [
@@ -636,6 +668,7 @@ class TestCrawlTarget:
             sandbox.control.set_page(f"{self.HOST}/{path}", f'<p>{path}</p><a href="/{path}/leaf">leaf</a>')
             sandbox.control.set_page(f"{self.HOST}/{path}/leaf", "<p>leaf</p>")
 
+    @pytest.mark.rule("target-crawl-options", "check-cost-pages")
     @pytest.mark.parametrize(
         ("options", "found"),
         [
@@ -658,6 +691,7 @@ class TestCrawlTarget:
         assert [page["url"] for page in check["pages"]] == [self.HOST + path for path in found]
         assert check["actualCredits"] == len(found)
 
+    @pytest.mark.rule("check-page-status", "check-cost-pages")
     def test_new_and_removed(self, sandbox, api) -> None:
         self.grow(sandbox, "a", "b")
         monitor = api.create(targets=[{"type": "crawl", "url": self.HOST, "crawlOptions": {"limit": 50}}])[
@@ -678,6 +712,7 @@ class TestCrawlTarget:
         assert check["actualCredits"] == 5
         assert "removed" not in statuses(api.run(monitor)).values()
 
+    @pytest.mark.rule("target-options-unchecked")
     @pytest.mark.parametrize("options", [{"limit": "many"}, {"includePaths": ["("]}, {"maxDepth": "deep"}])
     def test_wrong_options_fail_the_check(self, sandbox, api, options: dict[str, Any]) -> None:
         self.grow(sandbox, "a")
@@ -689,6 +724,7 @@ class TestCrawlTarget:
 
 
 class TestSearchTarget:
+    @pytest.mark.rule("check-search-status")
     def test_alert_then_already_seen(self, sandbox, api) -> None:
         url = news(sandbox, 1)
         monitor = api.create(targets=[search_target()], goal="a zeppelin")["id"]
@@ -701,6 +737,7 @@ class TestSearchTarget:
         assert (first["actualCredits"], second["actualCredits"]) == (3, 2)
         assert first["targetResults"][0]["matches"] == 1
 
+    @pytest.mark.rule("monitor-verdicts", "check-search-status")
     def test_ignored_until_the_goal_changes(self, sandbox, api) -> None:
         news(sandbox, 1)
         monitor = api.create(targets=[search_target()], goal="volcanoes")["id"]
@@ -716,6 +753,7 @@ class TestSearchTarget:
         api.patch(monitor, goal="some report", judgeEnabled=True)
         assert api.run(monitor)["pages"][0]["metadata"]["searchStatus"] == "already_seen"
 
+    @pytest.mark.rule("target-search-window")
     @pytest.mark.parametrize(
         ("age", "window", "found"),
         [
@@ -734,6 +772,7 @@ class TestSearchTarget:
         monitor = api.create(targets=[search_target(searchWindow=window)], judgeEnabled=False)["id"]
         assert len(api.run(monitor)["pages"]) == found
 
+    @pytest.mark.rule("target-max-results", "target-domains", "check-cost-search")
     @pytest.mark.parametrize(
         ("fields", "pages", "credits"),
         [
@@ -771,6 +810,7 @@ class TestPages:
             sandbox.control.set_page(url, "<p>y</p>")
         return f"/v2/monitor/{monitor}/checks/{api.run(monitor)['id']}"
 
+    @pytest.mark.rule("check-get")
     @pytest.mark.parametrize(
         ("query", "sizes", "total"),
         [
@@ -796,10 +836,12 @@ class TestPages:
         assert seen == sizes
         assert len(set(found)) == total
 
+    @pytest.mark.rule("check-get")
     @pytest.mark.parametrize("query", ["limit=0", "limit=101", "skip=-1", "status=odd"])
     def test_query_is_checked(self, api, check: str, query: str) -> None:
         assert api.http.get(f"{check}?{query}").status_code == 400
 
+    @pytest.mark.rule("check-list")
     @pytest.mark.parametrize(
         ("query", "count"),
         [("", 2), ("?limit=1", 1), ("?offset=1", 1), ("?status=completed", 2), ("?status=failed", 0)],

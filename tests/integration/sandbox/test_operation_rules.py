@@ -324,12 +324,20 @@ CASES = [
 ]
 
 
+@pytest.mark.rule("parse-formats", "parse-timeout", "parse-proxy", "parse-further", "parse-unsupported")
+@pytest.mark.rule("extract-source", "extract-prompts", "extract-schema", "extract-switches")
+@pytest.mark.rule("extract-ignore-invalid-urls", "extract-further", "extract-server-fields", "agent-prompt")
+@pytest.mark.rule("agent-urls", "agent-schema", "agent-max-credits", "agent-model", "agent-further")
+@pytest.mark.rule("agent-server-fields", "session-ttl", "session-activity-ttl", "session-profile")
+@pytest.mark.rule("session-further", "code-text", "code-language", "code-timeout", "scrape-interact")
+@pytest.mark.rule("webhook-events-steps")
 @pytest.mark.parametrize(("operation", "body", "good"), CASES)
 def test_rule(operation: str, body: dict[str, Any], good: bool) -> None:
     found = check(operation, {**BASES[operation], **body})
     assert (not found) is good, [issue.to_wire() for issue in found]
 
 
+@pytest.mark.rule("extract-source", "agent-prompt", "code-text", "scrape-interact")
 @pytest.mark.parametrize(
     ("operation", "body", "taken"),
     [

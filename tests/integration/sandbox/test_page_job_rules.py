@@ -222,12 +222,22 @@ CASES = [
 ]
 
 
+@pytest.mark.rule("request-unknown-keys", "caller-labels", "urls", "format-change-tracking", "zdr-excludes")
+@pytest.mark.rule("scrape-url", "scrape-top-level", "scrape-zero-data-retention", "map-url", "map-search")
+@pytest.mark.rule("map-sitemap", "map-switches", "map-limit", "map-timeout", "map-further", "batch-urls")
+@pytest.mark.rule("batch-webhook", "batch-max-concurrency", "batch-ignore-invalid-urls", "batch-append")
+@pytest.mark.rule("batch-options", "crawl-url", "crawl-prompt", "crawl-paths", "crawl-depth", "crawl-sitemap")
+@pytest.mark.rule("crawl-similar", "crawl-limit", "crawl-scope", "crawl-external", "crawl-robots")
+@pytest.mark.rule("crawl-delay", "crawl-max-concurrency", "crawl-webhook", "crawl-scrape-options")
+@pytest.mark.rule("crawl-zero-data-retention", "crawl-version-1", "crawl-preview", "webhook-url")
+@pytest.mark.rule("webhook-headers", "webhook-events", "webhook-short-form")
 @pytest.mark.parametrize(("operation", "body", "good"), CASES)
 def test_rule(operation: str, body: dict[str, Any], good: bool) -> None:
     found = check(operation, {**BASES[operation], **body})
     assert (not found) is good, [issue.to_wire() for issue in found]
 
 
+@pytest.mark.rule("scrape-url", "map-url", "batch-urls", "crawl-url", "crawl-preview")
 @pytest.mark.parametrize(
     ("operation", "body"),
     [

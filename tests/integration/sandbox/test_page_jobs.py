@@ -30,6 +30,7 @@ def received(api: Any, job: Any) -> list[dict[str, Any]]:
     return [body for body in bodies if body["id"] == job.id]
 
 
+@pytest.mark.rule("job-scraping", "job-completed", "job-counts", "job-times")
 @KINDS
 def test_from_start_to_end(sandbox, api, kind: str) -> None:
     urls = site(api, 4)
@@ -59,6 +60,7 @@ def test_from_start_to_end(sandbox, api, kind: str) -> None:
     assert (from_iso(last["expiresAt"]) - completed).total_seconds() == DAY
 
 
+@pytest.mark.rule("batch-max-concurrency")
 @KINDS
 def test_how_many_pages_at_a_time(sandbox, api, kind: str) -> None:
     """The job's own bound and the team's hold together; the lower one counts."""
@@ -75,6 +77,7 @@ def test_how_many_pages_at_a_time(sandbox, api, kind: str) -> None:
 
 
 class TestPagesOfResults:
+    @pytest.mark.rule("parts-next")
     @KINDS
     def test_a_hundred_each(self, api, kind: str) -> None:
         urls = site(api, 249, fanout=249)
@@ -91,6 +94,7 @@ class TestPagesOfResults:
         assert sizes == [100, 100, 50]
         assert job.urls() == urls
 
+    @pytest.mark.rule("parts-query")
     @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(st.integers(1, 40), st.integers(1, 50))
     def test_every_limit_gives_all_once(self, api, pages: int, limit: int) -> None:
@@ -106,6 +110,7 @@ class TestPagesOfResults:
         assert found == site(api, pages)
         assert calls == math.ceil((pages + 1) / limit)
 
+    @pytest.mark.rule("parts-next")
     def test_ten_megabytes_each(self, api) -> None:
         """A page of results is cut before it exceeds 10 MB, and one document always comes through."""
         urls = site(api, 5, size=4_000_000)
@@ -119,6 +124,7 @@ class TestPagesOfResults:
             path = response.json().get("next")
         assert sizes == [2, 2, 1, 1]
 
+    @pytest.mark.rule("parts-while-running")
     @KINDS
     def test_while_it_runs(self, sandbox, api, kind: str) -> None:
         """``next`` is there although all that is done was shown, and repeats an empty page until there is more."""
@@ -135,6 +141,7 @@ class TestPagesOfResults:
         assert len(body["data"]) + len(rest["data"]) == 10
         assert "next" not in rest
 
+    @pytest.mark.rule("parts-query")
     @pytest.mark.parametrize(
         ("query", "status"),
         [
@@ -165,6 +172,7 @@ class TestPagesOfResults:
 
 
 class TestCancel:
+    @pytest.mark.rule("job-cancelled", "job-cancel")
     @KINDS
     def test_keeps_what_there_is(self, sandbox, api, kind: str) -> None:
         urls = site(api, 9)
@@ -182,6 +190,7 @@ class TestCancel:
         assert api.balance() == 100_000 - done
         assert [job.cancel().status_code for _ in range(2)] == [200, 200]
 
+    @pytest.mark.rule("job-cancel-ended")
     @KINDS
     def test_of_a_finished_one(self, api, kind: str) -> None:
         job = start(api, kind, site(api, 1))
@@ -190,6 +199,7 @@ class TestCancel:
         assert (answer.status_code, answer.json()) == (409, {"error": "Crawl is already completed"})
         assert job.poll()["status"] == "completed"
 
+    @pytest.mark.rule("job-cancel")
     @KINDS
     def test_of_none(self, api, kind: str) -> None:
         answer = api.http.delete(f"{PATHS[kind]}/{NOBODY}")
@@ -205,6 +215,7 @@ class TestCancel:
 
 
 class TestErrors:
+    @pytest.mark.rule("job-errors")
     @KINDS
     def test_pages_that_fail(self, sandbox, api, kind: str) -> None:
         """A job completes whatever fails; failures are in the errors, 4xx and 5xx pages among the documents."""
@@ -258,6 +269,7 @@ class TestErrors:
         assert (answer.status_code, answer.json()) == (404, {"success": False, "error": NOT_FOUND[kind]})
 
 
+@pytest.mark.rule("ok-but-failed-job", "job-failed")
 @KINDS
 @pytest.mark.parametrize("after_pages", [0, 2])
 def test_a_job_that_dies(sandbox, api, kind: str, after_pages: int) -> None:
@@ -281,6 +293,7 @@ def test_a_job_that_dies(sandbox, api, kind: str, after_pages: int) -> None:
     sandbox.control.advance(100)
 
 
+@pytest.mark.rule("job-expiry")
 @KINDS
 def test_results_expire(sandbox, api, kind: str) -> None:
     job = start(api, kind, site(api, 2))
@@ -303,6 +316,7 @@ def test_a_running_job_does_not_expire(sandbox, api, kind: str) -> None:
     assert job.poll()["status"] == "scraping"
 
 
+@pytest.mark.rule("ids")
 @KINDS
 @pytest.mark.parametrize("path", ["", "/errors"])
 def test_ids(api, kind: str, path: str) -> None:
@@ -321,6 +335,8 @@ def test_a_job_of_the_other_kind_is_none(api, kind: str) -> None:
 
 
 class TestEvents:
+    @pytest.mark.rule("envelope-success", "envelope-type", "envelope-id", "event-job-started")
+    @pytest.mark.rule("event-job-page", "event-job-completed")
     @KINDS
     def test_what_is_sent(self, sandbox, api, receiver, kind: str) -> None:  # noqa: F811
         hook = {"url": receiver.url, "headers": {"X-Key": "k"}, "metadata": {"run": "r1"}}
@@ -344,6 +360,7 @@ class TestEvents:
         (bad,) = [event for event in by_type[f"{kind}.page"] if not event["success"]]
         assert bad["error"]
 
+    @pytest.mark.rule("webhook-events")
     @pytest.mark.parametrize(
         ("asked", "sent"),
         [
@@ -360,6 +377,7 @@ class TestEvents:
         job.settled()
         assert [event["type"] for event in received(api, job)] == [f"{kind}.{name}" for name in sent]
 
+    @pytest.mark.rule("webhook-short-form")
     @KINDS
     def test_short_form(self, api, receiver, kind: str) -> None:  # noqa: F811
         start(api, kind, site(api, 1), webhook=receiver.url).settled()
@@ -370,6 +388,7 @@ class TestEvents:
         assert len(receiver.all()) == 403
         assert {len(delivery["attempts"]) for delivery in sandbox.control.deliveries()} == {1}
 
+    @pytest.mark.rule("delivery-retries")
     @KINDS
     def test_tried_four_times(self, sandbox, api, receiver, kind: str) -> None:  # noqa: F811
         for _ in range(3):
@@ -437,6 +456,7 @@ def test_ten_thousand_pages(api) -> None:
 
 
 class TestBatch:
+    @pytest.mark.rule("batch-ignore-invalid-urls", "batch-answer")
     def test_invalid_urls(self, api) -> None:
         bad = ["intranet", "ftp://weather.example/x", ""]
         job = batch(api, ["https://weather.example/levels", *bad])
@@ -444,6 +464,7 @@ class TestBatch:
         assert len(job.urls()) == 1
         assert batch(api, ["https://weather.example/levels"]).answer["invalidURLs"] == []
 
+    @pytest.mark.rule("batch-ignore-invalid-urls", "batch-answer")
     def test_invalid_urls_refused(self, api) -> None:
         body = {"urls": ["https://weather.example/levels", "intranet"], "ignoreInvalidURLs": False}
         answer = api.http.post("/v2/batch/scrape", json=body)
@@ -452,11 +473,13 @@ class TestBatch:
         good = batch(api, ["https://weather.example/levels"], ignoreInvalidURLs=False)
         assert "invalidURLs" not in good.answer
 
+    @pytest.mark.rule("batch-no-valid-urls")
     @pytest.mark.parametrize("more", [{}, {"ignoreInvalidURLs": True}])
     def test_none_valid(self, api, more: dict[str, Any]) -> None:
         answer = api.http.post("/v2/batch/scrape", json={"urls": ["intranet", "x"], **more})
         assert (answer.status_code, answer.json()["error"]) == (400, "No valid URLs provided")
 
+    @pytest.mark.rule("batch-options")
     def test_options_hold_for_every_page(self, api) -> None:
         job = batch(api, ["river.example", "https://river.example/floods"], formats=["links"])
         documents = job.settled()["data"]
@@ -465,6 +488,7 @@ class TestBatch:
     def test_one_address_twice(self, api) -> None:
         assert len(batch(api, ["https://river.example/"] * 2).urls()) == 2
 
+    @pytest.mark.rule("batch-append")
     def test_append(self, sandbox, api) -> None:
         job = batch(api, ["https://river.example/"])
         assert len(job.urls()) == 1
@@ -474,12 +498,14 @@ class TestBatch:
         body = {"urls": ["https://river.example/"], "appendToId": NOBODY}
         assert api.http.post("/v2/batch/scrape", json=body).status_code == 404
 
+    @pytest.mark.rule("idempotency-key")
     def test_the_idempotency_key_is_ignored(self, api) -> None:
         headers = {"x-idempotency-key": NOBODY}
         body = {"urls": ["https://river.example/"]}
         ids = {api.http.post("/v2/batch/scrape", json=body, headers=headers).json()["id"] for _ in range(2)}
         assert len(ids) == 2
 
+    @pytest.mark.rule("credits-page")
     def test_credits(self, sandbox, api) -> None:
         sandbox.control.configure(credits=2)
         urls = site(api, 2)

@@ -44,6 +44,7 @@ def refused(response: httpx.Response, status: int, code: str) -> str:
     return body["error"]
 
 
+@pytest.mark.rule("metadata-source-file", "parse-answer")
 def test_defaults(api) -> None:
     document = parsed(api)
     metadata = document.pop("metadata")
@@ -61,6 +62,7 @@ def test_defaults(api) -> None:
     }
 
 
+@pytest.mark.rule("parse-formats")
 def test_formats(api) -> None:
     formats = ["summary", "html", "rawHtml", {"type": "links"}, "images"]
     document = parsed(api, options={"formats": formats, "onlyMainContent": False, "includeTags": ["p"]})
@@ -75,6 +77,7 @@ def test_formats(api) -> None:
     assert "markdown" not in document
 
 
+@pytest.mark.rule("parse-options-part")
 def test_options_may_be_absent_or_plain_text(api) -> None:
     assert "markdown" in parsed(api, options="{}")
     assert parsed(api, options={"formats": []}).keys() == {"metadata"}
@@ -83,6 +86,7 @@ def test_options_may_be_absent_or_plain_text(api) -> None:
     refused(send(api, options="[]"), 400, "BAD_REQUEST")
 
 
+@pytest.mark.rule("credits-pdf", "document-pdf-pages", "metadata-pdf")
 @pytest.mark.parametrize(
     ("maximum", "pages", "credits"), [(None, 2, 2), (1, 1, 1), (2, 2, 2), (10_000, 2, 2)]
 )
@@ -112,6 +116,7 @@ def test_what_the_sandbox_cannot_read(api) -> None:
     assert api.balance() == before - 1
 
 
+@pytest.mark.rule("page-codes-400", "parse-unsupported")
 @pytest.mark.parametrize(
     "options",
     [
@@ -133,11 +138,13 @@ def test_options_that_no_upload_has(api, options: dict[str, Any]) -> None:
     assert name in error
 
 
+@pytest.mark.rule("parse-unsupported")
 @pytest.mark.parametrize("options", [{"waitFor": 0}, {"mobile": False}, {"actions": []}, {"proxy": "basic"}])
 def test_what_asks_for_nothing_is_let_through(api, options: dict[str, Any]) -> None:
     assert "markdown" in parsed(api, options=options)
 
 
+@pytest.mark.rule("parse-formats")
 def test_wrong_options(api) -> None:
     response = send(api, options={"timeout": 300_001})
     refused(response, 400, "BAD_REQUEST")
@@ -146,12 +153,14 @@ def test_wrong_options(api) -> None:
     assert error.startswith("Unrecognized key in body")
 
 
+@pytest.mark.rule("parse-extension")
 def test_file_types(api) -> None:
     assert ".pdf" in refused(send(api, "levels.txt"), 400, "UNSUPPORTED_FILE_TYPE")
     assert parsed(api, "LEVELS.HTM")["metadata"]["sourceFile"] == "LEVELS.HTM"
     assert "| a | b |" in parsed(api, "Größe.csv", b"a,b\n1,2\n")["markdown"]
 
 
+@pytest.mark.rule("parse-no-form")
 def test_bodies_that_are_no_form(api) -> None:
     url = "/v2/parse"
     for response in (
@@ -191,11 +200,13 @@ def streamed(api: Any, size: int) -> httpx.Response:
     return api.http.post("/v2/parse", content=body(), headers=headers)
 
 
+@pytest.mark.rule("parse-size")
 def test_the_largest_file(sandbox, api) -> None:
     assert streamed(api, MAX_FILE).json()["data"]["markdown"] == "x"
     assert sandbox.control.requests("/v2/parse")[0]["body"]["file"]["size"] == MAX_FILE
 
 
+@pytest.mark.rule("parse-size")
 @pytest.mark.parametrize("beyond", [1, 20 * 1024 * 1024])
 def test_a_larger_file(api, beyond: int) -> None:
     assert "50MB" in refused(streamed(api, MAX_FILE + beyond), 400, "BAD_REQUEST")
@@ -217,7 +228,7 @@ def test_the_record_holds_no_content(sandbox, api) -> None:
     assert request["body"]["file"]["filename"] == "levels.html"
     assert request["body"]["file"]["size"] == len(HTML)
     assert json.loads(request["body"]["options"]) == {"formats": ["html"]}
-    assert "412" not in json.dumps(request)
+    assert "412 cm" not in json.dumps(request)
 
 
 def test_who_may(sandbox, api) -> None:
@@ -231,6 +242,7 @@ def test_who_may(sandbox, api) -> None:
     assert send(api).status_code == 200
 
 
+@pytest.mark.rule("keyless-calls")
 def test_without_a_key(sandbox, api) -> None:
     def without_key(path: str, **body: Any) -> int:
         return httpx.post(f"{sandbox.url}/v2/{path}", trust_env=False, **body).status_code
@@ -245,6 +257,7 @@ def test_without_a_key(sandbox, api) -> None:
         sandbox.control.set_quirks([])
 
 
+@pytest.mark.rule("rate-classes")
 def test_rate_limit_is_that_of_scrapes(sandbox, api) -> None:
     sandbox.control.configure(rate_limits={"scrape": 1})
     assert [send(api).status_code for _ in range(2)] == [200, 429]
@@ -261,8 +274,9 @@ def test_faults_come_after_the_whole_upload(sandbox, api, kind: str) -> None:
 
 
 class TestTime:
-    """Supplement 4.3: work that outlives the request."""
+    """Work that outlives the request."""
 
+    @pytest.mark.rule("parse-timeout", "parse-time")
     @pytest.mark.parametrize(
         ("seconds", "options", "status"),
         [(30, {}, 200), (30.5, {}, 408), (1, {"timeout": 1000}, 200), (1.1, {"timeout": 1000}, 408)],
@@ -279,6 +293,7 @@ class TestTime:
             assert "details" not in response.json()
             sandbox.control.advance(1000)
 
+    @pytest.mark.rule("large-documents-answer", "large-documents-again", "parse-time")
     def test_a_pdf_goes_on_being_processed(self, sandbox, api) -> None:
         sandbox.control.configure(parse_seconds=90)
         before = api.balance()
@@ -315,6 +330,7 @@ class TestTime:
             assert send(api, name, content, options).headers["retry-after"] == "60"
         assert send(api, "report.pdf", PDF, "{}").status_code == 200
 
+    @pytest.mark.rule("large-documents-answer")
     @pytest.mark.parametrize(
         ("seconds", "hint", "beyond"), [(630, "600", False), (1230, "600", False), (1232, "600", True)]
     )

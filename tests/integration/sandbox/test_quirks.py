@@ -450,6 +450,17 @@ def quirk(sandbox) -> Iterator[Callable[[str], None]]:
     sandbox.control.set_quirks([])
 
 
+@pytest.mark.rule("keyless-calls", "caller-labels", "success-flag", "ok-but-failed", "open-responses")
+@pytest.mark.rule("late-reads", "deprecation", "transport", "error-body", "error-unknown", "status-5xx")
+@pytest.mark.rule("ok-but-failed-scrape", "retry-after", "credits-enhanced-proxy", "credits-lag")
+@pytest.mark.rule("format-forms", "document-change-tracking", "metadata-texts", "search-categories")
+@pytest.mark.rule("search-highlights", "search-web-item", "search-research-moves", "map-links")
+@pytest.mark.rule("batch-ignore-invalid-urls", "crawl-credit-check", "job-credits", "parts-next", "next-host")
+@pytest.mark.rule("parts-order", "job-errors", "session-ttl", "session-close", "code-text")
+@pytest.mark.rule("schedule-cron-days", "schedule-stored", "monitor-update-goal", "monitor-resume")
+@pytest.mark.rule("check-pages-order", "team-credits-history", "webhook-url", "delivery-headers")
+@pytest.mark.rule("envelope-webhook-id", "envelope-data", "event-job-page", "event-job-completed")
+@pytest.mark.rule("event-none-for-skipped", "event-monitor-page-data")
 @pytest.mark.parametrize("name", QUIRKS)
 def test_it_shows(sandbox, api, quirk, name: str) -> None:
     quirk(name)

@@ -516,6 +516,23 @@ def cases(operation: str, base: dict[str, Any], rows: Any) -> list[Any]:
     ]
 
 
+@pytest.mark.rule("caller-labels", "scrape-formats", "scrape-tags", "scrape-headers", "scrape-max-age")
+@pytest.mark.rule("scrape-min-age", "scrape-wait-for", "scrape-timeout", "scrape-actions", "scrape-location")
+@pytest.mark.rule("scrape-proxy", "scrape-pii", "scrape-profile", "scrape-audit", "scrape-waits-together")
+@pytest.mark.rule("format-plain", "format-screenshot", "format-json", "format-question", "format-highlights")
+@pytest.mark.rule("format-one-screenshot", "parser-pdf", "parser-empty", "action-wait", "action-screenshot")
+@pytest.mark.rule("action-click", "action-write", "action-press", "action-scroll", "action-scrape")
+@pytest.mark.rule("action-script", "action-pdf", "threat-mode", "threat-score", "threat-lists", "threat-tlds")
+@pytest.mark.rule("threat-failure", "search-query", "search-limit", "search-sources", "search-categories")
+@pytest.mark.rule("search-domains", "search-tbs", "search-safe", "search-timeout")
+@pytest.mark.rule("search-ignore-invalid-urls", "search-highlights", "search-enterprise")
+@pytest.mark.rule("search-scrape-options", "monitor-name", "monitor-targets", "monitor-goal", "monitor-judge")
+@pytest.mark.rule("monitor-retention", "monitor-notification", "monitor-webhook", "monitor-search-goal")
+@pytest.mark.rule("monitor-webhook-stays", "target-urls", "target-url", "target-crawl-options")
+@pytest.mark.rule("target-queries", "target-search-window", "target-max-results", "target-domains")
+@pytest.mark.rule("schedule-form", "schedule-timezone", "schedule-length", "schedule-interval")
+@pytest.mark.rule("monitor-update", "monitor-update-empty", "webhook-url", "webhook-headers")
+@pytest.mark.rule("webhook-events-monitor")
 @pytest.mark.parametrize(
     ("operation", "body", "good"),
     cases("search", {"query": "river"}, SEARCH_ROWS)
@@ -527,6 +544,7 @@ def test_rule(operation: str, body: dict[str, Any], good: bool) -> None:
     assert (not issues) is good, issues
 
 
+@pytest.mark.rule("monitor-mandatory")
 @pytest.mark.parametrize("missing", ["name", "schedule", "targets"])
 def test_mandatory_fields_of_a_monitor(missing: str) -> None:
     issues = check("monitor.create", {name: value for name, value in BASE.items() if name != missing})
@@ -534,6 +552,7 @@ def test_mandatory_fields_of_a_monitor(missing: str) -> None:
     assert missing in issues[0].message
 
 
+@pytest.mark.rule("error-details")
 @pytest.mark.parametrize(
     ("operation", "body", "path"),
     [

@@ -13,6 +13,7 @@ from airflow_provider_webdata.sandbox.reference.schedule import cron_of_text, pa
 UTC = timezone.utc
 
 
+@pytest.mark.rule("schedule-phrases")
 @pytest.mark.parametrize(
     ("phrase", "cron"),
     [
@@ -39,6 +40,7 @@ def test_phrases(phrase: str, cron: str) -> None:
     assert cron_of_text(phrase) == cron
 
 
+@pytest.mark.rule("schedule-phrases")
 @pytest.mark.parametrize(
     "phrase",
     [
@@ -65,6 +67,7 @@ def test_phrases_that_are_refused(phrase: str) -> None:
         cron_of_text(phrase)
 
 
+@pytest.mark.rule("schedule-interval", "schedule-cron")
 @pytest.mark.parametrize(
     "cron",
     [
@@ -93,6 +96,7 @@ def test_crons_that_are_refused(cron: str) -> None:
         parse_cron(cron)
 
 
+@pytest.mark.rule("schedule-timezone", "schedule-cron", "schedule-cron-days", "schedule-cron-step")
 @pytest.mark.parametrize(
     ("cron", "zone", "start", "expected"),
     [

@@ -34,6 +34,7 @@ def document(api: Any, url: str = FLOODS, **body: Any) -> dict[str, Any]:
     return response.json()["data"]
 
 
+@pytest.mark.rule("document-text", "document-metadata", "scrape-answer")
 def test_a_document(api) -> None:
     found = document(api)
     assert set(found) == {"markdown", "metadata"}
@@ -45,6 +46,7 @@ def test_a_document(api) -> None:
     assert api.balance() == 99_999
 
 
+@pytest.mark.rule("scrape-formats", "document-lists")
 def test_the_formats_that_were_asked_for(api) -> None:
     names = ["markdown", "html", "rawHtml", "links", "images", "summary"]
     found = document(api, formats=[names[0], *({"type": name} for name in names[1:])])
@@ -75,6 +77,7 @@ def test_what_it_cannot_do_it_says(api, body: dict[str, Any]) -> None:
     assert api.balance() == 100_000
 
 
+@pytest.mark.rule("urls")
 @pytest.mark.parametrize(("given", "kept"), [("river.example/floods", FLOODS), (FLOODS + "#top", FLOODS)])
 def test_addresses(api, given: str, kept: str) -> None:
     metadata = document(api, given)["metadata"]
@@ -85,6 +88,7 @@ def test_addresses(api, given: str, kept: str) -> None:
 class TestAgain:
     """``GET /v2/scrape/{id}``"""
 
+    @pytest.mark.rule("scrape-result")
     def test_is_the_same(self, api) -> None:
         answer = scrape(api, formats=["markdown", "links"]).json()
         again = api.http.get(f"/v2/scrape/{answer['data']['metadata']['scrapeId']}")
@@ -102,6 +106,7 @@ class TestAgain:
         again = api.http.get(f"/v2/scrape/{first['metadata']['scrapeId']}").json()["data"]
         assert again == first
 
+    @pytest.mark.rule("scrape-result")
     @pytest.mark.parametrize(
         ("scrape_id", "status", "text"),
         [("0b0e3e1c-7d8a-4a53-9f7e-2f1f9a3b7c11", 404, "Job not found."), ("x", 400, "valid UUID")],
@@ -120,6 +125,7 @@ class TestAgain:
             assert api.http.get(path).json()["data"] == before
 
 
+@pytest.mark.rule("page-codes-500")
 @pytest.mark.parametrize(
     ("code", "status"),
     [
@@ -141,6 +147,7 @@ def test_pages_that_fail(sandbox, api, code: str, status: int) -> None:
     assert api.balance() == 100_000
 
 
+@pytest.mark.rule("credits-page", "metadata-status")
 def test_a_site_that_answers_with_an_error_is_a_page(sandbox, api) -> None:
     sandbox.control.set_page(FLOODS, "<p>closed</p>", status=503)
     assert document(api)["metadata"]["statusCode"] == 503
@@ -148,6 +155,7 @@ def test_a_site_that_answers_with_an_error_is_a_page(sandbox, api) -> None:
     assert api.balance() == 99_998
 
 
+@pytest.mark.rule("ok-but-failed-scrape", "credits-failed")
 @pytest.mark.parametrize(("quirk", "status"), [(None, 500), ("dns-ok", 200)])
 def test_a_host_that_does_not_exist_is_billed(sandbox, api, quirk: str | None, status: int) -> None:
     sandbox.control.set_quirks([quirk] if quirk else [])
@@ -158,6 +166,7 @@ def test_a_host_that_does_not_exist_is_billed(sandbox, api, quirk: str | None, s
 
 
 class TestCache:
+    @pytest.mark.rule("scrape-max-age")
     def test_max_age(self, sandbox, api) -> None:
         document(api)
         sandbox.control.set_page(FLOODS, "<p>changed</p>")
@@ -167,6 +176,7 @@ class TestCache:
         assert "412 cm" in kept["markdown"]
         assert document(api, maxAge=0)["markdown"].strip() == "changed"
 
+    @pytest.mark.rule("scrape-max-age")
     def test_two_days_by_default(self, sandbox, api) -> None:
         document(api)
         sandbox.control.advance(2 * 86_400 - 60)
@@ -174,15 +184,18 @@ class TestCache:
         sandbox.control.advance(120)
         assert document(api)["metadata"]["cacheState"] == "miss"
 
+    @pytest.mark.rule("scrape-store", "scrape-cache")
     @pytest.mark.parametrize("private", [{"headers": {"Cookie": "x"}}, {"profile": {"name": "p"}}])
     def test_not_for_private_scrapes(self, api, private: dict[str, Any]) -> None:
         document(api)
         assert document(api, **private)["metadata"]["cacheState"] == "miss"
 
+    @pytest.mark.rule("scrape-store")
     def test_store_in_cache(self, api) -> None:
         document(api, storeInCache=False)
         assert document(api)["metadata"]["cacheState"] == "miss"
 
+    @pytest.mark.rule("page-codes-404", "scrape-min-age")
     def test_min_age(self, api) -> None:
         answer = scrape(api, minAge=1)
         assert (answer.status_code, answer.json()["code"]) == (404, "SCRAPE_NO_CACHED_DATA")
@@ -191,6 +204,7 @@ class TestCache:
         assert document(api, minAge=1)["metadata"]["cacheState"] == "hit"
         assert scrape(api, minAge=60_000).status_code == 404
 
+    @pytest.mark.rule("page-codes-404", "credits-lockdown", "scrape-lockdown")
     def test_lockdown(self, api) -> None:
         answer = scrape(api, lockdown=True)
         assert (answer.status_code, answer.json()["code"]) == (404, "SCRAPE_LOCKDOWN_CACHE_MISS")
@@ -209,6 +223,7 @@ class TestEntitlements:
         ],
     )
 
+    @pytest.mark.rule("status-403", "threat-entitlement", "zdr-entitlement")
     @ROWS
     def test_refused_without(self, api, body: dict[str, Any], entitlement: str) -> None:
         answer = scrape(api, **body)
@@ -220,23 +235,27 @@ class TestEntitlements:
         sandbox.control.configure(entitlements=[entitlement])
         assert "412 cm" in document(api, **body)["markdown"]
 
+    @pytest.mark.rule("credits-zero-data-retention")
     def test_zero_retention_costs_one_more(self, sandbox, api) -> None:
         sandbox.control.configure(entitlements=["zeroDataRetention"])
         assert document(api, zeroDataRetention=True)["metadata"]["creditsUsed"] == 2
         assert api.balance() == 99_998
 
 
+@pytest.mark.rule("credits-balance")
 @pytest.mark.parametrize(("credits", "status"), [(1, 200), (0, 402)])
 def test_balance(sandbox, api, credits: int, status: int) -> None:
     sandbox.control.configure(credits=credits)
     assert scrape(api).status_code == status
 
 
+@pytest.mark.rule("credits-enhanced-proxy")
 @pytest.mark.parametrize(("proxy", "cost"), [("basic", 1), ("auto", 1), ("enhanced", 5), ("stealth", 5)])
 def test_proxy_cost(api, proxy: str, cost: int) -> None:
     assert document(api, proxy=proxy)["metadata"]["creditsUsed"] == cost
 
 
+@pytest.mark.rule("keyless-calls")
 def test_a_call_without_a_key(sandbox) -> None:
     sandbox.control.set_quirks(["keyless-limit=1"])
     codes = [
@@ -247,19 +266,21 @@ def test_a_call_without_a_key(sandbox) -> None:
 
 
 class TestLargeDocuments:
-    """Supplement 4.3"""
+    """See docs/service.md#large-documents."""
 
     @pytest.fixture(autouse=True)
     def pdf(self, sandbox) -> None:
         text = "\f".join(f"# Page {number}" for number in range(1, 8))
         sandbox.control.set_page(PDF, markdown=text, content_type="application/pdf")
 
+    @pytest.mark.rule("credits-pdf")
     def test_one_credit_a_page(self, api) -> None:
         metadata = document(api, PDF)["metadata"]
         assert (metadata["numPages"], metadata["totalPages"], metadata["creditsUsed"]) == (7, 7, 7)
         capped = document(api, PDF, parsers=[{"type": "pdf", "maxPages": 2}])["metadata"]
         assert (capped["numPages"], capped["totalPages"], capped["creditsUsed"]) == (2, 7, 2)
 
+    @pytest.mark.rule("large-documents-answer", "large-documents-again")
     def test_still_working(self, sandbox, api) -> None:
         sandbox.control.configure(pdf_seconds=100)
         answer = scrape(api, PDF, timeout=30_000)
@@ -275,6 +296,7 @@ class TestLargeDocuments:
         assert "# Page 7" in document(api, PDF, timeout=30_000)["markdown"]
         assert api.balance() == 99_993
 
+    @pytest.mark.rule("large-documents-again")
     def test_another_request_is_another_work(self, sandbox, api) -> None:
         sandbox.control.configure(pdf_seconds=100)
         assert scrape(api, PDF, timeout=30_000).status_code == 408
@@ -287,6 +309,7 @@ class TestLargeDocuments:
         details = scrape(api, PDF, timeout=1000).json()["details"]
         assert (details["retryAfterSeconds"], details["mayExceedProcessingWindow"]) == (hint, exceeds)
 
+    @pytest.mark.rule("scrape-timeout")
     @pytest.mark.parametrize(("timeout", "status"), [(100_000, 200), (99_000, 408), (None, 408)])
     def test_timeout(self, sandbox, api, timeout: int | None, status: int) -> None:
         sandbox.control.configure(pdf_seconds=100)
@@ -300,6 +323,7 @@ class TestLargeDocuments:
 class TestFiles:
     """Screenshots, audio and video that a page was given, at addresses that expire."""
 
+    @pytest.mark.rule("document-screenshot", "document-media", "document-media-expires")
     @pytest.mark.parametrize(("kind", "lifetime", "content_type"), LIFETIMES)
     def test_is_served_until_it_expires(
         self, sandbox, api, kind: str, lifetime: int, content_type: str
@@ -316,6 +340,7 @@ class TestFiles:
         late = httpx.get(url, trust_env=False)
         assert (late.status_code, late.json()) == (403, {"error": "ExpiredToken"})
 
+    @pytest.mark.rule("credits-formats")
     @pytest.mark.parametrize(("kind", "cost"), [("screenshot", 1), ("audio", 5), ("video", 5)])
     def test_cost(self, sandbox, api, kind: str, cost: int) -> None:
         sandbox.control.set_page(FILM, "<p>The flood</p>")

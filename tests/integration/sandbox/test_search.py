@@ -12,6 +12,7 @@ RIVER = "river.example"
 PDF = "journal.example/papers/fish-ladders.pdf"
 
 
+@pytest.mark.rule("search-operator-text", "search-operator-sites", "search-operator-words")
 @pytest.mark.parametrize(
     ("query", "found", "not_found"),
     [
@@ -99,6 +100,7 @@ def test_operators(api, query: str, found: list[str], not_found: list[str]) -> N
     assert not set(not_found) & set(urls)
 
 
+@pytest.mark.rule("search-operator-images")
 @pytest.mark.parametrize(
     ("query", "sizes"),
     [
@@ -133,6 +135,8 @@ def test_parsing(query: str, clauses: list[Clause]) -> None:
     assert parse_query(query) == clauses
 
 
+@pytest.mark.rule("search-categories", "search-domains", "search-tbs", "search-location", "search-safe")
+@pytest.mark.rule("search-ignore-invalid-urls", "search-tbs-web")
 @pytest.mark.parametrize(
     ("filters", "found", "not_found"),
     [
@@ -175,6 +179,7 @@ def test_filters(api, filters: dict[str, Any], found: list[str], not_found: list
     assert not set(not_found) & set(urls)
 
 
+@pytest.mark.rule("search-tbs")
 def test_tbs_range_covers_its_last_day(sandbox, api) -> None:
     for day in (
         "2024-02-28T23:59:59Z",
@@ -187,6 +192,7 @@ def test_tbs_range_covers_its_last_day(sandbox, api) -> None:
     assert urls == ["leap.example/2024-02-29T00:00:00", "leap.example/2024-02-29T23:59:59"]
 
 
+@pytest.mark.rule("search-tbs")
 def test_tbs_sorts_by_date(api, sandbox) -> None:
     now = sandbox.control.state()["now"]
     sandbox.control.set_page("https://new.example/", "<p>One river.</p>", published=now)
@@ -195,6 +201,7 @@ def test_tbs_sorts_by_date(api, sandbox) -> None:
     assert api.web("river")[0] != "new.example/"
 
 
+@pytest.mark.rule("search-limit", "search-sources", "search-data")
 @pytest.mark.parametrize("form", [lambda name: name, lambda name: {"type": name}])
 @pytest.mark.parametrize("sources", [["web"], ["news"], ["images"], ["web", "news", "images"]])
 def test_sources_decide_the_arrays_and_limit_holds_for_each(api, form, sources: list[str]) -> None:
@@ -202,6 +209,7 @@ def test_sources_decide_the_arrays_and_limit_holds_for_each(api, form, sources: 
     assert {name: len(items) for name, items in answer["data"].items()} == dict.fromkeys(sources, 2)
 
 
+@pytest.mark.rule("search-limit", "search-sources")
 def test_defaults(api) -> None:
     answer = api.search("river").json()
     assert list(answer["data"]) == ["web"]
@@ -212,6 +220,7 @@ def test_defaults(api) -> None:
     assert len(answer["id"]) == 36
 
 
+@pytest.mark.rule("search-web-item", "search-image-item", "search-news-item")
 def test_items_of_each_source(api) -> None:
     data = api.search("flood", sources=["news", "images"], categories=["pdf"]).json()["data"]
     news, image = data["news"][0], data["images"][0]
@@ -226,11 +235,13 @@ def test_items_of_each_source(api) -> None:
     }
 
 
+@pytest.mark.rule("search-web-item")
 def test_category_is_stated(api) -> None:
     items = api.search("river", categories=["codehost", "research", "pdf"]).json()["data"]["web"]
     assert {item["category"] for item in items} == {"codehost", "research", "pdf"}
 
 
+@pytest.mark.rule("search-highlights")
 @pytest.mark.parametrize(
     ("highlights", "description"),
     [(True, "Cellars near the mill should be cleared."), (False, "The river stands at 412 cm and may reach")],
@@ -247,6 +258,7 @@ def document(api, url: str, **options: Any) -> dict[str, Any]:
     return response.json()["data"]["web"][0]
 
 
+@pytest.mark.rule("scrape-switches", "scrape-tags", "format-plain")
 @pytest.mark.parametrize(
     ("url", "options", "name", "holds", "lacks"),
     [
@@ -333,6 +345,7 @@ def test_formats(
     assert not any(text in item[name] for text in lacks), item[name]
 
 
+@pytest.mark.rule("metadata-texts", "metadata-open", "metadata-urls")
 def test_metadata(api) -> None:
     item = document(api, "papers/rain", formats=["markdown"])
     metadata = item["metadata"]
@@ -343,6 +356,7 @@ def test_metadata(api) -> None:
     assert (metadata["creditsUsed"], metadata["cacheState"]) == (1, "miss")
 
 
+@pytest.mark.rule("credits-pdf", "parser-pdf", "metadata-pdf")
 @pytest.mark.parametrize(
     ("options", "pages", "credits"),
     [({}, 3, 3), ({"parsers": [{"type": "pdf", "maxPages": 2}]}, 2, 2), ({"parsers": ["pdf"]}, 3, 3)],
@@ -370,7 +384,7 @@ def test_pdf_pages_are_capped_and_billed(api, options: dict[str, Any], pages: in
             {"redactPII": True},
             {"redactPII": {"mode": "fast"}},
             {"parsers": []},
-            {"includeTags": ["div > p"]},
+            {"includeTags": ["div >"]},
         )
     ],
 )
@@ -382,6 +396,7 @@ def test_what_it_cannot_do_it_refuses(api, options: dict[str, Any]) -> None:
     assert api.balance() == before
 
 
+@pytest.mark.rule("search-scrape-options")
 @pytest.mark.parametrize(
     "options", [{}, {"formats": []}, {"onlyMainContent": False}, {"waitFor": 5, "mobile": True}]
 )
@@ -391,12 +406,14 @@ def test_without_formats_nothing_is_scraped(api, options: dict[str, Any]) -> Non
     assert answer["creditsUsed"] == 2
 
 
+@pytest.mark.rule("search-news-item")
 def test_news_is_scraped_too(api) -> None:
     answer = api.search("flood", sources=["news"], limit=1, scrapeOptions={"formats": ["markdown"]}).json()
     assert answer["data"]["news"][0]["markdown"].startswith("# ")
     assert answer["creditsUsed"] == 3
 
 
+@pytest.mark.rule("credits-page", "credits-search", "credits-enhanced-proxy", "credits-threat")
 @pytest.mark.parametrize(
     ("body", "credits"),
     [
@@ -430,6 +447,7 @@ def test_credits(sandbox, api, body: dict[str, Any], credits: int) -> None:
     assert api.balance() == before - credits
 
 
+@pytest.mark.rule("status-403", "threat-entitlement", "zdr-entitlement", "search-enterprise")
 @pytest.mark.parametrize(
     ("body", "entitlement"),
     [
@@ -445,6 +463,7 @@ def test_entitlements(sandbox, api, body: dict[str, Any], entitlement: str) -> N
     assert api.search(**body).status_code == 200
 
 
+@pytest.mark.rule("threat-mode", "threat-lists", "threat-tlds")
 @pytest.mark.parametrize(
     ("policy", "gone"),
     [
@@ -462,6 +481,7 @@ def test_threat_lists(sandbox, api, policy: dict[str, Any], gone: bool) -> None:
     assert ("docs.pipeline.example/releases" not in api.web("sensors", threatProtection=policy)) is gone
 
 
+@pytest.mark.rule("search-timeout")
 def test_timeout_of_the_search(sandbox, api) -> None:
     sandbox.control.configure(latency_ms=30)
     response = api.search(timeout=10)
@@ -483,6 +503,7 @@ class TestCache:
         assert status == 200, answer
         return answer["data"]["web"][0]["markdown"]
 
+    @pytest.mark.rule("scrape-max-age")
     @pytest.mark.parametrize(
         ("wait", "options", "fresh"),
         [
@@ -504,6 +525,7 @@ class TestCache:
         sandbox.control.advance(wait)
         assert ("No more salmon" in self.text(api, **options)) is fresh
 
+    @pytest.mark.rule("credits-lockdown", "scrape-min-age", "scrape-lockdown")
     @pytest.mark.parametrize(
         ("options", "code", "credits"),
         [
@@ -521,6 +543,7 @@ class TestCache:
         self.text(api)
         assert self.scrape(api, minAge=60_000)[0] == 404
 
+    @pytest.mark.rule("scrape-store")
     @pytest.mark.parametrize(
         "options", [{"storeInCache": False}, {"headers": {"A": "b"}}, {"profile": {"name": "p"}}]
     )
@@ -528,6 +551,7 @@ class TestCache:
         self.text(api, **options)
         assert self.scrape(api, minAge=1)[0] == 404
 
+    @pytest.mark.rule("credits-lockdown")
     def test_lockdown_hit_costs_five(self, api) -> None:
         self.text(api)
         _, answer = self.scrape(api, lockdown=True)

@@ -74,11 +74,13 @@ def gauges(sandbox: SandboxServer) -> list[str]:
 
 
 class TestExtract:
+    @pytest.mark.rule("extract-answer")
     def test_start(self, api) -> None:
         response = start(api, "extract", urls=[LEVELS])
         assert response.json().keys() == {"success", "id", "invalidURLs"}
         assert (response.json()["success"], response.json()["invalidURLs"]) == (True, [])
 
+    @pytest.mark.rule("extract-status")
     def test_while_it_runs(self, sandbox, api) -> None:
         sandbox.control.configure(step_seconds=60)
         job = started(api, "extract", urls=[LEVELS, FLOODS])
@@ -89,6 +91,7 @@ class TestExtract:
             sandbox.control.advance(60)
         assert status(api, "extract", job)["status"] == "completed"
 
+    @pytest.mark.rule("extract-schema", "extract-switches")
     def test_result_by_schema(self, sandbox, api, gauges) -> None:
         found = done(sandbox, api, "extract", urls=gauges[:3], schema=SCHEMA, showSources=True)
         assert found["data"] == {
@@ -123,6 +126,7 @@ class TestExtract:
         assert "No page states: colour." in found["warning"]
         assert f"{gauges[3]}: SCRAPE_SITE_ERROR" in found["warning"]
 
+    @pytest.mark.rule("ok-but-failed-job", "extract-status")
     def test_no_page_at_all_is_a_failure(self, sandbox, api, gauges) -> None:
         before = api.balance()
         found = done(sandbox, api, "extract", urls=[gauges[3]], webhook=HOOK)
@@ -131,6 +135,7 @@ class TestExtract:
         assert api.balance() == before
         assert events(sandbox) == [("extract.started", True, []), ("extract.failed", False, [])]
 
+    @pytest.mark.rule("credits-agent", "extract-bill")
     def test_bill(self, sandbox, api) -> None:
         sandbox.control.set_page("https://long.example/", f"<p>{'x' * 601}</p>")
         sandbox.control.set_page("https://short.example/", "<p>x</p>")
@@ -140,6 +145,7 @@ class TestExtract:
             assert (found["tokensUsed"], found["creditsUsed"]) == (tokens, credits)
             assert api.balance() == before - credits
 
+    @pytest.mark.rule("extract-ignore-invalid-urls", "extract-answer")
     def test_wrong_urls(self, sandbox, api) -> None:
         mixed = ["nonsense", LEVELS, "ftp://a.example/x"]
         response = start(api, "extract", urls=mixed)
@@ -153,6 +159,7 @@ class TestExtract:
         (job, _) = sandbox.control.jobs("extract")
         assert [page["url"] for page in job["known"]] == [LEVELS]
 
+    @pytest.mark.rule("extract-source", "extract-switches")
     @pytest.mark.parametrize(("below", "hosts"), [(True, 2), (False, 1), (None, 2)])
     def test_a_whole_site(self, sandbox, api, below: bool | None, hosts: int) -> None:
         for url in (
@@ -165,6 +172,7 @@ class TestExtract:
         found = done(sandbox, api, "extract", urls=["https://site.example/docs/*"], **more)
         assert len(found["data"]["pages"]) == hosts
 
+    @pytest.mark.rule("extract-switches")
     def test_search_finds_pages(self, sandbox, api) -> None:
         found = done(sandbox, api, "extract", prompt="river level gauge")
         assert 1 <= len(found["data"]["pages"]) <= 3
@@ -177,6 +185,7 @@ class TestExtract:
             == 1
         )
 
+    @pytest.mark.rule("event-extract")
     def test_completed_event(self, sandbox, api, gauges) -> None:
         found = done(
             sandbox,
@@ -193,12 +202,14 @@ class TestExtract:
         assert (data["data"], data["totalUrlsScraped"]) == (found["data"], 2)
         assert {json.loads(item["body"])["metadata"]["a"] for item in sandbox.control.deliveries()} == {"b"}
 
+    @pytest.mark.rule("webhook-events-steps")
     @pytest.mark.parametrize("asked", [["completed"], ["started", "failed"], []])
     def test_only_the_events_asked_for(self, sandbox, api, asked: list[str]) -> None:
         done(sandbox, api, "extract", urls=[LEVELS], webhook={"url": HOOK, "events": asked})
         sent = {name.removeprefix("extract.") for name, _, _ in events(sandbox)}
         assert sent == (set(asked) or {"started", "completed"}) - {"failed"}
 
+    @pytest.mark.rule("event-extract")
     def test_fault(self, sandbox, api) -> None:
         sandbox.control.add_fault("fail_extract")
         found = done(sandbox, api, "extract", urls=[LEVELS])
@@ -209,9 +220,11 @@ class TestExtract:
         assert done(sandbox, api, "agent", prompt="river")["status"] == "completed"
         assert done(sandbox, api, "extract", urls=[LEVELS])["status"] == "completed"
 
+    @pytest.mark.rule("no-extract-cancel")
     def test_no_cancel(self, api) -> None:
         assert api.http.delete(f"/v2/extract/{started(api, 'extract', urls=[LEVELS])}").status_code == 404
 
+    @pytest.mark.rule("extract-expiry")
     def test_it_is_gone_after_a_day(self, sandbox, api) -> None:
         job = started(api, "extract", urls=[LEVELS])
         sandbox.control.advance(DAY - 60)
@@ -231,6 +244,7 @@ class TestExtract:
 
 
 class TestAgent:
+    @pytest.mark.rule("agent-answer", "agent-status")
     def test_life(self, sandbox, api, gauges) -> None:
         sandbox.control.configure(step_seconds=60)
         response = start(
@@ -250,6 +264,7 @@ class TestAgent:
             "pages": [{"title": "Gauge a", "level": 412}, {"title": "Gauge b", "level": 398}],
         }
 
+    @pytest.mark.rule("agent-urls")
     def test_it_searches_unless_kept_to_its_urls(self, sandbox, api) -> None:
         def visited(**body: Any) -> list[str]:
             found = done(sandbox, api, "agent", prompt="which river rises", **body)
@@ -261,6 +276,7 @@ class TestAgent:
         assert len(hinted) == len(set(hinted)) > 1
         assert len(visited()) == 3
 
+    @pytest.mark.rule("event-agent")
     def test_events(self, sandbox, api, gauges) -> None:
         sandbox.control.configure(free_runs=0)
         found = done(
@@ -277,6 +293,7 @@ class TestAgent:
             ("agent.completed", True, [{"creditsUsed": 10, "data": found["data"]}]),
         ]
 
+    @pytest.mark.rule("agent-max-credits", "agent-status")
     @pytest.mark.parametrize(
         ("limit", "outcome", "spent"),
         [(10, "completed", 10), (9.5, "failed", 0), (5, "failed", 0), (1, "failed", 0)],
@@ -292,6 +309,7 @@ class TestAgent:
         name, success, (data,) = events(sandbox)[-1]
         assert (name, success, data["creditsUsed"]) == (f"agent.{outcome}", outcome == "completed", spent)
 
+    @pytest.mark.rule("credits-agent", "agent-free-runs")
     def test_free_runs(self, sandbox, api) -> None:
         body = {"urls": [LEVELS], "strictConstrainToURLs": True}
         before = api.balance()
@@ -301,12 +319,14 @@ class TestAgent:
         sandbox.control.advance(DAY)
         assert done(sandbox, api, "agent", prompt="x", **body)["creditsUsed"] == 0
 
+    @pytest.mark.rule("agent-free-runs")
     @pytest.mark.parametrize(("limit", "spent"), [(2500, 0), (2500.5, 5), (2501, 5), (None, 0)])
     def test_a_large_limit_is_never_free(self, sandbox, api, limit: float | None, spent: int) -> None:
         more = {} if limit is None else {"maxCredits": limit}
         body = {"urls": [LEVELS], "strictConstrainToURLs": True, **more}
         assert done(sandbox, api, "agent", prompt="x", **body)["creditsUsed"] == spent
 
+    @pytest.mark.rule("credits-balance")
     def test_balance_is_needed_unless_free(self, sandbox, api) -> None:
         sandbox.control.configure(credits=19, free_runs=1)
         assert start(api, "agent", prompt="x").status_code == 200
@@ -314,6 +334,7 @@ class TestAgent:
         sandbox.control.configure(credits=20)
         assert start(api, "agent", prompt="x").status_code == 200
 
+    @pytest.mark.rule("agent-cancel", "event-agent")
     def test_cancel_waits_for_the_next_step(self, sandbox, api, gauges) -> None:
         sandbox.control.configure(step_seconds=60, free_runs=0)
         before = api.balance()
@@ -335,6 +356,7 @@ class TestAgent:
         over = api.http.delete(f"/v2/agent/{job}")
         assert (over.status_code, over.json()["error"]) == (409, "Agent already finished")
 
+    @pytest.mark.rule("agent-cancel-ended")
     def test_what_ended_cannot_be_cancelled(self, sandbox, api) -> None:
         job = started(api, "agent", prompt="river")
         sandbox.control.settle()
@@ -347,6 +369,7 @@ class TestAgent:
         assert (response.status_code, response.json()["error"]) == (404, "Agent job not found")
         assert api.http.request(method, "/v2/agent/no-uuid").status_code == 400
 
+    @pytest.mark.rule("agent-expiry")
     def test_it_is_gone_after_a_day(self, sandbox, api) -> None:
         job = started(api, "agent", prompt="river")
         sandbox.control.advance(DAY - 60)
@@ -365,6 +388,7 @@ class TestAgent:
         assert api.balance() == before
         assert events(sandbox)[-1] == ("agent.failed", False, [{"creditsUsed": 0}])
 
+    @pytest.mark.rule("agent-schema")
     def test_wrong_bodies(self, api) -> None:
         bad = start(api, "agent", prompt="x", schema={"type": "objekt"})
         assert (bad.status_code, bad.json()["code"]) == (400, "BAD_REQUEST")
@@ -375,6 +399,7 @@ class TestAgent:
         for body in ({"mode": "chat"}, {"threadId": NOBODY}, {"exchange": {}}):
             assert start(api, "agent", prompt="x", **body).json()["code"] == "UNSUPPORTED_IN_SANDBOX"
 
+    @pytest.mark.rule("threat-entitlement")
     def test_entitlements(self, sandbox, api) -> None:
         for body in ({"threatProtection": {"mode": "normal"}}, {"zeroDataRetention": True}):
             assert start(api, "agent", prompt="x", **body).status_code == 403
@@ -382,6 +407,7 @@ class TestAgent:
         for body in ({"threatProtection": {"mode": "normal"}}, {"zeroDataRetention": True}):
             assert start(api, "agent", prompt="x", **body).status_code == 200
 
+    @pytest.mark.rule("rate-classes")
     def test_extract_shares_its_rate_limits(self, sandbox, api) -> None:
         sandbox.control.configure(rate_limits={"agent": 2, "agent-status": 1})
         job = started(api, "extract", urls=[LEVELS])

@@ -21,6 +21,7 @@ def periods(api: Any, what: str, **query: Any) -> list[dict[str, Any]]:
     return body["periods"]
 
 
+@pytest.mark.rule("team-credits")
 def test_credit_usage(api) -> None:
     api.search(limit=20)
     usage = api.http.get("/v2/team/credit-usage").json()["data"]
@@ -29,6 +30,7 @@ def test_credit_usage(api) -> None:
     assert span.total_seconds() == PERIOD
 
 
+@pytest.mark.rule("team-credits-history")
 @pytest.mark.parametrize(("quirk", "name"), [(None, "totalCredits"), ("history-credits-used", "creditsUsed")])
 @pytest.mark.parametrize(
     ("query", "key"), [({}, False), ({"byApiKey": "false"}, False), ({"byApiKey": "true"}, True)]
@@ -50,6 +52,7 @@ def test_history_is_not_the_balance(sandbox, api) -> None:
     assert periods(api, "credit-usage")[0]["totalCredits"] == 2
 
 
+@pytest.mark.rule("team-tokens")
 def test_tokens(sandbox, api) -> None:
     usage = api.http.get("/v2/team/token-usage").json()["data"]
     assert usage["remainingTokens"] == usage["planTokens"] == 15 * 100_000
@@ -66,6 +69,7 @@ class TestQueue:
     def poll(self, api: Any) -> dict[str, Any]:
         return api.http.get("/v2/team/queue-status").json()
 
+    @pytest.mark.rule("team-queue")
     def test_nothing_to_do(self, api) -> None:
         assert self.poll(api) == {
             "success": True,
@@ -76,6 +80,7 @@ class TestQueue:
             "mostRecentSuccess": None,
         }
 
+    @pytest.mark.rule("team-queue")
     def test_jobs(self, sandbox, api) -> None:
         sandbox.control.configure(concurrency=3, page_seconds=1000)
         urls = site(api, 7)
@@ -92,6 +97,7 @@ class TestQueue:
         assert queue["jobsInQueue"] == 0
         assert queue["mostRecentSuccess"] == job.poll()["completedAt"]
 
+    @pytest.mark.rule("team-queue", "team-concurrency")
     def test_concurrency_is_the_teams(self, sandbox, api) -> None:
         sandbox.control.configure(concurrency=3, page_seconds=10)
         urls = site(api, 7)
@@ -121,6 +127,7 @@ class TestActivity:
             if cursor is None:
                 return found
 
+    @pytest.mark.rule("team-activity")
     def test_what_was_started(self, sandbox, api) -> None:
         url = "https://river.example/floods"
         api.search("river")
@@ -150,10 +157,12 @@ class TestActivity:
         api.http.post("/v2/crawl", json={"url": "https://river.example"})
         assert self.all(api) == []
 
+    @pytest.mark.rule("team-activity")
     def test_monitors_do_not_appear(self, api) -> None:
         api.run(api.create()["id"])
         assert self.all(api) == []
 
+    @pytest.mark.rule("team-activity")
     @pytest.mark.parametrize("limit", [1, 2, 7, 100])
     def test_pages(self, api, limit: int) -> None:
         for number in range(7):
@@ -182,6 +191,7 @@ class TestActivity:
         assert [item["endpoint"] for item in self.all(api, endpoint="map")] == ["map"]
         assert self.all(api, endpoint="deep_research") == []
 
+    @pytest.mark.rule("team-activity")
     def test_the_last_day_only(self, sandbox, api) -> None:
         api.search("river")
         sandbox.control.advance(86_400 - 60)
@@ -189,6 +199,7 @@ class TestActivity:
         sandbox.control.advance(120)
         assert self.all(api) == []
 
+    @pytest.mark.rule("team-activity")
     @pytest.mark.parametrize(
         "query",
         [

@@ -68,6 +68,8 @@ def receiver() -> Iterator[Receiver]:
     server.close()
 
 
+@pytest.mark.rule("envelope-id", "envelope-data", "event-monitor-page", "event-check-completed")
+@pytest.mark.rule("event-monitor-page-data", "event-check-completed-data")
 def test_events_of_a_check(sandbox, api, receiver) -> None:
     hook = {"url": receiver.url, "headers": {"X-Key": "k"}, "metadata": {"run": "r1"}}
     monitor = api.create(webhook=hook, goal="level of the bridge")["id"]
@@ -110,6 +112,7 @@ def test_events_of_a_check(sandbox, api, receiver) -> None:
     }
 
 
+@pytest.mark.rule("webhook-events-monitor")
 @pytest.mark.parametrize(
     ("events", "types"),
     [
@@ -125,6 +128,7 @@ def test_only_the_events_asked_for(api, receiver, events: list[str] | None, type
     assert {body["type"] for _, body in receiver.all()} == types
 
 
+@pytest.mark.rule("event-monitor-page", "event-check-completed")
 @pytest.mark.parametrize(
     ("setup", "status", "page_success"),
     [
@@ -147,6 +151,7 @@ def test_events_of_a_check_that_goes_wrong(
     assert ("error" in completed) is (status == "failed")
 
 
+@pytest.mark.rule("event-none-for-skipped", "event-monitor-page-data")
 def test_removed_pages_and_skipped_checks_send_nothing(sandbox, api, receiver) -> None:
     sandbox.control.set_page("https://t.example", '<a href="/a">a</a>')
     sandbox.control.set_page("https://t.example/a", "<p>a</p>")
@@ -167,6 +172,7 @@ def completed_hook(receiver: Receiver) -> dict[str, Any]:
     return {"url": receiver.url, "events": ["monitor.check.completed"]}
 
 
+@pytest.mark.rule("delivery-answer", "delivery-retries")
 @pytest.mark.parametrize(
     ("answers", "attempts", "status"),
     [
@@ -197,6 +203,7 @@ def test_retries(sandbox, api, receiver, answers: list[int], attempts: int, stat
     assert len({body["webhookId"] for _, body in receiver.all()}) == 1
 
 
+@pytest.mark.rule("delivery-retries")
 def test_a_receiver_that_is_not_there(sandbox, api) -> None:
     api.run(api.create(schedule={"cron": "0 0 1 1 *"}, webhook={"url": "http://127.0.0.1:9/x"})["id"])
     sandbox.control.advance(1300)
@@ -205,6 +212,7 @@ def test_a_receiver_that_is_not_there(sandbox, api) -> None:
         assert [(a["statusCode"], bool(a["error"])) for a in delivery["attempts"]] == [(None, True)] * 4
 
 
+@pytest.mark.rule("delivery-answer")
 def test_a_receiver_that_is_too_slow(receiver) -> None:
     receiver.answers.put(0)
     with SandboxServer(webhook_timeout=2) as server:
@@ -220,6 +228,7 @@ def test_a_receiver_that_is_too_slow(receiver) -> None:
             assert server.control.deliveries()[0]["status"] == "delivered"
 
 
+@pytest.mark.rule("delivery-signature")
 def test_signature(receiver) -> None:
     with SandboxServer(webhook_secret=SECRET) as server:
         from .conftest import Api

@@ -55,6 +55,7 @@ def test_waits_and_returns_the_result(run: Any, jobs: JobService, kind: str, mod
     assert (result["id"], result["status"], result["data"]) == (JOB, "completed", DATA[kind])
 
 
+@pytest.mark.rule("job-failed", "job-cancelled")
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize(("soft", "state"), [("", "failed"), (", soft_fail=True", "skipped")])
 @pytest.mark.parametrize("end", ["failed", "cancelled"])

@@ -74,6 +74,7 @@ OUTCOMES = [
 ]  # fmt: skip
 
 
+@pytest.mark.rule("check-partial", "check-failed")
 @pytest.mark.parametrize("mode", [POKE, DEFER])
 @pytest.mark.parametrize(("how", "choice", "state", "which"), OUTCOMES)
 def test_check_that_did_not_go_well(run_dag, service, mode, how, choice, state, which):
@@ -93,6 +94,7 @@ def test_check_that_did_not_go_well(run_dag, service, mode, how, choice, state, 
         assert f"check {checks['first']} of monitor {monitor}" in done.log
 
 
+@pytest.mark.rule("check-page-status", "check-judgment")
 @pytest.mark.parametrize("mode", [POKE, DEFER])
 @pytest.mark.parametrize(
     ("choice", "second_html", "state", "which"),
@@ -142,6 +144,7 @@ PAGES = [
 ]
 
 
+@pytest.mark.rule("check-get", "check-judgment", "check-diff")
 @pytest.mark.parametrize(("include", "statuses"), PAGES)
 def test_pages_with_diffs_and_judgments(run_dag, service, include, statuses):
     """From all result pages of the answer: more than one request's worth."""
@@ -192,6 +195,7 @@ def test_trouble_that_passes(run_dag, service, mode, kind):
     assert done.run["tasks"]["wait"]["try_number"] == 1
 
 
+@pytest.mark.rule("late-reads")
 @pytest.mark.parametrize("mode", MODES)
 def test_late_replica(run_dag, service, mode):
     """The check that was just started is not there yet where it is read."""
@@ -202,6 +206,7 @@ def test_late_replica(run_dag, service, mode):
     assert len(waited(done)["pages"]) == 2
 
 
+@pytest.mark.rule("monitor-get")
 @pytest.mark.parametrize("mode", MODES)
 def test_unknown_monitor(run_dag, service, mode):
     """Nobody waits a week for what is not there."""
@@ -210,6 +215,7 @@ def test_unknown_monitor(run_dag, service, mode):
     assert "Monitor not found" in done.log or "no such monitor" in done.log.lower()
 
 
+@pytest.mark.rule("status-401")
 @pytest.mark.parametrize("mode", MODES)
 def test_wrong_key_fails_at_once(run_dag, service, sandbox, mode):
     monitor = service.monitor()
@@ -221,6 +227,7 @@ def test_wrong_key_fails_at_once(run_dag, service, sandbox, mode):
     assert "Unauthorized" in done.log
 
 
+@pytest.mark.rule("retry-after")
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("soft", ["", ", soft_fail=True", ", never_fail=True"])
 def test_rate_limited_while_the_pages_are_fetched(run_dag, service, mode, soft):

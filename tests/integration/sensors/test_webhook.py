@@ -49,6 +49,7 @@ run >> {CHECK.format(more=f"monitor_id=keep.output['monitor_id'], include_pages=
     assert delivery["status"] == "delivered"
 
 
+@pytest.mark.rule("delivery-order")
 @pytest.mark.parametrize("mode", MODES)
 def test_check_whose_delivery_came_early(run_with_inbox, service, inbox, mode):
     """Before the task began, and before its DAG run did, as far as `after` reaches."""
@@ -58,6 +59,7 @@ def test_check_whose_delivery_came_early(run_with_inbox, service, inbox, mode):
     assert waited(done)["id"] == check
 
 
+@pytest.mark.rule("delivery-retries")
 @pytest.mark.parametrize("mode", MODES)
 def test_lost_delivery_is_caught_by_looking(run_with_inbox, service, inbox, mode):
     """The monitor reports here; this delivery never comes. The slow look at the service finds the check."""
@@ -134,6 +136,7 @@ FITS = {
 }  # fmt: skip
 
 
+@pytest.mark.rule("event-names")
 @pytest.mark.parametrize("mode", [POKE, DEFER])
 @pytest.mark.parametrize(("deliveries", "given", "job"), FITS.values(), ids=FITS.keys())
 def test_delivery_that_fits(run_with_inbox, inbox, mode, deliveries, given, job):

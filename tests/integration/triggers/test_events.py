@@ -227,7 +227,7 @@ async def test_more_than_airflow_queues_for_a_watcher(world: Any, tools: Any) ->
         world.inbox.deliver(delivery(number), "k")
     trigger = for_deliveries(start="2000-01-01T00:00:00Z")
     async with running(trigger, tools=tools, store=Store()) as triggerer:
-        await tools.until(lambda: len(triggerer.events[0]) >= 1500, seconds=60)
+        await tools.until(lambda: len(triggerer.events[0]) >= 1500)
     assert numbers(triggerer.events[0]) == list(range(1500))
 
 
@@ -279,6 +279,7 @@ async def test_checks_over_a_restart(world: Any, tools: Any) -> None:
     assert [event["check_id"] for event in first.events[0] + second.events[0]] == [one, two, three]
 
 
+@pytest.mark.rule("check-failed", "check-page-status")
 async def test_only_checks_that_count_make_events(world: Any, tools: Any) -> None:
     world.control.set_page("https://news.example/", html="<p>one</p>")
     monitor = world.monitor(page="https://news.example/")

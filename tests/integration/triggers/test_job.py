@@ -70,6 +70,7 @@ async def test_a_job_that_completes_while_it_is_polled(service: Any, tools: Any,
         }
 
 
+@pytest.mark.rule("job-completed", "job-failed", "job-cancelled")
 @pytest.mark.parametrize("kind", ALL_JOB_KINDS)
 @pytest.mark.parametrize("state", ["completed", "failed", "cancelled"])
 async def test_a_job_that_is_over_already(service: Any, tools: Any, kind: str, state: str) -> None:
@@ -81,6 +82,7 @@ async def test_a_job_that_is_over_already(service: Any, tools: Any, kind: str, s
     assert len(service.looks()) == 1
 
 
+@pytest.mark.rule("event-job-completed", "event-extract", "event-agent")
 @pytest.mark.parametrize(
     ("kind", "event"), [(kind, event) for kind in ALL_JOB_KINDS for event in last_events(kind)]
 )
@@ -96,6 +98,7 @@ async def test_a_delivery_tells(service: Any, receiving: Any, tools: Any, kind: 
     assert len(service.looks()) <= 3
 
 
+@pytest.mark.rule("delivery-order")
 async def test_a_delivery_from_before_the_wait(service: Any, receiving: Any, tools: Any) -> None:
     service.set("crawl", JOB, "completed")
     await asyncio.to_thread(receiving.deliver, delivery("crawl.completed"), "k")
@@ -103,6 +106,7 @@ async def test_a_delivery_from_before_the_wait(service: Any, receiving: Any, too
     assert event["status"] == "done"
 
 
+@pytest.mark.rule("delivery-order")
 async def test_a_delivery_ahead_of_the_service_is_looked_after(
     service: Any, receiving: Any, tools: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -137,6 +141,7 @@ async def test_other_deliveries_cause_no_look(service: Any, receiving: Any, tool
         assert (len(service.looks()), task.done()) == (looks, False)
 
 
+@pytest.mark.rule("event-none-for-failure")
 async def test_the_safety_look_finds_a_failure_that_nobody_delivers(
     service: Any, receiving: Any, tools: Any
 ) -> None:
@@ -181,6 +186,7 @@ async def test_progress_shows_in_the_log_when_it_is_new(service: Any, tools: Any
     ]
 
 
+@pytest.mark.rule("job-not-found", "job-expiry")
 async def test_a_job_that_is_gone(service: Any, tools: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(poller, "MISSING_LIMIT", 1.0)
     event = await tools.event_of(trigger("batch_scrape"))
@@ -188,6 +194,7 @@ async def test_a_job_that_is_gone(service: Any, tools: Any, monkeypatch: pytest.
     assert "expired" in event["error"]
 
 
+@pytest.mark.rule("job-not-found")
 async def test_a_job_that_is_not_there_yet(service: Any, tools: Any) -> None:
     service.faults = [(404, {"error": "Job not found."}, {})] * 2
     service.set("crawl", JOB, "completed")
@@ -200,6 +207,7 @@ async def test_trouble_of_the_service_is_survived(service: Any, tools: Any) -> N
     assert (await tools.event_of(trigger()))["status"] == "done"
 
 
+@pytest.mark.rule("status-401")
 async def test_a_refused_key_ends_the_wait(service: Any, tools: Any) -> None:
     service.faults = [(401, {"error": "Unauthorized"}, {})] * 5
     event = await tools.event_of(trigger())
@@ -246,6 +254,7 @@ async def test_a_thousand_waits_cost_what_the_jobs_cost(service: Any, receiving:
     assert len(service.looks()) <= 5 * len(jobs), service.requests
 
 
+@pytest.mark.rule("job-cancel", "job-cancel-ended")
 @pytest.mark.parametrize(
     ("kind", "state", "left"),
     [
@@ -263,6 +272,7 @@ async def test_a_users_kill_cancels(service: Any, tools: Any, kind: str, state: 
     assert [line for line in service.requests if line.startswith("DELETE")]
 
 
+@pytest.mark.rule("no-extract-cancel")
 @pytest.mark.parametrize(("kind", "given"), [("extract", True), ("crawl", False)])
 async def test_a_kill_that_cancels_nothing(service: Any, tools: Any, kind: str, given: bool) -> None:
     service.set(kind, JOB, RUNNING[kind])

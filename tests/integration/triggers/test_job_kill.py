@@ -39,6 +39,7 @@ async def ended(service: JobService, kind: str, by_user: bool, **given: Any) -> 
     await asyncio.gather(task, return_exceptions=True)
 
 
+@pytest.mark.rule("job-cancel")
 @pytest.mark.parametrize("kind", ["crawl", "batch_scrape", "agent"])
 @pytest.mark.parametrize(
     ("by_user", "wanted", "left"),

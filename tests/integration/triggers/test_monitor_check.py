@@ -35,6 +35,7 @@ def trigger(monitor_id: str, **given: Any) -> WebDataMonitorCheckTrigger:
 PATIENCE = {"fail": 30, "accept": 30, "wait": 8}
 
 
+@pytest.mark.rule("event-check-completed", "event-check-completed-data")
 @pytest.mark.parametrize("wait_by", ["webhook", "auto"])
 async def test_learns_of_a_check_by_webhook(world: Any, tools: Any, wait_by: str) -> None:
     monitor = world.monitor()
@@ -49,6 +50,7 @@ async def test_learns_of_a_check_by_webhook(world: Any, tools: Any, wait_by: str
         }
 
 
+@pytest.mark.rule("check-over", "check-list")
 async def test_learns_of_a_check_by_polling(world: Any, tools: Any) -> None:
     monitor = world.monitor(webhook=False)
     async with tools.waiting(trigger(monitor, wait_by="auto", poll_interval=1.0)) as (task,):
@@ -118,6 +120,7 @@ async def test_a_certain_check(world: Any, tools: Any) -> None:
     assert (event["status"], event["check_id"]) == ("done", second)
 
 
+@pytest.mark.rule("delivery-retries")
 async def test_a_lost_delivery_is_made_up_for_by_the_safety_poll(world: Any, tools: Any) -> None:
     monitor = world.monitor()
     async with tools.waiting(trigger(monitor, wait_by="webhook", safety_poll=1.0)) as (task,):
@@ -127,6 +130,7 @@ async def test_a_lost_delivery_is_made_up_for_by_the_safety_poll(world: Any, too
     assert (event["check_id"], event["via"]) == (check, "polling")
 
 
+@pytest.mark.rule("delivery-replay", "delivery-order")
 async def test_duplicate_and_late_deliveries_do_no_harm(world: Any, tools: Any) -> None:
     monitor = world.monitor()
     first = world.run(monitor)
@@ -146,6 +150,7 @@ async def test_duplicate_and_late_deliveries_do_no_harm(world: Any, tools: Any) 
         assert (await task)["check_id"] == second
 
 
+@pytest.mark.rule("check-failed")
 @pytest.mark.parametrize(
     "choice,status",
     [("fail", "failed"), ("accept", "done"), ("wait", "timeout")],
@@ -163,6 +168,7 @@ async def test_a_failed_check(world: Any, tools: Any, choice: str, status: str) 
     assert ("error" in event) == (status == "failed")
 
 
+@pytest.mark.rule("check-partial")
 @pytest.mark.parametrize("choice,status", [("fail", "failed"), ("accept", "done"), ("wait", "timeout")])
 async def test_a_partial_check(world: Any, tools: Any, choice: str, status: str) -> None:
     world.control.set_page("https://half.example/good", html="<p>fine</p>")
@@ -179,6 +185,7 @@ async def test_a_partial_check(world: Any, tools: Any, choice: str, status: str)
     assert event["status"] == status
 
 
+@pytest.mark.rule("check-skipped-no-credits", "event-none-for-skipped")
 @pytest.mark.parametrize("choice,status", [("fail", "failed"), ("accept", "done"), ("wait", "timeout")])
 async def test_a_skipped_check(world: Any, tools: Any, choice: str, status: str) -> None:
     monitor = world.monitor()
@@ -192,6 +199,7 @@ async def test_a_skipped_check(world: Any, tools: Any, choice: str, status: str)
         assert "skipped_no_credits" in event["message"]
 
 
+@pytest.mark.rule("check-summary", "check-page-status")
 @pytest.mark.parametrize("otherwise,status", [("skip", "skip"), ("wait", "done")])
 async def test_only_if_changed(world: Any, tools: Any, otherwise: str, status: str) -> None:
     world.control.set_page("https://news.example/", html="<p>one</p>")
@@ -207,6 +215,7 @@ async def test_only_if_changed(world: Any, tools: Any, otherwise: str, status: s
     assert (event["status"], event["check_id"]) == (status, same if status == "skip" else changed)
 
 
+@pytest.mark.rule("check-judgment")
 @pytest.mark.parametrize("otherwise,status", [("skip", "skip"), ("wait", "done")])
 async def test_only_if_meaningful(world: Any, tools: Any, otherwise: str, status: str) -> None:
     world.control.set_page("https://price.example/", html="<p>price 1</p>")
@@ -232,6 +241,7 @@ async def test_only_if_meaningful(world: Any, tools: Any, otherwise: str, status
     assert (event["status"], event["check_id"]) == (status, idle if status == "skip" else telling)
 
 
+@pytest.mark.rule("monitor-get")
 async def test_a_monitor_that_is_gone(world: Any, tools: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     from airflow_provider_webdata.waiting.polling import poller
 
@@ -241,6 +251,7 @@ async def test_a_monitor_that_is_gone(world: Any, tools: Any, monkeypatch: pytes
     assert "deleted, or the id is wrong" in event["error"]
 
 
+@pytest.mark.rule("late-reads")
 async def test_a_replica_that_lags_is_waited_for(world: Any, tools: Any) -> None:
     monitor = world.monitor()
     check = world.run(monitor)
@@ -250,6 +261,7 @@ async def test_a_replica_that_lags_is_waited_for(world: Any, tools: Any) -> None
     assert (await tools.event_of(trigger(monitor)))["check_id"] == check
 
 
+@pytest.mark.rule("status-401")
 async def test_a_refused_key_ends_the_wait(sandbox: Any, connect: Any, tools: Any) -> None:
     connect(sandbox.url)
     sandbox.control.add_fault("status", path="/v2/", status=401, body={"error": "Unauthorized"}, times=None)

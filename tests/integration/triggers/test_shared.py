@@ -57,6 +57,7 @@ async def test_a_thousand_waits_for_one_monitor_cost_one_look(world: Any, tools:
     assert len(looks) <= 3, [(look["path"], look["query"]) for look in looks]
 
 
+@pytest.mark.rule("monitor-last-check", "monitor-list")
 async def test_many_monitors_are_listed_and_only_those_that_moved_are_asked(world: Any, tools: Any) -> None:
     monitors = [world.monitor(webhook=False) for _ in range(3 * monitor_sweep.FEW)]
     world.control.clear_requests()
@@ -159,6 +160,7 @@ async def test_the_connection_is_read_once(world: Any, tools: Any, monkeypatch: 
         assert reads == ["webdata_default"]
 
 
+@pytest.mark.rule("retry-after")
 async def test_a_service_that_asks_for_a_pause_gets_it(world: Any, tools: Any) -> None:
     monitors = [world.monitor(webhook=False) for _ in range(2)]
     world.control.clear_requests()

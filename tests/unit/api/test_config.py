@@ -10,6 +10,7 @@ from airflow_provider_webdata.api.errors import ConfigurationError
 KEY = "wd-key-1"
 
 
+@pytest.mark.rule("base-address")
 @pytest.mark.parametrize(
     ("given", "kept"),
     [

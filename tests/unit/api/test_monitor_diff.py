@@ -94,9 +94,10 @@ SAME = {
 }  # fmt: skip
 
 
+@pytest.mark.rule("monitor-normalised")
 @pytest.mark.parametrize("declared", SAME.values(), ids=SAME.keys())
 def test_no_difference(declared):
-    """What the service normalises or fills in (supplement 13.2) is no difference."""
+    """What the service normalises or fills in is no difference."""
     changes = monitor_changes(declared, STORED)
     assert not changes
     assert changes.patch == {}
@@ -153,6 +154,7 @@ DIFFERENT = {
 }
 
 
+@pytest.mark.rule("monitor-update")
 @pytest.mark.parametrize(("declared", "fields", "patch"), DIFFERENT.values(), ids=DIFFERENT.keys())
 def test_difference(declared, fields, patch):
     """Only what differs is sent, along with what has to go with it."""
@@ -219,6 +221,7 @@ TARGETS = {
 }  # fmt: skip
 
 
+@pytest.mark.rule("target-ids")
 @pytest.mark.parametrize(("declared", "fields", "ids"), TARGETS.values(), ids=TARGETS.keys())
 def test_targets_keep_their_history(declared, fields, ids):
     """A patch sends all targets, with the id of each whose history goes on."""
@@ -228,6 +231,7 @@ def test_targets_keep_their_history(declared, fields, ids):
     assert [{k: v for k, v in target.items() if k != "id"} for target in changes.patch["targets"]] == declared
 
 
+@pytest.mark.rule("target-ids")
 def test_matching_prefers_id_then_content_then_place():
     """Which stored target a declared one continues."""
     stored = [
@@ -267,9 +271,10 @@ UPDATES = {
 }  # fmt: skip
 
 
+@pytest.mark.rule("monitor-update-goal", "monitor-resume")
 @pytest.mark.parametrize(("fields", "patch"), UPDATES.values(), ids=UPDATES.keys())
 def test_what_goes_along_with_an_update(fields, patch):
-    """Supplement 13.6; what is given is sent, even if it seems to be so already."""
+    """What is given is sent, even if it seems to be so already."""
     assert complete_update(fields, STORED) == patch
 
 
@@ -304,9 +309,10 @@ SCHEDULES = [
 ]  # fmt: skip
 
 
+@pytest.mark.rule("schedule-stored")
 @pytest.mark.parametrize(("text", "cron", "applied", "differs"), SCHEDULES)
 def test_schedule_in_words(text, cron, applied, differs):
-    """A text comes back as cron, possibly moved (supplement 13.4; 21, row 8)."""
+    """A text comes back as cron, possibly moved."""
     memory = {"text": applied[0], "cron": applied[1]} if applied else None
     changes = monitor_changes(
         {"schedule": {"text": text}}, {"schedule": {"cron": cron, "timezone": "UTC"}}, memory
@@ -328,9 +334,10 @@ PHRASES = [
 ]
 
 
+@pytest.mark.rule("schedule-phrases")
 @pytest.mark.parametrize(("text", "cron", "own_time"), PHRASES)
 def test_documented_cron_of_a_phrase(text, cron, own_time):
-    """The table of supplement 13.4."""
+    """The table of docs/service.md#schedule-phrases."""
     assert read_phrase(text) == Phrase(cron, own_time)
 
 

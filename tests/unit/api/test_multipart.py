@@ -66,6 +66,7 @@ async def test_names_are_safe(given_name: str, sent_name: str) -> None:
     assert await read(body, b"".join(body.chunks())) == ({}, sent_name, b"x")
 
 
+@pytest.mark.rule("parse-file", "parse-options-part")
 @settings(max_examples=150, deadline=None)
 @given(
     name=st.text(min_size=1),
@@ -231,6 +232,7 @@ def test_a_file_has_a_name(name: str) -> None:
         upload(io.BytesIO(b"x"), name)
 
 
+@pytest.mark.rule("parse-size")
 @pytest.mark.parametrize("size", [1, 100])
 def test_up_to_the_limit(size: int) -> None:
     content = b"x" * size
@@ -242,6 +244,7 @@ def test_up_to_the_limit(size: int) -> None:
         assert b"".join(found.blocks()) == content
 
 
+@pytest.mark.rule("parse-size")
 @pytest.mark.parametrize("size", [None, 101])
 def test_over_the_limit_nothing_is_read(size: int | None) -> None:
     file = io.BytesIO(b"x" * 101)

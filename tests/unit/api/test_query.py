@@ -22,6 +22,8 @@ from airflow_provider_webdata.api.query import MAX_QUERY_LENGTH, Query, QueryErr
 Build = Callable[[Query], Query]
 
 
+@pytest.mark.rule("search-operator-text", "search-operator-sites", "search-operator-words")
+@pytest.mark.rule("search-operator-images")
 @pytest.mark.parametrize(
     "build, text",
     [
@@ -92,6 +94,7 @@ def test_a_query_starts_with_words() -> None:
     assert str(Query("airflow -site:x").site("a.com")) == 'airflow "-site:x" site:a.com'
 
 
+@pytest.mark.rule("search-operator-text")
 @pytest.mark.parametrize(
     "build, rule",
     [
@@ -124,6 +127,7 @@ def test_terms_that_cannot_be_written_are_refused(build: Build, rule: str) -> No
         build(Query())
 
 
+@pytest.mark.rule("search-query")
 def test_the_length_is_that_of_the_written_query() -> None:
     full = Query("x" * (MAX_QUERY_LENGTH - len(" site:a.com"))).site("a.com")
     assert len(str(full)) == MAX_QUERY_LENGTH
@@ -144,6 +148,7 @@ def test_a_query_does_not_change() -> None:
         assert str(copied) == "a site:a.com allinurl:x"
 
 
+@pytest.mark.rule("search-operator-text")
 @given(
     st.text(max_size=60), st.sampled_from(["words", "phrase", "exclude", "inurl", "intitle", "allintitle"])
 )
@@ -165,6 +170,7 @@ def test_no_text_becomes_an_operator(text: str, method: str) -> None:
     assert all(not token.startswith("-") or not token.strip("-") for token in outside.split())
 
 
+@pytest.mark.rule("search-tbs")
 @pytest.mark.parametrize(
     "value",
     [
@@ -188,6 +194,7 @@ def test_time_filters_of_the_reference(value: str) -> None:
     assert SearchRequest(query="q", tbs=value).tbs == value
 
 
+@pytest.mark.rule("search-tbs")
 @pytest.mark.parametrize(
     "value, rule",
     [
@@ -328,12 +335,14 @@ def test_a_zone_that_does_not_exist_is_refused() -> None:
 moments = st.datetimes(datetime(1970, 1, 1), datetime(2100, 1, 1), timezones=st.timezones())
 
 
+@pytest.mark.rule("search-tbs")
 @given(moments, moments)
 def test_every_range_in_order_is_a_valid_filter(one: datetime, other: datetime) -> None:
     start, end = sorted((one, other))
     check_tbs(tbs(start, end))
 
 
+@pytest.mark.rule("search-tbs")
 @pytest.mark.parametrize(
     "period, value",
     [

@@ -15,6 +15,7 @@ TEXT = (
 )
 
 
+@pytest.mark.rule("rate-limit-text", "retry-after")
 @pytest.mark.parametrize(
     ("headers", "message", "body", "seconds"),
     [
@@ -40,6 +41,7 @@ def test_named_wait(
     assert named_wait(headers, message, body) == seconds
 
 
+@pytest.mark.rule("retry-after")
 @pytest.mark.parametrize(("offset", "low", "high"), [(120, 110, 120), (-120, 0, 0)])
 def test_named_wait_as_a_date(offset: int, low: float, high: float) -> None:
     date = format_datetime(datetime.now(timezone.utc) + timedelta(seconds=offset), usegmt=True)
@@ -48,6 +50,7 @@ def test_named_wait_as_a_date(offset: int, low: float, high: float) -> None:
     assert low <= wait <= high
 
 
+@pytest.mark.rule("repeat-safe", "repeat-unsafe", "repeat-rate-limit")
 @pytest.mark.parametrize(
     ("error", "starts_something", "reads"),
     [
@@ -75,6 +78,7 @@ def test_may_repeat(error: Exception, starts_something: bool, reads: bool) -> No
     assert may_repeat(error, repeatable=True) is reads
 
 
+@pytest.mark.rule("large-documents-again")
 @pytest.mark.parametrize(
     ("error", "elapsed", "sleep", "over"),
     [

@@ -14,6 +14,7 @@ from airflow_provider_webdata.api.multipart import Upload
 FILE = {"upload": Upload("parse", io.BytesIO(b"x"), "a.pdf", max_bytes=10)}
 
 
+@pytest.mark.rule("scrape-timeout", "search-timeout", "parse-timeout", "code-timeout")
 @pytest.mark.parametrize(
     "endpoint, path, body, extra, more, seconds",
     [

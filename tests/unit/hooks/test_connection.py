@@ -38,6 +38,7 @@ BASE_URLS = [
 ]
 
 
+@pytest.mark.rule("base-address")
 @pytest.mark.parametrize(("fields", "url"), BASE_URLS)
 def test_base_url(fields, url, caplog):
     """Host with or without scheme, port and path; `/v2` belongs to the paths, not to the base."""
@@ -210,6 +211,7 @@ def test_plain_http(host, warns, caplog):
     assert ["plain http" in record.getMessage() for record in caplog.records] == [True] * warns
 
 
+@pytest.mark.rule("webhook-url")
 def test_webhook_on_this_machine():
     """Plain http is for the sandbox."""
     settings = settings_of(connection(extra={"webhook_url": "http://127.0.0.1:8080"}))

@@ -31,6 +31,7 @@ def settings(conn_id="web", **extra):
     )
 
 
+@pytest.mark.rule("webhook-url", "webhook-headers", "webhook-metadata")
 def test_webhook_object():
     made = webhook_for(settings(**PUBLIC), "key-1", ["monitor.check.completed"], {"dag": "d"})
     assert made == {

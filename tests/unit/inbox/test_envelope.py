@@ -59,6 +59,8 @@ READ = [
 unhurried = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
+@pytest.mark.rule("envelope-success", "envelope-type", "envelope-id", "envelope-webhook-id", "envelope-data")
+@pytest.mark.rule("envelope-error")
 @pytest.mark.parametrize(("payload", "envelope"), READ)
 def test_read(payload, envelope):
     assert Envelope.read(json.dumps(payload).encode()) == envelope
@@ -90,6 +92,7 @@ JSON = st.recursive(
 FIELDS = st.sampled_from(["type", "id", "webhookId", "success", "data", "monitorId", "checkId"])
 
 
+@pytest.mark.rule("envelope-data")
 @unhurried
 @given(
     st.dictionaries(FIELDS, JSON | st.dictionaries(FIELDS, JSON) | st.lists(st.dictionaries(FIELDS, JSON)))
@@ -101,6 +104,7 @@ def test_any_shape(payload):
     assert envelope.success in (True, False, None)
 
 
+@pytest.mark.rule("event-names")
 @pytest.mark.parametrize(
     ("event", "parts"),
     [
@@ -115,6 +119,7 @@ def test_split_event(event, parts):
     assert split_event(event) == parts
 
 
+@pytest.mark.rule("event-names")
 @pytest.mark.parametrize(
     ("one", "other", "same"),
     [

@@ -42,6 +42,7 @@ def test_columns_are_stable(kind):
     assert len({column.path for column in columns_of(kind)}) == len(columns)
 
 
+@pytest.mark.rule("document-metadata", "metadata-urls")
 def test_document():
     item = {
         "markdown": "# Hi",

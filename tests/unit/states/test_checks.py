@@ -33,6 +33,8 @@ def check(
     return MonitorCheck.model_validate({"id": check_id, "status": status, "finishedAt": finished_at, **more})
 
 
+@pytest.mark.rule("check-running", "check-completed", "check-partial", "check-failed")
+@pytest.mark.rule("check-skipped-overlap", "check-skipped-no-credits", "check-over")
 @pytest.mark.parametrize(
     "status,end,over",
     [
@@ -55,6 +57,7 @@ def test_which_states_are_the_end(status: str | None, end: float | None, over: b
 OUTCOMES = {"fail": "failed", "accept": "done", "wait": "wait"}
 
 
+@pytest.mark.rule("check-partial", "check-failed", "check-skipped-overlap", "check-skipped-no-credits")
 @pytest.mark.parametrize("choice,outcome", OUTCOMES.items())
 @pytest.mark.parametrize(
     "name,status,error",
@@ -78,6 +81,7 @@ def test_each_choice(name: str, status: str, error: str | None, choice: Any, out
         assert (error or status.split("_")[0]) in decision.reason
 
 
+@pytest.mark.rule("check-summary", "check-page-status")
 @pytest.mark.parametrize(
     "summary,changes,needs_pages",
     [
@@ -114,6 +118,7 @@ def test_what_was_not_looked_at_is_accepted_as_it_is(status: str) -> None:
     assert wanted.decide(check(status=status, error="x")).outcome == "done"
 
 
+@pytest.mark.rule("check-judgment")
 @pytest.mark.parametrize(
     "judgments,meaningful",
     [

@@ -49,6 +49,7 @@ FAILURES = [
 ]
 
 
+@pytest.mark.rule("status-400", "status-401", "status-402", "status-403", "status-429")
 @pytest.mark.skipif(not HAS_RETRY_POLICIES, reason="this Airflow asks no policy")
 @pytest.mark.parametrize(
     ("error", "action"), FAILURES, ids=lambda value: getattr(value, "__class__", value).__name__
@@ -63,6 +64,7 @@ def test_decision(error, action):
         assert "because" in decision.reason or decision.reason == str(error)
 
 
+@pytest.mark.rule("retry-after")
 @pytest.mark.parametrize(
     ("named", "least", "most"), [(30, 30, 37.5), (0, 1, 3), (None, 60, 75), (3600, 3600, 4500)]
 )

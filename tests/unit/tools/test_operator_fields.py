@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from typing import Any
 
 import pytest
@@ -69,6 +70,14 @@ def test_fields_are_written() -> None:
     """Parameters, assignments and descriptions; what is the operator's own stays, what is no field any more goes."""
     assert rewritten(OPERATOR) == WRITTEN
     assert rewritten(WRITTEN) == WRITTEN
+
+
+def test_an_operator_that_is_just_being_written() -> None:
+    """Marks and nothing between them: a signature that Python cannot read yet."""
+    new = OPERATOR.replace("        depth: int = 1,\n", "").replace("        gone: str,\n", "")
+    with pytest.raises(SyntaxError):
+        ast.parse(new)
+    assert "        url: str,\n" in rewritten(new.replace(', own=("depth",)', ""))
 
 
 @pytest.mark.parametrize(

@@ -86,10 +86,7 @@ class InboxApplication:
         except Exception:
             log.exception("The inbox failed at %s", scope["method"])
             response = retry_later(503, "the inbox failed, see its log")
-        if body.is_whole or not _has_body(headers):
-            await response(scope, receive, send)
-        else:
-            await _send_and_drain(response, send, body)
+        await _send(response, send, None if body.is_whole or not _has_body(headers) else body)
 
     async def aclose(self) -> None:
         """Store what was submitted and send readers away."""
@@ -198,16 +195,20 @@ class _RequestBody:
                 left -= len(message.get("body", b""))
 
 
-async def _send_and_drain(response: Response, send: Send, body: _RequestBody) -> None:
-    """Send a response to a sender who is still sending, then close the connection.
+async def _send(response: Response, send: Send, unread: _RequestBody | None) -> None:
+    """Send a response; where the sender is still sending, drain the body and close the connection.
 
     Closed at once it would be reset, and the sender would lose the response.
     """
-    headers = [*response.raw_headers, (b"connection", b"close")]
+    # A copy, for responses are sent many times: Airflow's middleware adds its headers to the list that it gets.
+    headers = [*response.raw_headers]
+    if unread is not None:
+        headers.append((b"connection", b"close"))
     await send({"type": "http.response.start", "status": response.status_code, "headers": headers})
-    await send({"type": "http.response.body", "body": response.body, "more_body": True})
-    await body.drain()
-    await send({"type": "http.response.body", "body": b""})
+    await send({"type": "http.response.body", "body": response.body, "more_body": unread is not None})
+    if unread is not None:
+        await unread.drain()
+        await send({"type": "http.response.body", "body": b""})
 
 
 def _has_body(headers: Headers) -> bool:

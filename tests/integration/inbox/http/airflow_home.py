@@ -18,6 +18,7 @@ from sqlalchemy import create_engine, select
 
 from airflow_provider_webdata.inbox.server.storage.tables import delivery
 from tests.integration.inbox.http.served_inbox import EXTRAS, SECRET
+from tests.support.migrated import MigratedDatabase
 
 # Of another type, though with everything that the inbox asks for; and one whose settings cannot work.
 OTHERS = {
@@ -34,7 +35,7 @@ class AirflowHome:
     env: Mapping[str, str]
 
     @classmethod
-    def make(cls, folder: Path) -> AirflowHome:
+    def make(cls, folder: Path, database: MigratedDatabase) -> AirflowHome:
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("AIRFLOW")}
         env = {
             **inherited,
@@ -45,7 +46,7 @@ class AirflowHome:
             "PYTHONUNBUFFERED": "1",
         }
         home = cls(folder, env)
-        home.airflow("db", "migrate")
+        database.copy_to(folder)
         known = {
             kind: {
                 "conn_type": "webdata",

@@ -18,6 +18,7 @@ from airflow_provider_webdata.inbox.server.http import connections
 from airflow_provider_webdata.inbox.server.storage.tables import metadata
 from tests.integration.inbox.http.airflow_home import AirflowHome
 from tests.integration.inbox.http.served_inbox import ServedInbox
+from tests.support.migrated import MigratedDatabase
 from tests.support.postgres import Postgres
 
 
@@ -75,8 +76,10 @@ def served(request: pytest.FixtureRequest) -> ServedInbox:
 
 
 @pytest.fixture(scope="session")
-def airflow_home(tmp_path_factory: pytest.TempPathFactory) -> AirflowHome:
-    return AirflowHome.make(tmp_path_factory.mktemp("airflow"))
+def airflow_home(
+    tmp_path_factory: pytest.TempPathFactory, migrated_database: MigratedDatabase
+) -> AirflowHome:
+    return AirflowHome.make(tmp_path_factory.mktemp("airflow"), migrated_database)
 
 
 @pytest.fixture(scope="session")

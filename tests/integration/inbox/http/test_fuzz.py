@@ -109,6 +109,7 @@ def test_every_2xx_is_stored_once(on_sqlite: ServedInbox, bodies: list[bytes], k
     assert len(json.loads(page.content)["deliveries"]) == len(stored)
 
 
+@pytest.mark.rule("delivery-signature")
 @fuzz
 @given(
     kind=st.sampled_from(["secret", "signed", "both", "open", "rotating", "renamed"]),

@@ -104,6 +104,7 @@ ADMISSION: list[tuple[str, str, dict[str, str] | list[tuple[str, str]], bool]] =
 ]
 
 
+@pytest.mark.rule("webhook-headers", "delivery-signature")
 @pytest.mark.parametrize(
     ("kind", "headers", "accepted"), [row[1:] for row in ADMISSION], ids=[row[0] for row in ADMISSION]
 )
@@ -183,6 +184,7 @@ REPETITIONS: list[tuple[str, list[tuple[str | None, dict[str, Any]]], list[bool]
 ]
 
 
+@pytest.mark.rule("delivery-replay", "delivery-order", "envelope-webhook-id")
 @pytest.mark.parametrize(
     ("sent", "stored"), [row[1:] for row in REPETITIONS], ids=[row[0] for row in REPETITIONS]
 )
@@ -196,6 +198,7 @@ def test_repetitions(
     assert len(served.rows(conn_id)) == sum(stored)
 
 
+@pytest.mark.rule("delivery-order")
 def test_order_of_arrival_does_not_matter(served: ServedInbox) -> None:
     """Ten events, each three times, shuffled: ten are stored, whichever came first."""
     sent = [event(webhookId=f"w-{number}") for number in range(10)] * 3

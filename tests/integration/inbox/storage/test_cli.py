@@ -18,6 +18,7 @@ from sqlalchemy import Engine, create_engine
 from airflow_provider_webdata.inbox.server.storage.records import DeliveryFilter, NewDelivery
 from airflow_provider_webdata.inbox.server.storage.store import DeliveryStore
 from airflow_provider_webdata.inbox.server.storage.tables import metadata
+from tests.support.migrated import MigratedDatabase
 
 DRIVER = Path(__file__).with_name("airflow_driver.py")
 NOW = datetime.now(timezone.utc)
@@ -50,7 +51,9 @@ class Terminal:
 
 
 @pytest.fixture(scope="module")
-def migrated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Terminal]:
+def migrated(
+    tmp_path_factory: pytest.TempPathFactory, migrated_database: MigratedDatabase
+) -> Iterator[Terminal]:
     home = tmp_path_factory.mktemp("airflow")
     url = f"sqlite:///{home}/airflow.db"
     env = {name: value for name, value in os.environ.items() if not name.startswith("AIRFLOW")}
@@ -59,13 +62,7 @@ def migrated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Terminal]:
         "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": url,
         "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
     }
-    subprocess.run(
-        [sys.executable, "-m", "airflow", "db", "migrate"],
-        env=env,
-        check=True,
-        capture_output=True,
-        timeout=120,
-    )
+    migrated_database.copy_to(home)
     engine = create_engine(url)
     yield Terminal(env, engine)
     engine.dispose()

@@ -32,6 +32,7 @@ def read_all(store: DeliveryStore, wanted: DeliveryFilter = ALL, after: int = 0,
     return found
 
 
+@pytest.mark.rule("delivery-replay")
 @pytest.mark.parametrize(
     ("batches", "results"),
     [
@@ -150,6 +151,7 @@ EVENTS = [
 ]
 
 
+@pytest.mark.rule("event-names")
 def test_events_are_the_same_for_the_database_as_for_readers(store: DeliveryStore, new: NewOne) -> None:
     bodies = [b'{"type": "%s"}' % kind.encode() for kind in EVENTS]
     store.add([NewDelivery.from_body(CONN, None, body, NOON) for body in bodies])

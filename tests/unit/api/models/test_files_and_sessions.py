@@ -304,6 +304,15 @@ def test_within_the_limit_the_body_is_sent_as_given(
     assert model.model_validate(body).to_wire() == body
 
 
+@pytest.mark.rule("caller-labels", "scrape-switches", "scrape-clean-content", "scrape-tags", "scrape-max-age")
+@pytest.mark.rule("scrape-wait-for", "scrape-tls", "scrape-actions", "search-location")
+@pytest.mark.rule("search-ignore-invalid-urls", "parse-formats", "parse-timeout", "parse-proxy")
+@pytest.mark.rule("parse-further", "parse-unsupported", "extract-source", "extract-prompts", "extract-schema")
+@pytest.mark.rule("extract-switches", "extract-ignore-invalid-urls", "extract-further")
+@pytest.mark.rule("extract-server-fields", "agent-prompt", "agent-urls", "agent-schema", "agent-max-credits")
+@pytest.mark.rule("agent-model", "agent-further", "agent-server-fields", "session-ttl")
+@pytest.mark.rule("session-activity-ttl", "session-profile", "session-further", "code-text", "code-language")
+@pytest.mark.rule("code-timeout", "scrape-interact", "monitor-name", "webhook-events-steps")
 @beyond(ROWS)
 def test_beyond_the_limit_the_field_is_named(
     problems: Any, model: type[m.RequestModel], body: dict[str, Any], path: str
@@ -311,6 +320,7 @@ def test_beyond_the_limit_the_field_is_named(
     assert_named(problems(model, body), path)
 
 
+@pytest.mark.rule("extract-source", "scrape-interact")
 @pytest.mark.parametrize(
     "model, body, rule",
     [
@@ -330,6 +340,7 @@ def test_what_there_is_to_work_on(
     assert rule in found[""]
 
 
+@pytest.mark.rule("request-body")
 @pytest.mark.parametrize(
     "model, body",
     [
@@ -349,6 +360,7 @@ def test_what_was_given_is_sent_and_nothing_else(model: type[m.RequestModel], bo
     assert model.model_validate(body).to_wire() == body
 
 
+@pytest.mark.rule("parse-formats", "extract-further", "webhook-events-steps")
 @pytest.mark.parametrize(
     "model, body, path, hint",
     [
@@ -380,6 +392,7 @@ def test_a_mistake_is_met_with_what_was_meant(
     assert hint in found[path]
 
 
+@pytest.mark.rule("scrape-waits-together", "extract-source", "agent-urls", "agent-free-runs", "session-ttl")
 @pytest.mark.parametrize(
     "model, body, count",
     [
@@ -402,6 +415,7 @@ def test_own_warnings_are_told(model: type[m.RequestModel], body: dict[str, Any]
     assert len(model.model_validate(body).warnings()) == count
 
 
+@pytest.mark.rule("parse-extension")
 @pytest.mark.parametrize("extension", FILE_EXTENSIONS)
 def test_files_that_the_service_parses(extension: str) -> None:
     assert has_known_extension(f"report{extension}")
@@ -409,6 +423,7 @@ def test_files_that_the_service_parses(extension: str) -> None:
     assert not has_known_extension(f"report{extension}.bak")
 
 
+@pytest.mark.rule("parse-extension")
 @pytest.mark.parametrize(
     "name", ["report", "", ".pdf", "report.", "report.txt", "report.png", "a.pdf/b", "a.pdf.zip"]
 )
@@ -416,6 +431,7 @@ def test_files_that_it_does_not_parse(name: str) -> None:
     assert not has_known_extension(name)
 
 
+@pytest.mark.rule("parse-extension")
 def test_the_extensions_of_the_documentation() -> None:
     assert " ".join(FILE_EXTENSIONS) == (
         ".html .htm .xhtml .pdf .docx .doc .docm .odt .ods .odp .rtf .xlsx .xls .xlsm .xlsb .pptx .ppt .pptm "
@@ -530,6 +546,7 @@ def test_a_valid_request_survives_the_wire(model: type[m.RequestModel], data: st
     assert model.model_validate(snake_case(model, body)) == request
 
 
+@pytest.mark.rule("code-text")
 @BROAD
 @given(value=any_code, ends=st.sampled_from(["", "ä", "𐍈"]))
 def test_code_is_measured_in_bytes(value: str, ends: str) -> None:
@@ -544,6 +561,7 @@ def test_code_is_measured_in_bytes(value: str, ends: str) -> None:
 SECRET = "hush-hush-hush"
 
 
+@pytest.mark.rule("code-text")
 @pytest.mark.parametrize(
     "model, body",
     [
@@ -560,6 +578,7 @@ def test_secrets_are_sent_but_not_shown(model: type[m.RequestModel], body: dict[
     assert SECRET not in f"{request!r} {request}"
 
 
+@pytest.mark.rule("code-text")
 @pytest.mark.parametrize("model", [m.ExecuteRequest, m.ScrapeInteractRequest])
 @pytest.mark.parametrize("given_code", [f"{SECRET}\ud800", SECRET * 10_000, SECRET.encode(), [SECRET]])
 def test_code_stays_out_of_errors(model: type[m.RequestModel], given_code: Any) -> None:
@@ -596,6 +615,7 @@ ON_PAGE = {**RAN, **BROWSER, "output": "answer", "sessionId": "s1"}
 CONTROLLING = [BROWSER["cdpUrl"], BROWSER["interactiveLiveViewUrl"]]
 
 
+@pytest.mark.rule("session-secrets")
 @pytest.mark.parametrize(
     "model, answer, secrets",
     [
@@ -618,6 +638,7 @@ def test_urls_that_control_a_browser_are_named_but_not_shown(
     assert found.to_wire() == answer
 
 
+@pytest.mark.rule("session-secrets")
 @pytest.mark.parametrize("model, answer", [(m.InteractSession, OPENED), (m.ScrapeInteractResult, ON_PAGE)])
 def test_what_may_be_passed_on(model: Any, answer: dict[str, Any]) -> None:
     found = model.model_validate({**answer, "newWayInUrl": f"wss://{SECRET}"})
@@ -625,6 +646,7 @@ def test_what_may_be_passed_on(model: Any, answer: dict[str, Any]) -> None:
     assert found.without_secrets() == {name: value for name, value in answer.items() if name not in hidden}
 
 
+@pytest.mark.rule("ok-but-failed-code", "code-result")
 @pytest.mark.parametrize(
     "answer, failure",
     [
@@ -647,6 +669,9 @@ def test_code_is_judged_by_what_it_did(answer: dict[str, Any], failure: str | No
     assert m.ScrapeInteractResult.model_validate(answer).failure() == failure
 
 
+@pytest.mark.rule("parse-answer", "extract-answer", "extract-status", "extract-bill", "agent-answer")
+@pytest.mark.rule("agent-status", "session-answer", "session-list", "session-close", "code-result")
+@pytest.mark.rule("scrape-interact", "scrape-interact-stop")
 @pytest.mark.parametrize(
     "model, answer",
     [
@@ -678,6 +703,7 @@ def test_answers_are_kept_as_they_came(model: Any, answer: dict[str, Any]) -> No
     assert model.model_validate_json(json.dumps(answer)).to_wire() == answer
 
 
+@pytest.mark.rule("open-responses")
 @pytest.mark.parametrize(
     "model, answer",
     [

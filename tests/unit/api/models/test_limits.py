@@ -1,8 +1,10 @@
-"""Every limit of the reference, and those of the supplement that we hold, from both sides."""
+"""Every limit that the models hold, from both sides."""
 
 from __future__ import annotations
 
 from typing import Any
+
+import pytest
 
 from airflow_provider_webdata.api import models as m
 from tests.unit.api.models.limits import Row, assert_named, beyond, within
@@ -826,6 +828,25 @@ def test_within_the_limit_the_body_is_sent_as_given(
     assert model.model_validate(body).to_wire() == body
 
 
+@pytest.mark.rule("scrape-formats", "scrape-switches", "scrape-clean-content", "scrape-tags")
+@pytest.mark.rule("scrape-headers", "scrape-max-age", "scrape-min-age", "scrape-wait-for", "scrape-timeout")
+@pytest.mark.rule("scrape-tls", "scrape-parsers", "scrape-actions", "scrape-location", "scrape-proxy")
+@pytest.mark.rule("scrape-store", "scrape-lockdown", "scrape-pii", "scrape-profile", "scrape-audit")
+@pytest.mark.rule("scrape-extra-switches", "format-plain", "format-screenshot", "format-json")
+@pytest.mark.rule("format-change-tracking", "format-question", "format-highlights", "format-further")
+@pytest.mark.rule("parser-pdf", "parser-image", "action-wait", "action-screenshot", "action-click")
+@pytest.mark.rule("action-write", "action-press", "action-scroll", "action-scrape", "action-script")
+@pytest.mark.rule("action-pdf", "threat-mode", "threat-score", "threat-lists", "threat-tlds")
+@pytest.mark.rule("threat-failure", "search-query", "search-limit", "search-sources", "search-categories")
+@pytest.mark.rule("search-domains", "search-tbs", "search-location", "search-safe", "search-timeout")
+@pytest.mark.rule("search-ignore-invalid-urls", "search-highlights", "search-enterprise", "crawl-paths")
+@pytest.mark.rule("crawl-depth", "crawl-sitemap", "crawl-similar", "crawl-limit", "crawl-scope")
+@pytest.mark.rule("crawl-external", "crawl-robots", "crawl-delay", "crawl-max-concurrency", "monitor-name")
+@pytest.mark.rule("monitor-targets", "monitor-goal", "monitor-judge", "monitor-retention")
+@pytest.mark.rule("monitor-notification", "target-urls", "target-url", "target-crawl-options")
+@pytest.mark.rule("target-queries", "target-search-window", "target-max-results", "target-domains")
+@pytest.mark.rule("target-ids", "target-no-scrape-options", "monitor-update", "webhook-url")
+@pytest.mark.rule("webhook-headers", "webhook-metadata", "webhook-events-monitor")
 @beyond(ROWS)
 def test_beyond_the_limit_the_field_is_named(
     problems: Any, model: type[m.RequestModel], body: dict[str, Any], path: str

@@ -190,6 +190,15 @@ def test_within_the_limit_the_body_is_sent_as_given(
     assert model.model_validate(body).to_wire() == body
 
 
+@pytest.mark.rule("caller-labels", "urls", "scrape-switches", "scrape-clean-content", "scrape-wait-for")
+@pytest.mark.rule("scrape-timeout", "scrape-tls", "scrape-store", "scrape-lockdown", "scrape-extra-switches")
+@pytest.mark.rule("scrape-url", "scrape-zero-data-retention", "map-url", "map-search", "map-sitemap")
+@pytest.mark.rule("map-switches", "map-limit", "map-timeout", "map-further", "batch-urls", "batch-webhook")
+@pytest.mark.rule("batch-max-concurrency", "batch-ignore-invalid-urls", "batch-append", "crawl-url")
+@pytest.mark.rule("crawl-prompt", "crawl-paths", "crawl-depth", "crawl-sitemap", "crawl-similar")
+@pytest.mark.rule("crawl-limit", "crawl-scope", "crawl-external", "crawl-robots", "crawl-delay")
+@pytest.mark.rule("crawl-max-concurrency", "crawl-webhook", "crawl-scrape-options")
+@pytest.mark.rule("crawl-zero-data-retention", "crawl-preview", "target-crawl-options", "webhook-events")
 @beyond(ROWS)
 def test_beyond_the_limit_the_field_is_named(
     problems: Any, model: type[m.RequestModel], body: dict[str, Any], path: str
@@ -197,6 +206,7 @@ def test_beyond_the_limit_the_field_is_named(
     assert_named(problems(model, body), path)
 
 
+@pytest.mark.rule("request-body")
 @pytest.mark.parametrize(
     "model, python, wire",
     [
@@ -244,6 +254,8 @@ def test_python_and_wire_names_are_the_same_request(
     assert model.model_validate(wire) == model.model_validate(python)
 
 
+@pytest.mark.rule("scrape-top-level", "batch-options", "crawl-scrape-options", "crawl-version-1")
+@pytest.mark.rule("webhook-events")
 @pytest.mark.parametrize(
     "model, body, path, hint",
     [
@@ -306,6 +318,7 @@ def test_a_mistake_is_met_with_what_was_meant(
     assert hint in found[path]
 
 
+@pytest.mark.rule("zdr-excludes", "scrape-zero-data-retention", "crawl-zero-data-retention")
 @pytest.mark.parametrize(
     "model, body, rule",
     [
@@ -336,6 +349,8 @@ def test_nothing_is_kept_where_nothing_may_be(
     assert problems(model, {**body, "zeroDataRetention": False}) == {}
 
 
+@pytest.mark.rule("scrape-wait-for", "scrape-lockdown", "scrape-waits-together", "format-screenshot")
+@pytest.mark.rule("batch-ignore-invalid-urls", "crawl-paths", "crawl-limit", "crawl-delay")
 @pytest.mark.parametrize(
     "model, body, warned",
     [
@@ -418,6 +433,7 @@ def test_own_warnings(model: type[m.RequestModel], body: dict[str, Any], warned:
     assert all(text.startswith(start) for text, start in zip(found, warned, strict=True)), found
 
 
+@pytest.mark.rule("scrape-headers")
 @pytest.mark.parametrize(
     "model, body",
     [
@@ -662,6 +678,13 @@ DOCUMENTED: list[tuple[type[m.ResponseModel], dict[str, Any]]] = [
 ]
 
 
+@pytest.mark.rule("document-text", "document-lists", "document-answers", "document-change-tracking")
+@pytest.mark.rule("document-brand", "document-pdf-pages", "document-blocks", "document-actions")
+@pytest.mark.rule("document-warning", "document-metadata", "metadata-texts", "metadata-open")
+@pytest.mark.rule("metadata-status", "metadata-scrape-id", "metadata-credits", "metadata-source-file")
+@pytest.mark.rule("scrape-answer", "map-links", "batch-answer", "crawl-answer", "job-counts", "job-times")
+@pytest.mark.rule("job-data", "job-next", "job-warning", "job-errors", "crawl-active", "crawl-preview")
+@pytest.mark.rule("team-credits-history", "team-tokens", "team-queue", "team-activity", "team-concurrency")
 @pytest.mark.parametrize("model, body", DOCUMENTED)
 def test_a_documented_answer_comes_back_as_it_was(model: type[m.ResponseModel], body: dict[str, Any]) -> None:
     assert model.model_validate_json(json.dumps(body)).to_wire() == body
@@ -669,6 +692,7 @@ def test_a_documented_answer_comes_back_as_it_was(model: type[m.ResponseModel], 
     assert model.model_validate_json(json.dumps(newer)).to_wire() == newer
 
 
+@pytest.mark.rule("job-status")
 @pytest.mark.parametrize(
     "model, body",
     [
@@ -706,6 +730,7 @@ names_of_metadata = st.sampled_from(
 )
 
 
+@pytest.mark.rule("open-responses")
 @BROAD
 @given(
     metadata=st.dictionaries(names_of_metadata | st.text(max_size=8), json_values, max_size=6),
@@ -723,6 +748,7 @@ def test_no_page_however_odd_costs_the_others(metadata: dict[str, Any], fields: 
     assert wire["metadata"].keys() == metadata.keys()
 
 
+@pytest.mark.rule("open-responses")
 @pytest.mark.parametrize(
     "model", [m.Document, m.PageMetadata, m.ChangeTracking, m.ActionResults, m.WebResult]
 )
@@ -755,6 +781,7 @@ def test_python_names_lead_to_wire_names() -> None:
     assert m.ActiveCrawl.model_validate({"id": "c", "createdAt": "now"}).created_at == "now"
 
 
+@pytest.mark.rule("batch-ignore-invalid-urls")
 @pytest.mark.parametrize("model", [m.BatchScrapeRequest, m.ExtractRequest])
 def test_bad_urls_are_left_to_the_service_where_it_drops_them(model: type[m.RequestModel]) -> None:
     body = {"urls": [SITE, "https://", "a b"]}
@@ -766,12 +793,14 @@ def test_bad_urls_are_left_to_the_service_where_it_drops_them(model: type[m.Requ
             model.model_validate({**body, **unless})
 
 
+@pytest.mark.rule("map-links")
 def test_links_of_a_map_may_be_plain_text() -> None:
     found = m.MapResponse.model_validate_json(json.dumps({"links": [SITE, {"url": "b", "title": ["x"]}]}))
     assert [link.url for link in found.links] == [SITE, "b"]
     assert found.to_wire() == {"links": [{"url": SITE}, {"url": "b", "title": ["x"]}]}
 
 
+@pytest.mark.rule("team-credits-history", "team-tokens")
 @pytest.mark.parametrize(
     "model, period, used",
     [
@@ -789,6 +818,7 @@ def test_what_a_period_used_under_either_name(model: Any, period: dict[str, Any]
     assert model.model_validate(period).used == used
 
 
+@pytest.mark.rule("crawl-active")
 def test_headers_of_running_crawls_stay_out_of_sight() -> None:
     crawls = m.ActiveCrawls.model_validate({"crawls": [ACTIVE]})
     assert "s3cr3t" not in repr(crawls)

@@ -18,6 +18,7 @@ SCRAPE = {"type": "scrape", "urls": ["https://example.com"]}
 SEARCH = {"type": "search", "queries": ["q"]}
 
 
+@pytest.mark.rule("request-body")
 @pytest.mark.parametrize(
     "model, python, wire",
     [
@@ -69,6 +70,7 @@ def test_python_and_wire_names_are_the_same_request(
     assert model.model_validate(python).to_wire() == wire
 
 
+@pytest.mark.rule("request-unknown-keys")
 @pytest.mark.parametrize(
     "model, body, path, hint",
     [
@@ -123,6 +125,7 @@ def test_a_mistake_is_met_with_what_was_meant(
     assert hint in found[path]
 
 
+@pytest.mark.rule("request-unknown-keys")
 def test_all_mistakes_are_told_at_once(problems: Any) -> None:
     body = {"query": "", "limt": 1, "limit": 0, "tbs": "x", "scrapeOptions": {"maxage": 1, "timeout": 5}}
     assert set(problems(m.SearchRequest, body)) == {
@@ -139,6 +142,7 @@ def test_a_field_under_both_names_is_refused(problems: Any) -> None:
     assert "'maxAge' and 'max_age'" in problems(m.ScrapeOptions, {"maxAge": 1, "max_age": 1})[""]
 
 
+@pytest.mark.rule("webhook-short-form")
 @pytest.mark.parametrize(
     "model, body, wire",
     [
@@ -169,6 +173,7 @@ def test_rendered_and_short_forms_are_read(
     assert model.model_validate(body).to_wire() == wire
 
 
+@pytest.mark.rule("request-body", "format-forms", "parser-empty")
 @pytest.mark.parametrize(
     "model, body",
     [
@@ -190,6 +195,7 @@ def test_what_was_given_is_sent_and_nothing_else(model: type[m.RequestModel], bo
     assert model.model_validate(body).to_wire() == body
 
 
+@pytest.mark.rule("request-body")
 def test_none_reads_as_not_given_where_the_service_documents_no_null() -> None:
     request = m.SearchRequest(query="q", limit=None, scrape_options={"maxAge": None, "formats": None})
     assert request.to_wire() == {"query": "q", "scrapeOptions": {}}
@@ -211,6 +217,10 @@ def test_the_type_is_sent_though_nobody_wrote_it() -> None:
     }
 
 
+@pytest.mark.rule("format-change-tracking", "format-further", "format-one-screenshot", "action-wait")
+@pytest.mark.rule("zdr-excludes", "search-sources", "search-categories", "search-domains")
+@pytest.mark.rule("monitor-webhook-stays", "target-domains", "schedule-form", "monitor-update-empty")
+@pytest.mark.rule("monitor-clear-goal")
 @pytest.mark.parametrize(
     "model, body, path, rule",
     [
@@ -272,6 +282,7 @@ def test_fields_that_shut_each_other_out(
     assert rule in found[path]
 
 
+@pytest.mark.rule("monitor-search-goal")
 @pytest.mark.parametrize(
     "goal, allowed",
     [
@@ -296,15 +307,18 @@ def test_a_search_target_needs_a_goal_unless_judging_is_off(
     assert (found == {}) is allowed
 
 
+@pytest.mark.rule("monitor-update", "monitor-clear-goal")
 @pytest.mark.parametrize("body", [{"targets": [SEARCH]}, {"targets": [SEARCH], "goal": None}, {"goal": None}])
 def test_an_update_leaves_to_the_service_what_the_body_alone_does_not_tell(body: dict[str, Any]) -> None:
     assert m.MonitorUpdateRequest.model_validate(body).to_wire() == body
 
 
+@pytest.mark.rule("monitor-mandatory")
 def test_a_create_request_needs_name_schedule_and_targets(problems: Any) -> None:
     assert set(problems(m.MonitorCreateRequest, {})) == {"name", "schedule", "targets"}
 
 
+@pytest.mark.rule("format-change-tracking", "target-scrape-options")
 def test_monitors_take_change_tracking_alone_because_they_add_markdown() -> None:
     target = {
         **SCRAPE,
@@ -313,6 +327,7 @@ def test_monitors_take_change_tracking_alone_because_they_add_markdown() -> None
     assert m.ScrapeTarget.model_validate(target).to_wire() == target
 
 
+@pytest.mark.rule("target-options-unchecked")
 def test_scrape_options_of_a_target_are_validated_here(problems: Any) -> None:
     target = {**SCRAPE, "scrapeOptions": {"timeout": 999, "maxage": 1}}
     body = {"name": "n", "schedule": CRON, "targets": [SCRAPE, target]}
@@ -322,6 +337,7 @@ def test_scrape_options_of_a_target_are_validated_here(problems: Any) -> None:
     }
 
 
+@pytest.mark.rule("scrape-store", "search-scrape-options", "target-crawl-limit")
 @pytest.mark.parametrize(
     "model, body, count",
     [
@@ -361,6 +377,7 @@ def test_own_warnings_are_told_for_the_whole_request(
 SECRET = "s3cr3t-value"
 
 
+@pytest.mark.rule("scrape-headers", "webhook-headers")
 @pytest.mark.parametrize(
     "model, body",
     [
@@ -386,6 +403,7 @@ def test_secrets_are_sent_but_not_shown(model: type[m.RequestModel], body: dict[
     assert SECRET not in str(request)
 
 
+@pytest.mark.rule("scrape-headers")
 @pytest.mark.parametrize(
     "headers", [{"X": f"{SECRET}\r\nY: z"}, {"X": {"deep": SECRET}}, [SECRET], SECRET, {"bad name": SECRET}]
 )

@@ -155,11 +155,18 @@ DOCUMENTED = [
 ]
 
 
+@pytest.mark.rule("document-change-tracking", "metadata-urls", "search-data", "search-facts")
+@pytest.mark.rule("search-web-item", "search-image-item", "search-news-item", "monitor-status")
+@pytest.mark.rule("monitor-record", "monitor-estimate", "monitor-current-check", "monitor-last-check")
+@pytest.mark.rule("monitor-next-run", "monitor-list", "monitor-run", "check-object", "check-credits")
+@pytest.mark.rule("check-summary", "check-targets", "check-list", "check-get", "check-page")
+@pytest.mark.rule("check-search-status", "check-judgment", "check-diff", "team-credits")
 @pytest.mark.parametrize("model, body", DOCUMENTED)
 def test_a_documented_answer_comes_back_as_it_was(model: type[m.ResponseModel], body: dict[str, Any]) -> None:
     assert model.model_validate_json(json.dumps(body)).to_wire() == body
 
 
+@pytest.mark.rule("open-responses")
 @pytest.mark.parametrize("model, body", DOCUMENTED)
 def test_fields_of_a_newer_service_are_kept(model: type[m.ResponseModel], body: dict[str, Any]) -> None:
     def extended(value: Any) -> Any:
@@ -175,6 +182,8 @@ def nulls(value: Any) -> Any:
     return {key: item if key in {"id", "data"} else None for key, item in value.items()}
 
 
+@pytest.mark.rule("success-flag", "open-responses", "document-change-tracking", "metadata-texts")
+@pytest.mark.rule("search-research-moves", "check-skipped-no-credits")
 @pytest.mark.parametrize(
     "model, body",
     [
@@ -207,6 +216,7 @@ def test_absent_null_and_odd_values_are_read(model: type[m.ResponseModel], body:
     assert model.model_validate_json(json.dumps(body)).to_wire() == body
 
 
+@pytest.mark.rule("search-data")
 @pytest.mark.parametrize(
     "model, body",
     [
@@ -236,6 +246,7 @@ def test_bytes_that_are_no_json_are_a_validation_error(body: bytes) -> None:
         m.SearchResponse.model_validate_json(body)
 
 
+@pytest.mark.rule("metadata-urls", "search-news-item")
 def test_python_names_lead_to_wire_names() -> None:
     answer = m.SearchResponse.model_validate(SEARCH)
     assert answer.data.web is not None
@@ -250,6 +261,7 @@ def test_python_names_lead_to_wire_names() -> None:
     assert m.Monitor(id="m", created_at="now").to_wire() == {"id": "m", "createdAt": "now"}
 
 
+@pytest.mark.rule("scrape-headers", "webhook-headers")
 def test_headers_stay_out_of_reprs_and_can_be_masked() -> None:
     target = {"type": "scrape", "scrapeOptions": {"headers": {"Cookie": "s3cr3t"}}}
     monitor = m.Monitor.model_validate({**MONITOR, "targets": [target]})

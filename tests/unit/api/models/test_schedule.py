@@ -15,6 +15,7 @@ from airflow_provider_webdata.api.cron import CronError, read_cron
 from airflow_provider_webdata.api.models import MonitorSchedule
 
 
+@pytest.mark.rule("schedule-interval", "schedule-cron")
 @pytest.mark.parametrize(
     "cron",
     [
@@ -42,6 +43,7 @@ def test_cron_that_the_service_takes(cron: str) -> None:
     assert MonitorSchedule(cron=cron).to_wire() == {"cron": cron}
 
 
+@pytest.mark.rule("schedule-interval", "schedule-cron")
 @pytest.mark.parametrize(
     "cron, rule",
     [
@@ -90,6 +92,7 @@ def test_cron_that_it_does_not(problems: Any, cron: str, rule: str) -> None:
     assert rule in problems(MonitorSchedule, {"cron": cron})["cron"]
 
 
+@pytest.mark.rule("schedule-cron-days", "schedule-cron-step")
 @pytest.mark.parametrize(
     "cron, words",
     [
@@ -127,6 +130,7 @@ def cron_fields(draw: st.DrawFn) -> str:
     return " ".join(fields)
 
 
+@pytest.mark.rule("schedule-cron")
 @settings(max_examples=100, deadline=None)
 @given(cron_fields(), st.datetimes(datetime(2024, 1, 1), datetime(2030, 1, 1)))
 def test_runs_agree_with_a_cron_library(text: str, start: datetime) -> None:
@@ -152,6 +156,7 @@ def test_runs_agree_with_a_cron_library(text: str, start: datetime) -> None:
     )
 
 
+@pytest.mark.rule("schedule-phrases")
 @pytest.mark.parametrize(
     "text",
     [
@@ -189,6 +194,7 @@ def test_phrases_that_the_service_reads(text: str) -> None:
     assert MonitorSchedule(text=text).to_wire() == {"text": text}
 
 
+@pytest.mark.rule("schedule-phrases")
 @pytest.mark.parametrize(
     "text, rule",
     [
@@ -221,11 +227,13 @@ def test_phrases_that_it_does_not(problems: Any, text: str, rule: str) -> None:
     assert rule in problems(MonitorSchedule, {"text": text})["text"]
 
 
+@pytest.mark.rule("schedule-length")
 def test_a_schedule_string_of_128_characters_is_taken() -> None:
     for field, text in (("text", "hourly"), ("cron", "0 0 * * *")):
         assert MonitorSchedule.model_validate({field: text.ljust(128)})
 
 
+@pytest.mark.rule("schedule-timezone")
 @pytest.mark.parametrize(
     "zone", ["UTC", "Europe/Berlin", "America/Argentina/Buenos_Aires", "Etc/GMT+5", "EST"]
 )
@@ -235,6 +243,7 @@ def test_time_zones_that_exist_go_with_both_forms(zone: str, form: dict[str, str
     assert MonitorSchedule.model_validate(body).to_wire() == body
 
 
+@pytest.mark.rule("schedule-timezone")
 @pytest.mark.parametrize(
     "zone",
     ["", "Mars/Olympus", "CEST", "Europe", "+02:00", "/etc/passwd", "../zone", "localtime", "posix/UTC", 5],

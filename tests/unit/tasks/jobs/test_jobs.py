@@ -64,6 +64,7 @@ def test_contradictions_fail_while_the_dag_is_read(
         operator(task_id="t", **required, **more)
 
 
+@pytest.mark.rule("crawl-credit-check")
 def test_a_crawl_has_a_limit() -> None:
     assert WebDataCrawlOperator(task_id="t", url="u").limit == 100
     with pytest.raises(ValueError, match="limit must be given"):
@@ -85,6 +86,8 @@ def test_dags_survive_serialization() -> None:
 # Events.
 
 
+@pytest.mark.rule("webhook-events", "webhook-events-steps", "event-job-completed", "event-extract")
+@pytest.mark.rule("event-agent", "event-names")
 @pytest.mark.parametrize("kind", ALL_JOB_KINDS)
 def test_events_are_asked_for_without_and_heard_with_prefix(kind: Any) -> None:
     asked = events_to_ask_for(kind)
@@ -119,6 +122,8 @@ STATES = [
 ]
 
 
+@pytest.mark.rule("job-scraping", "job-completed", "job-failed", "job-cancelled", "job-status")
+@pytest.mark.rule("extract-status", "agent-status")
 @pytest.mark.parametrize(("state", "over", "alive", "status"), STATES)
 def test_states(state: str | None, over: bool, alive: bool, status: str | None) -> None:
     view = JobView("crawl", "j", state, error="why")
@@ -138,6 +143,7 @@ PROGRESS = [
 ]
 
 
+@pytest.mark.rule("job-counts", "job-credits")
 @pytest.mark.parametrize(("fields", "text"), PROGRESS)
 def test_progress(fields: dict[str, Any], text: str) -> None:
     assert JobView.of("crawl", "j", SimpleNamespace(**fields)).progress() == text
@@ -161,6 +167,7 @@ def test_progress_is_logged_when_it_is_new_and_not_too_often(caplog: pytest.LogC
 # Page errors.
 
 
+@pytest.mark.rule("page-codes-jobs", "metadata-status", "crawl-external", "job-errors")
 @given(st.lists(st.sampled_from(["good", "site", "error", "listed"]), max_size=300))
 def test_page_errors_are_counted_and_the_first_are_listed(kinds: list[str]) -> None:
     found = PageErrors()
@@ -239,6 +246,7 @@ def test_another_task_has_other_keys(other: dict[str, Any]) -> None:
     assert one.idempotency_key(0) != two.idempotency_key(0)
 
 
+@pytest.mark.rule("idempotency-key")
 def test_every_attempt_has_the_same_keys() -> None:
     one, two = identity(), identity(try_number=2)
     assert one.key("s", 0) == two.key("s", 0)

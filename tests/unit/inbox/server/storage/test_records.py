@@ -22,6 +22,7 @@ def made(body: Any, conn_id: str = "conn", key: str | None = "key") -> NewDelive
     return NewDelivery.from_body(conn_id, key, json.dumps(body).encode(), NOW)
 
 
+@pytest.mark.rule("delivery-replay", "envelope-webhook-id")
 @pytest.mark.parametrize(
     ("one", "other", "same"),
     [
@@ -67,6 +68,7 @@ ANY_JSON = st.recursive(
 DELIVERIES = st.tuples(st.text(max_size=3), st.none() | st.text(max_size=3), ANY_JSON)
 
 
+@pytest.mark.rule("envelope-webhook-id")
 @given(DELIVERIES, DELIVERIES)
 def test_identity_is_the_same_for_the_same_only(one: Any, other: Any) -> None:
     def dedupe(delivery: Any) -> str:
