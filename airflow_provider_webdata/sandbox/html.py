@@ -6,13 +6,14 @@ Beautiful Soup as the tree was tried: a page takes six times as long, one nested
 from __future__ import annotations
 
 from copy import deepcopy
+from itertools import dropwhile
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin
 
 from bs4 import BeautifulSoup
 from cssselect import SelectorError
 from lxml.cssselect import CSSSelector
-from lxml.etree import ParserError, iterwalk
+from lxml.etree import ParserError, SubElement, iterwalk
 from lxml.html import Element, HTMLParser, document_fromstring, tostring
 from markdown_it import MarkdownIt
 from markdownify import MarkdownConverter
@@ -44,6 +45,7 @@ _BLOCKS = _SECTIONS | {
     ),
     *("hr", "li", "ol", "p", "pre", "section", "table", "td", "th", "tr", "ul"),
 }
+_HEAD = frozenset(("base", "link", "meta", "noscript", "script", "style", "template", "title"))
 _INVISIBLE = CSSSelector("head, script, style, noscript, template, iframe, svg", translator="html")
 _PARSER = HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True)
 
@@ -58,9 +60,18 @@ class _Markdown(MarkdownConverter):
 def parse(html: str) -> HtmlElement:
     """Parse a document; broken markup gives some tree, never an error. What is nested 256 deep is left out."""
     try:
-        return document_fromstring(html.encode(errors="replace"), _PARSER, ensure_head_body=True)
+        tree = document_fromstring(html.encode(errors="replace"), _PARSER, ensure_head_body=True)
     except ParserError:  # nothing is in it
         return document_fromstring("<html></html>", ensure_head_body=True)
+    # libxml2 does not know HTML 5's sections and leaves them in a head that was not closed.
+    head, rest = next(tree.iter("head")), next(tree.iter("body"))
+    strays = [*dropwhile(lambda node: node.tag in _HEAD, head)]
+    if strays:
+        body = SubElement(tree, "body")
+        body.extend(strays)
+        body.append(rest)
+        rest.tag = "div"
+    return tree
 
 
 def to_html(node: HtmlElement) -> str:

@@ -36,6 +36,8 @@ BASE = "https://a.example/dir/page"
         ('<h2>A <img src="i.png" alt="I"></h2>', "## A ![I](https://a.example/dir/i.png)"),
         ("<p>snake_case * b\n  c</p>", "snake_case * b c"),
         ("<header>a</header><main>b</main><footer>c</footer>", "a\n\nb\n\nc"),
+        ("<title>t</title><meta name=x><main>a</main>b<p>c", "a\n\nb\n\nc"),
+        ("<html><head><title>t</title></head><main>a</main>", "a"),
         ('<a href="http://[x">y</a>', "[y](http://[x)"),
         ("<script>x</script><style>y</style><p>z</p>", "z"),
         ("<div>a<div>b</div>c</div>", "a\n\nb\n\nc"),
