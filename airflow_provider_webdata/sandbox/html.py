@@ -5,6 +5,7 @@ Beautiful Soup as the tree was tried: a page takes six times as long, one nested
 
 from __future__ import annotations
 
+import re
 from copy import deepcopy
 from itertools import dropwhile
 from typing import TYPE_CHECKING, Any
@@ -46,6 +47,8 @@ _BLOCKS = _SECTIONS | {
     *("hr", "li", "ol", "p", "pre", "section", "table", "td", "th", "tr", "ul"),
 }
 _HEAD = frozenset(("base", "link", "meta", "noscript", "script", "style", "template", "title"))
+_CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
+"""What lxml reads and takes back nowhere."""
 _INVISIBLE = CSSSelector("head, script, style, noscript, template, iframe, svg", translator="html")
 _PARSER = HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True)
 
@@ -71,6 +74,11 @@ def parse(html: str) -> HtmlElement:
         body.extend(strays)
         body.append(rest)
         rest.tag = "div"
+    for node in tree.iter():
+        if _CONTROLS.search(node.text or ""):
+            node.text = _CONTROLS.sub(" ", node.text or "")
+        if _CONTROLS.search(node.tail or ""):
+            node.tail = _CONTROLS.sub(" ", node.tail or "")
     return tree
 
 

@@ -101,6 +101,12 @@ def test_deep_pages_are_read_as_far_as_they_go(depth: int) -> None:
     assert html.to_markdown(tree, BASE) == ("a\n\nb" if depth == 250 else "a")
 
 
+def test_control_characters_are_white_space() -> None:
+    tree = html.parse("<p>a<b>\f</b>&#1;b&#xffff;</p>c")
+    html.drop(html.selector("b")(tree))
+    assert html.text(tree) == "a b c"
+
+
 @pytest.mark.parametrize(
     "source", ["", " ", "<!-- x -->", "x.html", "\ud800", "a\0b", '<?xml version="1.0"?><p>x']
 )
