@@ -5,14 +5,16 @@ Beautiful Soup as the tree was tried: a page takes six times as long, one nested
 
 from __future__ import annotations
 
+import re
 from copy import deepcopy
+from itertools import dropwhile
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin
 
 from bs4 import BeautifulSoup
 from cssselect import SelectorError
 from lxml.cssselect import CSSSelector
-from lxml.etree import ParserError, iterwalk
+from lxml.etree import ParserError, SubElement, iterwalk
 from lxml.html import Element, HTMLParser, document_fromstring, tostring
 from markdown_it import MarkdownIt
 from markdownify import MarkdownConverter
@@ -25,7 +27,6 @@ if TYPE_CHECKING:
 _SECTIONS = frozenset(
     ("address", "aside", "details", "fieldset", "figure", "footer", "form", "header", "main", "nav")
 )
-_HEAD = frozenset(("base", "link", "meta", "noscript", "script", "style", "template", "title"))
 _BLOCKS = _SECTIONS | {
     *(
         "article",
@@ -45,6 +46,9 @@ _BLOCKS = _SECTIONS | {
     ),
     *("hr", "li", "ol", "p", "pre", "section", "table", "td", "th", "tr", "ul"),
 }
+_HEAD = frozenset(("base", "link", "meta", "noscript", "script", "style", "template", "title"))
+_CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
+"""What lxml reads and takes back nowhere."""
 _INVISIBLE = CSSSelector("head, script, style, noscript, template, iframe, svg", translator="html")
 _PARSER = HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True)
 
@@ -62,10 +66,19 @@ def parse(html: str) -> HtmlElement:
         tree = document_fromstring(html.encode(errors="replace"), _PARSER, ensure_head_body=True)
     except ParserError:  # nothing is in it
         return document_fromstring("<html></html>", ensure_head_body=True)
-    # To this parser `main` and `nav` are unknown words, which do not begin a body that is not written.
-    head, body = next(tree.iter("head")), next(tree.iter("body"))
-    for node in reversed([node for node in head if node.tag not in _HEAD]):
-        body.insert(0, node)
+    # libxml2 does not know HTML 5's sections and leaves them in a head that was not closed.
+    head, rest = next(tree.iter("head")), next(tree.iter("body"))
+    strays = [*dropwhile(lambda node: node.tag in _HEAD, head)]
+    if strays:
+        body = SubElement(tree, "body")
+        body.extend(strays)
+        body.append(rest)
+        rest.tag = "div"
+    for node in tree.iter():
+        if _CONTROLS.search(node.text or ""):
+            node.text = _CONTROLS.sub(" ", node.text or "")
+        if _CONTROLS.search(node.tail or ""):
+            node.tail = _CONTROLS.sub(" ", node.tail or "")
     return tree
 
 

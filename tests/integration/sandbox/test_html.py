@@ -38,6 +38,8 @@ BASE = "https://a.example/dir/page"
         ("<p>snake_case * b\n  c</p>", "snake_case * b c"),
         ("<title>t</title><main>a</main><nav>b</nav><p>c", "a\n\nb\n\nc"),
         ("<header>a</header><main>b</main><footer>c</footer>", "a\n\nb\n\nc"),
+        ("<title>t</title><meta name=x><main>a</main>b<p>c", "a\n\nb\n\nc"),
+        ("<html><head><title>t</title></head><main>a</main>", "a"),
         ('<a href="http://[x">y</a>', "[y](http://[x)"),
         ("<script>x</script><style>y</style><p>z</p>", "z"),
         ("<div>a<div>b</div>c</div>", "a\n\nb\n\nc"),
@@ -99,6 +101,12 @@ def test_deep_pages_are_read_as_far_as_they_go(depth: int) -> None:
     tree = html.parse("a" + "<div>" * depth + "b" + "</div>" * depth)
     assert html.text(tree) == ("a b" if depth == 250 else "a")
     assert html.to_markdown(tree, BASE) == ("a\n\nb" if depth == 250 else "a")
+
+
+def test_control_characters_are_white_space() -> None:
+    tree = html.parse("<p>a<b>\f</b>&#1;b&#xffff;</p>c")
+    html.drop(html.selector("b")(tree))
+    assert html.text(tree) == "a b c"
 
 
 @pytest.mark.parametrize(
