@@ -88,3 +88,14 @@ def api(sandbox: SandboxServer) -> Iterator[Api]:
     client = Api(sandbox)
     with client.http:
         yield client
+
+
+@pytest.fixture
+def gauges(sandbox: SandboxServer) -> list[str]:
+    """Two pages that state their level, one that states it as text, one that fails."""
+    urls = [f"https://gauges.example/{name}" for name in ("a", "b", "text", "broken")]
+    for url, level in zip(urls, ("412", "398", '"high"', "1"), strict=True):
+        linked = f'<script type="application/ld+json">{{"level": {level}}}</script>'
+        error = {"error": "SCRAPE_SITE_ERROR"} if url.endswith("broken") else {}
+        sandbox.control.set_page(url, f"<h1>Gauge</h1>{linked}", title=f"Gauge {url[-1]}", **error)
+    return urls

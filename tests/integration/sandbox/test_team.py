@@ -9,7 +9,7 @@ import pytest
 
 from airflow_provider_webdata.sandbox.reference.timestamps import from_iso
 
-from .job_calls import batch, crawl, site
+from .page_job_calls import batch, crawl, site
 
 ACTIVITY = "/v2/team/activity"
 PERIOD = 30 * 86_400

@@ -9,6 +9,7 @@ import httpx
 from .conftest import Api
 
 PATHS = {"crawl": "/v2/crawl", "batch_scrape": "/v2/batch/scrape"}
+NOBODY = "0b0e3e1c-7d8a-4a53-9f7e-2f1f9a3b7c11"
 HOST = "many.example"
 """A site that :func:`site` makes: page n is ``https://many.example/p/n``, the front page leads to all."""
 

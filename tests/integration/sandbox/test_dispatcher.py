@@ -14,7 +14,6 @@ from typing import Any
 import httpx
 import pytest
 
-from airflow_provider_webdata.sandbox.control import ControlError
 from airflow_provider_webdata.sandbox.reference.timestamps import from_iso
 from airflow_provider_webdata.sandbox.server import SandboxServer
 
@@ -202,45 +201,11 @@ def test_text_of_a_429(sandbox, api) -> None:
     assert 0 < int(match[1]) <= 60
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [{"rate_limits": {"books": 1}}, {"rate_limits": {"search": -1}}, {"entitlements": ["x"]}, {"x": 1}],
-)
-def test_settings_are_checked(sandbox, settings: dict[str, Any]) -> None:
-    with pytest.raises(ControlError, match="400"):
-        sandbox.control.configure(**settings)
-
-
 @pytest.mark.parametrize("path", [USAGE, "/v2/monitor"])
 def test_latency(sandbox, api, path: str) -> None:
     sandbox.control.configure(latency_ms=20_000)
     with pytest.raises(httpx.ReadTimeout):
         api.http.get(path, timeout=0.05)
-
-
-def test_pages_are_listed(sandbox) -> None:
-    before = sandbox.control.pages()
-    assert len(before) > 30
-    sandbox.control.set_page("https://one-more.example", "<p>x</p>", title="One more")
-    assert {"url": "https://one-more.example/", "title": "One more", "status": 200} in sandbox.control.pages()
-    assert sandbox.control.delete_page("https://one-more.example") is True
-    assert sandbox.control.delete_page("https://one-more.example") is False
-    assert sandbox.control.pages() == before
-
-
-def test_reset(sandbox, api) -> None:
-    sandbox.control.configure(queue_seconds=60, credits=5, latency_ms=1)
-    sandbox.control.set_quirks(["chunked"])
-    sandbox.control.add_fault("status", path="/nowhere", times=None)
-    sandbox.control.set_page("https://one-more.example", "<p>x</p>")
-    api.http.post(f"/v2/monitor/{api.create()['id']}/run")
-    sandbox.control.reset()
-    sandbox.control.advance(3600)
-    state = sandbox.control.state()
-    assert (state["monitors"], state["checks"], state["quirks"], state["requests"]) == ([], [], [], 0)
-    assert state["credits"] == 100_000
-    assert sandbox.control.faults() == []
-    assert api.web("site:one-more.example") == []
 
 
 @pytest.mark.rule("status-402")
@@ -262,23 +227,6 @@ def test_credit_usage(api) -> None:
         "billingPeriodStart",
         "billingPeriodEnd",
     }
-
-
-def test_requests_are_recorded_without_the_key(sandbox, api) -> None:
-    api.search("river", limit=1)
-    api.http.get("/v2/monitor?limit=5")
-    (search,) = sandbox.control.requests("/v2/search")
-    assert (search["method"], search["body"], search["status"]) == (
-        "POST",
-        {"query": "river", "limit": 1},
-        200,
-    )
-    assert search["headers"]["authorization"] == "Bearer ***"
-    (listing,) = sandbox.control.requests(method="GET")
-    assert (listing["query"], listing["body"]) == ({"limit": "5"}, None)
-    assert sandbox.api_key not in json.dumps(sandbox.control.requests())
-    sandbox.control.clear_requests()
-    assert sandbox.control.requests() == []
 
 
 def test_log_lines_hold_no_secret(sandbox, api, caplog) -> None:
