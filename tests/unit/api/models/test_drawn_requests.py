@@ -1,0 +1,30 @@
+"""Whatever a request's fields allow survives the wire, for every request that an endpoint declares."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from airflow_provider_webdata.api.models import RequestModel
+from tests.support.request_fields import alias, drawn, request_endpoints
+
+
+@pytest.mark.parametrize("model", request_endpoints())
+@settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
+)
+@given(data=st.data())
+def test_a_valid_request_survives_the_wire(model: type[RequestModel], data: st.DataObject) -> None:
+    body: dict[str, Any] = data.draw(drawn(model))
+    request = model.model_validate(body)
+    assert request.to_wire() == body
+    assert json.loads(json.dumps(body)) == body
+    assert model.model_validate_json(json.dumps(body)) == request
+    assert model.model_validate(request) == request
+    python = {alias(model, name): name for name in model.model_fields}
+    assert model.model_validate({python[name]: value for name, value in body.items()}) == request
+    assert all(isinstance(warning, str) for warning in request.warnings())
