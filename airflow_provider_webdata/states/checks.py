@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from airflow_provider_webdata.states.stored import Stored
 
@@ -32,8 +31,7 @@ MEANINGFUL_STATUSES = ("changed", "new")
 _FRACTION = re.compile(r"\.(\d+)")
 
 
-@dataclass(frozen=True)
-class Decision:
+class Decision(NamedTuple):
     """What a check means for a wait.
 
     :param outcome: `done`: this is it. `failed`: this is it, and it makes the wait fail. `skip`: this is it, and
@@ -45,8 +43,7 @@ class Decision:
     reason: str = ""
 
 
-@dataclass(frozen=True)
-class CheckCriteria(Stored):
+class CheckCriteria(Stored, frozen=True):
     """What checks mean for a wait.
 
     :param on_failed: what a failed check means, and one in an unknown state that has an `error`.

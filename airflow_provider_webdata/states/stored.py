@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -11,9 +12,8 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
-@dataclass(frozen=True)
-class Stored:
-    """Base of dataclasses that are stored as a mapping of JSON values.
+class Stored(msgspec.Struct, frozen=True):
+    """Base of values that are stored as a mapping of JSON values.
 
     The mapping is made to be read by other releases. A field at its default is left out, so that one that is added
     later is in no mapping before it is used; a default therefore never changes. A missing field has its default. An
@@ -22,8 +22,12 @@ class Stored:
 
     def serialize(self) -> dict[str, Any]:
         """Return the mapping."""
-        values = {field.name: (getattr(self, field.name), field.default) for field in fields(self)}
-        return {name: value for name, (value, default) in values.items() if value != default}
+        names, defaults = self.__struct_fields__, self.__struct_defaults__
+        optional = dict(zip(names[len(names) - len(defaults) :], defaults, strict=True))
+        values = {name: getattr(self, name) for name in names}
+        return {
+            name: value for name, value in values.items() if name not in optional or value != optional[name]
+        }
 
     @classmethod
     def deserialize(cls, stored: Mapping[str, Any]) -> Self:
@@ -32,7 +36,7 @@ class Stored:
         :param stored: as `serialize` returned it, in this release or another.
         :raises ValueError: a field or a value that this release does not know.
         """
-        known = [field.name for field in fields(cls)]
+        known = cls.__struct_fields__
         if unknown := sorted(set(stored) - set(known)):
             raise ValueError(
                 f"this release of the provider does not know {', '.join(unknown)} of {cls.__name__}, only "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Literal
 
@@ -22,8 +21,7 @@ JOB_SAFETY_POLL = 300.0
 _WAIT_BY = ("auto", "webhook", "polling")
 
 
-@dataclass(frozen=True)
-class PollingPolicy(Stored):
+class PollingPolicy(Stored, frozen=True):
     """How the end of a check or a job is learned.
 
     :param wait_by: `webhook`: by a delivery, and by a poll every `safety_poll`. `polling`: by a poll every
