@@ -1,0 +1,246 @@
+"""Agent: limits from both sides, the wire, warnings, answers."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from airflow_provider_webdata.api import models as m
+from tests.unit.api.models.drawn import url, webhook
+from tests.unit.api.models.limits import (
+    HOOK,
+    PROMPTS,
+    SCHEMAS,
+    SECRET,
+    SWITCHES,
+    Row,
+    assert_named,
+    beyond,
+    within,
+)
+from tests.unit.api.models.test_properties import BROAD, plain, schema, snake_case, some, switch, text, threat
+
+
+def agent(**fields: Any) -> dict[str, Any]:
+    return {"prompt": "p", **fields}
+
+
+ROWS: dict[str, Row] = {
+    "agent prompt": (m.AgentRequest, lambda v: {"prompt": v}, "prompt", PROMPTS[0], [*PROMPTS[1], None]),
+    "agent url": (
+        m.AgentRequest,
+        lambda v: agent(urls=[v]),
+        "urls.0",
+        ["a.example"],
+        ["", "ftp://a.example"],
+    ),
+    "agent strictConstrainToURLs": (
+        m.AgentRequest,
+        lambda v: agent(urls=["a.example"], strictConstrainToURLs=v),
+        "strictConstrainToURLs",
+        *SWITCHES,
+    ),
+    "agent schema": (m.AgentRequest, lambda v: agent(schema=v), "schema", *SCHEMAS),
+    "agent maxCredits": (
+        m.AgentRequest,
+        lambda v: agent(maxCredits=v),
+        "maxCredits",
+        [1, 0.5, 2500, 100_000],
+        [0, -1, True, "many", float("nan"), float("inf")],
+    ),
+    "agent model": (
+        m.AgentRequest,
+        lambda v: agent(model=v),
+        "model",
+        ["spark-2", "spark-1-mini", "spark-1-pro"],
+        ["spark", "", 1],
+    ),
+    "agent effort": (m.AgentRequest, lambda v: agent(effort=v), "effort", ["low", "medium", "high"], ["max"]),
+    "agent event": (
+        m.AgentRequest,
+        lambda v: agent(webhook={"url": HOOK, "events": [v]}),
+        "webhook.events",
+        ["started", "action", "completed", "failed", "cancelled"],
+        ["page", "agent.completed", ""],
+    ),
+    "agent auditMetadata": (
+        m.AgentRequest,
+        lambda v: agent(auditMetadata={"username": v}),
+        "auditMetadata.username",
+        ["u" * 1024],
+        ["u" * 1025],
+    ),
+    "agent zeroDataRetention": (
+        m.AgentRequest,
+        lambda v: agent(zeroDataRetention=v),
+        "zeroDataRetention",
+        *SWITCHES,
+    ),
+}
+
+
+@within(ROWS)
+def test_within_the_limit_the_body_is_sent_as_given(
+    model: type[m.RequestModel], body: dict[str, Any]
+) -> None:
+    assert model.model_validate(body).to_wire() == body
+
+
+@pytest.mark.rule("agent-prompt", "agent-urls", "agent-schema", "agent-max-credits")
+@pytest.mark.rule("agent-model", "agent-further", "agent-server-fields", "webhook-events-steps")
+@beyond(ROWS)
+def test_beyond_the_limit_the_field_is_named(
+    problems: Any, model: type[m.RequestModel], body: dict[str, Any], path: str
+) -> None:
+    assert_named(problems(model, body), path)
+
+
+@pytest.mark.rule("request-body")
+@pytest.mark.parametrize(
+    "model, body",
+    [
+        (m.AgentRequest, {"prompt": "p", "webhook": {"url": HOOK}}),
+    ],
+)
+def test_what_was_given_is_sent_and_nothing_else(model: type[m.RequestModel], body: dict[str, Any]) -> None:
+    assert model.model_validate(body).to_wire() == body
+
+
+@pytest.mark.rule("webhook-events-steps")
+@pytest.mark.parametrize(
+    "model, body, path, hint",
+    [
+        (
+            m.AgentRequest,
+            agent(strictConstrainToUrls=True),
+            "strictConstrainToUrls",
+            "'strictConstrainToURLs'",
+        ),
+        (m.AgentRequest, agent(max_credit=5), "max_credit", "'maxCredits' (in Python: 'max_credits')"),
+        (
+            m.AgentRequest,
+            agent(webhook={"url": HOOK, "events": ["agent.complete"]}),
+            "webhook.events",
+            "'completed'",
+        ),
+    ],
+)
+def test_a_mistake_is_met_with_what_was_meant(
+    problems: Any, model: type[m.RequestModel], body: dict[str, Any], path: str, hint: str
+) -> None:
+    found = problems(model, body)
+    assert list(found) == [path]
+    assert hint in found[path]
+
+
+@pytest.mark.rule("agent-urls", "agent-free-runs")
+@pytest.mark.parametrize(
+    "model, body, count",
+    [
+        (m.AgentRequest, {"prompt": "p", "maxCredits": 2500}, 0),
+        (m.AgentRequest, {"prompt": "p", "maxCredits": 2501}, 1),
+        (m.AgentRequest, {"prompt": "p", "strictConstrainToURLs": True}, 1),
+        (m.AgentRequest, {"prompt": "p", "strictConstrainToURLs": True, "urls": ["a.example"]}, 0),
+    ],
+)
+def test_own_warnings_are_told(model: type[m.RequestModel], body: dict[str, Any], count: int) -> None:
+    assert len(model.model_validate(body).warnings()) == count
+
+
+urls = st.lists(url, min_size=1, max_size=3)
+agent_body = some(
+    {"prompt": text},
+    urls=urls,
+    strictConstrainToURLs=switch,
+    schema=schema,
+    maxCredits=st.integers(1, 10**6) | st.floats(0.01, 1e6),
+    model=st.sampled_from(["spark-2", "spark-1-mini", "spark-1-pro"]),
+    auditMetadata=some({"username": st.text(plain, max_size=1024)}),
+    threatProtection=threat,
+    webhook=webhook("started", "action", "completed", "failed", "cancelled"),
+    effort=st.sampled_from(["low", "medium", "high"]),
+    zeroDataRetention=switch,
+    origin=text,
+    integration=st.none() | text,
+)
+REQUESTS: dict[type[m.RequestModel], st.SearchStrategy[Any]] = {
+    m.AgentRequest: agent_body,
+}
+
+
+@pytest.mark.parametrize("model", REQUESTS)
+@BROAD
+@given(data=st.data())
+def test_a_valid_request_survives_the_wire(model: type[m.RequestModel], data: st.DataObject) -> None:
+    body = data.draw(REQUESTS[model])
+    request = model.model_validate(body)
+    wire = request.to_wire()
+    assert wire == body
+    assert json.loads(json.dumps(wire)) == body
+    again = model.model_validate(wire)
+    assert again == request
+    assert again.to_wire() == wire
+    assert model.model_validate_json(json.dumps(wire)) == request
+    assert model.model_validate(snake_case(model, body)) == request
+
+
+@pytest.mark.parametrize(
+    "model, body",
+    [
+        (m.AgentRequest, {"prompt": "p", "webhook": {"url": HOOK, "headers": {"X-Secret": SECRET}}}),
+    ],
+)
+def test_secrets_are_sent_but_not_shown(model: type[m.RequestModel], body: dict[str, Any]) -> None:
+    request = model.model_validate(body)
+    assert SECRET in str(request.to_wire())
+    assert SECRET not in f"{request!r} {request}"
+
+
+@pytest.mark.rule("parse-answer", "agent-answer", "agent-status")
+@pytest.mark.parametrize(
+    "model, answer",
+    [
+        (m.AgentStatus, {"success": True, "status": "processing"}),
+        (m.AgentStatus, {"success": True, "status": "failed", "error": "out of credits", "data": None}),
+        (
+            m.AgentStatus,
+            {"success": True, "status": "completed", "data": {"a": []}, "model": "spark-2", "creditsUsed": 9},
+        ),
+        (m.AgentStatus, {"success": True, "status": "pausing", "partial": {"a": 1}, "stopReason": "x"}),
+    ],
+)
+def test_answers_are_kept_as_they_came(model: Any, answer: dict[str, Any]) -> None:
+    assert model.model_validate_json(json.dumps(answer)).to_wire() == answer
+
+
+@pytest.mark.rule("open-responses")
+@pytest.mark.parametrize(
+    "model, answer",
+    [
+        (
+            m.AgentStatus,
+            {"status": "completed", "data": [1], "expiresAt": {}, "creditsUsed": "few", "model": 2},
+        ),
+    ],
+)
+def test_an_odd_field_costs_no_answer_that_was_paid_for(model: Any, answer: dict[str, Any]) -> None:
+    found = model.model_validate_json(json.dumps(answer))
+    assert found.to_wire() == answer
+    assert SECRET not in f"{found!r} {found}"
+    assert not hasattr(found, "secrets") or list(found.secrets()) == []
+
+
+@pytest.mark.parametrize(
+    "model, answer",
+    [
+        (m.AgentStatus, {"data": {}}),
+    ],
+)
+def test_answers_that_are_none(model: Any, answer: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="Field required") as caught:
+        model.model_validate(answer)
+    assert SECRET not in str(caught.value)

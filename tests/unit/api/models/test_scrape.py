@@ -1,0 +1,191 @@
+"""Scrape: limits from both sides, the wire, warnings."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from airflow_provider_webdata.api import models as m
+from tests.unit.api.models.drawn import both, labels, options
+from tests.unit.api.models.limits import (
+    ADDRESSES,
+    LABELS,
+    SITE,
+    SWITCHES,
+    Row,
+    assert_named,
+    at_site,
+    beyond,
+    field,
+    within,
+)
+from tests.unit.api.models.test_properties import BROAD, snake_case, some, url
+
+SWITCHES_OF_OPTIONS = (
+    "onlyMainContent",
+    "onlyCleanContent",
+    "mobile",
+    "skipTlsVerification",
+    "removeBase64Images",
+    "blockAds",
+    "storeInCache",
+    "lockdown",
+    "fastMode",
+    "checkPromptInjection",
+)
+ROWS: dict[str, Row] = {
+    "scrape url": field(m.ScrapeRequest, "url", (ADDRESSES[0], [*ADDRESSES[1], None])),
+    "scrape zeroDataRetention": field(m.ScrapeRequest, "zeroDataRetention", SWITCHES, url=SITE),
+    "scrape integration": field(m.ScrapeRequest, "integration", ([*LABELS[0], None], LABELS[1]), url=SITE),
+    "scrape origin": field(m.ScrapeRequest, "origin", LABELS, url=SITE),
+    "scrape timeout": field(m.ScrapeRequest, "timeout", ([1000, 300_000], [999, 300_001]), url=SITE),
+    "scrape waitFor": field(m.ScrapeRequest, "waitFor", ([0, 60_000], [-1, 60_001]), url=SITE),
+    **{
+        f"scrape {name}": field(m.ScrapeRequest, name, SWITCHES, url=SITE)
+        for name in (*SWITCHES_OF_OPTIONS, "zeroDataRetention")
+    },
+}
+
+
+@within(ROWS)
+def test_within_the_limit_the_body_is_sent_as_given(
+    model: type[m.RequestModel], body: dict[str, Any]
+) -> None:
+    assert model.model_validate(body).to_wire() == body
+
+
+@pytest.mark.rule("caller-labels", "urls", "scrape-switches", "scrape-clean-content")
+@pytest.mark.rule("scrape-wait-for", "scrape-timeout", "scrape-tls", "scrape-store")
+@pytest.mark.rule("scrape-lockdown", "scrape-extra-switches", "scrape-url", "scrape-zero-data-retention")
+@beyond(ROWS)
+def test_beyond_the_limit_the_field_is_named(
+    problems: Any, model: type[m.RequestModel], body: dict[str, Any], path: str
+) -> None:
+    assert_named(problems(model, body), path)
+
+
+@pytest.mark.rule("request-body")
+@pytest.mark.parametrize(
+    "model, python, wire",
+    [
+        (
+            m.ScrapeRequest,
+            {"url": SITE, "only_main_content": False, "redact_pii": True, "zero_data_retention": True},
+            {"url": SITE, "onlyMainContent": False, "redactPII": True, "zeroDataRetention": True},
+        ),
+    ],
+)
+def test_python_and_wire_names_are_the_same_request(
+    model: type[m.RequestModel], python: dict[str, Any], wire: dict[str, Any]
+) -> None:
+    assert model.model_validate(python).to_wire() == wire
+    assert model.model_validate(wire) == model.model_validate(python)
+
+
+@pytest.mark.rule("scrape-top-level")
+@pytest.mark.parametrize(
+    "model, body, path, hint",
+    [
+        (m.ScrapeRequest, at_site(scrapeOptions={}), "scrapeOptions", "at the top level"),
+        (m.ScrapeRequest, at_site(wait_four=1), "wait_four", "'waitFor'"),
+    ],
+)
+def test_a_mistake_is_met_with_what_was_meant(
+    problems: Any, model: type[m.RequestModel], body: dict[str, Any], path: str, hint: str
+) -> None:
+    found = problems(model, body)
+    assert list(found) == [path]
+    assert hint in found[path]
+
+
+@pytest.mark.rule("zdr-excludes", "scrape-zero-data-retention")
+@pytest.mark.parametrize(
+    "model, body, rule",
+    [
+        (m.ScrapeRequest, at_site(zeroDataRetention=True, formats=["screenshot"]), "no screenshot"),
+        (m.ScrapeRequest, at_site(zeroDataRetention=True, onlyCleanContent=True), "onlyCleanContent"),
+    ],
+)
+def test_nothing_is_kept_where_nothing_may_be(
+    problems: Any, model: type[m.RequestModel], body: dict[str, Any], rule: str
+) -> None:
+    (found,) = problems(model, body).values()
+    assert rule in found
+    assert problems(model, {**body, "zeroDataRetention": False}) == {}
+
+
+@pytest.mark.rule("scrape-wait-for", "scrape-lockdown", "scrape-waits-together", "format-screenshot")
+@pytest.mark.parametrize(
+    "model, body, warned",
+    [
+        (m.ScrapeRequest, at_site(), []),
+        (m.ScrapeRequest, at_site(storeInCache=True, headers={"A": "b"}), ["storeInCache"]),
+        (
+            m.ScrapeRequest,
+            at_site(
+                waitFor=30_000,
+                actions=[{"type": "wait", "milliseconds": 29_001}, {"type": "wait", "selector": "a"}],
+            ),
+            ["actions"],
+        ),
+        (
+            m.ScrapeRequest,
+            at_site(
+                waitFor=30_000,
+                actions=[{"type": "wait", "milliseconds": 29_000}, {"type": "wait", "selector": "a"}],
+            ),
+            [],
+        ),
+        (
+            m.ScrapeRequest,
+            at_site(formats=[{"type": "screenshot", "viewport": {"width": 7680, "height": 4320}}]),
+            [],
+        ),
+        (
+            m.ScrapeRequest,
+            at_site(actions=[{"type": "screenshot", "viewport": {"width": 7681, "height": 1}}]),
+            ["viewport"],
+        ),
+    ],
+)
+def test_own_warnings(model: type[m.RequestModel], body: dict[str, Any], warned: list[str]) -> None:
+    found = model.model_validate(body).warnings()
+    assert len(found) == len(warned), found
+    assert all(text.startswith(start) for text, start in zip(found, warned, strict=True)), found
+
+
+@pytest.mark.rule("scrape-headers")
+@pytest.mark.parametrize(
+    "model, body",
+    [
+        (m.ScrapeRequest, at_site(headers={"Cookie": "s3cr3t"})),
+        (m.ScrapeRequest, at_site(actions=[{"type": "write", "text": "s3cr3t"}])),
+    ],
+)
+def test_secrets_are_sent_but_not_shown(model: type[m.RequestModel], body: dict[str, Any]) -> None:
+    request = model.model_validate(body)
+    assert request.to_wire() == body
+    assert "s3cr3t" not in repr(request)
+
+
+REQUESTS: dict[type[m.RequestModel], st.SearchStrategy[Any]] = {
+    m.ScrapeRequest: both(some({"url": url}, **labels), options),
+}
+
+
+@pytest.mark.parametrize("model", REQUESTS)
+@BROAD
+@given(data=st.data())
+def test_a_valid_request_survives_the_wire(model: type[m.RequestModel], data: st.DataObject) -> None:
+    body = data.draw(REQUESTS[model])
+    request = model.model_validate(body)
+    wire = request.to_wire()
+    assert wire == body
+    assert model.model_validate(wire) == request
+    assert model.model_validate_json(json.dumps(wire)) == request
+    assert model.model_validate(snake_case(model, body)) == request
+    assert all(isinstance(text, str) for text in request.warnings())
