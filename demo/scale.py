@@ -144,9 +144,9 @@ def _run_jobs(stack: ScaleStack, jobs: int) -> str:
     ]
     ports = Counter(urlsplit(item["url"]).port for item in told if item["status"] == "delivered")
     books.check("webhooks delivered to each API server", sorted(ports.values()), [jobs // 2, jobs // 2])
-    tries = Counter(task["try_number"] for task in tasks)
+    attempts = Counter(task["try_number"] for task in tasks)
     books.lines += [
-        f"tasks by number of tries: {dict(sorted(tries.items()))}",
+        f"tasks by number of attempts: {dict(sorted(attempts.items()))}",
         f"all jobs started: {waiting - began:.0f} s; all results taken: {ended - killed:.0f} s after the jobs' end",
         *(f"{name} while tasks waited: {size:.0f} MB" for name, size in memory.items()),
     ]
