@@ -97,9 +97,6 @@ class WebDataJobOperator(WaitsForJob, JobResults, WebDataOperator):
 
     # What a subclass states.
 
-    request_model: ClassVar[str]
-    """Name of the request model in `api.models`."""
-
     def targets(self) -> list[str]:
         """Return the URLs or texts by which the service would name the job."""
         raise NotImplementedError
