@@ -6,13 +6,11 @@ import time
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.states.check_queue import CheckQueue
 from airflow_provider_webdata.states.checks import CHECK_COMPLETED, CheckCriteria
 from airflow_provider_webdata.tasks.arguments import checked_text
 from airflow_provider_webdata.tasks.deferral import CHECK_TRIGGER
 from airflow_provider_webdata.tasks.literals import is_literal
-from airflow_provider_webdata.tasks.monitors.check_result import check_with_pages, checked_pages
-from airflow_provider_webdata.tasks.monitors.poll import poll_check
+from airflow_provider_webdata.tasks.monitors.check_result import checked_pages
 from airflow_provider_webdata.tasks.sensor import SinceSensor
 from airflow_provider_webdata.waiting.policy import CHECK_POLL_INTERVAL, CHECK_SAFETY_POLL, PollingPolicy
 
@@ -113,6 +111,9 @@ class WebDataMonitorCheckSensor(SinceSensor):
 
     def poll(self, context: Context) -> dict[str, Any] | None:
         """Poll once: the service, or with `wait_by="webhook"` the inbox first."""
+        from airflow_provider_webdata.states.check_queue import CheckQueue
+        from airflow_provider_webdata.tasks.monitors.poll import poll_check
+
         monitor_id, check_id = self._named_monitor(), checked_text(self.check_id)
         after = self.after_moment(context)
         via = "polling"
@@ -125,6 +126,8 @@ class WebDataMonitorCheckSensor(SinceSensor):
 
     def result_of(self, event: Mapping[str, Any], context: Context) -> Any:  # noqa: ARG002
         """Return the check, and the pages that were asked for."""
+        from airflow_provider_webdata.tasks.monitors.check_result import check_with_pages
+
         self.log.info(
             "Check %s of monitor %s is over: %s (learned by %s)",
             event["check_id"],

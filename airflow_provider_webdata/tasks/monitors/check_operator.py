@@ -6,7 +6,6 @@ import time
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from airflow_provider_webdata.states.check_queue import CheckQueue
 from airflow_provider_webdata.states.checks import CheckCriteria
 from airflow_provider_webdata.tasks.arguments import seconds
 from airflow_provider_webdata.tasks.deferral import CHECK_TRIGGER, WaitingTask, is_deferrable
@@ -119,6 +118,7 @@ class WaitsForCheck(WaitingTask):
     def _poll_until(
         self, deadline: float, monitor_id: str, check_id: str | None, after: datetime
     ) -> dict[str, Any]:
+        from airflow_provider_webdata.states.check_queue import CheckQueue
         from airflow_provider_webdata.tasks.monitors.poll import poll_check
 
         queue = CheckQueue(self.criteria, after, check_id)
