@@ -32,7 +32,7 @@ class Gate:
     conn_id: str
     secrets: tuple[bytes, ...] = field(repr=False)
     signing_secrets: tuple[bytes, ...] = field(repr=False)
-    signature_header: str
+    signature_header: bytes
     open: bool
 
     @classmethod
@@ -48,7 +48,7 @@ class Gate:
             settings.conn_id,
             tuple(secret.encode() for secret in webhook.secrets),
             tuple(secret.encode() for secret in webhook.signing_secrets),
-            webhook.signature_header.lower(),
+            webhook.signature_header.lower().encode(),
             open=True,
         )
 
@@ -58,7 +58,7 @@ class Gate:
 
         :param conn_id: what was asked for.
         """
-        return cls(conn_id, (_DUMMY,), (_DUMMY,), DEFAULT_SIGNATURE_HEADER.lower(), open=False)
+        return cls(conn_id, (_DUMMY,), (_DUMMY,), DEFAULT_SIGNATURE_HEADER.lower().encode(), open=False)
 
     def passes_secret(self, headers: Headers) -> bool:
         """Return whether a delivery carries the secret, where one is demanded.
@@ -78,7 +78,7 @@ class Gate:
 
         :param headers: of the request.
         """
-        return self.signature_header in headers or any("signature" in name for name in headers)
+        return self.signature_header.decode() in headers or any("signature" in name for name in headers)
 
     def passes_signature(self, headers: Headers, body: bytes) -> bool:
         """Return whether a delivery is signed with a right key where one is demanded.
@@ -88,7 +88,7 @@ class Gate:
         """
         if not self.signing_secrets and not self.is_signed(headers):
             return self.open
-        given = headers.get(self.signature_header, "").encode("latin-1")
+        given = headers.get(self.signature_header.decode(), "").encode("latin-1")
         matches = False
         # What claims to be signed costs the same whether or not a signature is demanded.
         for secret in self.signing_secrets or (_DUMMY,):
