@@ -37,7 +37,7 @@ def run_examples(stack: Stack) -> dict[str, str]:
     stack.wait_for_dags(DAGS)
     stack.api.add_pool(POOL, 8)
     # Event-driven: it has no run until something happens, and must be watching by then.
-    stack.api.unpause("webdata_on_check")
+    stack.api.start_watching("webdata_on_check")
     reports = {dag_id: _run(stack, dag_id) for dag_id in PLAIN_DAGS}
     return {**reports, "webdata_wait": run_wait(stack), "webdata_on_check": see_event_driven_run(stack)}
 

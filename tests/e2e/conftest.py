@@ -78,6 +78,8 @@ def stack(request: pytest.FixtureRequest) -> Iterator[Stack]:
     environment = {
         # In the environment, where neither the database nor the audit log gets to see them in the clear.
         "AIRFLOW_VAR_E2E_PAGE_SESSION": PAGE_SESSION,
+        # Every file is parsed once, and again when that is asked for.
+        "AIRFLOW__DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": "3600",
         "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT": "15",
         "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT_DETECTION_INTERVAL": "5",
         # A triggerer that was killed is missed sooner.

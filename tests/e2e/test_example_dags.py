@@ -50,7 +50,7 @@ def test_monitor_is_kept_not_repeated(stack: Stack, sandbox: SandboxControl) -> 
 def test_a_check_is_waited_for_and_its_delivery_runs_the_event_driven_dag(
     stack: Stack, sandbox: SandboxControl
 ) -> None:
-    stack.api.unpause("webdata_on_check")
+    stack.api.start_watching("webdata_on_check")
     sandbox.configure(check_seconds=CHECK_SECONDS)
 
     report = run_wait(stack)

@@ -82,6 +82,17 @@ class AirflowAPI:
         """Hand the DAG to the scheduler."""
         self.call("PATCH", f"/dags/{dag_id}", json={"is_paused": False})
 
+    def start_watching(self, dag_id: str) -> None:
+        """Hand an event-driven DAG to the scheduler, and have its file parsed once more: only that sets up watchers."""
+        self.unpause(dag_id)
+        token = self.call("GET", f"/dags/{dag_id}")["file_token"]
+        try:
+            self.call("PUT", f"/parseDagFile/{token}")
+        except httpx.HTTPStatusError as error:
+            # The same was asked for, and not done yet.
+            if error.response.status_code != httpx.codes.CONFLICT:
+                raise
+
     def pause(self, dag_id: str) -> None:
         """Take the DAG from the scheduler again."""
         self.call("PATCH", f"/dags/{dag_id}", json={"is_paused": True})

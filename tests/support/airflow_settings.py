@@ -85,8 +85,6 @@ def airflow_environment(
         "AIRFLOW__LOGGING__TRIGGER_LOG_SERVER_PORT": str(ports.trigger_logs),
         "AIRFLOW__DAG_PROCESSOR__DAG_BUNDLE_CONFIG_LIST": json.dumps(bundles),
         "AIRFLOW__DAG_PROCESSOR__REFRESH_INTERVAL": "10",
-        # A file that was changed is parsed again all the same.
-        "AIRFLOW__DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": "600",
         # What a task has to wait for between two of its states.
         "AIRFLOW__SCHEDULER__SCHEDULER_IDLE_SLEEP_TIME": "0.2",
         "AIRFLOW__USAGE_DATA_COLLECTION__ENABLED": "False",

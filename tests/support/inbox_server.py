@@ -100,7 +100,7 @@ class InboxServer:
         return self._client.post(url, content=json.dumps(body), headers={SECRET_HEADER: self.secret})
 
     def _gate(self, conn_id: str) -> Gate:
-        return Gate(conn_id, (self.secret.encode(),), (), SIGNATURE_HEADER.lower(), open=True)
+        return Gate(conn_id, (self.secret.encode(),), (), SIGNATURE_HEADER.lower().encode(), open=True)
 
     async def _app(self, scope: Any, receive: Any, send: Any) -> None:
         query = scope["query_string"].decode()

@@ -1,15 +1,13 @@
-"""Scrape, map and the team through both hooks, over real HTTP."""
+"""The team's figures and its activity through both hooks, over real HTTP."""
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
 
-from airflow_provider_webdata.api import errors, models
+from airflow_provider_webdata.api import errors
 from tests.integration.hooks.test_jobs import JOB, told
-from tests.support.fault_server import answer
 from tests.support.waiting import settled
 
 ITEM = {
@@ -19,61 +17,6 @@ ITEM = {
     "created_at": "now",
     "target": "https://a.example",
 }
-
-
-@pytest.mark.rule("metadata-scrape-id", "scrape-answer", "scrape-result")
-async def test_scrape_and_its_result_later(serve: Any) -> None:
-    page = {"success": True, "data": {"markdown": "# a", "metadata": {"statusCode": 404, "scrapeId": JOB}}}
-    server, hook = serve(page)
-    request = models.ScrapeRequest(url="https://a.example", formats=["markdown"], max_age=0)
-    found = await settled(hook.scrape(request, extra_body={"new": True}))
-    assert (found.data.markdown, found.data.metadata.status_code) == ("# a", 404)
-    assert (await settled(hook.get_scrape(found.data.metadata.scrape_id))).to_wire() == page
-    assert told(server) == [("POST", "/v2/scrape"), ("GET", f"/v2/scrape/{JOB}")]
-    assert json.loads(server.requests[0].body) == {
-        "formats": ["markdown"],
-        "maxAge": 0,
-        "url": "https://a.example",
-        "new": True,
-    }
-    await settled(hook.close())
-
-
-@pytest.mark.rule("large-documents-answer")
-async def test_a_document_that_takes_longer_than_a_task_should_wait(serve: Any) -> None:
-    details = {"state": "processing_continues", "documentPages": 900, "retryAfterSeconds": 300}
-    body = {"success": False, "code": "SCRAPE_TIMEOUT", "error": "slow", "details": details}
-    server, hook = serve(answer(408, json.dumps(body)))
-    with pytest.raises(errors.ProcessingContinuesError) as caught:
-        await settled(hook.scrape({"url": "https://a.example/large.pdf"}))
-    assert (caught.value.pages, caught.value.retry_after) == (900, 300.0)
-    assert len(server.requests) == 1
-    await settled(hook.close())
-
-
-@pytest.mark.rule("map-links")
-async def test_map(serve: Any) -> None:
-    server, hook = serve({"success": True, "links": ["https://a.example", {"url": "https://a.example/b"}]})
-    found = await settled(hook.map({"url": "https://a.example", "limit": "5"}, extra_body={"new": 1}))
-    assert [link.url for link in found.links] == ["https://a.example", "https://a.example/b"]
-    assert told(server) == [("POST", "/v2/map")]
-    assert json.loads(server.requests[0].body) == {"url": "https://a.example", "limit": 5, "new": 1}
-    await settled(hook.close())
-
-
-async def test_a_bad_request_names_field_and_rule(serve: Any) -> None:
-    server, hook = serve({})
-    for call, words in (
-        (lambda: hook.scrape({"url": "https://a.example", "timeout": 5}), "timeout"),
-        (lambda: hook.map({"url": "https://a.example", "limit": 0}), "limit"),
-        (lambda: hook.start_crawl({"url": "https://a.example", "maxDepth": 2}), "maxDiscoveryDepth"),
-        (lambda: hook.start_batch_scrape({"urls": []}), "urls"),
-        (lambda: hook.crawl_params({"url": "https://a.example"}), "prompt"),
-        (lambda: hook.get_scrape(""), "scrape_id"),
-    ):
-        with pytest.raises(errors.InvalidRequestError, match=words):
-            await settled(call())
-    assert server.requests == []
 
 
 @pytest.mark.rule("team-credits", "team-credits-history", "team-tokens", "team-queue", "team-concurrency")
