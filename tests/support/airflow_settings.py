@@ -86,7 +86,7 @@ def airflow_environment(
         "AIRFLOW__DAG_PROCESSOR__DAG_BUNDLE_CONFIG_LIST": json.dumps(bundles),
         "AIRFLOW__DAG_PROCESSOR__REFRESH_INTERVAL": "10",
         # What a task has to wait for between two of its states.
-        "AIRFLOW__SCHEDULER__SCHEDULER_IDLE_SLEEP_TIME": "0.2",
+        "AIRFLOW__SCHEDULER__SCHEDULER_IDLE_SLEEP_TIME": "0.5",
         "AIRFLOW__USAGE_DATA_COLLECTION__ENABLED": "False",
         "SCARF_ANALYTICS": "false",
         **overrides,

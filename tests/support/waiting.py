@@ -10,12 +10,16 @@ from typing import Any
 
 
 def wait_until(condition: Callable[[], object], patience: float, pause: float = 0.1) -> bool:
-    """Ask `condition` until it holds (True) or `patience` seconds have passed (False)."""
-    deadline = time.monotonic() + patience
+    """Ask `condition` until it holds (True) or `patience` seconds have passed (False).
+
+    :param pause: seconds between two questions at the least; what takes long is asked about once a second.
+    """
+    began = time.monotonic()
     while not condition():
-        if time.monotonic() > deadline:
+        waited = time.monotonic() - began
+        if waited > patience:
             return False
-        time.sleep(pause)
+        time.sleep(max(pause, min(waited / 20, 1.0)))
     return True
 
 
