@@ -28,6 +28,7 @@ from tests.integration.inbox.http.served_inbox import (
     signature,
 )
 from tests.support.service import SIGNATURE_HEADER
+from tests.support.waiting import wait_until
 
 RIGHT = {SECRET_HEADER: SECRET}
 
@@ -174,6 +175,7 @@ def test_without_tables(airflow_home: AirflowHome, tmp_path: Path) -> None:
     """It starts all the same, says what is missing, and refuses deliveries so that they come again."""
     env = {**airflow_home.env, "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{tmp_path}/empty.db"}
     with AirflowHome(tmp_path, env).serving() as process:
-        assert "airflow db migrate" in process.output
+        # It says so beside what it says it listens on, in no order.
+        assert wait_until(lambda: "airflow db migrate" in process.output, 60), process.output
         answer = httpx.post(f"{process.url}/webdata/inbox/secret", content=b"{}", headers=RIGHT)
         assert (answer.status_code, "retry-after" in answer.headers) == (503, True)
