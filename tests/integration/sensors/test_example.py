@@ -12,7 +12,7 @@ EXAMPLE = Path(__file__).parents[3] / "example_dags" / "webdata_wait.py"
 
 def test_search_monitor_wait_and_branch(airflow, sandbox, inbox):
     """The first check finds all pages new; the next one nothing; then one page changes."""
-    sandbox.control.configure(check_seconds=2)
+    sandbox.control.configure(check_seconds=6)
     source = EXAMPLE.read_text().replace("\nwebdata_wait()\n", "\ndag = webdata_wait()\n")
 
     def run() -> Any:

@@ -30,7 +30,7 @@ def waited(outcome: Any) -> Any:
 @pytest.mark.parametrize("mode", MODES)
 def test_check_learned_by_webhook(run_with_inbox, service, mode):
     """From the declared monitor, which reports to us by itself, to the check: no key, no secret is handed around."""
-    service.control.configure(check_seconds=2)
+    service.control.configure(check_seconds=6)
     service.control.set_page("https://example.com/", "<p>one euro</p>")
     done = run_with_inbox(
         f"""
