@@ -92,7 +92,9 @@ def test_deliveries_reach_the_inbox(
             assert http.post("/webdata/inbox/secret", content=body).status_code == 401
             assert http.post("/webdata/inbox/secret", content=b"{", headers=RIGHT).status_code == 400
             # Readers are served inside only.
-            inside = httpx.get(f"{process.url}/webdata/deliveries/secret", headers=bearer("secret"))
+            inside = httpx.get(
+                f"{process.url}/webdata/deliveries/secret", headers=bearer("secret"), timeout=60
+            )
             assert inside.status_code == 200
             assert http.get("/webdata/deliveries/secret", headers=bearer("secret")).status_code == 404
 

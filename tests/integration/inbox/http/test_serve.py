@@ -131,7 +131,7 @@ def test_https(airflow_home: AirflowHome, certificate: tuple[Path, Path]) -> Non
         assert process.url.startswith("https://")
         port = process.url.rpartition(":")[2]
         context = ssl.create_default_context(cafile=str(public))
-        answer = httpx.get(f"https://localhost:{port}/webdata/inbox-health", verify=context)
+        answer = httpx.get(f"https://localhost:{port}/webdata/inbox-health", verify=context, timeout=60)
         assert answer.status_code == 200
 
 
@@ -177,5 +177,5 @@ def test_without_tables(airflow_home: AirflowHome, tmp_path: Path) -> None:
     with AirflowHome(tmp_path, env).serving() as process:
         # It says so beside what it says it listens on, in no order.
         assert wait_until(lambda: "airflow db migrate" in process.output, 60), process.output
-        answer = httpx.post(f"{process.url}/webdata/inbox/secret", content=b"{}", headers=RIGHT)
+        answer = httpx.post(f"{process.url}/webdata/inbox/secret", content=b"{}", headers=RIGHT, timeout=60)
         assert (answer.status_code, "retry-after" in answer.headers) == (503, True)
