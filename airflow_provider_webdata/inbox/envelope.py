@@ -7,6 +7,8 @@ from typing import Any
 
 from pydantic_core import from_json
 
+from .outline import outline_of
+
 LONGEST_TEXT = 200
 """Characters; the service has no longer names and ids."""
 
@@ -46,7 +48,10 @@ class Envelope:
         :param body: the body as it came.
         :raises NotJSONError: it is no JSON. JSON of any shape is fine.
         """
-        return cls.of(parse_body(body))
+        try:
+            return cls.of(outline_of(body))
+        except ValueError as error:
+            raise NotJSONError(str(error)) from None
 
     @classmethod
     def of(cls, payload: Any) -> Envelope:

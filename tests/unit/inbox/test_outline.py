@@ -1,0 +1,118 @@
+"""An envelope is read as if the whole body had been parsed, without the memory that this would take."""
+
+from __future__ import annotations
+
+import json
+import tracemalloc
+from collections.abc import Callable
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from airflow_provider_webdata.inbox.envelope import Envelope, NotJSONError, parse_body
+from airflow_provider_webdata.inbox.outline import DEEPEST, outline_of
+
+SIZE = 2**19
+FIELDS = ["type", "id", "webhookId", "success", "data", "monitorId", "checkId", "other"]
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(st.characters(exclude_categories=["Cs"]))
+    | st.sampled_from(["monitor.check.completed", "x" * 200, "\U0001f600" * 200, "x" * 201, '\\"[{']),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(FIELDS), inner, max_size=4),
+)
+unhurried = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+def filled(part: bytes, around: bytes = b'{"id":"job-1","data":[%s]}') -> bytes:
+    return around % b",".join([part] * (SIZE // (len(part) + 1)))
+
+
+DENSE = [
+    pytest.param(filled(b"[]"), id="arrays"),
+    pytest.param(filled(b"{}"), id="objects"),
+    pytest.param(filled(b'{"a":[]}'), id="objects with arrays"),
+    pytest.param(filled(b"1.5"), id="numbers"),
+    pytest.param(filled(b'"ab"'), id="texts"),
+    pytest.param(filled(b'"\\\\\\"["'), id="texts with escapes and brackets"),
+    pytest.param(filled(b"[]", b'{"id":"job-1","other":[%s]}'), id="not in the data"),
+    pytest.param(filled(b"[]", b'{"id":"job-1","data":[{"other":[%s]}]}'), id="in the first of the data"),
+    pytest.param(filled(b"[[[[[[[[[[]]]]]]]]]]"), id="steep"),
+]
+
+
+@pytest.mark.parametrize("body", DENSE)
+def test_a_dense_body_makes_no_objects(body: bytes) -> None:
+    tracemalloc.start()
+    envelope = Envelope.read(body)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert envelope.job_id == "job-1"
+    # As objects it takes ten to fifty times its size.
+    assert peak < 4 * len(body)
+
+
+@unhurried
+@given(JSON | st.fixed_dictionaries({}, optional=dict.fromkeys(FIELDS, JSON)), st.booleans())
+def test_the_envelope_is_that_of_the_whole(payload: object, ascii_only: bool) -> None:
+    body = json.dumps(payload, ensure_ascii=ascii_only).encode()
+    assert Envelope.read(body) == Envelope.of(parse_body(body))
+
+
+@unhurried
+@given(st.binary(max_size=60) | st.text(st.sampled_from('[]{}",:\\ue1- \n'), max_size=40).map(str.encode))
+def test_what_is_json_and_what_is_not(body: bytes) -> None:
+    def accepted(read: Callable[[bytes], object]) -> bool:
+        try:
+            read(body)
+        except NotJSONError:
+            return False
+        return True
+
+    assert accepted(Envelope.read) == accepted(parse_body)
+
+
+WIDE = b",".join([b'[[]],"]\\\\\\"]"'] * 30_000)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"[%s]",
+        b'[%s,"]]]]]]"]',
+        b'["]]]]]]",%s]',
+        b'["\\\\","]]\\"]]",%s]',
+        b"[" + WIDE + b",%s]",
+        b"[%s," + WIDE + b"]",
+        b'["' + b"\\\\" * 300_000 + b'",%s]',
+        b'["' + b'\\"' * 300_000 + b'",%s]',
+    ],
+    ids=[
+        "plain",
+        "text behind",
+        "text before",
+        "escapes",
+        "wide before",
+        "wide behind",
+        "backslashes",
+        "quotes",
+    ],
+)
+@pytest.mark.parametrize(("opening", "closing"), [(b"[", b"]"), (b'{"a":', b"}"), (b'[{"a":', b"}]")])
+@pytest.mark.parametrize("innermost", [b"", b"1"])
+def test_depth(body: bytes, opening: bytes, closing: bytes, innermost: bytes) -> None:
+    levels = len(closing)
+    if not innermost and opening.endswith(b":"):
+        innermost = b"null"
+
+    def nested(depth: int) -> bytes:
+        return body.replace(b"%s", opening * depth + innermost + closing * depth)
+
+    most = (DEEPEST - 1) // levels
+    outline_of(nested(most))
+    parse_body(nested(most))
+    with pytest.raises(ValueError, match="nested deeper"):
+        outline_of(nested(DEEPEST // levels + 1))
