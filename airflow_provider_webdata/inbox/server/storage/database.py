@@ -71,6 +71,20 @@ def transaction(engine: Engine) -> Iterator[Connection]:
 
 
 @contextlib.contextmanager
+def lone_statement(engine: Engine) -> Iterator[Connection]:
+    """Open a connection for one statement that reads: a transaction would take several more round trips.
+
+    :param engine: Airflow's engine, or any other.
+    :raises StoreUnavailableError: the database could not do it.
+    """
+    try:
+        with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+            yield connection
+    except exc.SQLAlchemyError as error:
+        raise store_error(error) from None
+
+
+@contextlib.contextmanager
 def _limits(connection: Connection) -> Iterator[None]:
     """Bound the wait for locks where it is a property of the connection, and put it back."""
     get, put, value = {

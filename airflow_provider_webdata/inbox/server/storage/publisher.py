@@ -21,8 +21,10 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-POLL_INTERVAL = 0.5
-"""Seconds between two polls for what other processes stored."""
+POLL_INTERVAL = 0.06
+"""Seconds between two polls for what other processes stored: each is one statement, and for all readers."""
+RETRY_INTERVAL = 0.5
+"""Seconds until what failed is tried again."""
 IDLE_INTERVAL = 1.0
 """Seconds after which deliveries are published that nobody waits for."""
 MOST_READERS = 500
@@ -128,7 +130,7 @@ class Publisher:
                     log.warning("Deliveries cannot be published now: %s", failure)
                 with self._changed:
                     self._requested = True
-                    self._changed.wait_for(lambda: self._closing, self._poll_interval)
+                    self._changed.wait_for(lambda: self._closing, RETRY_INTERVAL)
             elif self._failing:
                 log.info("Deliveries are published again")
             self._failing = failure is not None
@@ -162,18 +164,21 @@ class Publisher:
     def _publish(self) -> None:
         with self._changed:
             since = min((waiter.cursor for waiter in self._waiters), default=None)
+            conn_ids = {waiter.conn_id for waiter in self._waiters}
         if since is None:
             self._store.publish()
             return
-        changes = self._store.changes(since)
+        if not self._store.has_news(since):
+            return
+        changes = self._store.changes(since, conn_ids)
         with self._changed:
             waiters = list(self._waiters)
         for waiter in waiters:
-            self._notify(waiter, changes, since)
+            self._notify(waiter, changes, since, conn_ids)
 
-    def _notify(self, waiter: Waiter, changes: Changes, since: int) -> None:
-        if waiter.cursor < since:
-            # It was added during the query, with a cursor that the query does not cover.
+    def _notify(self, waiter: Waiter, changes: Changes, since: int, conn_ids: set[str]) -> None:
+        if waiter.cursor < since or waiter.conn_id not in conn_ids:
+            # It was added during the query, which does not cover it.
             self.publish_soon()
         elif changes.newest.get(waiter.conn_id, 0) > waiter.cursor:
             _wake(waiter)

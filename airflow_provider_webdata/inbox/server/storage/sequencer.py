@@ -30,6 +30,7 @@ _oldest = (
 _span = select(func.count(), func.min(_oldest.c.id), func.max(_oldest.c.id)).select_from(_oldest)
 _pending = select(delivery.c.id).where(delivery.c.position.is_(None)).limit(1)
 _last = select(counter.c.last_position).where(counter.c.id == _COUNTER_ROW)
+_state = select(_last.scalar_subquery(), _pending.scalar_subquery())
 # On every database this takes the lock without reading first, which SQLite could not turn into a write later.
 _lock = update(counter).where(counter.c.id == _COUNTER_ROW).values(last_position=counter.c.last_position)
 
@@ -48,6 +49,16 @@ def anything_pending(connection: Connection) -> bool:
     :param connection: inside a transaction.
     """
     return connection.execute(_pending).first() is not None
+
+
+def has_news(connection: Connection, since: int) -> bool:
+    """Return whether anything was published after a position, or is committed and has none yet; by one statement.
+
+    :param connection: any.
+    :param since: a position.
+    """
+    last, pending = connection.execute(_state).one()
+    return pending is not None or (last or 0) > since
 
 
 def end(connection: Connection) -> int:

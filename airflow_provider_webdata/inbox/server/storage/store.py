@@ -7,21 +7,20 @@ import uuid
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sqlalchemy import Select, and_, case, delete, func, insert, or_, select
+from sqlalchemy import case, delete, func, insert, select
 
-from airflow_provider_webdata.inbox.envelope import split_event
 from airflow_provider_webdata.inbox.wire import INLINE_BODY_BYTES
 
 from . import sequencer
-from .database import insert_or_ignore, transaction
+from .database import insert_or_ignore, lone_statement, transaction
 from .errors import CursorPastEndError, DeliveryNotFoundError, RefusedError
 from .records import Changes, DeliveryFilter, NewDelivery, StoredDelivery, StoredPage
+from .searches import selection
 from .tables import delivery
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
-    from sqlalchemy import ColumnElement
     from sqlalchemy.engine import Connection, Engine
 
 _T = TypeVar("_T")
@@ -29,11 +28,6 @@ _T = TypeVar("_T")
 MOST_DELIVERIES = 1000
 """Most deliveries in one page."""
 
-_ANY_OF = (
-    (delivery.c.correlation_key, "keys"),
-    (delivery.c.job_id, "job_ids"),
-    (delivery.c.monitor_id, "monitor_ids"),
-)
 _WITHOUT_BODY = [
     column for column in delivery.c if column.name not in {"dedupe", "operation", "name", "body"}
 ]
@@ -96,10 +90,19 @@ class DeliveryStore:
         """Return the newest position, 0 before the first, after publishing what is committed."""
         return self._after_publishing(sequencer.end)
 
-    def changes(self, since: int) -> Changes:
+    def has_news(self, since: int) -> bool:
+        """Return whether `changes` would find anything, for as little as a database can be asked.
+
+        :param since: a position.
+        """
+        with lone_statement(self._engine) as connection:
+            return sequencer.has_news(connection, since)
+
+    def changes(self, since: int, conn_ids: Collection[str]) -> Changes:
         """Publish what is committed, and return which connections got deliveries after a position.
 
         :param since: a position.
+        :param conn_ids: the connections that matter.
         """
 
         def query(connection: Connection) -> Changes:
@@ -107,8 +110,10 @@ class DeliveryStore:
             if end <= since:
                 return Changes(end, {})
             newest = select(delivery.c.conn_id, func.max(delivery.c.position))
-            later = newest.where(delivery.c.position > since).group_by(delivery.c.conn_id)
-            return Changes(end, {row[0]: row[1] for row in connection.execute(later)})
+            later = newest.where(delivery.c.conn_id.in_(conn_ids), delivery.c.position > since)
+            return Changes(
+                end, {row[0]: row[1] for row in connection.execute(later.group_by(delivery.c.conn_id))}
+            )
 
         return self._after_publishing(query)
 
@@ -130,7 +135,9 @@ class DeliveryStore:
             end = sequencer.end(connection)
             if after > end:
                 raise CursorPastEndError(end)
-            rows = connection.execute(_selection(conn_id, wanted, after, limit + 1)).all()
+            rows = connection.execute(
+                selection([*_WITHOUT_BODY, _SMALL_BODY], conn_id, wanted, limit + 1, after)
+            ).all()
             found = [_stored(row) for row in rows[:limit]]
             newest = rows[:limit][-1].position if rows else 0
             more = len(rows) > limit
@@ -161,19 +168,24 @@ class DeliveryStore:
         return None if row is None else _stored(row)
 
     def newest(self, conn_id: str | None, wanted: DeliveryFilter, limit: int) -> list[StoredDelivery]:
-        """Return the newest deliveries, published or not, without bodies, the newest first.
+        """Return the newest deliveries without bodies, the newest first. What is committed is published first.
 
         :param conn_id: the connection; None for all.
         :param wanted: which of them.
         :param limit: most deliveries.
         """
-        statement = (
-            select(*_WITHOUT_BODY).where(*_conditions(wanted)).order_by(delivery.c.id.desc()).limit(limit)
-        )
-        if conn_id is not None:
-            statement = statement.where(delivery.c.conn_id == conn_id)
-        with transaction(self._engine) as connection:
-            return [_stored(row) for row in connection.execute(statement)]
+
+        def query(connection: Connection) -> list[StoredDelivery]:
+            conn_ids = _conn_ids(connection) if conn_id is None else [conn_id]
+            rows = [
+                row
+                for one in conn_ids
+                for row in connection.execute(selection(_WITHOUT_BODY, one, wanted, limit))
+            ]
+            rows.sort(key=lambda row: row.position, reverse=True)
+            return [_stored(row) for row in rows[:limit]]
+
+        return self._after_publishing(query)
 
     def count_before(self, moment: datetime) -> int:
         """Return how many deliveries `prune` would delete.
@@ -227,7 +239,7 @@ def _row_of(new: NewDelivery) -> dict[str, Any]:
         "dedupe": new.dedupe,
         "correlation_key": new.key,
         "event": new.event,
-        "operation": new.operation,
+        "operation": new.operation or "",
         "name": new.name,
         "job_id": new.job_id,
         "monitor_id": new.monitor_id,
@@ -251,6 +263,19 @@ def _insert(connection: Connection, rows: list[dict[str, Any]]) -> set[tuple[str
     return {(row["conn_id"], row["dedupe"]) for row in rows if connection.execute(statement, row).rowcount}
 
 
+def _conn_ids(connection: Connection) -> list[str]:
+    """Return all connections that have deliveries: few, so that one step of an index each is less than all rows."""
+    found: list[str] = []
+    while True:
+        following = select(func.min(delivery.c.conn_id))
+        if found:
+            following = following.where(delivery.c.conn_id > found[-1])
+        conn_id = connection.execute(following).scalar()
+        if conn_id is None:
+            return found
+        found.append(conn_id)
+
+
 def _copy(connection: Connection, original: dict[str, Any]) -> int:
     copy = {name: value for name, value in original.items() if name not in {"id", "position"}}
     copy["dedupe"] = hashlib.sha256(b"replay" + uuid.uuid4().bytes).hexdigest()
@@ -258,37 +283,6 @@ def _copy(connection: Connection, original: dict[str, Any]) -> int:
     copy["received_at"] = datetime.now(timezone.utc)
     (copy_id,) = connection.execute(insert(delivery).values(copy)).inserted_primary_key or (0,)
     return int(copy_id or 0)
-
-
-def _selection(conn_id: str, wanted: DeliveryFilter, after: int, limit: int) -> Select[Any]:
-    return (
-        select(*_WITHOUT_BODY, _SMALL_BODY)
-        .where(delivery.c.conn_id == conn_id, delivery.c.position > after, *_conditions(wanted))
-        .order_by(delivery.c.position)
-        .limit(limit)
-    )
-
-
-def _conditions(wanted: DeliveryFilter) -> list[ColumnElement[bool]]:
-    conditions: list[ColumnElement[bool]] = []
-    any_of = [column.in_(values) for column, name in _ANY_OF if (values := getattr(wanted, name))]
-    if any_of:
-        conditions.append(or_(*any_of))
-    if wanted.events:
-        conditions.append(or_(*(_is_event(event) for event in wanted.events)))
-    if wanted.received_after is not None:
-        conditions.append(delivery.c.received_at >= wanted.received_after)
-    return conditions
-
-
-def _is_event(event: str) -> ColumnElement[bool]:
-    """Match what `same_event` takes for the same."""
-    operation, name = split_event(event)
-    if operation is None:
-        return delivery.c.name == name
-    return and_(
-        delivery.c.name == name, or_(delivery.c.operation.is_(None), delivery.c.operation == operation)
-    )
 
 
 def _stored(row: Any) -> StoredDelivery:

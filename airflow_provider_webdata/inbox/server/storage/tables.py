@@ -18,6 +18,7 @@ from sqlalchemy import (
     String,
     Table,
     UniqueConstraint,
+    text,
 )
 from sqlalchemy.dialects import mysql
 from sqlalchemy.types import TypeDecorator
@@ -85,7 +86,8 @@ delivery = Table(
     Column("correlation_key", exact_text(TEXT_LENGTH)),
     # The event as it came, and the two parts by which names with and without the operation are compared.
     Column("event", exact_text(TEXT_LENGTH)),
-    Column("operation", exact_text(TEXT_LENGTH)),
+    # Empty, not null, where the name does not say it: an index then keeps the order behind it on every database.
+    Column("operation", exact_text(TEXT_LENGTH), nullable=False),
     Column("name", exact_text(TEXT_LENGTH)),
     Column("job_id", exact_text(TEXT_LENGTH)),
     Column("monitor_id", exact_text(TEXT_LENGTH)),
@@ -96,12 +98,20 @@ delivery = Table(
     # The delivery that this one replays.
     Column("replay_of", BigInteger),
     UniqueConstraint("conn_id", "dedupe", name="webdata_inbox_delivery_conn_id_dedupe_uq"),
+    # Each ends with the position: what a search finds by it is in order already.
     Index("idx_webdata_inbox_delivery_conn_id_position", "conn_id", "position"),
-    # What waits for its position, oldest first.
-    Index("idx_webdata_inbox_delivery_position_id", "position", "id"),
-    Index("idx_webdata_inbox_delivery_conn_id_correlation_key", "conn_id", "correlation_key"),
-    Index("idx_webdata_inbox_delivery_conn_id_job_id", "conn_id", "job_id"),
-    Index("idx_webdata_inbox_delivery_conn_id_monitor_id", "conn_id", "monitor_id"),
+    Index("idx_webdata_inbox_delivery_correlation_key", "conn_id", "correlation_key", "position"),
+    Index("idx_webdata_inbox_delivery_job_id", "conn_id", "job_id", "position"),
+    Index("idx_webdata_inbox_delivery_monitor_id", "conn_id", "monitor_id", "position"),
+    Index("idx_webdata_inbox_delivery_event", "conn_id", "name", "operation", "position"),
+    # What waits for its position, oldest first. MySQL knows no partial index and keeps all rows in it.
+    Index(
+        "idx_webdata_inbox_delivery_pending",
+        "position",
+        "id",
+        postgresql_where=text("position IS NULL"),
+        sqlite_where=text("position IS NULL"),
+    ),
     Index("idx_webdata_inbox_delivery_received_at", "received_at"),
     # A pruned delivery's id must not come back with another delivery behind it.
     sqlite_autoincrement=True,

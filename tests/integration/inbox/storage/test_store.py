@@ -178,7 +178,7 @@ def test_an_empty_inbox(store: DeliveryStore) -> None:
     assert store.end() == 0
     assert store.read(CONN, ALL, 0, 10) == StoredPage([], 0, more=False)
     assert store.publish() == 0
-    assert store.changes(0).newest == {}
+    assert store.changes(0, {CONN}).newest == {}
     with pytest.raises(CursorPastEndError) as caught:
         store.read(CONN, ALL, 1, 10)
     assert caught.value.end == 0
@@ -188,9 +188,12 @@ def test_changes_name_the_connections(store: DeliveryStore, new: NewOne) -> None
     store.add([new(conn_id="a")])
     start = store.end()
     store.add([new(conn_id="b"), new(conn_id="c"), new(conn_id="b")])
-    changes = store.changes(start)
+    assert store.has_news(start)
+    changes = store.changes(start, {"a", "b", "c"})
     assert changes.newest.keys() == {"b", "c"}
     assert max(changes.newest.values()) == changes.end == store.end()
+    assert store.changes(start, {"a", "b"}).newest.keys() == {"b"}
+    assert not store.has_news(changes.end)
 
 
 def test_positions_and_ids_do_not_come_back_after_pruning(store: DeliveryStore, new: NewOne) -> None:

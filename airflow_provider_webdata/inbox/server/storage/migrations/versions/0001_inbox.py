@@ -17,12 +17,13 @@ DELIVERY = "webdata_inbox_delivery"
 COUNTER = "webdata_inbox_counter"
 INDEXES = {
     "conn_id_position": ["conn_id", "position"],
-    "position_id": ["position", "id"],
-    "conn_id_correlation_key": ["conn_id", "correlation_key"],
-    "conn_id_job_id": ["conn_id", "job_id"],
-    "conn_id_monitor_id": ["conn_id", "monitor_id"],
+    "correlation_key": ["conn_id", "correlation_key", "position"],
+    "job_id": ["conn_id", "job_id", "position"],
+    "monitor_id": ["conn_id", "monitor_id", "position"],
+    "event": ["conn_id", "name", "operation", "position"],
     "received_at": ["received_at"],
 }
+PENDING = "position IS NULL"
 
 
 def text(length: int) -> sa.types.TypeEngine[str]:
@@ -40,7 +41,7 @@ def upgrade() -> None:
         sa.Column("dedupe", text(64), nullable=False),
         sa.Column("correlation_key", text(200)),
         sa.Column("event", text(200)),
-        sa.Column("operation", text(200)),
+        sa.Column("operation", text(200), nullable=False),
         sa.Column("name", text(200)),
         sa.Column("job_id", text(200)),
         sa.Column("monitor_id", text(200)),
@@ -60,6 +61,14 @@ def upgrade() -> None:
     )
     for name, columns in INDEXES.items():
         op.create_index(f"idx_{DELIVERY}_{name}", DELIVERY, columns, schema=metadata.schema)
+    op.create_index(
+        f"idx_{DELIVERY}_pending",
+        DELIVERY,
+        ["position", "id"],
+        schema=metadata.schema,
+        postgresql_where=sa.text(PENDING),
+        sqlite_where=sa.text(PENDING),
+    )
     op.create_table(
         COUNTER,
         sa.Column("id", sa.Integer(), autoincrement=False, nullable=False),

@@ -1,0 +1,99 @@
+"""The statements of searches, such that an index serves each of them, however many deliveries there are.
+
+A search is a union: one part for each kind of value, or for each event, finds the ids of its first deliveries through
+an index of its own. Asked for all at once, a database would read deliveries in their order and look at each.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import Select, and_, or_, select, union
+
+from airflow_provider_webdata.inbox.envelope import OPERATIONS, split_event
+
+from .tables import delivery
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from sqlalchemy import ColumnElement
+
+    from .records import DeliveryFilter
+
+CLOCKS_APART = 3600 * 10**6
+"""Microseconds by which the clocks of two API servers may differ: readers' tokens would not work by far less."""
+
+MOST_EVENT_PARTS = 100
+"""Most parts of a union. SQLite takes 500."""
+
+_ANY_OF = (
+    (delivery.c.correlation_key, "keys"),
+    (delivery.c.job_id, "job_ids"),
+    (delivery.c.monitor_id, "monitor_ids"),
+)
+
+
+def selection(
+    columns: Sequence[Any], conn_id: str, wanted: DeliveryFilter, limit: int, after: int | None = None
+) -> Select[Any]:
+    """Return the statement for published deliveries of a connection.
+
+    :param columns: what to select.
+    :param conn_id: the connection.
+    :param wanted: which of its deliveries.
+    :param limit: most deliveries.
+    :param after: position behind which the first ones are selected, in order; None for the newest, the newest first.
+    """
+    newest_first = after is None
+    common = [delivery.c.conn_id == conn_id]
+    bounds = [] if after is None else [after]
+    if wanted.received_after is not None:
+        # Positions follow the clock, and a delivery gets its own after it was received.
+        bounds.append(int(wanted.received_after.timestamp() * 10**6) - CLOCKS_APART)
+        common.append(delivery.c.received_at >= wanted.received_after)
+    common.append(delivery.c.position > max(bounds, default=0))
+    parts = [
+        _part([*common, *conditions], limit, ordered=ordered, newest_first=newest_first)
+        for conditions, ordered in _alternatives(wanted)
+    ]
+    ids = union(*parts) if len(parts) > 1 else parts[0]
+    found = ids.subquery()
+    order = found.c.position.desc() if newest_first else found.c.position
+    return select(*columns).join(found, found.c.id == delivery.c.id).order_by(order).limit(limit)
+
+
+def _part(
+    conditions: Sequence[ColumnElement[bool]], limit: int, *, ordered: bool, newest_first: bool
+) -> Select[Any]:
+    # As a sum it cannot be read off an index, which would tempt the database to walk through all deliveries in order.
+    order = delivery.c.position if ordered else delivery.c.position + 0
+    first = (
+        select(delivery.c.id, delivery.c.position)
+        .where(*conditions)
+        .order_by(order.desc() if newest_first else order)
+        .limit(limit)
+        .subquery()
+    )
+    return select(first.c.id, first.c.position)
+
+
+def _alternatives(wanted: DeliveryFilter) -> Iterator[tuple[list[ColumnElement[bool]], bool]]:
+    """Return the conditions of each part, and whether an index has what they select in order."""
+    pairs = dict.fromkeys(pair for event in wanted.events for pair in _names(event))
+    is_event = [and_(delivery.c.name == name, delivery.c.operation == operation) for operation, name in pairs]
+    events = [or_(*is_event)] if is_event else []
+    by_value = [(column, values) for column, name in _ANY_OF if (values := getattr(wanted, name))]
+    if by_value:
+        for column, values in by_value:
+            yield [column.in_(values), *events], len(values) == 1
+    elif 0 < len(is_event) <= MOST_EVENT_PARTS:
+        yield from (([one], True) for one in is_event)
+    else:
+        yield events, True
+
+
+def _names(event: str) -> list[tuple[str, str]]:
+    """Return operation and name of all stored events that `same_event` takes for this one."""
+    operation, name = split_event(event)
+    return [(known, name) for known in (("", operation) if operation else ("", *OPERATIONS))]

@@ -1,0 +1,132 @@
+"""Every search is served by an index of its own, so that it takes as long among a million deliveries as among few."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine, event, text
+
+from airflow_provider_webdata.inbox.server.storage.records import DeliveryFilter
+from airflow_provider_webdata.inbox.server.storage.store import DeliveryStore
+
+from .conftest import Database
+
+CONN = "webdata_default"
+ROWS = 20_000
+BASE = 1_700_000_000_000_000
+"""Position of the first row, in microseconds since 1970, as its time."""
+
+_COLUMNS = (
+    "id, position, conn_id, dedupe, correlation_key, event, operation, name, job_id, monitor_id, received_at, size, "
+    "body"
+)
+_FILL = {
+    "sqlite": f"""
+        INSERT INTO webdata_inbox_delivery ({_COLUMNS})
+        WITH RECURSIVE numbers(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM numbers WHERE i < {ROWS})
+        SELECT i, {BASE} + i * 1000000, CASE WHEN i % 10 = 0 THEN 'other' ELSE '{CONN}' END, printf('%064x', i),
+            'key-' || (i / 5), 'monitor.page', 'monitor', 'page', 'job-' || (i / 5), 'monitor-' || (i % 100),
+            strftime('%Y-%m-%d %H:%M:%f000', {BASE} / 1000000 + i, 'unixepoch'), 2, zeroblob(400) FROM numbers""",
+    "postgresql": f"""
+        INSERT INTO webdata_inbox_delivery ({_COLUMNS})
+        SELECT i, {BASE} + i * 1000000::bigint, CASE WHEN i % 10 = 0 THEN 'other' ELSE '{CONN}' END,
+            lpad(to_hex(i), 64, '0'), 'key-' || (i / 5), 'monitor.page', 'monitor', 'page', 'job-' || (i / 5),
+            'monitor-' || (i % 100), to_timestamp({BASE} / 1000000 + i), 2, decode(repeat('61', 400), 'hex')
+            FROM generate_series(1, {ROWS}) i""",
+}
+LATE = datetime.fromtimestamp(BASE / 10**6, timezone.utc) + timedelta(seconds=ROWS - 100)
+
+KEY, JOB, MONITOR, EVENT, FEED = "correlation_key", "job_id", "monitor_id", "event", "conn_id_position"
+NEAR_THE_END = BASE + (ROWS - 300) * 10**6
+SEARCHES: list[tuple[str, DeliveryFilter, set[str]]] = [
+    ("key", DeliveryFilter(keys=("key-7",)), {KEY}),
+    ("unknown key", DeliveryFilter(keys=("none",)), {KEY}),
+    ("keys", DeliveryFilter(keys=tuple(f"key-{n}" for n in range(0, 4000, 400))), {KEY}),
+    ("job", DeliveryFilter(job_ids=("job-7",)), {JOB}),
+    ("unknown job", DeliveryFilter(job_ids=("none",)), {JOB}),
+    ("monitor", DeliveryFilter(monitor_ids=("monitor-7",)), {MONITOR}),
+    ("since, monitor", DeliveryFilter(monitor_ids=("monitor-7",), received_after=LATE), {MONITOR}),
+    ("job and event", DeliveryFilter(job_ids=("job-7",), events=("monitor.page",)), {JOB}),
+    (
+        "key or job or monitor",
+        DeliveryFilter(keys=("key-7",), job_ids=("job-8",), monitor_ids=("monitor-7",)),
+        {KEY, JOB, MONITOR},
+    ),
+    ("event", DeliveryFilter(events=("monitor.page",)), {EVENT}),
+    ("same event of another operation", DeliveryFilter(events=("crawl.page",)), {EVENT}),
+    ("unknown events", DeliveryFilter(events=("completed", "crawl.failed")), {EVENT}),
+    ("since, event", DeliveryFilter(events=("page",), received_after=LATE), {EVENT}),
+    ("since", DeliveryFilter(received_after=LATE), {FEED}),
+    ("all", DeliveryFilter(), {FEED}),
+]
+
+
+def plans_of(engine: Engine, work: Callable[..., object], *arguments: Any) -> str:
+    """How the database carries out the statements on deliveries that `work` executes."""
+    explain = {"sqlite": "EXPLAIN QUERY PLAN", "postgresql": "EXPLAIN"}[engine.dialect.name]
+    executed: list[tuple[str, Any]] = []
+
+    def note(*call: Any) -> None:
+        executed.append(call[2:4])
+
+    event.listen(engine, "before_cursor_execute", note)
+    work(*arguments)
+    event.remove(engine, "before_cursor_execute", note)
+    with engine.connect() as connection:
+        return "\n".join(
+            str(row[-1])
+            for statement, values in executed
+            if "FROM webdata_inbox_delivery" in statement
+            for row in connection.exec_driver_sql(f"{explain} {statement}", values)
+        )
+
+
+def indexes_in(plan: str) -> set[str]:
+    return set(re.findall(r"idx_webdata_inbox_delivery_(\w+)", plan)) - {"pending"}
+
+
+@pytest.fixture
+def filled(database: Database) -> tuple[DeliveryStore, Engine]:
+    engine = database.engine()
+    with engine.begin() as connection:
+        connection.execute(text(_FILL[database.kind]))
+        connection.execute(text(f"INSERT INTO webdata_inbox_counter VALUES (1, {BASE + (ROWS + 1) * 10**6})"))
+    if database.kind == "postgresql":
+        # As autovacuum does it before long; SQLite is never told.
+        with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+            connection.execute(text("VACUUM ANALYZE webdata_inbox_delivery"))
+    return DeliveryStore(engine), engine
+
+
+def test_each_search_has_its_index(filled: tuple[DeliveryStore, Engine]) -> None:
+    store, engine = filled
+    for name, wanted, indexes in SEARCHES:
+        plans = {
+            "from the oldest": plans_of(engine, store.read, CONN, wanted, 0, 200),
+            "from a cursor": plans_of(engine, store.read, CONN, wanted, NEAR_THE_END, 200),
+            "newest": plans_of(engine, store.newest, CONN, wanted, 200),
+            "newest of all connections": plans_of(engine, store.newest, None, wanted, 200),
+        }
+        for how, plan in plans.items():
+            about = f"{name}, {how}:\n{plan}"
+            assert indexes_in(plan) >= indexes, about
+            # The connections themselves are found through any index that begins with them.
+            assert indexes_in(plan) <= {*indexes, "received_at"} or how == "newest of all connections", about
+            assert "Seq Scan" not in plan, about
+            assert not re.search(r"SCAN webdata_inbox_delivery(?! USING (COVERING )?INDEX)", plan), about
+
+
+def test_other_statements_have_an_index(filled: tuple[DeliveryStore, Engine]) -> None:
+    store, engine = filled
+    plans = {
+        FEED: plans_of(engine, store.changes, NEAR_THE_END, {CONN}),
+        "received_at": plans_of(engine, store.prune, LATE - timedelta(days=1000)),
+        "pending": plans_of(engine, store.has_news, NEAR_THE_END),
+    }
+    for index, plan in plans.items():
+        assert f"idx_webdata_inbox_delivery_{index}" in plan, plan
+        assert "Seq Scan on webdata_inbox_delivery" not in plan, plan
