@@ -108,6 +108,14 @@ def _options() -> dict[str, dict[str, Any]]:
             "example": "http://airflow-api:8080",
             "default": "",
         },
+        "inbox_create_tables": {
+            "description": "The inbox makes or migrates its tables at its first request, under the lock of "
+            "`airflow db migrate`: for where that does not run after this package is installed.",
+            "version_added": "0.1.0",
+            "type": "boolean",
+            "example": None,
+            "default": "False",
+        },
         "inbox_max_body_mb": {
             "description": "Largest delivery that is accepted, in megabytes.",
             "version_added": "0.1.0",

@@ -12,6 +12,7 @@ from airflow.sdk.exceptions import AirflowNotFoundException
 
 from airflow_provider_webdata.api.errors import ConfigurationError
 from airflow_provider_webdata.hooks.connection import settings_of
+from airflow_provider_webdata.inbox.server.db_manager import make_tables, makes_tables
 from airflow_provider_webdata.inbox.server.http.app import InboxApplication
 from airflow_provider_webdata.inbox.server.http.auth import Gate
 from airflow_provider_webdata.inbox.server.http.responses import retry_later
@@ -33,7 +34,7 @@ def create_application() -> InboxApplication:
     :raises StoreUnavailableError: this process has no access to Airflow's database.
     :raises ValueError: an option of `[webdata]` cannot be used.
     """
-    inbox = Inbox.open()
+    inbox = Inbox.open(prepare=make_tables if makes_tables() else None)
 
     def gate(conn_id: str) -> Gate:
         return _gate(conn_id, inbox.store.end)

@@ -1,15 +1,34 @@
 """The inbox's tables come, change and go with Airflow's: `airflow db migrate`, `airflow db reset`.
 
-Airflow 3.2 and later find the manager through `db-managers` in the provider's metadata.
+Airflow 3.2 and later find the manager through `db-managers` in the provider's metadata. Where nobody runs
+`airflow db migrate` once the package is installed, the inbox calls `make_tables`.
 """
 
 from __future__ import annotations
 
+import contextlib
+import logging
+import time
 from pathlib import Path
+from typing import Any
 
+from airflow.configuration import conf
+from airflow.sdk.exceptions import AirflowException
+from airflow.utils.db import DBLocks, create_global_lock
 from airflow.utils.db_manager import BaseDBManager
+from sqlalchemy import exc
+from sqlalchemy.orm import Session
 
 from airflow_provider_webdata.inbox.server.storage import tables
+from airflow_provider_webdata.inbox.server.storage.database import airflow_engine, store_error
+from airflow_provider_webdata.inbox.server.storage.errors import StoreUnavailableError, TablesMissingError
+
+log = logging.getLogger(__name__)
+
+LOCK_SECONDS = 5
+"""How long the inbox waits for a migration that another process runs; the next request waits again."""
+ATTEMPTS, ATTEMPT_SECONDS = 10, 0.3
+"""SQLite has no such lock: whoever loses there looks again whether the tables are up to date."""
 
 _STORAGE = Path(tables.__file__).parent
 
@@ -24,6 +43,49 @@ class InboxDBManager(BaseDBManager):
     supports_table_dropping = True
     # The newest revision of each release of this package, for `airflow db-manager`.
     revision_heads_map = {"0.1.0": "4c1f0a7d9b21"}  # noqa: RUF012
+
+    def check_migration(self) -> bool:
+        """Return whether nothing is left to do for `airflow db migrate`; says in the log what is.
+
+        Where the inbox makes its tables itself nothing has to be waited for.
+        """
+        if makes_tables() or self.is_current():
+            return True
+        # `airflow db check-migrations` itself names Airflow's own revisions alone.
+        if self.is_newer():
+            log.warning("%s", self.too_new())
+        else:
+            log.warning("InboxDBManager: %s", TablesMissingError())
+        return False
+
+    def is_current(self) -> bool:
+        """Return whether the tables are at this package's revision."""
+        return bool(super().check_migration())  # type: ignore[no-untyped-call]
+
+    def is_newer(self) -> bool:
+        """Return whether the tables are at a revision that this package does not know."""
+        known = {script.revision for script in self.get_script_object().walk_revisions()}
+        current = self.get_current_revision()  # type: ignore[no-untyped-call]
+        return current is not None and current not in known
+
+    def upgradedb(self, *args: Any, **kwargs: Any) -> None:
+        """Make or migrate the tables; the parameters are Airflow's.
+
+        :raises AirflowException: a newer version of this package has migrated them.
+        """
+        if self.is_newer():
+            raise AirflowException(self.too_new())
+        super().upgradedb(*args, **kwargs)  # type: ignore[no-untyped-call]
+
+    def too_new(self) -> str:
+        """Return how to go back to this package's revision from a newer one."""
+        current = self.get_current_revision()  # type: ignore[no-untyped-call]
+        head = self.get_script_object().get_current_head()
+        return (
+            f"the inbox's tables are at revision {current} of a newer airflow-provider-webdata: install that again and "
+            f"run `airflow db-manager downgrade {type(self).__module__}.{type(self).__name__} --to-revision {head}` "
+            "before you go back to this version"
+        )
 
     def downgrade(
         self, to_revision: str, from_revision: str | None = None, show_sql_only: bool = False
@@ -47,3 +109,49 @@ class InboxDBManager(BaseDBManager):
         # Alembic works through a connection of its own, which this session must not keep waiting.
         self.session.commit()
         command.downgrade(config, revision=target, sql=show_sql_only)
+
+
+def makes_tables() -> bool:
+    """Return whether the inbox makes its tables itself (`[webdata] inbox_create_tables`, False).
+
+    :raises ValueError: it is neither true nor false.
+    """
+    return conf.getboolean("webdata", "inbox_create_tables", fallback=False)
+
+
+def make_tables() -> None:
+    """Make or migrate the tables as `airflow db migrate` would, under its lock; nothing where they are up to date.
+
+    Any number of processes may do it at once.
+
+    :raises StoreUnavailableError: it cannot be done now.
+    """
+    engine = airflow_engine()
+    try:
+        with Session(engine) as session:
+            manager = InboxDBManager(session)  # type: ignore[no-untyped-call]
+            if manager.is_current():
+                return
+            if manager.is_newer():
+                log.warning("The inbox goes on with its tables as they are: %s", manager.too_new())
+                return
+            session.rollback()
+            # Seconds for MySQL, milliseconds for PostgreSQL.
+            timeout = LOCK_SECONDS * (1 if engine.dialect.name == "mysql" else 1000)
+            with create_global_lock(session, DBLocks.MIGRATIONS, timeout):
+                _migrate(manager)
+    except exc.SQLAlchemyError as error:
+        reason = store_error(error)
+        raise StoreUnavailableError(f"the inbox's tables could not be made now: {reason}") from None
+    log.info("The inbox has made or migrated its tables")
+
+
+def _migrate(manager: InboxDBManager) -> None:
+    for _ in range(ATTEMPTS):
+        with contextlib.suppress(exc.DBAPIError):
+            if not manager.is_current():
+                manager.upgradedb()
+            return
+        manager.session.rollback()
+        time.sleep(ATTEMPT_SECONDS)
+    manager.upgradedb()

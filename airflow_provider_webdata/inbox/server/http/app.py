@@ -12,7 +12,7 @@ import anyio
 from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 
-from airflow_provider_webdata.inbox.server.storage.errors import StoreUnavailableError
+from airflow_provider_webdata.inbox.server.storage.errors import StoreUnavailableError, TablesMissingError
 from airflow_provider_webdata.inbox.wire import is_key
 
 from .connections import Connections
@@ -138,6 +138,8 @@ class InboxApplication:
     async def _check_database(self) -> Response:
         try:
             await self.inbox.feed.end()
+        except TablesMissingError as error:
+            return retry_later(503, str(error))
         except StoreUnavailableError:
             return retry_later(503, "the database does not answer")
         return JSONResponse({"status": "ok"})

@@ -9,7 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.responses import JSONResponse, Response
 
-from airflow_provider_webdata.inbox.server.storage.errors import CursorPastEndError, StoreUnavailableError
+from airflow_provider_webdata.inbox.server.storage.errors import (
+    CursorPastEndError,
+    StoreUnavailableError,
+    TablesMissingError,
+)
 
 from .limits import BusyError
 from .parameters import ParameterError, delivery_id_of, query_of, search_of
@@ -133,6 +137,8 @@ def _failure_response(error: Exception) -> Response:
         return JSONResponse({"error": str(error), "cursor": str(error.end)}, 410)
     if isinstance(error, BusyError):
         return retry_later(503, "too many requests at once", error.seconds)
+    if isinstance(error, TablesMissingError):
+        return retry_later(503, str(error))
     return retry_later(503, "the deliveries cannot be read now")
 
 

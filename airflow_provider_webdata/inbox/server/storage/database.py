@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import exc, insert, text
 from sqlalchemy.dialects import postgresql, sqlite
 
-from .errors import ContendedError, RefusedError, StoreUnavailableError
+from .errors import ContendedError, RefusedError, StoreUnavailableError, TablesMissingError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -136,7 +136,7 @@ def store_error(error: exc.SQLAlchemyError) -> StoreUnavailableError:
     words = str(error.orig).lower() if error.orig.__class__.__module__ == "sqlite3" else ""
     name = type(error.orig).__name__
     if code in _NOT_MIGRATED or any(sign in words for sign in _NOT_MIGRATED_IN_SQLITE):
-        return StoreUnavailableError("the inbox's tables are missing or old: run `airflow db migrate`")
+        return TablesMissingError()
     if code in _CONTENDED:
         return ContendedError("rows of the inbox are locked by another transaction")
     if "locked" in words or "busy" in words:

@@ -7,6 +7,16 @@ class StoreUnavailableError(Exception):
     """The database could not do it now; the message says why, and holds neither address nor content."""
 
 
+class TablesMissingError(StoreUnavailableError):
+    """The inbox's tables are not there, or older than this package."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the inbox's tables are missing or old: run `airflow db migrate`, or set `inbox_create_tables = True` in "
+            "`[webdata]` of Airflow's configuration and the inbox makes them itself"
+        )
+
+
 class ContendedError(StoreUnavailableError):
     """Another transaction has locked a row that is needed; what does not need that row may still work."""
 

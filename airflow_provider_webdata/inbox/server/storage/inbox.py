@@ -15,6 +15,8 @@ from .store import DeliveryStore
 from .writer import Writer
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from sqlalchemy.engine import Engine
 
 
@@ -34,13 +36,14 @@ class Inbox:
     _pruning: asyncio.Task[None] | None = field(default=None, repr=False)
 
     @classmethod
-    def open(cls, engine: Engine | None = None) -> Inbox:
+    def open(cls, engine: Engine | None = None, prepare: Callable[[], None] | None = None) -> Inbox:
         """Return an inbox that has begun nothing yet: threads start at the first need, and all are daemons.
 
         :param engine: a database that has the tables; Airflow's own by default.
+        :param prepare: makes the tables, where that is wanted; see `DeliveryStore`.
         :raises StoreUnavailableError: this process has no access to Airflow's database.
         """
-        store = DeliveryStore(engine or airflow_engine())
+        store = DeliveryStore(engine or airflow_engine(), prepare)
         publisher = Publisher(store)
         return cls(store, Writer(store, publisher.publish_soon), Feed(store, publisher), publisher)
 

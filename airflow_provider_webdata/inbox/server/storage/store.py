@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import threading
 import uuid
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -20,6 +21,7 @@ from .tables import delivery
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
+    from contextlib import AbstractContextManager
 
     from sqlalchemy.engine import Connection, Engine
 
@@ -41,10 +43,14 @@ class DeliveryStore:
     database answers at all.
 
     :param engine: Airflow's engine, or any other for a database that has the tables.
+    :param prepare: makes the tables, where that is wanted: called before the first transaction, until it succeeds.
+        Raises `StoreUnavailableError` when it cannot now.
     """
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, prepare: Callable[[], None] | None = None) -> None:
         self._engine = engine
+        self._prepare = prepare
+        self._preparing = threading.Lock()
         # There commits are in order anyway, since only one transaction can write at a time.
         self._orders_at_once = engine.dialect.name == "sqlite"
 
@@ -59,7 +65,7 @@ class DeliveryStore:
         """
         rows = [_row_of(new) for new in batch]
         try:
-            with transaction(self._engine) as connection:
+            with self._transaction() as connection:
                 if self._orders_at_once:
                     first = sequencer.reserve_positions(connection, len(rows))
                     rows = [{**row, "position": position} for position, row in enumerate(rows, first)]
@@ -78,7 +84,7 @@ class DeliveryStore:
         """Publish what is committed; return how many deliveries that were."""
         published = 0
         while True:
-            with transaction(self._engine) as connection:
+            with self._transaction() as connection:
                 if not sequencer.anything_pending(connection):
                     return published
                 count = sequencer.assign_positions(connection)
@@ -95,6 +101,7 @@ class DeliveryStore:
 
         :param since: a position.
         """
+        self._ensure_prepared()
         with lone_statement(self._engine) as connection:
             return sequencer.has_news(connection, since)
 
@@ -145,13 +152,25 @@ class DeliveryStore:
 
         return self._after_publishing(query)
 
+    def _transaction(self) -> AbstractContextManager[Connection]:
+        self._ensure_prepared()
+        return transaction(self._engine)
+
+    def _ensure_prepared(self) -> None:
+        if self._prepare is None:
+            return
+        with self._preparing:
+            if self._prepare is not None:
+                self._prepare()
+                self._prepare = None
+
     def _after_publishing(self, query: Callable[[Connection], _T]) -> _T:
         """Return what a query finds once everything is published that is committed now."""
-        with transaction(self._engine) as connection:
+        with self._transaction() as connection:
             if not sequencer.anything_pending(connection):
                 return query(connection)
         self.publish()
-        with transaction(self._engine) as connection:
+        with self._transaction() as connection:
             return query(connection)
 
     def get(self, conn_id: str | None, delivery_id: int) -> StoredDelivery | None:
@@ -163,7 +182,7 @@ class DeliveryStore:
         statement = select(*_WITHOUT_BODY, delivery.c.body).where(delivery.c.id == delivery_id)
         if conn_id is not None:
             statement = statement.where(delivery.c.conn_id == conn_id)
-        with transaction(self._engine) as connection:
+        with self._transaction() as connection:
             row = connection.execute(statement).first()
         return None if row is None else _stored(row)
 
@@ -193,7 +212,7 @@ class DeliveryStore:
         :param moment: aware.
         """
         statement = select(func.count()).select_from(delivery).where(delivery.c.received_at < moment)
-        with transaction(self._engine) as connection:
+        with self._transaction() as connection:
             return int(connection.execute(statement).scalar_one())
 
     def prune(self, before: datetime, limit: int = 500) -> int:
@@ -208,7 +227,7 @@ class DeliveryStore:
             .order_by(delivery.c.received_at)
             .limit(limit)
         )
-        with transaction(self._engine) as connection:
+        with self._transaction() as connection:
             ids = connection.execute(old).scalars().all()
             if not ids:
                 return 0
@@ -222,7 +241,7 @@ class DeliveryStore:
         :raises DeliveryNotFoundError: one of them is not there; none was copied.
         """
         wanted = list(dict.fromkeys(delivery_ids))
-        with transaction(self._engine) as connection:
+        with self._transaction() as connection:
             found = connection.execute(select(delivery).where(delivery.c.id.in_(wanted))).mappings()
             originals = {row["id"]: dict(row) for row in found}
             if missing := [delivery_id for delivery_id in wanted if delivery_id not in originals]:

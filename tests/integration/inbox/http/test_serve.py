@@ -11,6 +11,7 @@ import sys
 import threading
 from concurrent import futures
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import httpx
@@ -79,6 +80,42 @@ def test_deliveries_and_readers(airflow_home: AirflowHome) -> None:
         assert process.wait() == 0
     assert not [secret for secret in (*ALL_SECRETS, "wd-key-0123456789") if secret in process.output]
     assert "unknown" in process.output
+
+
+@pytest.mark.parametrize("makes_them", [True, False])
+def test_a_database_without_tables(airflow_home: AirflowHome, tmp_path: Path, makes_them: bool) -> None:
+    """With nothing of Airflow's in it either: the connection is in the environment."""
+    env = {
+        **airflow_home.env,
+        "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{tmp_path}/empty.db",
+        "AIRFLOW__WEBDATA__INBOX_CREATE_TABLES": str(makes_them),
+        "AIRFLOW_CONN_FRESH": json.dumps(
+            {
+                "conn_type": "webdata",
+                "host": "https://api.service.example",
+                "extra": {"webhook_secret": SECRET},
+            }
+        ),
+    }
+    home = replace(airflow_home, env=env)
+    with home.serving() as process, httpx.Client(base_url=process.url, timeout=30) as http:
+        answers = {
+            "delivery": http.post("/webdata/inbox/fresh/k", content=event(), headers=RIGHT),
+            "reading": http.get("/webdata/deliveries/fresh", headers=bearer("fresh")),
+            "health": http.get("/webdata/inbox-health"),
+        }
+        process.send(signal.SIGTERM)
+        assert process.wait() == 0
+    if makes_them:
+        assert {what: answer.status_code for what, answer in answers.items()} == dict.fromkeys(answers, 200)
+        assert home.stored("fresh") == [event()]
+        return
+    assert {what: answer.status_code for what, answer in answers.items()} == dict.fromkeys(answers, 503)
+    # The sender of a delivery may be a stranger: to it no more is said than that it failed.
+    assert "table" not in answers["delivery"].text
+    for text in (answers["reading"].text, answers["health"].text, process.output):
+        assert "run `airflow db migrate`, or set `inbox_create_tables = True`" in text
+    assert "A delivery was not stored" in process.output
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

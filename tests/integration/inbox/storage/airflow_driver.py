@@ -5,6 +5,9 @@ Reads a JSON list of steps, and prints a JSON list of answers:
 - `["airflow", ...]`, a command: exit status and output.
 - `["schema"]`: what there is of the inbox's tables, and how they differ from what the code expects.
 - `["upgrade", revision]` and `["sql"]`, the statements of both ways: through the DB manager; what is printed.
+- `["attempt", ...]`, a command that may fail: what it raised, and the warnings of the provider.
+- `["make_tables"]`: as the inbox does by itself; the revision.
+- `["package", folder]`: from here on the migrations are those of this folder, as if another version were installed.
 - `["execute", statement]`: on Airflow's database; the first value of the first row, if it gives any.
 """
 
@@ -13,6 +16,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import logging
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -77,6 +81,34 @@ def schema() -> dict[str, Any]:
     }
 
 
+def attempt(*argv: str) -> dict[str, Any]:
+    warnings: list[str] = []
+    handler = logging.Handler(logging.WARNING)
+    handler.emit = lambda record: warnings.append(record.getMessage())  # type: ignore[method-assign]
+    logging.getLogger("airflow_provider_webdata").addHandler(handler)
+    error = None
+    try:
+        status, output = airflow(*argv)
+        assert status in (0, None), output
+    except Exception as failure:
+        error = str(failure)
+    logging.getLogger("airflow_provider_webdata").removeHandler(handler)
+    return {"error": error, "warnings": warnings}
+
+
+def make_tables() -> Any:
+    from airflow_provider_webdata.inbox.server import db_manager
+
+    db_manager.make_tables()
+    return execute("SELECT version_num FROM alembic_version_webdata")
+
+
+def package(folder: str) -> None:
+    from airflow_provider_webdata.inbox.server.db_manager import InboxDBManager
+
+    InboxDBManager.migration_dir = folder
+
+
 def upgrade(revision: str) -> str:
     return printed(lambda manager: manager.upgradedb(to_revision=revision))
 
@@ -101,7 +133,7 @@ def printed(work: Callable[[Any], None]) -> str:
     return output.getvalue()
 
 
-STEPS: list[Callable[..., Any]] = [airflow, execute, schema, upgrade, sql]
+STEPS: list[Callable[..., Any]] = [airflow, attempt, execute, make_tables, package, schema, upgrade, sql]
 
 if __name__ == "__main__":
     by_name = {step.__name__: step for step in STEPS}

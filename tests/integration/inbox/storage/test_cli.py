@@ -212,5 +212,6 @@ def test_no_tables(terminal: Terminal) -> None:
     metadata.drop_all(terminal.engine)
     for status, _ in terminal.run("list", "show 1", "replay 1", "prune --yes"):
         assert status == (
-            "The inbox cannot be reached: the inbox's tables are missing or old: run `airflow db migrate`"
+            "The inbox cannot be reached: the inbox's tables are missing or old: run `airflow db migrate`, or set "
+            "`inbox_create_tables = True` in `[webdata]` of Airflow's configuration and the inbox makes them itself"
         )

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,8 @@ from typing import Any
 import pytest
 from sqlalchemy import create_engine
 
+from airflow_provider_webdata import __version__
+from airflow_provider_webdata.inbox.server.db_manager import InboxDBManager
 from tests.support.postgres import Postgres
 
 DRIVER = Path(__file__).with_name("airflow_driver.py")
@@ -29,20 +33,29 @@ class Home:
 
     def run(self, *steps: str) -> list[Any]:
         """The answers of `airflow_driver` to these steps; a failed command fails the test."""
-        done = subprocess.run(
+        return self.started(*steps)()
+
+    def started(self, *steps: str) -> Callable[[], list[Any]]:
+        """What `run` does, in a process that has been started; the call waits for its end."""
+        process = subprocess.Popen(
             [sys.executable, str(DRIVER)],
             env=dict(self.env),
-            input=json.dumps(
-                [step.split(maxsplit=1 if step.startswith("execute") else -1) for step in steps]
-            ),
-            capture_output=True,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             text=True,
-            timeout=120,
         )
-        assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
-        answers: list[Any] = json.loads(done.stdout.rpartition("\nANSWER ")[2])
-        for step, answer in zip(steps, answers, strict=True):
-            assert not step.startswith("airflow") or answer[0] in (0, None), answer
+        wanted = json.dumps([step.split(maxsplit=1 if step.startswith("execute") else -1) for step in steps])
+
+        def answers() -> list[Any]:
+            with process:
+                output, errors = process.communicate(wanted, timeout=180)
+            assert process.returncode == 0, output[-3000:] + errors[-3000:]
+            found: list[Any] = json.loads(output.rpartition("\nANSWER ")[2])
+            for step, answer in zip(steps, found, strict=True):
+                assert not step.startswith("airflow") or answer[0] in (0, None), answer
+            return found
+
         return answers
 
 
@@ -51,11 +64,15 @@ MakeHome = Callable[..., Home]
 
 @pytest.fixture
 def make_home(tmp_path: Path, request: pytest.FixtureRequest) -> MakeHome:
+    made: set[str] = set()
+
     def make(kind: str, **settings: str) -> Home:
         url = f"sqlite:///{tmp_path}/airflow.db"
         if kind == "postgresql":
             server: Postgres = request.getfixturevalue("postgres")
-            url = server.create_database(f"airflow_{tmp_path.name}".lower())
+            name = f"airflow_{tmp_path.name}".lower()
+            url = server.url(name) if name in made else server.create_database(name)
+            made.add(name)
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("AIRFLOW")}
         return Home(
             {
@@ -151,3 +168,98 @@ def test_the_statements_can_be_looked_at_first(make_home: MakeHome, kind: str) -
         (left,) = home.run("schema")
         # Alembic's own table stays, empty.
         assert left["tables"] == ["alembic_version_webdata"]
+
+
+CREATE_TABLES = {"AIRFLOW__WEBDATA__INBOX_CREATE_TABLES": "True"}
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+def test_the_inbox_makes_its_tables_from_any_number_of_processes(make_home: MakeHome, kind: str) -> None:
+    home = make_home(kind, **CREATE_TABLES)
+    processes = [home.started("make_tables", "make_tables", "schema") for _ in range(4)]
+    # Each waits for its steps, so that they begin together.
+    with ThreadPoolExecutor(len(processes)) as pool:
+        answers = list(pool.map(lambda answers_of: answers_of(), processes))
+    for first, second, found in answers:
+        assert first == second == found["revision"] is not None
+        assert found == {**COMPLETE, "airflow": False, "revision": first}
+
+
+def test_what_is_missing_is_named_where_migrations_are_waited_for(make_home: MakeHome) -> None:
+    check = "attempt db check-migrations --migration-wait-timeout 1"
+    _, there, _, missing = make_home("sqlite").run(
+        "airflow db migrate", check, "execute DROP TABLE alembic_version_webdata", check
+    )
+    assert there == {"error": None, "warnings": []}
+    # Airflow names its own revisions alone, which are the same on both sides.
+    assert "still unapplied migrations" in missing["error"]
+    for cure in ("`airflow db migrate`", "`inbox_create_tables = True`"):
+        assert cure in missing["warnings"][0]
+    (not_waited_for,) = make_home("sqlite", **CREATE_TABLES).run(check)
+    assert not_waited_for == {"error": None, "warnings": []}
+
+
+NEWER = """
+import sqlalchemy as sa
+from alembic import op
+
+revision, down_revision, branch_labels, depends_on = "ffffffffffff", "{head}", None, None
+
+
+def change():
+    # As `script.py.mako` says; without it SQLite's ids would begin anew.
+    return op.batch_alter_table("webdata_inbox_delivery", table_kwargs={{"sqlite_autoincrement": True}})
+
+
+def upgrade():
+    with change() as batch:
+        batch.add_column(sa.Column("note", sa.String(10)))
+
+
+def downgrade():
+    with change() as batch:
+        batch.drop_column("note")
+"""
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+def test_back_to_an_older_version_of_the_package(make_home: MakeHome, tmp_path: Path, kind: str) -> None:
+    older = Path(InboxDBManager.migration_dir)
+    newer = tmp_path / "newer"
+    shutil.copytree(older, newer, ignore=shutil.ignore_patterns("__pycache__"))
+    head = InboxDBManager.revision_heads_map[__version__]
+    (newer / "versions" / "0002_newer.py").write_text(NEWER.format(head=head))
+    home = make_home(kind, AIRFLOW__DATABASE__EXTERNAL_DB_MANAGERS=MANAGER, **CREATE_TABLES)
+    _, _, _, _, made, _, refused, goes_on, _, _, _, again, kept = home.run(
+        "upgrade heads",
+        "execute INSERT INTO webdata_inbox_counter (id, last_position) VALUES (1, 42)",
+        f"package {newer}",
+        "upgrade heads",
+        "execute SELECT version_num FROM alembic_version_webdata",
+        # The older one is installed without another word ...
+        f"package {older}",
+        f"attempt db-manager migrate {MANAGER}",
+        "make_tables",
+        # ... and then as the message says.
+        f"package {newer}",
+        f"airflow db-manager downgrade {MANAGER} --to-revision {head} --yes",
+        f"package {older}",
+        "schema",
+        "execute SELECT last_position FROM webdata_inbox_counter",
+    )
+    assert made == goes_on == "ffffffffffff"
+    assert "revision ffffffffffff of a newer airflow-provider-webdata" in refused["error"]
+    assert f"`airflow db-manager downgrade {MANAGER} --to-revision {head}`" in refused["error"]
+    assert again == {**COMPLETE, "airflow": False, "revision": head}
+    assert kept == 42
+    if kind == "sqlite":
+        (statement,) = home.run("execute SELECT sql FROM sqlite_master WHERE name = 'webdata_inbox_delivery'")
+        assert "AUTOINCREMENT" in statement
+
+
+def test_ids_are_never_given_twice_on_sqlite(make_home: MakeHome) -> None:
+    """What the migrations make: a comparison of schemas does not see it."""
+    _, statement = make_home("sqlite").run(
+        "upgrade heads", "execute SELECT sql FROM sqlite_master WHERE name = 'webdata_inbox_delivery'"
+    )
+    assert "AUTOINCREMENT" in statement

@@ -24,17 +24,18 @@ _COLUMNS = (
     "id, position, conn_id, dedupe, correlation_key, event, operation, name, job_id, monitor_id, received_at, size, "
     "body"
 )
+_NAME = "CASE WHEN i % 49 = 0 THEN 'check.completed' ELSE 'page' END"
 _FILL = {
     "sqlite": f"""
         INSERT INTO webdata_inbox_delivery ({_COLUMNS})
         WITH RECURSIVE numbers(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM numbers WHERE i < {ROWS})
         SELECT i, {BASE} + i * 1000000, CASE WHEN i % 10 = 0 THEN 'other' ELSE '{CONN}' END, printf('%064x', i),
-            'key-' || (i / 5), 'monitor.page', 'monitor', 'page', 'job-' || (i / 5), 'monitor-' || (i % 100),
+            'key-' || (i / 5), 'monitor.' || {_NAME}, 'monitor', {_NAME}, 'job-' || (i / 5), 'monitor-' || (i % 100),
             strftime('%Y-%m-%d %H:%M:%f000', {BASE} / 1000000 + i, 'unixepoch'), 2, zeroblob(400) FROM numbers""",
     "postgresql": f"""
         INSERT INTO webdata_inbox_delivery ({_COLUMNS})
         SELECT i, {BASE} + i * 1000000::bigint, CASE WHEN i % 10 = 0 THEN 'other' ELSE '{CONN}' END,
-            lpad(to_hex(i), 64, '0'), 'key-' || (i / 5), 'monitor.page', 'monitor', 'page', 'job-' || (i / 5),
+            lpad(to_hex(i), 64, '0'), 'key-' || (i / 5), 'monitor.' || {_NAME}, 'monitor', {_NAME}, 'job-' || (i / 5),
             'monitor-' || (i % 100), to_timestamp({BASE} / 1000000 + i), 2, decode(repeat('61', 400), 'hex')
             FROM generate_series(1, {ROWS}) i""",
 }
@@ -56,10 +57,10 @@ SEARCHES: list[tuple[str, DeliveryFilter, set[str]]] = [
         DeliveryFilter(keys=("key-7",), job_ids=("job-8",), monitor_ids=("monitor-7",)),
         {KEY, JOB, MONITOR},
     ),
-    ("event", DeliveryFilter(events=("monitor.page",)), {EVENT}),
+    ("event", DeliveryFilter(events=("monitor.check.completed",)), {EVENT}),
     ("same event of another operation", DeliveryFilter(events=("crawl.page",)), {EVENT}),
     ("unknown events", DeliveryFilter(events=("completed", "crawl.failed")), {EVENT}),
-    ("since, event", DeliveryFilter(events=("page",), received_after=LATE), {EVENT}),
+    ("since, event", DeliveryFilter(events=("check.completed",), received_after=LATE), {EVENT}),
     ("since", DeliveryFilter(received_after=LATE), {FEED}),
     ("all", DeliveryFilter(), {FEED}),
 ]

@@ -11,6 +11,9 @@ down_revision = ${repr(down_revision)}
 branch_labels = ${repr(branch_labels)}
 depends_on = ${repr(depends_on)}
 
+# In SQLite `op.batch_alter_table` makes the table anew: for webdata_inbox_delivery it needs
+# `table_kwargs={"sqlite_autoincrement": True}`, or ids of deleted deliveries come back.
+
 
 def upgrade() -> None:
     """Go on to this revision."""
