@@ -93,6 +93,7 @@ def test_a_database_without_tables(airflow_home: AirflowHome, tmp_path: Path, ma
             {
                 "conn_type": "webdata",
                 "host": "https://api.service.example",
+                "password": "wd-key-0123456789",
                 "extra": {"webhook_secret": SECRET},
             }
         ),

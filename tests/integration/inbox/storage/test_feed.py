@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 import pytest
 from sqlalchemy import create_engine, event
 
+from airflow_provider_webdata.inbox.server.storage import publisher as publisher_module
 from airflow_provider_webdata.inbox.server.storage.errors import (
     CursorPastEndError,
     StoreUnavailableError,
@@ -170,6 +171,24 @@ async def test_nothing_is_polled_for_while_nobody_waits(database: Database, new:
     seen = len(queries)
     await asyncio.sleep(0.1)
     assert len(queries) == seen
+    publisher.close()
+
+
+async def test_waiting_costs_one_small_statement_for_all(database: Database) -> None:
+    # So that what another process stored is noticed after 50 ms in the median.
+    assert publisher_module.POLL_INTERVAL <= 0.08
+    engine = database.engine()
+    statements: list[str] = []
+    event.listen(engine, "before_cursor_execute", lambda *call: statements.append(call[2]))
+    publisher = Publisher(DeliveryStore(engine), poll_interval=0.01)
+    feed = Feed(DeliveryStore(database.engine()), publisher)
+    conns = [f"conn-{number}" for number in range(20)]
+    reading = [asyncio.create_task(feed.read(conn, ALL, "end", wait=LONG)) for conn in conns]
+    await readers_wait(publisher, len(conns))
+    await until(lambda: len(statements) > 10)
+    assert len(set(statements)) == 1
+    for task in reading:
+        task.cancel()
     publisher.close()
 
 

@@ -12,6 +12,7 @@ from airflow_provider_webdata.inbox.server.storage.errors import (
     ContendedError,
     RefusedError,
     StoreUnavailableError,
+    TablesMissingError,
 )
 from airflow_provider_webdata.inbox.server.storage.tables import counter, delivery
 
@@ -34,20 +35,20 @@ SECRET = "secret-of-the-address"
         (
             exc.ProgrammingError,
             DriverError(SECRET, pgcode="42P01"),
-            StoreUnavailableError,
+            TablesMissingError,
             "airflow db migrate",
         ),
         (
             exc.ProgrammingError,
             DriverError(SECRET, sqlstate="42P01"),
-            StoreUnavailableError,
+            TablesMissingError,
             "airflow db migrate",
         ),
-        (exc.ProgrammingError, DriverError(1146, SECRET), StoreUnavailableError, "airflow db migrate"),
+        (exc.ProgrammingError, DriverError(1146, SECRET), TablesMissingError, "airflow db migrate"),
         (
             exc.ProgrammingError,
             DriverError(1146, SECRET, sqlstate="42S02"),
-            StoreUnavailableError,
+            TablesMissingError,
             "db migrate",
         ),
         (exc.OperationalError, DriverError(1205, SECRET), ContendedError, "locked"),
