@@ -7,6 +7,7 @@
 #   make test-floor  what depends on Airflow, but for the end-to-end tests, on the oldest that is supported
 #   make bench       what is claimed about speed, measured
 #   make scale       many waiting jobs on two of each of Airflow's components, with Celery, some of which are killed
+#   make chaos       components and the database die, hang and starve at random for MINUTES=20, from a SEED that is printed
 #   make lint        style, types and import walls only
 #   make screenshot  the connection form as a browser shows it, written to docs/images
 
@@ -24,7 +25,7 @@ unexport PYTHONPATH
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo up down check test test-floor bench scale lint screenshot browser services clean
+.PHONY: help demo up down check test test-floor bench scale chaos lint screenshot browser services clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -63,6 +64,10 @@ scale: $(SCALE)/.installed-scale
 	@tools/postgres-setup
 	@tools/redis-setup
 	@$(SCALE)/bin/python -m demo scale
+
+chaos: $(VENV)/.installed-dev
+	@tools/postgres-setup
+	@$(BIN)/python -m demo chaos
 
 lint: $(VENV)/.installed-dev
 	@echo "== ruff"
