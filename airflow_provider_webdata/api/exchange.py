@@ -33,6 +33,7 @@ from airflow_provider_webdata.api.errors import (
 )
 from airflow_provider_webdata.api.multipart import MultipartBody, Upload
 from airflow_provider_webdata.api.retry import named_wait
+from airflow_provider_webdata.surrogates import is_utf8, replace_halves
 
 if TYPE_CHECKING:
     from airflow_provider_webdata.api.config import ClientConfig
@@ -45,6 +46,8 @@ MARGIN_SECONDS = 15.0
 
 _MAX_ERROR_BYTES = 256 * 1024
 _SHORTEST_SECRET = 5
+
+_HALF = "holds half of a surrogate pair, which UTF-8 cannot carry"
 
 _KEY_HEADER = "x-idempotency-key"
 _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
@@ -147,7 +150,9 @@ def prepare(
         {name: _segment(endpoint, name, value) for name, value in (path or {}).items()}
     )
     request: dict[str, Any] = {"method": endpoint.method, "url": url}
-    params = {name: value for name, value in (query or {}).items() if value is not None}
+    params = {
+        name: _encodable(endpoint, name, value) for name, value in (query or {}).items() if value is not None
+    }
     if params:
         request["params"] = params
     wire: dict[str, Any] = {}
@@ -155,10 +160,10 @@ def prepare(
         wire = {**(body.to_wire() if body is not None else {}), **(extra_body or {})}
     multipart = None
     if upload is not None:
-        multipart = MultipartBody(upload, {"options": to_json(wire).decode()} if wire else {})
+        multipart = MultipartBody(upload, {"options": _json(endpoint, wire).decode()} if wire else {})
         request["headers"] = multipart.headers
     elif body is not None or extra_body:
-        request["content"] = to_json(wire)
+        request["content"] = _json(endpoint, wire)
         request["headers"] = {"content-type": "application/json"}
     if idempotency_key is not None:
         _check_key(endpoint, idempotency_key)
@@ -204,11 +209,35 @@ def _timeout(config: ClientConfig, service_seconds: float) -> httpx.Timeout:
     return httpx.Timeout(config.timeout, read=max(config.timeout, service_seconds), pool=None)
 
 
+def _json(endpoint: Endpoint[Any], wire: Mapping[str, Any]) -> bytes:
+    try:
+        return to_json(wire)
+    except ValueError:
+        # Only `extra_body` can hold such values: the models take none.
+        problems = filter(None, (_misfit(name, value) for name, value in wire.items()))
+        raise InvalidRequestError(endpoint.name, [*problems]) from None
+
+
+def _misfit(name: str, value: Any) -> str | None:
+    try:
+        to_json({name: value})
+    except ValueError as error:
+        reason = _HALF if "surrogates" in str(error) else f"is no JSON: {trimmed(str(error), 200)}"
+        return f"extra_body: what is given as {name!r} {reason}"
+    return None
+
+
 def _segment(endpoint: Endpoint[Any], name: str, value: str) -> str:
     # An empty or dotted segment would turn "get this one" into another call, such as "list all".
     if not isinstance(value, str) or not value.strip() or value in {".", ".."}:
         raise InvalidRequestError(endpoint.name, [f"{name}: must be an identifier (given: {value!r})"])
-    return quote(value.strip(), safe="")
+    return quote(_encodable(endpoint, name, value).strip(), safe="")
+
+
+def _encodable(endpoint: Endpoint[Any], name: str, value: Any) -> Any:
+    if isinstance(value, str) and not is_utf8(value):
+        raise InvalidRequestError(endpoint.name, [f"{name}: it {_HALF} (given: {value!r})"])
+    return value
 
 
 def _check_key(endpoint: Endpoint[Any], key: str) -> None:
@@ -305,7 +334,7 @@ class Reader(Generic[ResponseT]):
                 "set the connection's host to the service's own address"
             )
         try:
-            model = self._endpoint.response().model_validate_json(self._buffer.getvalue() or b"{}")
+            model = self._parsed()
         except ValidationError as error:
             # A failure told with HTTP 200 need not have the shape of a success.
             body = self._error_body()
@@ -315,6 +344,19 @@ class Reader(Generic[ResponseT]):
         if getattr(model, "success", None) is False and not self._endpoint.judged_by_status:
             raise self._api_error(self._error_body())
         return model
+
+    def _parsed(self) -> ResponseT:
+        response, body = self._endpoint.response(), self._buffer.getvalue() or b"{}"
+        try:
+            return response.model_validate_json(body)
+        except ValidationError as error:
+            if error.errors(include_input=False, include_url=False)[0]["type"] != "json_invalid":
+                raise
+            # The answer is paid for: half an emoji in it is no reason to drop it. docs/service.md#half-characters.
+            readable = replace_halves(body)
+            if readable == body:
+                raise
+        return response.model_validate_json(readable)
 
     def _unusable(self, reason: str) -> InvalidResponseError:
         return InvalidResponseError(self._endpoint.name, reason, status=self._status)
@@ -332,7 +374,7 @@ class Reader(Generic[ResponseT]):
 
     def _error_body(self) -> dict[str, Any]:
         try:
-            body = from_json(self._buffer.getvalue())
+            body = from_json(replace_halves(self._buffer.getvalue()))
         except ValueError:
             return {}
         return self._scrubbed(body) if isinstance(body, dict) else {}

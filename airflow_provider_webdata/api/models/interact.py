@@ -26,10 +26,7 @@ _CONTROLLING_URLS = ("cdp_url", "interactive_live_view_url")
 
 
 def _code(value: str) -> str:
-    try:
-        size = len(value.encode())
-    except UnicodeEncodeError:
-        raise problem("text", "the text holds half of a surrogate pair, which UTF-8 cannot carry") from None
+    size = len(value.encode())
     if not 1 <= size <= MAX_CODE_LENGTH:
         raise problem(
             "code", f"code is 1 to {MAX_CODE_LENGTH} characters, counted in UTF-8 bytes; it has {size}"

@@ -36,6 +36,7 @@ CRAWL: dict[str, Any] = {
 }
 KEYED: dict[str, Any] = {**CRAWL, "idempotency_key": "7f3c1a52-9d0e-4b7a-8f65-0123456789ab"}
 CRAWL_STATUS: dict[str, Any] = {"endpoint": endpoints.CRAWL_STATUS, "path": {"job_id": "j-1"}}
+CRAWL_DOCUMENTS: dict[str, Any] = {"endpoint": endpoints.CRAWL_DOCUMENTS, "path": {"job_id": "j-1"}}
 BATCH_STATUS: dict[str, Any] = {"endpoint": endpoints.BATCH_SCRAPE_STATUS, "path": {"job_id": "j-1"}}
 CREATE: dict[str, Any] = {
     "endpoint": endpoints.CREATE_MONITOR,
@@ -83,6 +84,8 @@ class Row:
     """Attributes of the error."""
     says: str = ""
     """A part of its text."""
+    gives: str = ""
+    """A part of what is returned, as JSON."""
     options: dict[str, Any] = field(default_factory=dict)
 
 
@@ -251,6 +254,21 @@ ROWS = [
         errors.InvalidResponseError, says="redirects to https://evil.example"),
     Row("redirect on the same origin", LIST, [answer(307, headers={"location": "/v2/elsewhere"})],
         errors.InvalidResponseError),
+    # JavaScript cuts emoji in half. What was paid for arrives all the same; a failure says what it says.
+    Row("half an emoji in a page", SCRAPE, [answer(body=r'{"success": true, "data": {"markdown": "a\ud83d"}}')], None,
+        gives='"markdown":"a\ufffd"'),
+    Row("half an emoji in a name", SCRAPE, [answer(body=r'{"data": {"markdown": "x", "json": {"\ude00": "\ud83d\ude00\\ud83d"}}}')], None,
+        gives='{"\ufffd":"\U0001f600\\\\ud83d"}'),
+    Row("half an emoji among the results of a crawl", CRAWL_DOCUMENTS,
+        [answer(body=r'{"status": "completed", "data": [{"markdown": "\ud83d"}, {"markdown": "whole"}]}')], None, gives="whole"),
+    Row("half an emoji in an answer cut short", SEARCH, [answer(body=r'{"success": true, "data": {"web": ["\ud83d"')],
+        errors.InvalidResponseError, says="cut short"),
+    Row("half an emoji in a wrong shape", SEARCH, [answer(body=r'{"success": true, "data": {"web": "\ud83d"}}')],
+        errors.InvalidResponseError, says="data.web"),
+    Row("half an emoji in an error", SEARCH, [answer(400, r'{"error": "bad \ud83d", "code": "BAD_REQUEST"}')],
+        errors.BadRequestError, says="bad \ufffd", has={"code": "BAD_REQUEST"}),
+    Row("half an emoji in a failure with 200", SCRAPE, [answer(200, r'{"success": false, "error": "no \ud83d"}')],
+        errors.UnsuccessfulError, says="no \ufffd"),
     # What a newer service may say breaks nothing.
     Row("unknown fields and states", CHECK,
         [answer(body='{"data": {"id": "c", "status": "paused_for_tea", "pages": [{"status": "x", "new": 1}]}, "y": {}}',
@@ -267,13 +285,15 @@ ROWS = [
 @pytest.mark.rule("ok-but-failed-job", "rate-limit-text", "retry-after", "scrape-min-age", "scrape-timeout")
 @pytest.mark.rule("scrape-lockdown", "threat-entitlement", "zdr-entitlement", "large-documents-answer")
 @pytest.mark.rule("large-documents-again", "search-timeout", "search-enterprise", "map-timeout")
+@pytest.mark.rule("half-characters")
 @pytest.mark.rule("crawl-robots", "job-status", "job-cancel-ended", "monitor-run-conflict", "check-failed")
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 async def test_fault(row: Row, caller: Caller, serve: Any, caplog: pytest.LogCaptureFixture) -> None:
     server = serve(*row.steps)
     caller.options.update(row.options)
     if row.error is None:
-        await caller.call(server.url, **row.call)
+        found = await caller.call(server.url, **row.call)
+        assert row.gives in found.model_dump_json(by_alias=True)
     else:
         with pytest.raises(errors.WebDataError) as caught:
             await caller.call(server.url, **row.call)
@@ -369,4 +389,24 @@ async def test_a_key_that_promises_nothing_is_not_sent(
     server = serve(OK_SEARCH)
     with pytest.raises(errors.InvalidRequestError, match="idempotency_key"):
         await caller.call(server.url, **call, idempotency_key=key)
+    assert server.requests == []
+
+
+HALF = "a\ud83d"
+HALVES: dict[str, tuple[dict[str, Any], str]] = {
+    "path": ({"endpoint": endpoints.GET_MONITOR, "path": {"monitor_id": HALF}}, "monitor_id"),
+    "query": ({"endpoint": endpoints.ACTIVITY, "query": {"cursor": HALF}}, "cursor"),
+    "extra body": ({**SEARCH, "extra_body": {"origin": "x", "new": [{"deep": HALF}]}}, "'new'"),
+    "name in the extra body": ({**SEARCH, "extra_body": {HALF: 1}}, r"'a\\ud83d'"),
+}
+
+
+@pytest.mark.rule("half-characters")
+@pytest.mark.parametrize(("call", "place"), HALVES.values(), ids=HALVES.keys())
+async def test_half_a_character_is_not_sent(
+    caller: Caller, serve: Any, call: dict[str, Any], place: str
+) -> None:
+    server = serve(OK_SEARCH)
+    with pytest.raises(errors.InvalidRequestError, match=f"{place}.* holds half of a surrogate pair"):
+        await caller.call(server.url, **call)
     assert server.requests == []
