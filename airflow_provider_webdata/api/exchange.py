@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import re
 import ssl
-from collections.abc import Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BytesIO
@@ -37,6 +37,7 @@ from airflow_provider_webdata.surrogates import is_utf8, replace_halves
 
 if TYPE_CHECKING:
     from airflow_provider_webdata.api.config import ClientConfig
+    from airflow_provider_webdata.api.deadline import AsyncDeadline, Deadline
     from airflow_provider_webdata.api.models.base import RequestModel
 
 log = logging.getLogger(__name__)
@@ -95,9 +96,24 @@ class Prepared(Generic[ResponseT]):
         """Return the arguments of a blocking client's `stream`."""
         return {**self.request, "content": self.multipart.chunks()} if self.multipart else self.request
 
-    def asynchronous(self) -> dict[str, Any]:
-        """Return the arguments of an asynchronous client's `stream`."""
-        return {**self.request, "content": self.multipart.achunks()} if self.multipart else self.request
+    def asynchronous(self, deadline: AsyncDeadline) -> dict[str, Any]:
+        """Return the arguments of an asynchronous client's `stream`, whose body the deadline allows for."""
+        if self.multipart is None:
+            deadline.moved(len(self.request.get("content", b"")))
+            return self.request
+        return {**self.request, "content": _allowed_for(self.multipart.achunks(), deadline)}
+
+    @property
+    def seconds(self) -> float:
+        """How long an attempt may take, apart from what its bytes add: to connect, and for the service to answer."""
+        timeout = self.request["timeout"]
+        return float(timeout.connect + timeout.read)
+
+
+async def _allowed_for(chunks: AsyncIterator[bytes], deadline: AsyncDeadline) -> AsyncIterator[bytes]:
+    async for chunk in chunks:
+        deadline.moved(len(chunk))
+        yield chunk
 
 
 def http_options(config: ClientConfig) -> dict[str, Any]:
@@ -257,14 +273,16 @@ def _features(wire: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 @contextmanager
-def transport_errors(prepared: Prepared[Any]) -> Iterator[None]:
+def transport_errors(prepared: Prepared[Any], deadline: Deadline | AsyncDeadline) -> Iterator[None]:
     """Turn what httpx raises into `TransportError`, telling apart what was sent from what was not."""
     name = prepared.endpoint.name
     try:
         yield
     except httpx.TimeoutException as error:
         seconds = prepared.request["timeout"].read
-        if isinstance(error, _NOT_SENT):
+        if deadline.is_over:
+            reason = f"no whole answer from {prepared.config.base_url} within {deadline.seconds:.3g} s"
+        elif isinstance(error, _NOT_SENT):
             reason = f"no connection to {prepared.config.base_url} within {prepared.config.timeout:g} s"
         elif isinstance(error, httpx.WriteTimeout):
             reason = f"{prepared.config.base_url} took no more of the body for {prepared.config.timeout:g} s"
