@@ -341,6 +341,15 @@ class ServerError(APIError):
     """5xx: a fault of the service or of a proxy in front of it."""
 
 
+class UnavailableError(ServerError):
+    """503 that names a wait: the service, or a proxy in front of it, asks to come back at that time.
+
+    :ivar retry_after: seconds to wait.
+    """
+
+    verdict = "later"
+
+
 class UnfinishedJobError(WebDataError):
     """The job still runs, so that what it will have found cannot be read to the end yet.
 
@@ -408,12 +417,15 @@ _BY_STATUS: dict[int, type[APIError]] = {
 }
 
 
-def error_class(status: int, code: str | None, details: Any = None) -> type[APIError]:
+def error_class(
+    status: int, code: str | None, details: Any = None, *, names_wait: bool = False
+) -> type[APIError]:
     """Return the class for the status of a failure and what the service says of it.
 
     :param status: HTTP status; below 400 it is a success that says `success: false`.
     :param code: the service's error code.
     :param details: the service's details.
+    :param names_wait: whether it says when to come back.
     """
     if code in PAGE_CODES and (status < 400 or status >= 500):
         return PageError
@@ -425,6 +437,8 @@ def error_class(status: int, code: str | None, details: Any = None) -> type[APIE
         return CacheMissError
     if status == 408 and isinstance(details, Mapping) and details.get("state") == "processing_continues":
         return ProcessingContinuesError
+    if status == 503 and names_wait:
+        return UnavailableError
     if status >= 500:
         return ServerError
     return _BY_STATUS.get(status, ClientError)

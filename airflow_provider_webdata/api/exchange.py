@@ -418,7 +418,8 @@ class Reader(Generic[ResponseT]):
         details = body.get("details")
         if isinstance(details, list) and (issues := "; ".join(filter(None, map(_issue, details[:5])))):
             message = trimmed(f"{message} ({issues})", 1000)
-        cls = error_class(self._status, code, details)
+        wait = named_wait(self._headers, message, body)
+        cls = error_class(self._status, code, details, names_wait=wait is not None)
         if cls is ConflictError and _KEY_HEADER in self._prepared.request.get("headers", ()):
             cls = IdempotencyKeyUsedError
         extra: dict[str, Any] = {}
@@ -430,7 +431,7 @@ class Reader(Generic[ResponseT]):
             message,
             code=code,
             details=details,
-            retry_after=named_wait(self._headers, message, body),
+            retry_after=wait,
             body={key: body[key] for key in body.keys() - {"success", "error", "code", "details"}},
             **extra,
         )
