@@ -91,7 +91,8 @@ class WebDataClient:
         ):
             reader = exchange.Reader(prepared, response)
             for chunk in response.iter_bytes():
-                reader.feed(chunk)
+                if not reader.feed(chunk):
+                    break
         return reader.finish()
 
     @property
@@ -162,7 +163,8 @@ class AsyncWebDataClient:
                 async for chunk in response.aiter_bytes():
                     deadline.moved(response.num_bytes_downloaded - received)
                     received = response.num_bytes_downloaded
-                    reader.feed(chunk)
+                    if not reader.feed(chunk):
+                        break
         return reader.finish()
 
     @property

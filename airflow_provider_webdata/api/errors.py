@@ -6,6 +6,7 @@ No error carries a header, a key or a request body; what the service wrote is tr
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -14,6 +15,13 @@ if TYPE_CHECKING:
 
 Verdict = Literal["never", "later", "unknown"]
 """What repeating the same call may bring: never success; success at a later time; nobody can tell."""
+
+# Sequences that a terminal obeys, then single control characters, marks that turn the direction of text, and halves of
+# surrogate pairs.
+_CONTROLS = re.compile(
+    r"\x1b\][^\x07\x1b]{0,200}(?:\x07|\x1b\\)|(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|\x1b[ -/]*[0-~]"
+    r"|[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"
+)
 
 _SECRET_PARTS = ("header", "secret", "token", "password", "authorization", "cookie", "key")
 
@@ -100,10 +108,31 @@ def _may_be_secret(location: Sequence[int | str]) -> bool:
     return any(secret in str(part).lower() for part in location for secret in _SECRET_PARTS)
 
 
+def one_line(text: str) -> str:
+    """Return `text` in one line, without anything that a terminal or a log would obey."""
+    return " ".join(_CONTROLS.sub("", text).split())
+
+
 def trimmed(text: str, limit: int = 500) -> str:
-    """Return `text` in one line of at most `limit` characters."""
-    text = " ".join(text.split())
+    """Return `text` in one line of at most `limit` characters; see `one_line`."""
+    text = one_line(text)
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
+
+
+def flattened(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an error body whose `error` is not an object: what stands in the object stands beside it."""
+    flat = dict(body)
+    while isinstance(inner := flat.pop("error", None), Mapping):
+        flat |= {name: value for name, value in inner.items() if value is not None}
+        flat |= {"error": inner.get("error", inner.get("message")), "success": body.get("success")}
+    return {**flat, "error": inner}
+
+
+def error_text(error: Any) -> str:
+    """Return what the service gives as `error` of a job, check or page, in one line; of an object, code and text."""
+    body = flattened({"error": error})
+    words = [body.get("code"), body["error"]]
+    return trimmed(": ".join(str(word) for word in words if word))
 
 
 class TransportError(WebDataError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import re
 import ssl
@@ -10,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, Generic
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote, urljoin, urlsplit
 
 import httpx
 from pydantic import ValidationError
@@ -29,6 +30,8 @@ from airflow_provider_webdata.api.errors import (
     ResponseTooLargeError,
     TransportError,
     error_class,
+    flattened,
+    one_line,
     trimmed,
 )
 from airflow_provider_webdata.api.multipart import MultipartBody, Upload
@@ -46,6 +49,7 @@ MARGIN_SECONDS = 15.0
 """How much longer than the service's own timeout the client reads, so that the service's answer wins."""
 
 _MAX_ERROR_BYTES = 256 * 1024
+_SHOWN_CHARACTERS = 200
 _SHORTEST_SECRET = 5
 
 _HALF = "holds half of a surrogate pair, which UTF-8 cannot carry"
@@ -315,6 +319,7 @@ class Reader(Generic[ResponseT]):
         self._headers = response.headers
         # Its getvalue() hands the bytes over without a copy, and pydantic parses bytes without one.
         self._buffer = BytesIO()
+        self._is_cut = False
         self._limit = prepared.config.max_response_bytes
         if self._status >= 300:
             self._limit = min(self._limit, _MAX_ERROR_BYTES)
@@ -329,12 +334,16 @@ class Reader(Generic[ResponseT]):
                 status=self._status,
             )
 
-    def feed(self, chunk: bytes) -> None:
-        """Take the next bytes of the body, decompressed."""
-        size = self._buffer.tell()
-        self._check_size(size + len(chunk))
-        if size < self._limit:
-            self._buffer.write(chunk)
+    def feed(self, chunk: bytes) -> bool:
+        """Take the next bytes of the body, decompressed, and return whether more are wanted.
+
+        Of a failure, no more than the limit: what an error says stands at its beginning.
+        """
+        room = self._limit - self._buffer.tell()
+        self._check_size(self._limit - room + len(chunk))
+        self._is_cut = len(chunk) > room
+        self._buffer.write(chunk[:room] if self._is_cut else chunk)
+        return not self._is_cut
 
     def finish(self) -> ResponseT:
         """Return the parsed answer, or raise what the answer says.
@@ -347,10 +356,7 @@ class Reader(Generic[ResponseT]):
         if self._status >= 400:
             raise self._api_error(self._error_body())
         if self._status >= 300:
-            raise self._unusable(
-                f"it redirects to {_origin(self._headers.get('location', ''))}; "
-                "set the connection's host to the service's own address"
-            )
+            raise self._unusable(self._redirect())
         try:
             model = self._parsed()
         except ValidationError as error:
@@ -371,7 +377,7 @@ class Reader(Generic[ResponseT]):
             if error.errors(include_input=False, include_url=False)[0]["type"] != "json_invalid":
                 raise
             # The answer is paid for: half an emoji in it is no reason to drop it. docs/service.md#half-characters.
-            readable = replace_halves(body)
+            readable = _readable(body)
             if readable == body:
                 raise
         return response.model_validate_json(readable)
@@ -380,22 +386,55 @@ class Reader(Generic[ResponseT]):
         return InvalidResponseError(self._endpoint.name, reason, status=self._status)
 
     def _explain(self, error: ValidationError) -> str:
+        if not (beginning := self._beginning()):
+            return "it has no body"
         first = error.errors(include_input=False, include_url=False)[0]
         if first["type"] != "json_invalid":
-            place = ".".join(str(part) for part in first["loc"]) or "the body"
+            place = self._line(".".join(str(part) for part in first["loc"])) or "the body"
             return f"{place}: {first['msg']} ({error.error_count()} such places)"
-        kind = self._headers.get("content-type", "no content type").partition(";")[0]
-        body = self._buffer.getvalue()
+        body = _readable(self._buffer.getvalue())
         if body[:64].lstrip()[:1] in (b"{", b"["):
             return f"its JSON is damaged or cut short after {len(body)} bytes"
-        return f"it is {kind}, not JSON; check that the connection's host is the service"
+        return (
+            f"it is {self._kind()}, not JSON; check that the connection's host is the service. "
+            f"It begins: {beginning}"
+        )
+
+    def _redirect(self) -> str:
+        location = self._headers.get("location", "")
+        here = self._prepared.request["url"]
+        try:
+            origin, target = _origin(here), urljoin(here, location)
+            place, path = _origin(target), urlsplit(target).path
+        except ValueError:
+            location = ""
+        if not location:
+            return "it redirects, and does not say where to; check the connection's host"
+        if place == origin:
+            return f"it redirects to {self._line(path)} on the same host; check the path in the connection's host"
+        return f"it redirects to {self._line(place)}; set the connection's host to the service's own address"
+
+    def _kind(self) -> str:
+        return self._line(self._headers.get("content-type", "no content type").partition(";")[0])
+
+    def _beginning(self) -> str:
+        body = _readable(self._buffer.getvalue()[:_MAX_ERROR_BYTES])
+        return self._line(body.decode(errors="replace"))
+
+    def _line(self, text: str, limit: int = _SHOWN_CHARACTERS) -> str:
+        # In this order, so that no secret comes together, or is cut in two.
+        return trimmed(self._scrubbed(one_line(text)), limit)
 
     def _error_body(self) -> dict[str, Any]:
+        body = _readable(self._buffer.getvalue())
         try:
-            body = from_json(replace_halves(self._buffer.getvalue()))
+            if self._is_cut:
+                found = from_json(body.decode(errors="ignore"), allow_partial="trailing-strings")
+            else:
+                found = from_json(body)
         except ValueError:
             return {}
-        return self._scrubbed(body) if isinstance(body, dict) else {}
+        return flattened(self._scrubbed(found)) if isinstance(found, dict) else {}
 
     def _scrubbed(self, value: Any) -> Any:
         """Return what the service wrote without the key and the connection's headers, which it may echo."""
@@ -413,10 +452,10 @@ class Reader(Generic[ResponseT]):
 
     def _api_error(self, body: dict[str, Any]) -> APIError:
         code = body.get("code")
-        code = code if isinstance(code, str) else None
+        code = self._line(str(code)) if isinstance(code, (str, int)) and not isinstance(code, bool) else None
         message = self._message(body)
         details = body.get("details")
-        if isinstance(details, list) and (issues := "; ".join(filter(None, map(_issue, details[:5])))):
+        if isinstance(details, list) and (issues := self._issues(details)):
             message = trimmed(f"{message} ({issues})", 1000)
         wait = named_wait(self._headers, message, body)
         cls = error_class(self._status, code, details, names_wait=wait is not None)
@@ -438,12 +477,24 @@ class Reader(Generic[ResponseT]):
 
     def _message(self, body: dict[str, Any]) -> str:
         for key in ("error", "message"):
-            if isinstance(body.get(key), str) and body[key].strip():
-                return trimmed(body[key])
+            given = body.get(key)
+            text = self._issues(given) if isinstance(given, list) else given
+            if isinstance(text, str) and (line := self._line(text, 500)):
+                return line
         if body:
             return "the service gave no reason"
-        kind = self._headers.get("content-type", "an empty body").partition(";")[0]
-        return f"no JSON error body came but {kind}, probably from a proxy in front of the service"
+        if not (beginning := self._beginning()):
+            return "an empty body came, probably from a proxy in front of the service"
+        size = f" of more than {self._limit} bytes" if self._is_cut else ""
+        if beginning[0] in "{[":
+            return f"the error body{size} is no JSON object, or damaged; it begins: {beginning}"
+        return (
+            f"no JSON error body came but {self._kind()}{size}, probably from a proxy in front of the service; "
+            f"it begins: {beginning}"
+        )
+
+    def _issues(self, issues: list[Any]) -> str:
+        return self._line("; ".join(filter(None, map(_issue, issues[:5]))), 1000)
 
 
 def _issue(issue: Any) -> str:
@@ -454,6 +505,14 @@ def _issue(issue: Any) -> str:
     return trimmed(f"{place}: {issue.get('message', '')}".strip(": "), 200)
 
 
-def _origin(location: str) -> str:
-    parts = urlsplit(location)
-    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}" if parts.netloc else "another path"
+def _origin(url: str) -> str:
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
+
+
+def _readable(body: bytes) -> bytes:
+    """Return JSON text as pydantic reads it: in UTF-8, without a byte order mark, and without half characters."""
+    encoding = json.detect_encoding(body)
+    if encoding != "utf-8":
+        body = body.decode(encoding, "replace").encode()
+    return replace_halves(body)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
+from airflow_provider_webdata.api.errors import error_text
 from airflow_provider_webdata.api.models.base import Lenient, RequestModel, ResponseModel, problem
 from airflow_provider_webdata.api.models.fields import Integer, String, Switch, Text
 from airflow_provider_webdata.api.models.scrape import Profile
@@ -201,7 +202,7 @@ class ExecuteResult(ResponseModel):
         if self.killed:
             return "it was stopped at its timeout"
         if self.error:
-            return str(self.error)
+            return error_text(self.error)
         if self.exit_code:
             return f"it ended with exit code {self.exit_code}"
         return "the service gave no reason" if self.success is False else None

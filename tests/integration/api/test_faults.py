@@ -62,6 +62,7 @@ def in_seconds(seconds: int) -> str:
     return format_datetime(datetime.now(timezone.utc) + timedelta(seconds=seconds), usegmt=True)
 
 
+PAGE = '{"success": true, "data": {"markdown": "naïve"}}'.encode()
 RATE_TEXT = (
     "Rate limit exceeded. Consumed (req/min): 11, Remaining (req/min): 0. Upgrade your plan or "
     "please retry after 37s, resets at Sat Nov 21 2026 10:00:37 GMT+0000 (Coordinated Universal Time)"
@@ -117,7 +118,43 @@ ROWS = [
     Row("422", SEARCH, [failure(422, error="schema")], errors.ClientError),
     Row("unknown status and code", LIST, [failure(499, code="NEW_CODE", error="?")],
         errors.ClientError, has={"code": "NEW_CODE"}),
-    Row("error body that is a list", LIST, [answer(400, "[1, 2]")], errors.BadRequestError),
+    Row("error body that is a list", LIST, [answer(400, "[1, 2]")], errors.BadRequestError, says="it begins: [1, 2]"),
+    Row("an error that is an object", SEARCH, [answer(400, '{"error": {"code": "BAD_REQUEST", "message": "limit is too high"}}')],
+        errors.BadRequestError, has={"code": "BAD_REQUEST", "message": "limit is too high"}, says="HTTP 400, BAD_REQUEST: limit is too high"),
+    Row("its code decides the class", SCRAPE, [failure(500, error={"code": "SCRAPE_SSL_ERROR", "message": "expired"})],
+        errors.PageError, has={"code": "SCRAPE_SSL_ERROR"}, says="expired"),
+    Row("its code decides the class, told with 200", SCRAPE, [failure(200, error={"code": "SCRAPE_DNS_RESOLUTION_ERROR", "message": "no such host"})],
+        errors.PageError, says="no such host"),
+    Row("its details and its wait", SEARCH, [answer(429, '{"code": "A", "error": {"code": "B", "message": "slow", "details": [{"path": ["q"], "message": "m"}], "retry_after_seconds": 90}}')],
+        errors.RateLimitError, has={"code": "B", "retry_after": 90.0}, says="slow (q: m); retry after 90 s"),
+    Row("an error in an error", SEARCH, [failure(403, error={"error": {"message": "deep", "code": 1234}})],
+        errors.EntitlementError, has={"code": "1234", "message": "deep"}),
+    Row("an error that is a list", SEARCH, [failure(400, error=[{"path": ["limit"], "message": "too big"}, "and more"])],
+        errors.BadRequestError, says="limit: too big; and more"),
+    Row("an error of nothing", SEARCH, [failure(400, error={})], errors.BadRequestError, says="no reason"),
+    Row("a failed crawl whose error is an object", CRAWL_STATUS,
+        [answer(body='{"success": false, "status": "failed", "error": {"code": "X", "message": "y"}, "data": []}')], None, gives='"code":"X"'),
+    Row("a failed check whose error is an object", CHECK,
+        [answer(body='{"success": true, "data": {"id": "c-1", "status": "failed", "error": {"message": "y"}}}')], None, gives='"message":"y"'),
+    # What a terminal or a log would obey does not reach the text.
+    Row("control characters", SEARCH, [answer(400, r'{"error": "a\u001b[31mb\u0007\r\nc\u009b2Jd\u202ee\u001b]0;t\u0007f\u0000g", "code": "X\u001bcY", "details": [{"path": ["l\u001b[1m"], "message": "\u0008m"}]}')],
+        errors.BadRequestError, has={"message": "ab cdefg (l: m)", "code": "XY"}),
+    Row("control characters that hide the key", SEARCH, [answer(400, json.dumps({"error": f"token {API_KEY[:9]}\x07{API_KEY[9:]}"}))],
+        errors.BadRequestError, has={"message": "token ***"}),
+    Row("control characters in a body that is no JSON", SEARCH, [answer(400, "no\x1b[2J\u009b1mway", "text/plain\x9b1m")],
+        errors.BadRequestError, says="text/plain, probably from a proxy in front of the service; it begins: noway"),
+    Row("control characters in a wrong shape", SEARCH, [answer(body=r'{"success": true, "data": {"web": 7}, "x\u001b": 1}')],
+        errors.InvalidResponseError, says="data.web"),
+    # Of an error body, no more is read than is shown.
+    Row("an error of more than 256 KiB", SEARCH, [answer(400, json.dumps({"code": "BAD_REQUEST", "error": "é" * 300_000}))],
+        errors.BadRequestError, has={"code": "BAD_REQUEST"}, says="ééé"),
+    Row("an error after more than 256 KiB", SEARCH, [answer(400, json.dumps({"x": "y" * 300_000, "error": "bad"}))],
+        errors.BadRequestError, says="no reason"),
+    Row("a list of more than 256 KiB", SEARCH, [answer(400, "[" + "1," * 200_000 + "1]")],
+        errors.BadRequestError, says="the error body of more than 262144 bytes is no JSON object, or damaged; it begins: [1,1,"),
+    Row("text of more than 256 KiB", SEARCH, [answer(500, "oh no " * 60_000, "text/plain")],
+        errors.ServerError, says="text/plain of more than 262144 bytes, probably from a proxy in front of the service; it begins: oh no oh"),
+    Row("an empty error", SEARCH, [answer(502, b"")], errors.ServerError, says="an empty body came"),
     Row("error body without text", LIST, [answer(400, '{"success": false}')],
         errors.BadRequestError, says="no reason"),
     Row("error text echoes the key", LIST, [failure(401, error=f"Invalid token {API_KEY}")],
@@ -252,7 +289,19 @@ ROWS = [
         [answer(body='{"success": false, "data": {"id": "c-1", "status": "failed", "error": "x"}}')], None),
     Row("HTML", SEARCH, [answer(body="<html>welcome</html>", content_type="text/html")],
         errors.InvalidResponseError, says="text/html, not JSON"),
-    Row("empty", SEARCH, [answer(204, b"")], errors.InvalidResponseError, says="data: Field required"),
+    Row("204 that should have a body", SEARCH, [answer(204, b"")], errors.InvalidResponseError, says="(HTTP 204) is not usable: it has no body"),
+    Row("200 without a body", SEARCH, [answer(200, b"")], errors.InvalidResponseError, says="it has no body"),
+    Row("200 of blanks", SEARCH, [answer(200, b" \n ")], errors.InvalidResponseError, says="it has no body"),
+    Row("text", SEARCH, [answer(body=f"  Hello\x1b[2J\n{'x' * 500} {API_KEY}", content_type="text/plain")],
+        errors.InvalidResponseError, says=f"it is text/plain, not JSON; check that the connection's host is the service. It begins: Hello {'x' * 193}…"),
+    Row("text that echoes the key", SEARCH, [answer(body=f"you sent {API_KEY}", content_type="text/plain")],
+        errors.InvalidResponseError, says="It begins: you sent ***"),
+    Row("a byte order mark", SCRAPE, [answer(body=b"\xef\xbb\xbf" + PAGE)], None, gives='"markdown":"naïve"'),
+    Row("UTF-16", SCRAPE, [answer(body=PAGE.decode().encode("utf-16"))], None, gives='"markdown":"naïve"'),
+    Row("UTF-16 without a mark", SCRAPE, [answer(body=PAGE.decode().encode("utf-16-be"))], None, gives='"markdown":"naïve"'),
+    Row("a byte order mark in front of HTML", SEARCH, [answer(body=b"\xef\xbb\xbf<html>", content_type="text/html")],
+        errors.InvalidResponseError, says="It begins: <html>"),
+    Row("an error with a byte order mark", SEARCH, [answer(400, b'\xef\xbb\xbf{"error": "bad"}')], errors.BadRequestError, says="400: bad"),
     Row("empty answer to a delete", {"endpoint": endpoints.DELETE_MONITOR, "path": {"monitor_id": "m"}},
         [answer(204, b"")], None),
     Row("JSON cut short", SEARCH, [answer(body='{"success": true, "data": {"web": [')],
@@ -270,9 +319,16 @@ ROWS = [
         errors.InvalidResponseError, says="compressed"),
     Row("gzip", SEARCH, [answer(body=gzip.compress(b'{"success": true, "data": {}}'), headers={"content-encoding": "gzip"})], None),
     Row("redirect to another origin", SEARCH, [answer(302, headers={"location": "https://u:p@evil.example/v2"})],
-        errors.InvalidResponseError, says="redirects to https://evil.example"),
-    Row("redirect on the same origin", LIST, [answer(307, headers={"location": "/v2/elsewhere"})],
-        errors.InvalidResponseError),
+        errors.InvalidResponseError, says="redirects to https://evil.example; set"),
+    Row("redirect on the same host", LIST, [answer(307, headers={"location": "/v2/elsewhere/?key=hush"})],
+        errors.InvalidResponseError, says="redirects to /v2/elsewhere/ on the same host; check the path"),
+    Row("redirect to a neighbour", LIST, [answer(308, headers={"location": "login"})],
+        errors.InvalidResponseError, says="redirects to /v2/login on the same host"),
+    Row("redirect to the key", LIST, [answer(302, headers={"location": f"/{API_KEY}"})],
+        errors.InvalidResponseError, says="redirects to /*** on"),
+    Row("redirect to nowhere", LIST, [answer(302)], errors.InvalidResponseError, says="does not say where to"),
+    Row("redirect to nonsense", LIST, [answer(302, headers={"location": "https://[abc"})],
+        errors.InvalidResponseError, says="does not say where to"),
     # JavaScript cuts emoji in half. What was paid for arrives all the same; a failure says what it says.
     Row("half an emoji in a page", SCRAPE, [answer(body=r'{"success": true, "data": {"markdown": "a\ud83d"}}')], None,
         gives='"markdown":"a\ufffd"'),
@@ -336,6 +392,29 @@ async def test_nothing_listens(caller: Caller, serve: Any) -> None:
         await caller.call(server.url, **CREATE)
     assert caught.value.sent is False
     assert "nothing was sent" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("status", "error"),
+    [(302, errors.InvalidResponseError), (400, errors.BadRequestError), (500, errors.ServerError)],
+)
+async def test_an_error_body_is_not_read_to_its_end(
+    caller: Caller, serve: Any, status: int, error: type[errors.WebDataError]
+) -> None:
+    """The server would go on for a terabyte: it counts what it gets rid of."""
+    sent = 0
+
+    def pour(connection: Any) -> None:
+        nonlocal sent
+        connection.sendall(f"HTTP/1.1 {status} X\r\ncontent-length: {10**12}\r\n\r\n{{".encode())
+        while True:
+            sent += connection.send(b" " * 65536)
+
+    server = serve(pour)
+    with pytest.raises(error):
+        await caller.call(server.url, **SEARCH)
+    # What was read, and what the operating system holds on both sides.
+    assert sent < 64 * 2**20
 
 
 @pytest.mark.rule("ids")
