@@ -131,8 +131,8 @@ def flattened(body: Mapping[str, Any]) -> dict[str, Any]:
 def error_text(error: Any) -> str:
     """Return what the service gives as `error` of a job, check or page, in one line; of an object, code and text."""
     body = flattened({"error": error})
-    words = [body.get("code"), body["error"]]
-    return trimmed(": ".join(str(word) for word in words if word))
+    words = [str(word) for word in (body.get("code"), body["error"]) if word]
+    return trimmed(": ".join(words) or str(error or ""))
 
 
 class TransportError(WebDataError):

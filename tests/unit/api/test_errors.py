@@ -91,6 +91,7 @@ def test_one_line(given: str, line: str) -> None:
         ({"error": {"message": "deep"}, "code": 7}, "7: deep"),
         ({}, ""),
         ({"code": "X"}, "X"),
+        ({"name": "TypeError"}, "{'name': 'TypeError'}"),
         (["a"], "['a']"),
     ],
 )
