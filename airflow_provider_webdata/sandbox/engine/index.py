@@ -220,8 +220,10 @@ def category_of(page: Page, asked: list[str]) -> str | None:
     is_in = {
         "codehost": page.is_code,
         "github": page.is_code,
+        "developer": page.is_code,
         "research": page.is_research,
         "pdf": page.is_pdf,
+        "gov": page.is_government,
     }
     return next((name for name in asked if is_in[name]), None)
 

@@ -31,9 +31,6 @@ class ScrapeStore:
         document = scraped.document
         if "summary" in format_names(options):
             document["warning"] = SUMMARY_WARNING
-        if options.get("zeroDataRetention"):
-            scraped = Scraped(scraped.id, scraped.url, scraped.status_code, document, scraped.credits + 1)
-            document["metadata"]["creditsUsed"] = scraped.credits
         made_again = self._web.generates(url)
         kept = {"url": url, "options": options, "document": None if made_again else document}
         self._store.put("scrape", scraped.id, kept)

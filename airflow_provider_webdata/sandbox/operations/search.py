@@ -96,6 +96,8 @@ class Search:
         settings = self._core.settings
         if any(name != "default" for name in body.get("enterprise", [])):
             settings.require_entitlement("enterprise")
+        if body.get("scrapeOptions", {}).get("zeroDataRetention"):
+            settings.require_entitlement("zeroDataRetention")
         if "threatProtection" in body or "threatProtection" in body.get("scrapeOptions", {}):
             settings.require_entitlement("threatProtection")
 

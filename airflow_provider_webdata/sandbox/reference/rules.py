@@ -12,7 +12,7 @@ from jsonschema.exceptions import SchemaError
 
 from . import schedule as timetable
 from .schema import violations
-from .scrape_options import format_names
+from .scrape_options import format_names, type_of
 from .time_filter import parse_tbs
 from .urls import is_hostname, is_loopback, is_public, with_scheme
 from .wire import Issue, Json
@@ -47,7 +47,10 @@ def check_search(body: Json) -> Iterator[Issue]:
         yield Issue(("query",), "Query cannot be empty")
     sources = body.get("sources", [])
     yield from _one_form(sources, "sources")
-    yield from _one_form(body.get("categories", []), "categories")
+    categories = body.get("categories", [])
+    yield from _one_form(categories, "categories")
+    if len(kinds := set(map(type_of, categories))) > 1 and "developer" in kinds:
+        yield Issue(("categories",), "developer cannot be combined with other categories")
     yield from _tbs(body, ())
     for number, source in enumerate(sources):
         if isinstance(source, dict):
@@ -55,7 +58,7 @@ def check_search(body: Json) -> Iterator[Issue]:
     if "threatProtection" in body:
         yield from _threat_lists(body["threatProtection"], ("threatProtection",))
     if "scrapeOptions" in body:
-        yield from check_scrape_options(body["scrapeOptions"], ("scrapeOptions",))
+        yield from _retained(body["scrapeOptions"], body["scrapeOptions"], ("scrapeOptions",))
         for number, kind in enumerate(format_names(body["scrapeOptions"])):
             if kind == "changeTracking":
                 yield Issue(("scrapeOptions", "formats", number), "changeTracking is not available in search")
@@ -152,8 +155,12 @@ def check_map(body: Json) -> Iterator[Issue]:
 
 def _retained(body: Json, options: Json, path: tuple[str | int, ...] = ()) -> Iterator[Issue]:
     yield from check_scrape_options(options, path)
-    if body.get("zeroDataRetention") and "screenshot" in format_names(options):
+    if not body.get("zeroDataRetention"):
+        return
+    if "screenshot" in format_names(options):
         yield Issue((*path, "formats"), "screenshot is not available with zero data retention")
+    if options.get("onlyCleanContent"):
+        yield Issue((*path, "onlyCleanContent"), "onlyCleanContent is not available with zero data retention")
 
 
 def _patterns(body: Json) -> Iterator[Issue]:
