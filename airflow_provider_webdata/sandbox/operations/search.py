@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.sandbox.engine.admission import refuse_unsupported
 from airflow_provider_webdata.sandbox.engine.index import Filters, Index, category_of, highlight
-from airflow_provider_webdata.sandbox.engine.scraper import SUMMARY_WARNING, PageError, Scraper
+from airflow_provider_webdata.sandbox.engine.scraper import PageError, Scraper
 from airflow_provider_webdata.sandbox.reference.errors import ServiceError
 from airflow_provider_webdata.sandbox.reference.prices import search_cost
 from airflow_provider_webdata.sandbox.reference.rules import check
@@ -22,7 +22,6 @@ from .endpoint import Endpoint
 from .validation import details_of, refuse_unknown_keys
 
 if TYPE_CHECKING:
-    from airflow_provider_webdata.sandbox.engine.media import Media
     from airflow_provider_webdata.sandbox.engine.page import Page
     from airflow_provider_webdata.sandbox.state.core import Core
 
@@ -32,8 +31,8 @@ CATEGORY_NAMES = ("codehost", "github")
 class Search:
     """Answers ``POST /v2/search``."""
 
-    def __init__(self, core: Core, index: Index, scraper: Scraper, media: Media) -> None:
-        self._core, self._index, self._scraper, self._media = core, index, scraper, media
+    def __init__(self, core: Core, index: Index, scraper: Scraper) -> None:
+        self._core, self._index, self._scraper = core, index, scraper
 
     def endpoints(self) -> list[Endpoint]:
         """Return the calls that are answered here."""
@@ -60,14 +59,16 @@ class Search:
         options = body.get("scrapeOptions", {})
         scraping = bool(format_names(options))
         if scraping:
-            refuse_unsupported(options, self._media.kinds())
+            refuse_unsupported(options)
         data, pages_cost = self._results(body, options, scraping)
         found = sum(map(len, data.values()))
         cost = search_cost(found, body.get("enterprise", ())) + pages_cost
         core.credits.spend(cost)
         answer: Json = {"success": True, "data": data, "id": str(uuid.uuid4()), "creditsUsed": cost}
-        if scraping and "summary" in format_names(options):
-            answer["warning"] = SUMMARY_WARNING
+        # A search warns once for all its results.
+        notes = [item.pop("warning") for items in data.values() for item in items if "warning" in item]
+        if notes:
+            answer["warning"] = " ".join(dict.fromkeys(notes))
         return Reply(200, answer)
 
     def _validate(self, body: Any) -> None:

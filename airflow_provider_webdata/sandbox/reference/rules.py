@@ -7,8 +7,8 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import SchemaError
+from jsonschema import Draft4Validator, Draft7Validator, Draft202012Validator
+from jsonschema.exceptions import best_match
 
 from . import schedule as timetable
 from .schema import violations
@@ -107,6 +107,8 @@ def check_scrape_options(options: Json, path: tuple[str | int, ...] = ()) -> Ite
     for number, item in enumerate(options.get("formats", [])):
         if isinstance(item, dict) and item["type"] == "json" and _says_nothing(item.get("schema")):
             yield Issue((*path, "formats", number, "schema"), "the schema describes no properties")
+        if isinstance(item, dict):
+            yield from _json_schema(item, (*path, "formats", number))
     if "timeout" in options and options.get("waitFor", 0) * 2 > options["timeout"]:
         yield Issue((*path, "waitFor"), "waitFor must not exceed half of timeout")
     waits = [action for action in options.get("actions", []) if action["type"] == "wait"]
@@ -196,11 +198,13 @@ def check_agent(body: Json) -> Iterator[Issue]:
     yield from _job_fields(body)
 
 
-def _json_schema(body: Json) -> Iterator[Issue]:
-    try:
-        Draft202012Validator.check_schema(body.get("schema", {}))
-    except SchemaError as error:
-        yield Issue(("schema",), f"Invalid JSON schema: {error.message[:300]}")
+def _json_schema(body: Json, path: tuple[str | int, ...] = ()) -> Iterator[Issue]:
+    """Rules of a schema; no draft is documented, so one of any is taken."""
+    schema = body.get("schema", {})
+    drafts = (Draft202012Validator, Draft7Validator, Draft4Validator)
+    errors = [best_match(draft(draft.META_SCHEMA).iter_errors(schema)) for draft in drafts]
+    if all(errors):
+        yield Issue((*path, "schema"), f"Invalid JSON schema: {errors[0].message[:300]}")
 
 
 def _job_fields(body: Json) -> Iterator[Issue]:

@@ -122,11 +122,11 @@ def test_pdf_pages_are_capped_and_billed(api, options: dict[str, Any], pages: in
 
 @pytest.mark.parametrize(
     "options",
-    [{"formats": [name]} for name in ("screenshot", "json", "branding", "product", "menu", "audio", "video")]
-    + [
-        {"formats": [{"type": "question", "question": "?"}]},
-        {"formats": [{"type": "highlights", "query": "x"}]},
+    [
+        {"formats": [name]}
+        for name in ("screenshot", "rawBase64", "branding", "product", "menu", "audio", "video")
     ]
+    + [{"formats": [{"type": "query", "prompt": "?"}]}]
     + [
         {"formats": ["markdown"], **more}
         for more in (
