@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.sandbox.engine.page import Page
     from airflow_provider_webdata.sandbox.state.core import Core
 
+MOST_HOSTS = 20
 CATEGORY_NAMES = ("codehost", "github")
 
 
@@ -67,6 +68,8 @@ class Search:
         answer: Json = {"success": True, "data": data, "id": str(uuid.uuid4()), "creditsUsed": cost}
         # A search warns once for all its results.
         notes = [item.pop("warning") for items in data.values() for item in items if "warning" in item]
+        if not found:
+            notes = [self._found_nothing(body["query"])]
         if notes:
             answer["warning"] = " ".join(dict.fromkeys(notes))
         return Reply(200, answer)
@@ -107,6 +110,18 @@ class Search:
         await asyncio.sleep(min(latency, timeout) / 1000)
         if latency > timeout:
             raise ServiceError(408, "Request timed out")
+
+    def _found_nothing(self, query: str) -> str:
+        """Say what there is instead: whoever tries an example of his own finds nothing as a rule."""
+        hosts = self._index.hosts()
+        more = f" and {len(hosts) - MOST_HOSTS} more" if len(hosts) > MOST_HOSTS else ""
+        note = f"Nothing was found. The sandbox searches its own pages only: {', '.join(hosts[:MOST_HOSTS])}{more}."
+        left_out = len(self._index.web(query, Filters(), limit=100))
+        if left_out:
+            note += (
+                f" Without sources and filters (dates, domains, categories) the query has {left_out} results."
+            )
+        return note
 
     def _results(self, body: Json, options: Json, scraping: bool) -> tuple[Json, int]:
         bulk = self._core.settings.bulk

@@ -343,3 +343,30 @@ def test_bulk(sandbox, api, results: int, size: int, limit: int, count: int) -> 
     items = api.search("anything", limit=limit, scrapeOptions={"formats": ["markdown"]}).json()["data"]["web"]
     assert [len(item["markdown"]) for item in items] == [size] * count
     assert "markdown" not in api.search("anything").json()["data"]["web"][0]
+
+
+@pytest.mark.parametrize(
+    ("body", "left_out"),
+    [
+        ({"query": "zeppelin"}, False),
+        ({"query": "salmon", "tbs": "qdr:h"}, True),
+        ({"query": "salmon", "includeDomains": ["weather.example"]}, True),
+        ({"query": "salmon", "categories": ["gov"]}, True),
+        ({"query": "salmon", "sources": ["images"]}, True),
+        ({"query": "salmon", "tbs": "qdr:h", "scrapeOptions": {"formats": ["summary"]}}, True),
+    ],
+)
+def test_a_search_that_finds_nothing_says_what_there_is(api, body: dict[str, Any], left_out: bool) -> None:
+    warning = api.search(**body).json()["warning"]
+    assert "river.example" in warning
+    assert "weather.example" in warning
+    assert ("Without sources and filters" in warning) is left_out
+
+
+def test_the_hosts_of_a_search_that_finds_nothing_are_the_present_ones(sandbox, api) -> None:
+    sandbox.control.set_page("https://aviation.example/", "<p>Kites</p>")
+    assert "aviation.example" in api.search("zeppelin").json()["warning"]
+    for number in range(30):
+        sandbox.control.set_page(f"https://a{number}.example/", "<p>Kites</p>")
+    assert api.search("zeppelin").json()["warning"].endswith("and 20 more.")
+    assert "warning" not in api.search("kites").json()
