@@ -168,7 +168,7 @@ def _json_schema(value: dict[str, Any]) -> dict[str, Any]:
     raise problem("json_schema", f"this is not a JSON Schema; at {where}: {found[0].message[:200]}")
 
 
-_LABEL = r"[^\W_](?:[\w-]{0,61}[^\W_])?"
+_LABEL = r"[^\W_](?:(?:[^\W_]|-){0,61}[^\W_])?"
 _HOSTNAME = re.compile(rf"{_LABEL}(?:\.{_LABEL})*")
 
 

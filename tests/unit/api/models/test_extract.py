@@ -58,6 +58,13 @@ ROWS: dict[str, Row] = {
             *("ignoreInvalidURLs", "allowExternalLinks"),
         )
     },
+    "extract agent": (
+        m.ExtractRequest,
+        lambda v: extract(agent=v),
+        "agent",
+        [{"model": "FIRE-1"}, {}],
+        [{"model": "FIRE-2"}, {"modle": "FIRE-1"}, "FIRE-1", []],
+    ),
     "extract origin": (m.ExtractRequest, lambda v: extract(origin=v), "origin", *LABELS),
 }
 
