@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +13,10 @@ LONGEST_TEXT = 200
 
 OPERATIONS = ("batch_scrape", "crawl", "extract", "agent", "monitor")
 """What an event's name may begin with, before the first dot."""
+
+_LEADING, _TRAILING = rb"\\u[dD][89abAB][0-9a-fA-F]{2}", rb"\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+_LONE_SURROGATE = re.compile(rb"%b(?!%b)|(?<!%b)%b" % (_LEADING, _TRAILING, _LEADING, _TRAILING))
 
 
 class NotJSONError(ValueError):
@@ -72,15 +77,30 @@ class Envelope:
 
 
 def parse_body(body: bytes) -> Any:
-    """Return the value of a delivery's body.
+    """Return the value of a delivery's body, lone surrogates as `readable` gives them.
 
     :param body: the body as it came.
     :raises NotJSONError: it is no JSON, no UTF-8, or nested beyond measure.
     """
     try:
-        return from_json(body, allow_inf_nan=False)
+        return from_json(readable(body), allow_inf_nan=False)
     except (ValueError, RecursionError) as error:
         raise NotJSONError(str(error)) from None
+
+
+def readable(body: bytes) -> bytes:
+    """Return JSON of the same values that every parser takes and UTF-8 can encode.
+
+    JavaScript that cuts an emoji in two writes half of it as an escape such as `\\ud83d`: legal JSON, but no character.
+    Its escape becomes text, those six characters, so that nothing is lost.
+
+    :param body: JSON as it came; what is no JSON stays none.
+    """
+    if _SURROGATE.search(body) is None:
+        return body
+    # Between escaped backslashes, every backslash begins an escape.
+    parts = body.split(rb"\\")
+    return rb"\\".join(_LONE_SURROGATE.sub(rb"\\\g<0>", part) for part in parts)
 
 
 def first_of(payload: dict[str, Any]) -> dict[str, Any]:
@@ -118,5 +138,5 @@ def same_event(one: str, other: str) -> bool:
 def _text(value: Any) -> str | None:
     if not isinstance(value, str) or not value or len(value) > LONGEST_TEXT:
         return None
-    # A database may refuse NUL, and surrogates cannot be encoded at all.
+    # A database may refuse NUL.
     return value if value.isprintable() else None

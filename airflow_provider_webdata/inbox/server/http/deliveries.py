@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.responses import JSONResponse, Response
 
+from airflow_provider_webdata.inbox.envelope import readable
 from airflow_provider_webdata.inbox.server.storage.errors import CursorPastEndError, StoreUnavailableError
 
 from .limits import BusyError
@@ -144,7 +145,7 @@ def _page_response(page: StoredPage) -> Response:
 
 
 def _record(stored: StoredDelivery) -> bytes:
-    """Return one delivery as JSON; its body goes in as it came, which is JSON already."""
+    """Return one delivery as JSON; its body goes in as it came, which is JSON already, but for lone surrogates."""
     fields = {
         "id": stored.id,
         "position": stored.position,
@@ -158,4 +159,4 @@ def _record(stored: StoredDelivery) -> bytes:
         "replay_of": stored.replay_of,
     }
     record = json.dumps(fields).encode()
-    return record if stored.body is None else record[:-1] + b',"body":' + stored.body + b"}"
+    return record if stored.body is None else record[:-1] + b',"body":' + readable(stored.body) + b"}"

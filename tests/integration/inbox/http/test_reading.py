@@ -14,6 +14,7 @@ import jwt
 import pytest
 
 from airflow_provider_webdata.inbox import tokens
+from airflow_provider_webdata.inbox.reader import InboxAddress, InboxReader
 from airflow_provider_webdata.inbox.wire import INLINE_BODY_BYTES
 from tests.integration.inbox.http.served_inbox import (
     PREVIOUS_SECRET,
@@ -92,6 +93,20 @@ def test_the_body_is_not_rewritten(served: ServedInbox) -> None:
     body = b'{"a" :1.50,\n "a": 2, "\\u0041": 1e2}'
     served.deliver(conn_id, body)
     assert body in served.read(conn_id).content
+
+
+def test_half_an_emoji_reaches_readers_as_text(served: ServedInbox) -> None:
+    """JavaScript writes it when it cuts a text: what came is kept, and what readers get can go on to any store."""
+    conn_id = fresh("secret")
+    body = rb'{"id": "job", "data": [{"markdown": "a\ud83d"}], "size": "%s"}'
+    sent = [body % b"small", body % (b"x" * INLINE_BODY_BYTES)]
+    assert [served.deliver(conn_id, one).status_code for one in sent] == [200, 200]
+    assert [row.body for row in served.rows(conn_id)] == sent
+    with InboxReader(InboxAddress(served.url, conn_id, SECRET)) as reader:
+        small, large = reader.feed().deliveries
+        found = [small.payload(), reader.fetch(large.id).payload()]
+    assert [one["data"] for one in found] == [[{"markdown": r"a\ud83d"}]] * 2
+    assert json.dumps(found, ensure_ascii=False).encode()
 
 
 def test_large_bodies_are_fetched_one_by_one(served: ServedInbox) -> None:
