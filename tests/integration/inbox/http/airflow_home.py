@@ -81,9 +81,9 @@ class AirflowHome:
         return bodies
 
     @contextlib.contextmanager
-    def serving(self, *flags: str) -> Iterator[ServeProcess]:
-        """`airflow webdata inbox serve` on a free port."""
-        process = ServeProcess(self, flags)
+    def serving(self, *flags: str, files: int | None = None) -> Iterator[ServeProcess]:
+        """`airflow webdata inbox serve` on a free port, where need be with a limit of open files."""
+        process = ServeProcess(self, flags, files)
         try:
             process.wait_until_ready()
             yield process
@@ -94,8 +94,10 @@ class AirflowHome:
 class ServeProcess:
     """`url` is what it says it listens on; `output` all that it printed."""
 
-    def __init__(self, home: AirflowHome, flags: tuple[str, ...]) -> None:
+    def __init__(self, home: AirflowHome, flags: tuple[str, ...], files: int | None = None) -> None:
         argv = [sys.executable, "-m", "airflow", "webdata", "inbox", "serve", "--port", "0", *flags]
+        if files is not None:
+            argv = ["/bin/sh", "-c", f'ulimit -n {files} && exec "$@"', "sh", *argv]
         self._process = subprocess.Popen(
             argv, env=dict(home.env), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
         )
@@ -108,6 +110,10 @@ class ServeProcess:
     @property
     def output(self) -> str:
         return "".join(self._lines)
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
 
     def wait_until_ready(self) -> None:
         self._ready.wait(120)
