@@ -65,7 +65,7 @@ class InboxApplication:
         self.inbox = inbox
         self._keep_days = keep_days
         self._health_check: asyncio.Future[Response] | None = None
-        connections = Connections(gate)
+        connections = Connections(gate, inbox.store.conn_ids)
         self._receiver = Receiver(connections, inbox.writer, most_bytes)
         self._deliveries = Deliveries(connections, inbox.feed)
 
