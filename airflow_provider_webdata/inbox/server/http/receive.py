@@ -10,7 +10,6 @@ import logging
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
-import anyio
 import anyio.to_thread
 from starlette.responses import JSONResponse
 
@@ -75,7 +74,7 @@ class Receiver:
         self._bodies = BodyBudget()
         # Whoever only claims a signature must not use up the budget of those who know the secret.
         self._unauthenticated_bodies = BodyBudget(
-            UNAUTHENTICATED_BODIES_AT_ONCE, UNAUTHENTICATED_BYTES_AT_ONCE
+            UNAUTHENTICATED_BODIES_AT_ONCE, UNAUTHENTICATED_BYTES_AT_ONCE, within_connection=True
         )
         self._refusals = TokenBucket(REFUSALS_PER_SECOND, REFUSALS_AT_ONCE)
         self._log_lines = TokenBucket(LOG_LINES_PER_SECOND, LOG_LINES_AT_ONCE)
@@ -95,7 +94,7 @@ class Receiver:
             if not gate.is_signed(headers) and (not has_secret or gate.signing_secrets):
                 return self._refused(gate)
             budget = self._bodies if has_secret and gate.secrets else self._unauthenticated_bodies
-            with budget.body() as body:
+            with budget.body(gate.conn_id) as body:
                 await self._read(headers, receive, body)
                 raw = body.whole()
                 if not await _passes_signature(gate, headers, raw) or not has_secret:
@@ -137,7 +136,7 @@ class Receiver:
         if announced.isdecimal() and int(announced) > self._most_bytes:
             raise _EarlyResponseError(_TOO_LARGE)
         try:
-            with anyio.fail_after(BODY_SECONDS):
+            with body.arriving(BODY_SECONDS):
                 more = True
                 while more:
                     message = await receive()

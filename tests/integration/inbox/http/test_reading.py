@@ -15,6 +15,7 @@ import pytest
 
 from airflow_provider_webdata.inbox import tokens
 from airflow_provider_webdata.inbox.reader import InboxAddress, InboxReader
+from airflow_provider_webdata.inbox.server.http.limits import Shares
 from airflow_provider_webdata.inbox.wire import INLINE_BODY_BYTES
 from tests.integration.inbox.http.served_inbox import (
     PREVIOUS_SECRET,
@@ -287,6 +288,28 @@ def test_many_readers_wait_at_once(on_sqlite: ServedInbox) -> None:
         assert job_ids_in(on_sqlite.read(fill(on_sqlite, 2))) == ["job-0", "job-1"]
         on_sqlite.deliver(conn_id, event(id="late"))
         assert [job_ids_in(one.result(25)) for one in waiting] == [["late"]] * 50
+
+
+def test_one_connection_does_not_take_all_places(
+    on_sqlite: ServedInbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(on_sqlite.application._deliveries, "_long_polls", Shares(10))
+    greedy, modest = fill(on_sqlite, 0), fill(on_sqlite, 0)
+    with ThreadPoolExecutor(12) as pool:
+        waiting = [pool.submit(on_sqlite.read, greedy, wait=30) for _ in range(10)]
+        while len(on_sqlite.inbox.feed._publisher._waiters) < 10:
+            time.sleep(0.005)
+        answer = on_sqlite.read(greedy, wait=30)
+        assert (answer.status_code, "retry-after" in answer.headers) == (503, True)
+        assert job_ids_in(on_sqlite.read(greedy)) == []
+        reading = pool.submit(on_sqlite.read, modest, wait=30)
+        while len(on_sqlite.inbox.feed._publisher._waiters) < 11:
+            time.sleep(0.005)
+        for conn_id in (greedy, modest):
+            on_sqlite.deliver(conn_id, event(id="late"))
+        assert [job_ids_in(one.result(25)) for one in (*waiting, reading)] == [["late"]] * 11
+        waiting = [pool.submit(on_sqlite.read, greedy, wait=0.01, after="end") for _ in range(10)]
+        assert [job_ids_in(one.result(25)) for one in waiting] == [[]] * 10
 
 
 def test_a_cursor_from_before_a_reset(served: ServedInbox) -> None:
