@@ -67,10 +67,14 @@ def most_body_bytes() -> int:
 
     :raises ValueError: it is no number above 0.
     """
-    megabytes = conf.getfloat("webdata", "inbox_max_body_mb", fallback=16.0)
-    if not 0 < megabytes < float("inf"):
-        raise ValueError(f"[webdata] inbox_max_body_mb must be above 0 (given: {megabytes})")
-    return int(megabytes * 2**20)
+    given = conf.get("webdata", "inbox_max_body_mb", fallback="16")
+    try:
+        size = float(given) * 2**20
+    except ValueError:
+        size = 0.0
+    if not 0 < size < float("inf"):
+        raise ValueError(f"[webdata] inbox_max_body_mb must be a number above 0 (given: {given!r})")
+    return int(size)
 
 
 def _gate(conn_id: str) -> Gate:

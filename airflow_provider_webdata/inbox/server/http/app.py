@@ -121,7 +121,9 @@ class InboxApplication:
     async def _receive(
         self, scope: Scope, headers: Headers, receive: Receive, conn_id: str, key: str | None
     ) -> Response:
-        return _wrong_method(scope, "POST") or await self._receiver.receive(conn_id, key, headers, receive)
+        return _wrong_method(scope, "POST") or await self._receiver.receive(
+            conn_id, key, headers, receive, (scope.get("client") or ("an unknown address",))[0]
+        )
 
     async def _health(self) -> Response:
         # Anybody may ask: many requests at once are one query of the database.

@@ -97,12 +97,12 @@ class Gate:
         return (matches or not self.signing_secrets) and self.open
 
     def passes_token(self, headers: Headers) -> bool:
-        """Return whether a reader knows one of the connection's secrets.
+        """Return whether a reader knows a signing secret of the connection; without one, a webhook secret.
 
         :param headers: of the request.
         """
         scheme, _, token = headers.get("authorization", "").partition(" ")
-        keys = [secret.decode() for secret in (*self.secrets, *self.signing_secrets)]
+        keys = [secret.decode() for secret in self.signing_secrets or self.secrets]
         return tokens.verify(token.strip(), keys, self.conn_id) and scheme.lower() == "bearer" and self.open
 
 

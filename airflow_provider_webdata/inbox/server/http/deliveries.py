@@ -38,7 +38,7 @@ LONG_POLLS_AT_ONCE = 100
 _JSON = "application/json"
 _DENIED = error_response(
     401,
-    "a token of this connection's webhook secret is missing, wrong or expired",
+    "a token of this connection's signing secret (or webhook secret) is missing, wrong or expired",
     {"www-authenticate": "Bearer"},
 )
 _NO_DELIVERY = error_response(404, "there is no such delivery")

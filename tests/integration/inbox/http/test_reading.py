@@ -366,6 +366,8 @@ def _tokens() -> list[tuple[str, str, dict[str, str], bool]]:
         ("rotation: the new secret", "rotating-t", bearer("rotating-t"), True),
         ("rotation: the previous secret", "rotating-t", bearer("rotating-t", PREVIOUS_SECRET), True),
         ("a connection that signs", "signed-t", bearer("signed-t", SIGNING_SECRET), True),
+        ("both secrets: the one that no delivery shows", "both-t", bearer("both-t", SIGNING_SECRET), True),
+        ("both secrets: what each delivery shows", "both-t", bearer("both-t"), False),
         ("an empty secret", "open-t", bearer("open-t", ""), False),
         ("a connection without secrets", "open-t", bearer("open-t"), False),
         ("no such connection", "unknown-t", bearer("unknown-t"), False),

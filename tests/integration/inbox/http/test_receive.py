@@ -348,6 +348,20 @@ def test_refusals_are_bounded(sqlite_engine: Engine, caplog: pytest.LogCaptureFi
     assert 0 < len(lines) < 100
 
 
+def test_the_log_says_who_was_refused(sqlite_engine: Engine, caplog: pytest.LogCaptureFixture) -> None:
+    claimed = b"198.51.100.7, \xe9" + b"9" * 1000
+    with ServedInbox(sqlite_engine) as served:
+        served.deliver("secret", BODY, _secret(STRANGE))
+        path = "/webdata/inbox/unknown"
+        served.http.post(path, content=BODY, headers={b"X-Forwarded-For": claimed})
+        served.deliver("secret", BODY)
+    direct, forwarded = (record.getMessage() for record in caplog.records if "refused" in record.getMessage())
+    assert direct.endswith("It came from '127.0.0.1'")
+    assert "'unknown'" in forwarded
+    assert "which says for '198.51.100.7, \xe99" in forwarded
+    assert len(forwarded) < 500
+
+
 def test_lookups_are_bounded(sqlite_engine: Engine) -> None:
     """Who makes up connections cannot keep the database busy; connections that are known go on working."""
     asked: list[str] = []
