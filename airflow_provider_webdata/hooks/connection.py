@@ -126,6 +126,15 @@ def settings_of(connection: AirflowConnection) -> ConnectionSettings:
     return ConnectionSettings(conn_id=reader.conn_id, client=client, webhook=reader.webhook())
 
 
+def webhook_settings_of(connection: AirflowConnection) -> WebhookSettings:
+    """Read of a connection what its deliveries need: neither address nor key of the service have to be there.
+
+    :param connection: an Airflow connection of type `webdata`.
+    :raises ConfigurationError: a field of the webhook's cannot work; the message is as that of `settings_of`.
+    """
+    return _Reader(connection).webhook()
+
+
 def _in_form_words(message: str) -> str:
     """Say `host` where the client says `base_url`: the reader of the message looks at a connection."""
     for name, shown in _FIELDS_OF_CLIENT.items():

@@ -10,7 +10,7 @@ from airflow._shared.secrets_masker import mask_secret
 from airflow.configuration import conf, ensure_secrets_loaded
 
 from airflow_provider_webdata.api.errors import ConfigurationError
-from airflow_provider_webdata.hooks.connection import settings_of
+from airflow_provider_webdata.hooks.connection import webhook_settings_of
 from airflow_provider_webdata.hooks.masking import mask
 from airflow_provider_webdata.inbox.server.http.app import InboxApplication
 from airflow_provider_webdata.inbox.server.http.auth import Gate
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
 log = logging.getLogger(__name__)
+
+_NO_RIGHTS = ("42501", 1142)
+"""PostgreSQL's and MySQL's code for a table that one may not read."""
 
 _ACCESS_DENIED = "AirflowSecretsBackendAccessDenied"
 """What a backend raises that must be the last one asked; Airflow 3.2 has none such."""
@@ -87,7 +90,7 @@ def _gate(conn_id: str) -> Gate:
     if connection is None or connection.conn_type != "webdata":
         return Gate.closed(conn_id)
     try:
-        settings = settings_of(connection)
+        webhook = webhook_settings_of(connection)
     except ConfigurationError as error:
         log.error("Deliveries for a connection with unusable settings are refused: %s", error)
         return Gate.closed(conn_id)
@@ -97,8 +100,8 @@ def _gate(conn_id: str) -> Gate:
             f"connection {conn_id!r} cannot be decrypted ({type(error).__name__}): is [core] fernet_key the one "
             "that encrypted it?"
         ) from None
-    _mask(settings.secrets())
-    return Gate.of(settings)
+    _mask((*webhook.secrets, *webhook.signing_secrets))
+    return Gate.of(conn_id, webhook)
 
 
 def _mask(secrets: Iterable[str]) -> None:
@@ -111,7 +114,8 @@ def _mask(secrets: Iterable[str]) -> None:
 def _connection(conn_id: str) -> Connection | None:
     """Return a connection, None if no backend has it.
 
-    Airflow's own way takes a backend that fails for one that has no such connection.
+    Airflow's own way takes a backend that fails for one that has no such connection. So is here a database whose
+    connections this process has no right to read.
 
     :raises StoreUnavailableError: a backend failed that may have it.
     """
@@ -120,6 +124,8 @@ def _connection(conn_id: str) -> Connection | None:
         try:
             connection: Connection | None = backend.get_connection(conn_id=conn_id)
         except Exception as error:  # noqa: BLE001, PERF203
+            if _may_not_read(error):
+                continue
             failures.append(f"{type(backend).__name__} failed ({type(error).__name__})")
             if type(error).__name__ == _ACCESS_DENIED:
                 break
@@ -129,3 +135,14 @@ def _connection(conn_id: str) -> Connection | None:
     if failures:
         raise StoreUnavailableError(f"connection {conn_id!r} cannot be read: {', '.join(failures)}")
     return None
+
+
+def _may_not_read(error: Exception) -> bool:
+    """Return whether the database has refused a table for want of rights."""
+    original = getattr(error, "orig", None)
+    codes = {
+        getattr(original, "sqlstate", None),
+        getattr(original, "pgcode", None),
+        *getattr(original, "args", ())[:1],
+    }
+    return not codes.isdisjoint(_NO_RIGHTS)

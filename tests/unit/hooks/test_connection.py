@@ -9,7 +9,11 @@ import pytest
 from airflow.sdk import Connection
 
 from airflow_provider_webdata.api.errors import ConfigurationError
-from airflow_provider_webdata.hooks.connection import DEFAULT_SIGNATURE_HEADER, settings_of
+from airflow_provider_webdata.hooks.connection import (
+    DEFAULT_SIGNATURE_HEADER,
+    settings_of,
+    webhook_settings_of,
+)
 
 KEY = "wd-key-0123456789"
 
@@ -224,6 +228,14 @@ def test_plain_http(host, warns, caplog):
     with caplog.at_level(logging.WARNING):
         settings_of(connection(host=host))
     assert ["plain http" in record.getMessage() for record in caplog.records] == [True] * warns
+
+
+def test_deliveries_need_neither_address_nor_key():
+    """An inbox that stands alone has the secrets and nothing else; nor does a wrong timeout turn deliveries away."""
+    extra = {"webhook_secret": "hush-hush-hush-hush", "timeout": "soon"}
+    assert webhook_settings_of(connection(None, None, extra)).secret == extra["webhook_secret"]
+    with pytest.raises(ConfigurationError, match="signature_header is no header name"):
+        webhook_settings_of(connection(None, None, {**extra, "signature_header": "a b"}))
 
 
 @pytest.mark.rule("webhook-url")
