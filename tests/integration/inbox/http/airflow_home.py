@@ -14,11 +14,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import httpx
 from sqlalchemy import create_engine, select
 
 from airflow_provider_webdata.inbox.server.storage.tables import delivery
 from tests.integration.inbox.http.served_inbox import EXTRAS, SECRET
 from tests.support.migrated import MigratedDatabase
+from tests.support.waiting import wait_until
 
 # Of another type, though with everything that the inbox asks for; and one whose settings cannot work.
 OTHERS = {
@@ -118,6 +120,11 @@ class ServeProcess:
     def wait_until_ready(self) -> None:
         self._ready.wait(120)
         assert self.url, f"the inbox did not start: {self.output}"
+
+    def warm_up(self) -> None:
+        """Wait until a connection can be read in time: Airflow imports what it needs for that at the first."""
+        address = f"{self.url}/webdata/inbox/nobody"
+        assert wait_until(lambda: httpx.post(address, content=b"{}", timeout=60).status_code == 401, 120)
 
     def send(self, number: signal.Signals) -> None:
         self._process.send_signal(number)

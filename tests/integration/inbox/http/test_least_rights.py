@@ -65,6 +65,7 @@ def test_least_rights(postgres: Postgres, airflow_home: AirflowHome, tmp_path: P
             path = f"/webdata/inbox/{conn_id}/k"
             return http.post(path, content=body, headers={SECRET_HEADER: secret})
 
+        process.warm_up()
         assert deliver("webdata_default", SECRET).json() == {"status": "stored"}
         assert deliver("webdata_default", SECRET).json() == {"status": "duplicate"}
         # What it may not read looks like what is not there.

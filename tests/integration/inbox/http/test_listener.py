@@ -203,6 +203,7 @@ def test_descriptors_are_left(monkeypatch: pytest.MonkeyPatch, files: int, most:
 def test_strangers_take_no_descriptors(airflow_home: AirflowHome) -> None:
     """Three times as many connections as there are descriptors, held open; every delivery arrives."""
     with contextlib.ExitStack() as held, airflow_home.serving(files=128) as process:
+        process.warm_up()
         port = int(process.url.rpartition(":")[2])
         for number in range(400):
             connection = held.enter_context(RawConnection(port))
@@ -215,6 +216,7 @@ def test_strangers_take_no_descriptors(airflow_home: AirflowHome) -> None:
 def test_headers_without_end(airflow_home: AirflowHome) -> None:
     """Cut off early, whichever part has no end; the process does not grow."""
     with airflow_home.serving() as process:
+        process.warm_up()
         port = int(process.url.rpartition(":")[2])
         running = psutil.Process(process.pid)
         before = running.memory_info().rss
