@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic_core import from_json
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 LONGEST_TEXT = 200
 """Characters; the service has no longer names and ids."""
@@ -14,9 +17,15 @@ LONGEST_TEXT = 200
 OPERATIONS = ("batch_scrape", "crawl", "extract", "agent", "monitor")
 """What an event's name may begin with, before the first dot."""
 
-_LEADING, _TRAILING = rb"\\u[dD][89abAB][0-9a-fA-F]{2}", rb"\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+_LEADING, _TRAILING = rb"u[dD][89abAB][0-9a-fA-F]{2}", rb"u[dD][c-fC-F][0-9a-fA-F]{2}"
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
-_LONE_SURROGATE = re.compile(rb"%b(?!%b)|(?<!%b)%b" % (_LEADING, _TRAILING, _LEADING, _TRAILING))
+_LONE_SURROGATE = re.compile(
+    rb"\\(?:(?=%b(?!\\%b))|(?<!\\%b\\)(?=%b))" % (_LEADING, _TRAILING, _LEADING, _TRAILING)
+)
+_SECOND_HALF = re.compile(rb"\\%b" % _TRAILING)
+_PIECE = 2**18
+# UTF-8 has no such byte. While it stands for escaped backslashes, every backslash that is left begins an escape.
+_BACKSLASHES = b"\xff\xff"
 
 
 class NotJSONError(ValueError):
@@ -96,11 +105,24 @@ def readable(body: bytes) -> bytes:
 
     :param body: JSON as it came; what is no JSON stays none.
     """
-    if _SURROGATE.search(body) is None:
+    if _SURROGATE.search(body) is None or _BACKSLASHES[:1] in body:
         return body
-    # Between escaped backslashes, every backslash begins an escape.
-    parts = body.split(rb"\\")
-    return rb"\\".join(_LONE_SURROGATE.sub(rb"\\\g<0>", part) for part in parts)
+    marked = body.replace(rb"\\", _BACKSLASHES)
+    escaped = b"".join(_LONE_SURROGATE.sub(rb"\\\\", piece) for piece in _pieces(marked))
+    return escaped.replace(_BACKSLASHES, rb"\\")
+
+
+def _pieces(marked: bytes) -> Iterator[bytes]:
+    """Yield JSON in pieces that part no pair: between two of them, other threads may run."""
+    start = 0
+    while start < len(marked):
+        end = marked.find(b"\\", start + _PIECE)
+        if end < 0:
+            end = len(marked)
+        elif _SECOND_HALF.match(marked, end):
+            end += len(rb"\udc00")
+        yield marked[start:end]
+        start = end
 
 
 def first_of(payload: dict[str, Any]) -> dict[str, Any]:
