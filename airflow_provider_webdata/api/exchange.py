@@ -36,7 +36,7 @@ from airflow_provider_webdata.api.errors import (
 )
 from airflow_provider_webdata.api.multipart import MultipartBody, Upload
 from airflow_provider_webdata.api.retry import named_wait
-from airflow_provider_webdata.surrogates import is_utf8, replace_halves
+from airflow_provider_webdata.surrogates import escape_halves, is_utf8
 
 if TYPE_CHECKING:
     from airflow_provider_webdata.api.config import ClientConfig
@@ -515,4 +515,4 @@ def _readable(body: bytes) -> bytes:
     encoding = json.detect_encoding(body)
     if encoding != "utf-8":
         body = body.decode(encoding, "replace").encode()
-    return replace_halves(body)
+    return escape_halves(body)

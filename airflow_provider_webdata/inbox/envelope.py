@@ -2,30 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic_core import from_json
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from airflow_provider_webdata.surrogates import escape_halves
 
 LONGEST_TEXT = 200
 """Characters; the service has no longer names and ids."""
 
 OPERATIONS = ("batch_scrape", "crawl", "extract", "agent", "monitor")
 """What an event's name may begin with, before the first dot."""
-
-_LEADING, _TRAILING = rb"u[dD][89abAB][0-9a-fA-F]{2}", rb"u[dD][c-fC-F][0-9a-fA-F]{2}"
-_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
-_LONE_SURROGATE = re.compile(
-    rb"\\(?:(?=%b(?!\\%b))|(?<!\\%b\\)(?=%b))" % (_LEADING, _TRAILING, _LEADING, _TRAILING)
-)
-_SECOND_HALF = re.compile(rb"\\%b" % _TRAILING)
-_PIECE = 2**18
-# UTF-8 has no such byte. While it stands for escaped backslashes, every backslash that is left begins an escape.
-_BACKSLASHES = b"\xff\xff"
 
 
 class NotJSONError(ValueError):
@@ -86,43 +74,15 @@ class Envelope:
 
 
 def parse_body(body: bytes) -> Any:
-    """Return the value of a delivery's body, lone surrogates as `readable` gives them.
+    """Return the value of a delivery's body, halves of surrogate pairs as `escape_halves` gives them.
 
     :param body: the body as it came.
     :raises NotJSONError: it is no JSON, no UTF-8, or nested beyond measure.
     """
     try:
-        return from_json(readable(body), allow_inf_nan=False)
+        return from_json(escape_halves(body), allow_inf_nan=False)
     except (ValueError, RecursionError) as error:
         raise NotJSONError(str(error)) from None
-
-
-def readable(body: bytes) -> bytes:
-    """Return JSON of the same values that every parser takes and UTF-8 can encode.
-
-    JavaScript that cuts an emoji in two writes half of it as an escape such as `\\ud83d`: legal JSON, but no character.
-    Its escape becomes text, those six characters, so that nothing is lost.
-
-    :param body: JSON as it came; what is no JSON stays none.
-    """
-    if _SURROGATE.search(body) is None or _BACKSLASHES[:1] in body:
-        return body
-    marked = body.replace(rb"\\", _BACKSLASHES)
-    escaped = b"".join(_LONE_SURROGATE.sub(rb"\\\\", piece) for piece in _pieces(marked))
-    return escaped.replace(_BACKSLASHES, rb"\\")
-
-
-def _pieces(marked: bytes) -> Iterator[bytes]:
-    """Yield JSON in pieces that part no pair: between two of them, other threads may run."""
-    start = 0
-    while start < len(marked):
-        end = marked.find(b"\\", start + _PIECE)
-        if end < 0:
-            end = len(marked)
-        elif _SECOND_HALF.match(marked, end):
-            end += len(rb"\udc00")
-        yield marked[start:end]
-        start = end
 
 
 def first_of(payload: dict[str, Any]) -> dict[str, Any]:

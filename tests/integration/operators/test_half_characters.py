@@ -14,7 +14,7 @@ ANSWER = r"""
 {"success": true, "id": "s-1", "creditsUsed": 1, "warning": "cut \ud83d",
  "data": {"web": [{"url": "https://a.example", "title": "\ude00", "markdown": "a\ud83d", "new\ud83d": "\ud83d\ude00"}]}}
 """
-ITEM = {"url": "https://a.example", "title": "\ufffd", "markdown": "a\ufffd", "new\ufffd": "😀"}
+ITEM = {"url": "https://a.example", "title": r"\ude00", "markdown": r"a\ud83d", r"new\ud83d": "😀"}
 
 
 @pytest.mark.rule("half-characters")
@@ -47,8 +47,8 @@ def test_half_an_emoji_costs_no_result(run_dag, tmp_path):
     assert done.run["state"] == "success", done.log
     assert len(server.requests) == 4
     assert done.xcom["to_xcom.return_value"] == [ITEM]
-    assert done.xcom["reads.return_value"] == "cut \ufffd"
+    assert done.xcom["reads.return_value"] == r"cut \ud83d"
     assert json.loads((tmp_path / "found.jsonl").read_bytes()) == ITEM
     (row,) = parquet.read_table(tmp_path / "found.parquet").to_pylist()
-    assert (row["title"], row["markdown"]) == ("\ufffd", "a\ufffd")
-    assert json.loads(row["extra"]) == {"new\ufffd": "😀"}
+    assert (row["title"], row["markdown"]) == (r"\ude00", r"a\ud83d")
+    assert json.loads(row["extra"]) == {r"new\ud83d": "😀"}

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import json
-import re
-from unittest import mock
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from airflow_provider_webdata.inbox import envelope
 from airflow_provider_webdata.inbox.envelope import (
     Envelope,
     NotJSONError,
-    parse_body,
     same_event,
     split_event,
 )
@@ -143,35 +139,3 @@ def test_split_event(event, parts):
 def test_same_event(one, other, same):
     assert same_event(one, other) is same
     assert same_event(other, one) is same
-
-
-# what JSON.stringify writes of a cut emoji, and its neighbours that are whole; what a reader gets
-SURROGATES = [
-    (rb'"a\ud83d"', r"a\ud83d"),
-    (rb'"\uDE00\ud83d"', r"\uDE00\ud83d"),
-    (rb'"\ud83d\ud83d\ude00"', "\\ud83d\U0001f600"),
-    (rb'"\ud83d\ude00\ude00"', "\U0001f600\\ude00"),
-    (rb'"\ud83d\n\ude00"', "\\ud83d\n\\ude00"),
-    (rb'"\\ud83d"', r"\ud83d"),
-    (rb'"\\\ud83d"', r"\\ud83d"),
-    (rb'"\\ud83d\ude00"', r"\ud83d\ude00"),
-    (rb'"\\\\ud83d\\\ude00"', r"\\ud83d\\ude00"),
-    (rb'{"\ud83d": ["\udfff"]}', {r"\ud83d": [r"\udfff"]}),
-    (rb'"\ud7ff\ue000"', "\ud7ff\ue000"),
-]
-
-
-@pytest.mark.parametrize(("body", "value"), SURROGATES, ids=[body.decode() for body, _ in SURROGATES])
-def test_lone_surrogates_become_text(body, value):
-    assert parse_body(body) == value
-
-
-@unhurried
-@given(st.text(st.sampled_from('\ud83d\ude00\U0001f600\\u"n\0d83')))
-def test_only_lone_surrogates_change(text):
-    """Compared with the standard library, which takes them as they are; wherever a large body is cut."""
-    whole = json.loads(json.dumps(text))
-    escaped = re.sub("[\ud800-\udfff]", lambda half: f"\\u{ord(half[0]):04x}", whole)
-    for piece in (1, 7, 2**18):
-        with mock.patch.object(envelope, "_PIECE", piece):
-            assert parse_body(json.dumps(text).encode()) == escaped

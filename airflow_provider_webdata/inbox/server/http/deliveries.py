@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.responses import JSONResponse, Response
 
-from airflow_provider_webdata.inbox.envelope import readable
 from airflow_provider_webdata.inbox.server.storage.errors import CursorPastEndError, StoreUnavailableError
+from airflow_provider_webdata.surrogates import escape_halves
 
 from .limits import BusyError, Shares
 from .parameters import ParameterError, delivery_id_of, query_of, search_of
@@ -165,4 +165,4 @@ def _record(stored: StoredDelivery) -> bytes:
         "replay_of": stored.replay_of,
     }
     record = json.dumps(fields).encode()
-    return record if stored.body is None else record[:-1] + b',"body":' + readable(stored.body) + b"}"
+    return record if stored.body is None else record[:-1] + b',"body":' + escape_halves(stored.body) + b"}"
