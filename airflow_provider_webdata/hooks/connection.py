@@ -24,6 +24,7 @@ log = logging.getLogger(__name__)
 
 DEFAULT_SIGNATURE_HEADER = "X-Firecrawl-Signature"
 
+_HOST = "host (Base URL)"
 _MEGABYTE = 2**20
 _SHORTEST_SECRET = 16
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
@@ -125,11 +126,20 @@ def settings_of(connection: AirflowConnection) -> ConnectionSettings:
     return ConnectionSettings(conn_id=reader.conn_id, client=client, webhook=reader.webhook())
 
 
+def webhook_settings_of(connection: AirflowConnection) -> WebhookSettings:
+    """Read of a connection what its deliveries need: neither address nor key of the service have to be there.
+
+    :param connection: an Airflow connection of type `webdata`.
+    :raises ConfigurationError: a field of the webhook's cannot work; the message is as that of `settings_of`.
+    """
+    return _Reader(connection).webhook()
+
+
 def _in_form_words(message: str) -> str:
     """Say `host` where the client says `base_url`: the reader of the message looks at a connection."""
     for name, shown in _FIELDS_OF_CLIENT.items():
         message = re.sub(rf"\b{name}\b", shown, message)
-    return message.replace("the base URL", "host (Base URL)").replace("the API key", "password (API Key)", 1)
+    return message.replace("the base URL", _HOST).replace("the API key", "password (API Key)", 1)
 
 
 class _Reader:
@@ -196,15 +206,21 @@ class _Reader:
             self._refuse("signature_header", f"is no header name (given: {header!r})", "write one such name")
         return WebhookSettings(**given)
 
-    def _address(self, name: str, url: str) -> SplitResult:
+    def _parts(self, name: str, url: str) -> SplitResult:
         try:
             parts = urlsplit(url)
             _ = parts.port
         except ValueError:
             self._refuse(name, "is no address", "write one like https://host or https://host:port/path")
+        return parts
+
+    def _address(self, name: str, url: str) -> SplitResult:
+        parts = self._parts(name, url)
+        # Both would show in monitors, in logs and in XCom.
         if "@" in parts.netloc:
-            # It would show in monitors, in logs and in XCom.
             self._refuse(name, "must not hold a login", "leave it out: webhook_secret proves who sends")
+        if "?" in url or "#" in url:
+            self._refuse(name, "must have no query or fragment", "write one like https://host:port/path")
         return parts
 
     def _check_webhook_secrets(self, given: Mapping[str, str]) -> None:
@@ -241,7 +257,14 @@ class _Reader:
     def _base_url(self) -> str:
         host = str(self._connection.host or "").strip().rstrip("/")
         if not host or host.endswith(":"):
-            self._refuse("host (Base URL)", "is empty", "enter the service's address, such as https://host")
+            self._refuse(_HOST, "is empty", "enter the service's address, such as https://host")
+        if "?" in host or "#" in host:
+            # It may hold the key.
+            self._refuse(
+                _HOST,
+                "must have no query or fragment",
+                "enter https://host or https://host:port/path; the key goes into password (API Key)",
+            )
         scheme, path = "https", ""
         schema = str(self._connection.schema or "").strip().strip("/")
         if schema.lower() in {"http", "https"}:
@@ -254,7 +277,7 @@ class _Reader:
                 host = f"[{host}]"
             host = f"{scheme}://{host}"
         url = self._with_port(host) + path
-        parts = urlsplit(url)
+        parts = self._parts(_HOST, url)
         if parts.scheme.lower() == "http" and not _is_loopback(parts.hostname):
             log.warning(
                 "connection %r: host (Base URL) is plain http, so that anybody on the way can read the API "
@@ -266,12 +289,8 @@ class _Reader:
     def _with_port(self, url: str) -> str:
         if not (port := self._connection.port):
             return url
-        try:
-            parts = urlsplit(url)
-            own = parts.port
-        except ValueError:
-            # What is wrong with it is said where the whole base URL is checked.
-            return url
+        parts = self._parts(_HOST, url)
+        own = parts.port
         if own is None:
             return parts._replace(netloc=f"{parts.netloc}:{port}").geturl()
         if own != int(port):
@@ -286,7 +305,7 @@ class _Reader:
     def _number(self, name: str, value: Any) -> float:
         try:
             number = math.nan if isinstance(value, bool) else float(value)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             number = math.nan
         if not math.isfinite(number):
             self._refuse(name, f"must be a number (given: {value!r})", "write a number such as 30")
@@ -316,7 +335,12 @@ class _Reader:
 
     def _file(self, name: str, value: Any) -> str:
         path = self._text(name, value)
-        if not Path(path).is_file():
+        try:
+            here = Path(path).is_file()
+        except OSError:
+            # Such as a name that is too long.
+            here = False
+        if not here:
             self._refuse(
                 name, f"names a file that is not here (given: {path!r})", "put it on this machine too"
             )

@@ -23,7 +23,7 @@ def inbox_address(settings: ConnectionSettings) -> InboxAddress:
     :param settings: of the connection.
     :raises ConfigurationError: the connection has no secret, or it is not known where the inbox is.
     """
-    secret = settings.webhook.secret or settings.webhook.signing_secret
+    secret = settings.webhook.signing_secret or settings.webhook.secret
     if not secret:
         raise ConfigurationError(
             f"connection {settings.conn_id!r}: webhook_secret (or signing_secret) is not set, so that its "

@@ -7,6 +7,8 @@ from typing import Any
 
 from pydantic_core import from_json
 
+from airflow_provider_webdata.surrogates import escape_halves
+
 from .outline import outline_of
 
 LONGEST_TEXT = 200
@@ -49,7 +51,7 @@ class Envelope:
         :raises NotJSONError: it is no JSON. JSON of any shape is fine.
         """
         try:
-            return cls.of(outline_of(body))
+            return cls.of(outline_of(escape_halves(body)))
         except ValueError as error:
             raise NotJSONError(str(error)) from None
 
@@ -77,13 +79,13 @@ class Envelope:
 
 
 def parse_body(body: bytes) -> Any:
-    """Return the value of a delivery's body.
+    """Return the value of a delivery's body, halves of surrogate pairs as `escape_halves` gives them.
 
     :param body: the body as it came.
     :raises NotJSONError: it is no JSON, no UTF-8, or nested beyond measure.
     """
     try:
-        return from_json(body, allow_inf_nan=False)
+        return from_json(escape_halves(body), allow_inf_nan=False)
     except (ValueError, RecursionError) as error:
         raise NotJSONError(str(error)) from None
 
@@ -123,5 +125,5 @@ def same_event(one: str, other: str) -> bool:
 def _text(value: Any) -> str | None:
     if not isinstance(value, str) or not value or len(value) > LONGEST_TEXT:
         return None
-    # A database may refuse NUL, and surrogates cannot be encoded at all.
+    # A database may refuse NUL.
     return value if value.isprintable() else None

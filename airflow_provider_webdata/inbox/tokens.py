@@ -1,7 +1,8 @@
 """Short-lived JSON Web Tokens with which a reader shows the inbox that it knows the connection's secret.
 
-A token names its connection as the audience and is signed with a key that is derived from the secret: the secret
-itself never travels from a reader to the inbox, and what signs a delivery cannot be used to read.
+A token names its connection as the audience and is signed with a key that is derived from the secret, which itself
+never travels from a reader to the inbox. The secret is the connection's signing secret, which never travels at all.
+Where it has none it is the webhook secret: whoever sees the headers of a delivery can make tokens then.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ _PURPOSE = b"webdata inbox reader, version 1"
 def issue(secret: str, conn_id: str, *, lifetime: int = DEFAULT_LIFETIME, now: float | None = None) -> str:
     """Return a token for reading the deliveries of one connection.
 
-    :param secret: the connection's webhook secret, or its signing secret where it has no other.
+    :param secret: the connection's signing secret, or its webhook secret where it has no other.
     :param conn_id: id of the connection.
     :param lifetime: seconds, at most `LONGEST_LIFETIME`.
     :param now: seconds since the epoch; the clock's, if left out.

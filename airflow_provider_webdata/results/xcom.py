@@ -21,7 +21,15 @@ def warning_bytes() -> float:
     """Return the size above which a warning is logged: `[webdata] xcom_warning_kb`; 0 turns it off."""
     from airflow.sdk.configuration import conf
 
-    kilobytes = conf.getfloat("webdata", "xcom_warning_kb", fallback=DEFAULT_WARNING_KB)
+    given = conf.get("webdata", "xcom_warning_kb", fallback=str(DEFAULT_WARNING_KB))
+    try:
+        kilobytes = float(given)
+    except ValueError:
+        # What is about to be pushed is paid for.
+        _log.warning(
+            "[webdata] xcom_warning_kb must be a number (given: %r); %g is used", given, DEFAULT_WARNING_KB
+        )
+        kilobytes = DEFAULT_WARNING_KB
     return float("inf") if kilobytes <= 0 else kilobytes * 1024
 
 

@@ -16,10 +16,17 @@ class Serving:
 
     :param port: 0 for any.
     :param close: awaited in the end, in the event loop that served.
+    :param server: uvicorn's, or one on top of it.
+    :param options: of uvicorn's configuration.
     """
 
     def __init__(
-        self, application: Any, port: int = 0, close: Callable[[], Awaitable[None]] | None = None
+        self,
+        application: Any,
+        port: int = 0,
+        close: Callable[[], Awaitable[None]] | None = None,
+        server: type[uvicorn.Server] = uvicorn.Server,
+        **options: Any,
     ) -> None:
         # The protocol is named because asyncio switches Nagle's algorithm off only for sockets that say they are TCP.
         self._listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
@@ -35,8 +42,9 @@ class Serving:
             access_log=False,
             lifespan="off",
             server_header=False,
+            **options,
         )
-        self._server = uvicorn.Server(config)
+        self._server = server(config)
         self._close = close
         self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), daemon=True)
 

@@ -15,7 +15,7 @@ class InboxAddress:
 
     :param url: address of the server, without the inbox's own path.
     :param conn_id: id of the connection whose deliveries are read.
-    :param secret: the connection's webhook secret, or its signing secret where it has no other.
+    :param secret: the connection's signing secret, or its webhook secret where it has no other.
     :param verify: whether TLS certificates are verified.
     :param ca_files: paths of CA bundles that are trusted besides the usual ones.
     """

@@ -145,7 +145,7 @@ def _check(address: InboxAddress, response: httpx.Response) -> None:
     if status == 401:
         raise InboxRefusedError(
             f"the inbox at {address.url} refuses the token for connection {address.conn_id!r} ({words}); the API "
-            "server must read the same connection with the same webhook_secret (or signing_secret), and the "
+            "server must read the same connection with the same signing_secret (or webhook_secret), and the "
             "clocks of both machines must agree"
         )
     if status == 410 and isinstance(body.get("cursor"), str):

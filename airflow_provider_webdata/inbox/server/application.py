@@ -6,12 +6,12 @@ import gc
 import logging
 from typing import TYPE_CHECKING
 
-from airflow.configuration import conf
-from airflow.models.connection import Connection
-from airflow.sdk.exceptions import AirflowNotFoundException
+from airflow._shared.secrets_masker import mask_secret
+from airflow.configuration import conf, ensure_secrets_loaded
 
 from airflow_provider_webdata.api.errors import ConfigurationError
-from airflow_provider_webdata.hooks.connection import settings_of
+from airflow_provider_webdata.hooks.connection import webhook_settings_of
+from airflow_provider_webdata.hooks.masking import mask
 from airflow_provider_webdata.inbox.server.db_manager import make_tables, makes_tables
 from airflow_provider_webdata.inbox.server.http.app import InboxApplication
 from airflow_provider_webdata.inbox.server.http.auth import Gate
@@ -21,11 +21,18 @@ from airflow_provider_webdata.inbox.server.storage.inbox import Inbox
 from airflow_provider_webdata.inbox.server.storage.retention import retention_days
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Iterable
 
+    from airflow.models.connection import Connection
     from starlette.types import ASGIApp, Receive, Scope, Send
 
 log = logging.getLogger(__name__)
+
+_NO_RIGHTS = ("42501", 1142)
+"""PostgreSQL's and MySQL's code for a table that one may not read."""
+
+_ACCESS_DENIED = "AirflowSecretsBackendAccessDenied"
+"""What a backend raises that must be the last one asked; Airflow 3.2 has none such."""
 
 
 def create_application() -> InboxApplication:
@@ -35,11 +42,7 @@ def create_application() -> InboxApplication:
     :raises ValueError: an option of `[webdata]` cannot be used.
     """
     inbox = Inbox.open(prepare=make_tables if makes_tables() else None)
-
-    def gate(conn_id: str) -> Gate:
-        return _gate(conn_id, inbox.store.end)
-
-    application = InboxApplication(inbox, gate, most_bytes=most_body_bytes(), keep_days=retention_days())
+    application = InboxApplication(inbox, _gate, most_bytes=most_body_bytes(), keep_days=retention_days())
     # An API server holds hundreds of thousands of objects that live as long as it does. Looking through them all
     # for garbage, again and again under load, would stop every request for a third of a second.
     gc.freeze()
@@ -67,28 +70,79 @@ def most_body_bytes() -> int:
 
     :raises ValueError: it is no number above 0.
     """
-    megabytes = conf.getfloat("webdata", "inbox_max_body_mb", fallback=16.0)
-    if not 0 < megabytes < float("inf"):
-        raise ValueError(f"[webdata] inbox_max_body_mb must be above 0 (given: {megabytes})")
-    return int(megabytes * 2**20)
+    given = conf.get("webdata", "inbox_max_body_mb", fallback="16")
+    try:
+        size = float(given) * 2**20
+    except ValueError:
+        size = 0.0
+    if not 0 < size < float("inf"):
+        raise ValueError(f"[webdata] inbox_max_body_mb must be a number above 0 (given: {given!r})")
+    return int(size)
 
 
-def _gate(conn_id: str, database_answers: Callable[[], object]) -> Gate:
+def _gate(conn_id: str) -> Gate:
     """Return the gate of an Airflow connection, a closed one if there is none that receives deliveries.
 
     :param conn_id: id of the connection.
-    :param database_answers: raises `StoreUnavailableError` if the database does not: Airflow calls a connection
-        missing that it could not read.
+    :raises StoreUnavailableError: it is not known whether there is one.
     """
-    try:
-        connection = Connection.get_connection_from_secrets(conn_id)
-    except AirflowNotFoundException:
-        database_answers()
-        return Gate.closed(conn_id)
-    if connection.conn_type != "webdata":
+    connection = _connection(conn_id)
+    if connection is None or connection.conn_type != "webdata":
         return Gate.closed(conn_id)
     try:
-        return Gate.of(settings_of(connection))
+        webhook = webhook_settings_of(connection)
     except ConfigurationError as error:
         log.error("Deliveries for a connection with unusable settings are refused: %s", error)
         return Gate.closed(conn_id)
+    except Exception as error:  # noqa: BLE001
+        # It is decrypted when it is read.
+        raise StoreUnavailableError(
+            f"connection {conn_id!r} cannot be decrypted ({type(error).__name__}): is [core] fernet_key the one "
+            "that encrypted it?"
+        ) from None
+    _mask((*webhook.secrets, *webhook.signing_secrets))
+    return Gate.of(conn_id, webhook)
+
+
+def _mask(secrets: Iterable[str]) -> None:
+    """Tell both of Airflow's maskers, the core's and the SDK's."""
+    for secret in secrets:
+        mask([secret])
+        mask_secret(secret)
+
+
+def _connection(conn_id: str) -> Connection | None:
+    """Return a connection, None if no backend has it.
+
+    Airflow's own way takes a backend that fails for one that has no such connection. So is here a database whose
+    connections this process has no right to read.
+
+    :raises StoreUnavailableError: a backend failed that may have it.
+    """
+    failures = []
+    for backend in ensure_secrets_loaded():
+        try:
+            connection: Connection | None = backend.get_connection(conn_id=conn_id)
+        except Exception as error:  # noqa: BLE001, PERF203
+            if _may_not_read(error):
+                continue
+            failures.append(f"{type(backend).__name__} failed ({type(error).__name__})")
+            if type(error).__name__ == _ACCESS_DENIED:
+                break
+        else:
+            if connection is not None:
+                return connection
+    if failures:
+        raise StoreUnavailableError(f"connection {conn_id!r} cannot be read: {', '.join(failures)}")
+    return None
+
+
+def _may_not_read(error: Exception) -> bool:
+    """Return whether the database has refused a table for want of rights."""
+    original = getattr(error, "orig", None)
+    codes = {
+        getattr(original, "sqlstate", None),
+        getattr(original, "pgcode", None),
+        *getattr(original, "args", ())[:1],
+    }
+    return not codes.isdisjoint(_NO_RIGHTS)

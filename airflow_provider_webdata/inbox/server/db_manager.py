@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from airflow.configuration import conf
+from airflow.exceptions import AirflowConfigException
 from airflow.sdk.exceptions import AirflowException
 from airflow.utils.db import DBLocks, create_global_lock
 from airflow.utils.db_manager import BaseDBManager
@@ -116,7 +117,11 @@ def makes_tables() -> bool:
 
     :raises ValueError: it is neither true nor false.
     """
-    return conf.getboolean("webdata", "inbox_create_tables", fallback=False)
+    try:
+        return conf.getboolean("webdata", "inbox_create_tables", fallback=False)
+    except AirflowConfigException:
+        given = conf.get("webdata", "inbox_create_tables")
+        raise ValueError(f"[webdata] inbox_create_tables must be True or False (given: {given!r})") from None
 
 
 def make_tables() -> None:

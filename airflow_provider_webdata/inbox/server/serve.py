@@ -77,10 +77,11 @@ def _serve(
 
     import uvicorn
 
+    from airflow_provider_webdata.inbox.server.http.listener import HEADER_BYTES, BoundedServer
     from airflow_provider_webdata.inbox.server.storage.errors import StoreUnavailableError
     from airflow_provider_webdata.inbox.server.storage.retention import retention_days
 
-    class Server(uvicorn.Server):
+    class Server(BoundedServer):
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets)
             application.inbox.start_pruning(retention_days())
@@ -102,6 +103,9 @@ def _serve(
 
     settings = uvicorn.Config(
         application,
+        # httptools bounds neither headers nor URL.
+        http="h11",
+        h11_max_incomplete_event_size=HEADER_BYTES,
         ssl_certfile=certfile,
         ssl_keyfile=keyfile,
         # Airflow has set up logging already.

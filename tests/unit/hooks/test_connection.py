@@ -9,7 +9,11 @@ import pytest
 from airflow.sdk import Connection
 
 from airflow_provider_webdata.api.errors import ConfigurationError
-from airflow_provider_webdata.hooks.connection import DEFAULT_SIGNATURE_HEADER, settings_of
+from airflow_provider_webdata.hooks.connection import (
+    DEFAULT_SIGNATURE_HEADER,
+    settings_of,
+    webhook_settings_of,
+)
 
 KEY = "wd-key-0123456789"
 
@@ -130,10 +134,15 @@ def test_switch_off(value):
 REFUSED = {
     "no host": ({"host": None}, "host (Base URL) is empty"),
     "scheme alone": ({"host": "https://"}, "host (Base URL) is empty"),
-    "not a URL": ({"host": "https://a b:c"}, "host (Base URL) must look like"),
+    "not a URL": ({"host": "https://a b"}, "host (Base URL) must look like"),
     "other scheme": ({"host": "ftp://api.example.com"}, "host (Base URL) must look like https://host"),
     "login in the URL": ({"host": "https://u:hunter22@api.example.com"}, "with no login"),
-    "query in the URL": ({"host": "https://api.example.com/?a=b"}, "no login, query"),
+    "key in the query": ({"host": f"https://api.example.com/?api_key={KEY}"}, "host (Base URL) must have no query"),
+    "key in the fragment": ({"host": f"api.example.com#{KEY}"}, "host (Base URL) must have no query or fragment"),
+    "half an IPv6 address": ({"host": "https://[abc"}, "host (Base URL) is no address"),
+    "half an IPv6 address and a port": ({"host": "https://[abc", "port": 1}, "host (Base URL) is no address"),
+    "port in words": ({"host": "https://api.example.com:https"}, "host (Base URL) is no address"),
+    "port in words and a port": ({"host": "https://a.example:https", "port": 1}, "host (Base URL) is no address"),
     "two ports": ({"host": "https://api.example.com:1", "port": 2}, "port is 2, but host (Base URL) says 1"),
     "no key": ({"password": None}, "password (API Key) is empty"),
     "blank key": ({"password": " \n"}, "password (API Key) is empty"),
@@ -145,11 +154,15 @@ REFUSED = {
     "timeout that is a switch": ({"extra": {"timeout": True}}, "timeout must be a number (given: True)"),
     "timeout zero": ({"extra": {"timeout": 0}}, "timeout must be a number of at least 0.001"),
     "endless timeout": ({"extra": {"timeout": "inf"}}, "timeout must be a number (given: 'inf')"),
+    "timeout of 400 digits": ({"extra": {"timeout": 10**400}}, "timeout must be a number"),
+    "concurrency in words": ({"extra": {"max_concurrency": "many"}}, "max_concurrency must be a number"),
+    "size in words": ({"extra": {"max_response_mb": "64 MB"}}, "max_response_mb must be a number (given: '64 MB')"),
     "negative budget": ({"extra": {"retry_budget": "-1"}}, "retry_budget must be a number of at least 0"),
     "no concurrency": ({"extra": {"max_concurrency": 0}}, "max_concurrency must be a whole number"),
     "half concurrency": ({"extra": {"max_concurrency": 1.5}}, "max_concurrency must be a whole number"),
     "no size": ({"extra": {"max_response_mb": 0}}, "max_response_mb must be more than 0"),
     "verify in words": ({"extra": {"verify": "maybe"}}, "verify must be true or false (given: 'maybe')"),
+    "bundle that is no path": ({"extra": {"ca_file": "x" * 5000}}, "ca_file names a file that is not here"),
     "missing bundle": ({"extra": {"ca_file": "/no/such.pem"}}, "ca_file names a file that is not here"),
     "proxy without scheme": ({"extra": {"proxy": "proxy.example:3128"}}, "proxy must be a URL"),
     "password that ends the host": ({"extra": {"proxy": "http://u:hunter22#x@p.example:3128"}}, "as %23 %2F %3F"),
@@ -162,6 +175,12 @@ REFUSED = {
     ),
     "login in the inbox": (
         {"extra": {"inbox_url": "http://u:hunter22@127.0.0.1:9"}}, "inbox_url must not hold a login",
+    ),
+    "token in the webhook": (
+        {"extra": {"webhook_url": "https://airflow.example/?token=hunter22"}}, "webhook_url must have no query",
+    ),
+    "token in the inbox": (
+        {"extra": {"inbox_url": "ftp://127.0.0.1:9/#hunter22"}}, "inbox_url must have no query or fragment",
     ),
     "headers that are no object": ({"extra": {"secret_headers": "X: y"}}, "secret_headers must be a JSON object"),
     "header that is a number": ({"extra": {"secret_headers": {"X": 1}}}, "secret_headers must be a JSON object"),
@@ -209,6 +228,14 @@ def test_plain_http(host, warns, caplog):
     with caplog.at_level(logging.WARNING):
         settings_of(connection(host=host))
     assert ["plain http" in record.getMessage() for record in caplog.records] == [True] * warns
+
+
+def test_deliveries_need_neither_address_nor_key():
+    """An inbox that stands alone has the secrets and nothing else; nor does a wrong timeout turn deliveries away."""
+    extra = {"webhook_secret": "hush-hush-hush-hush", "timeout": "soon"}
+    assert webhook_settings_of(connection(None, None, extra)).secret == extra["webhook_secret"]
+    with pytest.raises(ConfigurationError, match="signature_header is no header name"):
+        webhook_settings_of(connection(None, None, {**extra, "signature_header": "a b"}))
 
 
 @pytest.mark.rule("webhook-url")

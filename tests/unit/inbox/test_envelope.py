@@ -8,7 +8,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from airflow_provider_webdata.inbox.envelope import Envelope, NotJSONError, same_event, split_event
+from airflow_provider_webdata.inbox.envelope import (
+    Envelope,
+    NotJSONError,
+    same_event,
+    split_event,
+)
 
 CHECK = {
     "success": True,

@@ -7,7 +7,7 @@ import logging
 
 import pytest
 
-from airflow_provider_webdata.results.xcom import size_of, warn_if_large
+from airflow_provider_webdata.results.xcom import size_of, warn_if_large, warning_bytes
 
 
 @pytest.mark.parametrize("value", [None, [], {"a": [1, "ä" * 100]}, "x" * 10_000])
@@ -28,3 +28,10 @@ def test_warning(monkeypatch, caplog, kilobytes, size, warned):
         assert warn_if_large("x" * size, log) is warned
     assert ("output='s3://" in caplog.text) is warned
     assert ("[webdata] xcom_warning_kb" in caplog.text) is warned
+
+
+def test_an_option_that_is_no_number(monkeypatch, caplog):
+    """A paid result is not lost for it."""
+    monkeypatch.setenv("AIRFLOW__WEBDATA__XCOM_WARNING_KB", "1 MB")
+    assert warning_bytes() == 2**20
+    assert "[webdata] xcom_warning_kb must be a number (given: '1 MB')" in caplog.text

@@ -65,7 +65,7 @@ class InboxApplication:
         self.inbox = inbox
         self._keep_days = keep_days
         self._health_check: asyncio.Future[Response] | None = None
-        connections = Connections(gate)
+        connections = Connections(gate, inbox.store.conn_ids)
         self._receiver = Receiver(connections, inbox.writer, most_bytes)
         self._deliveries = Deliveries(connections, inbox.feed)
 
@@ -121,7 +121,9 @@ class InboxApplication:
     async def _receive(
         self, scope: Scope, headers: Headers, receive: Receive, conn_id: str, key: str | None
     ) -> Response:
-        return _wrong_method(scope, "POST") or await self._receiver.receive(conn_id, key, headers, receive)
+        return _wrong_method(scope, "POST") or await self._receiver.receive(
+            conn_id, key, headers, receive, (scope.get("client") or ("an unknown address",))[0]
+        )
 
     async def _health(self) -> Response:
         # Anybody may ask: many requests at once are one query of the database.

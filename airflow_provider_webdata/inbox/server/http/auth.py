@@ -8,7 +8,7 @@ import secrets
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from airflow_provider_webdata.hooks.connection import DEFAULT_SIGNATURE_HEADER, ConnectionSettings
+from airflow_provider_webdata.hooks.connection import DEFAULT_SIGNATURE_HEADER, WebhookSettings
 from airflow_provider_webdata.inbox import tokens
 from airflow_provider_webdata.inbox.wire import SECRET_HEADER
 
@@ -36,16 +36,16 @@ class Gate:
     open: bool
 
     @classmethod
-    def of(cls, settings: ConnectionSettings) -> Gate:
+    def of(cls, conn_id: str, webhook: WebhookSettings) -> Gate:
         """Return the gate of a connection.
 
-        :param settings: of the connection.
+        :param conn_id: id of the connection.
+        :param webhook: what it says of deliveries.
         """
-        webhook = settings.webhook
         if not (webhook.secrets or webhook.signing_secrets):
-            return cls.closed(settings.conn_id)
+            return cls.closed(conn_id)
         return cls(
-            settings.conn_id,
+            conn_id,
             tuple(secret.encode() for secret in webhook.secrets),
             tuple(secret.encode() for secret in webhook.signing_secrets),
             webhook.signature_header.lower().encode(),
@@ -97,12 +97,12 @@ class Gate:
         return (matches or not self.signing_secrets) and self.open
 
     def passes_token(self, headers: Headers) -> bool:
-        """Return whether a reader knows one of the connection's secrets.
+        """Return whether a reader knows a signing secret of the connection; without one, a webhook secret.
 
         :param headers: of the request.
         """
         scheme, _, token = headers.get("authorization", "").partition(" ")
-        keys = [secret.decode() for secret in (*self.secrets, *self.signing_secrets)]
+        keys = [secret.decode() for secret in self.signing_secrets or self.secrets]
         return tokens.verify(token.strip(), keys, self.conn_id) and scheme.lower() == "bearer" and self.open
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import functools
+import logging
 import time
 from collections import OrderedDict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import anyio
 import anyio.to_thread
@@ -16,16 +18,20 @@ from .auth import Gate
 from .limits import BusyError, TokenBucket
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
+
+log = logging.getLogger(__name__)
 
 CACHE_SECONDS = 30.0
 """How long a gate is cached; a changed secret counts after that."""
 
-MOST_UNKNOWN = 1000
-"""Ids without a connection that are cached."""
+MOST_KNOWN = MOST_UNKNOWN = 1000
+"""Ids with, and ids without a connection that are cached."""
 
 LOOKUPS_PER_SECOND, LOOKUPS_AT_ONCE = 20.0, 40.0
-"""Lookups of ids that are not known. Connections that are known are read again regardless."""
+"""Lookups of ids that are neither known nor have deliveries."""
+
+LOG_LINES_PER_SECOND, LOG_LINES_AT_ONCE = 1 / 60, 5.0
 
 LOOKUP_TIMEOUT = 5.0
 """Seconds for one lookup."""
@@ -33,24 +39,39 @@ LOOKUP_TIMEOUT = 5.0
 LONGEST_ID = 250
 """Characters; Airflow has no longer ids of connections."""
 
+_T = TypeVar("_T")
+
 
 class Connections:
     """Caches the gate of each connection.
 
     :param read: returns the gate of a connection; blocks. Raises `StoreUnavailableError` if it cannot be known.
+    :param with_deliveries: returns ids of connections that have deliveries; blocks. Raises `StoreUnavailableError`.
     :param clock: seconds of any monotonic clock.
     """
 
-    def __init__(self, read: Callable[[str], Gate], clock: Callable[[], float] = time.monotonic) -> None:
-        self._read, self._clock = read, clock
-        self._known: dict[str, tuple[Gate, float]] = {}
+    def __init__(
+        self,
+        read: Callable[[str], Gate],
+        with_deliveries: Callable[[], Iterable[str]],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._read, self._read_ids, self._clock = read, with_deliveries, clock
+        self._known: OrderedDict[str, tuple[Gate, float]] = OrderedDict()
         self._unknown: OrderedDict[str, tuple[Gate, float]] = OrderedDict()
         self._lookups: dict[str, asyncio.Task[Gate]] = {}
         self._bucket = TokenBucket(LOOKUPS_PER_SECOND, LOOKUPS_AT_ONCE, clock)
-        self._threads: anyio.CapacityLimiter | None = None
+        self._log_lines = TokenBucket(LOG_LINES_PER_SECOND, LOG_LINES_AT_ONCE, clock)
+        # Lookups of made-up ids must not hold up those of connections that are there.
+        self._threads, self._strangers_threads = anyio.CapacityLimiter(2), anyio.CapacityLimiter(2)
+        self._ids: frozenset[str] = frozenset()
+        self._ids_until = float("-inf")
+        self._ids_lookup: asyncio.Task[None] | None = None
 
     async def gate(self, conn_id: str) -> Gate:
         """Return the gate of a connection, a closed one if there is none.
+
+        A connection that was read before and cannot be read now keeps the gate that it had.
 
         :param conn_id: from the URL.
         :raises BusyError: too many unknown ids are being looked up.
@@ -61,34 +82,67 @@ class Connections:
             return found[0]
         if not conn_id or len(conn_id) > LONGEST_ID or not conn_id.isprintable():
             return Gate.closed(conn_id)
+        in_use = conn_id in self._known or await self._has_deliveries(conn_id)
         lookup = self._lookups.get(conn_id)
         if lookup is None:
-            if conn_id not in self._known and not self._bucket.take():
+            if not in_use and not self._bucket.take():
                 raise BusyError
-            lookup = asyncio.get_running_loop().create_task(self._look_up(conn_id))
+            threads = self._threads if in_use else self._strangers_threads
+            lookup = asyncio.get_running_loop().create_task(self._look_up(conn_id, threads))
             self._lookups[conn_id] = lookup
             lookup.add_done_callback(lambda _: self._lookups.pop(conn_id, None))
         # A caller that goes away must not cancel the lookup that others wait for.
         return await asyncio.shield(lookup)
 
-    async def _look_up(self, conn_id: str) -> Gate:
-        if self._threads is None:
-            self._threads = anyio.CapacityLimiter(2)
+    async def _has_deliveries(self, conn_id: str) -> bool:
+        if self._ids_until <= self._clock():
+            if self._ids_lookup is None:
+                self._ids_lookup = asyncio.get_running_loop().create_task(self._look_up_ids())
+            await asyncio.shield(self._ids_lookup)
+        return conn_id in self._ids
+
+    async def _look_up_ids(self) -> None:
+        try:
+            self._ids = frozenset(await self._in_thread(self._read_ids, self._threads))
+            self._ids_until = self._clock() + CACHE_SECONDS
+        except StoreUnavailableError as error:
+            log.debug("It is not known which connections have deliveries: %s", error)
+            self._ids_until = self._clock() + LOOKUP_TIMEOUT
+        finally:
+            self._ids_lookup = None
+
+    async def _look_up(self, conn_id: str, threads: anyio.CapacityLimiter) -> Gate:
+        try:
+            gate = await self._in_thread(functools.partial(self._read, conn_id), threads)
+        except StoreUnavailableError as error:
+            if conn_id not in self._known:
+                raise
+            gate = self._known[conn_id][0]
+            if self._log_lines.take():
+                log.warning(
+                    "Connection %r cannot be read now; its deliveries are checked by the secrets that it had: %s",
+                    conn_id,
+                    error,
+                )
+        self._remember(conn_id, gate)
+        return gate
+
+    def _remember(self, conn_id: str, gate: Gate) -> None:
+        here, there = (self._known, self._unknown) if gate.open else (self._unknown, self._known)
+        there.pop(conn_id, None)
+        here[conn_id] = gate, self._clock() + CACHE_SECONDS
+        here.move_to_end(conn_id)
+        if len(self._unknown) > MOST_UNKNOWN:
+            self._unknown.popitem(last=False)
+        if len(self._known) > MOST_KNOWN:
+            # Where upper and lower case are the same, one connection has many ids: those with deliveries stay.
+            del self._known[
+                next((known for known in self._known if known not in self._ids), next(iter(self._known)))
+            ]
+
+    async def _in_thread(self, work: Callable[[], _T], threads: anyio.CapacityLimiter) -> _T:
         try:
             with anyio.fail_after(LOOKUP_TIMEOUT):
-                gate = await anyio.to_thread.run_sync(
-                    self._read, conn_id, abandon_on_cancel=True, limiter=self._threads
-                )
+                return await anyio.to_thread.run_sync(work, abandon_on_cancel=True, limiter=threads)
         except TimeoutError:
             raise StoreUnavailableError(f"connections could not be read for {LOOKUP_TIMEOUT:g} s") from None
-        found = (gate, self._clock() + CACHE_SECONDS)
-        if gate.open:
-            self._unknown.pop(conn_id, None)
-            self._known[conn_id] = found
-        else:
-            self._known.pop(conn_id, None)
-            self._unknown[conn_id] = found
-            self._unknown.move_to_end(conn_id)
-            if len(self._unknown) > MOST_UNKNOWN:
-                self._unknown.popitem(last=False)
-        return gate

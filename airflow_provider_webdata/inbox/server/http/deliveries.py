@@ -14,8 +14,9 @@ from airflow_provider_webdata.inbox.server.storage.errors import (
     StoreUnavailableError,
     TablesMissingError,
 )
+from airflow_provider_webdata.surrogates import escape_halves
 
-from .limits import BusyError
+from .limits import BusyError, Shares
 from .parameters import ParameterError, delivery_id_of, query_of, search_of
 from .receive import ClientGoneError
 from .responses import error_response, retry_later
@@ -35,10 +36,13 @@ if TYPE_CHECKING:
 LARGEST_SEARCH = 2**20
 """Bytes of the body of a search."""
 
+LONG_POLLS_AT_ONCE = 100
+"""Readers of one connection that may wait: each triggerer has one, and all connections share 500 places."""
+
 _JSON = "application/json"
 _DENIED = error_response(
     401,
-    "a token of this connection's webhook secret is missing, wrong or expired",
+    "a token of this connection's signing secret (or webhook secret) is missing, wrong or expired",
     {"www-authenticate": "Bearer"},
 )
 _NO_DELIVERY = error_response(404, "there is no such delivery")
@@ -54,6 +58,7 @@ class Deliveries:
 
     def __init__(self, connections: Connections, feed: Feed) -> None:
         self._connections, self._feed = connections, feed
+        self._long_polls = Shares(LONG_POLLS_AT_ONCE)
 
     async def page(self, conn_id: str, query: bytes, headers: Headers, receive: Receive) -> Response:
         """Serve `GET /deliveries/{conn_id}`: what comes after a cursor, waiting for it if need be."""
@@ -61,8 +66,10 @@ class Deliveries:
             if not await self._allowed(conn_id, headers):
                 return _DENIED
             asked = query_of(query)
-            reading = self._read(conn_id, asked)
-            return _page_response(await _unless_gone(reading, receive) if asked.wait > 0 else await reading)
+            if asked.wait <= 0:
+                return _page_response(await self._read(conn_id, asked))
+            with self._long_polls.one(conn_id):
+                return _page_response(await _unless_gone(self._read(conn_id, asked), receive))
         except _EXPECTED as error:
             return _failure_response(error)
 
@@ -150,7 +157,7 @@ def _page_response(page: StoredPage) -> Response:
 
 
 def _record(stored: StoredDelivery) -> bytes:
-    """Return one delivery as JSON; its body goes in as it came, which is JSON already."""
+    """Return one delivery as JSON; its body goes in as it came, which is JSON already, but for lone surrogates."""
     fields = {
         "id": stored.id,
         "position": stored.position,
@@ -164,4 +171,4 @@ def _record(stored: StoredDelivery) -> bytes:
         "replay_of": stored.replay_of,
     }
     record = json.dumps(fields).encode()
-    return record if stored.body is None else record[:-1] + b',"body":' + stored.body + b"}"
+    return record if stored.body is None else record[:-1] + b',"body":' + escape_halves(stored.body) + b"}"

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
+
+import anyio
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -53,57 +56,160 @@ class TokenBucket:
 class BodyBudget:
     """How many request bodies, and how many bytes of them, may be in memory.
 
+    When there are too many, room is made by the connection that takes up the most: of its bodies that are still
+    arriving, the one that has taken longest gives way.
+
     :param most: bodies at once.
     :param most_bytes: bytes of them all.
+    :param within_connection: whether a body also gives way to one of its own connection: for senders who have not
+        shown yet that they belong to it.
     """
 
-    def __init__(self, most: int = BODIES_AT_ONCE, most_bytes: int = BODY_BYTES_AT_ONCE) -> None:
-        self._most, self._most_bytes = most, most_bytes
-        self._count = self._bytes = 0
+    def __init__(
+        self,
+        most: int = BODIES_AT_ONCE,
+        most_bytes: int = BODY_BYTES_AT_ONCE,
+        *,
+        within_connection: bool = False,
+    ) -> None:
+        self._most, self._most_bytes, self._within_connection = most, most_bytes, within_connection
+        # The one that began first comes first.
+        self._bodies: dict[BufferedBody, None] = {}
+
+    @property
+    def count(self) -> int:
+        """How many bodies are in memory."""
+        return len(self._bodies)
+
+    @property
+    def size(self) -> int:
+        """How many bytes of bodies are in memory."""
+        return sum(body.size for body in self._bodies)
 
     @contextmanager
-    def body(self) -> Iterator[BufferedBody]:
+    def body(self, conn_id: str) -> Iterator[BufferedBody]:
         """Account for one body as long as it is in memory.
 
+        :param conn_id: connection that it is for.
         :raises BusyError: there are too many.
         """
-        if self._count >= self._most:
-            raise BusyError
-        body = BufferedBody(self)
-        self._count += 1
+        body = BufferedBody(self, conn_id)
+        while self.count >= self._most:
+            self._make_room(body, lambda _: 1)
+        self._bodies[body] = None
         try:
             yield body
         finally:
-            self._count -= 1
-            self._bytes -= body.size
+            self._bodies.pop(body, None)
 
-    def grow(self, size: int) -> None:
+    def grow(self, body: BufferedBody, size: int) -> None:
         """Account for further bytes.
 
+        :param body: that has them.
+        :param size: of the bytes.
         :raises BusyError: there are too many.
         """
-        if self._bytes + size > self._most_bytes:
+        while self.size + size > self._most_bytes:
+            self._make_room(body, lambda other: other.size)
+
+    def _make_room(self, needed_by: BufferedBody, weight: Callable[[BufferedBody], int]) -> None:
+        held: Counter[str] = Counter()
+        for body in self._bodies:
+            held[body.conn_id] += weight(body)
+        most = max(held.values(), default=0)
+        for body in self._bodies:
+            own = body.conn_id == needed_by.conn_id
+            may_give_way = self._within_connection or (not own and most > held[needed_by.conn_id])
+            if may_give_way and body.is_arriving and weight(body) and held[body.conn_id] == most:
+                del self._bodies[body]
+                body.give_way()
+                break
+        else:
             raise BusyError
-        self._bytes += size
+        if body is needed_by:
+            raise BusyError
 
 
 class BufferedBody:
-    """One body as it arrives."""
+    """One body as it arrives.
 
-    def __init__(self, budget: BodyBudget) -> None:
-        self._budget = budget
+    :param budget: that it counts towards.
+    :param conn_id: connection that it is for.
+    """
+
+    def __init__(self, budget: BodyBudget, conn_id: str) -> None:
+        self._budget, self.conn_id = budget, conn_id
         self._parts: list[bytes] = []
+        self._arriving: anyio.CancelScope | None = None
+        self._gave_way = False
         self.size = 0
+
+    @property
+    def is_arriving(self) -> bool:
+        """Whether more of it is being waited for."""
+        return self._arriving is not None
+
+    @contextmanager
+    def arriving(self, seconds: float) -> Iterator[None]:
+        """Wait for the body in here.
+
+        :param seconds: for how long.
+        :raises BusyError: it gave way to others.
+        :raises TimeoutError: it took longer.
+        """
+        try:
+            with anyio.move_on_after(seconds) as self._arriving:
+                yield
+        finally:
+            scope, self._arriving = self._arriving, None
+        if self._gave_way:
+            raise BusyError
+        if scope.cancelled_caught:
+            raise TimeoutError
+
+    def give_way(self) -> None:
+        """Wait no longer for the rest."""
+        self._gave_way = True
+        if self._arriving is not None:
+            self._arriving.cancel()
 
     def add(self, part: bytes) -> None:
         """Add a further part.
 
         :raises BusyError: there are too many bytes in memory.
         """
-        self._budget.grow(len(part))
+        self._budget.grow(self, len(part))
         self.size += len(part)
         self._parts.append(part)
 
     def whole(self) -> bytes:
         """Return all that arrived."""
         return self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
+
+
+class Shares:
+    """How much each connection may have at once of what all of them share.
+
+    :param most: for one connection.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._held: Counter[str] = Counter()
+
+    @contextmanager
+    def one(self, conn_id: str) -> Iterator[None]:
+        """Count one of a connection's.
+
+        :param conn_id: the connection.
+        :raises BusyError: it has as many as it may.
+        """
+        if self._held[conn_id] >= self._most:
+            raise BusyError
+        self._held[conn_id] += 1
+        try:
+            yield
+        finally:
+            self._held[conn_id] -= 1
+            if not self._held[conn_id]:
+                del self._held[conn_id]

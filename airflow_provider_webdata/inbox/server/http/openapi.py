@@ -78,7 +78,10 @@ _SCHEMAS = {
             "received_at": {"type": "string", "format": "date-time"},
             "size": {"type": "integer", "description": "Of the body, in bytes."},
             "replay_of": {"type": ["integer", "null"]},
-            "body": {"description": "As it came; left out of lists where it is large."},
+            "body": {
+                "description": "As it came, but that the escape of a lone surrogate (`\\ud83d`) is text; left out of "
+                "lists where it is large."
+            },
         },
         "replay_of",
         "body",

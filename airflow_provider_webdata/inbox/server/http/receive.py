@@ -10,7 +10,6 @@ import logging
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
-import anyio
 import anyio.to_thread
 from starlette.responses import JSONResponse
 
@@ -75,31 +74,34 @@ class Receiver:
         self._bodies = BodyBudget()
         # Whoever only claims a signature must not use up the budget of those who know the secret.
         self._unauthenticated_bodies = BodyBudget(
-            UNAUTHENTICATED_BODIES_AT_ONCE, UNAUTHENTICATED_BYTES_AT_ONCE
+            UNAUTHENTICATED_BODIES_AT_ONCE, UNAUTHENTICATED_BYTES_AT_ONCE, within_connection=True
         )
         self._refusals = TokenBucket(REFUSALS_PER_SECOND, REFUSALS_AT_ONCE)
         self._log_lines = TokenBucket(LOG_LINES_PER_SECOND, LOG_LINES_AT_ONCE)
 
-    async def receive(self, conn_id: str, key: str | None, headers: Headers, receive: Receive) -> Response:
+    async def receive(
+        self, conn_id: str, key: str | None, headers: Headers, receive: Receive, sender: str
+    ) -> Response:
         """Store a delivery and return what to respond.
 
         :param conn_id: from the URL.
         :param key: from the URL.
         :param headers: of the request.
         :param receive: of the ASGI call.
+        :param sender: its address, for the log.
         :raises ClientGoneError: the sender broke off.
         """
         try:
             gate = await self._connections.gate(conn_id)
             has_secret = gate.passes_secret(headers)
             if not gate.is_signed(headers) and (not has_secret or gate.signing_secrets):
-                return self._refused(gate)
+                return self._refused(gate, headers, sender)
             budget = self._bodies if has_secret and gate.secrets else self._unauthenticated_bodies
-            with budget.body() as body:
+            with budget.body(gate.conn_id) as body:
                 await self._read(headers, receive, body)
                 raw = body.whole()
                 if not await _passes_signature(gate, headers, raw) or not has_secret:
-                    return self._refused(gate)
+                    return self._refused(gate, headers, sender)
                 return await self._store(gate.conn_id, key, raw)
         except _EarlyResponseError as early:
             return early.response
@@ -121,14 +123,16 @@ class Receiver:
             return _NOT_JSON
         return _STORED if await self._writer.submit(delivery) else _DUPLICATE
 
-    def _refused(self, gate: Gate) -> Response:
+    def _refused(self, gate: Gate, headers: Headers, sender: str) -> Response:
         if not self._refusals.take():
             return retry_later(429, "too many requests were refused", 1.0)
         if self._log_lines.take():
             log.warning(
                 "A delivery for connection %r was refused: its secret or signature is missing or wrong, or there "
-                "is no such connection with a webhook secret",
+                "is no such connection with a webhook secret. It came from %r%s",
                 gate.conn_id[:100],
+                sender[:100],
+                f", which says for {claimed[:200]!r}" if (claimed := headers.get("x-forwarded-for")) else "",
             )
         return _REFUSED
 
@@ -137,7 +141,7 @@ class Receiver:
         if announced.isdecimal() and int(announced) > self._most_bytes:
             raise _EarlyResponseError(_TOO_LARGE)
         try:
-            with anyio.fail_after(BODY_SECONDS):
+            with body.arriving(BODY_SECONDS):
                 more = True
                 while more:
                     message = await receive()

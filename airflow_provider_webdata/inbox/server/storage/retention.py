@@ -31,9 +31,13 @@ def retention_days() -> float:
     """
     from airflow.configuration import conf
 
-    days = conf.getfloat("webdata", "inbox_retention_days", fallback=30.0)
+    given = conf.get("webdata", "inbox_retention_days", fallback="30")
+    try:
+        days = float(given)
+    except ValueError:
+        days = -1.0
     if not 0 <= days < float("inf"):
-        raise ValueError(f"[webdata] inbox_retention_days must be 0 or more (given: {days})")
+        raise ValueError(f"[webdata] inbox_retention_days must be a number, 0 or more (given: {given!r})")
     return days
 
 

@@ -29,6 +29,8 @@ _T = TypeVar("_T")
 
 MOST_DELIVERIES = 1000
 """Most deliveries in one page."""
+MOST_CONNECTIONS = 1000
+"""Most connections whose deliveries are looked at together."""
 
 _WITHOUT_BODY = [
     column for column in delivery.c if column.name not in {"dedupe", "operation", "name", "body"}
@@ -104,6 +106,14 @@ class DeliveryStore:
         self._ensure_prepared()
         with lone_statement(self._engine) as connection:
             return sequencer.has_news(connection, since)
+
+    def conn_ids(self, most: int = MOST_CONNECTIONS) -> list[str]:
+        """Return the connections that have deliveries.
+
+        :param most: how many of them, in the order of their ids.
+        """
+        with self._transaction() as connection:
+            return _conn_ids(connection, most)
 
     def changes(self, since: int, conn_ids: Collection[str]) -> Changes:
         """Publish what is committed, and return which connections got deliveries after a position.
@@ -195,7 +205,7 @@ class DeliveryStore:
         """
 
         def query(connection: Connection) -> list[StoredDelivery]:
-            conn_ids = _conn_ids(connection) if conn_id is None else [conn_id]
+            conn_ids = _conn_ids(connection, MOST_CONNECTIONS) if conn_id is None else [conn_id]
             rows = [
                 row
                 for one in conn_ids
@@ -282,17 +292,17 @@ def _insert(connection: Connection, rows: list[dict[str, Any]]) -> set[tuple[str
     return {(row["conn_id"], row["dedupe"]) for row in rows if connection.execute(statement, row).rowcount}
 
 
-def _conn_ids(connection: Connection) -> list[str]:
-    """Return all connections that have deliveries: few, so that one step of an index each is less than all rows."""
+def _conn_ids(connection: Connection, most: int) -> list[str]:
     found: list[str] = []
-    while True:
-        following = select(func.min(delivery.c.conn_id))
-        if found:
-            following = following.where(delivery.c.conn_id > found[-1])
-        conn_id = connection.execute(following).scalar()
+    # Each is one step in an index; DISTINCT would read all of it.
+    following = select(func.min(delivery.c.conn_id))
+    while len(found) < most:
+        later = following.where(delivery.c.conn_id > found[-1]) if found else following
+        conn_id = connection.execute(later).scalar()
         if conn_id is None:
-            return found
+            break
         found.append(conn_id)
+    return found
 
 
 def _copy(connection: Connection, original: dict[str, Any]) -> int:

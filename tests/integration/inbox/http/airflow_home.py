@@ -14,11 +14,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import httpx
 from sqlalchemy import create_engine, select
 
 from airflow_provider_webdata.inbox.server.storage.tables import delivery
 from tests.integration.inbox.http.served_inbox import EXTRAS, SECRET
 from tests.support.migrated import MigratedDatabase
+from tests.support.waiting import wait_until
 
 # Of another type, though with everything that the inbox asks for; and one whose settings cannot work.
 OTHERS = {
@@ -81,9 +83,9 @@ class AirflowHome:
         return bodies
 
     @contextlib.contextmanager
-    def serving(self, *flags: str) -> Iterator[ServeProcess]:
-        """`airflow webdata inbox serve` on a free port."""
-        process = ServeProcess(self, flags)
+    def serving(self, *flags: str, files: int | None = None) -> Iterator[ServeProcess]:
+        """`airflow webdata inbox serve` on a free port, where need be with a limit of open files."""
+        process = ServeProcess(self, flags, files)
         try:
             process.wait_until_ready()
             yield process
@@ -94,8 +96,10 @@ class AirflowHome:
 class ServeProcess:
     """`url` is what it says it listens on; `output` all that it printed."""
 
-    def __init__(self, home: AirflowHome, flags: tuple[str, ...]) -> None:
+    def __init__(self, home: AirflowHome, flags: tuple[str, ...], files: int | None = None) -> None:
         argv = [sys.executable, "-m", "airflow", "webdata", "inbox", "serve", "--port", "0", *flags]
+        if files is not None:
+            argv = ["/bin/sh", "-c", f'ulimit -n {files} && exec "$@"', "sh", *argv]
         self._process = subprocess.Popen(
             argv, env=dict(home.env), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
         )
@@ -109,9 +113,18 @@ class ServeProcess:
     def output(self) -> str:
         return "".join(self._lines)
 
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
     def wait_until_ready(self) -> None:
         self._ready.wait(120)
         assert self.url, f"the inbox did not start: {self.output}"
+
+    def warm_up(self) -> None:
+        """Wait until a connection can be read in time: Airflow imports what it needs for that at the first."""
+        address = f"{self.url}/webdata/inbox/nobody"
+        assert wait_until(lambda: httpx.post(address, content=b"{}", timeout=60).status_code == 401, 120)
 
     def send(self, number: signal.Signals) -> None:
         self._process.send_signal(number)

@@ -13,7 +13,7 @@ import httpx
 from airflow.models.connection import Connection
 from sqlalchemy import Engine, select
 
-from airflow_provider_webdata.hooks.connection import settings_of
+from airflow_provider_webdata.hooks.connection import webhook_settings_of
 from airflow_provider_webdata.inbox import tokens
 from airflow_provider_webdata.inbox.server.http import connections, receive
 from airflow_provider_webdata.inbox.server.http.app import InboxApplication
@@ -59,7 +59,7 @@ def connection(conn_id: str) -> Connection | None:
 
 def gate_of(conn_id: str) -> Gate:
     found = connection(conn_id)
-    return Gate.closed(conn_id) if found is None else Gate.of(settings_of(found))
+    return Gate.closed(conn_id) if found is None else Gate.of(conn_id, webhook_settings_of(found))
 
 
 def signature(body: bytes, secret: str = SIGNING_SECRET) -> str:

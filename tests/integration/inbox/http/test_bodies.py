@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import json
 import socket
@@ -180,25 +181,71 @@ def test_a_body_without_end_is_cut_off(
     assert reply is None or reply.status == status
 
 
-def test_strangers_do_not_take_all_places(sqlite_engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who only claims a signature competes with others who do; whoever has the secret is let in."""
+@pytest.mark.parametrize("places", ["signed", "signed unknown", "unknown"])
+def test_strangers_do_not_take_all_places(
+    sqlite_engine: Engine, monkeypatch: pytest.MonkeyPatch, places: str
+) -> None:
+    """Until its body is there, a signed delivery looks like a forged one: the slowest gives way, for it and for others.
+
+    Whoever has the secret does not compete with them at all.
+    """
     monkeypatch.setattr(receive, "UNAUTHENTICATED_BODIES_AT_ONCE", 3)
-    claim = post("secret", {**WRONG, **FORGED, "Content-Length": "2"})
-    with ServedInbox(sqlite_engine) as served:
-        held = [RawConnection(served.port) for _ in range(3)]
+    names = places.split()
+    with contextlib.ExitStack() as closing, ServedInbox(sqlite_engine) as served:
+        held = []
+        for number in range(12):
+            held.append(closing.enter_context(RawConnection(served.port)))
+            claim = {**FORGED, "Content-Length": "2"}
+            held[-1].send(post(names[number % len(names)], claim) + b"{")
+            body = event(webhookId=f"w-{number}")
+            for conn_id in ("signed", "resigned"):
+                answer = served.deliver(conn_id, body, {SIGNATURE_HEADER: signature(body)})
+                assert answer.status_code == 200
+        assert served.deliver("secret", event()).status_code == 200
+        replies = [connection.reply() for connection in held[:3]]
+        assert [reply.status for reply in replies if reply] == [503] * 3
+        assert all(reply and int(reply.headers["retry-after"]) >= 1 for reply in replies)
+        unread = served.application._receiver._unauthenticated_bodies
+        assert unread.count <= 3
+
+
+def test_bytes_of_strangers_give_way(sqlite_engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(receive, "UNAUTHENTICATED_BYTES_AT_ONCE", 300_000)
+    claim = {**FORGED, "Content-Length": "200000"}
+    with contextlib.ExitStack() as closing, ServedInbox(sqlite_engine) as served:
+        held = [closing.enter_context(RawConnection(served.port)) for _ in range(5)]
         for connection in held:
-            connection.send(claim + b"{")
-        deadline = time.monotonic() + 20
-        reply = None
-        while (reply is None or reply.status != 503) and time.monotonic() < deadline:
-            with RawConnection(served.port) as connection:
-                connection.send(claim + b"{}")
-                reply = connection.reply()
+            connection.send(post("signed", claim) + b" " * 60_000)
+        unread = served.application._receiver._unauthenticated_bodies
+        assert wait_until(lambda: unread.size >= 240_000, 20)
+        body = b'"' + b"x" * 200_000 + b'"'
+        assert served.deliver("signed", body, {SIGNATURE_HEADER: signature(body)}).status_code == 200
+        assert unread.size <= 300_000
+
+
+def test_a_connection_does_not_take_the_places_of_others(
+    sqlite_engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not even with the secret: it shares with the others, and its own senders do not push each other out."""
+    monkeypatch.setattr(limits.BodyBudget.__init__, "__defaults__", (3, 128 * 2**20))
+    unfinished = {**RIGHT, "Content-Length": "2"}
+    with contextlib.ExitStack() as closing, ServedInbox(sqlite_engine) as served:
+        held = []
+        bodies = served.application._receiver._bodies
+        for number in range(3):
+            held.append(closing.enter_context(RawConnection(served.port)))
+            held[-1].send(post("secret-one", unfinished) + b"{")
+            assert wait_until(lambda count=number + 1: bodies.count == count, 20)
+        assert served.deliver("secret-one", event()).status_code == 503
+        assert served.deliver("secret-two", event()).status_code == 200
+        reply = held[0].reply()
         assert reply is not None
         assert reply.status == 503
-        assert served.deliver("secret", event()).status_code == 200
-        for connection in held:
-            connection.__exit__()
+        for connection in held[1:]:
+            connection.send(b"}")
+            reply = connection.reply()
+            assert reply is not None
+            assert reply.status == 200
 
 
 def test_a_connection_goes_on_after_a_delivery(on_sqlite: ServedInbox) -> None:
@@ -267,7 +314,7 @@ def test_too_many_bodies(sqlite_engine: Engine, monkeypatch: pytest.MonkeyPatch)
         for connection in held:
             connection.send(post("secret", {**RIGHT, "Content-Length": "2"}) + b"{")
         # One that comes before them all would take a place of theirs.
-        assert wait_until(lambda: served.application._receiver._bodies._count == 3, 20)
+        assert wait_until(lambda: served.application._receiver._bodies.count == 3, 20)
         with RawConnection(served.port) as connection:
             connection.send(post("secret", {**RIGHT, "Content-Length": "1"}) + b"1")
             reply = connection.reply()
@@ -288,7 +335,7 @@ def test_too_many_bytes(sqlite_engine: Engine, monkeypatch: pytest.MonkeyPatch) 
     with ServedInbox(sqlite_engine) as served:
         with RawConnection(served.port) as connection:
             connection.send(post("secret", {**RIGHT, "Content-Length": "90000"}) + b" " * 80_000)
-            assert wait_until(lambda: served.application._receiver._bodies._bytes == 80_000, 20)
+            assert wait_until(lambda: served.application._receiver._bodies.size == 80_000, 20)
             large = b'"' + b"x" * 50_000 + b'"'
             assert served.deliver("secret", large).status_code == 503
         deadline = time.monotonic() + 20
@@ -309,6 +356,6 @@ def test_large_bodies_are_let_go(on_sqlite: ServedInbox) -> None:
     gc.collect()
     bodies = on_sqlite.application._receiver._bodies
     deadline = time.monotonic() + 20
-    while (bodies._count or bodies._bytes) and time.monotonic() < deadline:
+    while (bodies.count or bodies.size) and time.monotonic() < deadline:
         socket.create_connection(("127.0.0.1", on_sqlite.port)).close()
-    assert (bodies._count, bodies._bytes) == (0, 0)
+    assert (bodies.count, bodies.size) == (0, 0)

@@ -14,6 +14,8 @@ import jwt
 import pytest
 
 from airflow_provider_webdata.inbox import tokens
+from airflow_provider_webdata.inbox.reader import InboxAddress, InboxReader
+from airflow_provider_webdata.inbox.server.http.limits import Shares
 from airflow_provider_webdata.inbox.wire import INLINE_BODY_BYTES
 from tests.integration.inbox.http.served_inbox import (
     PREVIOUS_SECRET,
@@ -92,6 +94,20 @@ def test_the_body_is_not_rewritten(served: ServedInbox) -> None:
     body = b'{"a" :1.50,\n "a": 2, "\\u0041": 1e2}'
     served.deliver(conn_id, body)
     assert body in served.read(conn_id).content
+
+
+def test_half_an_emoji_reaches_readers_as_text(served: ServedInbox) -> None:
+    """JavaScript writes it when it cuts a text: what came is kept, and what readers get can go on to any store."""
+    conn_id = fresh("secret")
+    body = rb'{"id": "job", "data": [{"markdown": "a\ud83d"}], "size": "%s"}'
+    sent = [body % b"small", body % (b"x" * INLINE_BODY_BYTES)]
+    assert [served.deliver(conn_id, one).status_code for one in sent] == [200, 200]
+    assert [row.body for row in served.rows(conn_id)] == sent
+    with InboxReader(InboxAddress(served.url, conn_id, SECRET)) as reader:
+        small, large = reader.feed().deliveries
+        found = [small.payload(), reader.fetch(large.id).payload()]
+    assert [one["data"] for one in found] == [[{"markdown": r"a\ud83d"}]] * 2
+    assert json.dumps(found, ensure_ascii=False).encode()
 
 
 def test_large_bodies_are_fetched_one_by_one(served: ServedInbox) -> None:
@@ -274,6 +290,28 @@ def test_many_readers_wait_at_once(on_sqlite: ServedInbox) -> None:
         assert [job_ids_in(one.result(25)) for one in waiting] == [["late"]] * 50
 
 
+def test_one_connection_does_not_take_all_places(
+    on_sqlite: ServedInbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(on_sqlite.application._deliveries, "_long_polls", Shares(10))
+    greedy, modest = fill(on_sqlite, 0), fill(on_sqlite, 0)
+    with ThreadPoolExecutor(12) as pool:
+        waiting = [pool.submit(on_sqlite.read, greedy, wait=30) for _ in range(10)]
+        while len(on_sqlite.inbox.feed._publisher._waiters) < 10:
+            time.sleep(0.005)
+        answer = on_sqlite.read(greedy, wait=30)
+        assert (answer.status_code, "retry-after" in answer.headers) == (503, True)
+        assert job_ids_in(on_sqlite.read(greedy)) == []
+        reading = pool.submit(on_sqlite.read, modest, wait=30)
+        while len(on_sqlite.inbox.feed._publisher._waiters) < 11:
+            time.sleep(0.005)
+        for conn_id in (greedy, modest):
+            on_sqlite.deliver(conn_id, event(id="late"))
+        assert [job_ids_in(one.result(25)) for one in (*waiting, reading)] == [["late"]] * 11
+        waiting = [pool.submit(on_sqlite.read, greedy, wait=0.01, after="end") for _ in range(10)]
+        assert [job_ids_in(one.result(25)) for one in waiting] == [[]] * 10
+
+
 def test_a_cursor_from_before_a_reset(served: ServedInbox) -> None:
     conn_id = fill(served, 1)
     end = served.read(conn_id, after="end").json()["cursor"]
@@ -328,6 +366,8 @@ def _tokens() -> list[tuple[str, str, dict[str, str], bool]]:
         ("rotation: the new secret", "rotating-t", bearer("rotating-t"), True),
         ("rotation: the previous secret", "rotating-t", bearer("rotating-t", PREVIOUS_SECRET), True),
         ("a connection that signs", "signed-t", bearer("signed-t", SIGNING_SECRET), True),
+        ("both secrets: the one that no delivery shows", "both-t", bearer("both-t", SIGNING_SECRET), True),
+        ("both secrets: what each delivery shows", "both-t", bearer("both-t"), False),
         ("an empty secret", "open-t", bearer("open-t", ""), False),
         ("a connection without secrets", "open-t", bearer("open-t"), False),
         ("no such connection", "unknown-t", bearer("unknown-t"), False),

@@ -161,6 +161,12 @@ REPETITIONS: list[tuple[str, list[tuple[str | None, dict[str, Any]]], list[bool]
         ],
         [True, True],
     ),
+    (
+        "an id of half an emoji",
+        [("k", {"webhookId": "\ud83d"}), ("k", {"webhookId": "\ud83d"})],
+        [True, False],
+    ),
+    ("no id, half an emoji", [("k", {"n": "\ud83d"}), ("k", {"n": "\ud83d"})], [True, False]),
     ("no id, one body again", [("k", {"n": 1}), ("k", {"n": 1})], [True, False]),
     ("no id, pages of one job", [("k", {"id": "job", "n": 1}), ("k", {"id": "job", "n": 2})], [True, True]),
     ("no id, one body at another key", [("k", {"n": 1}), ("l", {"n": 1})], [True, True]),
@@ -242,7 +248,9 @@ BODIES: list[tuple[bytes, dict[str, Any] | None]] = [
     (b'{"data": {"monitorId": "m", "checkId": "c"}}', {"job_id": "c", "monitor_id": "m"}),
     (json.dumps({"type": "x" * 500, "id": "i" * 500}).encode(), {}),
     (b'{"type": "a\\u0000b", "id": "\\u0007"}', {}),
-    (b'{"type": "\\ud800"}', None),
+    (b'{"type": "\\ud800"}', {"event": r"\ud800"}),
+    (b'{"id": "c", "data": [{"markdown": "a\\ud83d"}]}', {"job_id": "c"}),
+    (b'"\xed\xa0\xbd"', None),
     ('{"type": "søk", "id": "名"}'.encode(), {"event": "søk", "job_id": "名"}),
     (b'{"text": "a\\u0000b \\u2028"}', {}),
 ]
@@ -338,6 +346,20 @@ def test_refusals_are_bounded(sqlite_engine: Engine, caplog: pytest.LogCaptureFi
         assert served.deliver("secret", BODY, key="k").json() == {"status": "stored"}
     lines = [record for record in caplog.records if "was refused" in record.getMessage()]
     assert 0 < len(lines) < 100
+
+
+def test_the_log_says_who_was_refused(sqlite_engine: Engine, caplog: pytest.LogCaptureFixture) -> None:
+    claimed = b"198.51.100.7, \xe9" + b"9" * 1000
+    with ServedInbox(sqlite_engine) as served:
+        served.deliver("secret", BODY, _secret(STRANGE))
+        path = "/webdata/inbox/unknown"
+        served.http.post(path, content=BODY, headers={b"X-Forwarded-For": claimed})
+        served.deliver("secret", BODY)
+    direct, forwarded = (record.getMessage() for record in caplog.records if "refused" in record.getMessage())
+    assert direct.endswith("It came from '127.0.0.1'")
+    assert "'unknown'" in forwarded
+    assert "which says for '198.51.100.7, \xe99" in forwarded
+    assert len(forwarded) < 500
 
 
 def test_lookups_are_bounded(sqlite_engine: Engine) -> None:

@@ -36,6 +36,7 @@ RIGHT = {SECRET_HEADER: SECRET}
 
 def test_deliveries_and_readers(airflow_home: AirflowHome) -> None:
     with airflow_home.serving() as process, httpx.Client(base_url=process.url, timeout=30) as http:
+        process.warm_up()
         body = event(webhookId="w-1")
         both = {**RIGHT, SIGNATURE_HEADER: signature(body)}
         for conn_id, headers, status in (

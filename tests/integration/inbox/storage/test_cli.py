@@ -193,8 +193,9 @@ def test_prune_uses_the_configuration(terminal: Terminal) -> None:
     days = "AIRFLOW__WEBDATA__INBOX_RETENTION_DAYS"
     (kept,) = terminal.run("prune --yes", environ={days: "0"})
     assert "keeps all deliveries; say --older-than" in kept[0]
-    (wrong,) = terminal.run("prune --yes", environ={days: "-1"})
-    assert wrong[0] == "[webdata] inbox_retention_days must be 0 or more (given: -1.0)"
+    for given in ("-1", "a month"):
+        (wrong,) = terminal.run("prune --yes", environ={days: given})
+        assert wrong[0] == f"[webdata] inbox_retention_days must be a number, 0 or more (given: {given!r})"
     (done,) = terminal.run("prune --yes", environ={days: "19.5"})
     assert done == (0, "3 deliveries were deleted\n")
 

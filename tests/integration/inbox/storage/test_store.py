@@ -61,6 +61,14 @@ def test_the_same_identity_of_another_connection_is_another_delivery(
     assert read_all(store) == ["one"]
 
 
+def test_connections_that_have_deliveries(store: DeliveryStore, new: NewOne) -> None:
+    names = ["b", "a/b", "é", "B", "a"]
+    assert store.conn_ids() == []
+    store.add([new(str(number), conn_id=name) for number in range(3) for name in names])
+    assert sorted(store.conn_ids()) == sorted(names)
+    assert len(set(store.conn_ids(3)) & set(names)) == 3
+
+
 def test_every_field_comes_back(store: DeliveryStore, new: NewOne) -> None:
     full = new("jöb", key="k~1", event="page", operation=None, name="page", success=None, body=b"\x00\xff{}")
     bare = new(key=None, event=None, operation=None, name=None, monitor_id=None, success=False)

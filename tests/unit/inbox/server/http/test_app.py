@@ -36,9 +36,19 @@ async def test_without_a_raw_path():
     assert _path_parts({"path": "/webdata/inbox/web"}) == ["inbox", "web"]
 
 
-async def test_options_that_cannot_be_used(monkeypatch, caplog):
+@pytest.mark.parametrize(
+    ("option", "given", "rule"),
+    [
+        ("inbox_max_body_mb", "-1", "must be a number above 0"),
+        ("inbox_max_body_mb", "16 MB", "must be a number above 0"),
+        ("inbox_max_body_mb", "1e308", "must be a number above 0"),
+        ("inbox_retention_days", "a month", "must be a number, 0 or more"),
+        ("inbox_retention_days", "nan", "must be a number, 0 or more"),
+    ],
+)
+async def test_options_that_cannot_be_used(monkeypatch, caplog, option, given, rule):
     """The sender is asked to come again; the reason is in the log, once."""
-    monkeypatch.setenv("AIRFLOW__WEBDATA__INBOX_MAX_BODY_MB", "-1")
+    monkeypatch.setenv(f"AIRFLOW__WEBDATA__{option.upper()}", given)
     (mounted,) = WebDataPlugin.fastapi_apps
     application = type(mounted["app"])()
     for _ in range(2):
@@ -52,4 +62,4 @@ async def test_options_that_cannot_be_used(monkeypatch, caplog):
         assert start["status"] == 503
         assert dict(start["headers"])[b"retry-after"] == b"60"
         assert json.loads(body["body"]) == {"error": "the inbox is not set up, see its log"}
-    assert caplog.text.count("inbox_max_body_mb must be above 0") == 1
+    assert caplog.text.count(f"[webdata] {option} {rule} (given: {given!r})") == 1

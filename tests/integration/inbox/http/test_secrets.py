@@ -1,0 +1,119 @@
+"""Where Airflow keeps the secrets: backends that fail, another Fernet key, and what is told to Airflow's maskers."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from base64 import urlsafe_b64encode
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+import pytest
+from airflow.sdk import exceptions
+from airflow.secrets import BaseSecretsBackend
+from airflow.secrets.environment_variables import EnvironmentVariablesBackend
+from sqlalchemy import Engine
+
+from airflow_provider_webdata.inbox.server import application
+from airflow_provider_webdata.inbox.server.http import connections
+from airflow_provider_webdata.inbox.wire import SECRET_HEADER
+from tests.integration.inbox.http.airflow_home import AirflowHome
+from tests.integration.inbox.http.served_inbox import SECRET, ServedInbox, bearer, event
+from tests.support.waiting import wait_until
+
+RIGHT = {SECRET_HEADER: SECRET}
+
+
+class Vault(BaseSecretsBackend):
+    """Holds nothing, or fails as it is told to."""
+
+    error: Exception | None = None
+
+    def get_conn_value(self, conn_id: str, **_: Any) -> str | None:
+        if self.error:
+            raise self.error
+        return None
+
+
+@pytest.fixture
+def vault(monkeypatch: pytest.MonkeyPatch) -> Vault:
+    """Asked before the environment, which has one connection."""
+    found = Vault()
+    backends = [found, EnvironmentVariablesBackend()]
+    monkeypatch.setattr(application, "ensure_secrets_loaded", lambda: backends)
+    monkeypatch.setattr(connections, "CACHE_SECONDS", 0.0)
+    return found
+
+
+def connection_uri() -> str:
+    return f"webdata://:wd-key-0123456789@api.service.example?webhook_secret={quote(SECRET)}"
+
+
+def test_a_backend_that_fails(
+    sqlite_engine: Engine, vault: Vault, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What was read before holds on; what was not gets 503, which the service repeats, and never 401."""
+    with ServedInbox(sqlite_engine, application._gate) as served:
+        monkeypatch.setenv("AIRFLOW_CONN_WEB", connection_uri())
+        assert served.deliver("web", event(webhookId="before")).status_code == 200
+        monkeypatch.delenv("AIRFLOW_CONN_WEB")
+        vault.error = ConnectionError(f"503 Service Unavailable: {SECRET}")
+        assert served.deliver("web", event(webhookId="while")).status_code == 200
+        assert served.deliver("web", event(webhookId="forged"), {SECRET_HEADER: "wrong"}).status_code == 401
+        assert served.read("web").status_code == 200
+        for answer in (served.deliver("other", event()), served.read("other", bearer("other"))):
+            assert (answer.status_code, "retry-after" in answer.headers) == (503, True)
+        vault.error = None
+        assert served.deliver("web", event(webhookId="after")).status_code == 401
+    assert "Vault failed (ConnectionError)" in caplog.text
+    assert SECRET not in caplog.text
+
+
+def test_other_backends_are_asked(
+    sqlite_engine: Engine, vault: Vault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AIRFLOW_CONN_WEB", connection_uri())
+    with ServedInbox(sqlite_engine, application._gate) as served:
+        vault.error = ConnectionError("refused")
+        assert served.deliver("web", event(webhookId="1")).status_code == 200
+        denied = getattr(exceptions, "AirflowSecretsBackendAccessDenied", None)
+        if denied is not None:
+            vault.error = denied("no")
+            assert served.deliver("web", event(webhookId="2")).status_code == 200
+            assert served.deliver("web2", event(webhookId="2")).status_code == 503
+
+
+def test_another_fernet_key(airflow_home: AirflowHome, tmp_path: Path) -> None:
+    """A connection that cannot be decrypted is there all the same."""
+    key = urlsafe_b64encode(secrets.token_bytes(32)).decode()
+    home = AirflowHome(airflow_home.folder, {**airflow_home.env, "AIRFLOW__CORE__FERNET_KEY": key})
+    with home.serving() as process:
+        process.warm_up()
+
+        def refused_for_now() -> bool:
+            address = f"{process.url}/webdata/inbox/secret"
+            assert httpx.post(address, content=b"{}", headers=RIGHT, timeout=60).status_code == 503
+            return "(InvalidToken)" in process.output
+
+        assert wait_until(refused_for_now, 120), process.output
+
+
+def test_the_maskers_know_the_secrets(
+    vault: Vault, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    from airflow._shared.secrets_masker import redact as core_redact
+    from airflow.sdk._shared.secrets_masker import redact as sdk_redact
+
+    given = {
+        name: secrets.token_urlsafe(16)
+        for name in ("webhook_secret", "previous_webhook_secret", "signing_secret", "previous_signing_secret")
+    }
+    query = "&".join(f"{name}={value}" for name, value in given.items())
+    monkeypatch.setenv("AIRFLOW_CONN_WEB", f"webdata://:{given['signing_secret']}k@host?{query}")
+    with caplog.at_level(logging.DEBUG):
+        assert application._gate("web").open
+    for secret in given.values():
+        assert secret not in caplog.text
+        assert core_redact(f"a {secret} b") == sdk_redact(f"a {secret} b") == "a *** b"

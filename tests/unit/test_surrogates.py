@@ -1,0 +1,68 @@
+"""Halves of surrogate pairs in JSON text become text, and nothing else is touched."""
+
+from __future__ import annotations
+
+import json
+import re
+from unittest import mock
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic_core import from_json
+
+from airflow_provider_webdata import surrogates
+from airflow_provider_webdata.surrogates import escape_halves
+
+# What JSON.stringify writes of a cut emoji, and its neighbours that are whole; what a reader gets.
+HALVES = [
+    (rb'"a\ud83d"', r"a\ud83d"),
+    (rb'"\uDE00\ud83d"', r"\uDE00\ud83d"),
+    (rb'"\ud83d\ud83d\ude00"', "\\ud83d\U0001f600"),
+    (rb'"\ud83d\ude00\ude00"', "\U0001f600\\ude00"),
+    (rb'"\ud83d\n\ude00"', "\\ud83d\n\\ude00"),
+    (rb'"\\ud83d"', r"\ud83d"),
+    (rb'"\\\ud83d"', r"\\ud83d"),
+    (rb'"\\ud83d\ude00"', r"\ud83d\ude00"),
+    (rb'"\\\\ud83d\\\ude00"', r"\\ud83d\\ude00"),
+    (rb'{"\ud83d": ["\udfff"]}', {r"\ud83d": [r"\udfff"]}),
+    (rb'"\ud7ff\ue000"', "\ud7ff\ue000"),
+]
+# What looks like a half, or hides one: escaped backslashes, plain text, whole pairs, neighbours of the range.
+PIECES = [
+    *(r"\ud83d", r"\uD83D", r"\udbff", r"\ude00", r"\uDC00", r"\udfff", r"\ud7ff", r"\ue000", r"\u0041"),
+    *("\\\\", r"\n", r"\"", "u", "ud83d", "ude00", "é", "😀"),
+]
+
+
+@pytest.mark.parametrize(("body", "value"), HALVES, ids=[body.decode() for body, _ in HALVES])
+def test_halves_become_text(body, value):
+    assert from_json(escape_halves(body)) == value
+
+
+def as_text(value: str) -> str:
+    return re.sub("[\ud800-\udfff]", lambda half: f"\\u{ord(half[0]):04x}", value)
+
+
+@settings(deadline=None)
+@given(st.lists(st.sampled_from(PIECES), max_size=12).map("".join))
+def test_every_half_and_nothing_else(inside: str) -> None:
+    """Compared with the standard library, which takes halves as they are; wherever a large text is cut."""
+    text = f'{{"{inside}": "{inside}"}}'
+    taken = json.loads(text)
+    expected = {as_text(name).lower(): as_text(value).lower() for name, value in taken.items()}
+    for piece in (1, 7, 2**18):
+        with mock.patch.object(surrogates, "_PIECE", piece):
+            escaped = escape_halves(text.encode())
+        found = from_json(escaped)
+        assert {name.lower(): value.lower() for name, value in found.items()} == expected
+        assert escape_halves(escaped) == escaped
+        if taken == found:
+            assert escaped == text.encode()
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"\\", b'"\\ud83', b'"\xff\\ud83d"', b'"\xed\xa0\xbd"', b"\xff\xff\xff", b'{"a": 1}']
+)
+def test_what_is_no_json_or_holds_none_stays(body: bytes) -> None:
+    assert escape_halves(body) == body
