@@ -143,6 +143,8 @@ class AsyncWebDataClient:
         return await self._execute(exchange.prepare_link(self.config, endpoint, link))
 
     async def _execute(self, prepared: exchange.Prepared[ResponseT]) -> ResponseT:
+        if not self.config.retry_budget:
+            return await self._attempt(prepared)
         options = retry_options(prepared.endpoint, self.config.retry_budget, prepared.can_be_sent)
         return await AsyncRetrying(**options)(self._attempt, prepared)
 

@@ -8,6 +8,7 @@ import ssl
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, Generic
 from urllib.parse import quote, urlsplit
@@ -56,6 +57,9 @@ _ENTITLED = {
     "ignoreRobotsTxt": "ignoreRobotsTxt",
     "robotsUserAgent": "robotsUserAgent",
 }
+
+# Most calls of a client go to a few addresses; to parse one takes as long as to check a search's request.
+_parsed = lru_cache(maxsize=64)(httpx.URL)
 
 # Raised before a single byte of the request went out; all others leave it open.
 _NOT_SENT = (
@@ -146,7 +150,7 @@ def prepare(
     url = config.base_url + endpoint.path.format_map(
         {name: _segment(endpoint, name, value) for name, value in (path or {}).items()}
     )
-    request: dict[str, Any] = {"method": endpoint.method, "url": url}
+    request: dict[str, Any] = {"method": endpoint.method, "url": _parsed(url)}
     params = {name: value for name, value in (query or {}).items() if value is not None}
     if params:
         request["params"] = params

@@ -82,10 +82,10 @@ class AsyncWebDataHook(
 
     async def get_conn(self) -> AsyncWebDataClient:
         """Return the client of this hook, for calls that have no method of their own."""
-        settings = await self.get_settings()
-        # Nothing is awaited from here on: callers that come at once share one client.
         if self._client is None:
-            self._client = AsyncWebDataClient(settings.client)
+            settings = await self.get_settings()
+            # Nothing is awaited from here on: callers that come at once share one client.
+            self._client = self._client or AsyncWebDataClient(settings.client)
         return self._client
 
     async def close(self) -> None:
