@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic
 from urllib.parse import quote, urlsplit
 
 import httpx
+import msgspec
 from pydantic import ValidationError
 from pydantic_core import from_json, to_json
 
@@ -270,7 +271,7 @@ class Reader(Generic[ResponseT]):
         self._endpoint = prepared.endpoint
         self._status = response.status_code
         self._headers = response.headers
-        # Its getvalue() hands the bytes over without a copy, and pydantic parses bytes without one.
+        # Its getvalue() hands the bytes over without a copy, and they are parsed without one.
         self._buffer = BytesIO()
         self._limit = prepared.config.max_response_bytes
         if self._status >= 300:
@@ -309,7 +310,7 @@ class Reader(Generic[ResponseT]):
                 "set the connection's host to the service's own address"
             )
         try:
-            model = self._endpoint.response().model_validate_json(self._buffer.getvalue() or b"{}")
+            model = self._parsed()
         except ValidationError as error:
             # A failure told with HTTP 200 need not have the shape of a success.
             body = self._error_body()
@@ -319,6 +320,16 @@ class Reader(Generic[ResponseT]):
         if getattr(model, "success", None) is False and not self._endpoint.judged_by_status:
             raise self._api_error(self._error_body())
         return model
+
+    def _parsed(self) -> ResponseT:
+        response, body = self._endpoint.response(), self._buffer.getvalue() or b"{}"
+        try:
+            # Where text is not ASCII, pydantic's own parser takes twice as long as this.
+            found = msgspec.json.decode(body)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            # It takes a little more (NaN, numbers beyond a float's), and says what is wrong with the rest.
+            return response.model_validate_json(body)
+        return response.model_validate(found)
 
     def _unusable(self, reason: str) -> InvalidResponseError:
         return InvalidResponseError(self._endpoint.name, reason, status=self._status)

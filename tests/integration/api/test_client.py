@@ -12,6 +12,7 @@ import ssl
 import threading
 import time
 import weakref
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -189,6 +190,32 @@ async def test_connections_are_kept_and_closed_when_not_needed(
     assert client.is_closed
     with pytest.raises(RuntimeError, match="closed"):
         await client.call(endpoints.LIST_MONITORS)
+
+
+FIELDS = ["json", "markdown", "metadata", "newField"]  # of any type, text, an object, not known yet
+VALUES = [
+    '"plain"',
+    '"Łódź, größer, 小麦 🌾👩\u200d🌾"',
+    r'"\u0141\u00f3d\u017a \ud83c\udf3e \"quoted\" C:\\x \/ \b\f\n\r\t \u0000"',
+    "123456789012345678901234567890",
+    "1.5e300",
+    "1e400",
+    "Infinity",
+    '{"a": 1, "b": {"a": null}, "": [true, false, []]}',
+]
+DEEP = "[" * 500 + "]" * 500
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [*product(FIELDS, VALUES), ("json", DEEP), ("newField", DEEP)],
+    ids=lambda text: text[:20],
+)
+async def test_any_json_comes_as_it_was_sent(caller: Caller, serve: Any, name: str, value: str) -> None:
+    body = f'{{"success": true, "data": {{"web": [{{"{name}": {value}}}]}}}}'
+    server = serve(answer(body=body))
+    found = await caller.call(server.url, endpoints.SEARCH, body=models.SearchRequest(query="q"))
+    assert found.to_wire() == json.loads(body)
 
 
 def test_a_large_body_is_freed_without_the_garbage_collector(
