@@ -7,6 +7,8 @@
 #   make test-floor  what depends on Airflow, but for the end-to-end tests, on the oldest that is supported
 #   make bench       what is claimed about speed, measured
 #   make scale       many waiting jobs on two of each of Airflow's components, with Celery, some of which are killed
+#   make chaos       components and the database die, hang and starve at random for MINUTES=20, from a SEED that is printed
+#   make mutants     which small changes to the pure parts no test notices
 #   make lint        style, types and import walls only
 #   make screenshot  the connection form as a browser shows it, written to docs/images
 
@@ -15,6 +17,7 @@ VENV := .venv
 FLOOR := .venv-floor
 BENCH := .venv-bench
 SCALE := .venv-scale
+MUTANTS := .venv-mutants
 BIN := $(VENV)/bin
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -24,7 +27,7 @@ unexport PYTHONPATH
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo up down check test test-floor bench scale lint screenshot browser services clean
+.PHONY: help demo up down check test test-floor bench scale chaos mutants lint screenshot browser services clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -64,6 +67,13 @@ scale: $(SCALE)/.installed-scale
 	@tools/redis-setup
 	@$(SCALE)/bin/python -m demo scale
 
+chaos: $(VENV)/.installed-dev
+	@tools/postgres-setup
+	@$(BIN)/python -m demo chaos
+
+mutants: $(MUTANTS)/.installed-dev
+	@$(MUTANTS)/bin/python -m tools.mutants
+
 lint: $(VENV)/.installed-dev
 	@echo "== ruff"
 	@$(BIN)/ruff check .
@@ -91,7 +101,7 @@ services: browser
 	@tools/nginx-setup
 
 clean: down
-	rm -rf $(VENV) $(FLOOR) $(BENCH) $(SCALE) .airflow build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(FLOOR) $(BENCH) $(SCALE) $(MUTANTS) .airflow build dist mutants .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 # An environment is complete when its stamp exists and is newer than what it was made from.
 $(VENV)/.installed: pyproject.toml constraints.txt
@@ -109,6 +119,10 @@ $(FLOOR)/.installed-dev: pyproject.toml constraints-floor.txt
 # What it is compared with stays out of the environment that is tested.
 $(BENCH)/.installed-dev: pyproject.toml constraints.txt
 	@tools/make-venv $(PYTHON) $(BENCH) constraints.txt '.[dev,bench]'
+	@touch $@
+
+$(MUTANTS)/.installed-dev: pyproject.toml constraints.txt
+	@tools/make-venv $(PYTHON) $(MUTANTS) constraints.txt '.[dev,mutants]'
 	@touch $@
 
 $(SCALE)/.installed-scale: pyproject.toml constraints.txt

@@ -1,4 +1,4 @@
-"""`python -m demo run | up | down | scale`: the commands behind `make demo`, `up`, `down` and `scale`."""
+"""`python -m demo run | up | down | scale | chaos`: the commands behind those of `make`."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def main() -> int:
 
 def _run_command() -> int:
     parser = argparse.ArgumentParser(prog="python -m demo", description=__doc__)
-    parser.add_argument("command", choices=("run", "up", "down", "scale"))
+    parser.add_argument("command", choices=("run", "up", "down", "scale", "chaos"))
     name = parser.parse_args().command
     # Imported here, where an interrupt is caught.
     from demo import commands

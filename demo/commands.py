@@ -1,8 +1,9 @@
-"""What `make demo`, `up`, `down` and `scale` do."""
+"""What `make demo`, `up`, `down`, `scale` and `chaos` do."""
 
 from __future__ import annotations
 
 import os
+import random
 import time
 from typing import TYPE_CHECKING
 
@@ -51,10 +52,19 @@ def down() -> None:
 
 def scale() -> None:
     """Run many jobs on an Airflow of two of each component, some of which die; end everything."""
-    from demo.scale import run_scale
+    from demo.scale.run import run_scale
 
     jobs = int(os.environ.get("WEBDATA_SCALE_JOBS", "200"))
     show({f"{jobs} jobs": run_scale(jobs, SANDBOX_FLAGS, _progress())})
+
+
+def chaos() -> None:
+    """Let components and the database die, hang and starve at random; end everything."""
+    from demo.chaos.run import run_chaos
+
+    minutes = float(os.environ.get("MINUTES") or 20)
+    seed = int(os.environ.get("SEED") or random.randrange(2**32))
+    show({f"{minutes:g} minutes of faults": run_chaos(minutes, seed, SANDBOX_FLAGS, _progress())})
 
 
 def show(results: dict[str, str]) -> None:

@@ -13,6 +13,7 @@ import httpx
 
 from airflow_provider_webdata.api import exchange
 from airflow_provider_webdata.api.config import ClientConfig
+from airflow_provider_webdata.api.deadline import AsyncDeadline, Deadline, hold_to_deadlines
 from airflow_provider_webdata.api.errors import WebDataError
 from airflow_provider_webdata.api.pools import AsyncPools
 from airflow_provider_webdata.api.retry import Attempts
@@ -36,7 +37,7 @@ class WebDataClient:
 
     def __init__(self, config: ClientConfig) -> None:
         self.config = config
-        self._http = httpx.Client(**exchange.http_options(config))
+        self._http = hold_to_deadlines(httpx.Client(**exchange.http_options(config)))
 
     def call(
         self,
@@ -90,13 +91,16 @@ class WebDataClient:
             time.sleep(pause)
 
     def _attempt(self, prepared: exchange.Prepared[ResponseT]) -> ResponseT:
+        deadline = Deadline(prepared.seconds)
         with (
-            exchange.transport_errors(prepared),
+            exchange.transport_errors(prepared, deadline),
+            deadline,
             self._http.stream(**prepared.blocking()) as response,
         ):
             reader = exchange.Reader(prepared, response)
             for chunk in response.iter_bytes():
-                reader.feed(chunk)
+                if not reader.feed(chunk):
+                    break
         return reader.finish()
 
     @property
@@ -162,14 +166,20 @@ class AsyncWebDataClient:
             await asyncio.sleep(pause)
 
     async def _attempt(self, prepared: exchange.Prepared[ResponseT]) -> ResponseT:
-        with exchange.transport_errors(prepared):
+        deadline = AsyncDeadline(prepared.seconds)
+        with exchange.transport_errors(prepared, deadline):
             async with (
                 self._pools.client() as http,
-                http.stream(**prepared.asynchronous()) as response,
+                deadline,
+                http.stream(**prepared.asynchronous(deadline)) as response,
             ):
                 reader = exchange.Reader(prepared, response)
+                received = 0
                 async for chunk in response.aiter_bytes():
-                    reader.feed(chunk)
+                    deadline.moved(response.num_bytes_downloaded - received)
+                    received = response.num_bytes_downloaded
+                    if not reader.feed(chunk):
+                        break
         return reader.finish()
 
     @property

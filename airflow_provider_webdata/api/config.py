@@ -40,7 +40,7 @@ class ClientConfig:
         is taken off.
     :param api_key: the bearer key. docs/service.md#authentication.
     :param timeout: seconds for connecting, sending, and the least for reading; reading always waits longer
-        than the service-side `timeout` of the very request.
+        than the service-side `timeout` of the very request. Both bound a whole attempt: docs/errors.md.
     :param retry_budget: seconds that one call may spend on repetitions and the pauses between them; 0 turns
         repetitions off.
     :param max_concurrency: most requests in flight at once; None leaves it to the connection pool (100).

@@ -6,6 +6,7 @@ No error carries a header, a key or a request body; what the service wrote is tr
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -14,6 +15,13 @@ if TYPE_CHECKING:
 
 Verdict = Literal["never", "later", "unknown"]
 """What repeating the same call may bring: never success; success at a later time; nobody can tell."""
+
+# Sequences that a terminal obeys, then single control characters, marks that turn the direction of text, and halves of
+# surrogate pairs.
+_CONTROLS = re.compile(
+    r"\x1b\][^\x07\x1b]{0,200}(?:\x07|\x1b\\)|(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|\x1b[ -/]*[0-~]"
+    r"|[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"
+)
 
 _SECRET_PARTS = ("header", "secret", "token", "password", "authorization", "cookie", "key")
 
@@ -100,10 +108,31 @@ def _may_be_secret(location: Sequence[int | str]) -> bool:
     return any(secret in str(part).lower() for part in location for secret in _SECRET_PARTS)
 
 
+def one_line(text: str) -> str:
+    """Return `text` in one line, without anything that a terminal or a log would obey."""
+    return " ".join(_CONTROLS.sub("", text).split())
+
+
 def trimmed(text: str, limit: int = 500) -> str:
-    """Return `text` in one line of at most `limit` characters."""
-    text = " ".join(text.split())
+    """Return `text` in one line of at most `limit` characters; see `one_line`."""
+    text = one_line(text)
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
+
+
+def flattened(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an error body whose `error` is not an object: what stands in the object stands beside it."""
+    flat = dict(body)
+    while isinstance(inner := flat.pop("error", None), Mapping):
+        flat |= {name: value for name, value in inner.items() if value is not None}
+        flat |= {"error": inner.get("error", inner.get("message")), "success": body.get("success")}
+    return {**flat, "error": inner}
+
+
+def error_text(error: Any) -> str:
+    """Return what the service gives as `error` of a job, check or page, in one line; of an object, code and text."""
+    body = flattened({"error": error})
+    words = [str(word) for word in (body.get("code"), body["error"]) if word]
+    return trimmed(": ".join(words) or str(error or ""))
 
 
 class TransportError(WebDataError):
@@ -341,6 +370,15 @@ class ServerError(APIError):
     """5xx: a fault of the service or of a proxy in front of it."""
 
 
+class UnavailableError(ServerError):
+    """503 that names a wait: the service, or a proxy in front of it, asks to come back at that time.
+
+    :ivar retry_after: seconds to wait.
+    """
+
+    verdict = "later"
+
+
 class UnfinishedJobError(WebDataError):
     """The job still runs, so that what it will have found cannot be read to the end yet.
 
@@ -408,12 +446,15 @@ _BY_STATUS: dict[int, type[APIError]] = {
 }
 
 
-def error_class(status: int, code: str | None, details: Any = None) -> type[APIError]:
+def error_class(
+    status: int, code: str | None, details: Any = None, *, names_wait: bool = False
+) -> type[APIError]:
     """Return the class for the status of a failure and what the service says of it.
 
     :param status: HTTP status; below 400 it is a success that says `success: false`.
     :param code: the service's error code.
     :param details: the service's details.
+    :param names_wait: whether it says when to come back.
     """
     if code in PAGE_CODES and (status < 400 or status >= 500):
         return PageError
@@ -425,6 +466,8 @@ def error_class(status: int, code: str | None, details: Any = None) -> type[APIE
         return CacheMissError
     if status == 408 and isinstance(details, Mapping) and details.get("state") == "processing_continues":
         return ProcessingContinuesError
+    if status == 503 and names_wait:
+        return UnavailableError
     if status >= 500:
         return ServerError
     return _BY_STATUS.get(status, ClientError)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import re
 import ssl
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, Generic
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote, urljoin, urlsplit
 
 import httpx
 import msgspec
@@ -31,13 +32,17 @@ from airflow_provider_webdata.api.errors import (
     ResponseTooLargeError,
     TransportError,
     error_class,
+    flattened,
+    one_line,
     trimmed,
 )
 from airflow_provider_webdata.api.multipart import MultipartBody, Upload
 from airflow_provider_webdata.api.retry import named_wait
+from airflow_provider_webdata.surrogates import is_utf8, replace_halves
 
 if TYPE_CHECKING:
     from airflow_provider_webdata.api.config import ClientConfig
+    from airflow_provider_webdata.api.deadline import AsyncDeadline, Deadline
     from airflow_provider_webdata.api.models.base import RequestModel
 
 log = logging.getLogger(__name__)
@@ -46,7 +51,10 @@ MARGIN_SECONDS = 15.0
 """How much longer than the service's own timeout the client reads, so that the service's answer wins."""
 
 _MAX_ERROR_BYTES = 256 * 1024
+_SHOWN_CHARACTERS = 200
 _SHORTEST_SECRET = 5
+
+_HALF = "holds half of a surrogate pair, which UTF-8 cannot carry"
 
 _KEY_HEADER = "x-idempotency-key"
 _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
@@ -60,7 +68,7 @@ _ENTITLED = {
 }
 
 # Most calls of a client go to a few addresses; to parse one takes as long as to check a search's request.
-_parsed = lru_cache(maxsize=64)(httpx.URL)
+_address = lru_cache(maxsize=64)(httpx.URL)
 
 # Raised before a single byte of the request went out; all others leave it open.
 _NOT_SENT = (
@@ -97,9 +105,24 @@ class Prepared(Generic[ResponseT]):
         """Return the arguments of a blocking client's `stream`."""
         return {**self.request, "content": self.multipart.chunks()} if self.multipart else self.request
 
-    def asynchronous(self) -> dict[str, Any]:
-        """Return the arguments of an asynchronous client's `stream`."""
-        return {**self.request, "content": self.multipart.achunks()} if self.multipart else self.request
+    def asynchronous(self, deadline: AsyncDeadline) -> dict[str, Any]:
+        """Return the arguments of an asynchronous client's `stream`, whose body the deadline allows for."""
+        if self.multipart is None:
+            deadline.moved(len(self.request.get("content", b"")))
+            return self.request
+        return {**self.request, "content": _allowed_for(self.multipart.achunks(), deadline)}
+
+    @property
+    def seconds(self) -> float:
+        """How long an attempt may take, apart from what its bytes add: to connect, and for the service to answer."""
+        timeout = self.request["timeout"]
+        return float(timeout.connect + timeout.read)
+
+
+async def _allowed_for(chunks: AsyncIterator[bytes], deadline: AsyncDeadline) -> AsyncIterator[bytes]:
+    async for chunk in chunks:
+        deadline.moved(len(chunk))
+        yield chunk
 
 
 def http_options(config: ClientConfig) -> dict[str, Any]:
@@ -151,8 +174,10 @@ def prepare(
     url = config.base_url + endpoint.path.format_map(
         {name: _segment(endpoint, name, value) for name, value in (path or {}).items()}
     )
-    request: dict[str, Any] = {"method": endpoint.method, "url": _parsed(url)}
-    params = {name: value for name, value in (query or {}).items() if value is not None}
+    request: dict[str, Any] = {"method": endpoint.method, "url": _address(url)}
+    params = {
+        name: _encodable(endpoint, name, value) for name, value in (query or {}).items() if value is not None
+    }
     if params:
         request["params"] = params
     wire: dict[str, Any] = {}
@@ -160,10 +185,10 @@ def prepare(
         wire = {**(body.to_wire() if body is not None else {}), **(extra_body or {})}
     multipart = None
     if upload is not None:
-        multipart = MultipartBody(upload, {"options": to_json(wire).decode()} if wire else {})
+        multipart = MultipartBody(upload, {"options": _json(endpoint, wire).decode()} if wire else {})
         request["headers"] = multipart.headers
     elif body is not None or extra_body:
-        request["content"] = to_json(wire)
+        request["content"] = _json(endpoint, wire)
         request["headers"] = {"content-type": "application/json"}
     if idempotency_key is not None:
         _check_key(endpoint, idempotency_key)
@@ -209,11 +234,35 @@ def _timeout(config: ClientConfig, service_seconds: float) -> httpx.Timeout:
     return httpx.Timeout(config.timeout, read=max(config.timeout, service_seconds), pool=None)
 
 
+def _json(endpoint: Endpoint[Any], wire: Mapping[str, Any]) -> bytes:
+    try:
+        return to_json(wire)
+    except ValueError:
+        # Only `extra_body` can hold such values: the models take none.
+        problems = filter(None, (_misfit(name, value) for name, value in wire.items()))
+        raise InvalidRequestError(endpoint.name, [*problems]) from None
+
+
+def _misfit(name: str, value: Any) -> str | None:
+    try:
+        to_json({name: value})
+    except ValueError as error:
+        reason = _HALF if "surrogates" in str(error) else f"is no JSON: {trimmed(str(error), 200)}"
+        return f"extra_body: what is given as {name!r} {reason}"
+    return None
+
+
 def _segment(endpoint: Endpoint[Any], name: str, value: str) -> str:
     # An empty or dotted segment would turn "get this one" into another call, such as "list all".
     if not isinstance(value, str) or not value.strip() or value in {".", ".."}:
         raise InvalidRequestError(endpoint.name, [f"{name}: must be an identifier (given: {value!r})"])
-    return quote(value.strip(), safe="")
+    return quote(_encodable(endpoint, name, value).strip(), safe="")
+
+
+def _encodable(endpoint: Endpoint[Any], name: str, value: Any) -> Any:
+    if isinstance(value, str) and not is_utf8(value):
+        raise InvalidRequestError(endpoint.name, [f"{name}: it {_HALF} (given: {value!r})"])
+    return value
 
 
 def _check_key(endpoint: Endpoint[Any], key: str) -> None:
@@ -233,14 +282,16 @@ def _features(wire: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 @contextmanager
-def transport_errors(prepared: Prepared[Any]) -> Iterator[None]:
+def transport_errors(prepared: Prepared[Any], deadline: Deadline | AsyncDeadline) -> Iterator[None]:
     """Turn what httpx raises into `TransportError`, telling apart what was sent from what was not."""
     name = prepared.endpoint.name
     try:
         yield
     except httpx.TimeoutException as error:
         seconds = prepared.request["timeout"].read
-        if isinstance(error, _NOT_SENT):
+        if deadline.is_over:
+            reason = f"no whole answer from {prepared.config.base_url} within {deadline.seconds:.3g} s"
+        elif isinstance(error, _NOT_SENT):
             reason = f"no connection to {prepared.config.base_url} within {prepared.config.timeout:g} s"
         elif isinstance(error, httpx.WriteTimeout):
             reason = f"{prepared.config.base_url} took no more of the body for {prepared.config.timeout:g} s"
@@ -273,6 +324,7 @@ class Reader(Generic[ResponseT]):
         self._headers = response.headers
         # Its getvalue() hands the bytes over without a copy, and they are parsed without one.
         self._buffer = BytesIO()
+        self._is_cut = False
         self._limit = prepared.config.max_response_bytes
         if self._status >= 300:
             self._limit = min(self._limit, _MAX_ERROR_BYTES)
@@ -287,12 +339,16 @@ class Reader(Generic[ResponseT]):
                 status=self._status,
             )
 
-    def feed(self, chunk: bytes) -> None:
-        """Take the next bytes of the body, decompressed."""
-        size = self._buffer.tell()
-        self._check_size(size + len(chunk))
-        if size < self._limit:
-            self._buffer.write(chunk)
+    def feed(self, chunk: bytes) -> bool:
+        """Take the next bytes of the body, decompressed, and return whether more are wanted.
+
+        Of a failure, no more than the limit: what an error says stands at its beginning.
+        """
+        room = self._limit - self._buffer.tell()
+        self._check_size(self._limit - room + len(chunk))
+        self._is_cut = len(chunk) > room
+        self._buffer.write(chunk[:room] if self._is_cut else chunk)
+        return not self._is_cut
 
     def finish(self) -> ResponseT:
         """Return the parsed answer, or raise what the answer says.
@@ -305,10 +361,7 @@ class Reader(Generic[ResponseT]):
         if self._status >= 400:
             raise self._api_error(self._error_body())
         if self._status >= 300:
-            raise self._unusable(
-                f"it redirects to {_origin(self._headers.get('location', ''))}; "
-                "set the connection's host to the service's own address"
-            )
+            raise self._unusable(self._redirect())
         try:
             model = self._parsed()
         except ValidationError as error:
@@ -323,34 +376,74 @@ class Reader(Generic[ResponseT]):
 
     def _parsed(self) -> ResponseT:
         response, body = self._endpoint.response(), self._buffer.getvalue() or b"{}"
+        with suppress(msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            # Where text is not ASCII, pydantic's own parser takes twice as long as this. It takes a little more (NaN,
+            # say), and tells what is wrong with the rest.
+            return response.model_validate(msgspec.json.decode(body))
         try:
-            # Where text is not ASCII, pydantic's own parser takes twice as long as this.
-            found = msgspec.json.decode(body)
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-            # It takes a little more (NaN, numbers beyond a float's), and says what is wrong with the rest.
             return response.model_validate_json(body)
-        return response.model_validate(found)
+        except ValidationError as error:
+            if error.errors(include_input=False, include_url=False)[0]["type"] != "json_invalid":
+                raise
+            # The answer is paid for: half an emoji in it is no reason to drop it. docs/service.md#half-characters.
+            readable = _readable(body)
+            if readable == body:
+                raise
+        return response.model_validate_json(readable)
 
     def _unusable(self, reason: str) -> InvalidResponseError:
         return InvalidResponseError(self._endpoint.name, reason, status=self._status)
 
     def _explain(self, error: ValidationError) -> str:
+        if not (beginning := self._beginning()):
+            return "it has no body"
         first = error.errors(include_input=False, include_url=False)[0]
         if first["type"] != "json_invalid":
-            place = ".".join(str(part) for part in first["loc"]) or "the body"
+            place = self._line(".".join(str(part) for part in first["loc"])) or "the body"
             return f"{place}: {first['msg']} ({error.error_count()} such places)"
-        kind = self._headers.get("content-type", "no content type").partition(";")[0]
-        body = self._buffer.getvalue()
+        body = _readable(self._buffer.getvalue())
         if body[:64].lstrip()[:1] in (b"{", b"["):
             return f"its JSON is damaged or cut short after {len(body)} bytes"
-        return f"it is {kind}, not JSON; check that the connection's host is the service"
+        return (
+            f"it is {self._kind()}, not JSON; check that the connection's host is the service. "
+            f"It begins: {beginning}"
+        )
+
+    def _redirect(self) -> str:
+        location = self._headers.get("location", "")
+        here = str(self._prepared.request["url"])
+        try:
+            origin, target = _origin(here), urljoin(here, location)
+            place, path = _origin(target), urlsplit(target).path
+        except ValueError:
+            location = ""
+        if not location:
+            return "it redirects, and does not say where to; check the connection's host"
+        if place == origin:
+            return f"it redirects to {self._line(path)} on the same host; check the path in the connection's host"
+        return f"it redirects to {self._line(place)}; set the connection's host to the service's own address"
+
+    def _kind(self) -> str:
+        return self._line(self._headers.get("content-type", "no content type").partition(";")[0])
+
+    def _beginning(self) -> str:
+        body = _readable(self._buffer.getvalue()[:_MAX_ERROR_BYTES])
+        return self._line(body.decode(errors="replace"))
+
+    def _line(self, text: str, limit: int = _SHOWN_CHARACTERS) -> str:
+        # In this order, so that no secret comes together, or is cut in two.
+        return trimmed(self._scrubbed(one_line(text)), limit)
 
     def _error_body(self) -> dict[str, Any]:
+        body = _readable(self._buffer.getvalue())
         try:
-            body = from_json(self._buffer.getvalue())
+            if self._is_cut:
+                found = from_json(body.decode(errors="ignore"), allow_partial="trailing-strings")
+            else:
+                found = from_json(body)
         except ValueError:
             return {}
-        return self._scrubbed(body) if isinstance(body, dict) else {}
+        return flattened(self._scrubbed(found)) if isinstance(found, dict) else {}
 
     def _scrubbed(self, value: Any) -> Any:
         """Return what the service wrote without the key and the connection's headers, which it may echo."""
@@ -368,12 +461,13 @@ class Reader(Generic[ResponseT]):
 
     def _api_error(self, body: dict[str, Any]) -> APIError:
         code = body.get("code")
-        code = code if isinstance(code, str) else None
+        code = self._line(str(code)) if isinstance(code, (str, int)) and not isinstance(code, bool) else None
         message = self._message(body)
         details = body.get("details")
-        if isinstance(details, list) and (issues := "; ".join(filter(None, map(_issue, details[:5])))):
+        if isinstance(details, list) and (issues := self._issues(details)):
             message = trimmed(f"{message} ({issues})", 1000)
-        cls = error_class(self._status, code, details)
+        wait = named_wait(self._headers, message, body)
+        cls = error_class(self._status, code, details, names_wait=wait is not None)
         if cls is ConflictError and _KEY_HEADER in self._prepared.request.get("headers", ()):
             cls = IdempotencyKeyUsedError
         extra: dict[str, Any] = {}
@@ -385,19 +479,31 @@ class Reader(Generic[ResponseT]):
             message,
             code=code,
             details=details,
-            retry_after=named_wait(self._headers, message, body),
+            retry_after=wait,
             body={key: body[key] for key in body.keys() - {"success", "error", "code", "details"}},
             **extra,
         )
 
     def _message(self, body: dict[str, Any]) -> str:
         for key in ("error", "message"):
-            if isinstance(body.get(key), str) and body[key].strip():
-                return trimmed(body[key])
+            given = body.get(key)
+            text = self._issues(given) if isinstance(given, list) else given
+            if isinstance(text, str) and (line := self._line(text, 500)):
+                return line
         if body:
             return "the service gave no reason"
-        kind = self._headers.get("content-type", "an empty body").partition(";")[0]
-        return f"no JSON error body came but {kind}, probably from a proxy in front of the service"
+        if not (beginning := self._beginning()):
+            return "an empty body came, probably from a proxy in front of the service"
+        size = f" of more than {self._limit} bytes" if self._is_cut else ""
+        if beginning[0] in "{[":
+            return f"the error body{size} is no JSON object, or damaged; it begins: {beginning}"
+        return (
+            f"no JSON error body came but {self._kind()}{size}, probably from a proxy in front of the service; "
+            f"it begins: {beginning}"
+        )
+
+    def _issues(self, issues: list[Any]) -> str:
+        return self._line("; ".join(filter(None, map(_issue, issues[:5]))), 1000)
 
 
 def _issue(issue: Any) -> str:
@@ -408,6 +514,14 @@ def _issue(issue: Any) -> str:
     return trimmed(f"{place}: {issue.get('message', '')}".strip(": "), 200)
 
 
-def _origin(location: str) -> str:
-    parts = urlsplit(location)
-    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}" if parts.netloc else "another path"
+def _origin(url: str) -> str:
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
+
+
+def _readable(body: bytes) -> bytes:
+    """Return JSON text as pydantic reads it: in UTF-8, without a byte order mark, and without half characters."""
+    encoding = json.detect_encoding(body)
+    if encoding != "utf-8":
+        body = body.decode(encoding, "replace").encode()
+    return replace_halves(body)

@@ -189,15 +189,15 @@ _TBS_FORMS = (
     "it takes qdr:h, qdr:d, qdr:w, qdr:m or qdr:y; cdr:1,cd_min:MM/DD/YYYY,cd_max:MM/DD/YYYY; "
     "sbd:1 (by date); or sbd:1 and one of the others, joined by a comma"
 )
-_CUSTOM_RANGE = re.compile(r"cdr:1,cd_min:([0-9/]{10}),cd_max:([0-9/]{10})")
+_CUSTOM_RANGE = re.compile(r"cdr:1,cd_min:([^,]*),cd_max:([^,]*)")
 
 
 def check_tbs(value: str) -> None:
     """Check a time filter against the documented grammar.
 
     Documented are `qdr:` with h, d, w, m or y; `cdr:1,cd_min:MM/DD/YYYY,cd_max:MM/DD/YYYY`; `sbd:1`; and
-    combinations with commas. Other values that a search engine may know, such as `qdr:h6`, are not
-    documented.
+    combinations with commas. Dates without leading zeros are taken too, see `short_dates`. Other values that a
+    search engine may know, such as `qdr:h6`, are not documented.
 
     :raises QueryError: it is none of these, has a day that does not exist, or ends before it begins.
     """
@@ -221,8 +221,19 @@ def check_tbs(value: str) -> None:
         raise QueryError("the time filter has a recent period (qdr) and a range (cdr); keep one of them")
 
 
+def short_dates(value: str) -> list[str]:
+    """Return the dates of a time filter that lack a leading zero, such as `3/1/2026`.
+
+    Guides of the service write them so, its reference as MM/DD/YYYY.
+
+    :param value: a time filter that `check_tbs` takes.
+    """
+    span = _CUSTOM_RANGE.search(value)
+    return [text for text in span.groups() if len(text) < len("MM/DD/YYYY")] if span else []
+
+
 def _day_of_filter(text: str) -> date:
-    match = re.fullmatch(r"([0-9]{2})/([0-9]{2})/([0-9]{4})", text)
+    match = re.fullmatch(r"([0-9]{1,2})/([0-9]{1,2})/([0-9]{4})", text)
     try:
         if match:
             return date(int(match[3]), int(match[1]), int(match[2]))

@@ -34,11 +34,15 @@ LONGEST_PAUSE_SECONDS = 10.0
 LONGEST_PROCESSING_SECONDS = 20 * 60.0
 """How long a large document is asked for again, whatever the budget. See docs/service.md#large-documents."""
 
+LONGEST_NAMED_WAIT_SECONDS = 24 * 3600.0
+"""A longer wait that the service names is cut to this: whoever asks then is told again. See docs/errors.md."""
+
+_NUMBER = re.compile(r"\s*\d+(\.\d*)?\s*")
 _WAIT_IN_TEXT = re.compile(r"retry\s+(?:after|in)\s+(\d+(?:\.\d+)?)\s*s", re.IGNORECASE)
 
 
 def named_wait(headers: Mapping[str, str], message: str, body: Mapping[str, Any]) -> float | None:
-    """Return the seconds that the service asks to wait, or None.
+    """Return the seconds that the service asks to wait, at most `LONGEST_NAMED_WAIT_SECONDS`, or None.
 
     The header `Retry-After` comes first, in seconds or as an HTTP date; then the body's fields; then the text
     of the message, since the service is known to write the wait of a 429 only there.
@@ -47,32 +51,41 @@ def named_wait(headers: Mapping[str, str], message: str, body: Mapping[str, Any]
     :param message: the error text.
     :param body: the parsed error body.
     """
-    wait = _seconds(headers.get("retry-after"))
+    wait = _header_seconds(headers.get("retry-after", ""))
     details = body.get("details")
     if wait is None and isinstance(details, Mapping):
         wait = _seconds(details.get("retryAfterSeconds"))
     if wait is None:
         wait = _seconds(body.get("retry_after_seconds"))
     if wait is None and (found := _WAIT_IN_TEXT.search(message)):
-        wait = float(found[1])
+        wait = _seconds(found[1])
     return wait
 
 
+def _header_seconds(text: str) -> float | None:
+    if (wait := _seconds(text)) is not None:
+        return wait
+    try:
+        when = parsedate_to_datetime(text)
+    except (ValueError, TypeError, OverflowError):
+        return None
+    if when.tzinfo is None:
+        when = when.replace(tzinfo=timezone.utc)
+    left = (when - datetime.now(timezone.utc)).total_seconds()
+    return min(max(left, 0.0), LONGEST_NAMED_WAIT_SECONDS)
+
+
 def _seconds(value: object) -> float | None:
+    if isinstance(value, str) and not _NUMBER.fullmatch(value):
+        return None
     if isinstance(value, bool) or not isinstance(value, (str, int, float)):
         return None
     try:
         wait = float(value)
-    except (ValueError, OverflowError):
-        try:
-            when = parsedate_to_datetime(str(value))
-        except (ValueError, TypeError, OverflowError):
-            return None
-        if when.tzinfo is None:
-            when = when.replace(tzinfo=timezone.utc)
-        wait = (when - datetime.now(timezone.utc)).total_seconds()
-        return max(wait, 0.0)
-    return wait if 0 <= wait < float("inf") else None
+    except OverflowError:
+        # A whole number of hundreds of digits; as text, it is infinity.
+        wait = float("inf")
+    return min(wait, LONGEST_NAMED_WAIT_SECONDS) if wait >= 0 else None
 
 
 def may_repeat(error: BaseException, *, repeatable: bool) -> bool:

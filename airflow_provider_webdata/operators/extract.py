@@ -39,9 +39,10 @@ class WebDataExtractOperator(WebDataJobOperator, fields=RequestFields("ExtractRe
     :param ignore_invalid_urls: drop bad URLs and go on without them. Default: true.
     :param scrape_options: how the pages are scraped, as the arguments of a scrape.
     :param threat_protection: threat protection override, for teams that have it.
-    :param system_prompt: how the model is to behave, at most 10,000 characters. Not documented publicly, as is the
-        next.
+    :param system_prompt: how the model is to behave, at most 10,000 characters. Not documented publicly, as are the
+        next two.
     :param allow_external_links: also follow links to other sites.
+    :param agent: have an agent move about on the pages: `model`.
     :param webhook: where the job reports to: `url`, `events`, `headers`, `metadata`.
     :param origin: label of the caller, for the service's own statistics. Default: `api`.
     :param integration: another such label.
@@ -67,6 +68,7 @@ class WebDataExtractOperator(WebDataJobOperator, fields=RequestFields("ExtractRe
         threat_protection: Mapping[str, Any] | None = None,
         system_prompt: str | None = None,
         allow_external_links: bool | str | None = None,
+        agent: Mapping[str, Any] | None = None,
         webhook: Mapping[str, Any] | str | None = None,
         origin: str | None = None,
         integration: str | None = None,
@@ -87,6 +89,7 @@ class WebDataExtractOperator(WebDataJobOperator, fields=RequestFields("ExtractRe
         self.threat_protection = threat_protection
         self.system_prompt = system_prompt
         self.allow_external_links = allow_external_links
+        self.agent = agent
         self.webhook = webhook
         self.origin = origin
         self.integration = integration

@@ -12,7 +12,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from airflow_provider_webdata.results.encoding import is_utf8, json_text
+from airflow_provider_webdata.results.encoding import json_text
+from airflow_provider_webdata.surrogates import is_utf8
 
 ColumnType = Literal["text", "integer", "number", "json"]
 

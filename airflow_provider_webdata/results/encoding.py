@@ -6,6 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from airflow_provider_webdata.surrogates import is_utf8
+
 
 def json_text(value: Any) -> str:
     """Return a JSON value as one line of JSON text that UTF-8 can hold.
@@ -18,15 +20,6 @@ def json_text(value: Any) -> str:
     except ValueError:
         text = json.dumps(_finite(value), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return text if is_utf8(text) else json.dumps(json.loads(text), separators=(",", ":"))
-
-
-def is_utf8(text: str) -> bool:
-    """Return whether UTF-8 can encode the text: there is no half of a surrogate pair in it."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _finite(value: Any) -> Any:

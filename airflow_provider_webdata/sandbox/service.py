@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from airflow_provider_webdata.sandbox.engine.canned import CannedAnswers
 from airflow_provider_webdata.sandbox.engine.check_runner import CheckRunner
 from airflow_provider_webdata.sandbox.engine.index import Index
 from airflow_provider_webdata.sandbox.engine.media import Media
@@ -51,22 +52,23 @@ class Sandbox:
         self.sites = Sites(core.store)
         self.web = Web(core.store, core.clock, self.sites, config.pages)
         self.media = Media(core.store, core.clock)
+        self.canned = CannedAnswers(core.store, self.media)
         self.webhooks = Webhooks(core, secret=config.webhook_secret, timeout=config.webhook_timeout)
         index = Index(self.web, core.clock, core.quirks)
-        scraper = Scraper(core, self.web, self.media)
+        scraper = Scraper(core, self.web, self.canned)
         scrapes = ScrapeStore(core.store, self.web, scraper)
         processing = Processing(core.store, core.clock)
         self._checks = CheckRunner(core, TargetRunner(core, self.web, index, scraper), self.webhooks)
 
-        self.crawl = Crawl(core, self.web, self.media, scrapes, self.webhooks)
-        self.batch_scrape = BatchScrape(core, self.media, scrapes, self.webhooks)
+        self.crawl = Crawl(core, self.web, self.canned, scrapes, self.webhooks)
+        self.batch_scrape = BatchScrape(core, self.canned, scrapes, self.webhooks)
         self.extract = Extract(core, self.web, index, scraper, self.webhooks)
         self.agent = Agent(core, self.web, index, scraper, self.webhooks)
         self.interact = Interact(core, self.web, scrapes)
         activity = Activity(core.store, core.clock)
         operations = (
-            Search(core, index, scraper, self.media),
-            Scrape(core, self.web, self.media, scrapes, processing),
+            Search(core, index, scraper),
+            Scrape(core, self.web, self.canned, scrapes, processing),
             self.batch_scrape,
             self.crawl,
             Map(core, self.web),

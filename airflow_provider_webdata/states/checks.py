@@ -106,7 +106,10 @@ class CheckCriteria(Stored, frozen=True):
         if choice == "accept":
             # A skipped or failed check says nothing of changes; what a partial one found is judged as usual.
             return None if state == "partial" else Decision("done", reason)
-        why = f"{reason}: {check.error}" if check.error else reason
+        # Imported here, for DAG files import this module.
+        from airflow_provider_webdata.api.errors import error_text
+
+        why = f"{reason}: {error_text(check.error)}" if check.error else reason
         return Decision("failed" if choice == "fail" else "wait", why)
 
 

@@ -104,6 +104,9 @@ class JobView:
         :param job_id: its id.
         :param status: the service's answer, any of the status models.
         """
+        # Imported here, for DAG files import this module.
+        from airflow_provider_webdata.api.errors import error_text
+
         used = getattr(status, "credits_used", None)
         return cls(
             kind,
@@ -113,7 +116,7 @@ class JobView:
             getattr(status, "total", None),
             # -1 stands for unknown.
             used if isinstance(used, (int, float)) and used >= 0 else None,
-            getattr(status, "error", None),
+            error_text(getattr(status, "error", None)) or None,
             getattr(status, "warning", None),
         )
 

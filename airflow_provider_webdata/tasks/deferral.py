@@ -124,7 +124,10 @@ class WaitingTask(ServiceTask):
 
     @contextmanager
     def patiently(self) -> Iterator[None]:
-        """Poll within this block: an error that may pass is logged, and does not end the wait."""
+        """Poll within this block: an error that may pass is logged, and does not end the wait.
+
+        What names a time to come back is raised: the caller waits for that long.
+        """
         from airflow_provider_webdata.api.errors import (
             InvalidResponseError,
             RequestTimeoutError,
@@ -135,7 +138,7 @@ class WaitingTask(ServiceTask):
         try:
             yield
         except (InvalidResponseError, RequestTimeoutError, ServerError, TransportError) as error:
-            if error.verdict == "never":
+            if error.verdict != "unknown":
                 raise
             self.log.warning("%s. Still waiting", error)
 

@@ -1,4 +1,4 @@
-"""The retry policy of Airflow 3.3 and later, and how long a task waits after a 429."""
+"""The retry policy of Airflow 3.3 and later, and how long a task waits when the service asks for it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ RATE_WINDOW_SECONDS = 60.0
 
 
 def reschedule_delay(error: WebDataError) -> timedelta:
-    """Return how long to wait after a 429, or for an inbox that cannot answer now.
+    """Return how long to wait after a 429, a 503 that names a time, or for an inbox that cannot answer now.
 
     Up to a quarter more than the named time, drawn anew each time, so that tasks that were rate limited together do
     not call together again.
@@ -38,10 +38,10 @@ def reschedule_delay(error: WebDataError) -> timedelta:
 class WebDataRetryPolicy(_Base):
     """Retries what a retry can help, at the time that the service named.
 
-    What can never succeed (bad input, an invalid API key, no credits, a missing entitlement) fails at once; a 429 is
-    retried at the time that the service names; all else follows the task's own `retries` and `retry_delay`. It is the
-    default of this provider's operators, and fits any task that calls `WebDataHook`:
-    `@task(retries=3, retry_policy=WebDataRetryPolicy())`.
+    What can never succeed (bad input, an invalid API key, no credits, a missing entitlement) fails at once; a 429,
+    or a 503 that names a time, is retried at the time that the service names; all else follows the task's own
+    `retries` and `retry_delay`. It is the default of this provider's operators, and fits any task that calls
+    `WebDataHook`: `@task(retries=3, retry_policy=WebDataRetryPolicy())`.
 
     Needs Airflow 3.3. On 3.2 the class can be imported and has no effect.
     """
@@ -59,10 +59,10 @@ class WebDataRetryPolicy(_Base):
         """
         from airflow.sdk import RetryDecision
 
-        from airflow_provider_webdata.api.errors import RateLimitError, WebDataError
+        from airflow_provider_webdata.api.errors import RateLimitError, UnavailableError, WebDataError
         from airflow_provider_webdata.api.query import QueryError
 
-        if isinstance(exception, RateLimitError):
+        if isinstance(exception, (RateLimitError, UnavailableError)):
             return RetryDecision.retry(delay=reschedule_delay(exception), reason=str(exception))
         # A query or time filter is built while templates are rendered, before any of the operator's own code runs.
         hopeless = isinstance(exception, QueryError) or (

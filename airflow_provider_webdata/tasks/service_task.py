@@ -34,7 +34,8 @@ class ServiceTask(BaseOperator):
 
     :param webdata_conn_id: id of a connection of type `webdata` (templated).
     :param rate_limit_timeout: seconds, or a timedelta, for which one attempt may be rescheduled while the service
-        answers 429, counted from the first; then the attempt fails. 0: never reschedule. Default: 6 hours.
+        answers 429, or 503 with a time to come back, counted from the first; then the attempt fails. 0: never
+        reschedule. Default: 6 hours.
     :param kwargs: arguments of Airflow's own base class. `retry_policy` is `WebDataRetryPolicy` unless given, here
         or in `default_args`.
     """
@@ -65,7 +66,7 @@ class ServiceTask(BaseOperator):
     def calling(self, context: Context, *, limited_since: datetime | None = None) -> Iterator[None]:
         """Call the service within this block, which translates errors for Airflow and closes the hook.
 
-        :param limited_since: when the attempt met its first 429; default: Airflow's first reschedule.
+        :param limited_since: when the attempt was first asked to wait; default: Airflow's first reschedule.
         :raises AirflowFailException: no retry can help.
         :raises AirflowRescheduleException: the service asks to wait.
         :raises WebDataError: a retry may help, or the task's retry policy decides.
@@ -100,10 +101,9 @@ class ServiceTask(BaseOperator):
         now = datetime.now(timezone.utc)
         when = now + reschedule_delay(error)
         since = limited_since or ti.get_first_reschedule_date(context) or now
-        last = since + timedelta(seconds=self.rate_limit_timeout)
-        if when > last:
+        if (when - since).total_seconds() > self.rate_limit_timeout:
             self.log.error(
-                "Rate limited since %s; waiting until %s would exceed rate_limit_timeout=%g s",
+                "Asked to wait since %s; waiting until %s would exceed rate_limit_timeout=%g s",
                 since.isoformat(timespec="seconds"),
                 when.isoformat(timespec="seconds"),
                 self.rate_limit_timeout,

@@ -97,15 +97,14 @@ class AirflowAPI:
         """Take the DAG from the scheduler again."""
         self.call("PATCH", f"/dags/{dag_id}", json={"is_paused": True})
 
-    def trigger(self, dag_id: str, conf: dict[str, Any] | None = None) -> str:
-        """Start a manual run; returns its id."""
-        body = {"logical_date": None, "conf": conf or {}}
+    def trigger(self, dag_id: str, conf: dict[str, Any] | None = None, run_id: str | None = None) -> str:
+        """Start a manual run; returns its id, made up where none is given."""
+        body = {"logical_date": None, "conf": conf or {}, "dag_run_id": run_id}
         return str(self.call("POST", f"/dags/{dag_id}/dagRuns", json=body)["dag_run_id"])
 
     def runs(self, dag_id: str) -> list[dict[str, Any]]:
         """The DAG's runs, oldest first."""
-        found = self.call("GET", f"/dags/{dag_id}/dagRuns", params={"order_by": "run_after"})
-        return list(found["dag_runs"])
+        return self._all(f"/dags/{dag_id}/dagRuns", "dag_runs", order_by="run_after")
 
     def run(self, dag_id: str, run_id: str) -> dict[str, Any]:
         """One run."""
@@ -114,13 +113,7 @@ class AirflowAPI:
 
     def task_instances(self, dag_id: str, run_id: str) -> list[dict[str, Any]]:
         """Task instances of a run, mapped ones one by one."""
-        path = f"/dags/{dag_id}/dagRuns/{quote(run_id, safe='')}/taskInstances"
-        found: list[dict[str, Any]] = []
-        while True:
-            page = self.call("GET", path, params={"limit": PAGE, "offset": len(found)})
-            found.extend(page["task_instances"])
-            if len(found) >= page["total_entries"]:
-                return found
+        return self._all(f"/dags/{dag_id}/dagRuns/{quote(run_id, safe='')}/taskInstances", "task_instances")
 
     def xcom(
         self, dag_id: str, run_id: str, task_id: str, key: str = "return_value", map_index: int = -1
@@ -144,6 +137,14 @@ class AirflowAPI:
         path = f"/dags/{dag_id}/dagRuns/{quote(run_id, safe='')}/taskInstances/{task_id}/logs/{try_number}"
         content = self.call("GET", path, params={"map_index": map_index, "full_content": True})["content"]
         return [line for entry in content for line in _readable(entry)]
+
+    def _all(self, path: str, name: str, **params: Any) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = []
+        while True:
+            page = self.call("GET", path, params={**params, "limit": PAGE, "offset": len(found)})
+            found.extend(page[name])
+            if len(found) >= page["total_entries"]:
+                return found
 
     def _send(self, method: str, path: str, **kwargs: Any) -> httpx.Response:
         if "Authorization" not in self._http.headers:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import socket
 import ssl
 import struct
@@ -176,6 +177,18 @@ def reset(connection: socket.socket) -> None:
     """Close with a TCP reset."""
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     connection.close()
+
+
+def drip(data: bytes, again: bytes = b"", *, size: int = 1, seconds: float = 0.02) -> Step:
+    """Send `data` a few bytes at a time, and then `again` for ever; without it, go on with the next request."""
+
+    def send(connection: socket.socket) -> None:
+        blocks = [data[start : start + size] for start in range(0, len(data), size)]
+        for block in itertools.chain(blocks, itertools.repeat(again) if again else ()):
+            connection.sendall(block)
+            time.sleep(seconds)
+
+    return send
 
 
 def never_answer(connection: socket.socket) -> None:

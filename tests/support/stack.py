@@ -139,6 +139,10 @@ class Stack:
         """The live processes of one of the started programs."""
         return self._sessions[name].members()
 
+    def runs(self, name: str) -> bool:
+        """Whether one of the started programs is still there itself; its children may outlive it."""
+        return self._sessions[name].leader_runs()
+
     def wait_until_healthy(self, patience: float = 120.0) -> None:
         """Return once the API server answers and the others report; raises `StackError` with a log otherwise."""
         ended: list[str] = []
@@ -146,7 +150,7 @@ class Stack:
 
         def settled() -> bool:
             health = probe.healthy()
-            ended[:] = [name for name in self.components if not self._sessions[name].leader_runs()]
+            ended[:] = [name for name in self.components if not self.runs(name)]
             return all(health.get(part) == "healthy" for part in HEALTH) or bool(ended)
 
         try:

@@ -2,47 +2,26 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import pytest
 from airflow.dag_processing.dagbag import DagBag
 from airflow.serialization.serialized_objects import DagSerialization
 
-ROOT = Path(__file__).parents[2]
-PAGES = sorted(
-    [
-        ROOT / "README.md",
-        ROOT / "docs" / "monitors.md",
-        ROOT / "docs" / "search.md",
-        *(ROOT / "docs" / "operators").glob("*.md"),
-    ]
-)
+from tests.support.snippets import PAGES, ROOT, name_of, snippets
+
 WITHOUT_DAG = {"docs/operators/README.md", "docs/operators/jobs.md"}
 """Pages that are about several operators; the operators' own pages have the DAGs."""
 
-
-def _name(page: Path) -> str:
-    return page.relative_to(ROOT).as_posix()
-
-
-def _snippets(page: Path) -> list[tuple[int, str]]:
-    """Return line number and text of each Python block of the page that defines a DAG."""
-    text = page.read_text(encoding="utf-8")
-    blocks = re.finditer(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
-    return [
-        (text.count("\n", 0, block.start()) + 2, block[1])
-        for block in blocks
-        if re.search(r"\bDAG\(|@dag\b", block[1])
-    ]
-
-
-SNIPPETS = [
-    pytest.param(line, code, id=f"{_name(page)}:{line}") for page in PAGES for line, code in _snippets(page)
+DAGS = [
+    pytest.param(found.line, found.code, id=f"{found.page}:{found.line}")
+    for page in PAGES
+    for found in snippets(page)
+    if found.defines_dag
 ]
 
 
-@pytest.mark.parametrize(("line", "code"), SNIPPETS)
+@pytest.mark.parametrize(("line", "code"), DAGS)
 def test_a_dag_of_the_documentation_loads(line: int, code: str, tmp_path: Path) -> None:
     file = tmp_path / "snippet.py"
     # Blank lines in front make an error name the page's own line.
@@ -57,6 +36,6 @@ def test_a_dag_of_the_documentation_loads(line: int, code: str, tmp_path: Path) 
     assert set(restored.task_dict) == {task.task_id for task in made.tasks}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=_name)
-def test_each_page_has_a_dag(page: Path) -> None:
-    assert bool(_snippets(page)) is (_name(page) not in WITHOUT_DAG)
+@pytest.mark.parametrize("page", (ROOT / "docs" / "operators").glob("*.md"), ids=name_of)
+def test_the_page_of_an_operator_has_a_dag(page: Path) -> None:
+    assert any(found.defines_dag for found in snippets(page)) is (name_of(page) not in WITHOUT_DAG)

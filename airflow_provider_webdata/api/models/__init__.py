@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     )
     from airflow_provider_webdata.api.models.document import ActionResults, Document, ScrapeResponse
     from airflow_provider_webdata.api.models.extract import (
+        ExtractAgent,
         ExtractRequest,
         ExtractStatus,
         ExtractWebhookConfig,
@@ -128,6 +129,7 @@ if TYPE_CHECKING:
         SearchData,
         SearchRequest,
         SearchResponse,
+        SearchScrapeOptions,
         Source,
         WebResult,
         WebSource,
@@ -191,6 +193,7 @@ __all__ = [
     "ExecuteJavascriptAction",
     "ExecuteRequest",
     "ExecuteResult",
+    "ExtractAgent",
     "ExtractRequest",
     "ExtractStatus",
     "ExtractWebhookConfig",
@@ -264,6 +267,7 @@ __all__ = [
     "SearchData",
     "SearchRequest",
     "SearchResponse",
+    "SearchScrapeOptions",
     "SearchTarget",
     "SessionClosed",
     "Source",
@@ -312,6 +316,7 @@ _FILES = {
     "ActionResults": "document",
     "Document": "document",
     "ScrapeResponse": "document",
+    "ExtractAgent": "extract",
     "ExtractRequest": "extract",
     "ExtractStatus": "extract",
     "ExtractWebhookConfig": "extract",
@@ -398,6 +403,7 @@ _FILES = {
     "SearchData": "search",
     "SearchRequest": "search",
     "SearchResponse": "search",
+    "SearchScrapeOptions": "search",
     "Source": "search",
     "WebResult": "search",
     "WebSource": "search",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
@@ -39,6 +39,15 @@ class ExtractWebhookConfig(WebhookConfig):
         return check_job_events(events, ("started", "completed", "failed"))
 
 
+class ExtractAgent(RequestModel):
+    """The agent that an extract job hands its pages to.
+
+    :param model: `FIRE-1`.
+    """
+
+    model: Literal["FIRE-1"] | None = None
+
+
 class ExtractRequest(RequestModel):
     """Body of `POST /v2/extract`; `urls` or `prompt` is required.
 
@@ -52,9 +61,10 @@ class ExtractRequest(RequestModel):
     :param ignore_invalid_urls: drop bad URLs and go on without them. Default: true.
     :param scrape_options: how the pages are scraped, as the arguments of a scrape.
     :param threat_protection: threat protection override, for teams that have it.
-    :param system_prompt: how the model is to behave, at most 10,000 characters. Not documented publicly, as is the
-        next.
+    :param system_prompt: how the model is to behave, at most 10,000 characters. Not documented publicly, as are the
+        next two.
     :param allow_external_links: also follow links to other sites.
+    :param agent: have an agent move about on the pages: `model`.
     :param webhook: where the job reports to: `url`, `events`, `headers`, `metadata`.
     :param origin: label of the caller, for the service's own statistics. Default: `api`.
     :param integration: another such label.
@@ -75,6 +85,7 @@ class ExtractRequest(RequestModel):
     threat_protection: ThreatProtection | None = None
     system_prompt: Annotated[Text, Field(max_length=10_000)] | None = None
     allow_external_links: Switch | None = None
+    agent: ExtractAgent | None = None
     webhook: ExtractWebhookConfig | None = None
     origin: Text | None = None
     integration: Text | None = None

@@ -81,14 +81,22 @@ def _string_map(value: Any) -> Any:
                 f"the value of '{key}' must be text, {type(item).__name__} was given; "
                 "write numbers in quotes and anything deeper as JSON text",
             )
-    return {_encodable(key): _encodable(item) for key, item in items.items()}
+    return {encodable(key): encodable(item) for key, item in items.items()}
 
 
-def _encodable(value: str) -> str:
+def encodable(value: str) -> str:
+    """Return `value` as plain text that UTF-8 can carry.
+
+    :raises PydanticCustomError: it holds half of a surrogate pair, as text does that was cut inside an emoji.
+    """
     try:
         value.encode()
-    except UnicodeEncodeError:
-        raise problem("text", "the text holds half of a surrogate pair, which UTF-8 cannot carry") from None
+    except UnicodeEncodeError as error:
+        raise problem(
+            "text",
+            f"the text holds half of a surrogate pair at character {error.start + 1}, which UTF-8 cannot carry; "
+            "cut it elsewhere, or take the half out",
+        ) from None
     return str(value)
 
 
@@ -117,7 +125,7 @@ def json_copy(value: Any, depth: int = 0) -> Any:
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, str):
-        return _encodable(value)
+        return encodable(value)
     if isinstance(value, Integral):
         return int(value)
     if isinstance(value, float):
@@ -130,7 +138,7 @@ def json_copy(value: Any, depth: int = 0) -> Any:
         for key in value:
             if not isinstance(key, str):
                 raise problem("json", f"JSON names are text, {type(key).__name__} was given")
-        return {_encodable(key): json_copy(item, depth + 1) for key, item in value.items()}
+        return {encodable(key): json_copy(item, depth + 1) for key, item in value.items()}
     raise problem("json", f"JSON cannot carry a value of type {type(value).__name__}")
 
 
@@ -160,7 +168,7 @@ def _json_schema(value: dict[str, Any]) -> dict[str, Any]:
     raise problem("json_schema", f"this is not a JSON Schema; at {where}: {found[0].message[:200]}")
 
 
-_LABEL = r"[^\W_](?:[\w-]{0,61}[^\W_])?"
+_LABEL = r"[^\W_](?:(?:[^\W_]|-){0,61}[^\W_])?"
 _HOSTNAME = re.compile(rf"{_LABEL}(?:\.{_LABEL})*")
 
 
@@ -244,7 +252,7 @@ def _identifier(value: str) -> str:
     return value
 
 
-String = Annotated[str, Field(strict=True)]
+String = Annotated[str, Field(strict=True), AfterValidator(encodable)]
 """Text, sent as given."""
 
 Text = Annotated[String, AfterValidator(_not_blank)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
 from pydantic import Field
 
@@ -16,6 +16,9 @@ from airflow_provider_webdata.api.models.fields import (
     Text,
     one_of,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 PlainFormatName = Literal[
     "markdown",
@@ -187,3 +190,8 @@ Format = Annotated[
     ),
 ]
 """A format as text or as an object; a list may mix both."""
+
+
+def format_types(formats: Sequence[Format] | None) -> list[str]:
+    """Return the types of formats, in order."""
+    return [item if isinstance(item, str) else item.type for item in formats or ()]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
+from airflow_provider_webdata.api.errors import error_text
 from airflow_provider_webdata.api.models.base import Lenient, RequestModel, ResponseModel, problem
 from airflow_provider_webdata.api.models.fields import Integer, String, Switch, Text
 from airflow_provider_webdata.api.models.scrape import Profile
@@ -26,10 +27,7 @@ _CONTROLLING_URLS = ("cdp_url", "interactive_live_view_url")
 
 
 def _code(value: str) -> str:
-    try:
-        size = len(value.encode())
-    except UnicodeEncodeError:
-        raise problem("text", "the text holds half of a surrogate pair, which UTF-8 cannot carry") from None
+    size = len(value.encode())
     if not 1 <= size <= MAX_CODE_LENGTH:
         raise problem(
             "code", f"code is 1 to {MAX_CODE_LENGTH} characters, counted in UTF-8 bytes; it has {size}"
@@ -204,7 +202,7 @@ class ExecuteResult(ResponseModel):
         if self.killed:
             return "it was stopped at its timeout"
         if self.error:
-            return str(self.error)
+            return error_text(self.error)
         if self.exit_code:
             return f"it ended with exit code {self.exit_code}"
         return "the service gave no reason" if self.success is False else None

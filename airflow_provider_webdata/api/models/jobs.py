@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import Field
 
-from airflow_provider_webdata.api.models.base import ResponseModel
+from airflow_provider_webdata.api.models.base import Lenient, ResponseModel
 from airflow_provider_webdata.api.models.document import Document
 
 
@@ -56,7 +56,7 @@ class JobProgress(ResponseModel):
     duration: int | float | None = None
     next: str | None = None
     warning: str | None = None
-    error: str | None = None
+    error: Lenient[str | None] = None
 
 
 class JobStatus(JobProgress):
@@ -81,7 +81,7 @@ class JobError(ResponseModel):
     id: str | None = None
     timestamp: str | None = None
     url: str | None = None
-    error: str | None = None
+    error: Lenient[str | None] = None
     code: str | None = None
 
 

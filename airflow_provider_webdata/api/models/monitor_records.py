@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import Field
 
-from airflow_provider_webdata.api.models.base import ResponseModel
+from airflow_provider_webdata.api.models.base import Lenient, ResponseModel
 
 
 class StoredSchedule(ResponseModel):
@@ -129,7 +129,7 @@ class MonitorCheck(ResponseModel):
     summary: CheckSummary | None = None
     target_results: list[Any] | dict[str, Any] | None = None
     notification_status: dict[str, Any] | None = None
-    error: str | None = None
+    error: Lenient[str | None] = None
     created_at: str | None = None
     updated_at: str | None = None
 
@@ -163,7 +163,7 @@ class MonitorCheckPage(ResponseModel):
     previous_scrape_id: str | None = None
     current_scrape_id: str | None = None
     status_code: int | None = None
-    error: str | None = None
+    error: Lenient[str | None] = None
     metadata: dict[str, Any] | None = None
     judgment: Judgment | None = None
     diff: PageDiff | str | None = None

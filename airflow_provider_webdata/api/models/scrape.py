@@ -18,7 +18,7 @@ from airflow_provider_webdata.api.models.fields import (
     WebAddress,
     switch_or,
 )
-from airflow_provider_webdata.api.models.formats import Format
+from airflow_provider_webdata.api.models.formats import Format, format_types
 from airflow_provider_webdata.api.models.parsers import Parser
 from airflow_provider_webdata.api.models.threat import ThreatProtection
 
@@ -110,10 +110,10 @@ class MonitorScrapeOptions(RequestModel):
     @field_validator("formats")
     @classmethod
     def _fitting_formats(cls, formats: list[Format] | None) -> list[Format] | None:
-        kinds = _kinds(formats)
-        if kinds.count("screenshot") > 1:
+        types = format_types(formats)
+        if types.count("screenshot") > 1:
             raise problem("formats", "at most one screenshot format can be asked for")
-        if "rawBase64" in kinds and len(kinds) > 1:
+        if "rawBase64" in types and len(types) > 1:
             raise problem("formats", "rawBase64 cannot be combined with other formats")
         return formats
 
@@ -177,8 +177,8 @@ class ScrapeOptions(MonitorScrapeOptions):
     @field_validator("formats")
     @classmethod
     def _change_tracking_has_markdown(cls, formats: list[Format] | None) -> list[Format] | None:
-        kinds = _kinds(formats)
-        if "changeTracking" in kinds and "markdown" not in kinds:
+        types = format_types(formats)
+        if "changeTracking" in types and "markdown" not in types:
             raise problem(
                 "formats", "changeTracking needs the format markdown too; add 'markdown' to the list"
             )
@@ -226,13 +226,9 @@ def check_zero_data_retention(options: ScrapeOptions, prefix: str = "") -> None:
     :param prefix: where the options stand in the body, for the error's text.
     :raises PydanticCustomError: a screenshot or clean content is asked for.
     """
-    if "screenshot" in _kinds(options.formats):
+    if "screenshot" in format_types(options.formats):
         raise problem("zeroDataRetention", f"{prefix}formats: no screenshot with zeroDataRetention; drop one")
     if options.only_clean_content:
         raise problem(
             "zeroDataRetention", f"{prefix}onlyCleanContent is not supported with zeroDataRetention; drop one"
         )
-
-
-def _kinds(formats: list[Format] | None) -> list[str]:
-    return [item if isinstance(item, str) else item.type for item in formats or ()]

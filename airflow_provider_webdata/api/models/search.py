@@ -17,10 +17,11 @@ from airflow_provider_webdata.api.models.fields import (
     not_both,
     one_of,
 )
+from airflow_provider_webdata.api.models.formats import format_types
 from airflow_provider_webdata.api.models.page import PageContent
-from airflow_provider_webdata.api.models.scrape import ScrapeOptions
+from airflow_provider_webdata.api.models.scrape import ScrapeOptions, check_zero_data_retention
 from airflow_provider_webdata.api.models.threat import ThreatProtection
-from airflow_provider_webdata.api.query import MAX_QUERY_LENGTH, Query, QueryError, check_tbs
+from airflow_provider_webdata.api.query import MAX_QUERY_LENGTH, Query, QueryError, check_tbs, short_dates
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -38,6 +39,13 @@ def _tbs(value: str) -> str:
     return value
 
 
+def _tbs_warnings(value: str | None) -> list[str]:
+    return [
+        f"tbs: {text} has no leading zero, where MM/DD/YYYY is documented; it is sent as given"
+        for text in short_dates(value or "")
+    ]
+
+
 _Tbs = Annotated[String, AfterValidator(_tbs)]
 
 
@@ -51,6 +59,9 @@ class WebSource(RequestModel):
     type: Literal["web"] = "web"
     tbs: _Tbs | None = None
     location: Text | None = None
+
+    def _own_warnings(self) -> list[str]:
+        return _tbs_warnings(self.tbs)
 
 
 class OtherSource(RequestModel):
@@ -80,6 +91,32 @@ class CategoryFilter(RequestModel):
 Category = Annotated[CategoryName | CategoryFilter, one_of("a category", CategoryFilter, names=_CATEGORIES)]
 
 
+class SearchScrapeOptions(ScrapeOptions):
+    """How the results of a search are scraped: `ScrapeOptions`, and a switch of its own.
+
+    :param zero_data_retention: keep nothing of the pages, for teams that have it; with neither screenshots nor
+        `only_clean_content`. Default: false.
+    """
+
+    zero_data_retention: Switch | None = None
+
+    @model_validator(mode="after")
+    def _keeps_nothing(self) -> Self:
+        if self.zero_data_retention:
+            check_zero_data_retention(self)
+        return self
+
+    def _own_warnings(self) -> list[str]:
+        found = super()._own_warnings()
+        if not self.formats:
+            found.append(
+                "scrapeOptions: without formats the results are not scraped; add formats=['markdown']"
+            )
+        if "changeTracking" in format_types(self.formats):
+            found.append("formats: guides of the service say that a search takes no changeTracking")
+        return found
+
+
 class SearchRequest(RequestModel):
     """Body of `POST /v2/search`; only `query` is required.
 
@@ -107,7 +144,7 @@ class SearchRequest(RequestModel):
     """
 
     nullable = frozenset({"integration"})
-    parts = {"scrapeOptions": ScrapeOptions}  # noqa: RUF012
+    parts = {"scrapeOptions": SearchScrapeOptions}  # noqa: RUF012
 
     query: Annotated[Text, BeforeValidator(_query), Field(max_length=MAX_QUERY_LENGTH)]
     limit: Annotated[Integer, Field(ge=1, le=100)] | None = None
@@ -123,7 +160,7 @@ class SearchRequest(RequestModel):
     ignore_invalid_urls: Switch | None = Field(None, alias="ignoreInvalidURLs")
     highlights: Switch | None = None
     enterprise: Listed[Literal["anon", "zdr"]] | None = None
-    scrape_options: ScrapeOptions | None = None
+    scrape_options: SearchScrapeOptions | None = None
     threat_protection: ThreatProtection | None = None
     integration: Text | None = None
     origin: Text | None = None
@@ -162,9 +199,7 @@ class SearchRequest(RequestModel):
         return self
 
     def _own_warnings(self) -> list[str]:
-        if self.scrape_options is not None and not self.scrape_options.formats:
-            return ["scrapeOptions: without formats the results are not scraped; add formats=['markdown']"]
-        return []
+        return _tbs_warnings(self.tbs)
 
 
 class WebResult(PageContent):

@@ -76,12 +76,15 @@ class SandboxControl:
         return found
 
     def set_page(self, url: str, html: str | None = None, **page: Any) -> None:
-        """Create or change a page.
+        """Create or change a page, or give it canned answers: what a scrape of it answers.
 
-        :param html: the body, or a whole document.
+        :param html: the body, or a whole document; neither this nor markdown where a page that is there is only given
+            answers.
         :param page: ``markdown`` instead of html; ``title``, ``description``, ``published`` (ISO 8601),
             ``language``, ``news`` (bool), ``status`` (HTTP), ``error`` (the code a scrape fails with),
-            ``content_type``.
+            ``content_type``. Answers are ``json`` (any), ``answer``, ``highlights`` (text), ``screenshot``, ``audio``,
+            ``video`` (an address), ``branding``, ``product``, ``menu``, ``actions`` (mappings) and ``blocks`` (a
+            list), as they stand in the document; None takes one away.
         """
         self._call("PUT", "/pages", {"url": url, **({"html": html} if html is not None else {}), **page})
 

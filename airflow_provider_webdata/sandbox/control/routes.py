@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
+from airflow_provider_webdata.sandbox.engine.canned import KINDS
 from airflow_provider_webdata.sandbox.engine.page import compose
 from airflow_provider_webdata.sandbox.reference.rules import check
+from airflow_provider_webdata.sandbox.reference.urls import canonical
 from airflow_provider_webdata.sandbox.state.faults import Fault
 
 if TYPE_CHECKING:
@@ -72,12 +74,21 @@ class _Control:
         self._sandbox.media.put(**await request.json())
 
     async def put_page(self, request: Request) -> Any:
-        page = compose(**await request.json())
-        self._sandbox.web.put(page)
-        return {"url": page.url}
+        asked = await request.json()
+        answers = {kind: asked.pop(kind) for kind in KINDS if kind in asked}
+        url = asked["url"]
+        if asked.keys() - {"url"} or not answers:
+            page = compose(**asked)
+            self._sandbox.web.put(page)
+        elif self._sandbox.web.get(url) is None:
+            raise ValueError(f"there is no page at {url}; give html or markdown too")
+        self._sandbox.canned.put(url, answers)
+        return {"url": canonical(url)}
 
     async def delete_page(self, request: Request) -> Any:
-        return {"removed": self._sandbox.web.remove(request.query_params["url"])}
+        url = request.query_params["url"]
+        self._sandbox.canned.forget(url)
+        return {"removed": self._sandbox.web.remove(url)}
 
     async def pages(self, _: Request) -> Any:
         return [{"url": page.url, "title": page.title, "status": page.status} for page in self._sandbox.web]

@@ -5,44 +5,41 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from airflow_provider_webdata.sandbox.reference.errors import UnsupportedHereError
-from airflow_provider_webdata.sandbox.reference.scrape_options import format_names
+from airflow_provider_webdata.sandbox.reference.scrape_options import format_names, format_options
 
 from . import html as markup
-from .scraper import FORMATS
+from .canned import needed
+from .formats import FORMATS
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-
     from airflow_provider_webdata.sandbox.reference.wire import Json
     from airflow_provider_webdata.sandbox.state.settings import Settings
 
-    from .media import Media
+    from .canned import CannedAnswers
 
 
-def admit(options: Json, settings: Settings, media: Media) -> None:
+def admit(options: Json, settings: Settings, canned: CannedAnswers, url: str) -> None:
     """Refuse scrape options that cannot be met.
 
+    :param url: the page, or the first one.
     :raises ServiceError: 403, or 400 ``UNSUPPORTED_IN_SANDBOX``.
     """
     if options.get("zeroDataRetention"):
         settings.require_entitlement("zeroDataRetention")
     if "threatProtection" in options:
         settings.require_entitlement("threatProtection")
-    refuse_unsupported(options, media.kinds())
+    refuse_unsupported(options)
+    canned.refuse_unknown(options, url)
 
 
-def refuse_unsupported(options: Json, media: Collection[str] = ()) -> None:
-    """Refuse what the sandbox cannot really do.
+def refuse_unsupported(options: Json) -> None:
+    """Refuse what the sandbox cannot do for any page.
 
-    :param media: kinds of files that some pages have.
     :raises UnsupportedHereError: naming it.
     """
     for name in format_names(options):
-        if name not in (*FORMATS, *media):
+        if name not in (*FORMATS, *needed(options)):
             raise UnsupportedHereError(f"make the format {name!r}; it makes {', '.join(FORMATS)}")
-    for action in options.get("actions", []):
-        if action["type"] != "wait":
-            raise UnsupportedHereError(f"perform the action {action['type']!r}; it has no browser")
     if options.get("onlyCleanContent"):
         raise UnsupportedHereError("clean content with a language model (onlyCleanContent)")
     if options.get("redactPII") not in (None, False):
@@ -51,6 +48,8 @@ def refuse_unsupported(options: Json, media: Collection[str] = ()) -> None:
         raise UnsupportedHereError("return a PDF as base64 (empty parsers); its PDFs exist as text only")
     for name in ("includeTags", "excludeTags"):
         _refuse_selectors(name, options.get(name, []))
+    attributes = (format_options(options, "attributes") or {}).get("selectors", [])
+    _refuse_selectors("selectors", [wanted["selector"] for wanted in attributes])
 
 
 def _refuse_selectors(name: str, selectors: list[str]) -> None:

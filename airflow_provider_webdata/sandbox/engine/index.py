@@ -124,6 +124,10 @@ class Index:
         ]
         return [page for _, page in self._ranked(hits, False)[:limit]]
 
+    def hosts(self) -> list[str]:
+        """Return the hosts whose pages are searched."""
+        return sorted({page.host for page in self._web})
+
     def about(self, prompt: str, limit: int) -> list[str]:
         """Return the addresses of the pages that share most long words with a prompt, best first."""
         wanted = long_words(prompt)
@@ -220,8 +224,10 @@ def category_of(page: Page, asked: list[str]) -> str | None:
     is_in = {
         "codehost": page.is_code,
         "github": page.is_code,
+        "developer": page.is_code,
         "research": page.is_research,
         "pdf": page.is_pdf,
+        "gov": page.is_government,
     }
     return next((name for name in asked if is_in[name]), None)
 

@@ -1,8 +1,8 @@
 """One page of the sandbox's web.
 
 All that the sandbox knows of a page stands in the page itself, in the usual meta tags: ``article:published_time``,
-``og:type`` (``article`` is news, ``object`` a thing on a code host), ``rating`` (``adult``), ``citation_title`` (a
-scientific work).
+``og:type`` (``article`` is news, ``object`` a thing on a code host, ``government`` an authority's page), ``rating``
+(``adult``), ``citation_title`` (a scientific work).
 """
 
 from __future__ import annotations
@@ -111,6 +111,11 @@ class Page:
     def is_code(self) -> bool:
         """Whether the page declares itself a repository, an issue or the like, as code hosts do."""
         return self.meta.get("og:type") == ["object"]
+
+    @property
+    def is_government(self) -> bool:
+        """Whether the page declares itself an authority's."""
+        return self.meta.get("og:type") == ["government"]
 
     @property
     def is_pdf(self) -> bool:

@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING
 
 from airflow_provider_webdata.sandbox.reference.scrape_options import format_names
 
-from .scraper import SUMMARY_WARNING, Scraped, Scraper
-
 if TYPE_CHECKING:
     from airflow_provider_webdata.sandbox.reference.wire import Json
     from airflow_provider_webdata.sandbox.state.store import Store
 
+    from .scraper import Scraped, Scraper
     from .web import Web
 
 
@@ -28,14 +27,9 @@ class ScrapeStore:
         :raises ServiceError: when the options cannot be met for this page.
         """
         scraped = self._scraper.scrape(url, options)
-        document = scraped.document
-        if "summary" in format_names(options):
-            document["warning"] = SUMMARY_WARNING
-        if options.get("zeroDataRetention"):
-            scraped = Scraped(scraped.id, scraped.url, scraped.status_code, document, scraped.credits + 1)
-            document["metadata"]["creditsUsed"] = scraped.credits
-        made_again = self._web.generates(url)
-        kept = {"url": url, "options": options, "document": None if made_again else document}
+        # What is compared with the scrape before cannot be made again.
+        made_again = self._web.generates(url) and "changeTracking" not in format_names(options)
+        kept = {"url": url, "options": options, "document": None if made_again else scraped.document}
         self._store.put("scrape", scraped.id, kept)
         return scraped
 

@@ -1,45 +1,35 @@
-"""Scraping pages of the sandbox's web to the formats that can be made honestly."""
+"""Scraping pages of the sandbox's web, with the service's cache between."""
 
 from __future__ import annotations
 
-import re
 import uuid
 from dataclasses import asdict, dataclass
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from airflow_provider_webdata.sandbox.reference.errors import ServiceError, UnsupportedHereError
+from airflow_provider_webdata.sandbox.reference.errors import ServiceError
 from airflow_provider_webdata.sandbox.reference.prices import page_cost
-from airflow_provider_webdata.sandbox.reference.scrape_options import format_names, pdf_parser
+from airflow_provider_webdata.sandbox.reference.scrape_options import format_options, pdf_parser
 from airflow_provider_webdata.sandbox.reference.timestamps import iso
 from airflow_provider_webdata.sandbox.reference.urls import canonical
 
-from . import html as markup
-from .media import LIFETIMES
+from .change_tracking import ChangeTracker
+from .formats import PAGE_BREAK, produce
 from .page import Page
-from .words import sentences
+from .structured_data import extraction
 
 if TYPE_CHECKING:
-    from lxml.html import HtmlElement
+    from typing import Any
 
     from airflow_provider_webdata.sandbox.reference.wire import Json
     from airflow_provider_webdata.sandbox.state.core import Core
 
-    from .media import Media
+    from .canned import CannedAnswers
     from .web import Web
 
-FORMATS = ("markdown", "html", "rawHtml", "links", "images", "summary")
 DEFAULT_MAX_AGE = 172_800_000
 LOCKDOWN_MAX_AGE = 2 * 365 * 86_400_000
-SUMMARY_WARNING = "Summaries of the sandbox are the first sentences of the page."
-
-_AROUND = markup.selector(
-    "header, nav, footer, aside, form, dialog, [role=navigation], [role=banner], [role=contentinfo], "
-    "[role=complementary], [role=dialog]"
-)
-_DATA_IMAGE = re.compile(r"!\[([^\]]*)\]\(data:image/[^)]*\)")
-_PAGE_BREAK = "\f"
 
 
 class PageError(Exception):
@@ -53,11 +43,10 @@ class PageError(Exception):
 
 @dataclass(frozen=True)
 class Scraped:
-    """One scraped page: its document, its id and what it cost."""
+    """One scraped page: as it was, its document, the id of the scrape and what it cost."""
 
     id: str
-    url: str
-    status_code: int
+    page: Page
     document: Json
     credits: int
 
@@ -65,9 +54,10 @@ class Scraped:
 class Scraper:
     """Scrapes pages, with the service's cache between."""
 
-    def __init__(self, core: Core, web: Web, media: Media) -> None:
+    def __init__(self, core: Core, web: Web, canned: CannedAnswers) -> None:
         self._store, self._clock, self._quirks = core.store, core.clock, core.quirks
-        self._web, self._media = web, media
+        self._web, self._canned = web, canned
+        self._tracker = ChangeTracker(core.store, core.clock)
 
     def scrape(self, url: str, options: Json, *, max_age: int = DEFAULT_MAX_AGE) -> Scraped:
         """Scrape one page.
@@ -75,10 +65,11 @@ class Scraper:
         :param options: scrape options that passed the rules and ``admit`` (``admission.py``).
         :param max_age: the default of ``maxAge``, in milliseconds.
         :raises PageError: when the page cannot be had.
-        :raises ServiceError: 404 when only the cache may be asked and it has nothing.
+        :raises ServiceError: 404 when only the cache may be asked and it has nothing; 400 when the page lacks a
+            canned answer.
         """
         page, cached_at = self._obtain(canonical(url), options, max_age)
-        sections = (page.markdown or "").split(_PAGE_BREAK) if page.is_pdf else []
+        sections = (page.markdown or "").split(PAGE_BREAK) if page.is_pdf else []
         wanted = pdf_parser(options).get("maxPages")
         cost = page_cost(
             options,
@@ -86,7 +77,17 @@ class Scraper:
             enhanced_free=self._quirks.on("enhanced-free"),
         )
         scrape_id = str(uuid.uuid4())
-        document = {**produce(page, options, sections[:wanted]), **self._files(page, options)}
+        given = self._canned.meet(options, page)
+        document = {**produce(page, options, sections[:wanted], self._canned.of(page.url)), **given}
+        tracking = format_options(options, "changeTracking")
+        if tracking is not None:
+            document["changeTracking"] = self._tracker.track(
+                page,
+                tracking,
+                document["markdown"],
+                self.extraction(page, tracking),
+                remember=not options.get("zeroDataRetention"),
+            )
         metadata = self._metadata(page, url)
         metadata.update(scrapeId=scrape_id, creditsUsed=cost, cacheState="hit" if cached_at else "miss")
         if cached_at:
@@ -94,20 +95,21 @@ class Scraper:
         if page.is_pdf:
             metadata.update(numPages=len(sections[:wanted]), totalPages=len(sections))
         document["metadata"] = metadata
-        return Scraped(scrape_id, page.url, page.status, document, cost)
+        return Scraped(scrape_id, page, document, cost)
 
-    def _files(self, page: Page, options: Json) -> Json:
-        """Return the addresses of the files that were asked for."""
-        found: Json = {}
-        for kind in format_names(options):
-            if kind in LIFETIMES:
-                found[kind] = self._media.link(page.url, kind)
-                if found[kind] is None:
-                    raise UnsupportedHereError(f"make the format {kind!r} of a page that was given none")
-        return found
+    def extraction(self, page: Page, tracking: Json) -> Any:
+        """Return what json mode of changeTracking compares of a page; None in other modes.
+
+        Only what the page states, or was given: sample values never change.
+        """
+        if "json" not in tracking.get("modes", ()):
+            return None
+        canned = self._canned.of(page.url)
+        return canned["json"] if "json" in canned else extraction(page, tracking.get("schema"))
 
     def _obtain(self, url: str, options: Json, max_age: int) -> tuple[Page, float | None]:
         private = any(options.get(name) for name in ("headers", "actions", "profile"))
+        private = private or format_options(options, "changeTracking") is not None
         entry = None if private else self._store.get("cache", url)
         age = (self._clock.now() - entry["at"]) * 1000 if entry else 0.0
         if options.get("lockdown"):
@@ -123,7 +125,8 @@ class Scraper:
         if entry is not None and age < options.get("maxAge", max_age):
             return Page(**entry["page"]), entry["at"]
         page = self._fetch(url)
-        if not private and options.get("storeInCache", True) and not self._web.generates(url):
+        kept = options.get("storeInCache", True) and not options.get("zeroDataRetention")
+        if kept and not private and not self._web.generates(url):
             self._store.put("cache", url, {"page": asdict(page), "at": self._clock.now()})
         return page, None
 
@@ -161,61 +164,3 @@ class Scraper:
                 value = metadata[name]
                 metadata[name] = value if isinstance(value, list) else [value or ""]
         return metadata
-
-
-def produce(page: Page, options: Json, sections: list[str]) -> Json:
-    """Make the asked formats of a page; ``sections`` are the pages of a PDF."""
-    names = [name for name in format_names(options) if name in FORMATS]
-    filtered = options.get("includeTags") or options.get("excludeTags")
-    # A page kept as markdown is parsed only for what needs the tree.
-    untouched = page.markdown is not None and not filtered and "html" not in names
-    chosen = markup.together([]) if untouched else content(page, options)
-    text = markdown_of(page, options, chosen, sections)
-    return {name: _format(name, page, chosen, text) for name in names}
-
-
-def _format(name: str, page: Page, chosen: HtmlElement, text: str) -> Any:
-    if name == "markdown":
-        return text
-    if name == "summary":
-        return summary(page)
-    if name == "links":
-        return page.links
-    if name == "images":
-        return list(dict.fromkeys(picture.url for picture in page.pictures))
-    if page.is_pdf:
-        return None
-    return page.html if name == "rawHtml" else markup.to_html(chosen)
-
-
-def markdown_of(page: Page, options: Json, chosen: HtmlElement, sections: list[str]) -> str:
-    """Return the markdown of a page under the options."""
-    filtered = options.get("includeTags") or options.get("excludeTags")
-    if sections:
-        text = "\n\n".join(section.strip() for section in sections)
-    elif page.markdown is not None and not filtered:
-        text = page.markdown
-    else:
-        text = markup.to_markdown(chosen, page.url)
-    if options.get("removeBase64Images", True):
-        text = _DATA_IMAGE.sub(r"![\1](<Base64-Image-Removed>)", text)
-    return text
-
-
-def content(page: Page, options: Json) -> HtmlElement:
-    """Return the part of the page that the options select, without what is never shown."""
-    body = next(markup.visible(page.tree).iter("body"))
-    if options.get("excludeTags"):
-        markup.drop(markup.selector(",".join(options["excludeTags"]))(body))
-    if options.get("includeTags"):
-        return markup.together(markup.selector(",".join(options["includeTags"]))(body))
-    if not options.get("onlyMainContent", True):
-        return body
-    root = next(body.iter("main"), body)
-    markup.drop(_AROUND(root))
-    return root
-
-
-def summary(page: Page) -> str:
-    """Return the first sentences of the page: an extract, nothing is written anew."""
-    return " ".join(sentences(page.body_text)[:3])

@@ -6,6 +6,7 @@ meta tags and its JSON-LD, and fills only properties of these names.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from jsonschema import Draft202012Validator
@@ -13,11 +14,23 @@ from referencing import Registry
 from referencing.exceptions import Unresolvable
 
 from .json_ld import json_ld
+from .samples import resolved, sample
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from airflow_provider_webdata.sandbox.reference.wire import Json
 
     from .page import Page
+
+AS_STATED = (
+    "The sandbox has no language model: without a schema, json is the page's own JSON-LD, or else its address, title "
+    "and description."
+)
+SAMPLED = (
+    "The sandbox has no language model: the page does not state {names}, for which json has sample values of the "
+    "schema's shape. set_page(json=...) gives the page an answer of your own."
+)
 
 
 def stated(page: Page) -> Json:
@@ -28,6 +41,49 @@ def stated(page: Page) -> Json:
     if isinstance(linked, dict):
         known.update(linked)
     return known
+
+
+def extraction(page: Page, schema: Json | None) -> Any:
+    """Return what a page states of what a schema asks for; without a schema, its JSON-LD or else what it is."""
+    if schema:
+        return gather(resolved(schema, schema), [stated(page)])[0] if _has_shape(schema) else {}
+    linked = json_ld(page)
+    if linked is not None:
+        return linked
+    known = stated(page)
+    return {name: known[name] for name in ("url", "title", "description") if known[name]}
+
+
+def answered(page: Page, schema: Json | None) -> tuple[Any, str | None]:
+    """Return the answer of a json format, and what to warn of: sample values stand for what the page does not state."""
+    value = extraction(page, schema)
+    if not schema:
+        return value, AS_STATED
+    if not _has_shape(schema):
+        return sample(schema, schema), SAMPLED.format(names="it")
+    sampled = list(_complete(value, schema, schema, ""))
+    return value, SAMPLED.format(names=", ".join(sampled)) if sampled else None
+
+
+def _has_shape(schema: Json) -> bool:
+    found = resolved(schema, schema)
+    return bool(found.get("properties")) or found.get("type") == "array"
+
+
+def _complete(value: Any, part: Any, root: Json, path: str) -> Iterator[str]:
+    """Add sample values to objects that lack properties of the schema; yield the paths of those that were added."""
+    schema = resolved(part, root)
+    if isinstance(value, dict):
+        for name, wanted in schema.get("properties", {}).items():
+            place = f"{path}.{name}" if path else name
+            if name in value:
+                yield from _complete(value[name], wanted, root, place)
+            else:
+                value[name] = sample(wanted, root)
+                yield place
+    elif isinstance(value, list):
+        for number, item in enumerate(value):
+            yield from _complete(item, schema.get("items", {}), root, f"{path}[{number}]")
 
 
 def gather(schema: Json | None, known: list[Json]) -> tuple[Any, dict[str, list[str]]]:
@@ -45,7 +101,7 @@ def gather(schema: Json | None, known: list[Json]) -> tuple[Any, dict[str, list[
     data: Json = {}
     sources: dict[str, list[str]] = {}
     for name, part in schema["properties"].items():
-        wanted = _resolved(part, schema)
+        wanted = resolved(part, schema)
         found = next((page for page in known if name in page and _fits(page[name], wanted)), None)
         if found is not None:
             data[name], sources[name] = found[name], [found["url"]]
@@ -56,21 +112,13 @@ def gather(schema: Json | None, known: list[Json]) -> tuple[Any, dict[str, list[
     return data, sources
 
 
-def _resolved(part: Any, root: Json) -> Json:
-    """Return a part of a schema with its reference into the schema followed, and what it refers to itself."""
-    schema: Json = part if isinstance(part, dict) else {}
-    definitions = root.get("$defs", {})
-    name = str(schema.get("$ref", "")).removeprefix("#/$defs/")
-    return {**definitions.get(name, schema), "$defs": definitions}
-
-
 def _rows(part: Any, root: Json, known: list[Json]) -> list[Json]:
-    properties = _resolved(part, root).get("properties", {})
+    properties = resolved(part, root).get("properties", {})
     picked = (
         {
             name: page[name]
             for name, wanted in properties.items()
-            if name in page and _fits(page[name], _resolved(wanted, root))
+            if name in page and _fits(page[name], resolved(wanted, root))
         }
         for page in known
     )
@@ -82,8 +130,8 @@ def _fits(value: Any, schema: Json) -> bool:
     validator = Draft202012Validator(schema, registry=Registry())
     try:
         return bool(validator.is_valid(value))
-    except Unresolvable:
-        return False
+    except (Unresolvable, TypeError, AttributeError, re.error):
+        return False  # a schema of an older draft, or a pattern that Python does not read
 
 
 def missing(schema: Json | None, data: Any) -> list[str]:

@@ -11,16 +11,15 @@ from typing import TYPE_CHECKING, Any
 from airflow_provider_webdata.sandbox.reference.errors import ServiceError
 from airflow_provider_webdata.sandbox.reference.prices import JSON_TRACKING, is_judging, search_cost
 from airflow_provider_webdata.sandbox.reference.rules import check as check_body
-from airflow_provider_webdata.sandbox.reference.scrape_options import format_names, tracking_modes, type_of
+from airflow_provider_webdata.sandbox.reference.scrape_options import format_options, tracking_modes, type_of
 from airflow_provider_webdata.sandbox.reference.urls import canonical
 
 from .admission import refuse_unsupported
 from .crawl_scope import INSIDE, Scope, links_of
 from .diffs import changed_lines, diff_tree, json_diff, text_diff
 from .index import Filters, Index
-from .json_ld import json_ld
 from .judge import judge
-from .scraper import FORMATS, PageError, Scraped, Scraper
+from .scraper import PageError, Scraped, Scraper
 from .words import sentences
 
 if TYPE_CHECKING:
@@ -84,7 +83,7 @@ class TargetRunner:
             return Finding(page, 0)
         before = self._history(target, url)
         markdown = scraped.document["markdown"]
-        page.update(currentScrapeId=scraped.id, statusCode=scraped.status_code, status="new")
+        page.update(currentScrapeId=scraped.id, statusCode=scraped.page.status, status="new")
         page["metadata"] = {"title": scraped.document["metadata"]["title"], "creditsUsed": scraped.credits}
         if extraction is not None:
             page["snapshot"] = {"json": extraction}
@@ -109,20 +108,16 @@ class TargetRunner:
             raise ServiceError(
                 400, f"Invalid scrapeOptions: {place}: {issues[0].message}".replace(": :", ":")
             )
-        kept = [
-            item
-            for item in options.get("formats", [])
-            if type_of(item) in FORMATS and type_of(item) != "markdown"
+        tracking = format_options(options, "changeTracking") or {}
+        others = [
+            item for item in options.get("formats", []) if type_of(item) not in ("markdown", "changeTracking")
         ]
-        refused = [name for name in format_names(options) if name not in (*FORMATS, "changeTracking")]
-        refuse_unsupported({**options, "formats": refused})
-        scraped = self._scraper.scrape(url, {**options, "formats": ["markdown", *kept]}, max_age=0)
-        if "json" not in tracking_modes(options):
-            return scraped, None
-        page = self._web.get(url)
-        extraction = json_ld(page) if page else None
+        options = {**options, "formats": ["markdown", *others]}
+        refuse_unsupported(options)
+        scraped = self._scraper.scrape(url, options, max_age=0)
+        extraction = self._scraper.extraction(scraped.page, tracking)
         if extraction is None:
-            raise ServiceError(500, "The sandbox extracts JSON only where the page embeds JSON-LD.")
+            return scraped, None
         # The scrape itself did not see the changeTracking format, so its surcharge is added here.
         return replace(scraped, credits=scraped.credits + JSON_TRACKING), extraction
 

@@ -29,3 +29,9 @@ def long_words(text: str) -> set[str]:
 def sentences(text: str) -> list[str]:
     """Split a text into sentences, roughly."""
     return [part for part in re.split(r"(?<=[.!?])\s+", text) if part]
+
+
+def sentences_about(text: str, prompt: str) -> list[str]:
+    """Return the sentences of a text that share a long word with a prompt, in order."""
+    wanted = long_words(prompt)
+    return [sentence for sentence in sentences(text) if wanted & set(words(sentence))]

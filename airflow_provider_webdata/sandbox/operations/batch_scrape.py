@@ -41,7 +41,7 @@ class BatchScrape(PageJobs):
         """Start a batch, or add to one."""
         body = valid("batch.scrape", call.body)
         options = options_of(body)
-        admit(options, self._settings, self._media)
+        admit(options, self._settings, self._canned, body["urls"][0])
         lenient = body.get("ignoreInvalidURLs", not self._quirks.on("explicit-ignore-invalid"))
         urls, bad = split_urls(body["urls"], lenient=lenient)
         self._core.credits.require(len(urls))

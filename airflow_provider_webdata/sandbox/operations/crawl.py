@@ -24,7 +24,7 @@ from .page_jobs import PageJobs
 from .validation import valid
 
 if TYPE_CHECKING:
-    from airflow_provider_webdata.sandbox.engine.media import Media
+    from airflow_provider_webdata.sandbox.engine.canned import CannedAnswers
     from airflow_provider_webdata.sandbox.engine.scrape_store import ScrapeStore
     from airflow_provider_webdata.sandbox.engine.web import Web
     from airflow_provider_webdata.sandbox.engine.webhooks import Webhooks
@@ -60,8 +60,10 @@ class Crawl(PageJobs):
     path: ClassVar[str] = "/v2/crawl"
     not_found: ClassVar[str] = "Job not found"
 
-    def __init__(self, core: Core, web: Web, media: Media, scrapes: ScrapeStore, webhooks: Webhooks) -> None:
-        super().__init__(core, media, scrapes, webhooks)
+    def __init__(
+        self, core: Core, web: Web, canned: CannedAnswers, scrapes: ScrapeStore, webhooks: Webhooks
+    ) -> None:
+        super().__init__(core, canned, scrapes, webhooks)
         self._web = web
 
     def endpoints(self) -> list[Endpoint]:
@@ -83,7 +85,7 @@ class Crawl(PageJobs):
         options["formats"] = options.get("formats") or ["markdown"]
         if body.get("zeroDataRetention"):
             options["zeroDataRetention"] = True
-        admit(options, self._settings, self._media)
+        admit(options, self._settings, self._canned, body["url"])
         if body.get("ignoreRobotsTxt") or body.get("robotsUserAgent"):
             self._settings.require_entitlement("robots")
         generated = options_of_prompt(body["prompt"]) if body.get("prompt") else {}

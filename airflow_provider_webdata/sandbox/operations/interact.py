@@ -10,7 +10,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from airflow_provider_webdata.sandbox.engine.browser import CodeError, CodeRun, Tab, open_page
-from airflow_provider_webdata.sandbox.engine.words import long_words, sentences, words
+from airflow_provider_webdata.sandbox.engine.words import sentences_about
 from airflow_provider_webdata.sandbox.reference.errors import ServiceError
 from airflow_provider_webdata.sandbox.reference.timestamps import from_iso, iso
 
@@ -315,13 +315,11 @@ class Interact:
         session = self._session(session_id)
         session.update(prompted=True, lastActivity=self._clock.iso())
         self._store.put("session", session_id, session)
-        wanted = long_words(prompt)
         try:
             text = open_page(self._web, session["tab"]["url"]).body_text
         except CodeError:  # the page is gone since
             text = ""
-        found = [sentence for sentence in sentences(text) if wanted & set(words(sentence))]
-        return NO_MODEL + (" ".join(found) or "none does.")
+        return NO_MODEL + (" ".join(sentences_about(text, prompt)) or "none does.")
 
 
 def _seconds(text: str) -> float:

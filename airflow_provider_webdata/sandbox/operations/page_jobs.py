@@ -22,7 +22,7 @@ from .paging import next_link, page_number
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from airflow_provider_webdata.sandbox.engine.media import Media
+    from airflow_provider_webdata.sandbox.engine.canned import CannedAnswers
     from airflow_provider_webdata.sandbox.engine.scrape_store import ScrapeStore
     from airflow_provider_webdata.sandbox.engine.webhooks import Webhooks
     from airflow_provider_webdata.sandbox.reference.wire import Json
@@ -44,9 +44,9 @@ class PageJobs(Jobs):
 
     path: ClassVar[str]
 
-    def __init__(self, core: Core, media: Media, scrapes: ScrapeStore, webhooks: Webhooks) -> None:
+    def __init__(self, core: Core, canned: CannedAnswers, scrapes: ScrapeStore, webhooks: Webhooks) -> None:
         super().__init__(core, webhooks)
-        self._media, self._scrapes = media, scrapes
+        self._canned, self._scrapes = canned, scrapes
 
     def resume(self) -> None:
         """Go on with what an earlier sandbox left undone."""

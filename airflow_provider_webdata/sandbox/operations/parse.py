@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 from airflow_provider_webdata.sandbox.engine.admission import refuse_unsupported
 from airflow_provider_webdata.sandbox.engine.documents import convert, kind_of
-from airflow_provider_webdata.sandbox.engine.scraper import SUMMARY_WARNING, produce
+from airflow_provider_webdata.sandbox.engine.formats import PAGE_BREAK, produce
 from airflow_provider_webdata.sandbox.reference.errors import ServiceError, UnsupportedHereError
 from airflow_provider_webdata.sandbox.reference.prices import page_cost
 from airflow_provider_webdata.sandbox.reference.rules import check
-from airflow_provider_webdata.sandbox.reference.scrape_options import format_names, pdf_parser
+from airflow_provider_webdata.sandbox.reference.scrape_options import pdf_parser
 
 from .call import Reply
 from .endpoint import Endpoint
@@ -57,7 +57,7 @@ class Parse:
         self._core.credits.require()
         _refuse_unsupported(kind, options)
         page = await asyncio.to_thread(convert, kind, upload.content)
-        sections = (page.markdown or "").split("\f") if page.is_pdf else []
+        sections = (page.markdown or "").split(PAGE_BREAK) if page.is_pdf else []
         timeout = options.get("timeout", DEFAULT_TIMEOUT)
         self._processing.require_done(_key(upload), settings.parse_seconds, timeout, len(sections) or None)
         return self._answer(upload, options, page, sections)
@@ -65,7 +65,7 @@ class Parse:
     def _answer(self, upload: Upload, options: Json, page: Page, sections: list[str]) -> Reply:
         taken = sections[: pdf_parser(options).get("maxPages")]
         cost = page_cost(options, pdf_pages=len(taken))
-        document = produce(page, options, taken)
+        document = produce(page, options, taken, {})
         metadata: Json = {
             "title": page.title,
             "language": page.language,
@@ -78,8 +78,6 @@ class Parse:
         if page.is_pdf:
             metadata.update(numPages=len(taken), totalPages=len(sections))
         document["metadata"] = metadata
-        if "summary" in format_names(options):
-            document["warning"] = SUMMARY_WARNING
         self._core.credits.spend(cost)
         return Reply(200, {"success": True, "data": document})
 
@@ -118,6 +116,8 @@ def _refuse_what_no_upload_has(options: Json) -> None:
 def _refuse_unsupported(kind: str, options: Json) -> None:
     if kind == "pdf" and pdf_parser(options).get("mode") == "ocr":
         raise UnsupportedHereError("recognise letters in pictures (parser mode ocr)")
+    if kind == "pdf" and pdf_parser(options).get("blocks"):
+        raise UnsupportedHereError("find the layout of a file (parser option blocks); leave blocks out")
     about_pages = {name: value for name, value in options.items() if name != "parsers" or kind == "pdf"}
     refuse_unsupported(about_pages)
 

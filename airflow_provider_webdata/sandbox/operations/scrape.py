@@ -7,6 +7,7 @@ import json
 from typing import TYPE_CHECKING
 
 from airflow_provider_webdata.sandbox.engine.admission import admit
+from airflow_provider_webdata.sandbox.engine.formats import PAGE_BREAK
 from airflow_provider_webdata.sandbox.engine.scraper import PageError
 from airflow_provider_webdata.sandbox.reference.errors import ServiceError
 from airflow_provider_webdata.sandbox.reference.scrape_options import options_of
@@ -17,7 +18,7 @@ from .endpoint import Endpoint
 from .validation import valid
 
 if TYPE_CHECKING:
-    from airflow_provider_webdata.sandbox.engine.media import Media
+    from airflow_provider_webdata.sandbox.engine.canned import CannedAnswers
     from airflow_provider_webdata.sandbox.engine.page import Page
     from airflow_provider_webdata.sandbox.engine.scrape_store import ScrapeStore
     from airflow_provider_webdata.sandbox.engine.web import Web
@@ -45,9 +46,9 @@ class Scrape:
     """Answers ``POST /v2/scrape`` and ``GET /v2/scrape/{id}``."""
 
     def __init__(
-        self, core: Core, web: Web, media: Media, scrapes: ScrapeStore, processing: Processing
+        self, core: Core, web: Web, canned: CannedAnswers, scrapes: ScrapeStore, processing: Processing
     ) -> None:
-        self._core, self._web, self._media = core, web, media
+        self._core, self._web, self._canned = core, web, canned
         self._scrapes, self._processing = scrapes, processing
 
     def endpoints(self) -> list[Endpoint]:
@@ -64,7 +65,7 @@ class Scrape:
         body = valid("scrape", call.body)
         options = options_of(body)
         credits = self._core.credits
-        admit(options, self._core.settings, self._media)
+        admit(options, self._core.settings, self._canned, body["url"])
         credits.require()
         url = with_scheme(body["url"])
         self._in_time(url, options)
@@ -94,6 +95,6 @@ class Scrape:
         if page is None or not page.is_pdf:
             return
         key = hashlib.sha256(json.dumps([url, options], sort_keys=True).encode()).hexdigest()
-        pages = len((page.markdown or "").split("\f"))
+        pages = len((page.markdown or "").split(PAGE_BREAK))
         timeout = options.get("timeout", DEFAULT_TIMEOUT)
         self._processing.require_done(key, self._core.settings.pdf_seconds, timeout, pages)

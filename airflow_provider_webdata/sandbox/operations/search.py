@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.sandbox.engine.admission import refuse_unsupported
 from airflow_provider_webdata.sandbox.engine.index import Filters, Index, category_of, highlight
-from airflow_provider_webdata.sandbox.engine.scraper import SUMMARY_WARNING, PageError, Scraper
+from airflow_provider_webdata.sandbox.engine.scraper import PageError, Scraper
 from airflow_provider_webdata.sandbox.reference.errors import ServiceError
 from airflow_provider_webdata.sandbox.reference.prices import search_cost
 from airflow_provider_webdata.sandbox.reference.rules import check
@@ -22,18 +22,18 @@ from .endpoint import Endpoint
 from .validation import details_of, refuse_unknown_keys
 
 if TYPE_CHECKING:
-    from airflow_provider_webdata.sandbox.engine.media import Media
     from airflow_provider_webdata.sandbox.engine.page import Page
     from airflow_provider_webdata.sandbox.state.core import Core
 
+MOST_HOSTS = 20
 CATEGORY_NAMES = ("codehost", "github")
 
 
 class Search:
     """Answers ``POST /v2/search``."""
 
-    def __init__(self, core: Core, index: Index, scraper: Scraper, media: Media) -> None:
-        self._core, self._index, self._scraper, self._media = core, index, scraper, media
+    def __init__(self, core: Core, index: Index, scraper: Scraper) -> None:
+        self._core, self._index, self._scraper = core, index, scraper
 
     def endpoints(self) -> list[Endpoint]:
         """Return the calls that are answered here."""
@@ -60,14 +60,18 @@ class Search:
         options = body.get("scrapeOptions", {})
         scraping = bool(format_names(options))
         if scraping:
-            refuse_unsupported(options, self._media.kinds())
+            refuse_unsupported(options)
         data, pages_cost = self._results(body, options, scraping)
         found = sum(map(len, data.values()))
         cost = search_cost(found, body.get("enterprise", ())) + pages_cost
         core.credits.spend(cost)
         answer: Json = {"success": True, "data": data, "id": str(uuid.uuid4()), "creditsUsed": cost}
-        if scraping and "summary" in format_names(options):
-            answer["warning"] = SUMMARY_WARNING
+        # A search warns once for all its results.
+        notes = [item.pop("warning") for items in data.values() for item in items if "warning" in item]
+        if not found:
+            notes = [self._found_nothing(body["query"])]
+        if notes:
+            answer["warning"] = " ".join(dict.fromkeys(notes))
         return Reply(200, answer)
 
     def _validate(self, body: Any) -> None:
@@ -96,6 +100,8 @@ class Search:
         settings = self._core.settings
         if any(name != "default" for name in body.get("enterprise", [])):
             settings.require_entitlement("enterprise")
+        if body.get("scrapeOptions", {}).get("zeroDataRetention"):
+            settings.require_entitlement("zeroDataRetention")
         if "threatProtection" in body or "threatProtection" in body.get("scrapeOptions", {}):
             settings.require_entitlement("threatProtection")
 
@@ -104,6 +110,18 @@ class Search:
         await asyncio.sleep(min(latency, timeout) / 1000)
         if latency > timeout:
             raise ServiceError(408, "Request timed out")
+
+    def _found_nothing(self, query: str) -> str:
+        """Say what there is instead: whoever tries an example of his own finds nothing as a rule."""
+        hosts = self._index.hosts()
+        more = f" and {len(hosts) - MOST_HOSTS} more" if len(hosts) > MOST_HOSTS else ""
+        note = f"Nothing was found. The sandbox searches its own pages only: {', '.join(hosts[:MOST_HOSTS])}{more}."
+        left_out = len(self._index.web(query, Filters(), limit=100))
+        if left_out:
+            note += (
+                f" Without sources and filters (dates, domains, categories) the query has {left_out} results."
+            )
+        return note
 
     def _results(self, body: Json, options: Json, scraping: bool) -> tuple[Json, int]:
         bulk = self._core.settings.bulk

@@ -17,6 +17,7 @@ SEARCH_PER_TEN = 2
 ENTERPRISE_PER_TEN = {"anon": 2, "zdr": 10}
 UNLIMITED_CRAWL = 10_000
 JSON_TRACKING = 4
+ZERO_DATA_RETENTION = 1
 EXTRA_FORMAT, EXTRA_FORMATS = 4, frozenset({"json", "question", "highlights", "audio", "video"})
 
 
@@ -35,6 +36,8 @@ def page_cost(options: Json, *, pdf_pages: int = 0, enhanced_free: bool = False)
         cost += pdf_pages - 1
     if any(_is_json_tracking(item) for item in options.get("formats", [])):
         cost += JSON_TRACKING
+    if options.get("zeroDataRetention"):
+        cost += ZERO_DATA_RETENTION
     return cost + EXTRA_FORMAT * sum(name in EXTRA_FORMATS for name in format_names(options))
 
 

@@ -7,12 +7,12 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import SchemaError
+from jsonschema import Draft4Validator, Draft7Validator, Draft202012Validator
+from jsonschema.exceptions import best_match
 
 from . import schedule as timetable
 from .schema import violations
-from .scrape_options import format_names
+from .scrape_options import format_names, type_of
 from .time_filter import parse_tbs
 from .urls import is_hostname, is_loopback, is_public, with_scheme
 from .wire import Issue, Json
@@ -47,7 +47,10 @@ def check_search(body: Json) -> Iterator[Issue]:
         yield Issue(("query",), "Query cannot be empty")
     sources = body.get("sources", [])
     yield from _one_form(sources, "sources")
-    yield from _one_form(body.get("categories", []), "categories")
+    categories = body.get("categories", [])
+    yield from _one_form(categories, "categories")
+    if len(kinds := set(map(type_of, categories))) > 1 and "developer" in kinds:
+        yield Issue(("categories",), "developer cannot be combined with other categories")
     yield from _tbs(body, ())
     for number, source in enumerate(sources):
         if isinstance(source, dict):
@@ -55,7 +58,7 @@ def check_search(body: Json) -> Iterator[Issue]:
     if "threatProtection" in body:
         yield from _threat_lists(body["threatProtection"], ("threatProtection",))
     if "scrapeOptions" in body:
-        yield from check_scrape_options(body["scrapeOptions"], ("scrapeOptions",))
+        yield from _retained(body["scrapeOptions"], body["scrapeOptions"], ("scrapeOptions",))
         for number, kind in enumerate(format_names(body["scrapeOptions"])):
             if kind == "changeTracking":
                 yield Issue(("scrapeOptions", "formats", number), "changeTracking is not available in search")
@@ -104,6 +107,8 @@ def check_scrape_options(options: Json, path: tuple[str | int, ...] = ()) -> Ite
     for number, item in enumerate(options.get("formats", [])):
         if isinstance(item, dict) and item["type"] == "json" and _says_nothing(item.get("schema")):
             yield Issue((*path, "formats", number, "schema"), "the schema describes no properties")
+        if isinstance(item, dict):
+            yield from _json_schema(item, (*path, "formats", number))
     if "timeout" in options and options.get("waitFor", 0) * 2 > options["timeout"]:
         yield Issue((*path, "waitFor"), "waitFor must not exceed half of timeout")
     waits = [action for action in options.get("actions", []) if action["type"] == "wait"]
@@ -152,8 +157,12 @@ def check_map(body: Json) -> Iterator[Issue]:
 
 def _retained(body: Json, options: Json, path: tuple[str | int, ...] = ()) -> Iterator[Issue]:
     yield from check_scrape_options(options, path)
-    if body.get("zeroDataRetention") and "screenshot" in format_names(options):
+    if not body.get("zeroDataRetention"):
+        return
+    if "screenshot" in format_names(options):
         yield Issue((*path, "formats"), "screenshot is not available with zero data retention")
+    if options.get("onlyCleanContent"):
+        yield Issue((*path, "onlyCleanContent"), "onlyCleanContent is not available with zero data retention")
 
 
 def _patterns(body: Json) -> Iterator[Issue]:
@@ -189,11 +198,13 @@ def check_agent(body: Json) -> Iterator[Issue]:
     yield from _job_fields(body)
 
 
-def _json_schema(body: Json) -> Iterator[Issue]:
-    try:
-        Draft202012Validator.check_schema(body.get("schema", {}))
-    except SchemaError as error:
-        yield Issue(("schema",), f"Invalid JSON schema: {error.message[:300]}")
+def _json_schema(body: Json, path: tuple[str | int, ...] = ()) -> Iterator[Issue]:
+    """Rules of a schema; no draft is documented, so one of any is taken."""
+    schema = body.get("schema", {})
+    drafts = (Draft202012Validator, Draft7Validator, Draft4Validator)
+    errors = [best_match(draft(draft.META_SCHEMA).iter_errors(schema)) for draft in drafts]
+    if all(errors):
+        yield Issue((*path, "schema"), f"Invalid JSON schema: {errors[0].message[:300]}")
 
 
 def _job_fields(body: Json) -> Iterator[Issue]:

@@ -326,7 +326,7 @@ CRAWL_OPTIONS: dict[str, Schema] = {
     "allowExternalLinks": BOOLEAN,
     "allowSubdomains": BOOLEAN,
     "ignoreRobotsTxt": BOOLEAN,
-    "robotsUserAgent": {"type": ["string", "null"]},
+    "robotsUserAgent": STRING,
     "delay": {"type": "number", "exclusiveMinimum": 0, "maximum": 60},
 }
 CRAWL = _object(
@@ -439,7 +439,7 @@ SEARCH = _object(
         "ignoreInvalidURLs": BOOLEAN,
         "highlights": BOOLEAN,
         "enterprise": _array(_one_of("anon", "zdr", "default")),
-        "scrapeOptions": SCRAPE_OPTIONS,
+        "scrapeOptions": _object({**SCRAPE_OPTIONS["properties"], "zeroDataRetention": BOOLEAN}),
         "threatProtection": THREAT_PROTECTION,
         # Not documented, but taken by the service.
         "lang": STRING,

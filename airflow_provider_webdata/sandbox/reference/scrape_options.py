@@ -30,12 +30,15 @@ def format_names(options: Json) -> list[str]:
     return [type_of(item) for item in options.get("formats", [])]
 
 
+def format_options(options: Json, name: str) -> Json | None:
+    """Return the options of a format, empty where it is asked for by its name alone; None where it is not."""
+    found = next((item for item in options.get("formats", []) if type_of(item) == name), None)
+    return found if isinstance(found, dict) or found is None else {}
+
+
 def tracking_modes(options: Json) -> tuple[str, ...]:
-    """Return the modes of the changeTracking format; plain git-diff when it is not asked for."""
-    for item in options.get("formats", []):
-        if isinstance(item, dict) and item["type"] == "changeTracking":
-            return tuple(item.get("modes") or ("git-diff",))
-    return ("git-diff",)
+    """Return the modes in which a monitor compares pages; plain git-diff when it does not say."""
+    return tuple((format_options(options, "changeTracking") or {}).get("modes") or ("git-diff",))
 
 
 def pdf_parser(options: Json) -> Json:

@@ -71,7 +71,8 @@ def parse_tbs(text: str) -> TimeFilter:
 
 
 def _day(text: str) -> datetime:
-    if not re.fullmatch(r"[0-9]{2}/[0-9]{2}/[0-9]{4}", text):
+    # The reference writes MM/DD/YYYY, guides leave leading zeros out.
+    if not re.fullmatch(r"[0-9]{1,2}/[0-9]{1,2}/[0-9]{4}", text):
         raise ValueError(f"tbs takes dates as MM/DD/YYYY, not {text!r}")
     try:
         return datetime.strptime(text, "%m/%d/%Y").replace(tzinfo=timezone.utc)

@@ -37,7 +37,7 @@ class WaitsForJob(WaitingTask):
         :param job_id: its id.
         :param interval: seconds between polls.
         """
-        from airflow_provider_webdata.api.errors import NotFoundError, RateLimitError
+        from airflow_provider_webdata.api.errors import NotFoundError, RateLimitError, UnavailableError
         from airflow_provider_webdata.states.jobs import ProgressLog, name_of
         from airflow_provider_webdata.tasks.retry_policy import reschedule_delay
 
@@ -51,7 +51,7 @@ class WaitsForJob(WaitingTask):
                     missing_since = None
                     if event is not None:
                         return event
-            except RateLimitError as error:
+            except (RateLimitError, UnavailableError) as error:
                 pause = reschedule_delay(error).total_seconds()
                 self.log.warning("%s. Polling again in %.0f s", error, pause)
             except NotFoundError:

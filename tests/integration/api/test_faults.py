@@ -36,6 +36,7 @@ CRAWL: dict[str, Any] = {
 }
 KEYED: dict[str, Any] = {**CRAWL, "idempotency_key": "7f3c1a52-9d0e-4b7a-8f65-0123456789ab"}
 CRAWL_STATUS: dict[str, Any] = {"endpoint": endpoints.CRAWL_STATUS, "path": {"job_id": "j-1"}}
+CRAWL_DOCUMENTS: dict[str, Any] = {"endpoint": endpoints.CRAWL_DOCUMENTS, "path": {"job_id": "j-1"}}
 BATCH_STATUS: dict[str, Any] = {"endpoint": endpoints.BATCH_SCRAPE_STATUS, "path": {"job_id": "j-1"}}
 CREATE: dict[str, Any] = {
     "endpoint": endpoints.CREATE_MONITOR,
@@ -61,6 +62,7 @@ def in_seconds(seconds: int) -> str:
     return format_datetime(datetime.now(timezone.utc) + timedelta(seconds=seconds), usegmt=True)
 
 
+PAGE = '{"success": true, "data": {"markdown": "naïve"}}'.encode()
 RATE_TEXT = (
     "Rate limit exceeded. Consumed (req/min): 11, Remaining (req/min): 0. Upgrade your plan or "
     "please retry after 37s, resets at Sat Nov 21 2026 10:00:37 GMT+0000 (Coordinated Universal Time)"
@@ -83,6 +85,8 @@ class Row:
     """Attributes of the error."""
     says: str = ""
     """A part of its text."""
+    gives: str = ""
+    """A part of what is returned, as JSON."""
     options: dict[str, Any] = field(default_factory=dict)
 
 
@@ -114,7 +118,43 @@ ROWS = [
     Row("422", SEARCH, [failure(422, error="schema")], errors.ClientError),
     Row("unknown status and code", LIST, [failure(499, code="NEW_CODE", error="?")],
         errors.ClientError, has={"code": "NEW_CODE"}),
-    Row("error body that is a list", LIST, [answer(400, "[1, 2]")], errors.BadRequestError),
+    Row("error body that is a list", LIST, [answer(400, "[1, 2]")], errors.BadRequestError, says="it begins: [1, 2]"),
+    Row("an error that is an object", SEARCH, [answer(400, '{"error": {"code": "BAD_REQUEST", "message": "limit is too high"}}')],
+        errors.BadRequestError, has={"code": "BAD_REQUEST", "message": "limit is too high"}, says="HTTP 400, BAD_REQUEST: limit is too high"),
+    Row("its code decides the class", SCRAPE, [failure(500, error={"code": "SCRAPE_SSL_ERROR", "message": "expired"})],
+        errors.PageError, has={"code": "SCRAPE_SSL_ERROR"}, says="expired"),
+    Row("its code decides the class, told with 200", SCRAPE, [failure(200, error={"code": "SCRAPE_DNS_RESOLUTION_ERROR", "message": "no such host"})],
+        errors.PageError, says="no such host"),
+    Row("its details and its wait", SEARCH, [answer(429, '{"code": "A", "error": {"code": "B", "message": "slow", "details": [{"path": ["q"], "message": "m"}], "retry_after_seconds": 90}}')],
+        errors.RateLimitError, has={"code": "B", "retry_after": 90.0}, says="slow (q: m); retry after 90 s"),
+    Row("an error in an error", SEARCH, [failure(403, error={"error": {"message": "deep", "code": 1234}})],
+        errors.EntitlementError, has={"code": "1234", "message": "deep"}),
+    Row("an error that is a list", SEARCH, [failure(400, error=[{"path": ["limit"], "message": "too big"}, "and more"])],
+        errors.BadRequestError, says="limit: too big; and more"),
+    Row("an error of nothing", SEARCH, [failure(400, error={})], errors.BadRequestError, says="no reason"),
+    Row("a failed crawl whose error is an object", CRAWL_STATUS,
+        [answer(body='{"success": false, "status": "failed", "error": {"code": "X", "message": "y"}, "data": []}')], None, gives='"code":"X"'),
+    Row("a failed check whose error is an object", CHECK,
+        [answer(body='{"success": true, "data": {"id": "c-1", "status": "failed", "error": {"message": "y"}}}')], None, gives='"message":"y"'),
+    # What a terminal or a log would obey does not reach the text.
+    Row("control characters", SEARCH, [answer(400, r'{"error": "a\u001b[31mb\u0007\r\nc\u009b2Jd\u202ee\u001b]0;t\u0007f\u0000g", "code": "X\u001bcY", "details": [{"path": ["l\u001b[1m"], "message": "\u0008m"}]}')],
+        errors.BadRequestError, has={"message": "ab cdefg (l: m)", "code": "XY"}),
+    Row("control characters that hide the key", SEARCH, [answer(400, json.dumps({"error": f"token {API_KEY[:9]}\x07{API_KEY[9:]}"}))],
+        errors.BadRequestError, has={"message": "token ***"}),
+    Row("control characters in a body that is no JSON", SEARCH, [answer(400, "no\x1b[2J\u009b1mway", "text/plain\x9b1m")],
+        errors.BadRequestError, says="text/plain, probably from a proxy in front of the service; it begins: noway"),
+    Row("control characters in a wrong shape", SEARCH, [answer(body=r'{"success": true, "data": {"web": 7}, "x\u001b": 1}')],
+        errors.InvalidResponseError, says="data.web"),
+    # Of an error body, no more is read than is shown.
+    Row("an error of more than 256 KiB", SEARCH, [answer(400, json.dumps({"code": "BAD_REQUEST", "error": "é" * 300_000}))],
+        errors.BadRequestError, has={"code": "BAD_REQUEST"}, says="ééé"),
+    Row("an error after more than 256 KiB", SEARCH, [answer(400, json.dumps({"x": "y" * 300_000, "error": "bad"}))],
+        errors.BadRequestError, says="no reason"),
+    Row("a list of more than 256 KiB", SEARCH, [answer(400, "[" + "1," * 200_000 + "1]")],
+        errors.BadRequestError, says="the error body of more than 262144 bytes is no JSON object, or damaged; it begins: [1,1,"),
+    Row("text of more than 256 KiB", SEARCH, [answer(500, "oh no " * 60_000, "text/plain")],
+        errors.ServerError, says="text/plain of more than 262144 bytes, probably from a proxy in front of the service; it begins: oh no oh"),
+    Row("an empty error", SEARCH, [answer(502, b"")], errors.ServerError, says="an empty body came"),
     Row("error body without text", LIST, [answer(400, '{"success": false}')],
         errors.BadRequestError, says="no reason"),
     Row("error text echoes the key", LIST, [failure(401, error=f"Invalid token {API_KEY}")],
@@ -155,6 +195,25 @@ ROWS = [
         errors.RateLimitError, has={"retry_after": 3600.0}),
     Row("429 without a word", SEARCH, [answer(429, ""), OK_SEARCH], None, requests=2),
     Row("429 nonsense wait", SEARCH, [failure(429, {"Retry-After": "soon"}, error="x"), OK_SEARCH], None, requests=2),
+    Row("429 of 400 digits", SEARCH, [failure(429, {"Retry-After": "9" * 400}, error="x"), OK_SEARCH],
+        errors.RateLimitError, has={"retry_after": 86_400.0}),
+    Row("429 until the end of time", LIST, [failure(429, {"Retry-After": "Fri, 31 Dec 9999 23:59:59 GMT"}, error="x")],
+        errors.RateLimitError, has={"retry_after": 86_400.0}),
+    Row("429 of 400 digits in the text", SEARCH, [failure(429, error=f"retry after {'9' * 400}s"), OK_SEARCH],
+        errors.RateLimitError, has={"retry_after": 86_400.0}),
+    # A 503 that says when to come back.
+    Row("503 names a wait over the budget, a read", LIST, [failure(503, {"Retry-After": "90"}, error="x"), OK_MONITORS],
+        errors.UnavailableError, has={"retry_after": 90.0, "verdict": "later"}, says="HTTP 503: x; retry after 90 s"),
+    Row("503 names a wait, a search", SEARCH, [failure(503, {"Retry-After": "0"}, error="x"), OK_SEARCH],
+        errors.UnavailableError, has={"retry_after": 0.0}),
+    Row("503 names a wait within the budget, a read", LIST, [failure(503, {"Retry-After": "0"}, error="x"), OK_MONITORS],
+        None, requests=2),
+    Row("503 of a proxy names a wait", SEARCH, [answer(503, "<html>", "text/html", {"Retry-After": "1000000000000"})],
+        errors.UnavailableError, has={"retry_after": 86_400.0}),
+    Row("503 until the end of time", CREATE, [failure(503, {"Retry-After": "Fri, 31 Dec 9999 23:59:59 GMT"}, error="x")],
+        errors.UnavailableError, has={"retry_after": 86_400.0}),
+    Row("502 names a wait", SEARCH, [failure(502, {"Retry-After": "9"}, error="x")],
+        errors.ServerError, has={"retry_after": 9.0, "verdict": "unknown"}),
     # A large document that the service still works on: the same call again, in this process or later.
     Row("processing continues, over the budget", SCRAPE,
         [still_working({"Retry-After": "90"}, documentPages=800, estimatedRemainingSeconds=120, mayExceedProcessingWindow=True)],
@@ -230,7 +289,19 @@ ROWS = [
         [answer(body='{"success": false, "data": {"id": "c-1", "status": "failed", "error": "x"}}')], None),
     Row("HTML", SEARCH, [answer(body="<html>welcome</html>", content_type="text/html")],
         errors.InvalidResponseError, says="text/html, not JSON"),
-    Row("empty", SEARCH, [answer(204, b"")], errors.InvalidResponseError, says="data: Field required"),
+    Row("204 that should have a body", SEARCH, [answer(204, b"")], errors.InvalidResponseError, says="(HTTP 204) is not usable: it has no body"),
+    Row("200 without a body", SEARCH, [answer(200, b"")], errors.InvalidResponseError, says="it has no body"),
+    Row("200 of blanks", SEARCH, [answer(200, b" \n ")], errors.InvalidResponseError, says="it has no body"),
+    Row("text", SEARCH, [answer(body=f"  Hello\x1b[2J\n{'x' * 500} {API_KEY}", content_type="text/plain")],
+        errors.InvalidResponseError, says=f"it is text/plain, not JSON; check that the connection's host is the service. It begins: Hello {'x' * 193}…"),
+    Row("text that echoes the key", SEARCH, [answer(body=f"you sent {API_KEY}", content_type="text/plain")],
+        errors.InvalidResponseError, says="It begins: you sent ***"),
+    Row("a byte order mark", SCRAPE, [answer(body=b"\xef\xbb\xbf" + PAGE)], None, gives='"markdown":"naïve"'),
+    Row("UTF-16", SCRAPE, [answer(body=PAGE.decode().encode("utf-16"))], None, gives='"markdown":"naïve"'),
+    Row("UTF-16 without a mark", SCRAPE, [answer(body=PAGE.decode().encode("utf-16-be"))], None, gives='"markdown":"naïve"'),
+    Row("a byte order mark in front of HTML", SEARCH, [answer(body=b"\xef\xbb\xbf<html>", content_type="text/html")],
+        errors.InvalidResponseError, says="It begins: <html>"),
+    Row("an error with a byte order mark", SEARCH, [answer(400, b'\xef\xbb\xbf{"error": "bad"}')], errors.BadRequestError, says="400: bad"),
     Row("empty answer to a delete", {"endpoint": endpoints.DELETE_MONITOR, "path": {"monitor_id": "m"}},
         [answer(204, b"")], None),
     Row("JSON cut short", SEARCH, [answer(body='{"success": true, "data": {"web": [')],
@@ -248,9 +319,31 @@ ROWS = [
         errors.InvalidResponseError, says="compressed"),
     Row("gzip", SEARCH, [answer(body=gzip.compress(b'{"success": true, "data": {}}'), headers={"content-encoding": "gzip"})], None),
     Row("redirect to another origin", SEARCH, [answer(302, headers={"location": "https://u:p@evil.example/v2"})],
-        errors.InvalidResponseError, says="redirects to https://evil.example"),
-    Row("redirect on the same origin", LIST, [answer(307, headers={"location": "/v2/elsewhere"})],
-        errors.InvalidResponseError),
+        errors.InvalidResponseError, says="redirects to https://evil.example; set"),
+    Row("redirect on the same host", LIST, [answer(307, headers={"location": "/v2/elsewhere/?key=hush"})],
+        errors.InvalidResponseError, says="redirects to /v2/elsewhere/ on the same host; check the path"),
+    Row("redirect to a neighbour", LIST, [answer(308, headers={"location": "login"})],
+        errors.InvalidResponseError, says="redirects to /v2/login on the same host"),
+    Row("redirect to the key", LIST, [answer(302, headers={"location": f"/{API_KEY}"})],
+        errors.InvalidResponseError, says="redirects to /*** on"),
+    Row("redirect to nowhere", LIST, [answer(302)], errors.InvalidResponseError, says="does not say where to"),
+    Row("redirect to nonsense", LIST, [answer(302, headers={"location": "https://[abc"})],
+        errors.InvalidResponseError, says="does not say where to"),
+    # JavaScript cuts emoji in half. What was paid for arrives all the same; a failure says what it says.
+    Row("half an emoji in a page", SCRAPE, [answer(body=r'{"success": true, "data": {"markdown": "a\ud83d"}}')], None,
+        gives='"markdown":"a\ufffd"'),
+    Row("half an emoji in a name", SCRAPE, [answer(body=r'{"data": {"markdown": "x", "json": {"\ude00": "\ud83d\ude00\\ud83d"}}}')], None,
+        gives='{"\ufffd":"\U0001f600\\\\ud83d"}'),
+    Row("half an emoji among the results of a crawl", CRAWL_DOCUMENTS,
+        [answer(body=r'{"status": "completed", "data": [{"markdown": "\ud83d"}, {"markdown": "whole"}]}')], None, gives="whole"),
+    Row("half an emoji in an answer cut short", SEARCH, [answer(body=r'{"success": true, "data": {"web": ["\ud83d"')],
+        errors.InvalidResponseError, says="cut short"),
+    Row("half an emoji in a wrong shape", SEARCH, [answer(body=r'{"success": true, "data": {"web": "\ud83d"}}')],
+        errors.InvalidResponseError, says="data.web"),
+    Row("half an emoji in an error", SEARCH, [answer(400, r'{"error": "bad \ud83d", "code": "BAD_REQUEST"}')],
+        errors.BadRequestError, says="bad \ufffd", has={"code": "BAD_REQUEST"}),
+    Row("half an emoji in a failure with 200", SCRAPE, [answer(200, r'{"success": false, "error": "no \ud83d"}')],
+        errors.UnsuccessfulError, says="no \ufffd"),
     # What a newer service may say breaks nothing.
     Row("unknown fields and states", CHECK,
         [answer(body='{"data": {"id": "c", "status": "paused_for_tea", "pages": [{"status": "x", "new": 1}]}, "y": {}}',
@@ -267,13 +360,15 @@ ROWS = [
 @pytest.mark.rule("ok-but-failed-job", "rate-limit-text", "retry-after", "scrape-min-age", "scrape-timeout")
 @pytest.mark.rule("scrape-lockdown", "threat-entitlement", "zdr-entitlement", "large-documents-answer")
 @pytest.mark.rule("large-documents-again", "search-timeout", "search-enterprise", "map-timeout")
+@pytest.mark.rule("half-characters")
 @pytest.mark.rule("crawl-robots", "job-status", "job-cancel-ended", "monitor-run-conflict", "check-failed")
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 async def test_fault(row: Row, caller: Caller, serve: Any, caplog: pytest.LogCaptureFixture) -> None:
     server = serve(*row.steps)
     caller.options.update(row.options)
     if row.error is None:
-        await caller.call(server.url, **row.call)
+        found = await caller.call(server.url, **row.call)
+        assert row.gives in found.model_dump_json(by_alias=True)
     else:
         with pytest.raises(errors.WebDataError) as caught:
             await caller.call(server.url, **row.call)
@@ -297,6 +392,29 @@ async def test_nothing_listens(caller: Caller, serve: Any) -> None:
         await caller.call(server.url, **CREATE)
     assert caught.value.sent is False
     assert "nothing was sent" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("status", "error"),
+    [(302, errors.InvalidResponseError), (400, errors.BadRequestError), (500, errors.ServerError)],
+)
+async def test_an_error_body_is_not_read_to_its_end(
+    caller: Caller, serve: Any, status: int, error: type[errors.WebDataError]
+) -> None:
+    """The server would go on for a terabyte: it counts what it gets rid of."""
+    sent = 0
+
+    def pour(connection: Any) -> None:
+        nonlocal sent
+        connection.sendall(f"HTTP/1.1 {status} X\r\ncontent-length: {10**12}\r\n\r\n{{".encode())
+        while True:
+            sent += connection.send(b" " * 65536)
+
+    server = serve(pour)
+    with pytest.raises(error):
+        await caller.call(server.url, **SEARCH)
+    # What was read, and what the operating system holds on both sides.
+    assert sent < 64 * 2**20
 
 
 @pytest.mark.rule("ids")
@@ -369,4 +487,24 @@ async def test_a_key_that_promises_nothing_is_not_sent(
     server = serve(OK_SEARCH)
     with pytest.raises(errors.InvalidRequestError, match="idempotency_key"):
         await caller.call(server.url, **call, idempotency_key=key)
+    assert server.requests == []
+
+
+HALF = "a\ud83d"
+HALVES: dict[str, tuple[dict[str, Any], str]] = {
+    "path": ({"endpoint": endpoints.GET_MONITOR, "path": {"monitor_id": HALF}}, "monitor_id"),
+    "query": ({"endpoint": endpoints.ACTIVITY, "query": {"cursor": HALF}}, "cursor"),
+    "extra body": ({**SEARCH, "extra_body": {"origin": "x", "new": [{"deep": HALF}]}}, "'new'"),
+    "name in the extra body": ({**SEARCH, "extra_body": {HALF: 1}}, r"'a\\ud83d'"),
+}
+
+
+@pytest.mark.rule("half-characters")
+@pytest.mark.parametrize(("call", "place"), HALVES.values(), ids=HALVES.keys())
+async def test_half_a_character_is_not_sent(
+    caller: Caller, serve: Any, call: dict[str, Any], place: str
+) -> None:
+    server = serve(OK_SEARCH)
+    with pytest.raises(errors.InvalidRequestError, match=f"{place}.* holds half of a surrogate pair"):
+        await caller.call(server.url, **call)
     assert server.requests == []

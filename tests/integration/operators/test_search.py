@@ -191,21 +191,36 @@ def test_what_a_retry_may_help_is_retried(run_dag, sandbox):
     assert done.run["tasks"]["search"] == {"state": "success", "try_number": 2}
 
 
-@pytest.mark.rule("status-429", "retry-after")
-def test_rate_limit_reschedules(run_dag, sandbox):
+@pytest.mark.rule("status-429", "status-5xx", "retry-after")
+@pytest.mark.parametrize("status", [429, 503])
+def test_a_named_wait_reschedules(run_dag, sandbox, status):
     """The wait is over the budget, so that the task comes back at the named time, on the same try."""
-    sandbox.control.add_fault("status", path="/v2/search", status=429, headers={"Retry-After": "2"})
+    sandbox.control.add_fault("status", path="/v2/search", status=status, headers={"Retry-After": "2"})
     done = run_dag("WebDataSearchOperator(task_id='search', query='zeppelin')", retry_budget=0)
     assert done.run["tasks"]["search"] == {"state": "success", "try_number": 1}
     assert len(done.run["reschedules"]) == 1
     assert "Rescheduling task" in done.log
-    assert [request["status"] for request in sandbox.control.requests("/v2/search")] == [429, 200]
+    assert [request["status"] for request in sandbox.control.requests("/v2/search")] == [status, 200]
 
 
-def test_rate_limit_is_bounded(run_dag, sandbox):
+@pytest.mark.parametrize("status", [429, 503])
+def test_a_wait_without_end_fails_the_task(run_dag, sandbox, status):
+    """No wait is too long to be understood."""
+    sandbox.control.add_fault(
+        "status", path="/v2/search", status=status, headers={"Retry-After": "Fri, 31 Dec 9999 23:59:59 GMT"}
+    )
+    done = run_dag("WebDataSearchOperator(task_id='search', query='zeppelin')")
+    assert done.state("search") == "failed"
+    assert "exceed rate_limit_timeout=21600 s" in done.log
+    assert "OverflowError" not in done.log
+    assert len(sandbox.control.requests("/v2/search")) == 1
+
+
+@pytest.mark.parametrize("status", [429, 503])
+def test_rescheduling_is_bounded(run_dag, sandbox, status):
     """Coming back ends with rate_limit_timeout; the task then fails with the refusal."""
     sandbox.control.add_fault(
-        "status", path="/v2/search", status=429, times=None, headers={"Retry-After": "1"}
+        "status", path="/v2/search", status=status, times=None, headers={"Retry-After": "1"}
     )
     done = run_dag(
         "WebDataSearchOperator(task_id='search', query='zeppelin', rate_limit_timeout=6)", retry_budget=0

@@ -144,11 +144,12 @@ def test_crash_between_run_and_wait(run_dag, sandbox, prices, mode):
     assert runs(sandbox) == [200]
 
 
+@pytest.mark.parametrize("status", [429, 503])
 @pytest.mark.parametrize("mode", MODES)
-def test_rate_limited_while_the_check_is_fetched(run_dag, sandbox, prices, mode):
+def test_asked_to_wait_while_the_check_is_fetched(run_dag, sandbox, prices, mode, status):
     """The task comes back; the check is not started again."""
     path = f"/v2/monitor/{prices}/checks/.+"
-    sandbox.control.add_fault("status", path=path, status=429, headers={"Retry-After": "1"})
+    sandbox.control.add_fault("status", path=path, status=status, headers={"Retry-After": "1"})
     done = run_dag(run(mode), retry_budget=0)
     assert done.run["tasks"]["run"] == {"state": "success", "try_number": 1}, done.log[-3000:]
     assert runs(sandbox) == [200]

@@ -154,3 +154,23 @@ def test_async_client(sandbox):
         return len(found.web), detail.status
 
     assert asyncio.run(main()) == (4, "completed")
+
+
+@pytest.mark.rule("format-json", "format-question", "format-change-tracking", "document-change-tracking")
+def test_scrape_in_the_formats_of_a_language_model(sandbox, client):
+    schema = {"type": "object", "properties": {"plans": {"type": "array"}, "currency": {"type": "string"}}}
+    formats = [
+        "markdown",
+        {"type": "json", "schema": schema},
+        {"type": "question", "question": "Which plans are there?"},
+        {"type": "changeTracking", "modes": ["git-diff"]},
+    ]
+    url = "https://shop.example/plans"
+    first = client.scrape(url, formats=formats)
+    assert first.json["plans"] == [{"name": "Small", "price": 12}, {"name": "Large", "price": 30}]
+    assert first.json["currency"] == "sample"
+    assert "currency" in first.warning
+    assert "plans" in first.answer
+    assert first.change_tracking["changeStatus"] == "new"
+    sandbox.control.set_page(url, "<p>No plans</p>")
+    assert client.scrape(url, formats=formats).change_tracking["changeStatus"] == "changed"

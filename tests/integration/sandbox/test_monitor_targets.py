@@ -200,20 +200,28 @@ class TestScrapeTarget:
             (None, "price: 15"),
         ]
 
-    def test_json_mode_with_broken_data_on_the_page(self, sandbox, api) -> None:
-        sandbox.control.set_page(LEVELS, '<script type="application/ld+json">{broken</script>')
+    @pytest.mark.parametrize("data", ["", '<script type="application/ld+json">{broken</script>'])
+    def test_json_mode_without_data_on_the_page(self, sandbox, api, data: str) -> None:
+        sandbox.control.set_page(LEVELS, data + "<p>412</p>", title="Levels", description="Now")
         options = {"formats": [{"type": "changeTracking", "modes": ["json"]}]}
         check = api.run(
             api.create(targets=[{"type": "scrape", "urls": [LEVELS], "scrapeOptions": options}])["id"]
         )
-        assert (check["status"], check["pages"][0]["status"]) == ("partial", "error")
+        known = {"url": LEVELS, "title": "Levels", "description": "Now"}
+        assert check["pages"][0]["snapshot"] == {"json": known}
 
-    def test_json_mode_without_data_on_the_page(self, api) -> None:
-        options = {"formats": [{"type": "changeTracking", "modes": ["json"]}]}
-        check = api.run(
-            api.create(targets=[{"type": "scrape", "urls": [LEVELS], "scrapeOptions": options}])["id"]
-        )
-        assert "JSON-LD" in check["pages"][0]["error"]
+    def test_json_mode_by_a_schema_or_a_canned_answer(self, sandbox, api) -> None:
+        data = '<script type="application/ld+json">{"level": 412, "gauge": "mill"}</script>'
+        sandbox.control.set_page(LEVELS, data)
+        schema = {"type": "object", "properties": {"level": {"type": "number"}, "trend": {"type": "string"}}}
+        options = {"formats": [{"type": "changeTracking", "modes": ["json"], "schema": schema}]}
+        monitor = api.create(targets=[{"type": "scrape", "urls": [LEVELS], "scrapeOptions": options}])["id"]
+        # Only what the page states: a sample value would be news that nobody marked as made up.
+        assert api.run(monitor)["pages"][0]["snapshot"] == {"json": {"level": 412}}
+        sandbox.control.set_page(LEVELS, json={"level": 450, "trend": "rising"})
+        found = api.run(monitor)["pages"][0]
+        assert found["status"] == "changed"
+        assert found["diff"]["json"]["level"] == {"previous": 412, "current": 450}
 
 
 class TestCrawlTarget:

@@ -157,7 +157,12 @@ CRAWL: list[Row] = [
         [{"delay": 0.1}, {"delay": 60}],
         [{"delay": 0}, {"delay": 60.1}, {"delay": -1}, {"delay": "1"}],
     ),
-    ("crawl", "robotsUserAgent", [{"robotsUserAgent": "Bot"}], [{"robotsUserAgent": 5}]),
+    (
+        "crawl",
+        "robotsUserAgent",
+        [{"robotsUserAgent": "Bot"}],
+        [{"robotsUserAgent": 5}, {"robotsUserAgent": None}],
+    ),
     ("crawl", "version 1", [], [{"maxDepth": 2}, {"allowBackwardCrawling": True}, {"ignoreSitemap": True}]),
     ("crawl", "top level options", [], [{"formats": ["markdown"]}, {"timeout": 5000}]),
     *booleans(

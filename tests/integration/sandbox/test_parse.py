@@ -108,6 +108,7 @@ def test_what_the_sandbox_cannot_read(api) -> None:
         ("a.rtf", {}),
         ("a.pdf", {"parsers": [{"type": "pdf", "mode": "ocr"}]}),
         ("a.pdf", {"parsers": []}),
+        ("a.pdf", {"parsers": [{"type": "pdf", "blocks": True}]}),
         ("a.html", {"redactPII": True}),
     ):
         refused(send(api, name, PDF, options), 400, "UNSUPPORTED_IN_SANDBOX")

@@ -53,12 +53,16 @@ SEARCH_ROWS: list[tuple[str, list[dict[str, Any]], list[dict[str, Any]]]] = [
         [
             {"categories": ["codehost", "research", "pdf"]},
             {"categories": [{"type": "github"}]},
+            {"categories": ["gov", "pdf"]},
+            {"categories": ["developer"]},
             {"categories": []},
         ],
         [
             {"categories": ["books"]},
             {"categories": [{"kind": "pdf"}]},
             {"categories": ["pdf", {"type": "pdf"}]},
+            {"categories": ["developer", "gov"]},
+            {"categories": [{"type": "developer"}, {"type": "pdf"}]},
         ],
     ),
     (
@@ -72,7 +76,7 @@ SEARCH_ROWS: list[tuple[str, list[dict[str, Any]], list[dict[str, Any]]]] = [
         [{"includeDomains": ["a.example"], "excludeDomains": ["b.example"]}]
         + [
             {"includeDomains": [bad]}
-            for bad in ("https://a.example", "a.example/x", "a.example:80", "", "-a.example")
+            for bad in ("https://a.example", "a.example/x", "a.example:80", "", "-a.example", "a_b.example")
         ]
         + [{"excludeDomains": [".".join(["x" * 60] * 5)]}, {"excludeDomains": ["x" * 64 + ".example"]}],
     ),
@@ -82,6 +86,7 @@ SEARCH_ROWS: list[tuple[str, list[dict[str, Any]], list[dict[str, Any]]]] = [
         + [
             {"tbs": "cdr:1,cd_min:02/29/2024,cd_max:02/29/2024"},
             {"tbs": "cdr:1,cd_min:01/01/2024,cd_max:12/31/2024,sbd:1"},
+            {"tbs": "cdr:1,cd_min:1/1/2024,cd_max:01/2/2024"},
         ],
         [
             {"tbs": text}
@@ -94,7 +99,7 @@ SEARCH_ROWS: list[tuple[str, list[dict[str, Any]], list[dict[str, Any]]]] = [
         + [
             {"tbs": "cdr:1,cd_min:2024-01-01,cd_max:2024-01-02"},
             {"tbs": "qdr:d,qdr:w"},
-            {"tbs": "cdr:1,cd_min:1/1/2024,cd_max:01/02/2024"},
+            {"tbs": "cdr:1,cd_min:1/1/24,cd_max:01/02/2024"},
         ]
         + [{"tbs": "qdr:d,cdr:1,cd_min:01/01/2024,cd_max:01/02/2024"}],
     ),

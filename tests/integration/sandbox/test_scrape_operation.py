@@ -59,10 +59,13 @@ def test_the_formats_that_were_asked_for(api) -> None:
 @pytest.mark.parametrize(
     "body",
     [
-        {"formats": ["json"]},
+        {"formats": ["rawBase64"]},
+        {"formats": ["deterministicJson"]},
+        {"formats": [{"type": "query", "prompt": "how high?"}]},
+        {"formats": [{"type": "attributes", "selectors": [{"selector": "a >", "attribute": "href"}]}]},
         {"formats": ["branding"]},
         {"formats": ["product"]},
-        {"formats": [{"type": "question", "question": "how high?"}]},
+        {"formats": ["menu"]},
         {"formats": ["screenshot"]},
         {"formats": ["audio"]},
         {"actions": [{"type": "click", "selector": "a"}]},

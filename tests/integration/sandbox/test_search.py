@@ -159,6 +159,14 @@ def test_parsing(query: str, clauses: list[Clause]) -> None:
         ),
         ({"categories": ["research", "pdf"]}, [PDF, "journal.example/papers/rain"], ["river.example/floods"]),
         ({"categories": []}, ["river.example/floods", PDF], []),
+        ({"categories": ["developer"]}, ["code.example/gauge/river-levels"], ["river.example/floods"]),
+        ({"categories": ["gov"]}, ["weather.example/levels"], ["river.example/floods"]),
+        (
+            {"categories": ["gov", "pdf"]},
+            ["weather.example/levels", PDF],
+            ["code.example/gauge/river-levels"],
+        ),
+        ({"tbs": "cdr:1,cd_min:1/1/2026,cd_max:12/31/2099"}, ["river.example/floods"], ["river.example/"]),
         ({"tbs": "qdr:d"}, ["river.example/floods"], ["river.example/bridges", "river.example/"]),
         ({"tbs": "qdr:h"}, [], ["river.example/floods"]),
         ({"tbs": "qdr:w"}, ["river.example/bridges"], ["river.example/salmon"]),
@@ -335,3 +343,30 @@ def test_bulk(sandbox, api, results: int, size: int, limit: int, count: int) -> 
     items = api.search("anything", limit=limit, scrapeOptions={"formats": ["markdown"]}).json()["data"]["web"]
     assert [len(item["markdown"]) for item in items] == [size] * count
     assert "markdown" not in api.search("anything").json()["data"]["web"][0]
+
+
+@pytest.mark.parametrize(
+    ("body", "left_out"),
+    [
+        ({"query": "zeppelin"}, False),
+        ({"query": "salmon", "tbs": "qdr:h"}, True),
+        ({"query": "salmon", "includeDomains": ["weather.example"]}, True),
+        ({"query": "salmon", "categories": ["gov"]}, True),
+        ({"query": "salmon", "sources": ["images"]}, True),
+        ({"query": "salmon", "tbs": "qdr:h", "scrapeOptions": {"formats": ["summary"]}}, True),
+    ],
+)
+def test_a_search_that_finds_nothing_says_what_there_is(api, body: dict[str, Any], left_out: bool) -> None:
+    warning = api.search(**body).json()["warning"]
+    assert "river.example" in warning
+    assert "weather.example" in warning
+    assert ("Without sources and filters" in warning) is left_out
+
+
+def test_the_hosts_of_a_search_that_finds_nothing_are_the_present_ones(sandbox, api) -> None:
+    sandbox.control.set_page("https://aviation.example/", "<p>Kites</p>")
+    assert "aviation.example" in api.search("zeppelin").json()["warning"]
+    for number in range(30):
+        sandbox.control.set_page(f"https://a{number}.example/", "<p>Kites</p>")
+    assert api.search("zeppelin").json()["warning"].endswith("and 20 more.")
+    assert "warning" not in api.search("kites").json()

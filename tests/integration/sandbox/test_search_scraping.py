@@ -122,11 +122,11 @@ def test_pdf_pages_are_capped_and_billed(api, options: dict[str, Any], pages: in
 
 @pytest.mark.parametrize(
     "options",
-    [{"formats": [name]} for name in ("screenshot", "json", "branding", "product", "menu", "audio", "video")]
-    + [
-        {"formats": [{"type": "question", "question": "?"}]},
-        {"formats": [{"type": "highlights", "query": "x"}]},
+    [
+        {"formats": [name]}
+        for name in ("screenshot", "rawBase64", "branding", "product", "menu", "audio", "video")
     ]
+    + [{"formats": [{"type": "query", "prompt": "?"}]}]
     + [
         {"formats": ["markdown"], **more}
         for more in (
@@ -248,3 +248,17 @@ def test_a_page_that_cannot_be_scraped_does_not_spoil_the_search(sandbox, api) -
     assert bad.keys() == {"url", "title", "description", "metadata"}
     assert "SCRAPE_SSL_ERROR" in bad["metadata"]["error"]
     assert answer["creditsUsed"] == 3
+
+
+@pytest.mark.rule("search-zero-data-retention", "credits-zero-data-retention")
+def test_results_of_which_nothing_is_kept(sandbox, api) -> None:
+    asked = {"formats": ["markdown"], "zeroDataRetention": True}
+    refused = api.search("inurl:/floods", scrapeOptions=asked)
+    assert (refused.status_code, "not enabled" in refused.json()["error"]) == (403, True)
+
+    sandbox.control.configure(entitlements=["zeroDataRetention"])
+    answer = api.search("inurl:/floods", scrapeOptions=asked).json()
+    (item,) = answer["data"]["web"]
+    assert "412 cm" in item["markdown"]
+    assert answer["creditsUsed"] == 2 + 2
+    assert document(api, "/floods", formats=["markdown"])["metadata"]["cacheState"] == "miss"

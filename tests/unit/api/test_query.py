@@ -187,6 +187,8 @@ def test_no_text_becomes_an_operator(text: str, method: str) -> None:
         "cdr:1,cd_min:02/29/2024,cd_max:12/31/2024",
         "sbd:1,cdr:1,cd_min:05/01/2026,cd_max:05/31/2026",
         "cdr:1,cd_min:05/01/2026,cd_max:05/31/2026,sbd:1",
+        "cdr:1,cd_min:5/1/2026,cd_max:5/31/2026",
+        "sbd:1,cdr:1,cd_min:12/1/2025,cd_max:1/05/2026",
     ],
 )
 def test_time_filters_of_the_reference(value: str) -> None:
@@ -216,7 +218,13 @@ def test_time_filters_of_the_reference(value: str) -> None:
         ("cdr:1,cd_min:05/01/2026", "'cdr:1'"),
         ("cd_min:05/01/2026,cd_max:05/31/2026", "'cd_min"),
         ("cdr:1,cd_max:05/31/2026,cd_min:05/01/2026", "'cdr:1'"),
-        ("cdr:1,cd_min:5/1/2026,cd_max:5/31/2026", "'cdr:1'"),
+        ("cdr:1,cd_min:5/31/2026,cd_max:5/1/2026", "ends (5/1/2026) before it begins (5/31/2026)"),
+        (
+            "cdr:1,cd_min:5/1/26,cd_max:5/31/2026",
+            "'5/1/26' where a date that exists is expected, as MM/DD/YYYY",
+        ),
+        ("cdr:1,cd_min:005/1/2026,cd_max:5/31/2026", "as MM/DD/YYYY"),
+        ("cdr:1,cd_min:,cd_max:5/31/2026", "as MM/DD/YYYY"),
         ("cdr:1,cd_min:2026/05/01,cd_max:05/31/2026", "as MM/DD/YYYY"),
         ("cdr:1,cd_min:02/30/2026,cd_max:05/31/2026", "a date that exists"),
         ("cdr:1,cd_min:02/29/2025,cd_max:05/31/2026", "a date that exists"),
@@ -232,6 +240,23 @@ def test_other_time_filters_are_refused_with_the_reason(value: str, rule: str) -
         check_tbs(value)
     with pytest.raises(ValueError, match=re.escape(rule)):
         SearchRequest(query="q", tbs=value)
+
+
+@pytest.mark.rule("search-tbs-short-dates")
+@pytest.mark.parametrize(
+    ("value", "short"),
+    [
+        ("cdr:1,cd_min:5/1/2026,cd_max:5/31/2026", ["5/1/2026", "5/31/2026"]),
+        ("cdr:1,cd_min:12/01/2025,cd_max:1/05/2026", ["1/05/2026"]),
+        ("cdr:1,cd_min:12/01/2025,cd_max:12/31/2025", []),
+        ("sbd:1,qdr:w", []),
+    ],
+)
+def test_a_date_without_leading_zeros_is_sent_as_given_with_a_warning(value: str, short: list[str]) -> None:
+    for field in ({"tbs": value}, {"sources": [{"type": "web", "tbs": value}]}):
+        request = SearchRequest(query="q", **field)
+        assert request.to_wire() == {"query": "q", **field}
+        assert [warning.split()[1] for warning in request.warnings()] == short
 
 
 def at(text: str, zone: str = "UTC") -> pendulum.DateTime:

@@ -9,6 +9,7 @@ import pytest
 from airflow_provider_webdata.api import endpoints, errors
 from airflow_provider_webdata.api.retry import Attempts, may_repeat, named_wait
 
+DAY = 24 * 3600.0
 TEXT = (
     "Rate limit exceeded. Consumed (req/min): 11, Remaining (req/min): 0. please retry after 37s, resets at X"
 )
@@ -27,6 +28,19 @@ TEXT = (
         ({"retry-after": "-3"}, TEXT, {}, 37.0),
         ({"retry-after": "nan"}, "", {}, None),
         ({"retry-after": "inf"}, "", {}, None),
+        ({"retry-after": "1_0"}, "", {}, None),
+        ({"retry-after": "9" * 400}, "", {}, DAY),
+        ({"retry-after": "9" * 5000}, TEXT, {}, DAY),
+        ({"retry-after": "1000000000000"}, "", {}, DAY),
+        ({"retry-after": "Fri, 31 Dec 9999 23:59:59 GMT"}, "", {}, DAY),
+        ({"retry-after": "Fri, 31 Dec 9999 23:59:59 -2359"}, "", {}, DAY),
+        ({"retry-after": "Mon, 01 Jan 0001 00:00:00 +2359"}, "", {}, 0.0),
+        ({"retry-after": "Fri, 31 Dec 99999 23:59:59 GMT"}, "", {}, None),
+        ({}, f"retry after {'9' * 400}s", {}, DAY),
+        ({}, "", {"retry_after_seconds": 10**400}, DAY),
+        ({}, "", {"retry_after_seconds": float("inf")}, DAY),
+        ({}, "", {"retry_after_seconds": float("nan")}, None),
+        ({}, "", {"retry_after_seconds": "Fri, 31 Dec 9999 23:59:59 GMT"}, None),
         ({}, TEXT, {}, 37.0),
         ({}, TEXT, {"retry_after_seconds": 9}, 9.0),
         ({}, TEXT, {"details": {"retryAfterSeconds": 600}}, 600.0),

@@ -37,6 +37,7 @@ FAILURES = [
     (api(errors.ClientError, 413), "fail"),
     (limited(30), "retry"),
     (limited(None), "retry"),
+    (api(errors.UnavailableError, 503, retry_after=30.0), "retry"),
     (api(errors.NotFoundError, 404), "default"),
     (api(errors.RequestTimeoutError, 408), "default"),
     (api(errors.ConflictError, 409), "default"),

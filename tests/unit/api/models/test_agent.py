@@ -6,11 +6,8 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from airflow_provider_webdata.api import models as m
-from tests.unit.api.models.drawn import url, webhook
 from tests.unit.api.models.limits import (
     HOOK,
     PROMPTS,
@@ -22,7 +19,6 @@ from tests.unit.api.models.limits import (
     beyond,
     within,
 )
-from tests.unit.api.models.test_properties import BROAD, plain, schema, snake_case, some, switch, text, threat
 
 
 def agent(**fields: Any) -> dict[str, Any]:
@@ -149,43 +145,6 @@ def test_a_mistake_is_met_with_what_was_meant(
 )
 def test_own_warnings_are_told(model: type[m.RequestModel], body: dict[str, Any], count: int) -> None:
     assert len(model.model_validate(body).warnings()) == count
-
-
-urls = st.lists(url, min_size=1, max_size=3)
-agent_body = some(
-    {"prompt": text},
-    urls=urls,
-    strictConstrainToURLs=switch,
-    schema=schema,
-    maxCredits=st.integers(1, 10**6) | st.floats(0.01, 1e6),
-    model=st.sampled_from(["spark-2", "spark-1-mini", "spark-1-pro"]),
-    auditMetadata=some({"username": st.text(plain, max_size=1024)}),
-    threatProtection=threat,
-    webhook=webhook("started", "action", "completed", "failed", "cancelled"),
-    effort=st.sampled_from(["low", "medium", "high"]),
-    zeroDataRetention=switch,
-    origin=text,
-    integration=st.none() | text,
-)
-REQUESTS: dict[type[m.RequestModel], st.SearchStrategy[Any]] = {
-    m.AgentRequest: agent_body,
-}
-
-
-@pytest.mark.parametrize("model", REQUESTS)
-@BROAD
-@given(data=st.data())
-def test_a_valid_request_survives_the_wire(model: type[m.RequestModel], data: st.DataObject) -> None:
-    body = data.draw(REQUESTS[model])
-    request = model.model_validate(body)
-    wire = request.to_wire()
-    assert wire == body
-    assert json.loads(json.dumps(wire)) == body
-    again = model.model_validate(wire)
-    assert again == request
-    assert again.to_wire() == wire
-    assert model.model_validate_json(json.dumps(wire)) == request
-    assert model.model_validate(snake_case(model, body)) == request
 
 
 @pytest.mark.parametrize(

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from airflow_provider_webdata.api import models as m
-from tests.unit.api.models.drawn import both, labels, options, page_webhook
 from tests.unit.api.models.limits import HOOK, SITE, SWITCHES, UUID, Row, assert_named, beyond, field, within
-from tests.unit.api.models.test_properties import BROAD, snake_case, some, switch, url
 
 
 def batch(**given: Any) -> dict[str, Any]:
@@ -149,35 +144,6 @@ def test_secrets_are_sent_but_not_shown(model: type[m.RequestModel], body: dict[
     request = model.model_validate(body)
     assert request.to_wire() == body
     assert "s3cr3t" not in repr(request)
-
-
-REQUESTS: dict[type[m.RequestModel], st.SearchStrategy[Any]] = {
-    m.BatchScrapeRequest: both(
-        some(
-            {"urls": st.lists(url, min_size=1, max_size=5)},
-            webhook=page_webhook,
-            maxConcurrency=st.integers(1, 999),
-            ignoreInvalidURLs=switch,
-            appendToId=st.uuids().map(str),
-            **labels,
-        ),
-        options,
-    ),
-}
-
-
-@pytest.mark.parametrize("model", REQUESTS)
-@BROAD
-@given(data=st.data())
-def test_a_valid_request_survives_the_wire(model: type[m.RequestModel], data: st.DataObject) -> None:
-    body = data.draw(REQUESTS[model])
-    request = model.model_validate(body)
-    wire = request.to_wire()
-    assert wire == body
-    assert model.model_validate(wire) == request
-    assert model.model_validate_json(json.dumps(wire)) == request
-    assert model.model_validate(snake_case(model, body)) == request
-    assert all(isinstance(text, str) for text in request.warnings())
 
 
 @pytest.mark.rule("batch-ignore-invalid-urls")

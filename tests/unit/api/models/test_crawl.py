@@ -6,12 +6,9 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from airflow_provider_webdata.api import models as m
-from tests.unit.api.models.drawn import both, labels, options, page_webhook
 from tests.unit.api.models.limits import (
     ADDRESSES,
     HOOK,
@@ -27,7 +24,6 @@ from tests.unit.api.models.limits import (
     field,
     within,
 )
-from tests.unit.api.models.test_properties import BROAD, snake_case, some, switch, text, url
 
 SWITCHES_OF_CRAWL = (
     "regexOnFullURL",
@@ -256,47 +252,6 @@ def test_secrets_are_sent_but_not_shown(model: type[m.RequestModel], body: dict[
     request = model.model_validate(body)
     assert request.to_wire() == body
     assert "s3cr3t" not in repr(request)
-
-
-crawl_scope = some(
-    limit=st.integers(1, 10**6),
-    maxDiscoveryDepth=st.integers(0, 99),
-    includePaths=st.lists(text, max_size=3),
-    excludePaths=st.lists(text, max_size=3),
-    regexOnFullURL=switch,
-    sitemap=st.sampled_from(["skip", "include", "only"]),
-    ignoreQueryParameters=switch,
-    deduplicateSimilarURLs=switch,
-    crawlEntireDomain=switch,
-    allowExternalLinks=switch,
-    allowSubdomains=switch,
-    ignoreRobotsTxt=switch,
-    robotsUserAgent=text,
-    delay=st.integers(0, 99) | st.floats(0, 99),
-    maxConcurrency=st.integers(1, 999),
-    prompt=text,
-    scrapeOptions=options,
-    webhook=page_webhook,
-    **labels,
-)
-REQUESTS: dict[type[m.RequestModel], st.SearchStrategy[Any]] = {
-    m.CrawlRequest: both(some({"url": url}, zeroDataRetention=st.just(False)), crawl_scope),
-    m.CrawlParamsRequest: some({"url": url, "prompt": text}),
-}
-
-
-@pytest.mark.parametrize("model", REQUESTS)
-@BROAD
-@given(data=st.data())
-def test_a_valid_request_survives_the_wire(model: type[m.RequestModel], data: st.DataObject) -> None:
-    body = data.draw(REQUESTS[model])
-    request = model.model_validate(body)
-    wire = request.to_wire()
-    assert wire == body
-    assert model.model_validate(wire) == request
-    assert model.model_validate_json(json.dumps(wire)) == request
-    assert model.model_validate(snake_case(model, body)) == request
-    assert all(isinstance(text, str) for text in request.warnings())
 
 
 ACTIVE = {

@@ -6,11 +6,8 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from airflow_provider_webdata.api import models as m
-from tests.unit.api.models.drawn import url, webhook
 from tests.unit.api.models.limits import (
     HOOK,
     LABELS,
@@ -22,16 +19,6 @@ from tests.unit.api.models.limits import (
     assert_named,
     beyond,
     within,
-)
-from tests.unit.api.models.test_properties import (
-    BROAD,
-    schema,
-    scrape_options,
-    snake_case,
-    some,
-    switch,
-    text,
-    threat,
 )
 
 
@@ -71,6 +58,13 @@ ROWS: dict[str, Row] = {
             *("ignoreInvalidURLs", "allowExternalLinks"),
         )
     },
+    "extract agent": (
+        m.ExtractRequest,
+        lambda v: extract(agent=v),
+        "agent",
+        [{"model": "FIRE-1"}, {}],
+        [{"model": "FIRE-2"}, {"modle": "FIRE-1"}, "FIRE-1", []],
+    ),
     "extract origin": (m.ExtractRequest, lambda v: extract(origin=v), "origin", *LABELS),
 }
 
@@ -156,44 +150,6 @@ def test_a_mistake_is_met_with_what_was_meant(
 )
 def test_own_warnings_are_told(model: type[m.RequestModel], body: dict[str, Any], count: int) -> None:
     assert len(model.model_validate(body).warnings()) == count
-
-
-extract_fields = {
-    "schema": schema,
-    "enableWebSearch": switch,
-    "ignoreSitemap": switch,
-    "includeSubdomains": switch,
-    "showSources": switch,
-    "ignoreInvalidURLs": switch,
-    "scrapeOptions": scrape_options,
-    "threatProtection": threat,
-    "systemPrompt": text,
-    "allowExternalLinks": switch,
-    "webhook": webhook("started", "completed", "failed"),
-    "origin": text,
-    "integration": st.none() | text,
-}
-urls = st.lists(url, min_size=1, max_size=3)
-extract_body = some({"urls": urls}, prompt=text, **extract_fields) | some({"prompt": text}, **extract_fields)
-REQUESTS: dict[type[m.RequestModel], st.SearchStrategy[Any]] = {
-    m.ExtractRequest: extract_body,
-}
-
-
-@pytest.mark.parametrize("model", REQUESTS)
-@BROAD
-@given(data=st.data())
-def test_a_valid_request_survives_the_wire(model: type[m.RequestModel], data: st.DataObject) -> None:
-    body = data.draw(REQUESTS[model])
-    request = model.model_validate(body)
-    wire = request.to_wire()
-    assert wire == body
-    assert json.loads(json.dumps(wire)) == body
-    again = model.model_validate(wire)
-    assert again == request
-    assert again.to_wire() == wire
-    assert model.model_validate_json(json.dumps(wire)) == request
-    assert model.model_validate(snake_case(model, body)) == request
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from airflow_provider_webdata.api import models as m
 from airflow_provider_webdata.api.errors import InvalidRequestError
 from tests.unit.api.models.limits import PROMPTS, SECRET, SWITCHES, Row, assert_named, beyond, within
-from tests.unit.api.models.test_properties import BROAD, plain, snake_case, some, switch, text
+from tests.unit.api.models.test_properties import BROAD
 
 
 def code(**fields: Any) -> dict[str, Any]:
@@ -154,42 +154,7 @@ def test_own_warnings_are_told(model: type[m.RequestModel], body: dict[str, Any]
     assert len(model.model_validate(body).warnings()) == count
 
 
-lives = {"ttl": st.integers(30, 3600), "activityTtl": st.integers(10, 3600)}
-session_body = some(
-    profile=some({"name": st.text(plain, min_size=1, max_size=128)}, saveChanges=switch),
-    streamWebView=switch,
-    blockAds=switch,
-    recordSession=switch,
-    origin=text,
-    integration=st.none() | text,
-    **lives,
-)
 any_code = st.text(st.characters(codec="utf-8"), min_size=1)
-running = {"language": st.sampled_from(["python", "node", "bash"]), "timeout": st.integers(1, 300)}
-scrape_code = some({"code": any_code}, prompt=text, origin=text, **running, **lives) | some(
-    {"prompt": text}, origin=text, **running, **lives
-)
-REQUESTS: dict[type[m.RequestModel], st.SearchStrategy[Any]] = {
-    m.InteractRequest: session_body,
-    m.ExecuteRequest: some({"code": any_code}, **running),
-    m.ScrapeInteractRequest: scrape_code,
-}
-
-
-@pytest.mark.parametrize("model", REQUESTS)
-@BROAD
-@given(data=st.data())
-def test_a_valid_request_survives_the_wire(model: type[m.RequestModel], data: st.DataObject) -> None:
-    body = data.draw(REQUESTS[model])
-    request = model.model_validate(body)
-    wire = request.to_wire()
-    assert wire == body
-    assert json.loads(json.dumps(wire)) == body
-    again = model.model_validate(wire)
-    assert again == request
-    assert again.to_wire() == wire
-    assert model.model_validate_json(json.dumps(wire)) == request
-    assert model.model_validate(snake_case(model, body)) == request
 
 
 @pytest.mark.rule("code-text")

@@ -146,6 +146,8 @@ ROWS: dict[str, Row] = {
             ".com",
             "-a.com",
             "a-.com",
+            "a_b.com",
+            "_dmarc.example.com",
             "a" * 64 + ".com",
             f"{'.'.join(['a' * 60] * 4)}.{'b' * 10}",
             5,

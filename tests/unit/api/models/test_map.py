@@ -6,12 +6,9 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from airflow_provider_webdata.api import models as m
-from tests.unit.api.models.drawn import labels
 from tests.unit.api.models.limits import (
     ADDRESSES,
     HEADERS,
@@ -25,17 +22,6 @@ from tests.unit.api.models.limits import (
     beyond,
     field,
     within,
-)
-from tests.unit.api.models.test_properties import (
-    BROAD,
-    headers,
-    plain,
-    snake_case,
-    some,
-    switch,
-    text,
-    threat,
-    url,
 )
 
 ROWS: dict[str, Row] = {
@@ -152,43 +138,6 @@ def test_secrets_are_sent_but_not_shown(model: type[m.RequestModel], body: dict[
     request = model.model_validate(body)
     assert request.to_wire() == body
     assert "s3cr3t" not in repr(request)
-
-
-REQUESTS: dict[type[m.RequestModel], st.SearchStrategy[Any]] = {
-    m.MapRequest: some(
-        {"url": url},
-        search=text,
-        sitemap=st.sampled_from(["skip", "include", "only"]),
-        includeSubdomains=switch,
-        ignoreQueryParameters=switch,
-        ignoreCache=switch,
-        limit=st.integers(1, 100_000),
-        timeout=st.integers(1, 10**6),
-        location=some(country=st.sampled_from(["DE", "US"]), languages=st.lists(text, max_size=2)),
-        auditMetadata=some({"username": st.text(plain, max_size=1024)}),
-        threatProtection=threat,
-        headers=headers,
-        filterByPath=switch,
-        useIndex=switch,
-        includePaths=st.lists(text, max_size=2),
-        excludePaths=st.lists(text, max_size=2),
-        **labels,
-    ),
-}
-
-
-@pytest.mark.parametrize("model", REQUESTS)
-@BROAD
-@given(data=st.data())
-def test_a_valid_request_survives_the_wire(model: type[m.RequestModel], data: st.DataObject) -> None:
-    body = data.draw(REQUESTS[model])
-    request = model.model_validate(body)
-    wire = request.to_wire()
-    assert wire == body
-    assert model.model_validate(wire) == request
-    assert model.model_validate_json(json.dumps(wire)) == request
-    assert model.model_validate(snake_case(model, body)) == request
-    assert all(isinstance(text, str) for text in request.warnings())
 
 
 DOCUMENTED: list[tuple[type[m.ResponseModel], dict[str, Any]]] = [

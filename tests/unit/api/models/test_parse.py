@@ -2,27 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from airflow_provider_webdata.api import models as m
 from airflow_provider_webdata.api.models.parse import FILE_EXTENSIONS, MAX_FILE_BYTES, has_known_extension
 from tests.unit.api.models.limits import SCHEMAS, SECRET, SWITCHES, Row, assert_named, beyond, within
-from tests.unit.api.models.test_properties import (
-    BROAD,
-    headers,
-    plain,
-    schema,
-    snake_case,
-    some,
-    switch,
-    text,
-    typed,
-)
 
 ROWS: dict[str, Row] = {
     "parse format": (
@@ -194,53 +180,6 @@ def test_the_extensions_of_the_documentation() -> None:
         ".epub .csv"
     )
     assert MAX_FILE_BYTES == 52_428_800
-
-
-parse_options = some(
-    formats=st.lists(
-        st.sampled_from(["markdown", "summary", "html", "rawHtml", "links", "images", "json"])
-        | typed("json", schema=schema, prompt=text)
-        | st.sampled_from([{"type": "html"}, {"type": "images"}]),
-        max_size=4,
-    ),
-    onlyMainContent=switch,
-    includeTags=st.lists(text, max_size=2),
-    excludeTags=st.lists(text, max_size=2),
-    headers=headers,
-    timeout=st.integers(1, 300_000),
-    parsers=st.lists(
-        st.sampled_from(["pdf", "image"]) | typed("pdf", maxPages=st.integers(1, 10_000), pageMarkers=switch),
-        max_size=2,
-    ),
-    skipTlsVerification=switch,
-    removeBase64Images=switch,
-    blockAds=switch,
-    redactPII=switch | some(mode=st.sampled_from(["accurate", "fast"])),
-    proxy=st.sampled_from(["basic", "auto"]),
-    zeroDataRetention=switch,
-    auditMetadata=some({"username": st.text(plain, max_size=1024)}),
-    origin=text,
-    integration=st.none() | text,
-)
-REQUESTS: dict[type[m.RequestModel], st.SearchStrategy[Any]] = {
-    m.ParseOptions: parse_options,
-}
-
-
-@pytest.mark.parametrize("model", REQUESTS)
-@BROAD
-@given(data=st.data())
-def test_a_valid_request_survives_the_wire(model: type[m.RequestModel], data: st.DataObject) -> None:
-    body = data.draw(REQUESTS[model])
-    request = model.model_validate(body)
-    wire = request.to_wire()
-    assert wire == body
-    assert json.loads(json.dumps(wire)) == body
-    again = model.model_validate(wire)
-    assert again == request
-    assert again.to_wire() == wire
-    assert model.model_validate_json(json.dumps(wire)) == request
-    assert model.model_validate(snake_case(model, body)) == request
 
 
 @pytest.mark.parametrize(

@@ -337,12 +337,14 @@ def test_scrape_options_of_a_target_are_validated_here(problems: Any) -> None:
     }
 
 
-@pytest.mark.rule("scrape-store", "search-scrape-options", "target-crawl-limit")
+@pytest.mark.rule("scrape-store", "search-scrape-options", "search-change-tracking", "target-crawl-limit")
 @pytest.mark.parametrize(
     "model, body, count",
     [
         (m.SearchRequest, {"query": "q", "scrapeOptions": {"formats": ["markdown"]}}, 0),
         (m.SearchRequest, {"query": "q", "scrapeOptions": {"mobile": True}}, 1),
+        (m.SearchRequest, {"query": "q", "scrapeOptions": {"formats": ["markdown", "changeTracking"]}}, 1),
+        (m.SearchRequest, {"query": "q", "tbs": "cdr:1,cd_min:1/1/2026,cd_max:01/31/2026"}, 1),
         (m.ScrapeOptions, {"storeInCache": True, "headers": {"A": "b"}}, 1),
         (m.ScrapeOptions, {"storeInCache": True}, 0),
         (m.ScrapeOptions, {"onlyCleanContent": True, "lockdown": True}, 1),
@@ -522,3 +524,28 @@ def test_a_request_reads_its_own_json() -> None:
         "limit": 5,
         "scrapeOptions": {"formats": ["markdown", {"type": "html"}]},
     }
+
+
+@pytest.mark.rule("search-zero-data-retention", "zdr-excludes")
+@pytest.mark.parametrize(
+    ("options", "field"),
+    [
+        ({"formats": ["screenshot"]}, "formats"),
+        ({"formats": ["markdown"], "onlyCleanContent": True}, "onlyCleanContent"),
+    ],
+)
+def test_a_search_that_keeps_nothing(problems: Any, options: dict[str, Any], field: str) -> None:
+    kept = {"query": "q", "scrapeOptions": {"formats": ["markdown"], "zeroDataRetention": True}}
+    assert m.SearchRequest.model_validate(kept).to_wire() == kept
+    assert m.SearchRequest(query="q", scrape_options={"zero_data_retention": True}).to_wire() == {
+        "query": "q",
+        "scrapeOptions": {"zeroDataRetention": True},
+    }
+
+    (found,) = problems(
+        m.SearchRequest, {"query": "q", "scrapeOptions": {**options, "zeroDataRetention": True}}
+    ).values()
+    assert field in found
+    # A crawl and an extract job have the switch beside the options, or not at all.
+    for model, body in ((m.CrawlRequest, {"url": "a.example"}), (m.ExtractRequest, {"prompt": "p"})):
+        assert problems(model, {**body, "scrapeOptions": {"zeroDataRetention": True}})

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from airflow_provider_webdata.api import models as m
-from tests.unit.api.models.drawn import both, labels, options
 from tests.unit.api.models.limits import (
     ADDRESSES,
     LABELS,
@@ -23,7 +19,6 @@ from tests.unit.api.models.limits import (
     field,
     within,
 )
-from tests.unit.api.models.test_properties import BROAD, snake_case, some, url
 
 SWITCHES_OF_OPTIONS = (
     "onlyMainContent",
@@ -170,22 +165,3 @@ def test_secrets_are_sent_but_not_shown(model: type[m.RequestModel], body: dict[
     request = model.model_validate(body)
     assert request.to_wire() == body
     assert "s3cr3t" not in repr(request)
-
-
-REQUESTS: dict[type[m.RequestModel], st.SearchStrategy[Any]] = {
-    m.ScrapeRequest: both(some({"url": url}, **labels), options),
-}
-
-
-@pytest.mark.parametrize("model", REQUESTS)
-@BROAD
-@given(data=st.data())
-def test_a_valid_request_survives_the_wire(model: type[m.RequestModel], data: st.DataObject) -> None:
-    body = data.draw(REQUESTS[model])
-    request = model.model_validate(body)
-    wire = request.to_wire()
-    assert wire == body
-    assert model.model_validate(wire) == request
-    assert model.model_validate_json(json.dumps(wire)) == request
-    assert model.model_validate(snake_case(model, body)) == request
-    assert all(isinstance(text, str) for text in request.warnings())

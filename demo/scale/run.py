@@ -9,16 +9,18 @@ import os
 import time
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from airflow_provider_webdata.sandbox.control import SandboxControl
+from demo.books import Books
 from demo.examples import run_examples
-from demo.scale_stack import TRIGGERERS, WORKERS, ScaleStack
+from demo.pairs import TRIGGERERS
+from demo.scale.stack import WORKERS, ScaleStack
 from tests.support.errors import StackError
 from tests.support.postgres import Postgres
-from tests.support.stack import EXAMPLE_DAGS, HOMES, REPOSITORY, Say
+from tests.support.stack import EXAMPLE_DAGS, HOMES, Say
 from tests.support.waiting import wait_until
 
 DAG = "webdata_scale"
@@ -28,20 +30,6 @@ CREDITS = {"crawl": 1, "batch_scrape": 2}
 PATIENCE = 1500.0
 # Longer than a triggerer's heartbeat may be late, see `ScaleStack`.
 HANG = 25.0
-
-
-@dataclass
-class Books:
-    """What the demonstration found, line by line, and what of it is wrong."""
-
-    lines: list[str] = field(default_factory=list)
-    wrong: list[str] = field(default_factory=list)
-
-    def check(self, what: str, found: Any, expected: Any) -> None:
-        """Note a number, and that it is not as it must be."""
-        self.lines.append(f"{what}: {found}")
-        if found != expected:
-            self.wrong.append(f"{what}: {found}, expected {expected}")
 
 
 def run_scale(jobs: int, flags: tuple[str, ...], say: Say) -> str:
@@ -55,7 +43,7 @@ def run_scale(jobs: int, flags: tuple[str, ...], say: Say) -> str:
     with Postgres({"max_connections": "400"}) as postgres:
         stack = ScaleStack(
             HOMES / "scale",
-            dag_folders=(EXAMPLE_DAGS, REPOSITORY / "demo" / "scale_dags"),
+            dag_folders=(EXAMPLE_DAGS, Path(__file__).parent / "dags"),
             sandbox_flags=flags,
             database_url=postgres.create_database("airflow"),
             say=say,
@@ -150,9 +138,7 @@ def _run_jobs(stack: ScaleStack, jobs: int) -> str:
         f"all jobs started: {waiting - began:.0f} s; all results taken: {ended - killed:.0f} s after the jobs' end",
         *(f"{name} while tasks waited: {size:.0f} MB" for name, size in memory.items()),
     ]
-    if books.wrong:
-        raise StackError("\n".join(["The books do not balance:", *books.wrong, "", *books.lines]))
-    return "\n".join(books.lines)
+    return books.report()
 
 
 def _until(

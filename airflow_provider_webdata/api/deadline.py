@@ -1,0 +1,176 @@
+"""When an attempt must be over, however slowly its bytes come: a timeout of httpx holds for a single read only.
+
+Blocking, the deadline cuts the timeout of each read and write. Asynchronously, it is a cancel scope.
+"""
+
+from __future__ import annotations
+
+import time
+from contextvars import ContextVar
+from typing import TYPE_CHECKING
+
+import anyio
+import httpcore
+import httpx
+
+if TYPE_CHECKING:
+    import ssl
+    from collections.abc import Iterable
+    from contextvars import Token
+    from types import TracebackType
+    from typing import Any
+
+LEAST_BYTES_PER_SECOND = 16 * 1024
+"""An attempt may take a second more for so many bytes that were sent or received. See docs/errors.md."""
+
+_BLOCK_BYTES = 64 * 1024
+_SHORTEST_SECONDS = 0.001
+
+_of_this_attempt: ContextVar[Deadline | None] = ContextVar("deadline", default=None)
+
+
+class Deadline:
+    """The deadline of a blocking attempt, for the connections that are used within its `with` block.
+
+    It starts with the first use of the network: waiting for a free connection takes none of it.
+
+    :param seconds: what the attempt may take, apart from what its bytes add.
+    :ivar seconds: what it may take by now.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self._start: float | None = None
+        self._token: Token[Deadline | None] | None = None
+
+    def left(self) -> float:
+        """Return the seconds that are left."""
+        now = time.monotonic()
+        if self._start is None:
+            self._start = now
+        return self._start + self.seconds - now
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the attempt took too long."""
+        return self.left() <= _SHORTEST_SECONDS
+
+    def moved(self, count: int) -> None:
+        """Allow for bytes that were sent or received."""
+        self.seconds += count / LEAST_BYTES_PER_SECOND
+
+    def __enter__(self) -> Deadline:
+        self._token = _of_this_attempt.set(self)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._token is not None:
+            _of_this_attempt.reset(self._token)
+
+
+class AsyncDeadline:
+    """The deadline of an asynchronous attempt, which starts when its `async with` block is entered.
+
+    :param seconds: what the attempt may take, apart from what its bytes add.
+    :ivar seconds: what it may take by now.
+    :raises httpx.ReadTimeout: at the end of the block: the attempt took too long.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self._scope = anyio.CancelScope()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the attempt took too long."""
+        return self._scope.cancelled_caught
+
+    def moved(self, count: int) -> None:
+        """Allow for bytes that were sent or received."""
+        more = count / LEAST_BYTES_PER_SECOND
+        self.seconds += more
+        self._scope.deadline += more
+
+    async def __aenter__(self) -> AsyncDeadline:
+        self._scope.deadline = anyio.current_time() + self.seconds
+        self._scope.__enter__()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._scope.__exit__(kind, error, trace)
+        if self.is_over:
+            raise httpx.ReadTimeout("the deadline has passed") from None
+
+
+def hold_to_deadlines(client: httpx.Client) -> httpx.Client:
+    """Return `client`, whose connections are from now on held to the deadline of the attempt that uses them."""
+    # httpx hands no network backend through to httpcore, which takes one.
+    for transport in (client._transport, *client._mounts.values()):
+        if isinstance(transport, httpx.HTTPTransport):
+            transport._pool._network_backend = _Backend(transport._pool._network_backend)
+    return client
+
+
+def _cut(timeout: float | None, error: type[httpcore.TimeoutException]) -> float | None:
+    deadline = _of_this_attempt.get()
+    if deadline is None:
+        return timeout
+    left = deadline.left()
+    if left <= _SHORTEST_SECONDS:
+        raise error("the deadline has passed")
+    return left if timeout is None else min(timeout, left)
+
+
+def _moved(count: int) -> None:
+    if (deadline := _of_this_attempt.get()) is not None:
+        deadline.moved(count)
+
+
+class _Backend(httpcore.NetworkBackend):
+    def __init__(self, backend: httpcore.NetworkBackend) -> None:
+        self._backend = backend
+
+    def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[Any] | None = None,
+    ) -> httpcore.NetworkStream:
+        timeout = _cut(timeout, httpcore.ConnectTimeout)
+        return _Stream(self._backend.connect_tcp(host, port, timeout, local_address, socket_options))
+
+
+class _Stream(httpcore.NetworkStream):
+    def __init__(self, stream: httpcore.NetworkStream) -> None:
+        self._stream = stream
+
+    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        data = self._stream.read(max_bytes, _cut(timeout, httpcore.ReadTimeout))
+        _moved(len(data))
+        return data
+
+    def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        # In blocks, for the timeout of a write holds for each of the many that a large one may take.
+        view = memoryview(buffer)
+        for start in range(0, len(view), _BLOCK_BYTES):
+            block = view[start : start + _BLOCK_BYTES]
+            self._stream.write(bytes(block), _cut(timeout, httpcore.WriteTimeout))
+            _moved(len(block))
+
+    def close(self) -> None:
+        self._stream.close()
+
+    def start_tls(
+        self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
+    ) -> httpcore.NetworkStream:
+        timeout = _cut(timeout, httpcore.ConnectTimeout)
+        return _Stream(self._stream.start_tls(ssl_context, server_hostname, timeout))
+
+    def get_extra_info(self, info: str) -> Any:
+        return self._stream.get_extra_info(info)

@@ -1,0 +1,69 @@
+"""The changeTracking format: a scrape compared with the one before, of the same page and tag."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .diffs import diff_tree, json_diff, text_diff
+
+if TYPE_CHECKING:
+    from airflow_provider_webdata.sandbox.reference.wire import Json
+    from airflow_provider_webdata.sandbox.state.clock import Clock
+    from airflow_provider_webdata.sandbox.state.store import Store
+
+    from .page import Page
+
+GONE = (404, 410)
+
+
+class ChangeTracker:
+    """Remembers what pages were like when their changes were last tracked."""
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store, self._clock = store, clock
+
+    def track(self, page: Page, asked: Json, markdown: str, extraction: Any, *, remember: bool) -> Json:
+        """Compare a page with what it was, and remember what it is.
+
+        :param asked: the format's options.
+        :param markdown: of the page.
+        :param extraction: what json mode compares.
+        :param remember: whether anything may be kept.
+        """
+        key = f"{page.url} {asked.get('tag') or ''}"
+        before = self._store.get("tracked", key)
+        now = {"at": self._clock.iso(), "status": page.status, "markdown": markdown, "json": extraction}
+        if remember:
+            self._store.put("tracked", key, now)
+        modes = asked.get("modes") or ()
+        found: Json = {
+            "previousScrapeAt": before["at"] if before else None,
+            "changeStatus": _status(before, now, modes),
+            # Hidden is what only an earlier crawl knows; here every page was asked for or linked to.
+            "visibility": "visible",
+        }
+        if "git-diff" in modes and before is not None and before["markdown"] != markdown:
+            text = text_diff(before["markdown"], markdown)
+            found["diff"] = {"text": text, "json": diff_tree(text)}
+        if "json" in modes:
+            found["json"] = _fields(before["json"], extraction) if before else None
+        return found
+
+
+def _status(before: Json | None, now: Json, modes: list[str] | tuple[str, ...]) -> str:
+    if before is None:
+        return "new"
+    if now["status"] in GONE and before["status"] not in GONE:
+        return "removed"
+    # In json mode alone the text around may change.
+    compared = (
+        ("json",) if list(modes) == ["json"] else ("markdown", "json") if "json" in modes else ("markdown",)
+    )
+    return "same" if all(before[name] == now[name] for name in compared) else "changed"
+
+
+def _fields(before: Any, after: Any) -> Json:
+    """Return each field as it was and is; of what is no object, each place that differs."""
+    if not isinstance(before, dict) or not isinstance(after, dict):
+        return json_diff(before, after)
+    return {name: {"previous": before.get(name), "current": after.get(name)} for name in {**before, **after}}

@@ -1,0 +1,98 @@
+"""A PostgreSQL whose disk can be filled: a file system of its own, in memory and of a fixed size."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+import psycopg2
+
+from tests.support.errors import StackError
+from tests.support.postgres import Postgres
+from tests.support.waiting import wait_until
+
+DISK_MB = 2048
+_CLONE_NEWNS = 0x20000
+
+
+@dataclass
+class StarvedPostgres(Postgres):
+    """A server that can run out of connections and, where this process may mount file systems, out of disk.
+
+    :ivar has_disk: whether it has a disk of its own.
+    """
+
+    has_disk: bool = False
+
+    def __enter__(self) -> StarvedPostgres:
+        """Make the folder and start."""
+        super().__enter__()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Stop, and remove the folder."""
+        self.stop()
+        if self.has_disk:
+            subprocess.run(["umount", str(self.folder)], check=False)
+        super().__exit__()
+
+    def fill_disk(self) -> None:
+        """Leave not a byte."""
+        with contextlib.suppress(OSError), self._ballast.open("wb") as ballast:
+            while True:
+                ballast.write(bytes(2**20))
+                ballast.flush()
+
+    def free_disk(self) -> None:
+        """Give the disk back, and start the server where it has died of it."""
+        self._ballast.unlink(missing_ok=True)
+        self.revive()
+
+    def revive(self) -> None:
+        """Return once it takes connections, started again where it has died."""
+        if self._server is not None and self._server.poll() is not None:
+            self.stop()
+        if self._server is None:
+            self.start()
+        if not wait_until(self._answers, 60.0):
+            raise StackError("PostgreSQL does not take connections any more.")
+
+    def take_connections(self) -> list[psycopg2.extensions.connection]:
+        """Take all connections that are left; close them to give them back."""
+        taken = []
+        with contextlib.suppress(psycopg2.OperationalError):
+            while True:
+                taken.append(psycopg2.connect(self.address()))
+        return taken
+
+    def address(self, database: str = "postgres") -> str:
+        """The address of a database as its own clients write it."""
+        return self.url(database).replace("+psycopg2", "")
+
+    def _answers(self) -> bool:
+        with contextlib.suppress(psycopg2.OperationalError):
+            psycopg2.connect(self.address(), connect_timeout=2).close()
+            return True
+        return False
+
+    def _initialize(self) -> None:
+        self.has_disk = _mount(str(self.folder))
+        super()._initialize()
+
+    @property
+    def _ballast(self) -> Path:
+        return self.folder / "ballast"
+
+
+def _mount(folder: str) -> bool:
+    """Mount a file system of a fixed size where only this process and its children see it; return whether it may."""
+    if os.getuid() != 0 or ctypes.CDLL(None).unshare(_CLONE_NEWNS) != 0:
+        return False
+    stat = os.stat(folder)
+    options = f"size={DISK_MB}m,uid={stat.st_uid},gid={stat.st_gid},mode=700"
+    steps = (["--make-rprivate", "/"], ["-t", "tmpfs", "-o", options, "tmpfs", folder])
+    return all(subprocess.run(["mount", *step], check=False).returncode == 0 for step in steps)

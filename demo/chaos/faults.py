@@ -1,0 +1,84 @@
+"""What befalls the components and the database: each fault begins, lasts for some seconds, and ends."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import psutil
+
+from demo.pairs import API_SERVERS, TRIGGERERS
+
+if TYPE_CHECKING:
+    from demo.chaos.database import StarvedPostgres
+    from demo.chaos.stack import ChaosStack
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One kind of fault.
+
+    :param name: as the table calls it.
+    :param lasting: least and most seconds.
+    :param happen: begins the fault; ends it when left.
+    """
+
+    name: str
+    lasting: tuple[float, float]
+    happen: Callable[[], AbstractContextManager[None]]
+
+
+def faults_of(stack: ChaosStack, database: StarvedPostgres) -> list[Fault]:
+    """Return every fault that can befall a stack and its database."""
+
+    @contextmanager
+    def killed(name: str) -> Iterator[None]:
+        stack.down.add(name)
+        stack.kill(name)
+        yield
+        stack.launch(name)
+        stack.down.discard(name)
+
+    @contextmanager
+    def hung(name: str) -> Iterator[None]:
+        members = stack.members(name)
+        for process in members:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.suspend()
+        yield
+        for process in members:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.resume()
+
+    @contextmanager
+    def crashed() -> Iterator[None]:
+        database.stop(crash=True)
+        yield
+        database.start()
+
+    @contextmanager
+    def without_connections() -> Iterator[None]:
+        taken = database.take_connections()
+        yield
+        for connection in taken:
+            connection.close()
+
+    @contextmanager
+    def without_disk() -> Iterator[None]:
+        database.fill_disk()
+        yield
+        database.free_disk()
+
+    def of_component(what: str, way: Callable[[str], AbstractContextManager[None]], name: str) -> Fault:
+        return Fault(f"{name} {what}", (2.0, 25.0), lambda: way(name))
+
+    return [
+        *(of_component("killed", killed, name) for name in stack.components),
+        *(of_component("hung", hung, name) for name in (*API_SERVERS, *TRIGGERERS, "scheduler")),
+        Fault("database crashed", (1.0, 10.0), crashed),
+        Fault("database out of connections", (5.0, 20.0), without_connections),
+        *([Fault("database out of disk", (5.0, 20.0), without_disk)] if database.has_disk else []),
+    ]

@@ -1,0 +1,139 @@
+"""What goes on while faults happen: deliveries to both inboxes, a reader of each, and runs of the DAG."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+from collections import Counter
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+import httpx
+
+from airflow_provider_webdata.inbox.reader import InboxAddress, InboxError, InboxReader
+from airflow_provider_webdata.inbox.wire import SECRET_HEADER, delivery_url
+
+if TYPE_CHECKING:
+    from demo.chaos.stack import ChaosStack
+
+DAG = "webdata_chaos"
+SITE = "https://chaos.example/p"
+CRAWLS_PER_RUN = 6
+PAGES_PER_JOB = 100
+JOBS_AT_ONCE = 4
+
+
+class Load:
+    """Keeps the deliveries, the readers and the runs going, each in a thread of its own, until it is stopped.
+
+    :ivar runs: the ids of the DAG's runs.
+    :ivar urls: the pages that their tasks crawl.
+    :ivar read: how often each delivery was read, by its id.
+    """
+
+    def __init__(self, stack: ChaosStack, pause: float) -> None:
+        self.runs: list[str] = []
+        self.urls: list[str] = []
+        self.read: Counter[int] = Counter()
+        self._stack, self._pause = stack, pause
+        self._ending = threading.Event()
+        self._drained = threading.Event()
+        self._service = httpx.Client(
+            base_url=stack.sandbox_url, headers={"authorization": f"Bearer {stack.api_key}"}, timeout=60
+        )
+        self._threads = ThreadPoolExecutor()
+        self._feeders: list[Future[None]] = []
+        self._readers: list[Future[None]] = []
+
+    def __enter__(self) -> Load:
+        """Begin."""
+        self._feeders = [self._threads.submit(self._feed), self._threads.submit(self._run)]
+        self._readers = [self._threads.submit(self._read, *inbox) for inbox in self._stack.inboxes.items()]
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End all of it."""
+        self._ending.set()
+        self._drained.set()
+        self._threads.shutdown()
+        self._service.close()
+
+    def stop_feeding(self) -> None:
+        """Start no more jobs and no more runs; return once none is being started."""
+        self._ending.set()
+        for feeder in self._feeders:
+            feeder.result()
+
+    def stop_reading(self) -> None:
+        """Return once the readers have read what there is."""
+        self._drained.set()
+        for reader in self._readers:
+            reader.result()
+
+    def _feed(self) -> None:
+        """Keep some jobs going, each with a delivery for every page, in turn for either inbox."""
+        under_way: list[str] = []
+        targets = itertools.cycle(self._stack.inboxes.items())
+        # Far from what the tasks crawl.
+        pages = itertools.count(500_000)
+        while not self._ending.wait(0.5):
+            under_way = [job for job in under_way if self._status(job) == "scraping"]
+            if len(under_way) < JOBS_AT_ONCE:
+                conn_id, url = next(targets)
+                body = {
+                    "urls": [f"{SITE}/{next(pages)}" for _ in range(PAGES_PER_JOB)],
+                    "webhook": {
+                        "url": delivery_url(url, conn_id, None),
+                        "headers": {SECRET_HEADER: self._stack.webhook_secret},
+                        "events": ["started", "page", "completed"],
+                    },
+                }
+                under_way.append(self._call("POST", "/v2/batch/scrape", json=body)["id"])
+
+    def _status(self, job: str) -> str:
+        return str(self._call("GET", f"/v2/batch/scrape/{job}?limit=1")["status"])
+
+    def _call(self, method: str, path: str, **kwargs: Any) -> Any:
+        response = self._service.request(method, path, **kwargs)
+        response.raise_for_status()
+        return response.json()
+
+    def _run(self) -> None:
+        """Start a run of the DAG now and then, over whichever API server lives."""
+        pages = itertools.count(1)
+        while not self._ending.wait(self._pause):
+            urls = [f"{SITE}/{next(pages)}" for _ in range(CRAWLS_PER_RUN)]
+            run_id = f"chaos__{len(self.runs)}"
+            while not self._triggered(run_id, urls):
+                if self._drained.wait(1):
+                    return
+            self.runs.append(run_id)
+            self.urls += urls
+
+    def _triggered(self, run_id: str, urls: list[str]) -> bool:
+        try:
+            self._stack.api.trigger(DAG, {"urls": urls}, run_id=run_id)
+        except httpx.HTTPStatusError as error:
+            # An attempt before made it, and its answer was lost.
+            return error.response.status_code == httpx.codes.CONFLICT
+        except httpx.HTTPError:
+            return False
+        return True
+
+    def _read(self, conn_id: str, url: str) -> None:
+        """Page forward from the beginning as triggers do."""
+        cursor = None
+        address = InboxAddress(url, conn_id, self._stack.webhook_secret)
+        with InboxReader(address) as reader:
+            while True:
+                last = self._drained.is_set()
+                try:
+                    page = reader.feed(cursor, 0 if last else 5.0, limit=1000)
+                except InboxError:
+                    time.sleep(0.5)
+                    continue
+                cursor = page.cursor
+                self.read.update(delivery.id for delivery in page.deliveries)
+                if last and not page.deliveries:
+                    return

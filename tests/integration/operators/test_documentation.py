@@ -1,0 +1,131 @@
+"""Every example of the README and the documentation, run as it stands: on a real Airflow, against the sandbox."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pendulum
+import pytest
+
+from airflow_provider_webdata.sandbox.server import SandboxServer
+from tests.integration.results.conftest import s3_client, s3_connection, s3_server
+from tests.support.dag_runner import Airflow, Outcome, connection
+from tests.support.snippets import PAGES, Snippet, name_of, snippets
+
+__all__ = ["s3_client", "s3_connection", "s3_server"]
+
+# What the reader of a fragment has imported already.
+HEAD = """
+from __future__ import annotations
+import pendulum
+from airflow.sdk import DAG, Asset, AssetWatcher, dag as dag_of, task
+from airflow_provider_webdata.operators.batch_scrape import WebDataBatchScrapeOperator
+from airflow_provider_webdata.operators.interact import WebDataInteractOperator
+from airflow_provider_webdata.operators.monitor import WebDataCreateMonitorOperator, WebDataRunMonitorOperator
+from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
+from airflow_provider_webdata.operators.search import WebDataSearchOperator
+from airflow_provider_webdata.sensors.monitor import WebDataMonitorCheckSensor
+
+with DAG("DAG_ID", schedule=None) as dag:
+"""
+PDF = Path(__file__).parents[1] / "sandbox" / "files" / "chromium.pdf"
+NOT_RUN = {
+    "WebDataWebhookSensor(": "waits for a delivery to an inbox: tests/integration/sensors/test_webhook.py",
+    "WebDataWebhookEventTrigger(": "is started by a delivery to an inbox: tests/e2e/test_event_driven.py",
+}
+# An example that starts from nothing finds no change yet.
+SKIPPED = {"README.md": {"check"}}
+PAGES_WITH_PYTHON = [page for page in PAGES if snippets(page)]
+
+
+def is_run(found: Snippet) -> bool:
+    return not any(mark in found.code for mark in NOT_RUN)
+
+
+@pytest.fixture(scope="module")
+def storage(s3_client: Any, s3_connection: str) -> dict[str, str]:
+    """The buckets that examples write to, and the report that one reads; return how Airflow gets there."""
+    for bucket in ("reports", "parsed", "my-bucket"):
+        s3_client.create_bucket(Bucket=bucket)
+    for day in (pendulum.today("UTC"), pendulum.tomorrow("UTC")):
+        s3_client.put_object(Bucket="reports", Key=f"{day:%Y-%m-%d}.pdf", Body=PDF.read_bytes())
+    return {"AIRFLOW_CONN_AWS_DEFAULT": s3_connection}
+
+
+def dag_file(found: Snippet, folder: Path) -> str:
+    """Return a DAG file that binds `dag`, with the example's code in it; what it writes goes to a folder of ours."""
+    code = found.code.replace("/tmp/", f"{folder}/")
+    if not found.defines_dag:
+        return HEAD + textwrap.indent(code, "    ")
+    code = re.sub(r"^(with DAG\([^:]*\)):$", r"\1 as dag:", code, flags=re.MULTILINE)
+    return re.sub(r"^(\w+)\(\)$", r"dag = \1()", code, flags=re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", PAGES_WITH_PYTHON, ids=name_of)
+def test_the_examples_of_a_page_run_and_find_something(
+    page: Any,
+    airflow: Airflow,
+    sandbox: SandboxServer,
+    storage: dict[str, str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """In the order of the page, so that one may build on what another has made."""
+    for found in filter(is_run, snippets(page)):
+        if found.defines_dag or found.has_tasks:
+            environ = {"AIRFLOW_CONN_WEBDATA_DEFAULT": connection(sandbox), **storage}
+            assert_found(found, airflow.run(dag_file(found, tmp_path), **environ))
+        else:
+            execute(found, sandbox, monkeypatch)
+
+
+def assert_found(found: Snippet, outcome: Outcome) -> None:
+    where = f"{found.page}:{found.line}"
+    assert outcome.run["state"] == "success", f"{where}: {outcome.log[-4000:]}"
+    skipped = {task for task, told in outcome.run["tasks"].items() if told["state"] == "skipped"}
+    assert skipped <= SKIPPED.get(found.page, set()), where
+    for key, value in outcome.xcom.items():
+        if key.endswith(".return_value"):
+            assert not list(empty(value, key)), f"{where}: {value!r}"
+
+
+def empty(value: Any, path: str) -> Iterator[str]:
+    """Yield where a result has nothing in it."""
+    if value in ([], {}, ""):
+        yield path
+    if isinstance(value, dict):
+        for name, item in value.items():
+            if name == "count" and item == 0:
+                yield f"{path}.{name}"
+            if name in ("web", "news", "links", "data", "pages", "steps"):
+                yield from empty(item, f"{path}.{name}")
+
+
+def execute(found: Snippet, sandbox: SandboxServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run plain Python: its tests, and its query."""
+    names: dict[str, Any] = {"sandbox": sandbox, "png_bytes": b"\x89PNG"}
+    code = found.code.replace("http://127.0.0.1:8900", sandbox.url)
+    exec(compile("\n" * (found.line - 1) + code, found.page, "exec"), names)
+    for name, value in names.items():
+        if name.startswith("test_"):
+            value(monkeypatch)
+    if "query" in names:
+        assert search(sandbox, names["query"])["data"]["web"]
+
+
+def search(sandbox: SandboxServer, query: str) -> dict[str, Any]:
+    import httpx
+
+    headers = {"Authorization": f"Bearer {sandbox.api_key}"}
+    answer = httpx.post(f"{sandbox.url}/v2/search", json={"query": query}, headers=headers, trust_env=False)
+    told: dict[str, Any] = answer.json()
+    return told
+
+
+def test_what_is_not_run_is_on_the_pages() -> None:
+    code = "".join(found.code for page in PAGES for found in snippets(page))
+    assert [mark for mark in NOT_RUN if mark not in code] == []
