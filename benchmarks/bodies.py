@@ -4,40 +4,83 @@ from __future__ import annotations
 
 import contextlib
 import json
+import random
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-PARAGRAPH = (
-    "## Prices of wheat\n\nThe price rose by 3 % in June — the *third* rise in a row.\n\n"
-    '| month | price |\n| --- | --- |\n| May | "211" |\n| June | "217" |\n\n'
-    "See [the report](https://data.example/reports/wheat?year=2026) and its [sources](/sources).\n\n"
+SIZES = {"3 kB": 0, "1 MB": 10**6, "10 MB": 10**7}
+"""Name of a size and the bytes of page content, spread over the results; 0 is a search without scraping."""
+
+_ASCII = """the price of wheat rose by three percent in june which is the third rise in a row while barley fell and rye
+did not move at all as the exchange reports with its [sources](https://data.example/sources?year=2026)"""
+_ACCENTS = """Während größere Flüsse über die Ufer traten hörte man für Öl Später blé à côté du marché élevé où señores
+niños mañana também São preços Łódź kościół żyto źródło příliš žluťoučký kůň"""
+_WIDE = """小麦 価格は 六月に 上昇した 取引所 발표 시장 가격 报告 数据 来源 农业 🌾 📈 👩‍🌾
+цены на пшеницу растут أسعار القمح"""
+_ALL = f"{_ASCII} {_ACCENTS} {_WIDE}"
+_ESCAPED = (
+    '"211"',
+    "C:\\data\\june",
+    "line\nbreak",
+    "tab\tstop",
+    '{"a": "b"}',
+    "a\r\nb",
+    "\x01",
+    "</p>",
+    "price",
 )
 
-SIZES = {"3 kB": 0, "1 MB": 10**6, "10 MB": 10**7}
-"""Name of a size and the bytes of page content, spread over 10 results; 0 is a search without scraping."""
+
+@dataclass(frozen=True)
+class Mix:
+    """What a response is made of.
+
+    :param words: drawn at random, with the same seed each time.
+    :param results: where pages are scraped; without scraping there are 10.
+    :param meta_tags: of each page, beside the usual metadata.
+    :param escaped: whether all beyond ASCII is written as `\\u....`.
+    """
+
+    words: Sequence[str]
+    results: int = 10
+    meta_tags: int = 2
+    escaped: bool = False
 
 
-def search_response(content_bytes: int) -> bytes:
-    """Return a search response with 10 results and about `content_bytes` of markdown in all."""
-    markdown = (PARAGRAPH * (content_bytes // 10 // len(PARAGRAPH) + 1))[: content_bytes // 10]
+MIXES = {
+    "ASCII": Mix(_ASCII.split()),
+    "accents": Mix(_ACCENTS.split()),
+    "CJK, Cyrillic, Arabic, emoji": Mix(_WIDE.split()),
+    "quotes, line breaks, backslashes": Mix(_ESCAPED),
+    "all alphabets as \\u....": Mix(_ALL.split(), escaped=True),
+    "all alphabets, 100 results, 30 meta tags each": Mix(_ALL.split(), 100, 30),
+}
+
+
+def search_response(content_bytes: int, mix: Mix = MIXES["accents"]) -> bytes:
+    """Return a search response with about `content_bytes` of markdown in all."""
+    rng = random.Random(1)
+    results = mix.results if content_bytes else 10
     web = []
-    for n in range(10):
+    for n in range(results):
         item: dict[str, object] = {
             "url": f"https://data.example/reports/{n}?ref=search",
-            "title": f"Report {n}: wheat, barley and rye in the first half of the year",
-            "description": "Monthly prices at the exchange, with the sources and a comparison " * 2,
+            "title": _text(rng, mix, 60),
+            "description": _text(rng, mix, 130),
             "position": n + 1,
         }
         if content_bytes:
-            item["markdown"] = markdown
+            item["markdown"] = _text(rng, mix, content_bytes // results)
             item["metadata"] = {
-                "title": f"Report {n}",
+                "title": _text(rng, mix, 40),
                 "sourceURL": f"https://data.example/reports/{n}",
                 "statusCode": 200,
                 "og:image": ["https://data.example/a.png", "https://data.example/b.png"],
+                **{f"og:tag:{number}": _text(rng, mix, 40) for number in range(mix.meta_tags)},
             }
         web.append(item)
     body = {
@@ -46,7 +89,17 @@ def search_response(content_bytes: int) -> bytes:
         "id": "4f0c9f4e-4b8e-4c51-9c1f-000000000000",
         "creditsUsed": 2,
     }
-    return json.dumps(body, ensure_ascii=False).encode()
+    return json.dumps(body, ensure_ascii=mix.escaped).encode()
+
+
+def _text(rng: random.Random, mix: Mix, least_bytes: int) -> str:
+    """Return words that take about so many bytes in the body."""
+    words: list[str] = []
+    size = 0
+    while size < least_bytes:
+        words.append(rng.choice(mix.words))
+        size += len(json.dumps(words[-1], ensure_ascii=mix.escaped).encode()) - 1
+    return " ".join(words)
 
 
 @contextlib.contextmanager

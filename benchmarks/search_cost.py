@@ -1,12 +1,11 @@
-"""CPU and wall time of one search, by response size, as ratios to plain httpx with json."""
+"""CPU time of one search by response size and text, as ratios to plain httpx with json, and the worst of each."""
 
 from __future__ import annotations
 
 import statistics
 import time
-from contextlib import ExitStack
 
-from benchmarks.bodies import SIZES, canned_server, search_response
+from benchmarks.bodies import MIXES, SIZES, Mix, canned_server, search_response
 from benchmarks.contenders import CONTENDERS
 
 ROUNDS = 15
@@ -15,36 +14,33 @@ BASE = "httpx + json"
 
 
 def run() -> list[dict[str, object]]:
-    """Return a row per size and contender: CPU and wall in ms, and each as a ratio to the base."""
+    """Return a row per size and text: CPU of the base in ms, and of each contender as a ratio to it."""
     rows: list[dict[str, object]] = []
-    for size, content in SIZES.items():
-        with ExitStack() as stack:
-            url = stack.enter_context(canned_server(search_response(content)))
-            searches = {name: make(url) for name, make in CONTENDERS.items()}
-            for search in searches.values():
-                assert search() == 10
-            cpu: dict[str, list[float]] = {name: [] for name in searches}
-            wall: dict[str, list[float]] = {name: [] for name in searches}
-            for _ in range(ROUNDS):
-                # One after the other within each round, so that a slow moment of the machine hits all of them.
-                for name, search in searches.items():
-                    cpu_start, wall_start = time.process_time(), time.perf_counter()
-                    for _ in range(CALLS_PER_ROUND[size]):
-                        search()
-                    cpu[name].append((time.process_time() - cpu_start) / CALLS_PER_ROUND[size])
-                    wall[name].append((time.perf_counter() - wall_start) / CALLS_PER_ROUND[size])
-            rows += [
-                {
-                    "response": size,
-                    "client": name,
-                    "cpu ms": round(1000 * statistics.median(cpu[name]), 3),
-                    "wall ms": round(1000 * statistics.median(wall[name]), 3),
-                    "cpu ratio": _ratio(cpu[name], cpu[BASE]),
-                    "wall ratio": _ratio(wall[name], wall[BASE]),
-                }
-                for name in searches
-            ]
+    for size in SIZES:
+        found = {name: _measured(size, mix) for name, mix in MIXES.items()}
+        rows += [{"response": size, "text": name, **ratios} for name, ratios in found.items()]
+        worst = {name: max(ratios[name] for ratios in found.values()) for name in CONTENDERS if name != BASE}
+        rows.append({"response": size, "text": "the worst", f"{BASE}, cpu ms": "", **worst})
     return rows
+
+
+def _measured(size: str, mix: Mix) -> dict[str, float]:
+    body = search_response(SIZES[size], mix)
+    results = mix.results if SIZES[size] else 10
+    with canned_server(body) as url:
+        searches = {name: make(url) for name, make in CONTENDERS.items()}
+        for search in searches.values():
+            assert search() == results
+        cpu: dict[str, list[float]] = {name: [] for name in searches}
+        for _ in range(ROUNDS):
+            # One after the other within each round, so that a slow moment of the machine hits all of them.
+            for name, search in searches.items():
+                start = time.process_time()
+                for _ in range(CALLS_PER_ROUND[size]):
+                    search()
+                cpu[name].append((time.process_time() - start) / CALLS_PER_ROUND[size])
+    ratios = {name: _ratio(these, cpu[BASE]) for name, these in cpu.items() if name != BASE}
+    return {f"{BASE}, cpu ms": round(1000 * statistics.median(cpu[BASE]), 3), **ratios}
 
 
 def _ratio(these: list[float], base: list[float]) -> float:

@@ -5,16 +5,18 @@ The two clients only move bytes; what is sent and what an answer means is decide
 
 from __future__ import annotations
 
+import asyncio
+import time
 from typing import TYPE_CHECKING, Any
 
 import httpx
-from tenacity import AsyncRetrying, Retrying
 
 from airflow_provider_webdata.api import exchange
 from airflow_provider_webdata.api.config import ClientConfig
 from airflow_provider_webdata.api.deadline import AsyncDeadline, Deadline, hold_to_deadlines
+from airflow_provider_webdata.api.errors import WebDataError
 from airflow_provider_webdata.api.pools import AsyncPools
-from airflow_provider_webdata.api.retry import retry_options
+from airflow_provider_webdata.api.retry import Attempts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -78,9 +80,15 @@ class WebDataClient:
         return self._execute(exchange.prepare_link(self.config, endpoint, link))
 
     def _execute(self, prepared: exchange.Prepared[ResponseT]) -> ResponseT:
-        options = retry_options(prepared.endpoint, self.config.retry_budget, prepared.can_be_sent)
-        answer: ResponseT = Retrying(**options)(self._attempt, prepared)
-        return answer
+        attempts = Attempts(prepared.endpoint, self.config.retry_budget, prepared.can_be_sent)
+        while True:
+            try:
+                return self._attempt(prepared)
+            except WebDataError as error:
+                pause = attempts.pause_after(error)
+                if pause is None:
+                    raise
+            time.sleep(pause)
 
     def _attempt(self, prepared: exchange.Prepared[ResponseT]) -> ResponseT:
         deadline = Deadline(prepared.seconds)
@@ -147,8 +155,15 @@ class AsyncWebDataClient:
         return await self._execute(exchange.prepare_link(self.config, endpoint, link))
 
     async def _execute(self, prepared: exchange.Prepared[ResponseT]) -> ResponseT:
-        options = retry_options(prepared.endpoint, self.config.retry_budget, prepared.can_be_sent)
-        return await AsyncRetrying(**options)(self._attempt, prepared)
+        attempts = Attempts(prepared.endpoint, self.config.retry_budget, prepared.can_be_sent)
+        while True:
+            try:
+                return await self._attempt(prepared)
+            except WebDataError as error:
+                pause = attempts.pause_after(error)
+                if pause is None:
+                    raise
+            await asyncio.sleep(pause)
 
     async def _attempt(self, prepared: exchange.Prepared[ResponseT]) -> ResponseT:
         deadline = AsyncDeadline(prepared.seconds)

@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import random
 import re
+import time
 from collections.abc import Callable, Mapping
 from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
-
-from tenacity import RetryCallState, retry_if_exception, stop_after_attempt, stop_before_delay
-from tenacity.stop import stop_base
 
 from airflow_provider_webdata.api.errors import (
     APIError,
@@ -23,6 +21,7 @@ from airflow_provider_webdata.api.errors import (
     RequestTimeoutError,
     ServerError,
     TransportError,
+    WebDataError,
 )
 
 if TYPE_CHECKING:
@@ -107,43 +106,51 @@ def may_repeat(error: BaseException, *, repeatable: bool) -> bool:
     return False
 
 
-def pause(state: RetryCallState) -> float:
-    """Return the seconds to wait before the next attempt: the service's word, or a growing random pause."""
-    error = state.outcome.exception() if state.outcome else None
-    named = error.retry_after if isinstance(error, APIError) else None
-    if named is not None:
-        # A little more than asked, differently for each caller, so that not all come back in the same instant.
-        return named + random.uniform(0, min(1.0, 0.1 * named + 0.05))  # noqa: S311
-    ceiling = min(FIRST_PAUSE_SECONDS * 2.0 ** (state.attempt_number - 1), LONGEST_PAUSE_SECONDS)
-    return random.uniform(ceiling / 2, ceiling)  # noqa: S311
+class Attempts:
+    """The attempts of one call: says of each that failed when to make the next.
 
-
-class _StopProcessing(stop_base):
-    """Ends the asking for a large document after the time that the service gives one."""
-
-    def __call__(self, state: RetryCallState) -> bool:
-        error = state.outcome.exception() if state.outcome else None
-        total = (state.seconds_since_start or 0.0) + state.upcoming_sleep
-        return isinstance(error, ProcessingContinuesError) and total > LONGEST_PROCESSING_SECONDS
-
-
-def retry_options(
-    endpoint: Endpoint[Any], budget: float, can_be_sent: Callable[[], bool] = lambda: True
-) -> dict[str, Any]:
-    """Return the arguments of tenacity's `Retrying` or `AsyncRetrying` for one call.
+    A loop around this takes no time where the first attempt succeeds; tenacity takes as long as to parse an answer.
 
     :param endpoint: the declared call.
     :param budget: seconds that attempts and pauses may take together; a pause that would end later is not
         begun.
     :param can_be_sent: whether there still is a body to send.
+    :param clock: returns seconds that only grow.
     """
 
-    def repeat(error: BaseException) -> bool:
-        return may_repeat(error, repeatable=endpoint.repeatable) and can_be_sent()
+    def __init__(
+        self,
+        endpoint: Endpoint[Any],
+        budget: float,
+        can_be_sent: Callable[[], bool],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._repeatable = endpoint.repeatable
+        self._budget = budget
+        self._can_be_sent = can_be_sent
+        self._clock = clock
+        self._start = clock()
+        self._failed = 0
 
-    return {
-        "retry": retry_if_exception(repeat),
-        "wait": pause,
-        "stop": stop_before_delay(budget) | stop_after_attempt(MAX_ATTEMPTS) | _StopProcessing(),
-        "reraise": True,
-    }
+    def pause_after(self, error: WebDataError) -> float | None:
+        """Return the seconds to wait before the next attempt; None: there is none.
+
+        :param error: what the last attempt raised.
+        """
+        self._failed += 1
+        if self._failed >= MAX_ATTEMPTS or not may_repeat(error, repeatable=self._repeatable):
+            return None
+        pause = pause_between(error, self._failed)
+        end = self._clock() - self._start + pause
+        processes_too_long = isinstance(error, ProcessingContinuesError) and end > LONGEST_PROCESSING_SECONDS
+        return None if end >= self._budget or processes_too_long or not self._can_be_sent() else pause
+
+
+def pause_between(error: WebDataError, failed: int) -> float:
+    """Return the service's word, or a random pause that grows with each failed attempt."""
+    named = error.retry_after if isinstance(error, APIError) else None
+    if named is not None:
+        # A little more than asked, differently for each caller, so that not all come back in the same instant.
+        return named + random.uniform(0, min(1.0, 0.1 * named + 0.05))  # noqa: S311
+    ceiling = min(FIRST_PAUSE_SECONDS * 2.0 ** (failed - 1), LONGEST_PAUSE_SECONDS)
+    return random.uniform(ceiling / 2, ceiling)  # noqa: S311

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING
 
 from airflow.sdk import BaseHook
@@ -25,6 +26,10 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.hooks.calls import Call
     from airflow_provider_webdata.inbox.reader import InboxReader
 
+# Held while any hook is first used: one of its own would keep a hook from being pickled. A signal handler may come in
+# the middle.
+_FIRST_USE = threading.RLock()
+
 
 class WebDataHook(
     PageOperations,
@@ -37,8 +42,8 @@ class WebDataHook(
 ):
     """The web data service through an Airflow connection.
 
-    All calls share one pooled client, made on first use; `close()` or a `with` block ends it. Every method
-    raises the errors of `airflow_provider_webdata.api.errors`: `InvalidRequestError` before anything is sent,
+    All calls, of any thread, share one pooled client, made on first use; `close()` or a `with` block ends it. Every
+    method raises the errors of `airflow_provider_webdata.api.errors`: `InvalidRequestError` before anything is sent,
     `ConfigurationError` for a connection that cannot work, `APIError` for what the service answers,
     `InvalidResponseError` and `TransportError` for the rest.
 
@@ -59,22 +64,26 @@ class WebDataHook(
     def get_settings(self) -> ConnectionSettings:
         """Return the connection's settings, read once; Airflow's masker knows every secret in them."""
         if self._settings is None:
-            settings = settings_of(self.get_connection(self.webdata_conn_id))
-            mask(settings.secrets())
-            self._settings = settings
+            with _FIRST_USE:
+                if self._settings is None:
+                    settings = settings_of(self.get_connection(self.webdata_conn_id))
+                    mask(settings.secrets())
+                    self._settings = settings
         return self._settings
 
     def get_conn(self) -> WebDataClient:
         """Return the client of this hook, for calls that have no method of their own."""
-        if self._client is None:
-            self._client = WebDataClient(self.get_settings().client)
-        return self._client
+        client = self._client
+        if client is None:
+            with _FIRST_USE:
+                client = self._client = self._client or WebDataClient(self.get_settings().client)
+        return client
 
     def close(self) -> None:
         """Close the client's connections; a later call opens new ones."""
-        if self._client is not None:
-            self._client.close()
-            self._client = None
+        client, self._client = self._client, None
+        if client is not None:
+            client.close()
 
     def sibling(self) -> WebDataHook:
         """Return another hook of the same connection, which is not read again, with a client of its own.

@@ -10,6 +10,7 @@ from airflow.sdk import BaseHook
 from airflow_provider_webdata.api.client import AsyncWebDataClient
 from airflow_provider_webdata.hooks.connection import ConnectionSettings, settings_of
 from airflow_provider_webdata.hooks.masking import amask
+from airflow_provider_webdata.hooks.once import Once
 from airflow_provider_webdata.hooks.operations.files import AsyncFileOperations
 from airflow_provider_webdata.hooks.operations.jobs import AsyncJobOperations
 from airflow_provider_webdata.hooks.operations.monitors import AsyncMonitorOperations
@@ -47,7 +48,7 @@ class AsyncWebDataHook(
     def __init__(self, webdata_conn_id: str = default_conn_name) -> None:
         super().__init__()
         self.webdata_conn_id = webdata_conn_id
-        self._settings: ConnectionSettings | None = None
+        self._settings = Once(self._read_settings)
         self._client: AsyncWebDataClient | None = None
 
     @classmethod
@@ -67,28 +68,31 @@ class AsyncWebDataHook(
         own = {"retry_budget": retry_budget, "max_concurrency": max_concurrency}
         given: dict[str, Any] = {name: value for name, value in own.items() if value is not None}
         hook = cls(settings.conn_id)
-        hook._settings = replace(settings, client=replace(settings.client, **given))
+        hook._settings.made = replace(settings, client=replace(settings.client, **given))
         return hook
 
     async def get_settings(self) -> ConnectionSettings:
         """Return the connection's settings, read once; Airflow's masker knows every secret in them."""
-        if self._settings is None:
-            settings = settings_of(await self.aget_connection(self.webdata_conn_id))
-            await amask(settings.secrets())
-            self._settings = settings
-        return self._settings
+        return await self._settings.get()
+
+    async def _read_settings(self) -> ConnectionSettings:
+        settings = settings_of(await self.aget_connection(self.webdata_conn_id))
+        await amask(settings.secrets())
+        return settings
 
     async def get_conn(self) -> AsyncWebDataClient:
         """Return the client of this hook, for calls that have no method of their own."""
         if self._client is None:
-            self._client = AsyncWebDataClient((await self.get_settings()).client)
+            settings = await self.get_settings()
+            # Nothing is awaited from here on: callers that come at once share one client.
+            self._client = self._client or AsyncWebDataClient(settings.client)
         return self._client
 
     async def close(self) -> None:
         """Close the client's connections; a later call opens new ones."""
-        if self._client is not None:
-            await self._client.aclose()
-            self._client = None
+        client, self._client = self._client, None
+        if client is not None:
+            await client.aclose()
 
     async def __aenter__(self) -> AsyncWebDataHook:
         """Return the hook itself."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING
 
+from airflow_provider_webdata.hooks.once import Once
 from airflow_provider_webdata.hooks.webdata_async import AsyncWebDataHook
 
 if TYPE_CHECKING:
@@ -21,8 +21,7 @@ class SharedConnection:
 
     def __init__(self, conn_id: str) -> None:
         self.conn_id = conn_id
-        self._hook: AsyncWebDataHook | None = None
-        self._reading = asyncio.Lock()
+        self._hook = Once(self._read)
 
     async def hook(self) -> AsyncWebDataHook:
         """Return the hook, its connection read.
@@ -30,12 +29,12 @@ class SharedConnection:
         :raises ConfigurationError: the connection cannot work.
         :raises AirflowNotFoundException: there is no such connection.
         """
-        async with self._reading:
-            if self._hook is None:
-                hook = AsyncWebDataHook(self.conn_id)
-                await hook.get_settings()
-                self._hook = hook
-            return self._hook
+        return await self._hook.get()
+
+    async def _read(self) -> AsyncWebDataHook:
+        hook = AsyncWebDataHook(self.conn_id)
+        await hook.get_settings()
+        return hook
 
     async def settings(self) -> ConnectionSettings:
         """Return the connection's settings."""
@@ -46,12 +45,12 @@ class SharedConnection:
 
         :param refused: the hook whose key or secret was refused.
         """
-        if self._hook is refused:
+        if self._hook.made is refused:
             await self.close()
         return await self.hook()
 
     async def close(self) -> None:
         """Close the hook's connections."""
-        hook, self._hook = self._hook, None
+        hook = self._hook.take()
         if hook is not None:
             await hook.close()

@@ -202,8 +202,9 @@ class SearchBatch:
         while True:
             while self._may_begin(len(in_flight), writer):
                 query = self._pending.popleft()
-                self._budget.reserve(query.key, self._request_of(query))
-                call = asyncio.create_task(self._make(hook, query, results))
+                request = self._request_of(query)
+                self._budget.reserve(query.key, request)
+                call = asyncio.create_task(self._make(hook, query, request, results))
                 in_flight.add(call)
                 call.add_done_callback(in_flight.discard)
             if not in_flight and results.empty():
@@ -236,11 +237,15 @@ class SearchBatch:
         return not self._budget.is_limited or self._budget.affords(self._request_of(self._pending[0]))
 
     async def _make(
-        self, hook: AsyncWebDataHook, query: BatchQuery, results: asyncio.Queue[_CallResult]
+        self,
+        hook: AsyncWebDataHook,
+        query: BatchQuery,
+        request: SearchRequest,
+        results: asyncio.Queue[_CallResult],
     ) -> None:
         ticket = self._limit.ticket
         try:
-            answer = await hook.search(self._request_of(query), extra_body=self._extra_body)
+            answer = await hook.search(request, extra_body=self._extra_body)
         except asyncio.CancelledError:
             raise
         except BaseException as error:  # noqa: BLE001 - a task's timeout, too, goes to the loop that decides

@@ -7,6 +7,7 @@ import logging
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from airflow_provider_webdata.hooks.once import Once
 from airflow_provider_webdata.inbox.reader import (
     END,
     CursorAheadError,
@@ -63,7 +64,7 @@ class DeliveryReader(SharedTask):
         self._index = SubscriptionIndex()
         self._watchers: dict[Mailbox, None] = {}
         self._backfill = Backfill(self._search)
-        self._reader: AsyncInboxReader | None = None
+        self._reader = Once(self._open_reader)
         self._following = asyncio.Event()
         self.backoff = Backoff(f"inbox of connection {connection.conn_id!r}", self._broadcast)
         self.last: Delivery | None = None
@@ -204,20 +205,21 @@ class DeliveryReader(SharedTask):
 
     async def _ask(self, request: Callable[[AsyncInboxReader], Awaitable[Page]]) -> Page:
         hook = await self._connection.hook()
-        if self._reader is None:
-            self._reader = await hook.inbox()
-        reader = self._reader
+        reader = await self._reader.get()
         try:
             return await request(reader)
         except InboxRefusedError:
             # The secret may have changed since the connection was read.
             await self._connection.renew(hook)
-            if self._reader is reader:
+            if self._reader.made is reader:
                 await self._close_reader()
             raise
 
+    async def _open_reader(self) -> AsyncInboxReader:
+        return await (await self._connection.hook()).inbox()
+
     async def _close_reader(self) -> None:
-        reader, self._reader = self._reader, None
+        reader = self._reader.take()
         if reader is not None:
             with suppress(Exception):
                 await reader.aclose()

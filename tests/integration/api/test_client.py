@@ -7,9 +7,12 @@ import datetime as dt
 import gc
 import ipaddress
 import json
+import socket
 import ssl
 import threading
+import time
 import weakref
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +22,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from airflow_provider_webdata.api import endpoints, errors, exchange, models
+from airflow_provider_webdata.api import endpoints, errors, exchange, models, pools
 from airflow_provider_webdata.api.client import AsyncWebDataClient, ClientConfig, WebDataClient
 from tests.support.fault_server import API_KEY, Caller, answer
 
@@ -155,6 +158,64 @@ async def test_max_concurrency_holds(serve: Any, allowed: int) -> None:
     assert most == allowed
     assert len(server.requests) == 6 * allowed
     assert len(ports) == allowed
+
+
+async def test_connections_are_kept_and_closed_when_not_needed(
+    serve: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Many calls at once share as many connections again; what was idle for too long is closed with the next call."""
+    monkeypatch.setattr(pools, "_KEEPALIVE_SECONDS", 60.0)
+    together = threading.Barrier(30)
+    opened: dict[int, socket.socket] = {}
+
+    def note(connection: Any) -> None:
+        opened[connection.getpeername()[1]] = connection
+        if len(server.requests) <= 60:
+            together.wait(30)
+        NO_MONITORS(connection)
+
+    server = serve(note)
+    client = AsyncWebDataClient(ClientConfig(server.url, API_KEY))
+    for _ in range(2):
+        await asyncio.gather(*(client.call(endpoints.LIST_MONITORS) for _ in range(30)))
+    assert len(opened) == 30
+    monkeypatch.setattr(pools, "_KEEPALIVE_SECONDS", 0.0)
+    await client.call(endpoints.LIST_MONITORS)
+    assert len(opened) == 30
+    deadline = time.monotonic() + 20
+    while sum(connection.fileno() >= 0 for connection in opened.values()) > 1:
+        assert time.monotonic() < deadline
+        await asyncio.sleep(0.01)
+    await client.aclose()
+    assert client.is_closed
+    with pytest.raises(RuntimeError, match="closed"):
+        await client.call(endpoints.LIST_MONITORS)
+
+
+FIELDS = ["json", "markdown", "metadata", "newField"]  # of any type, text, an object, not known yet
+VALUES = [
+    '"plain"',
+    '"Łódź, größer, 小麦 🌾👩\u200d🌾"',
+    r'"\u0141\u00f3d\u017a \ud83c\udf3e \"quoted\" C:\\x \/ \b\f\n\r\t \u0000"',
+    "123456789012345678901234567890",
+    "1.5e300",
+    "1e400",
+    "Infinity",
+    '{"a": 1, "b": {"a": null}, "": [true, false, []]}',
+]
+DEEP = "[" * 500 + "]" * 500
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [*product(FIELDS, VALUES), ("json", DEEP), ("newField", DEEP)],
+    ids=lambda text: text[:20],
+)
+async def test_any_json_comes_as_it_was_sent(caller: Caller, serve: Any, name: str, value: str) -> None:
+    body = f'{{"success": true, "data": {{"web": [{{"{name}": {value}}}]}}}}'
+    server = serve(answer(body=body))
+    found = await caller.call(server.url, endpoints.SEARCH, body=models.SearchRequest(query="q"))
+    assert found.to_wire() == json.loads(body)
 
 
 def test_a_large_body_is_freed_without_the_garbage_collector(

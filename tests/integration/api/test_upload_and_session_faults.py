@@ -169,7 +169,7 @@ def processing(seconds: int) -> Step:
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Waits for large documents are long; here they only have to happen."""
-    monkeypatch.setattr("airflow_provider_webdata.api.retry.pause", lambda state: 0.0)
+    monkeypatch.setattr("airflow_provider_webdata.api.retry.pause_between", lambda error, failed: 0.0)
 
 
 @pytest.mark.rule("large-documents-again", "parse-time")

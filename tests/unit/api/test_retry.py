@@ -5,10 +5,9 @@ from email.utils import format_datetime
 from typing import Any
 
 import pytest
-from tenacity import RetryCallState, Retrying
 
 from airflow_provider_webdata.api import endpoints, errors
-from airflow_provider_webdata.api.retry import may_repeat, named_wait, retry_options
+from airflow_provider_webdata.api.retry import Attempts, may_repeat, named_wait
 
 DAY = 24 * 3600.0
 TEXT = (
@@ -92,23 +91,48 @@ def test_may_repeat(error: Exception, starts_something: bool, reads: bool) -> No
     assert may_repeat(error, repeatable=True) is reads
 
 
+def working(retry_after: float) -> errors.WebDataError:
+    return errors.ProcessingContinuesError("x", 408, "", retry_after=retry_after)
+
+
+def failing(retry_after: float) -> errors.WebDataError:
+    return errors.RateLimitError("x", 429, "", retry_after=retry_after)
+
+
 @pytest.mark.rule("large-documents-again")
 @pytest.mark.parametrize(
-    ("error", "elapsed", "sleep", "over"),
+    ("error", "budget", "elapsed", "ends"),
     [
-        (errors.ProcessingContinuesError("x", 408, ""), 1100, 60, False),
-        (errors.ProcessingContinuesError("x", 408, ""), 1100, 101, True),
-        (errors.ServerError("x", 500, ""), 1100, 101, False),
-        (errors.ServerError("x", 500, ""), 3590, 11, True),
+        (working(60), 3600.0, 1100, False),
+        (working(101), 3600.0, 1100, True),
+        (failing(101), 3600.0, 1100, False),
+        (failing(11), 3600.0, 3590, True),
+        (failing(0), 0.0, 0, True),
+        (failing(9), 10.0, 0, False),
+        (failing(10), 10.0, 0, True),
     ],
 )
-def test_a_large_document_is_given_twenty_minutes(
-    error: Exception, elapsed: float, sleep: float, over: bool
+def test_pauses_end_within_the_budget(
+    error: errors.WebDataError, budget: float, elapsed: float, ends: bool
 ) -> None:
-    """Whatever the budget, here an hour."""
-    state = RetryCallState(Retrying(), None, (), {})
-    state.start_time = 0.0
-    state.set_exception((type(error), error, None))
-    state.outcome_timestamp = elapsed
-    state.upcoming_sleep = sleep
-    assert bool(retry_options(endpoints.SCRAPE, 3600.0)["stop"](state)) is over
+    """And a large document is given twenty minutes, whatever the budget."""
+    now = iter([1000.0, 1000.0 + elapsed])
+    attempts = Attempts(endpoints.SCRAPE, budget, lambda: True, clock=lambda: next(now))
+    pause = attempts.pause_after(error)
+    if ends:
+        assert pause is None
+    else:
+        assert error.retry_after <= pause <= error.retry_after + 1
+
+
+def test_six_attempts_ever_further_apart() -> None:
+    attempts = Attempts(endpoints.LIST_MONITORS, 3600.0, lambda: True, clock=lambda: 0.0)
+    pauses = [attempts.pause_after(errors.ServerError("x", 500, "")) for _ in range(6)]
+    assert pauses.pop() is None
+    for pause, most in zip(pauses, [0.5, 1, 2, 4, 8], strict=True):
+        assert most / 2 <= pause <= most
+
+
+def test_a_body_that_is_gone_is_not_sent_again() -> None:
+    attempts = Attempts(endpoints.LIST_MONITORS, 3600.0, lambda: False)
+    assert attempts.pause_after(errors.ServerError("x", 500, "")) is None
