@@ -137,5 +137,10 @@ class WebDataScrapeOperator(DocumentOperator, fields=RequestFields("ScrapeReques
         from airflow_provider_webdata.api.models import ScrapeRequest
 
         request = self.checked_request(ScrapeRequest, "scrape")
-        answer = self.hook.scrape(request, extra_body=self.checked_extra_body("scrape"))
+        extra_body = self.checked_extra_body("scrape")
+        answer = self.paid_answer(
+            {"scrape": request.to_wire(), "extra": extra_body},
+            context,
+            lambda: self.hook.scrape(request, extra_body=extra_body),
+        )
         return self.deliver_document(answer, "scrape", request.url, context)
