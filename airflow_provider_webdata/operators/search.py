@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from airflow_provider_webdata.tasks.operator import RequestFields
 from airflow_provider_webdata.tasks.result_output import ResultOutput
@@ -56,6 +56,8 @@ class WebDataSearchOperator(ResultOutput, fields=RequestFields("SearchRequest", 
     :param returns: `web`, `images` or `news`: return this list alone.
     :param kwargs: arguments of `ResultOutput` (`output`, `save_media`), `WebDataOperator` and `BaseOperator`.
     """
+
+    for_many: ClassVar[Mapping[str, str]] = {"query": "WebDataBatchSearchOperator(queries=[...])"}
 
     def __init__(
         self,
