@@ -37,6 +37,7 @@ class ResultDelivery(ServiceTask):
         links expire (templated); the links in the results then lead to the kept files.
     :param max_media_mb: largest such file that is kept, in MiB, more than 0; default 500.
     :param media_concurrency: how many such files are fetched at once, at least 1; default 4.
+    :param keep_svg: whether an SVG in place of a screenshot is kept (default: no; it may hold scripts).
     :param kwargs: arguments of the other base classes.
     """
 
@@ -52,6 +53,7 @@ class ResultDelivery(ServiceTask):
         save_media: str | None = None,
         max_media_mb: float = _DEFAULT_MEDIA_MB,
         media_concurrency: int = _DEFAULT_MEDIA_CONCURRENCY,
+        keep_svg: bool = False,
         **kwargs: Any,
     ) -> None:
         if isinstance(output, str) and is_literal(output):
@@ -65,6 +67,7 @@ class ResultDelivery(ServiceTask):
         self.save_media = save_media
         self.max_media_mb = max_media_mb
         self.media_concurrency = whole_number("media_concurrency", media_concurrency)
+        self.keep_svg = keep_svg
 
     def check_result_arguments(self) -> None:
         """Fail the task for good where results or media could not be written, before anything is paid for."""
@@ -131,16 +134,22 @@ class ResultDelivery(ServiceTask):
         if self.save_media is None:
             yield from items
             return
+        from urllib.parse import urlsplit
+
         from airflow_provider_webdata.results.media import keep_media
         from airflow_provider_webdata.results.media_fetch import MediaSettings
 
-        client = self.hook.get_settings().client
+        connection = self.hook.get_settings()
+        client = connection.client
+        own_host = (urlsplit(client.base_url).hostname or "").lower()
         settings = MediaSettings(
             max_bytes=int(self.max_media_mb * 2**20),
             concurrency=self.media_concurrency,
             verify=client.verify,
             ca_file=client.ca_file,
             proxy=client.proxy,
+            hosts=connection.media_hosts | {own_host},
+            keep_svg=self.keep_svg,
         )
         yield from keep_media(items, str(self.save_media), settings, report)
 
