@@ -193,6 +193,11 @@ def _connection_fields() -> dict[str, dict[str, Any]]:
             "description": 'Sent with every request, for example {"X-Tenant": "data"}.',
             "schema": secret,
         },
+        "media_hosts": {
+            "label": "Media hosts",
+            "description": "Hosts that save_media fetches from though they are not public, with commas between them.",
+            "schema": text,
+        },
         "webhook_url": {
             "label": "Webhook URL",
             "description": "Public https address under which the service reaches this Airflow.",

@@ -8,6 +8,8 @@ the parameters and the assignments stand between a line `# fields of <Model>, ..
 class docstring every `:param` entry is written but those of the operator's own arguments and `kwargs`.
 
 Types are loose: a template renders to text, so that numbers and switches take text too, and an object is any mapping.
+
+What can be told of literal arguments without the models goes to `tasks/field_rules.py`; see `tools/field_rules.py`.
 """
 
 from __future__ import annotations
@@ -29,6 +31,7 @@ from airflow_provider_webdata.api import models
 from airflow_provider_webdata.api.models.base import RequestModel
 from airflow_provider_webdata.api.models.webhook import WebhookConfig
 from airflow_provider_webdata.tasks.operator import RequestFields
+from tools.field_rules import field_rules
 
 OPERATORS = Path(__file__).parents[1] / "airflow_provider_webdata" / "operators"
 BEGIN = "# fields of {model}, written by tools/operator_fields.py"
@@ -162,6 +165,14 @@ def rewritten(source: str) -> str:
     return source
 
 
+def models_of_operators() -> Iterator[str]:
+    """Yield the names of the request models whose fields operators take."""
+    for path in OPERATORS.rglob("*.py"):
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.ClassDef) and (fields := _fields_of(node)) is not None:
+                yield fields.model
+
+
 def _fields_of(node: ast.ClassDef) -> RequestFields | None:
     for keyword in node.keywords:
         if keyword.arg == "fields" and isinstance(keyword.value, ast.Call):
@@ -235,15 +246,17 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--check", action="store_true", help="write nothing; fail if a file has drifted")
     check = parser.parse_args(arguments).check
     drifted = failed = 0
+    rules = OPERATORS.parent / "tasks" / "field_rules.py"
+    wanted: dict[Path, str] = {rules: field_rules(sorted(set(models_of_operators())))}
     for path in sorted(OPERATORS.rglob("*.py")):
-        name, source = path.relative_to(OPERATORS.parents[1]), path.read_text()
         try:
-            fresh = rewritten(source)
-        except FieldsError as error:
-            print(f"{name}: {error}", file=sys.stderr)
+            wanted[path] = rewritten(path.read_text())
+        except FieldsError as error:  # noqa: PERF203
+            print(f"{path.relative_to(OPERATORS.parents[1])}: {error}", file=sys.stderr)
             failed += 1
-            continue
-        if fresh != source:
+    for path, fresh in wanted.items():
+        name = path.relative_to(OPERATORS.parents[1])
+        if not path.exists() or fresh != path.read_text():
             drifted += 1
             if check:
                 print(

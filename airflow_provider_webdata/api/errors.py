@@ -6,8 +6,9 @@ No error carries a header, a key or a request body; what the service wrote is tr
 
 from __future__ import annotations
 
+import difflib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 if TYPE_CHECKING:
@@ -59,13 +60,18 @@ class InvalidRequestError(WebDataError):
 
     @classmethod
     def from_validation_error(
-        cls, operation: str, error: ValidationError, model: type[BaseModel] | None = None
+        cls,
+        operation: str,
+        error: ValidationError,
+        model: type[BaseModel] | None = None,
+        is_meant: Callable[[Mapping[str, Any]], bool] = lambda _: True,
     ) -> InvalidRequestError:
         """Put a pydantic error into a DAG author's words.
 
         :param operation: name of the operation the request was for.
         :param error: what the request model raised.
         :param model: the request model; with it, top-level fields are also named in Python spelling.
+        :param is_meant: tells which of pydantic's issues count.
         """
         names = {}
         if model is not None:
@@ -74,7 +80,8 @@ class InvalidRequestError(WebDataError):
                 for name, field in model.model_fields.items()
                 if field.alias and field.alias != name
             }
-        return cls(operation, [_problem(issue, names) for issue in error.errors(include_url=False)])
+        issues = error.errors(include_url=False)
+        return cls(operation, [_problem(issue, names) for issue in issues if is_meant(issue)])
 
 
 def _problem(issue: Mapping[str, Any], python_names: Mapping[str, str]) -> str:
@@ -85,17 +92,28 @@ def _problem(issue: Mapping[str, Any], python_names: Mapping[str, str]) -> str:
     if first in python_names:
         path = f"{python_names[first]}{path[len(first) :]} (sent as {first})"
     message = issue["msg"].removeprefix("Value error, ")
+    if issue["type"] == "literal_error" and isinstance(issue["input"], str):
+        near = difflib.get_close_matches(issue["input"][:100], re.findall("'([^']*)'", message), n=1)
+        message += f"; did you mean {near[0]!r}?" if near else ""
     sentence = f"{path}: {message}" if path else message
     if issue["type"] in {"missing", "unknown_field"} or _may_be_secret(issue["loc"]):
         return sentence
     given = issue.get("input")
-    if isinstance(given, Mapping) or (isinstance(given, Sequence) and not isinstance(given, str)):
-        # A container may hold a secret further down; its kind and size say enough.
-        return f"{sentence} (given: {type(given).__name__} of {len(given)})"
     if isinstance(given, str) and given.lstrip()[:1] in {"{", "["}:
         # What a template made of a mapping or list may hold a secret.
         return f"{sentence} (given: text of {len(given)} characters that begins with {given.lstrip()[0]!r})"
-    return f"{sentence} (given: {trimmed(repr(given), 120)})"
+    return f"{sentence} (given: {trimmed(repr(_without_secrets(given, issue['loc'])), 120)})"
+
+
+def _without_secrets(given: Any, location: Sequence[int | str]) -> Any:
+    """Return a value as it may be shown: what its name says to be a secret is left out."""
+    if _may_be_secret(location):
+        return "***"
+    if isinstance(given, Mapping):
+        return {key: _without_secrets(part, (*location, str(key))) for key, part in given.items()}
+    if isinstance(given, (list, tuple)):
+        return [_without_secrets(part, (*location, number)) for number, part in enumerate(given)]
+    return given
 
 
 def _may_be_secret(location: Sequence[int | str]) -> bool:

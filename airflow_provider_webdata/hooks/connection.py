@@ -86,11 +86,13 @@ class ConnectionSettings:
     :param conn_id: the connection's id.
     :param client: settings of the client.
     :param webhook: settings of the deliveries.
+    :param media_hosts: names and addresses, in lower case, that media is fetched from though they are not public.
     """
 
     conn_id: str
     client: ClientConfig
     webhook: WebhookSettings
+    media_hosts: frozenset[str] = frozenset()
 
     def secrets(self) -> Iterator[str]:
         """Yield every value that must not be shown, for Airflow's secrets masker."""
@@ -123,7 +125,7 @@ def settings_of(connection: AirflowConnection) -> ConnectionSettings:
         client = ClientConfig(**options)
     except ConfigurationError as error:
         raise ConfigurationError(f"connection {reader.conn_id!r}: {_in_form_words(str(error))}") from None
-    return ConnectionSettings(conn_id=reader.conn_id, client=client, webhook=reader.webhook())
+    return ConnectionSettings(reader.conn_id, client, reader.webhook(), reader.media_hosts())
 
 
 def webhook_settings_of(connection: AirflowConnection) -> WebhookSettings:
@@ -166,7 +168,7 @@ class _Reader:
         return {key.removeprefix("extra__webdata__"): value for key, value in extra.items()}
 
     def _warn_of_unknown(self) -> None:
-        known = [*_CLIENT_EXTRAS, *_WEBHOOK_EXTRAS]
+        known = [*_CLIENT_EXTRAS, *_WEBHOOK_EXTRAS, _MEDIA_HOSTS]
         for name in self._extra.keys() - set(known):
             near = difflib.get_close_matches(name, known, n=1)
             hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(known)}"
@@ -205,6 +207,21 @@ class _Reader:
         if (header := given.get("signature_header")) and not _HEADER_NAME.fullmatch(header):
             self._refuse("signature_header", f"is no header name (given: {header!r})", "write one such name")
         return WebhookSettings(**given)
+
+    def media_hosts(self) -> frozenset[str]:
+        given = self._given(_MEDIA_HOSTS) or ()
+        hosts = given.split(",") if isinstance(given, str) else given
+        if not isinstance(hosts, (list, tuple)) or not all(isinstance(host, str) for host in hosts):
+            self._refuse(_MEDIA_HOSTS, "must be host names with commas between them", "write them so")
+        named = frozenset(host.strip().strip("[]").lower() for host in hosts if host.strip())
+        for host in named:
+            if "/" in host or "*" in host or (":" in host and not _is_ipv6(host)):
+                self._refuse(
+                    _MEDIA_HOSTS,
+                    f"takes host names and addresses, without protocol, port or wildcard (given: {host!r})",
+                    "write media.example, 10.0.0.5",
+                )
+        return named
 
     def _parts(self, name: str, url: str) -> SplitResult:
         try:
@@ -380,6 +397,8 @@ _CLIENT_EXTRAS: dict[str, tuple[str, Callable[[_Reader, str, Any], Any]]] = {
     "proxy": ("proxy", _Reader._text),
     "secret_headers": ("headers", _Reader._headers),
 }
+
+_MEDIA_HOSTS = "media_hosts"
 
 _WEBHOOK_EXTRAS = {
     "webhook_url": "url",

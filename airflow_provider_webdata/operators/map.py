@@ -110,7 +110,12 @@ class WebDataMapOperator(ResultOutput, fields=RequestFields("MapRequest", own=("
         from airflow_provider_webdata.tasks.metrics import count
 
         request = self.checked_request(MapRequest, "map")
-        answer = self.hook.map(request, extra_body=self.checked_extra_body("map")).to_wire()
+        extra_body = self.checked_extra_body("map")
+        answer = self.paid_answer(
+            {"map": request.to_wire(), "extra": extra_body},
+            context,
+            lambda: self.hook.map(request, extra_body=extra_body),
+        )
         links = answer.pop("links", None) or []
         answer.pop("success", None)
         summary = {"id": None, "warning": None, **answer}
@@ -118,8 +123,7 @@ class WebDataMapOperator(ResultOutput, fields=RequestFields("MapRequest", own=("
             self.log.warning("The service warns: %s", summary["warning"])
         self.log.info("%s has %d links", request.url, len(links))
         count("webdata.map.links", len(links), context)
-        if isinstance(credits_used := answer.get("creditsUsed"), (int, float)):
-            count("webdata.credits_used", credits_used, context, operation="map")
+        self.count_credits(answer.get("creditsUsed"), context, "map")
         self.push(context, **summary)
         return self.deliver(links, "link", context, summary, inputs=[request.url], value=self._value)
 

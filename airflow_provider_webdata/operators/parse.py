@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
     from airflow.sdk import Context, ObjectStoragePath
 
+    from airflow_provider_webdata.api.models import ScrapeResponse
+
 
 class WebDataParseOperator(DocumentOperator, fields=RequestFields("ParseOptions", own=("file", "filename"))):
     """Upload a file and get its content as markdown or another format. Bills credits.
@@ -108,9 +110,21 @@ class WebDataParseOperator(DocumentOperator, fields=RequestFields("ParseOptions"
         options = self.checked_request(ParseOptions, "parse")
         extra_body = self.checked_extra_body("parse")
         path, name, size = self._checked_file()
-        self.log.info("Uploading %s, %d bytes", path, size)
-        with path.open("rb") as file:  # type: ignore[no-untyped-call]
-            answer = self.hook.parse(file, name, size, options, extra_body=extra_body)
+
+        def upload() -> ScrapeResponse:
+            self.log.info("Uploading %s, %d bytes", path, size)
+            with path.open("rb") as file:  # type: ignore[no-untyped-call]
+                return self.hook.parse(file, name, size, options, extra_body=extra_body)
+
+        answer = self.paid_answer(
+            {
+                "parse": options.to_wire(),
+                "extra": extra_body,
+                "file": [str(path), name, size, path.fs.checksum(path.path)],
+            },
+            context,
+            upload,
+        )
         return self.deliver_document(answer, "parse", str(path), context)
 
     def _checked_file(self) -> tuple[ObjectStoragePath, str, int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow_provider_webdata.tasks.document_result import DocumentOperator
 from airflow_provider_webdata.tasks.operator import RequestFields
@@ -60,6 +60,8 @@ class WebDataScrapeOperator(DocumentOperator, fields=RequestFields("ScrapeReques
     :param integration: another such label.
     :param kwargs: arguments of `ResultOutput` (`output`, `save_media`), `WebDataOperator` and `BaseOperator`.
     """
+
+    for_many: ClassVar[Mapping[str, str]] = {"url": "WebDataBatchScrapeOperator(urls=[...])"}
 
     def __init__(
         self,
@@ -137,5 +139,10 @@ class WebDataScrapeOperator(DocumentOperator, fields=RequestFields("ScrapeReques
         from airflow_provider_webdata.api.models import ScrapeRequest
 
         request = self.checked_request(ScrapeRequest, "scrape")
-        answer = self.hook.scrape(request, extra_body=self.checked_extra_body("scrape"))
+        extra_body = self.checked_extra_body("scrape")
+        answer = self.paid_answer(
+            {"scrape": request.to_wire(), "extra": extra_body},
+            context,
+            lambda: self.hook.scrape(request, extra_body=extra_body),
+        )
         return self.deliver_document(answer, "scrape", request.url, context)

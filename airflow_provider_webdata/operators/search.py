@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from airflow_provider_webdata.tasks.operator import RequestFields
 from airflow_provider_webdata.tasks.result_output import ResultOutput
@@ -56,6 +56,8 @@ class WebDataSearchOperator(ResultOutput, fields=RequestFields("SearchRequest", 
     :param returns: `web`, `images` or `news`: return this list alone.
     :param kwargs: arguments of `ResultOutput` (`output`, `save_media`), `WebDataOperator` and `BaseOperator`.
     """
+
+    for_many: ClassVar[Mapping[str, str]] = {"query": "WebDataBatchSearchOperator(queries=[...])"}
 
     def __init__(
         self,
@@ -117,7 +119,12 @@ class WebDataSearchOperator(ResultOutput, fields=RequestFields("SearchRequest", 
         from airflow_provider_webdata.api.models import SearchRequest
 
         request = self.checked_request(SearchRequest, "search")
-        answer = self.hook.search(request, extra_body=self.checked_extra_body("search")).to_wire()
+        extra_body = self.checked_extra_body("search")
+        answer = self.paid_answer(
+            {"search": request.to_wire(), "extra": extra_body},
+            context,
+            lambda: self.hook.search(request, extra_body=extra_body),
+        )
         results = answer.pop("data", None) or {}
         answer.pop("success", None)
         outcome: dict[str, Any] = {"id": None, "creditsUsed": None, "warning": None, **answer}
@@ -160,8 +167,7 @@ class WebDataSearchOperator(ResultOutput, fields=RequestFields("SearchRequest", 
         )
         for kind, number in counts.items():
             count("webdata.search.results", number, context, source=kind)
-        if isinstance(outcome["creditsUsed"], (int, float)):
-            count("webdata.credits_used", outcome["creditsUsed"], context, operation="search")
+        self.count_credits(outcome["creditsUsed"], context, "search")
 
 
 def _counts(results: Mapping[str, Any]) -> dict[str, int]:

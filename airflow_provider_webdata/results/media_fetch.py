@@ -6,7 +6,7 @@ import base64
 import binascii
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import unquote_to_bytes
@@ -14,6 +14,7 @@ from urllib.parse import unquote_to_bytes
 import httpx
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
+from airflow_provider_webdata.results.media_hosts import HostRefusedError, addresses_for, goes_through_proxy
 from airflow_provider_webdata.results.media_types import FIRST_BYTES, MediaKind, sniffed, type_of
 from airflow_provider_webdata.results.storage import WholeFile
 
@@ -47,6 +48,8 @@ class MediaSettings:
     :param verify: whether TLS certificates are verified.
     :param ca_file: path of a CA bundle to verify against instead of the usual one.
     :param proxy: URL of an HTTP proxy.
+    :param hosts: names or addresses, in lower case, that media is fetched from though they are not public.
+    :param keep_svg: whether an SVG is kept as an image; it may hold scripts.
     """
 
     max_bytes: int = 500 * 2**20
@@ -57,6 +60,8 @@ class MediaSettings:
     verify: bool = True
     ca_file: str | None = None
     proxy: str | None = None
+    hosts: frozenset[str] = frozenset()
+    keep_svg: bool = False
 
 
 @dataclass(frozen=True)
@@ -85,7 +90,8 @@ class MediaFetcher:
             proxy=settings.proxy,
             timeout=settings.timeout,
             follow_redirects=False,
-            limits=httpx.Limits(max_connections=settings.concurrency),
+            # Connections are made by address: none that one host's certificate was checked for serves another.
+            limits=httpx.Limits(max_connections=settings.concurrency, max_keepalive_connections=0),
             headers={"User-Agent": "airflow-provider-webdata", "Accept": "*/*"},
         )
 
@@ -133,7 +139,7 @@ class MediaFetcher:
     def _answer(self, link: str) -> Iterator[httpx.Response]:
         url = httpx.URL(link)
         for _ in range(MAX_REDIRECTS + 1):
-            with self._http.stream("GET", url) as response:
+            with self._asked(url) as response:
                 # No host gets the cookies of another.
                 self._http.cookies.clear()
                 if not response.has_redirect_location:
@@ -145,6 +151,46 @@ class MediaFetcher:
                 raise MediaError(f"redirects from {url.scheme} to {onward.scheme}, which is not followed")
             url = onward
         raise MediaError(f"redirects more than {MAX_REDIRECTS} times")
+
+    @contextmanager
+    def _asked(self, url: httpx.URL) -> Iterator[httpx.Response]:
+        """Ask a host for a file, at an address that was judged."""
+        is_proxied = goes_through_proxy(url, self._settings.proxy)
+        try:
+            addresses = addresses_for(url, self._settings.hosts)
+        except HostRefusedError as error:
+            raise MediaError(str(error)) from None
+        except OSError as error:
+            # A name that only the proxy knows is the proxy's to judge.
+            if not is_proxied:
+                raise _TransientError(
+                    f"could not be fetched: {url.host} cannot be resolved: {error}"
+                ) from error
+            addresses = []
+        response = (
+            self._http.send(self._request(url), stream=True) if is_proxied else self._sent(url, addresses)
+        )
+        try:
+            yield response
+        finally:
+            response.close()
+
+    def _sent(self, url: httpx.URL, addresses: list[str]) -> httpx.Response:
+        for address in addresses[:-1]:
+            with suppress(httpx.ConnectError, httpx.ConnectTimeout):
+                return self._http.send(self._request(url, address), stream=True)
+        return self._http.send(self._request(url, addresses[-1]), stream=True)
+
+    def _request(self, url: httpx.URL, address: str | None = None) -> httpx.Request:
+        if address is None:
+            return self._http.build_request("GET", url)
+        # The name stays what the host is told and what its certificate is checked against.
+        return self._http.build_request(
+            "GET",
+            url.copy_with(host=address),
+            headers={"Host": url.netloc.decode("ascii")},
+            extensions={"sni_hostname": url.raw_host.decode("ascii")},
+        )
 
     def _in_time(self, chunks: Iterator[bytes], deadline: float) -> Iterator[bytes]:
         for chunk in chunks:
@@ -168,11 +214,12 @@ class MediaFetcher:
                 break
         if not first:
             raise MediaError("is empty")
-        content_type = type_of(declared, first, kind)
+        content_type = type_of(declared, first, kind, keep_svg=self._settings.keep_svg)
         if content_type is None:
-            sniffed_type = sniffed(first)
-            also = f", and it begins like {sniffed_type}" if sniffed_type else ""
-            raise MediaError(f"is no {kind}: its content type is {declared or 'not given'!r}{also}")
+            begins = sniffed(first) or "no file of a known kind"
+            raise MediaError(
+                f"is no {kind}: its content type is {declared or 'not given'!r}, and it begins like {begins}"
+            )
         path = path_for(content_type)
         with WholeFile(path) as file:
             for chunk in _chained(first, chunks):

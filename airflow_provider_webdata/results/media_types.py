@@ -14,6 +14,11 @@ _BEGINNINGS: tuple[tuple[int, bytes, str], ...] = (
     (0, b"GIF8", "image/gif"),
     (8, b"WEBP", "image/webp"),
     (8, b"WAVE", "audio/wav"),
+    (8, b"AVI ", "video/x-msvideo"),
+    (0, b"BM", "image/bmp"),
+    (0, b"II*\x00", "image/tiff"),
+    (0, b"MM\x00*", "image/tiff"),
+    (4, b"ftyphei", "image/heic"),
     (4, b"ftypavif", "image/avif"),
     (4, b"ftypM4A", "audio/mp4"),
     (4, b"ftypqt", "video/quicktime"),
@@ -22,6 +27,9 @@ _BEGINNINGS: tuple[tuple[int, bytes, str], ...] = (
     (0, b"ID3", "audio/mpeg"),
     (0, b"\xff\xfb", "audio/mpeg"),
     (0, b"\xff\xf3", "audio/mpeg"),
+    (0, b"\xff\xf2", "audio/mpeg"),
+    (0, b"\xff\xfa", "audio/mpeg"),
+    (0, b"\xff\xf9", "audio/aac"),
     (0, b"\xff\xf1", "audio/aac"),
     (0, b"OggS", "audio/ogg"),
     (0, b"fLaC", "audio/flac"),
@@ -30,6 +38,7 @@ _BEGINNINGS: tuple[tuple[int, bytes, str], ...] = (
     (0, b"<!DOCTYPE", "text/html"),
     (0, b"<!doctype", "text/html"),
     (0, b"<html", "text/html"),
+    (0, b"<svg", "image/svg+xml"),
     (0, b"<?xml", "text/xml"),
 )
 _EXTENSIONS = {
@@ -51,17 +60,20 @@ _EXTENSIONS = {
     "video/quicktime": "mov",
     "application/pdf": "pdf",
 }
-_UNSPECIFIC = frozenset({"", "application/octet-stream", "binary/octet-stream", "application/x-download"})
+# What hosts say of files that they do not look at.
+_ALSO_FOR_FILES = frozenset({"application/octet-stream", "application/x-download", "application/ogg"})
 
-FIRST_BYTES = 16
+FIRST_BYTES = 512
 """How many bytes `type_of` needs."""
+
+_SVG = "image/svg+xml"
 
 
 def sniffed(first: bytes) -> str | None:
     """Return the content type that a file's first bytes show, or None."""
     for offset, beginning, content_type in _BEGINNINGS:
         if first[offset : offset + len(beginning)] == beginning:
-            return content_type
+            return _SVG if content_type == "text/xml" and b"<svg" in first[:FIRST_BYTES] else content_type
     return None
 
 
@@ -74,19 +86,21 @@ def fits(content_type: str, kind: MediaKind) -> bool:
     return content_type.startswith(families)
 
 
-def type_of(declared: str, first: bytes, kind: MediaKind) -> str | None:
-    """Return the content type of a file, or None if it is not of the kind.
+def type_of(declared: str, first: bytes, kind: MediaKind, *, keep_svg: bool = False) -> str | None:
+    """Return the content type of a file, or None if its first bytes do not show one of the kind.
 
-    :param declared: what the server says; empty where it says nothing.
+    :param declared: what the server says; it decides only between types that begin alike, such as audio and video.
     :param first: the file's first bytes.
+    :param keep_svg: whether an SVG counts as an image.
     """
     declared = declared.partition(";")[0].strip().lower()
     shown = sniffed(first)
-    if shown is not None and not fits(shown, kind):
+    if shown is None or not fits(shown, kind) or (shown == _SVG and not keep_svg):
         return None
-    if declared in _UNSPECIFIC:
-        return shown
-    return declared if fits(declared, kind) else None
+    if declared.startswith(("text/", "application/")) and declared not in _ALSO_FOR_FILES and kind != "pdf":
+        return None
+    same_container = declared.partition("/")[2] == shown.partition("/")[2]
+    return declared if same_container and fits(declared, kind) else shown
 
 
 def extension_of(content_type: str) -> str:

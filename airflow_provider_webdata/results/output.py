@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from airflow_provider_webdata.results.encoding import json_text
 from airflow_provider_webdata.results.errors import OutputError
-from airflow_provider_webdata.results.storage import WholeFile, check_storage, storage_path
+from airflow_provider_webdata.results.storage import WholeFile, check_file, storage_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -37,15 +37,16 @@ def format_of(url: str) -> FileFormat:
 
 
 def check_output(url: str) -> None:
-    """Check that a file can be written, as far as that can be seen beforehand.
+    """Check that a file can be written, as far as that can be tried beforehand; see `storage.check_file`.
 
-    :raises OutputError: its format or its storage is unknown here, or a package is missing.
+    :raises OutputError: its format or its storage is unknown here, a package is missing, or it can never be written.
+    :raises OSError: it cannot be written now.
     """
     if format_of(url) == "parquet":
         from airflow_provider_webdata.results.parquet import require_pyarrow
 
         require_pyarrow()
-    check_storage(url)
+    check_file(url)
 
 
 class ItemWriter(Protocol):

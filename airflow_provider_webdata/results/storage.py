@@ -8,12 +8,14 @@ behind (the hidden file, parts of an upload) no reader finds.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from airflow_provider_webdata.results.errors import OutputError
+from airflow_provider_webdata.results.object_store import check_bucket, is_object_store
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -23,6 +25,11 @@ if TYPE_CHECKING:
 
 # Object stores take at most 10,000 parts of at least 5 MiB: files of up to 78 GiB, for 8 MiB of memory.
 _PART_BYTES = 8 * 2**20
+
+# What stays as it is until somebody mends it.
+_LASTING = frozenset(
+    {errno.EACCES, errno.EPERM, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.EROFS, errno.ENAMETOOLONG}
+)
 
 
 def storage_path(url: str) -> ObjectStoragePath:
@@ -64,6 +71,41 @@ def check_storage(url: str) -> None:
         ) from error
 
 
+def check_file(url: str) -> None:
+    """Check that a file can be written, by all that can be tried without leaving a trace.
+
+    In a local file system its folder is created, and a hidden file in it, which is deleted. An object store is asked
+    for the bucket; nothing is written there, since it might tell somebody, and need the right to delete.
+
+    :param url: path or URL of the file.
+    :raises OutputError: it can never be written; see `check_storage` too.
+    :raises OSError: it cannot be written now.
+    """
+    check_storage(url)
+    path = storage_path(url)
+    if is_object_store(path):
+        check_bucket(path)
+    elif _is_local(path):
+        try:
+            if Path(path.path).is_dir():
+                raise IsADirectoryError(errno.EISDIR, "it is a folder")
+            _LocalDraft(path.path).drop()
+        except OSError as error:
+            if error.errno in _LASTING:
+                raise OutputError(
+                    f"{url} cannot be written on this machine: {error}; correct the path, or the rights on its folder"
+                ) from error
+            raise
+
+
+def check_folder(url: str) -> None:
+    """Check that files can be written in a folder; see `check_file`.
+
+    :param url: path or URL of the folder.
+    """
+    check_file(f"{url.rstrip('/')}/any")
+
+
 class WholeFile:
     """A file to write that appears under its name when the `with` block ends well, and not at all otherwise.
 
@@ -77,10 +119,7 @@ class WholeFile:
 
     def __enter__(self) -> Self:
         """Open it."""
-        from fsspec.implementations.local import LocalFileSystem
-
-        fs = self.path.fs
-        self._draft = _LocalDraft(self.path.path) if isinstance(fs, LocalFileSystem) else _Upload(self.path)
+        self._draft = _LocalDraft(self.path.path) if _is_local(self.path) else _Upload(self.path)
         return self
 
     def write(self, data: Any) -> int:
@@ -154,7 +193,7 @@ class _Upload:
         fs = path.fs
         with contextlib.suppress(NotImplementedError, FileExistsError, PermissionError):
             # Object stores have no folders, and must not create a bucket.
-            if not _is_object_store(path):
+            if not is_object_store(path):
                 fs.makedirs(fs._parent(path.path), exist_ok=True)
         self.file = fs.open(path.path, "wb", autocommit=False, block_size=_PART_BYTES)
         # fsspec keeps the file for a transaction that never comes.
@@ -175,21 +214,10 @@ class _Upload:
             self.file.closed = True
 
 
-def _is_object_store(path: ObjectStoragePath) -> bool:
-    return path.protocol in {
-        "s3",
-        "s3a",
-        "s3n",
-        "gs",
-        "gcs",
-        "abfs",
-        "abfss",
-        "adl",
-        "az",
-        "wasb",
-        "wasbs",
-        "oss",
-    }
+def _is_local(path: ObjectStoragePath) -> bool:
+    from fsspec.implementations.local import LocalFileSystem
+
+    return isinstance(path.fs, LocalFileSystem)
 
 
 def _umask() -> int:

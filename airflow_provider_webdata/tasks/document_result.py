@@ -10,8 +10,6 @@ from airflow_provider_webdata.tasks.result_output import ResultOutput
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
-    from airflow_provider_webdata.api.models import ScrapeResponse
-
 _SITE_ERROR = 400
 
 
@@ -22,15 +20,13 @@ class DocumentOperator(LargeDocuments, ResultOutput):
     says. The keys `scrapeId`, `creditsUsed`, `statusCode` and `warning` hold these facts of it either way.
     """
 
-    def deliver_document(self, answer: ScrapeResponse, operation: str, source: str, context: Context) -> Any:
+    def deliver_document(self, wire: dict[str, Any], operation: str, source: str, context: Context) -> Any:
         """Log a document, deliver it, and return the task's XCom.
 
+        :param wire: the answer in wire form.
         :param operation: `scrape` or `parse`, for the credits in the metrics.
         :param source: the document's URL.
         """
-        from airflow_provider_webdata.tasks.metrics import count
-
-        wire = answer.to_wire()
         document = wire["data"]
         metadata = document.get("metadata") or {}
         summary = {
@@ -40,8 +36,7 @@ class DocumentOperator(LargeDocuments, ResultOutput):
             "warning": wire.get("warning") or document.get("warning"),
         }
         self._log_document(summary, metadata, source)
-        if isinstance(summary["creditsUsed"], (int, float)):
-            count("webdata.credits_used", summary["creditsUsed"], context, operation=operation)
+        self.count_credits(summary["creditsUsed"], context, operation)
         self.push(context, **summary)
         return self.deliver(
             [document],

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from datetime import date, timedelta
 from typing import Any
 
 _TEMPLATE_MARKS = ("{{", "{%", "{#")
+_ONE_VALUE = r"\s*\{\{(?:(?!\}\}).)*\}\}\s*"
+
+
+def is_template(value: Any) -> bool:
+    """Return whether a value is text that Airflow renders."""
+    return isinstance(value, str) and any(mark in value for mark in _TEMPLATE_MARKS)
 
 
 def is_literal(value: Any) -> bool:
@@ -17,10 +24,27 @@ def is_literal(value: Any) -> bool:
     if value is None or isinstance(value, (bool, int, float, date, timedelta)):
         return True
     if isinstance(value, str):
-        return not any(mark in value for mark in _TEMPLATE_MARKS)
+        return not is_template(value)
     if isinstance(value, Mapping):
         return all(is_literal(part) for pair in value.items() for part in pair)
     if isinstance(value, (list, tuple, set, frozenset)):
         return all(is_literal(part) for part in value)
     # XComArg, a callable, a query builder: whatever resolves itself later.
     return False
+
+
+def templates_of_none(written: Any, rendered: Any) -> Iterator[str]:
+    """Yield the templates, of one value each, that rendered to the text None.
+
+    :param written: an argument as its author wrote it.
+    :param rendered: what Airflow made of it.
+    """
+    if isinstance(written, str):
+        if rendered == "None" and re.fullmatch(_ONE_VALUE, written, re.DOTALL):
+            yield written.strip()
+    elif isinstance(written, Mapping) and isinstance(rendered, Mapping):
+        for key, part in written.items():
+            yield from templates_of_none(part, rendered.get(key))
+    elif isinstance(written, (list, tuple)) and isinstance(rendered, (list, tuple)):
+        for before, after in zip(written, rendered, strict=False):
+            yield from templates_of_none(before, after)

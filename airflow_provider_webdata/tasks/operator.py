@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
+from airflow_provider_webdata.tasks.literals import templates_of_none
 from airflow_provider_webdata.tasks.service_task import ServiceTask
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
+    import jinja2
     from airflow.sdk import Context
 
     from airflow_provider_webdata.api.models.base import RequestModel
@@ -70,6 +72,11 @@ class WebDataOperator(ServiceTask):
     request_fields: ClassVar[Sequence[str]] = ()
     """Arguments that become fields of the request, by their Python names."""
 
+    for_many: ClassVar[Mapping[str, str]] = {}
+    """What takes a list of what an argument takes one of."""
+
+    _rendered_none: Sequence[str] = ()
+
     def __init_subclass__(cls, *, fields: RequestFields | None = None, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         if fields is None:
@@ -99,8 +106,55 @@ class WebDataOperator(ServiceTask):
 
         :param context: the task's context.
         """
+        if self._rendered_none:
+            self.refuse("; ".join(self._rendered_none))
         with self.calling(context):
             return self.call_service(context)
+
+    def check_literals(self) -> None:
+        """Fail while the DAG file is read where a literal argument cannot work.
+
+        :raises ValueError: it breaks a rule of its field; rules between fields are held when the task runs.
+        """
+        if not self.request_fields:
+            return
+        from airflow_provider_webdata.tasks.checked_arguments import literal_problems
+
+        fields = self.given()
+        problems = self._lists_for_text(fields) or literal_problems(self.request_model, fields)
+        if problems:
+            lines = "".join(f"\n  - {problem}" for problem in problems)
+            raise ValueError(f"{type(self).__name__} {self.task_id!r} cannot work:{lines}")
+
+    def _lists_for_text(self, fields: Mapping[str, Any]) -> list[str]:
+        """Return what to say of lists that were given where one text is expected."""
+        from airflow_provider_webdata.tasks.field_rules import RULES
+
+        rules = RULES[self.request_model]
+        return [
+            f"{name}: one text is expected (given: {type(value).__name__} of {len(value)}). For a task for each, use "
+            f".partial(...).expand({name}=[...])"
+            + (f"; for all in one task, {self.for_many[name]}" if name in self.for_many else "")
+            for name, value in fields.items()
+            if isinstance(value, (list, tuple, set)) and rules.get(name, ("",))[0] == "text"
+        ]
+
+    def _do_render_template_fields(
+        self,
+        parent: Any,
+        template_fields: Iterable[str],
+        context: Context,
+        jinja_env: jinja2.Environment,
+        seen_oids: set[int],
+    ) -> None:
+        written = self.given() if parent is self else {}
+        super()._do_render_template_fields(parent, template_fields, context, jinja_env, seen_oids)
+        self._rendered_none = [
+            f"{name}: the template {template!r} rendered to None, which would be sent as text. Give it a value, such "
+            "as with `| default('...', true)`, or leave the argument out"
+            for name, value in written.items()
+            for template in templates_of_none(value, getattr(self, name))
+        ]
 
     def given(self) -> dict[str, Any]:
         """Return the request's fields that were given, by their Python names; None means not given."""
@@ -114,9 +168,13 @@ class WebDataOperator(ServiceTask):
         :param operation: what the error calls the call.
         :raises InvalidRequestError: a field breaks a documented rule.
         """
+        from airflow_provider_webdata.api.errors import InvalidRequestError
         from airflow_provider_webdata.hooks.calls import body_for
 
-        request = body_for(model, self.given(), operation)
+        fields = self.given()
+        if problems := self._lists_for_text(fields):
+            raise InvalidRequestError(operation, problems)
+        request = body_for(model, fields, operation)
         for warning in request.warnings():
             self.log.warning("%s: %s", operation, warning)
         return request

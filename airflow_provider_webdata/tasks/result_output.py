@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.tasks.arguments import checked_text, whole_number
@@ -11,13 +10,15 @@ from airflow_provider_webdata.tasks.operator import WebDataOperator
 from airflow_provider_webdata.tasks.service_task import ServiceTask
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from airflow.sdk import Context
 
+    from airflow_provider_webdata.api.models.base import ResponseModel
     from airflow_provider_webdata.results.lineage import WrittenFile
     from airflow_provider_webdata.results.media import MediaReport
     from airflow_provider_webdata.results.output import Output
+    from airflow_provider_webdata.tasks.kept_answer import KeptAnswer
 
 _DEFAULT_MEDIA_MB = 500.0
 _DEFAULT_MEDIA_CONCURRENCY = 4
@@ -36,6 +37,7 @@ class ResultDelivery(ServiceTask):
         links expire (templated); the links in the results then lead to the kept files.
     :param max_media_mb: largest such file that is kept, in MiB, more than 0; default 500.
     :param media_concurrency: how many such files are fetched at once, at least 1; default 4.
+    :param keep_svg: whether an SVG in place of a screenshot is kept (default: no; it may hold scripts).
     :param kwargs: arguments of the other base classes.
     """
 
@@ -51,6 +53,7 @@ class ResultDelivery(ServiceTask):
         save_media: str | None = None,
         max_media_mb: float = _DEFAULT_MEDIA_MB,
         media_concurrency: int = _DEFAULT_MEDIA_CONCURRENCY,
+        keep_svg: bool = False,
         **kwargs: Any,
     ) -> None:
         if isinstance(output, str) and is_literal(output):
@@ -64,6 +67,7 @@ class ResultDelivery(ServiceTask):
         self.save_media = save_media
         self.max_media_mb = max_media_mb
         self.media_concurrency = whole_number("media_concurrency", media_concurrency)
+        self.keep_svg = keep_svg
 
     def check_result_arguments(self) -> None:
         """Fail the task for good where results or media could not be written, before anything is paid for."""
@@ -75,11 +79,11 @@ class ResultDelivery(ServiceTask):
 
                 check_output(str(self.output_url))
             if self.save_media is not None:
-                from airflow_provider_webdata.results.storage import check_storage
+                from airflow_provider_webdata.results.storage import check_folder
 
                 if checked_text(self.save_media) is None:
                     self.refuse(f"save_media must name a folder (given after rendering: {self.save_media!r})")
-                check_storage(str(self.save_media))
+                check_folder(str(self.save_media))
         except OutputError as error:
             self.refuse(str(error))
 
@@ -113,7 +117,7 @@ class ResultDelivery(ServiceTask):
         report = MediaReport()
         self._lineage_inputs = tuple(inputs)
         if self.output_url is not None:
-            file = self._write(items, kind, context, report)
+            file = self._write(items, kind, report)
             counts = {"path": file.url, "count": file.count, "bytes": file.bytes}
             facts = self._facts(summary, counts, report)
             result: Any = facts
@@ -130,16 +134,22 @@ class ResultDelivery(ServiceTask):
         if self.save_media is None:
             yield from items
             return
+        from urllib.parse import urlsplit
+
         from airflow_provider_webdata.results.media import keep_media
         from airflow_provider_webdata.results.media_fetch import MediaSettings
 
-        client = self.hook.get_settings().client
+        connection = self.hook.get_settings()
+        client = connection.client
+        own_host = (urlsplit(client.base_url).hostname or "").lower()
         settings = MediaSettings(
             max_bytes=int(self.max_media_mb * 2**20),
             concurrency=self.media_concurrency,
             verify=client.verify,
             ca_file=client.ca_file,
             proxy=client.proxy,
+            hosts=connection.media_hosts | {own_host},
+            keep_svg=self.keep_svg,
         )
         yield from keep_media(items, str(self.save_media), settings, report)
 
@@ -149,22 +159,12 @@ class ResultDelivery(ServiceTask):
 
         return operator_lineage(self._lineage_inputs, self._written, self.webdata_conn_id)
 
-    def _write(self, items: Iterable[Any], kind: str, context: Context, report: MediaReport) -> Output:
+    def _write(self, items: Iterable[Any], kind: str, report: MediaReport) -> Output:
         from airflow_provider_webdata.results.columns import columns_of
         from airflow_provider_webdata.results.output import open_output
 
-        try:
-            with open_output(str(self.output_url), columns_of(kind)) as file:
-                file.write(self.with_media(items, report))
-        except Exception:
-            if isinstance(items, Sequence) and (ti := context.get("ti")) is not None:
-                ti.xcom_push("undelivered", [*items])
-                self.log.error(
-                    "%s could not be written; the %d results are in this attempt's XCom 'undelivered'",
-                    self.output_url,
-                    len(items),
-                )
-            raise
+        with open_output(str(self.output_url), columns_of(kind)) as file:
+            file.write(self.with_media(items, report))
         self._keep_written(file)
         return file
 
@@ -189,12 +189,68 @@ class ResultDelivery(ServiceTask):
 class ResultOutput(ResultDelivery, WebDataOperator):
     """Base of operators that deliver what one call brings; see `ResultDelivery`.
 
+    An answer that was paid for and could not be delivered is kept for the next attempt, which delivers it and makes no
+    call, provided that it would make the same: in Airflow's task state store (3.3), up to 16 MiB, else beside the
+    output. Where neither takes it, the task fails without a retry, and the answer is in its XCom `undelivered`.
+
     :param kwargs: arguments of `ResultDelivery`, `WebDataOperator` and `BaseOperator`.
     """
 
     template_fields: Sequence[str] = (*WebDataOperator.template_fields, "output_url", "save_media")
 
+    _paid: KeptAnswer | None = None
+
     def execute(self, context: Context) -> Any:
         """Check where the results are to go, then call the service."""
         self.check_result_arguments()
-        return super().execute(context)
+        try:
+            result = super().execute(context)
+        # A task whose time is over is ended by an exception of this kind.
+        except BaseException as error:
+            self._keep_answer(error, context)
+            raise
+        if self._paid is not None:
+            self._paid.delivered()
+        return result
+
+    def paid_answer(
+        self, request: Mapping[str, Any], context: Context, call: Callable[[], ResponseModel]
+    ) -> dict[str, Any]:
+        """Return the answer of a call that bills, in wire form: one that an earlier attempt kept, or a new one.
+
+        :param request: all that the call depends on, as JSON.
+        :param call: makes the call.
+        """
+        from airflow_provider_webdata.tasks.kept_answer import KeptAnswer
+
+        output = None if self.output_url is None else str(self.output_url)
+        self._paid = KeptAnswer(request, output, context, self.log)
+        return self._paid.or_call(lambda: call().to_wire())
+
+    def count_credits(self, used: Any, context: Context, operation: str) -> None:
+        """Count what the answer cost, where the service says it, once for all attempts.
+
+        :param operation: its name in the metrics.
+        """
+        from airflow_provider_webdata.tasks.metrics import count
+
+        is_new = self._paid is None or not self._paid.is_earlier
+        if is_new and isinstance(used, (int, float)):
+            count("webdata.credits_used", used, context, operation=operation)
+
+    def _keep_answer(self, error: BaseException, context: Context) -> None:
+        """Keep an answer that was not delivered; fail the task for good where that is not possible."""
+        if self._paid is None or self._paid.answer is None or self._paid.keep():
+            return
+        from airflow.sdk.exceptions import AirflowFailException
+
+        way_out = "clear the task to make the call again"
+        try:
+            context["ti"].xcom_push("undelivered", self._paid.answer)
+            way_out = f"the answer is in this attempt's XCom 'undelivered': take it from there, or {way_out}"
+        except Exception as failure:  # noqa: BLE001 - whatever happens here, no retry may pay again
+            self.log.warning("The answer cannot be pushed to XCom either: %s", failure)
+        raise AirflowFailException(
+            f"The answer was paid for and could not be delivered: {str(error) or type(error).__name__}. Nor could it "
+            f"be kept for a retry, which would pay for it again: none is made; {way_out}"
+        ) from error

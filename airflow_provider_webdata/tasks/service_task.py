@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from airflow.sdk import BaseOperator
 
 from airflow_provider_webdata.tasks.arguments import seconds
+from airflow_provider_webdata.tasks.checked_arguments import CheckedArguments
 from airflow_provider_webdata.tasks.retry_policy import (
     HAS_RETRY_POLICIES,
     WebDataRetryPolicy,
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 RATE_LIMIT_TIMEOUT_SECONDS = 6 * 3600.0
 
 
-class ServiceTask(BaseOperator):
+class ServiceTask(BaseOperator, metaclass=CheckedArguments):
     """Base of the service's operators and sensors.
 
     :param webdata_conn_id: id of a connection of type `webdata` (templated).
@@ -54,6 +55,9 @@ class ServiceTask(BaseOperator):
             self.retry_policy = WebDataRetryPolicy()
         self.webdata_conn_id = webdata_conn_id
         self.rate_limit_timeout = seconds("rate_limit_timeout", rate_limit_timeout, zero=True)
+
+    def check_literals(self) -> None:
+        """Fail while the DAG file is read where a literal argument cannot work."""
 
     @cached_property
     def hook(self) -> WebDataHook:

@@ -40,6 +40,7 @@ EXTRA_FIELDS = {
     "ca_file": "text",
     "proxy": "password",
     "secret_headers": "password",
+    "media_hosts": "text",
     "webhook_url": "text",
     "webhook_secret": "password",
     "previous_webhook_secret": "password",

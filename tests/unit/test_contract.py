@@ -21,7 +21,7 @@ from airflow_provider_webdata.api import models
 from airflow_provider_webdata.get_provider_info import get_provider_info
 from airflow_provider_webdata.hooks.webdata import WebDataHook
 from airflow_provider_webdata.hooks.webdata_async import AsyncWebDataHook
-from tests.support.request_fields import Limits, parts, request_endpoints
+from tests.support.request_fields import Limits, minimal, parts, request_endpoints
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = "airflow_provider_webdata"
@@ -84,7 +84,10 @@ def required(task: type) -> dict[str, Any]:
         for name, parameter in parameters(task).items()
         if parameter.default is inspect.Parameter.empty
     }
-    return {**needed, **ARGUMENTS.get(task.__name__, {})}
+    model = getattr(models, getattr(task, "request_model", ""), None)
+    body = {} if model is None else minimal(model)
+    sent = {name: value for name, value in body.items() if name in needed}
+    return {**needed, **sent, **ARGUMENTS.get(task.__name__, {})}
 
 
 @pytest.mark.parametrize("room", ["operators", "sensors", "triggers"])

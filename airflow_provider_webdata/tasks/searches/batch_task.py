@@ -18,9 +18,8 @@ if TYPE_CHECKING:
 
     from airflow_provider_webdata.api.models import SearchRequest
     from airflow_provider_webdata.results.media import MediaReport
+    from airflow_provider_webdata.tasks.kept_records import KeptRecords, Record
     from airflow_provider_webdata.tasks.searches.batch_queries import BatchQuery
-    from airflow_provider_webdata.tasks.searches.progress import Progress
-    from airflow_provider_webdata.tasks.searches.records import Record
     from airflow_provider_webdata.tasks.searches.runner import SearchBatch, Tally
 
 _SHOWN_FAILURES = 5
@@ -43,16 +42,16 @@ class BatchSearchTask(ResultOutput):
 
     def call_service(self, context: Context) -> Any:
         """Make the searches that no earlier attempt has made, and deliver the results of all."""
+        from airflow_provider_webdata.tasks.kept_records import records_of
         from airflow_provider_webdata.tasks.metrics import count
-        from airflow_provider_webdata.tasks.searches.progress import progress_of
 
         most_credits = checked_number(OPERATION, "max_credits", self.max_credits)
         most_errors = checked_number(OPERATION, "max_error_ratio", self.max_error_ratio, 1) or 0.0
         extra_body = self.checked_extra_body(OPERATION)
         queries = checked_queries(as_list(self.queries), self._request_of, extra_body, self.log)
-        progress = progress_of(self.output_url, context)
-        batch = self._made_batch(progress, most_credits)
-        settled = batch.count_earlier(progress.read(), queries, repeat_ambiguous=self.repeat_ambiguous)
+        kept = records_of(self.output_url, context)
+        batch = self._made_batch(kept, most_credits)
+        settled = batch.count_earlier(kept.read(), queries, repeat_ambiguous=self.repeat_ambiguous)
         before = batch.tally.credits_used
         if settled:
             self.log.info("An earlier attempt made %d of the %d searches", len(settled), len(queries))
@@ -70,14 +69,15 @@ class BatchSearchTask(ResultOutput):
         if batch.stopped:
             raise AirflowException("The task was ended; its next attempt goes on from the results so far")
         too_many = self._too_many(batch.tally, most_errors)
-        if too_many and self._can_be_mended(batch.tally, context):
+        if too_many and kept.lasts and self._can_be_mended(batch.tally, context):
             raise AirflowException(f"{too_many}; the next attempt makes these again, and no others")
-        result = self._deliver(facts, progress, queries, context)
+        result = self._deliver(facts, kept, queries, context)
         if too_many:
             # A task that fails returns nothing: what was paid for goes to where the return value would be.
             self.push(context, return_value=result)
-            self.refuse(f"{too_many}; the results are stored and in XCom all the same")
-        progress.forget()
+            no_retry = "" if kept.lasts else "; no retry is made, which would pay for all again: set output="
+            self.refuse(f"{too_many}; the results are stored and in XCom all the same{no_retry}")
+        kept.forget()
         return result
 
     def on_kill(self) -> None:
@@ -102,7 +102,7 @@ class BatchSearchTask(ResultOutput):
                 tally.credits_used,
             )
 
-    def _made_batch(self, progress: Progress, max_credits: float | None) -> SearchBatch:
+    def _made_batch(self, kept: KeptRecords, max_credits: float | None) -> SearchBatch:
         from airflow_provider_webdata.tasks.searches.adaptive_limit import AdaptiveLimit
         from airflow_provider_webdata.tasks.searches.credit_budget import CreditBudget
         from airflow_provider_webdata.tasks.searches.runner import SearchBatch
@@ -110,11 +110,11 @@ class BatchSearchTask(ResultOutput):
         settings = self.hook.get_settings()
         shared = settings.client.max_concurrency or self.max_concurrency
         # Where nothing is kept, a rescheduled task would pay for everything again: the worker waits instead.
-        patience = settings.client.retry_budget if progress.lasts else self.rate_limit_timeout
+        patience = settings.client.retry_budget if kept.lasts else self.rate_limit_timeout
         return SearchBatch(
             settings,
             AdaptiveLimit(min(self.max_concurrency, shared)),
-            lambda records: progress.save(self._with_media_kept(records)),
+            lambda records: kept.save(self._with_media_kept(records)),
             lambda query: self._request_of(query.given),
             extra_body=self.checked_extra_body(OPERATION),
             budget=CreditBudget(max_credits),
@@ -189,12 +189,12 @@ class BatchSearchTask(ResultOutput):
     def _deliver(
         self,
         facts: dict[str, Any],
-        progress: Progress,
+        kept: KeptRecords,
         queries: Mapping[str, BatchQuery],
         context: Context,
     ) -> Any:
         inputs = [query.text for query in queries.values()]
-        records = (record for record in answered(progress.read()) if record["key"] in queries)
+        records = (record for record in answered(kept.read()) if record["key"] in queries)
         if self.output_url is not None:
             result = self.deliver(items_of(records), self._kind(queries), context, facts, inputs=inputs)
             self.push(context, **{name: result[name] for name in ("path", "count", "bytes")})

@@ -14,9 +14,8 @@ from airflow_provider_webdata.tasks.searches.items import tagged, untagged
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from airflow_provider_webdata.tasks.kept_records import Record
     from airflow_provider_webdata.tasks.searches.batch_queries import BatchQuery
-
-Record = dict[str, Any]
 
 
 def answer_record(query: BatchQuery, answer: dict[str, Any]) -> Record:

@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 
     from airflow_provider_webdata.api.models import SearchRequest, SearchResponse
     from airflow_provider_webdata.hooks.connection import ConnectionSettings
+    from airflow_provider_webdata.tasks.kept_records import Record
     from airflow_provider_webdata.tasks.searches.adaptive_limit import AdaptiveLimit
     from airflow_provider_webdata.tasks.searches.batch_queries import BatchQuery
     from airflow_provider_webdata.tasks.searches.credit_budget import CreditBudget
-    from airflow_provider_webdata.tasks.searches.records import Record
 
 log = logging.getLogger(__name__)
 

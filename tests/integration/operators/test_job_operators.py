@@ -270,7 +270,7 @@ def test_invalid_urls_are_told(run: Any, service: JobService) -> None:
         ("output='/tmp/x.{{ 1 }}'", ".jsonl"),
         ("attach_webhook=True", "webhook_url"),
         ("extra_body='{{ 1 }}'", "extra_body"),
-        ("max_discovery_depth=-1", "max_discovery_depth"),
+        ("max_discovery_depth='{{ -1 }}'", "max_discovery_depth"),
     ],
 )
 def test_what_cannot_work_fails_before_anything_is_paid_for(

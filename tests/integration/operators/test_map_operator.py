@@ -75,7 +75,7 @@ def test_output(run_dag, tmp_path):
 
 BAD_INPUT = {
     "limit": ("url='https://a.example/', limit='{{ 100001 }}'", ["limit", "100000"]),
-    "sitemap": ("url='https://a.example/', sitemap='some'", ["sitemap", "some"]),
+    "sitemap": ("url='https://a.example/', sitemap='{{ \"some\" }}'", ["sitemap", "some"]),
     "address": ("url='{{ none or \"\" }}'", ["url"]),
 }
 

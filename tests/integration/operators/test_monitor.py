@@ -287,8 +287,8 @@ BAD_INPUT = {
     "limit of credits": ("targets=TARGETS, max_credits_per_month='few'", ["max_credits_per_month", "'few'"]),
     "plain http webhook": ("targets=TARGETS, webhook='http://h.example'", ["webhook", "https"]),
     "wrong scrape option": (
-        "targets=[{'type': 'scrape', 'urls': ['https://a.example'], 'scrapeOptions': {'waitfor': 1}}]",
-        ["waitfor", "waitFor"],
+        "targets=[{'type': 'scrape', 'urls': ['https://a.example'], 'scrapeOptions': {'waitFor': '{{ \"x\" }}'}}]",
+        ["targets[0].scrapeOptions.waitFor", "a whole number is expected"],
     ),
 }  # fmt: skip
 

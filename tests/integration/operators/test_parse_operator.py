@@ -98,7 +98,8 @@ def test_a_folder_is_no_file(run_dag, sandbox, tmp_path):
 @pytest.mark.rule("parse-proxy")
 def test_options_are_checked_before_the_file_is_read(run_dag, sandbox, report):
     done = run_dag(
-        f"WebDataParseOperator(task_id='parse', file='{report}', proxy='enhanced', retries=1)", before=IMPORT
+        f"WebDataParseOperator(task_id='parse', file='{report}', proxy='{{{{ \"enhanced\" }}}}', retries=1)",
+        before=IMPORT,
     )
     assert done.run["tasks"]["parse"] == {"state": "failed", "try_number": 1}
     assert "proxy" in done.log

@@ -96,12 +96,12 @@ def test_a_page_that_its_site_refuses_is_a_result_with_a_warning(run_dag, sandbo
 
 
 BAD_INPUT = {
-    "no address": ("url='not an address at all'", ["url"]),
-    "unknown format": ("url='https://a.example/', formats=['markdwon']", ["formats", "markdwon"]),
+    "no address": ("url='{{ \"not an address at all\" }}'", ["url"]),
+    "unknown format": ("url='https://a.example/', formats=['{{ \"markdwon\" }}']", ["formats", "markdwon"]),
     "time over its limit": ("url='https://a.example/', timeout='{{ 300001 }}'", ["timeout", "300000"]),
     "nested options": (
-        "url='https://a.example/', location={'contry': 'DE'}",
-        ["location", "contry", "country"],
+        "url='https://a.example/', location={'country': '{{ \"Germany\" }}'}",
+        ["location", "country", "Germany"],
     ),
     "storage that is not there": (
         "url='https://a.example/', output='{{ \"nosuch\" }}://bucket/x.jsonl'",

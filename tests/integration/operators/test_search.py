@@ -141,12 +141,24 @@ def test_exclude_domains(run_dag, sandbox):
 
 BAD_INPUT = {
     "number over its limit": ("query='q', limit='{{ 101 }}'", ["limit", "100", "101"]),
-    "number that is none": ("query='q', limit='many'", ["limit", "many"]),
+    "number that is none": ("query='q', limit='{{ \"many\" }}'", ["limit", "many"]),
     "both domain filters": (
         "query='q', include_domains=['a.example'], exclude_domains=['b.example']",
         ["include", "exclude"],
     ),
-    "unknown field": ("query='q', scrape_options={'formatz': ['markdown']}", ["formatz", "formats"]),
+    "unknown format": (
+        "query='q', scrape_options={'formats': ['{{ \"markdwn\" }}']}",
+        ["scrape_options.formats[0]", "did you mean 'markdown'?"],
+    ),
+    "template of None": ("query='{{ none }}'", ["query: the template '{{ none }}' rendered to None"]),
+    "template of None, inside": (
+        "query='q', sources=[{'type': 'web', 'location': '{{ params.get(\"x\") }}'}]",
+        ["sources: the template", "rendered to None"],
+    ),
+    "another task's list": (
+        "query=task(task_id='words')(lambda: ['a', 'b'])()",
+        ["query: one text is expected (given: list of 2)", ".expand(query="],
+    ),
     "template that renders to nothing": ("query='{{ none or \"\" }}'", ["query"]),
     "extra body that is a list": ("query='q', extra_body='[1]'", ["extra_body", "list"]),
 }
@@ -301,7 +313,7 @@ def test_explicit_policy_is_respected(run_dag, sandbox):
         policy = ExceptionRetryPolicy(rules=[])
         WebDataSearchOperator(
             task_id="poor", query="q", retries=1, retry_delay=datetime.timedelta(0), retry_policy=policy
-        ) >> WebDataSearchOperator(task_id="bad", query="q", limit=0, retries=1, retry_policy=policy)
+        ) >> WebDataSearchOperator(task_id="bad", query="q", limit="{{ 0 }}", retries=1, retry_policy=policy)
         """
     )
     assert done.run["tasks"]["poor"] == {"state": "success", "try_number": 2}

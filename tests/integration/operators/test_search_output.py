@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.integration.results.media_server import MediaServer, serve
+
 
 @pytest.fixture(autouse=True)
 def _pages(sandbox):
@@ -145,3 +147,22 @@ def test_media_is_kept(run_dag, sandbox, tmp_path):
     assert "HTTP 404" in lost["keptMedia"][0]["error"]
     assert {name: value["media"][name] for name in ("kept", "failed")} == {"kept": 1, "failed": 1}
     assert "1 media files could not be kept" in done.log
+
+
+@pytest.mark.parametrize("hosts", ["", "localhost"], ids=["not allowed", "allowed"])
+def test_media_inside_is_kept_where_the_connection_allows_it(run_dag, sandbox, tmp_path, hosts):
+    """Its own host is allowed (above); another name of this machine is not, unless it is named."""
+    server = MediaServer()
+    server.routes = {"/shot": serve(b"\x89PNG\r\n\x1a\n and more")}
+    link = server.url.replace("127.0.0.1", "localhost") + "/shot"
+    body = {"success": True, "data": {"web": [{"url": "https://a.example/", "screenshot": link}]}}
+    sandbox.control.add_fault("status", path="/v2/search", status=200, body=body)
+    try:
+        done = run_dag(
+            f"WebDataSearchOperator(task_id='search', query='q', save_media='{tmp_path}/media')",
+            media_hosts=hosts,
+        )
+    finally:
+        server.close()
+    assert done.xcom["search.return_value"]["media"]["kept"] == len(server.requests) == bool(hosts)
+    assert ("localhost is no public host" in done.log) is not bool(hosts)

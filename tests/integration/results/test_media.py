@@ -5,19 +5,30 @@ from __future__ import annotations
 import base64
 import itertools
 import json
+import socket
+import ssl
 import threading
+from datetime import datetime, timedelta, timezone
 
+import httpx
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
 
 from airflow_provider_webdata.results.media import MediaReport, keep_media
 from airflow_provider_webdata.results.media_fetch import MAX_REDIRECTS, MediaSettings
+from airflow_provider_webdata.results.media_hosts import addresses_for
 from tests.integration.results.media_server import MediaServer, first, redirect, serve, status, unannounced
+from tests.support.fault_server import FaultServer, answer
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"screenshot" * 100
 MP3 = b"ID3\x04" + b"sound" * 100
 MP4 = b"\x00\x00\x00\x18ftypmp42" + b"film" * 100
 PDF = b"%PDF-1.7\n" + b"paper" * 100
-SMALL = MediaSettings(max_bytes=10_000, timeout=30.0, attempts=3)
+LOOPBACK = frozenset({"127.0.0.1"})
+SMALL = MediaSettings(max_bytes=10_000, timeout=30.0, attempts=3, hosts=LOOPBACK)
 
 
 @pytest.fixture
@@ -191,7 +202,11 @@ def test_a_slow_host_is_given_up(server, tmp_path):
     limits = {"/silent": {"timeout": 0.3}, "/drip": {"timeout": 30, "max_seconds": 0.5}}
     try:
         found = [
-            kept([document(screenshot=server.url + path)], tmp_path, MediaSettings(attempts=1, **limit))
+            kept(
+                [document(screenshot=server.url + path)],
+                tmp_path,
+                MediaSettings(hosts=LOOPBACK, attempts=1, **limit),
+            )
             for path, limit in limits.items()
         ]
     finally:
@@ -234,7 +249,7 @@ def test_concurrency_is_bounded(server, tmp_path):
         serve(PNG)(handler)
 
     server.routes = {"/shot": together}
-    settings = MediaSettings(concurrency=3, attempts=1)
+    settings = MediaSettings(hosts=LOOPBACK, concurrency=3, attempts=1)
     _, report = kept([document(n, screenshot=f"{server.url}/shot") for n in range(12)], tmp_path, settings)
     assert report.kept == 12
     assert server.most_at_once == 3
@@ -263,7 +278,7 @@ def test_the_end_of_the_task_does_not_wait_for_slow_hosts(server, tmp_path):
 
     server.routes = {"/shot": serve(PNG), "/drip": unannounced(drip, "image/png")}
     items = [document(0, screenshot=f"{server.url}/shot"), document(1, screenshot=f"{server.url}/drip")]
-    kept_items = keep_media(items, str(tmp_path), MediaSettings(timeout=60, max_seconds=3600))
+    kept_items = keep_media(items, str(tmp_path), MediaSettings(hosts=LOOPBACK, timeout=60, max_seconds=3600))
     try:
         next(kept_items)
         assert began.wait(20)
@@ -275,7 +290,7 @@ def test_the_end_of_the_task_does_not_wait_for_slow_hosts(server, tmp_path):
 
 def test_into_an_object_store(server, bucket, s3_client):
     server.routes = {"/film": unannounced(lambda: [MP4] * 50_000)}
-    settings = MediaSettings(max_bytes=10**9)
+    settings = MediaSettings(hosts=LOOPBACK, max_bytes=10**9)
     ((after,), report) = kept(
         [document(video=f"{server.url}/film")], f"s3://results_s3@{bucket}/media/2026", settings
     )
@@ -326,3 +341,139 @@ def test_text_that_is_no_link(tmp_path, link):
     (after,), _ = kept([document(screenshot=link)], tmp_path)
     assert after["screenshot"] == link
     assert "base64" in after["keptMedia"][0]["error"] or "data:" in after["keptMedia"][0]["error"]
+
+
+# Hosts: what a page's media may lead to.
+
+INSIDE = [
+    "http://127.0.0.1:{port}/shot",
+    "http://127.1:{port}/shot",
+    "http://2130706433:{port}/shot",
+    "http://localhost:{port}/shot",
+    "http://[::1]:{port}/shot",
+    "http://[::ffff:127.0.0.1]:{port}/shot",
+    "http://[64:ff9b::7f00:1]:{port}/shot",
+    "http://0.0.0.0:{port}/shot",
+    "http://169.254.169.254/latest/meta-data",
+    "http://10.0.0.1/shot",
+    "http://192.168.1.1/shot",
+    "http://172.16.0.1/shot",
+    "http://100.64.0.1/shot",
+    "http://[fe80::1]/shot",
+    "http://[fd00::1]/shot",
+    "http://224.0.0.1/shot",
+]
+STRICT = MediaSettings(max_bytes=10_000, timeout=30.0, attempts=1)
+
+
+@pytest.mark.parametrize("link", INSIDE)
+def test_what_is_inside_is_not_asked(server, tmp_path, link):
+    """However the address is written: the error names the way to allow it."""
+    server.routes = {"/shot": serve(PNG)}
+    link = link.format(port=server.url.rpartition(":")[2])
+    ((item,), report) = kept([document(screenshot=link)], tmp_path, STRICT)
+    assert "is no public host" in item["keptMedia"][0]["error"]
+    assert "name it in the connection's media_hosts" in report.errors[0]
+    assert server.requests == []
+
+
+@pytest.mark.parametrize("link", INSIDE)
+def test_what_is_inside_is_not_redirected_to(server, other, tmp_path, link):
+    """A host that is allowed leads to one that is not."""
+    other.routes = {"/shot": serve(PNG)}
+    link = link.format(port=other.url.rpartition(":")[2]).replace("//127.0.0.1", "//127.0.0.2")
+    server.routes = {"/shot": redirect(link)}
+    ((item,), _) = kept([document(screenshot=f"{server.url}/shot")], tmp_path)
+    assert "is no public host" in item["keptMedia"][0]["error"]
+    assert (len(server.requests), other.requests) == (1, [])
+
+
+def test_a_name_is_resolved_once_and_asked_where_it_led(server, tmp_path, monkeypatch):
+    """A name server that answers otherwise the next time gains nothing; the host is told its own name."""
+    asked = []
+
+    def resolve(host, port, *_, **__):
+        asked.append(host)
+        address = "127.0.0.1" if len(asked) == 1 else "127.0.0.9"
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port))]
+
+    real = socket.getaddrinfo
+
+    def lookup(host, *arguments, **named):
+        return (
+            resolve(host, *arguments, **named) if host == "media.example" else real(host, *arguments, **named)
+        )
+
+    monkeypatch.setattr(socket, "getaddrinfo", lookup)
+    server.routes = {"/shot": serve(PNG)}
+    port = server.url.rpartition(":")[2]
+    settings = MediaSettings(hosts=frozenset({"media.example"}), attempts=1)
+    _, report = kept([document(screenshot=f"http://media.example:{port}/shot")], tmp_path, settings)
+    assert (report.kept, asked) == (1, ["media.example"])
+    assert server.requests[0][1]["host"] == f"media.example:{port}"
+
+
+def test_of_several_addresses_the_public_ones_count(monkeypatch):
+    def resolve(host, port, *_, **__):
+        return [
+            (socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port))
+            for address in ("10.0.0.1", "8.8.8.8")
+        ]
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolve)
+    assert addresses_for(httpx.URL("https://mixed.example/x"), frozenset()) == ["8.8.8.8"]
+    assert addresses_for(httpx.URL("https://mixed.example/x"), {"mixed.example"}) == ["10.0.0.1", "8.8.8.8"]
+
+
+@pytest.mark.parametrize("keep_svg", [True, False])
+def test_svg_is_kept_on_request_only(server, tmp_path, keep_svg):
+    server.routes = {"/shot": serve(b"<svg xmlns='http://www.w3.org/2000/svg'/>", "image/svg+xml")}
+    settings = MediaSettings(hosts=LOOPBACK, keep_svg=keep_svg)
+    ((item,), report) = kept([document(screenshot=f"{server.url}/shot")], tmp_path, settings)
+    assert report.kept == keep_svg
+    assert item["screenshot"].endswith(".svg") is keep_svg
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory):
+    """A certificate for media.example and its key, in one file."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "media.example")])
+    now = datetime.now(timezone.utc)
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName("media.example")]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    path = tmp_path_factory.mktemp("tls") / "media.pem"
+    encoding = serialization.Encoding.PEM
+    private = key.private_bytes(encoding, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    path.write_bytes(private + made.public_bytes(encoding))
+    return path
+
+
+@pytest.mark.parametrize(("host", "trusted"), [("media.example", True), ("other.example", False)])
+def test_certificates_are_checked_against_the_name(certificate, tmp_path, monkeypatch, host, trusted):
+    """Though the connection is made to an address."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate)
+    server = FaultServer([answer(body=PNG, content_type="image/png")], tls=context)
+    real = socket.getaddrinfo
+
+    def lookup(name, *arguments, **named):
+        return real("127.0.0.1" if name == host else name, *arguments, **named)
+
+    monkeypatch.setattr(socket, "getaddrinfo", lookup)
+    settings = MediaSettings(hosts=frozenset({host}), ca_file=str(certificate), attempts=1)
+    try:
+        ((item,), report) = kept([document(screenshot=f"https://{host}:{server.port}/x")], tmp_path, settings)
+    finally:
+        server.close()
+    assert report.kept == trusted
+    assert trusted or "CERTIFICATE_VERIFY_FAILED" in item["keptMedia"][0]["error"]

@@ -18,6 +18,7 @@ from botocore.exceptions import ClientError
 from airflow_provider_webdata.results.columns import columns_of
 from airflow_provider_webdata.results.errors import OutputError
 from airflow_provider_webdata.results.output import check_output, open_output
+from tests.support.fault_server import FaultServer, answer
 
 ITEMS = [
     {"markdown": f"# Page {number}", "metadata": {"sourceURL": f"https://x.example/{number}"}}
@@ -149,3 +150,60 @@ def test_no_such_connection(bucket):
 
 def test_a_connection_that_exists(bucket):
     check_output(f"s3://results_s3@{bucket}/x.jsonl.gz")
+
+
+def test_nothing_is_written_to_find_out(s3_client, bucket):
+    """A probe would notify somebody, need the right to delete, and outlive a kill."""
+    check_output(f"s3://results_s3@{bucket}/deep/er/x.jsonl")
+    assert keys(s3_client, bucket) == []
+    assert open_uploads(s3_client, bucket) == []
+
+
+def test_no_such_bucket_is_said_before_there_is_anything_to_write(bucket):
+    with pytest.raises(OutputError, match="there is no bucket 'no-such-bucket'; create it"):
+        check_output("s3://results_s3@no-such-bucket/x.jsonl")
+
+
+@pytest.fixture
+def refusing(monkeypatch):
+    """Return what starts a storage that refuses with a code, and its URL with a connection of its own."""
+    servers = []
+
+    def start(code):
+        body = f"<?xml version='1.0'?><Error><Code>{code}</Code><Message>No.</Message></Error>"
+        servers.append(FaultServer([answer(403, body, "application/xml")]))
+        extra = {"endpoint_url": servers[0].url, "region_name": "us-east-1"}
+        connection = {"conn_type": "aws", "login": "key", "password": "secret", "extra": extra}
+        # Airflow remembers the file system of each connection.
+        conn_id = f"refusing_{servers[0].port}"
+        monkeypatch.setenv(f"AIRFLOW_CONN_{conn_id.upper()}", json.dumps(connection))
+        return servers[0], f"s3://{conn_id}@bucket/x.jsonl"
+
+    yield start
+    for server in servers:
+        server.close()
+
+
+@pytest.mark.parametrize("code", ["InvalidAccessKeyId", "SignatureDoesNotMatch"])
+def test_wrong_credentials_are_said_before_there_is_anything_to_write(refusing, code):
+    _, url = refusing(code)
+    with pytest.raises(
+        OutputError, match=f"does not know these credentials .{code}.; correct the connection"
+    ):
+        check_output(url)
+
+
+def test_whoever_may_only_write_may_write(refusing):
+    """A role without the right to look is no reason to refuse."""
+    server, url = refusing("AccessDenied")
+    check_output(url)
+    assert {request.method for request in server.requests} == {"GET"}
+
+
+def test_a_storage_that_does_not_answer(refusing):
+    """It may in a moment: a retry helps, and nothing is paid for meanwhile."""
+    server, url = refusing("any")
+    server.close()
+    with pytest.raises(Exception, match="connect") as failed:
+        check_output(url)
+    assert not isinstance(failed.value, OutputError)

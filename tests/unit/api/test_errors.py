@@ -24,7 +24,7 @@ ROWS: list[tuple[dict[str, Any], list[str]]] = [
     ),
     ({"scrapeOptions": {"timeout": 10}}, ["scrape_options.timeout (sent as scrapeOptions): "]),
     ({"limt": 5}, ["limt", "did you mean 'limit'"]),
-    ({"limit": {"a": 1}}, ["limit", "given: dict of 1"]),
+    ({"limit": {"a": 1}}, ["limit", "given: {'a': 1}"]),
     (
         {"scrape_options": "{'headers': {'Cookie': 'hush'}}"},
         ["scrape_options", "text of 31 characters that begins with '{'"],

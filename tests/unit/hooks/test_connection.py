@@ -104,6 +104,14 @@ def test_json_form(tmp_path):
     }  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    "given", ["Media.internal, 10.0.0.5,[::1] ,", ["media.internal", "10.0.0.5", "::1"]], ids=["text", "list"]
+)
+def test_media_hosts(given):
+    found = settings_of(connection(extra={"media_hosts": given})).media_hosts
+    assert found == {"media.internal", "10.0.0.5", "::1"}
+
+
 def test_what_is_left_out_keeps_the_defaults():
     """Empty fields of the form count as not given."""
     plain = settings_of(connection())
@@ -163,6 +171,10 @@ REFUSED = {
     "no size": ({"extra": {"max_response_mb": 0}}, "max_response_mb must be more than 0"),
     "verify in words": ({"extra": {"verify": "maybe"}}, "verify must be true or false (given: 'maybe')"),
     "bundle that is no path": ({"extra": {"ca_file": "x" * 5000}}, "ca_file names a file that is not here"),
+    "media host with a port": ({"extra": {"media_hosts": "a.example:80"}}, "media_hosts takes host names"),
+    "media host with a protocol": ({"extra": {"media_hosts": "http://a.example"}}, "without protocol, port"),
+    "media host of any name": ({"extra": {"media_hosts": ["*.example"]}}, "media_hosts takes host names"),
+    "media host by number": ({"extra": {"media_hosts": [5]}}, "media_hosts must be host names with commas"),
     "missing bundle": ({"extra": {"ca_file": "/no/such.pem"}}, "ca_file names a file that is not here"),
     "proxy without scheme": ({"extra": {"proxy": "proxy.example:3128"}}, "proxy must be a URL"),
     "password that ends the host": ({"extra": {"proxy": "http://u:hunter22#x@p.example:3128"}}, "as %23 %2F %3F"),

@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 from airflow.sdk import DAG
 
+from airflow_provider_webdata.operators.batch_scrape import WebDataBatchScrapeOperator
 from airflow_provider_webdata.operators.batch_search import WebDataBatchSearchOperator
 from airflow_provider_webdata.operators.credit_usage import WebDataCreditUsageOperator
 from airflow_provider_webdata.operators.interact import WebDataInteractOperator
@@ -22,6 +23,8 @@ from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
 
 URL = {"url": "https://a.example/"}
+TARGETS = [{"type": "scrape", "urls": ["https://a.example/"]}]
+MONITOR = {"name": "n", "schedule": {"text": "daily"}, "targets": TARGETS}
 REFUSED = {
     "unknown kind of result": (
         WebDataSearchOperator,
@@ -144,7 +147,7 @@ def test_dag_survives_serialization():
             task_id="search", query="q", scrape_options={"formats": [{"type": "json", "schema": {}}]}
         )
         WebDataSearchOperator.partial(task_id="searches", limit=3).expand(query=["a", "b"])
-        WebDataCreateMonitorOperator(task_id="monitor", name="n", schedule={"text": "daily"}, targets=[])
+        WebDataCreateMonitorOperator(task_id="monitor", name="n", schedule={"text": "daily"}, targets=TARGETS)
         WebDataMapOperator(task_id="map", url="https://a.example/", returns="urls")
         WebDataScrapeOperator.partial(task_id="scrape", output="/x/{{ ti.map_index }}.jsonl").expand(
             url=["a", "b"]
@@ -155,3 +158,100 @@ def test_dag_survives_serialization():
         WebDataBatchSearchOperator(task_id="many", queries=["q", {"query": "r"}], max_credits=10)
     restored = DagSerialization.deserialize_dag(DagSerialization.serialize_dag(dag))
     assert set(restored.task_dict) == set(dag.task_dict)
+
+
+WRONG = {
+    "too many": (WebDataSearchOperator, {"query": "q", "limit": 1000}, "limit: .* 100 .given: 1000"),
+    "too many, as text": (WebDataSearchOperator, {"query": "q", "limit": "1000"}, "limit: .* 100"),
+    "a format": (WebDataScrapeOperator, {**URL, "formats": ["markdwn"]}, "formats.0.: .*'markdown'"),
+    "a choice": (WebDataScrapeOperator, {**URL, "proxy": "enhancd"}, "proxy: .*did you mean 'enhanced'"),
+    "deep inside": (
+        WebDataSearchOperator,
+        {"query": "{{ q }}", "scrape_options": {"formats": ["markdwn"], "maxAge": "{{ age }}"}},
+        "scrape_options.formats.0.: .*'markdown'",
+    ),
+    "a field of a mapping": (
+        WebDataScrapeOperator,
+        {**URL, "location": {"contry": "DE"}},
+        "location.contry: .*'country'",
+    ),
+    "a mapping that lacks a field": (
+        WebDataScrapeOperator,
+        {**URL, "profile": {"saveChanges": True}},
+        "profile.name",
+    ),
+    "a cron": (
+        WebDataCreateMonitorOperator,
+        {**MONITOR, "schedule": {"cron": "0 25 * * *"}},
+        "schedule.cron",
+    ),
+    "a cron that runs too often": (
+        WebDataCreateMonitorOperator,
+        {**MONITOR, "schedule": {"cron": "*/2 * * * *"}},
+        "schedule.cron: .* every 5 minutes",
+    ),
+    "a time zone": (
+        WebDataCreateMonitorOperator,
+        {**MONITOR, "schedule": {"text": "daily", "timezone": "Europe/Berln"}},
+        "schedule.timezone: .*'Europe/Berlin'",
+    ),
+    "a target": (
+        WebDataCreateMonitorOperator,
+        {**MONITOR, "targets": [{"type": "scrap", "urls": ["https://a.example/"]}]},
+        "targets.0.: .*'scrape'.* .given: {'type': 'scrap', 'urls': ",
+    ),
+    "a URL": (WebDataScrapeOperator, {"url": "ftp://a.example/"}, "url: .*http and https only"),
+    "a list for a text": (
+        WebDataScrapeOperator,
+        {"url": ["a", "b"]},
+        "url: one text .*expand.*WebDataBatchScrape",
+    ),
+    "queries for a query": (
+        WebDataSearchOperator,
+        {"query": ["a", "b"]},
+        r"query: one text is expected .given: list of 2.*\.expand\(query=.* WebDataBatchSearchOperator\(queries=",
+    ),
+}
+
+
+@pytest.mark.parametrize(("operator", "arguments", "words"), WRONG.values(), ids=WRONG.keys())
+def test_a_literal_that_cannot_work_fails_while_the_dag_is_read(operator, arguments, words):
+    """The message names the task, the field, the rule and what was given, and the nearest name where it is one."""
+    with pytest.raises(ValueError, match=f"(?s)'my_task' cannot work:.*{words}"):
+        operator(task_id="my_task", **arguments)
+
+
+UNKNOWN = {
+    "of the request": ({"query": "q", "limt": 5}, "there is no argument 'limt'; did you mean 'limit'?"),
+    "that is required": ({"qurey": "q"}, "there is no argument 'qurey'; did you mean 'query'?"),
+    "of a base class": ({"query": "q", "ouptut": "/x"}, "'ouptut'; did you mean 'output'?"),
+    "of Airflow": ({"query": "q", "retrie": 3}, "'retrie'; did you mean 'retries'?"),
+    "like nothing": ({"query": "q", "zzzz": 3}, "there is no argument 'zzzz'"),
+}
+
+
+@pytest.mark.parametrize(("arguments", "words"), UNKNOWN.values(), ids=UNKNOWN.keys())
+def test_an_argument_that_does_not_exist(arguments, words):
+    with pytest.raises(TypeError) as failed:
+        WebDataSearchOperator(task_id="my_task", **arguments)
+    assert str(failed.value).startswith("WebDataSearchOperator 'my_task': ")
+    assert words in str(failed.value)
+
+
+def test_what_is_known_at_run_time_only_is_left_to_the_task():
+    """Templates, other tasks' results, and what a mapped task is made of."""
+    with DAG("d", schedule=None):
+        first = WebDataMapOperator(task_id="first", url="{{ url }}", limit="{{ limit }}")
+        WebDataSearchOperator(
+            task_id="second", query=first.output, sources=first.output, limit="{% if a %}1{% endif %}"
+        )
+        WebDataSearchOperator.partial(task_id="third").expand(query=["a", "b"])
+        WebDataScrapeOperator(task_id="fourth", url="{{ url }}", formats=["{{ format }}", "markdown"])
+        WebDataBatchScrapeOperator(task_id="sixth", urls=["htp://x"], ignore_invalid_urls="{{ lenient }}")
+        WebDataBatchScrapeOperator(task_id="seventh", urls=["htp://x"], ignore_invalid_urls=True)
+        WebDataCreateMonitorOperator(task_id="fifth", **{**MONITOR, "schedule": {"cron": "{{ cron }}"}})
+
+
+def test_missing_is_said_as_airflow_says_it():
+    with pytest.raises(TypeError, match="missing keyword argument 'query'"):
+        WebDataSearchOperator(task_id="t")

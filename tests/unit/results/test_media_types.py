@@ -22,8 +22,16 @@ TYPES = [
     ("", PNG, "image", "image/png"),
     ("application/octet-stream", WEBP, "image", "image/webp"),
     ("binary/octet-stream", PDF, "pdf", "application/pdf"),
-    ("image/x-new", UNKNOWN, "image", "image/x-new"),
+    ("image/x-new", UNKNOWN, "image", None),
+    ("image/x-new", PNG, "image", "image/png"),
+    ("image/jpeg", PNG, "image", "image/png"),
     ("video/mp4", M4A, "audio", "video/mp4"),
+    ("audio/mp3", b"ID3\x04........", "audio", "audio/mpeg"),
+    ("audio/webm", b"\x1a\x45\xdf\xa3....", "audio", "audio/webm"),
+    ("", b"OggS........", "audio", "audio/ogg"),
+    ("image/svg+xml", b"<svg onload='alert(1)'>", "image", None),
+    ("image/svg+xml", b"<?xml version='1.0'?><svg>", "image", None),
+    ("image/png", b"<svg/>", "image", None),
     ("audio/mpeg", b"\xff\xfb............", "audio", "audio/mpeg"),
     ("", WAV, "audio", "audio/wav"),
     ("", MP4, "video", "video/mp4"),
@@ -44,7 +52,26 @@ def test_type(said, first, kind, expected):
     assert type_of(said, first, kind) == expected
 
 
-EXTENSIONS = [("image/jpeg", "jpg"), ("audio/mpeg", "mp3"), ("image/tiff", "tiff"), ("image/x-new", "bin")]
+SVG = [
+    (b"<svg/>", "image/svg+xml"),
+    (b"<?xml version='1.0'?>\n<!-- a -->\n<svg/>", "image/svg+xml"),
+    (b"<?xml version='1.0'?><feed/>", None),
+    (b"<html><svg/></html>", None),
+]
+
+
+@pytest.mark.parametrize(("first", "expected"), SVG)
+def test_svg_on_request(first, expected):
+    assert type_of("image/svg+xml", first, "image", keep_svg=True) == expected
+
+
+EXTENSIONS = [
+    ("image/jpeg", "jpg"),
+    ("audio/mpeg", "mp3"),
+    ("image/tiff", "tiff"),
+    ("image/svg+xml", "svg"),
+    ("image/x-new", "bin"),
+]
 
 
 @pytest.mark.parametrize(("content_type", "end"), EXTENSIONS)

@@ -114,15 +114,6 @@ def test_summary_may_be_filled_on_the_way(tmp_path):
     assert task.deliver(pages(), "link", context, summary)["creditsUsed"] == 7
 
 
-def test_what_was_paid_for_is_not_lost_to_the_storage(tmp_path):
-    """Results that are in memory go to XCom when their file cannot be written; the task fails all the same."""
-    (tmp_path / "file").touch()
-    task, context = operator(output=str(tmp_path / "file" / "x.jsonl"))
-    with pytest.raises(OSError, match="file"):
-        task.deliver(ITEMS, "link", context, SUMMARY)
-    assert context.pushed == {"undelivered": ITEMS}
-
-
 def test_lineage(tmp_path):
     task, context = operator(output=str(tmp_path / "x.jsonl"))
     task.execute(context)

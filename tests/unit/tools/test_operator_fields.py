@@ -9,6 +9,7 @@ import pytest
 
 from airflow_provider_webdata.tasks.operator import RequestFields
 from tools import operator_fields
+from tools.field_rules import field_rules
 from tools.operator_fields import FieldsError, loose_type, main, parameters, rewritten
 
 OPERATOR = '''
@@ -150,6 +151,10 @@ def test_command(
     file = folder / "preview.py"
     file.write_text(source)
     monkeypatch.setattr(operator_fields, "OPERATORS", folder)
+    rules = folder.parent / "tasks" / "field_rules.py"
+    rules.parent.mkdir()
+    rules.write_text(field_rules(["CrawlParamsRequest"]) if source == WRITTEN else "")
     assert main(arguments) == code
+    assert ("'CrawlParamsRequest'" in rules.read_text()) is (code == 0)
     assert ("preview.py" in "".join(capsys.readouterr())) is (source == OPERATOR)
     assert file.read_text() == (source if arguments else WRITTEN)

@@ -1,4 +1,4 @@
-"""Where the records of a batch are kept, so that no later attempt pays for the same searches again."""
+"""Where what was paid for is kept, so that no later attempt of the task pays for it again."""
 
 from __future__ import annotations
 
@@ -15,21 +15,24 @@ if TYPE_CHECKING:
 
     from airflow.sdk import Context, ObjectStoragePath
 
-    from airflow_provider_webdata.tasks.searches.records import Record
-
 log = logging.getLogger(__name__)
+
+Record = dict[str, Any]
+"""A JSON object with the key `key`."""
 
 MOST_STORED_BYTES = 16 * 2**20
 """Most JSON that is put into Airflow's task state store, which is its metadata database."""
 
-_STORE_KEY = "webdata_searches"
+_STORE_KEY = "webdata_paid"
+# A database takes several small values more easily than a large one; MySQL none of 16 MiB.
+_VALUE_BYTES = 2**20
 _PART = re.compile(r"\d{8}-[0-9a-f]{8}\.part")
 
 
-class Progress(Protocol):
+class KeptRecords(Protocol):
     """Keeps records across the attempts of a task.
 
-    :ivar lasts: whether a later attempt finds what is kept.
+    :ivar lasts: whether a later attempt finds all that was saved.
     """
 
     lasts: bool
@@ -38,19 +41,20 @@ class Progress(Protocol):
         """Yield all records kept so far, by earlier attempts and this one, one at a time."""
 
     def save(self, records: list[Record]) -> None:
-        """Keep new records; when it returns, they outlive this process."""
+        """Keep new records; when it returns, they outlive this process, unless `lasts` is False."""
 
     def forget(self) -> None:
         """Drop everything."""
 
 
-class FileProgress:
+class FileRecords:
     """Records in small files beside the output, one per call of `save`, each whole or not there.
 
     Object stores cannot append, so each call writes a file of its own. The folder belongs to one task instance:
     another run with the same output does not find them.
 
     :param output: URL of the output.
+    :raises OutputError: the output's storage cannot be used here.
     """
 
     lasts = True
@@ -98,8 +102,8 @@ class FileProgress:
                     folder.rmdir()
 
 
-class StoreProgress:
-    """Records in Airflow's task state store (3.3), for batches without output; bounded, for it is a database.
+class StoreRecords:
+    """Records in Airflow's task state store (3.3), as JSON Lines in values of bounded size; bounded in all as well.
 
     :param store: the task state store.
     """
@@ -107,13 +111,12 @@ class StoreProgress:
     def __init__(self, store: Any) -> None:
         self.lasts = True
         self._store = store
-        self._records: list[Record] = []
         index = store.get(_STORE_KEY)
         given = index if isinstance(index, dict) else {}
-        self._parts: int = given.get("parts", 0)
+        self._values: int = given.get("values", 0)
         self._bytes: int = given.get("bytes", 0)
-        for number in range(self._parts):
-            self._records += json.loads(store.get(f"{_STORE_KEY}_{number}") or "[]")
+        text = "".join(store.get(f"{_STORE_KEY}_{number}") or "" for number in range(self._values))
+        self._records: list[Record] = [json.loads(line) for line in text.splitlines()]
 
     def read(self) -> Iterator[Record]:
         """Yield all records."""
@@ -122,35 +125,36 @@ class StoreProgress:
     def save(self, records: list[Record]) -> None:
         """Put records into the store, while there is room."""
         self._records += records
-        # As text: what a page holds (half a surrogate pair, say) need not be what the store can carry.
-        text = json.dumps(records)
+        # In ASCII: what a page holds (half a surrogate pair, say) need not be what the store can carry.
+        text = "".join(f"{json.dumps(record)}\n" for record in records)
         if not self.lasts or self._bytes + len(text) > MOST_STORED_BYTES:
             if self.lasts:
                 log.warning(
-                    "The results exceed %d MiB, the most that is kept in the task state store. A retry would search "
+                    "The results exceed %d MiB, the most that is kept in the task state store. A retry would pay "
                     "again for what comes from here on; set output= to keep all of them",
                     MOST_STORED_BYTES // 2**20,
                 )
             self.lasts = False
             return
-        self._store.set(f"{_STORE_KEY}_{self._parts}", text)
-        self._parts += 1
+        for begin in range(0, len(text), _VALUE_BYTES):
+            self._store.set(f"{_STORE_KEY}_{self._values}", text[begin : begin + _VALUE_BYTES])
+            self._values += 1
         self._bytes += len(text)
-        # Last, so that a part that was not written whole does not count.
-        self._store.set(_STORE_KEY, {"parts": self._parts, "bytes": self._bytes})
+        # Last, so that what was not written whole does not count.
+        self._store.set(_STORE_KEY, {"values": self._values, "bytes": self._bytes})
 
     def forget(self) -> None:
         """Delete everything from the store."""
-        if self._parts:
+        if self._values:
             self._store.delete(_STORE_KEY)
-        for number in range(self._parts):
+        for number in range(self._values):
             self._store.delete(f"{_STORE_KEY}_{number}")
-        self._parts = self._bytes = 0
+        self._values = self._bytes = 0
         self._records = []
 
 
-class MemoryProgress:
-    """Records of this attempt only: for Airflow 3.2, which has no task state store, and batches without output."""
+class MemoryRecords:
+    """Records of this attempt only: for Airflow 3.2, which has no task state store, and tasks without output."""
 
     lasts = False
 
@@ -170,16 +174,16 @@ class MemoryProgress:
         self._records = []
 
 
-def progress_of(output: str | None, context: Context) -> Progress:
-    """Return where the records of a task are kept.
+def records_of(output: str | None, context: Context) -> KeptRecords:
+    """Return where a task keeps many records: beside its output, else in the task state store, else nowhere.
 
     :param output: URL of the output, if there is one.
     :raises OutputError: the output's storage cannot be used here.
     """
     if output is not None:
-        return FileProgress(output, context)
+        return FileRecords(output, context)
     store = context.get("task_state_store")
-    return MemoryProgress() if store is None else StoreProgress(store)
+    return MemoryRecords() if store is None else StoreRecords(store)
 
 
 def _instance_name(context: Context) -> str:

@@ -7,12 +7,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from airflow_provider_webdata.tasks.searches import progress as search_progress
-from airflow_provider_webdata.tasks.searches.progress import (
-    FileProgress,
-    MemoryProgress,
-    StoreProgress,
-    progress_of,
+from airflow_provider_webdata.tasks import kept_records
+from airflow_provider_webdata.tasks.kept_records import (
+    FileRecords,
+    MemoryRecords,
+    StoreRecords,
+    records_of,
 )
 from tests.support.direct import StateStore
 
@@ -31,8 +31,8 @@ def reopen(request, tmp_path):
     """Return what opens the progress of the same task anew, as each attempt does."""
     store = StateStore()
     if request.param == "file":
-        return lambda: FileProgress(str(tmp_path / "out.jsonl"), context())
-    return lambda: StoreProgress(store)
+        return lambda: FileRecords(str(tmp_path / "out.jsonl"), context())
+    return lambda: StoreRecords(store)
 
 
 def test_later_tries_find_what_earlier_ones_kept(reopen):
@@ -62,25 +62,25 @@ def test_forgetting_nothing_is_fine(reopen):
 
 def test_of_other_tasks_with_the_same_output_nothing_is_found(tmp_path):
     output = str(tmp_path / "out.jsonl")
-    mine = FileProgress(output, context())
+    mine = FileRecords(output, context())
     mine.save([record("a")])
     others = [{"run_id": "s"}, {"map_index": 1}, {"task_id": "u"}, {"dag_id": "e"}]
     for other in others:
-        theirs = FileProgress(output, context(**other))
+        theirs = FileRecords(output, context(**other))
         assert list(theirs.read()) == []
         theirs.save([record("b")])
         theirs.forget()
-    assert [item["key"] for item in FileProgress(output, context()).read()] == ["a"]
+    assert [item["key"] for item in FileRecords(output, context()).read()] == ["a"]
 
 
 def test_what_a_killed_process_was_writing_is_passed_over(tmp_path):
     """Half a file under its hidden name is none; it goes when the folder goes."""
     output = str(tmp_path / "out.jsonl")
-    first = FileProgress(output, context())
+    first = FileRecords(output, context())
     first.save([record("a")])
     (folder,) = (tmp_path / "out.jsonl.partial").iterdir()
     (folder / ".00000002-0badcafe.part.xyz.part").write_text('{"key": "b"')
-    second = FileProgress(output, context())
+    second = FileRecords(output, context())
     assert [item["key"] for item in second.read()] == ["a"]
     second.forget()
     assert list(tmp_path.iterdir()) == []
@@ -89,47 +89,46 @@ def test_what_a_killed_process_was_writing_is_passed_over(tmp_path):
 def test_two_attempts_at_once_do_not_overwrite_each_other(tmp_path):
     """A worker that was Airflow gave up may still be writing."""
     output = str(tmp_path / "out.jsonl")
-    zombie, heir = FileProgress(output, context()), FileProgress(output, context())
+    zombie, heir = FileRecords(output, context()), FileRecords(output, context())
     zombie.save([record("a")])
     heir.save([record("b")])
-    assert {item["key"] for item in FileProgress(output, context()).read()} == {"a", "b"}
+    assert {item["key"] for item in FileRecords(output, context()).read()} == {"a", "b"}
 
 
 def test_the_store_is_not_filled_without_end(monkeypatch, caplog):
     """It is the metadata database: over the limit, the log says that a retry would pay again, once."""
-    monkeypatch.setattr(search_progress, "MOST_STORED_BYTES", 2000)
+    monkeypatch.setattr(kept_records, "MOST_STORED_BYTES", 2000)
     store = StateStore()
-    progress = StoreProgress(store)
+    progress = StoreRecords(store)
     for number in range(40):
         progress.save([record(f"k{number:02}")])
     assert not progress.lasts
     assert len(list(progress.read())) == 40
-    kept = [item["key"] for item in StoreProgress(store).read()]
+    kept = [item["key"] for item in StoreRecords(store).read()]
     assert kept == [f"k{number:02}" for number in range(len(kept))]
     assert 5 < len(kept) < 40
     assert (
-        sum(len(json.loads(value)) for name, value in store.values.items() if name != "webdata_searches")
-        <= 2000
+        sum(len(json.loads(value)) for name, value in store.values.items() if name != "webdata_paid") <= 2000
     )
-    assert caplog.text.count("A retry would search again") == 1
+    assert caplog.text.count("A retry would pay again") == 1
 
 
 def test_a_part_that_the_index_does_not_know_is_none():
     """The process died between the two writes."""
     store = StateStore()
-    StoreProgress(store).save([record("a")])
-    store.set("webdata_searches_1", json.dumps([record("b")]))
-    progress = StoreProgress(store)
+    StoreRecords(store).save([record("a")])
+    store.set("webdata_paid_1", json.dumps([record("b")]))
+    progress = StoreRecords(store)
     assert [item["key"] for item in progress.read()] == ["a"]
     progress.save([record("c")])
-    assert [item["key"] for item in StoreProgress(store).read()] == ["a", "c"]
+    assert [item["key"] for item in StoreRecords(store).read()] == ["a", "c"]
 
 
 WHERE = [
-    (None, None, MemoryProgress, False),
-    (None, StateStore(), StoreProgress, True),
-    ("out.jsonl", None, FileProgress, True),
-    ("out.jsonl", StateStore(), FileProgress, True),
+    (None, None, MemoryRecords, False),
+    (None, StateStore(), StoreRecords, True),
+    ("out.jsonl", None, FileRecords, True),
+    ("out.jsonl", StateStore(), FileRecords, True),
 ]
 
 
@@ -137,6 +136,6 @@ WHERE = [
 def test_where_it_is_kept(tmp_path, output, store, kind, lasts):
     """Beside the output where there is one; else in the state store, which Airflow 3.2 lacks."""
     given_context = {**context(), **({"task_state_store": store} if store else {})}
-    progress = progress_of(str(tmp_path / output) if output else None, given_context)
+    progress = records_of(str(tmp_path / output) if output else None, given_context)
     assert type(progress) is kind
     assert progress.lasts is lasts

@@ -1,0 +1,90 @@
+"""Arguments that cannot work fail while the DAG file is read: unknown ones, and literals that break a field's rule."""
+
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING, Any
+
+from airflow.sdk.bases.operator import BaseOperatorMeta
+
+from airflow_provider_webdata.tasks.literal_check import may_be_wrong
+from airflow_provider_webdata.tasks.literals import is_literal
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+
+class CheckedArguments(BaseOperatorMeta):
+    """Metaclass of the service's tasks: only it sees what Airflow refuses before the first `__init__`."""
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:  # noqa: N805
+        """Make a task.
+
+        :raises TypeError: an argument does not exist; the message names the nearest one.
+        :raises ValueError: a literal argument cannot work.
+        """
+        try:
+            task = super().__call__(*args, **kwargs)
+        except TypeError as error:
+            if text := _unknown(cls, kwargs):
+                raise TypeError(text) from error
+            raise
+        # What a mapped task is made of at run time is judged there, before anything is sent.
+        if "_airflow_from_mapped" not in kwargs:
+            task.check_literals()
+        return task
+
+
+def _unknown(cls: type, given: Mapping[str, Any]) -> str:
+    """Return what to say of arguments that a class does not take; empty where there are none."""
+    import difflib
+
+    known = {
+        name
+        for base in cls.__mro__
+        if base is not object and "__init__" in vars(base)
+        for name in inspect.signature(vars(base)["__init__"]).parameters
+    } - {"self", "args", "kwargs"}
+    unknown = [name for name in given if name not in known and not name.startswith("_")]
+    lines = []
+    for name in unknown:
+        near = difflib.get_close_matches(name.lower(), known, n=1)
+        lines.append(f"there is no argument {name!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
+    return f"{cls.__name__} {given.get('task_id')!r}: {', '.join(lines)}" if lines else ""
+
+
+def literal_problems(model: str, fields: Mapping[str, Any]) -> Collection[str]:
+    """Return what is wrong with the literals among a request's fields, by themselves.
+
+    The models are imported where something may be wrong only: they cost a hundred times what this costs.
+
+    :param model: name of the request model.
+    :param fields: arguments by their Python names.
+    """
+    from airflow_provider_webdata.tasks.field_rules import RULES
+
+    rules = RULES[model]
+    suspects = {name for name, value in fields.items() if may_be_wrong(rules.get(name, ()), value)}
+    # Whether a URL may be any text is said by another field, whose value may not be known yet.
+    if not is_literal(fields.get("ignore_invalid_urls")):
+        suspects.discard("urls")
+    if not suspects:
+        return ()
+    from pydantic import ValidationError
+
+    from airflow_provider_webdata.api import models
+    from airflow_provider_webdata.api.errors import InvalidRequestError
+
+    request: Any = getattr(models, model)
+    names = {field.alias: name.rstrip("_") for name, field in request.model_fields.items()}
+
+    def is_meant(issue: Mapping[str, Any]) -> bool:
+        first = str(issue["loc"][0]) if issue["loc"] else ""
+        return names.get(first, first).rstrip("_") in suspects and is_literal(issue["input"])
+
+    known = {name: value for name, value in fields.items() if name in suspects or is_literal(value)}
+    try:
+        request.model_validate(known)
+    except ValidationError as error:
+        return InvalidRequestError.from_validation_error(model, error, request, is_meant).problems
+    return ()

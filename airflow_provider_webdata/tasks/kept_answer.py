@@ -1,0 +1,92 @@
+"""The answer of a call that was paid for, kept where it could not be delivered, for the task's next attempt."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import TYPE_CHECKING, Any
+
+from airflow_provider_webdata.tasks.kept_records import FileRecords, StoreRecords
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from airflow.sdk import Context
+
+    from airflow_provider_webdata.tasks.kept_records import KeptRecords
+
+
+class KeptAnswer:
+    """The answer of a task's one call.
+
+    It is kept in Airflow's task state store (3.3) if that has room for it, else beside the output.
+
+    :param request: what is asked for, as JSON: an answer is found again for an equal request only.
+    :param output: URL of the task's output, if there is one.
+    :ivar is_earlier: whether the answer is one that an earlier attempt paid for.
+    """
+
+    def __init__(self, request: Any, output: str | None, context: Context, log: Any) -> None:
+        self._key = hashlib.sha256(json.dumps(request, sort_keys=True).encode()).hexdigest()
+        self._log = log
+        self._answer: dict[str, Any] | None = None
+        self._is_first_attempt = getattr(context.get("ti"), "try_number", 1) <= 1
+        self._places: list[Callable[[], KeptRecords]] = []
+        if (store := context.get("task_state_store")) is not None:
+            self._places.append(lambda: StoreRecords(store))
+        if output is not None:
+            self._places.append(lambda: FileRecords(output, context))
+        self.is_earlier = False
+
+    @property
+    def answer(self) -> dict[str, Any] | None:
+        """The answer in wire form, once there is one."""
+        return self._answer
+
+    def or_call(self, call: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        """Return the answer that an earlier attempt kept, else that of the call.
+
+        :param call: makes the call, and returns its answer in wire form.
+        """
+        self._answer = None if self._is_first_attempt else self._kept()
+        self.is_earlier = self._answer is not None
+        if self._answer is None:
+            self._answer = call()
+        else:
+            self._log.info(
+                "An earlier attempt got the answer and could not deliver it; it is not paid for again"
+            )
+        # Who delivers it may take it apart.
+        return dict(self._answer)
+
+    def _kept(self) -> dict[str, Any] | None:
+        records = (record for place in self._places for record in place().read())
+        return next((record["answer"] for record in records if record["key"] == self._key), None)
+
+    def keep(self) -> bool:
+        """Keep the answer, and return whether the next attempt finds it."""
+        if self.is_earlier:
+            return True
+        for place in self._places:
+            try:
+                records = place()
+                records.save([{"key": self._key, "answer": self._answer}])
+            except Exception as error:  # noqa: BLE001 - whatever a storage raises: another may take it
+                self._log.warning("The answer cannot be kept for a retry: %s", error)
+                continue
+            if records.lasts:
+                self._log.info(
+                    "The answer is kept: the next attempt delivers it, and does not pay for it again"
+                )
+                return True
+        return False
+
+    def delivered(self) -> None:
+        """Drop what earlier attempts kept."""
+        if self._is_first_attempt:
+            return
+        try:
+            for place in self._places:
+                place().forget()
+        except Exception as error:  # noqa: BLE001 - the result is delivered, whatever a storage raises
+            self._log.warning("What an earlier attempt kept could not be deleted: %s", error)

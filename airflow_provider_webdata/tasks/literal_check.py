@@ -1,0 +1,209 @@
+"""Whether a literal argument may be wrong, told from plain rules: the models are imported for those alone that may.
+
+A rule is a tuple whose first item is its kind:
+
+| Rule | What passes |
+| --- | --- |
+| `("text", longest, pattern, check)` | text that is not blank; `check` names the model's validator |
+| `("number", whole, least, most, above)` | a number, or text of one |
+| `("choice", values)` | one of them |
+| `("switch", model?)` | true or false, also as text; or a mapping for the model |
+| `("mapping",)` | any mapping |
+| `("list", rule, shortest, longest)` | a list of such items |
+| `("required", *names)`, under the name "" | a mapping with these fields |
+| `("object", model, check?)` | a mapping with the model's fields; or text, with a check |
+| `("one_of", names, models by type)` | one of the names, or a mapping with a `type` |
+
+What passes here may still break a rule between fields, which the task finds before it sends anything. What does not
+pass here is judged by the models, and may be right.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from airflow_provider_webdata.tasks.literals import is_template
+
+Rule = tuple[Any, ...]
+
+_LITERALS = (str, int, float, list, tuple, Mapping)
+
+
+def snake_case(name: str) -> str:
+    """Return a wire name in Python spelling."""
+    return name if name.islower() else re.sub(r"(?<=[a-z0-9])([A-Z]+)", r"_\1", name).lower()
+
+
+def may_be_wrong(rule: Rule, value: Any) -> bool:
+    """Return whether a value does not pass; what is only known at run time passes."""
+    if not rule or value is None or not isinstance(value, _LITERALS) or is_template(value):
+        return False
+    return _KINDS[rule[0]](rule, value)
+
+
+def _text(rule: Rule, value: Any) -> bool:
+    _, longest, pattern, check = rule
+    if not isinstance(value, str) or not value.strip() or (longest and len(value) > longest):
+        return True
+    if pattern and not re.search(pattern, value):
+        return True
+    return check in _CHECKS and _CHECKS[check](value)
+
+
+def _number(rule: Rule, value: Any) -> bool:
+    _, whole, least, most, above = rule
+    if isinstance(value, bool):
+        return True
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        return True
+    if whole and not number.is_integer():
+        return True
+    is_in_reach = (least is None or number >= least) and (most is None or number <= most)
+    return not is_in_reach or (above is not None and number <= above)
+
+
+def _choice(rule: Rule, value: Any) -> bool:
+    return value not in rule[1]
+
+
+def _switch(rule: Rule, value: Any) -> bool:
+    if isinstance(value, Mapping) and len(rule) > 1:
+        return _fields_may_be_wrong(rule[1], value)
+    return not isinstance(value, bool) and str(value).strip().lower() not in {"true", "false"}
+
+
+def _mapping(rule: Rule, value: Any) -> bool:  # noqa: ARG001
+    return not isinstance(value, Mapping)
+
+
+def _list(rule: Rule, value: Any) -> bool:
+    _, of_item, shortest, longest = rule
+    if not isinstance(value, (list, tuple)) or len(value) < shortest or (longest and len(value) > longest):
+        return True
+    return any(may_be_wrong(of_item, item) for item in value)
+
+
+def _object(rule: Rule, value: Any) -> bool:
+    if isinstance(value, str) and len(rule) > 2:
+        return _CHECKS[rule[2]](value)
+    return not isinstance(value, Mapping) or not value or _fields_may_be_wrong(rule[1], value)
+
+
+def _one_of(rule: Rule, value: Any) -> bool:
+    _, names, models = rule
+    if not isinstance(value, Mapping):
+        return value not in names
+    kind = value.get("type")
+    if is_template(kind):
+        return False
+    return kind not in models or _fields_may_be_wrong(models[kind], value)
+
+
+def _fields_may_be_wrong(model: str, value: Mapping[Any, Any]) -> bool:
+    from airflow_provider_webdata.tasks.field_rules import RULES
+
+    rules = RULES[model]
+    fields = {name if name in rules else snake_case(str(name)): given for name, given in value.items()}
+    if any(name not in fields for name in rules.get("", ())[1:]):
+        return True
+    return any(name not in rules or may_be_wrong(rules[name], given) for name, given in fields.items())
+
+
+_KINDS: dict[str, Callable[[Rule, Any], bool]] = {
+    "text": _text,
+    "number": _number,
+    "choice": _choice,
+    "switch": _switch,
+    "mapping": _mapping,
+    "list": _list,
+    "object": _object,
+    "one_of": _one_of,
+}
+
+
+# What the models' validators refuse in a text, as far as it can be told cheaply. The usual texts meet no regular
+# expression: to compile one costs more than all the rest.
+
+
+def _no_address(value: str) -> bool:
+    if value.split() != [value]:
+        return True
+    scheme, found, rest = value.partition("?")[0].partition("://")
+    return bool(found) and (scheme.lower() not in {"http", "https"} or rest[:1] in {"", "/", "#"})
+
+
+def _no_host(value: str) -> bool:
+    return re.fullmatch(r"(\*\.)?[\w.-]+", value) is None
+
+
+def _no_identifier(value: str) -> bool:
+    return re.fullmatch(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}", value) is None
+
+
+def _is_below(value: str, limit: int) -> bool:
+    return value.isdecimal() and len(value) <= 2 and int(value) < limit
+
+
+def _no_cron(value: str) -> bool:
+    fields = value.split()
+    # Once a day or once an hour, on all days or some of the week, is the usual case.
+    if len(fields) == 5 and fields[2:4] == ["*", "*"]:
+        minute, hour, _, _, weekday = fields
+        first, dash, last = weekday.partition("-")
+        is_weekday = weekday == "*" or (
+            _is_below(first, 7) and (not dash or (_is_below(last, 7) and first <= last))
+        )
+        if _is_below(minute, 60) and (hour == "*" or _is_below(hour, 24)) and is_weekday:
+            return False
+    from airflow_provider_webdata.api.cron import CronError, read_cron
+
+    return _fails(read_cron, value, CronError)
+
+
+def _no_phrase(value: str) -> bool:
+    from airflow_provider_webdata.api.phrases import PhraseError, read_phrase
+
+    return _fails(read_phrase, value, PhraseError)
+
+
+def _no_time_filter(value: str) -> bool:
+    if value in {"qdr:h", "qdr:d", "qdr:w", "qdr:m", "qdr:y"}:
+        return False
+    from airflow_provider_webdata.api.query import QueryError, check_tbs
+
+    return _fails(check_tbs, value, QueryError)
+
+
+def _no_time_zone(value: str) -> bool:
+    from zoneinfo import ZoneInfo
+
+    return value != "UTC" and _fails(ZoneInfo, value, (KeyError, ValueError, OSError))
+
+
+def _fails(
+    read: Callable[[str], Any], value: str, errors: type[Exception] | tuple[type[Exception], ...]
+) -> bool:
+    try:
+        read(value)
+    except errors:
+        return True
+    return False
+
+
+_CHECKS: dict[str | None, Callable[[str], bool]] = {
+    "_web_address": _no_address,
+    "_droppable_address": _no_address,
+    "_receiver": _no_address,
+    "hostname": _no_host,
+    "_domain_pattern": _no_host,
+    "_identifier": _no_identifier,
+    "_email": lambda value: "@" not in value,
+    "_cron": _no_cron,
+    "_phrase": _no_phrase,
+    "_tbs": _no_time_filter,
+    "_time_zone": _no_time_zone,
+}

@@ -1,0 +1,133 @@
+"""What a DAG file's literal arguments are held against, as plain data taken from the request models.
+
+`tools/operator_fields.py` writes it to `tasks/field_rules.py`; `tasks/literal_check.py` says what each rule means.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+from pydantic.fields import FieldInfo
+
+from airflow_provider_webdata.api import models
+from airflow_provider_webdata.api.models.base import RequestModel
+from airflow_provider_webdata.api.models.webhook import WebhookConfig
+from airflow_provider_webdata.tasks.literal_check import snake_case
+
+HEAD = '''"""The plain rules of the requests' fields, by model; written by tools/operator_fields.py."""
+
+# ruff: noqa: E501
+# fmt: off
+
+from __future__ import annotations
+
+from typing import Any
+
+RULES: dict[str, dict[str, tuple[Any, ...]]] = {
+'''
+
+Rule = tuple[Any, ...]
+
+
+def field_rules(names: list[str]) -> str:
+    """Return the module with the rules of these models and of all within them.
+
+    :param names: of request models.
+    """
+    found: dict[str, dict[str, Rule]] = {}
+    left = [getattr(models, name) for name in names]
+    while left:
+        model = left.pop()
+        if model.__name__ in found:
+            continue
+        rules = found[model.__name__] = {}
+        for name, field in model.model_fields.items():
+            rule = _rule(field.annotation, [*field.metadata])
+            rules[name.rstrip("_")] = rule
+            if field.alias and snake_case(field.alias) not in rules:
+                rules[field.alias] = rule
+            if field.is_required():
+                rules[""] = ("required", *rules.get("", ("required",))[1:], name.rstrip("_"))
+            left += [part for part in _models(field.annotation) if part.__name__ not in found]
+    lines = []
+    for model_name in sorted(found):
+        lines.append(f"    {model_name!r}: {{")
+        lines += [f"        {name!r}: {rule!r}," for name, rule in sorted(found[model_name].items()) if rule]
+        lines.append("    },")
+    return HEAD + "\n".join(lines) + "\n}\n"
+
+
+def _models(annotation: Any) -> Iterator[type[RequestModel]]:
+    for part in get_args(annotation):
+        yield from _models(part)
+    if isinstance(annotation, type) and issubclass(annotation, RequestModel):
+        yield annotation
+
+
+def _rule(annotation: Any, metadata: list[Any]) -> Rule:
+    """Return the rule of a field; an empty one says nothing."""
+    origin, args = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        return _rule(args[0], [*_flat(args[1:]), *metadata])
+    checks = [check.func for check in metadata if hasattr(check, "func")]
+    kinds = [check.__qualname__ for check in checks]
+    limits = {
+        name: value
+        for item in metadata
+        for name in ("ge", "gt", "le", "min_length", "max_length", "pattern")
+        if (value := getattr(item, name, None)) is not None
+    }
+    if "_integer" in kinds or "_number" in kinds:
+        return ("number", "_integer" in kinds, limits.get("ge"), limits.get("le"), limits.get("gt"))
+    if "_switch" in kinds or any(kind.startswith("switch_or") for kind in kinds):
+        return ("switch", *(part.__name__ for part in _models(annotation)))
+    if "_string_map" in kinds or "_json_object" in kinds:
+        return ("mapping",)
+    if any(kind.startswith("one_of") for kind in kinds):
+        return _one_of(annotation)
+    parts = [part for part in args if part is not NoneType]
+    if origin in (Union, UnionType):
+        return _rule(parts[0], metadata) if len(parts) == 1 else ()
+    if origin is Literal:
+        return ("choice", args)
+    if origin is list:
+        return ("list", _rule(args[0], []), limits.get("min_length", 0), limits.get("max_length"))
+    if annotation is str:
+        known = next((kind for kind in reversed(kinds) if kind != "_not_blank"), None)
+        return ("text", limits.get("max_length"), limits.get("pattern"), known)
+    if isinstance(annotation, type) and issubclass(annotation, RequestModel):
+        # The URL of a webhook alone will do.
+        return (
+            "object",
+            annotation.__name__,
+            *(["_receiver"] if issubclass(annotation, WebhookConfig) else []),
+        )
+    return ()
+
+
+def _one_of(annotation: Any) -> Rule:
+    names = tuple(name for part in _literals(annotation) for name in part)
+    by_type = {
+        kind: model.__name__
+        for model in _models(annotation)
+        for kind in get_args(model.model_fields["type"].annotation)
+    }
+    return ("one_of", names, by_type)
+
+
+def _literals(annotation: Any) -> Iterator[tuple[Any, ...]]:
+    if get_origin(annotation) is Literal:
+        yield get_args(annotation)
+    elif get_origin(annotation) in (Union, UnionType, Annotated):
+        for part in get_args(annotation):
+            yield from _literals(part)
+
+
+def _flat(metadata: tuple[Any, ...]) -> Iterator[Any]:
+    for item in metadata:
+        if isinstance(item, FieldInfo):
+            yield from item.metadata
+        else:
+            yield item
