@@ -14,7 +14,7 @@ from pydantic.fields import FieldInfo
 from airflow_provider_webdata.api import models
 from airflow_provider_webdata.api.models.base import RequestModel
 from airflow_provider_webdata.api.models.webhook import WebhookConfig
-from airflow_provider_webdata.tasks.literal_check import snake_case
+from airflow_provider_webdata.tasks.literal_check import TEXT_CHECKS, snake_case
 
 HEAD = '''"""The plain rules of the requests' fields, by model; written by tools/operator_fields.py."""
 
@@ -95,7 +95,7 @@ def _rule(annotation: Any, metadata: list[Any]) -> Rule:
     if origin is list:
         return ("list", _rule(args[0], []), limits.get("min_length", 0), limits.get("max_length"))
     if annotation is str:
-        known = next((kind for kind in reversed(kinds) if kind != "_not_blank"), None)
+        known = next((kind for kind in reversed(kinds) if kind in TEXT_CHECKS), None)
         return ("text", limits.get("max_length"), limits.get("pattern"), known)
     if isinstance(annotation, type) and issubclass(annotation, RequestModel):
         # The URL of a webhook alone will do.

@@ -49,7 +49,7 @@ def _text(rule: Rule, value: Any) -> bool:
         return True
     if pattern and not re.search(pattern, value):
         return True
-    return check in _CHECKS and _CHECKS[check](value)
+    return check is not None and TEXT_CHECKS[check](value)
 
 
 def _number(rule: Rule, value: Any) -> bool:
@@ -89,7 +89,7 @@ def _list(rule: Rule, value: Any) -> bool:
 
 def _object(rule: Rule, value: Any) -> bool:
     if isinstance(value, str) and len(rule) > 2:
-        return _CHECKS[rule[2]](value)
+        return TEXT_CHECKS[rule[2]](value)
     return not isinstance(value, Mapping) or not value or _fields_may_be_wrong(rule[1], value)
 
 
@@ -194,7 +194,7 @@ def _fails(
     return False
 
 
-_CHECKS: dict[str | None, Callable[[str], bool]] = {
+TEXT_CHECKS: dict[str, Callable[[str], bool]] = {
     "_web_address": _no_address,
     "_droppable_address": _no_address,
     "_receiver": _no_address,
