@@ -126,7 +126,7 @@ def test_a_demo_whose_task_fails_says_why(tmp_path: Path) -> None:
     for folder in ("demo", "example_dags", "tests/support"):
         shutil.copytree(REPOSITORY / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
     example = tmp_path / "example_dags" / "webdata_search.py"
-    example.write_text(example.read_text().replace("limit=5", "limit=500"))
+    example.write_text(example.read_text().replace("limit=5", 'limit="{{ 500 }}"'))
     environment = {**ENVIRONMENT, "WEBDATA_DEMO_HOMES": str(tmp_path / "homes")}
 
     done = subprocess.run(

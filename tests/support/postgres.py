@@ -23,7 +23,7 @@ from typing import Any
 from tests.support.errors import StackError
 from tests.support.waiting import wait_until
 
-USER = "webdata"
+USER = "wd_owner"
 # Its input ends with the process that started it, however that ends.
 _WATCH = """
 read _

@@ -158,7 +158,7 @@ def test_a_long_refusal_reschedules_and_goes_on(run_dag, sandbox, tmp_path):
 BAD_INPUT = {
     "one bad query": ("queries=['ok', 'x' * 501]", ["queries, item 2", "500"]),
     "bad field of a mapping": ("queries=[{'query': 'q', 'limit': 101}]", ["queries, item 1", "limit", "101"]),
-    "bad shared field": ("queries=['q'], limit=0", ["limit"]),
+    "bad shared field": ("queries=['q'], limit='{{ 0 }}'", ["limit"]),
     "no queries": ("queries=[]", ["queries: at least one is needed"]),
     "no number": ("queries=['q'], max_credits='many'", ["max_credits", "many"]),
     "ratio over one": ("queries=['q'], max_error_ratio='2'", ["max_error_ratio", "at most 1"]),

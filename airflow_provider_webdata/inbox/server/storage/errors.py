@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+_NO_TABLES = (
+    "the inbox's tables are missing or old: run `airflow db migrate`, or set `inbox_create_tables = True` in "
+    "`[webdata]` of Airflow's configuration and the inbox makes them itself"
+)
+
 
 class StoreUnavailableError(Exception):
     """The database could not do it now; the message says why, and holds neither address nor content."""
@@ -10,11 +15,8 @@ class StoreUnavailableError(Exception):
 class TablesMissingError(StoreUnavailableError):
     """The inbox's tables are not there, or older than this package."""
 
-    def __init__(self) -> None:
-        super().__init__(
-            "the inbox's tables are missing or old: run `airflow db migrate`, or set `inbox_create_tables = True` in "
-            "`[webdata]` of Airflow's configuration and the inbox makes them itself"
-        )
+    def __init__(self, message: str = _NO_TABLES) -> None:
+        super().__init__(message)
 
 
 class ContendedError(StoreUnavailableError):
