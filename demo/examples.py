@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from airflow_provider_webdata.sandbox.control import SandboxControl
 from tests.support.errors import StackError
 from tests.support.runs import follow, scheduled_run
-from tests.support.waiting import wait_until
+from tests.support.waiting import PATIENCE, wait_until
 
 if TYPE_CHECKING:
     from tests.support.stack import Stack
@@ -95,8 +95,8 @@ def deliveries(sandbox: SandboxControl) -> list[str]:
 
 def wait_until_watched(stack: Stack) -> None:
     """Return once the triggerer watches for the event-driven DAG."""
-    if not wait_until(lambda: bool(stack.api.places(_WATCHED_ASSET)), 60.0, pause=0.5):
-        raise StackError(f"Nothing watches the asset {_WATCHED_ASSET} after 60 s.")
+    if not wait_until(lambda: bool(stack.api.places(_WATCHED_ASSET)), pause=0.5):
+        raise StackError(f"Nothing watches the asset {_WATCHED_ASSET} after {PATIENCE:.0f} s.")
     stack.say("webdata_on_check: the triggerer watches for completed checks")
 
 

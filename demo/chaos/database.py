@@ -58,7 +58,7 @@ class StarvedPostgres(Postgres):
             self.stop()
         if self._server is None:
             self.start()
-        if not wait_until(self._answers, 60.0):
+        if not wait_until(self._answers):
             raise StackError("PostgreSQL does not take connections any more.")
 
     def take_connections(self) -> list[psycopg2.extensions.connection]:

@@ -87,7 +87,7 @@ class ScaleStack(PairedStack):
                 return link.recv(16).startswith(b"+PONG")
             return not server.leader_runs()
 
-        if not wait_until(answers, 15.0) or not server.leader_runs():
+        if not wait_until(answers) or not server.leader_runs():
             raise StackError("Redis did not start; see output/redis.log.")
         self.say(f"Redis is up on port {self.redis_port}")
 

@@ -166,7 +166,7 @@ class Run:
     def task(self, task_id: str) -> dict[str, Any]:
         return next(task for task in self.tasks() if task["task_id"] == task_id)
 
-    def wait_for(self, task_id: str, *states: str, patience: float = 90.0) -> dict[str, Any]:
+    def wait_for(self, task_id: str, *states: str) -> dict[str, Any]:
         """The task instance, once it is in one of the states."""
         found: dict[str, Any] = {}
 
@@ -174,10 +174,10 @@ class Run:
             found.update(self.task(task_id))
             return found["state"] in states
 
-        assert wait_until(reached, patience, pause=0.2), f"still {found['state']}: {self.log(found)}"
+        assert wait_until(reached, pause=0.2), f"still {found['state']}: {self.log(found)}"
         return found
 
-    def wait_until_ended(self, patience: float = 120.0) -> str:
+    def wait_until_ended(self) -> str:
         state = ""
 
         def ended() -> bool:
@@ -185,12 +185,12 @@ class Run:
             state = self._api.run(self._dag_id, self.id)["state"]
             return state in ("success", "failed")
 
-        assert wait_until(ended, patience, pause=0.2), f"{self._dag_id} is still {state}"
+        assert wait_until(ended, pause=0.2), f"{self._dag_id} is still {state}"
         return state
 
-    def end(self, task_id: str = "wait", patience: float = 120.0) -> dict[str, Any]:
+    def end(self, task_id: str = "wait") -> dict[str, Any]:
         """The task, which must succeed."""
-        task = self.wait_for(task_id, "success", "failed", "upstream_failed", "skipped", patience=patience)
+        task = self.wait_for(task_id, "success", "failed", "upstream_failed", "skipped")
         assert task["state"] == "success", self.log(task)
         return task
 

@@ -16,7 +16,7 @@ import sqlalchemy
 from airflow_provider_webdata.sandbox.control import SandboxControl
 from tests.support.service import CHECK_COMPLETED, CONNECTION_ID, SECRET_HEADER
 from tests.support.stack import Stack
-from tests.support.waiting import wait_until
+from tests.support.waiting import PATIENCE, wait_until
 
 
 def new_key() -> str:
@@ -40,7 +40,7 @@ class Sender:
     """Somebody who knows the inbox's address; whether also its secrets is up to the headers."""
 
     def __init__(self, stack: Stack) -> None:
-        self._http = httpx.Client(base_url=stack.airflow_url, trust_env=False, timeout=30)
+        self._http = httpx.Client(base_url=stack.airflow_url, trust_env=False, timeout=PATIENCE)
         self._secret = stack.webhook_secret
 
     def close(self) -> None:
@@ -70,7 +70,7 @@ class Monitors:
             base_url=stack.sandbox_url,
             headers={"Authorization": f"Bearer {stack.api_key}"},
             trust_env=False,
-            timeout=30,
+            timeout=PATIENCE,
         )
 
     def close(self) -> None:
@@ -107,7 +107,7 @@ class Monitors:
     def wait_until_watched(self, monitor_id: str) -> None:
         """Return once somebody has looked at the monitor's checks: from then on, the wait is all set up."""
         path = f"/v2/monitor/{monitor_id}/checks"
-        assert wait_until(lambda: bool(self._sandbox.requests(path)), 60.0), "nobody looks at the monitor"
+        assert wait_until(lambda: bool(self._sandbox.requests(path))), "nobody looks at the monitor"
 
     def deliveries(self, check_id: str) -> dict[str, dict[str, Any]]:
         """What the sandbox sent, or tried to send, about a check, by event."""
@@ -154,4 +154,4 @@ class InboxTable:
 
     def wait_until_waited_for(self) -> None:
         if self.engine.dialect.name == "postgresql":
-            assert wait_until(self.is_waited_for, 30.0), "nobody tried to store anything"
+            assert wait_until(self.is_waited_for), "nobody tried to store anything"

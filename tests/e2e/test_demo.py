@@ -15,7 +15,7 @@ import psutil
 import pytest
 
 from tests.support.stack import HOMES, REPOSITORY, Stack
-from tests.support.waiting import wait_until
+from tests.support.waiting import PATIENCE, wait_until
 
 DEMO_HOMES = HOMES / "of-tests"
 ENVIRONMENT = {
@@ -28,7 +28,13 @@ ENVIRONMENT = {
 def make(target: str) -> subprocess.CompletedProcess[str]:
     command = ["make", target, f"PYTHON={sys.executable}"]
     return subprocess.run(
-        command, cwd=REPOSITORY, env=ENVIRONMENT, capture_output=True, text=True, timeout=400, check=False
+        command,
+        cwd=REPOSITORY,
+        env=ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        timeout=3 * PATIENCE,
+        check=False,
     )
 
 
@@ -93,9 +99,9 @@ def interrupted_demo(number: signal.Signals) -> tuple[int, str]:
         text=True,
     )
     try:
-        started = wait_until(lambda: any("scheduler" in line for line in left_behind(DEMO_HOMES)), 60.0)
+        started = wait_until(lambda: any("scheduler" in line for line in left_behind(DEMO_HOMES)))
         demo.send_signal(number)
-        _, complaint = demo.communicate(timeout=60)
+        _, complaint = demo.communicate(timeout=PATIENCE)
     finally:
         demo.kill()
     assert started, complaint
@@ -135,7 +141,7 @@ def test_a_demo_whose_task_fails_says_why(tmp_path: Path) -> None:
         env=environment,
         capture_output=True,
         text=True,
-        timeout=400,
+        timeout=3 * PATIENCE,
         check=False,
     )
 

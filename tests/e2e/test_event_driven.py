@@ -39,7 +39,7 @@ def test_one_run_for_each_check_and_none_lost_or_repeated_by_a_killed_triggerer(
     monitor = known_monitors(stack)["watched"]
     for dag_id, asset in ASSETS.items():
         stack.api.start_watching(dag_id)
-        assert wait_until(lambda asset=asset: bool(stack.api.places(asset)), 60.0), f"{asset} is not watched"
+        assert wait_until(lambda asset=asset: bool(stack.api.places(asset))), f"{asset} is not watched"
     checks: list[str] = []
     places: dict[str, list[Any]] = {}
 

@@ -124,15 +124,15 @@ def test_a_user_who_ends_the_task_cancels_the_job(
     run = Run(stack, f"e2e_{kind}_by_{how}")
     run.wait_for("wait", state)
     # The worker's task runs before it has started anything.
-    assert wait_until(lambda: bool(started(held, kind)), 60.0), run.log(run.task("wait"))
+    assert wait_until(lambda: bool(started(held, kind))), run.log(run.task("wait"))
     job_id = held.jobs(kind)[-1]["id"]
-    assert wait_until(lambda: bool(held.requests(f"{JOB_PATHS[kind]}/{job_id}", "GET")), 60.0)
+    assert wait_until(lambda: bool(held.requests(f"{JOB_PATHS[kind]}/{job_id}", "GET")))
 
     path = f"/dags/e2e_{kind}_by_{how}/dagRuns/{run.id}/taskInstances/wait"
     stack.api.call("PATCH", path, json={"new_state": "failed"})
 
     cancels = f"{JOB_PATHS[kind]}/{job_id}"
-    assert wait_until(lambda: bool(held.requests(cancels, "DELETE")), 60.0), run.log(run.task("wait"))
+    assert wait_until(lambda: bool(held.requests(cancels, "DELETE"))), run.log(run.task("wait"))
     # An agent run stops at its next step.
     held.advance(HOUR)
     assert job(held, kind, job_id)["status"] == "cancelled"
@@ -179,10 +179,10 @@ def test_one_job_after_the_retry_of_a_worker_that_died(
             with contextlib.suppress(psutil.NoSuchProcess):
                 process.kill()
         proxy.release()
-        task = run.wait_for("wait", "deferred", "failed", patience=240)
+        task = run.wait_for("wait", "deferred", "failed")
         assert (task["state"], task["try_number"]) == ("deferred", 2), run.log(task)
         let_go(held, kind, job_id)
-        run.end("wait", patience=240)
+        run.end("wait")
 
     assert run.xcom("wait")["id"] == job_id
     assert len(started(held, kind)) == 1
@@ -269,7 +269,7 @@ def test_example_incremental_search(stack: Stack, sandbox: SandboxControl) -> No
         return len(runs) >= 2 and all(run["state"] in ("success", "failed") for run in runs)
 
     # The scheduler makes them two at a time.
-    assert wait_until(all_ended, 180.0, pause=0.5), stack.api.runs("webdata_incremental_search")
+    assert wait_until(all_ended, pause=0.5), stack.api.runs("webdata_incremental_search")
     runs = stack.api.runs("webdata_incremental_search")
     stack.api.pause("webdata_incremental_search")
 

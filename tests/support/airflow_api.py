@@ -7,6 +7,8 @@ from urllib.parse import quote
 
 import httpx
 
+from tests.support.waiting import PATIENCE
+
 ENDED = frozenset({"success", "failed"})
 PAGE = 100
 
@@ -17,7 +19,7 @@ class AirflowAPI:
     def __init__(self, url: str, username: str, password: str) -> None:
         self._credentials = {"username": username, "password": password}
         # An HTTP proxy in the environment has no business between two programs on one machine.
-        self._http = httpx.Client(base_url=url, trust_env=False, timeout=30)
+        self._http = httpx.Client(base_url=url, trust_env=False, timeout=PATIENCE)
 
     def close(self) -> None:
         """Close the connections."""

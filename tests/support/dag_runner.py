@@ -20,9 +20,9 @@ from typing import Any
 from airflow_provider_webdata.sandbox.server import SandboxServer
 from tests.support.migrated import MigratedDatabase
 from tests.support.service import connection_text
+from tests.support.waiting import PATIENCE
 
 WORKER = Path(__file__).with_name("dag_worker.py")
-LONGEST_RUN_SECONDS = 120.0
 
 
 @dataclass
@@ -91,7 +91,7 @@ class Airflow:
         order = {"path": str(path), "answer": str(answer), "environ": environ}
         self._process.stdin.write(json.dumps(order).encode() + b"\n")
         self._process.stdin.flush()
-        deadline = time.monotonic() + LONGEST_RUN_SECONDS
+        deadline = time.monotonic() + PATIENCE
         while not answer.exists():
             if self._process.poll() is not None or time.monotonic() > deadline:
                 raise AssertionError(f"Airflow did not run the DAG:\n{self._since(begin)[-5000:]}")

@@ -108,7 +108,7 @@ class Postgres:
             stdin=subprocess.PIPE,
             start_new_session=True,
         )
-        if not wait_until(lambda: self._ready() or server.poll() is not None, 30.0, pause=0.05):
+        if not wait_until(lambda: self._ready() or server.poll() is not None, pause=0.05):
             raise StackError(f"PostgreSQL did not start within 30 s.\n{self._last_words()}")
         if not self._ready():
             raise StackError(f"PostgreSQL did not start.\n{self._last_words()}")

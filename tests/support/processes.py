@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import psutil
 
 from tests.support.errors import StackError
-from tests.support.waiting import wait_until
+from tests.support.waiting import PATIENCE, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -96,7 +96,7 @@ class Session:
 
     def kill(self) -> None:
         """End every process of the session at once, with SIGKILL; returns once none remains."""
-        stop_all([self], [(signal.SIGKILL, 10.0)])
+        stop_all([self], [(signal.SIGKILL, PATIENCE)])
 
     def _pid_was_recycled(self) -> bool:
         try:
@@ -115,7 +115,7 @@ class Session:
 
 
 # What is sent, to whom, and how many seconds are given: first the programs themselves, which see to their children.
-FRIENDLY = ((signal.SIGINT, 4.0), (signal.SIGTERM, 2.0), (signal.SIGKILL, 10.0))
+FRIENDLY = ((signal.SIGINT, 4.0), (signal.SIGTERM, 2.0), (signal.SIGKILL, PATIENCE))
 
 
 def stop_all(sessions: Sequence[Session], ways: Sequence[tuple[signal.Signals, float]] = FRIENDLY) -> None:

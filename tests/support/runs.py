@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tests.support.airflow_api import ENDED, AirflowAPI
 from tests.support.errors import StackError
-from tests.support.waiting import wait_until
+from tests.support.waiting import PATIENCE, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 TAIL = 15
 
 
-def scheduled_run(api: AirflowAPI, dag_id: str, patience: float = 60.0) -> str:
+def scheduled_run(api: AirflowAPI, dag_id: str) -> str:
     """Hand the DAG to the scheduler and return the id of the run that it makes of its own accord."""
     api.unpause(dag_id)
-    if not wait_until(lambda: bool(api.runs(dag_id)), patience, pause=0.5):
-        raise StackError(f"The scheduler made no run of {dag_id} within {patience:.0f} s.")
+    if not wait_until(lambda: bool(api.runs(dag_id)), pause=0.5):
+        raise StackError(f"The scheduler made no run of {dag_id} within {PATIENCE:.0f} s.")
     return str(api.runs(dag_id)[0]["dag_run_id"])
 
 
@@ -30,14 +30,13 @@ def follow(
     dag_id: str,
     run_id: str,
     say: Say,
-    patience: float = 180.0,
     on_change: Callable[[str, str], None] | None = None,
 ) -> None:
     """Return when the run has succeeded; raises `StackError` with the failed task's last log lines.
 
     `on_change` is told each task's name and state when it has changed.
     """
-    deadline = time.monotonic() + patience
+    deadline = time.monotonic() + PATIENCE
     seen: dict[str, str] = {}
     while True:
         outcome = api.run(dag_id, run_id)["state"]
@@ -52,7 +51,7 @@ def follow(
         if outcome in ENDED:
             break
         if time.monotonic() > deadline:
-            raise StackError(f"{dag_id} did not end within {patience:.0f} s; its tasks: {seen}")
+            raise StackError(f"{dag_id} did not end within {PATIENCE:.0f} s; its tasks: {seen}")
         time.sleep(0.5)
     failed = [task for task in tasks if task["state"] == "failed"]
     if failed:

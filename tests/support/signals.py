@@ -25,7 +25,7 @@ def _signalled(
         act()
 
     def watch() -> None:
-        assert wait_until(condition, 60.0, pause=0.01), "it never came to that"
+        assert wait_until(condition, pause=0.01), "it never came to that"
         os.kill(os.getpid(), number)
 
     before = signal.signal(number, handle)

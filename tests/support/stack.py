@@ -26,7 +26,7 @@ from tests.support.airflow_settings import Ports, airflow_environment, login
 from tests.support.errors import StackError
 from tests.support.processes import Session, stop_all
 from tests.support.service import CONNECTION_ID
-from tests.support.waiting import wait_until
+from tests.support.waiting import PATIENCE, wait_until
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 # The tests use homes of their own, so that they do not end what `make up` left running.
@@ -143,7 +143,7 @@ class Stack:
         """Whether one of the started programs is still there itself; its children may outlive it."""
         return self._sessions[name].leader_runs()
 
-    def wait_until_healthy(self, patience: float = 120.0) -> None:
+    def wait_until_healthy(self) -> None:
         """Return once the API server answers and the others report; raises `StackError` with a log otherwise."""
         ended: list[str] = []
         probe = AirflowAPI(self.airflow_url, "", "")
@@ -154,7 +154,7 @@ class Stack:
             return all(health.get(part) == "healthy" for part in HEALTH) or bool(ended)
 
         try:
-            in_time = wait_until(settled, patience, pause=0.5)
+            in_time = wait_until(settled, pause=0.5)
             health = probe.healthy()
         finally:
             probe.close()
@@ -172,7 +172,7 @@ class Stack:
         """User and password for the UI."""
         return login(self.home)
 
-    def wait_for_dags(self, dag_ids: Sequence[str], patience: float = 60.0) -> None:
+    def wait_for_dags(self, dag_ids: Sequence[str]) -> None:
         """Return once Airflow has parsed these DAGs; raises `StackError` with the import error otherwise."""
 
         def parsed() -> bool:
@@ -180,9 +180,9 @@ class Stack:
                 raise StackError(f"Airflow cannot import {file}:\n{trace}")
             return set(dag_ids) <= self.api.dag_ids()
 
-        if not wait_until(parsed, patience, pause=0.5):
+        if not wait_until(parsed, pause=0.5):
             missing = sorted(set(dag_ids) - self.api.dag_ids())
-            raise StackError(f"Airflow found no DAG {missing} within {patience:.0f} s.")
+            raise StackError(f"Airflow found no DAG {missing} within {PATIENCE:.0f} s.")
 
     def connection(
         self, connection_id: str, extra: Mapping[str, Any] | None = None, service_url: str = ""
@@ -218,7 +218,7 @@ class Stack:
             self.sandbox_url = found.group(1) if found else ""
             return bool(found) or not sandbox.leader_runs()
 
-        if not wait_until(listening, 30.0) or not self.sandbox_url:
+        if not wait_until(listening) or not self.sandbox_url:
             raise StackError(f"The sandbox did not start.\n{_tail(sandbox.log)}")
         self._write_state()
         self.say(f"sandbox is up at {self.sandbox_url}")

@@ -8,8 +8,11 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+# Seconds after which what has not come about never will, however slow the machine.
+PATIENCE = 600.0
 
-def wait_until(condition: Callable[[], object], patience: float, pause: float = 0.1) -> bool:
+
+def wait_until(condition: Callable[[], object], patience: float = PATIENCE, pause: float = 0.1) -> bool:
     """Ask `condition` until it holds (True) or `patience` seconds have passed (False).
 
     :param pause: seconds between two questions at the least; what takes long is asked about once a second.
@@ -23,9 +26,9 @@ def wait_until(condition: Callable[[], object], patience: float, pause: float = 
     return True
 
 
-async def until(condition: Callable[[], object], patience: float = 60.0) -> None:
-    """Return once `condition` holds, which is asked in a thread; fails after `patience` seconds."""
-    deadline = time.monotonic() + patience
+async def until(condition: Callable[[], object]) -> None:
+    """Return once `condition` holds, which is asked in a thread; fails where it never does."""
+    deadline = time.monotonic() + PATIENCE
     while not await asyncio.to_thread(condition):
         assert time.monotonic() < deadline, "it did not come about"
         await asyncio.sleep(0.01)

@@ -43,7 +43,7 @@ def test_what_was_not_written_down_never_runs(tmp_path: Path, noting: str, statu
     )
     assert done.returncode == status
     session = Session.from_state(json.loads(done.stdout))
-    assert wait_until(lambda: not session.members(), 30.0)
+    assert wait_until(lambda: not session.members())
     assert (tmp_path / "ran").exists() == runs
     assert (tmp_path / "log").read_text() == ""
 
@@ -61,8 +61,8 @@ def test_a_program_and_its_children_are_found_by_what_was_written_down(tmp_path:
         note=lambda session: written.append(session.to_state()),
     )
     session = Session.from_state(written[0])
-    assert wait_until(lambda: (tmp_path / "log").read_text() == "two words; $HOME\n<>\n", 30.0)
-    assert wait_until(lambda: not session.leader_runs(), 30.0)
+    assert wait_until(lambda: (tmp_path / "log").read_text() == "two words; $HOME\n<>\n")
+    assert wait_until(lambda: not session.leader_runs())
     assert [process.name() for process in session.members()] == ["sleep"]
     session.stop()
     assert session.members() == []

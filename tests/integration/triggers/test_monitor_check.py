@@ -32,7 +32,7 @@ def trigger(monitor_id: str, **given: Any) -> WebDataMonitorCheckTrigger:
 
 
 # By what is to be done about a check that went wrong: only a wait that goes on takes all of it.
-PATIENCE = {"fail": 30, "accept": 30, "wait": 8}
+SECONDS_LEFT = {"fail": 30, "accept": 30, "wait": 8}
 
 
 @pytest.mark.rule("event-check-completed", "event-check-completed-data")
@@ -159,7 +159,9 @@ async def test_a_failed_check(world: Any, tools: Any, choice: str, status: str) 
     monitor = world.monitor()
     world.control.add_fault("fail_check")
     check = world.run(monitor)
-    event = await tools.event_of(trigger(monitor, on_failed=choice, deadline=time.time() + PATIENCE[choice]))
+    event = await tools.event_of(
+        trigger(monitor, on_failed=choice, deadline=time.time() + SECONDS_LEFT[choice])
+    )
     assert event["status"] == status
     if status == "timeout":
         assert check in event["message"]
@@ -181,7 +183,9 @@ async def test_a_partial_check(world: Any, tools: Any, choice: str, status: str)
     monitor = world.hook.create_monitor(body).id
     check = world.run(monitor)
     assert world.hook.get_monitor_check(monitor, check).status == "partial"
-    event = await tools.event_of(trigger(monitor, on_partial=choice, deadline=time.time() + PATIENCE[choice]))
+    event = await tools.event_of(
+        trigger(monitor, on_partial=choice, deadline=time.time() + SECONDS_LEFT[choice])
+    )
     assert event["status"] == status
 
 
@@ -193,7 +197,9 @@ async def test_a_skipped_check(world: Any, tools: Any, choice: str, status: str)
     world.control.advance(3600)
     (check,) = world.hook.list_monitor_checks(monitor)
     assert check.status == "skipped_no_credits"
-    event = await tools.event_of(trigger(monitor, on_skipped=choice, deadline=time.time() + PATIENCE[choice]))
+    event = await tools.event_of(
+        trigger(monitor, on_skipped=choice, deadline=time.time() + SECONDS_LEFT[choice])
+    )
     assert event["status"] == status
     if choice == "wait":
         assert "skipped_no_credits" in event["message"]

@@ -124,7 +124,7 @@ class ServeProcess:
     def warm_up(self) -> None:
         """Wait until a connection can be read in time: Airflow imports what it needs for that at the first."""
         address = f"{self.url}/webdata/inbox/nobody"
-        assert wait_until(lambda: httpx.post(address, content=b"{}", timeout=60).status_code == 401, 120)
+        assert wait_until(lambda: httpx.post(address, content=b"{}", timeout=60).status_code == 401)
 
     def send(self, number: signal.Signals) -> None:
         self._process.send_signal(number)

@@ -217,7 +217,7 @@ def test_bytes_of_strangers_give_way(sqlite_engine: Engine, monkeypatch: pytest.
         for connection in held:
             connection.send(post("signed", claim) + b" " * 60_000)
         unread = served.application._receiver._unauthenticated_bodies
-        assert wait_until(lambda: unread.size >= 240_000, 20)
+        assert wait_until(lambda: unread.size >= 240_000)
         body = b'"' + b"x" * 200_000 + b'"'
         assert served.deliver("signed", body, {SIGNATURE_HEADER: signature(body)}).status_code == 200
         assert unread.size <= 300_000
@@ -235,7 +235,7 @@ def test_a_connection_does_not_take_the_places_of_others(
         for number in range(3):
             held.append(closing.enter_context(RawConnection(served.port)))
             held[-1].send(post("secret-one", unfinished) + b"{")
-            assert wait_until(lambda count=number + 1: bodies.count == count, 20)
+            assert wait_until(lambda count=number + 1: bodies.count == count)
         assert served.deliver("secret-one", event()).status_code == 503
         assert served.deliver("secret-two", event()).status_code == 200
         reply = held[0].reply()
@@ -314,7 +314,7 @@ def test_too_many_bodies(sqlite_engine: Engine, monkeypatch: pytest.MonkeyPatch)
         for connection in held:
             connection.send(post("secret", {**RIGHT, "Content-Length": "2"}) + b"{")
         # One that comes before them all would take a place of theirs.
-        assert wait_until(lambda: served.application._receiver._bodies.count == 3, 20)
+        assert wait_until(lambda: served.application._receiver._bodies.count == 3)
         with RawConnection(served.port) as connection:
             connection.send(post("secret", {**RIGHT, "Content-Length": "1"}) + b"1")
             reply = connection.reply()
@@ -335,7 +335,7 @@ def test_too_many_bytes(sqlite_engine: Engine, monkeypatch: pytest.MonkeyPatch) 
     with ServedInbox(sqlite_engine) as served:
         with RawConnection(served.port) as connection:
             connection.send(post("secret", {**RIGHT, "Content-Length": "90000"}) + b" " * 80_000)
-            assert wait_until(lambda: served.application._receiver._bodies.size == 80_000, 20)
+            assert wait_until(lambda: served.application._receiver._bodies.size == 80_000)
             large = b'"' + b"x" * 50_000 + b'"'
             assert served.deliver("secret", large).status_code == 503
         deadline = time.monotonic() + 20

@@ -97,7 +97,7 @@ def test_another_fernet_key(airflow_home: AirflowHome, tmp_path: Path) -> None:
             assert httpx.post(address, content=b"{}", headers=RIGHT, timeout=60).status_code == 503
             return "(InvalidToken)" in process.output
 
-        assert wait_until(refused_for_now, 120), process.output
+        assert wait_until(refused_for_now), process.output
 
 
 def test_the_maskers_know_the_secrets(

@@ -107,7 +107,7 @@ def test_a_database_without_tables(airflow_home: AirflowHome, tmp_path: Path, ma
 
         # To make them may take longer than a delivery waits: the service sends it again.
         if makes_them:
-            assert wait_until(lambda: deliver().status_code == 200, 60.0, pause=1.0)
+            assert wait_until(lambda: deliver().status_code == 200, pause=1.0)
         answers = {
             "delivery": deliver(),
             "reading": http.get("/webdata/deliveries/fresh", headers=bearer("fresh")),
@@ -222,6 +222,6 @@ def test_without_tables(airflow_home: AirflowHome, tmp_path: Path) -> None:
     env = {**airflow_home.env, "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{tmp_path}/empty.db"}
     with AirflowHome(tmp_path, env).serving() as process:
         # It says so beside what it says it listens on, in no order.
-        assert wait_until(lambda: "airflow db migrate" in process.output, 60), process.output
+        assert wait_until(lambda: "airflow db migrate" in process.output), process.output
         answer = httpx.post(f"{process.url}/webdata/inbox/secret", content=b"{}", headers=RIGHT, timeout=60)
         assert (answer.status_code, "retry-after" in answer.headers) == (503, True)
