@@ -152,10 +152,8 @@ def test_every_schedule(postgres_database: Database, new: NewOne, steps: list[tu
 def patiently(call: Callable[[], Any]) -> Any:
     """Call again as long as the database is too busy, as everyone does who stores or reads."""
     while True:
-        try:
+        with contextlib.suppress(StoreUnavailableError):
             return call()
-        except StoreUnavailableError:
-            pass
 
 
 def test_writers_readers_and_sequencers_at_once(database: Database, new: NewOne) -> None:
