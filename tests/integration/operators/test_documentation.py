@@ -12,6 +12,7 @@ import pendulum
 import pytest
 
 from airflow_provider_webdata.sandbox.server import SandboxServer
+from airflow_provider_webdata.tasks.retry_policy import HAS_RETRY_POLICIES
 from tests.integration.results.conftest import s3_client, s3_connection, s3_server
 from tests.support.dag_runner import Airflow, Outcome, connection
 from tests.support.snippets import PAGES, Snippet, name_of, snippets
@@ -36,6 +37,7 @@ PDF = Path(__file__).parents[1] / "sandbox" / "files" / "chromium.pdf"
 NOT_RUN = {
     "WebDataWebhookSensor(": "waits for a delivery to an inbox: tests/integration/sensors/test_webhook.py",
     "WebDataWebhookEventTrigger(": "is started by a delivery to an inbox: tests/e2e/test_event_driven.py",
+    **({} if HAS_RETRY_POLICIES else {"retry_policy=": "Airflow 3.2 has no retry policies"}),
 }
 # An example that starts from nothing finds no change yet.
 SKIPPED = {"README.md": {"check"}}
