@@ -13,12 +13,16 @@ from datetime import date, datetime, timedelta, tzinfo
 from typing import Any, Literal
 from zoneinfo import ZoneInfo
 
+from airflow_provider_webdata.coded_errors import CodedError
+
 MAX_QUERY_LENGTH = 500
 """Characters of a query, at most."""
 
 
-class QueryError(ValueError):
+class QueryError(CodedError, ValueError):
     """A query or a time filter that the service would not take, with what to change."""
+
+    help_code = "WD-004"
 
 
 _OPERATORS = (

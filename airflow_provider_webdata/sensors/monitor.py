@@ -6,6 +6,7 @@ import time
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
+from airflow_provider_webdata.coded_errors import ArgumentError
 from airflow_provider_webdata.states.checks import CHECK_COMPLETED, CheckCriteria
 from airflow_provider_webdata.tasks.arguments import checked_text
 from airflow_provider_webdata.tasks.deferral import CHECK_TRIGGER
@@ -81,7 +82,7 @@ class WebDataMonitorCheckSensor(SinceSensor):
         **kwargs: Any,
     ) -> None:
         if is_literal(monitor_id) and checked_text(monitor_id) is None:
-            raise ValueError(f"monitor_id must name a monitor (given: {monitor_id!r})")
+            raise ArgumentError(f"monitor_id must name a monitor (given: {monitor_id!r})")
         super().__init__(after=after, **kwargs)
         self.monitor_id = monitor_id
         self.check_id = check_id

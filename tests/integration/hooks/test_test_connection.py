@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import http.server
+import re
 import socket
 import ssl
 import threading
@@ -133,6 +134,7 @@ def test_not_this_service(connect, status, body, content_type, words):
         works, message = WebDataHook().test_connection()
     assert not works
     assert words in message
+    assert len(re.findall(r"\(WD-\d{3}\)", message)) == 1
 
 
 def test_redirect_is_reported(connect):
@@ -157,7 +159,8 @@ def test_bad_setting(connect):
     connect("https://api.example.com", timeout="soon")
     assert WebDataHook().test_connection() == (
         False,
-        "connection 'webdata_default': timeout must be a number (given: 'soon'); write a number such as 30",
+        "connection 'webdata_default': timeout must be a number (given: 'soon'); write a number such as 30 "
+        "(WD-001)",
     )
 
 

@@ -196,7 +196,8 @@ def test_prune_uses_the_configuration(terminal: Terminal) -> None:
     assert "keeps all deliveries; say --older-than" in kept[0]
     for given in ("-1", "a month"):
         (wrong,) = terminal.run("prune --yes", environ={days: given})
-        assert wrong[0] == f"[webdata] inbox_retention_days must be a number, 0 or more (given: {given!r})"
+        rule = f"[webdata] inbox_retention_days must be a number, 0 or more (given: {given!r})"
+        assert wrong[0] == f"{rule} (WD-006)"
     (done,) = terminal.run("prune --yes", environ={days: "19.5"})
     assert done == (0, "3 deliveries were deleted\n")
 
