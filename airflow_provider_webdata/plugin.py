@@ -6,11 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.plugins_manager import AirflowPlugin
 
+from airflow_provider_webdata.supported_airflow import require_airflow
+
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, MutableMapping
     from datetime import datetime
 
     Message = MutableMapping[str, Any]
+
+require_airflow()
 
 
 def tbs(start: datetime, end: datetime, *, sort_by_date: bool = False) -> str:

@@ -46,7 +46,7 @@ class WaitTrigger(BaseTrigger):
         self.timeout_after: datetime | None = None
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
-        """Return the class's path and every argument."""
+        """Return the class's path and its arguments, without those at their defaults."""
         return serialized(self)
 
     @abstractmethod

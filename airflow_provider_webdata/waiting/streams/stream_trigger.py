@@ -39,7 +39,7 @@ class StreamTrigger(BaseEventTrigger):
         self.start = start
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
-        """Return the class's path and every argument."""
+        """Return the class's path and its arguments, without those at their defaults."""
         return serialized(self)
 
     @abstractmethod
