@@ -8,7 +8,6 @@ Fails for any warning of Sphinx, and for any link within the site that leads now
 from __future__ import annotations
 
 import sys
-
 from pathlib import Path
 
 from sphinx.cmd.build import main as build
@@ -16,7 +15,6 @@ from sphinx.cmd.build import main as build
 from tools.docs_site.links import dead_links
 from tools.docs_site.pages import ROOT, collected, write
 from tools.docs_site.reference import pages
-
 
 
 def main(folder: Path) -> int:
@@ -27,7 +25,19 @@ def main(folder: Path) -> int:
     source, site = folder / "source", folder / "html"
     write(collected(pages()), source)
     status = build(
-        ["-q", "-W", "--keep-going", "-b", "html", "-c", str(ROOT / "docs"), "-d", str(folder / "doctrees"), str(source), str(site)]
+        [
+            "-q",
+            "-W",
+            "--keep-going",
+            "-b",
+            "html",
+            "-c",
+            str(ROOT / "docs"),
+            "-d",
+            str(folder / "doctrees"),
+            str(source),
+            str(site),
+        ]
     )
     if status:
         return status

@@ -48,7 +48,9 @@ class ClassLinks(SphinxPostTransform):
             page = pages.get(literal.astext())
             if page in (None, self.env.docname) or _stands_in_link(literal):
                 continue
-            link = nodes.reference("", "", internal=True, refuri=self.app.builder.get_relative_uri(self.env.docname, page))
+            link = nodes.reference(
+                "", "", internal=True, refuri=self.app.builder.get_relative_uri(self.env.docname, page)
+            )
             literal.replace_self(link)
             link += literal
 

@@ -151,7 +151,11 @@ def _templates() -> str:
         "Macros, queries, retry policy",
         "## Macros",
         "In any template, without an import.",
-        *(part for macro in macros for part in _function(f"macros.webdata.{macro.__name__}", macro, macro.__name__, "")),
+        *(
+            part
+            for macro in macros
+            for part in _function(f"macros.webdata.{macro.__name__}", macro, macro.__name__, "")
+        ),
         "## Queries",
         code(f"from {PACKAGE}.api.query import Query, recent, tbs"),
         *body(docstring_of(query.Query), ROOT),
@@ -173,11 +177,20 @@ def _configuration() -> str:
     shown = connection["ui-field-behaviour"]["relabeling"]
     rows = [(f"`{name}`", label, _STANDARD[name]) for name, label in shown.items()]
     rows += [
-        (f"`{name}`", field["label"] + (" (secret)" if field["schema"].get("format") == "password" else ""), field["description"])
+        (
+            f"`{name}`",
+            field["label"] + (" (secret)" if field["schema"].get("format") == "password" else ""),
+            field["description"],
+        )
         for name, field in connection["conn-fields"].items()
     ]
     options = [
-        (f"`{name}`", option["type"], f"`{option['default']}`" if option["default"] else "", option["description"])
+        (
+            f"`{name}`",
+            option["type"],
+            f"`{option['default']}`" if option["default"] else "",
+            option["description"],
+        )
         for name, option in info["config"]["webdata"]["options"].items()
     ]
     return page(

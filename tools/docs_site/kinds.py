@@ -26,11 +26,16 @@ def words(rule: Rule, objects: str) -> str:
     if kind == "one_of":
         names, by_type = rest
         return " or ".join(
-            [*([_choice(names)] if names else []), *(_object(name, objects) for name in dict.fromkeys(by_type.values()))]
+            [
+                *([_choice(names)] if names else []),
+                *(_object(name, objects) for name in dict.fromkeys(by_type.values())),
+            ]
         )
     if kind == "list":
         item, least, most = rest
-        return _joined(f"list of {words(item, objects) or 'values'}", _range(least or None, most, None, "items"))
+        return _joined(
+            f"list of {words(item, objects) or 'values'}", _range(least or None, most, None, "items")
+        )
     if kind == "text":
         longest, pattern, _check = rest
         return _joined(

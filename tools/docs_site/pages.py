@@ -18,8 +18,9 @@ MOVED = {
     "CHANGELOG.md": "changelog.md",
     "CONTRIBUTING.md": "contributing/guide.md",
     "SECURITY.md": "security.md",
+    "docs/search.md": "searching.md",
 }
-"""Where pages of the repository's root stand in the site."""
+"""Where pages stand in the site that cannot stand there as in docs/; Sphinx has a page `search` of its own."""
 
 TO_COME = {
     "contributing/mutants.md",
@@ -37,7 +38,15 @@ TO_COME = {
 
 _LINK = re.compile(r"(?<=\]\()([^()\s:#]+)(?=(?:#[^()\s]*)?\))")
 _FENCED = re.compile(r"^(```.*?^```)$", re.MULTILINE | re.DOTALL)
-_LANGUAGES = {".py": "python", ".toml": "toml", ".yaml": "yaml", ".yml": "yaml", ".json": "json", ".sh": "sh", ".conf": "nginx"}
+_LANGUAGES = {
+    ".py": "python",
+    ".toml": "toml",
+    ".yaml": "yaml",
+    ".yml": "yaml",
+    ".json": "json",
+    ".sh": "sh",
+    ".conf": "nginx",
+}
 
 Pages = dict[str, str]
 """Text of pages, by their path in the site."""
@@ -48,13 +57,13 @@ def collected(generated: Pages) -> Pages:
 
     :param generated: those that stand nowhere in the repository.
     """
-    sources = {**_pages_of_docs(), **{name: place for name, place in MOVED.items() if name != "README.md"}}
+    places = _places()
     found: Pages = {}
     files: dict[str, str] = {}
-    for name, place in sources.items():
-        if (ROOT / name).exists():
-            text = (ROOT / name).read_text(encoding="utf-8")
-            found[place] = _turned(text, name, place, sources | MOVED, files)
+    for name, place in places.items():
+        # docs/index.md is the start page of the site; the README leads to it.
+        if name != "README.md" and (ROOT / name).exists():
+            found[place] = _turned((ROOT / name).read_text(encoding="utf-8"), name, place, places, files)
     for name, place in files.items():
         found[place] = _shown(name)
     found["index.md"] = with_toctrees(found["index.md"], [*found, *generated], generated)
@@ -93,7 +102,11 @@ def with_toctrees(index: str, existing: list[str], generated: Pages) -> str:
             listed = [place for place in generated if place.count("/") == 1 or place.endswith("/index.md")]
             lines += ["", *(f"- [{generated[place].partition(chr(10))[0][2:]}]({place})" for place in listed)]
         entries = [f"{match[1]} <{match[2]}>" for line in lines if (match := _ENTRY.match(line))]
-        parts.append("\n".join([*lines, "", "```{toctree}", ":hidden:", f":caption: {caption}", "", *entries, "```", "", ""]))
+        parts.append(
+            "\n".join(
+                [*lines, "", "```{toctree}", ":hidden:", f":caption: {caption}", "", *entries, "```", "", ""]
+            )
+        )
     return "".join(parts)
 
 
@@ -105,10 +118,18 @@ def _is_missing(line: str, existing: list[str]) -> bool:
     return entry is not None and f"{entry[2]}.md" in TO_COME.difference(existing)
 
 
-def _pages_of_docs() -> dict[str, str]:
-    """Return where each page of docs/ stands in the site, by its path in the repository."""
+def place_of(name: str) -> str:
+    """Return where a page of the repository stands in the site.
+
+    :param name: its path in the repository.
+    """
+    return MOVED.get(name) or name.removeprefix("docs/").replace("README.md", "index.md")
+
+
+def _places() -> dict[str, str]:
+    """Return where each page stands in the site, by its path in the repository."""
     names = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").rglob("*.md"))
-    return {name: name.removeprefix("docs/").replace("README.md", "index.md") for name in names}
+    return {name: place_of(name) for name in [*names, *MOVED]}
 
 
 def _turned(text: str, name: str, place: str, places: dict[str, str], files: dict[str, str]) -> str:

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 from functools import cache
-from pathlib import Path
 
 from airflow_provider_webdata.api import models
 from airflow_provider_webdata.api.models.base import RequestModel
 from tools.docs_site.docstrings import docstring_of
 from tools.docs_site.kinds import Rule, words
+from tools.docs_site.pages import ROOT, place_of
 from tools.docs_site.rendering import argument, body, code, page, prose, table
 from tools.docs_site.rules import rule_of_field, rule_of_model
 from tools.docs_site.subjects import ROOMS, Argument, DescriptionError, Group, Subject, subjects
 from tools.field_rules import rules_of
 from tools.operator_fields import models_of_operators
 
-DOCS = Path(__file__).parents[2] / "docs"
 TITLES = {"operators": "Operators", "sensors": "Sensors", "triggers": "Triggers"}
 AIRFLOWS = {
     "operators": "`task_id`, `retries`, `pool`, `trigger_rule` and all others of Airflow's `BaseOperator`.",
@@ -53,24 +53,22 @@ def page_of_class() -> dict[str, str]:
 
 @cache
 def _rules() -> dict[str, dict[str, Rule]]:
-    return rules_of(sorted({*models_of_operators(), "CrawlParamsRequest", "ExecuteRequest", "ScrapeInteractRequest"}))
+    return rules_of(
+        sorted({*models_of_operators(), "CrawlParamsRequest", "ExecuteRequest", "ScrapeInteractRequest"})
+    )
 
 
 @cache
 def _guides() -> dict[str, str]:
-    """Return the guide of each operator and sensor, from the tables of docs/operators/README.md."""
-    text = (DOCS / "operators" / "README.md").read_text(encoding="utf-8")
+    """Return the link to the guide of each operator and sensor, as the tables of docs/operators/README.md name it."""
     found = {}
-    for line in text.splitlines():
-        if line.startswith("|") and (link := re.search(r"\[[^\]]+\]\(([^)]+)\)", line)):
-            target = link[1].removeprefix("../") if link[1].startswith("../") else f"operators/{link[1]}"
-            found |= dict.fromkeys(re.findall(r"`(WebData\w+)`", line), target)
+    for line in (ROOT / "docs/operators/README.md").read_text(encoding="utf-8").splitlines():
+        if line.startswith("|") and (link := re.search(r"\]\(([^)#]+)(#[^)]*)?\)", line)):
+            name = posixpath.normpath(posixpath.join("docs/operators", link[1]))
+            title = (ROOT / name).read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")
+            guide = f"Guide: [{title}](../../{place_of(name)}{link[2] or ''})."
+            found |= dict.fromkeys(re.findall(r"`(WebData\w+)`", line), guide)
     return found
-
-
-def _title(guide: str) -> str:
-    text = (DOCS / guide.partition("#")[0]).read_text(encoding="utf-8")
-    return text.partition("\n")[0].removeprefix("# ")
 
 
 def _subject(subject: Subject) -> str:
@@ -78,9 +76,11 @@ def _subject(subject: Subject) -> str:
     doc = docstring_of(subject.cls)
     if not doc.summary:
         raise DescriptionError(f"{subject.module}.{subject.name}: no docstring")
-    links = [f"Guide: [{_title(guide)}]({root}{guide})."] if (guide := _guides().get(subject.name)) else []
+    links = [_guides()[subject.name]] if subject.name in _guides() else []
     if model := getattr(subject.cls, "request_model", ""):
-        links.append(f"What the service says of it: [{rule_of_model(model)}]({root}service.md#{rule_of_model(model)}).")
+        links.append(
+            f"What the service says of it: [{rule_of_model(model)}]({root}service.md#{rule_of_model(model)})."
+        )
     return page(
         subject.name,
         prose(doc.summary, root),
@@ -107,7 +107,10 @@ def _argument(given: Argument, root: str) -> str:
     rules = _rules()[given.request]
     wire = _wire_name(given.request, given.name)
     return argument(
-        given, words(rules.get(given.name, ()), f"{root}reference/objects.md"), rule_of_field(given.request, wire), root
+        given,
+        words(rules.get(given.name, ()), f"{root}reference/objects.md"),
+        rule_of_field(given.request, wire),
+        root,
     )
 
 
@@ -124,7 +127,9 @@ def _room(room: str) -> str:
         for subject in listed
     ]
     children = "\n".join(subject.name for subject in listed)
-    return page(TITLES[room], table(("Class", "What it does"), rows), f"```{{toctree}}\n:hidden:\n\n{children}\n```")
+    return page(
+        TITLES[room], table(("Class", "What it does"), rows), f"```{{toctree}}\n:hidden:\n\n{children}\n```"
+    )
 
 
 def _objects() -> str:
@@ -157,7 +162,15 @@ def _object(name: str) -> list[str]:
             text = f"(`{field.alias}`) {text}"
         default = None if field.is_required() else ""
         given = Argument(python, str(field.annotation) if not kind else "", default, text)
-        listed.append(argument(given, kind or "any value", rule_of_field(name, field.alias or python), "../", f"{name.lower()}-"))
+        listed.append(
+            argument(
+                given,
+                kind or "any value",
+                rule_of_field(name, field.alias or python),
+                "../",
+                f"{name.lower()}-",
+            )
+        )
     rule = rule_of_model(name)
     return [*body(doc, "../"), f"Rules: [{rule}](../service.md#{rule}).", "\n".join(listed)]
 

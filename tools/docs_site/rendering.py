@@ -43,7 +43,7 @@ def argument(given: Argument, kind: str, rule: str | None, root: str, prefix: st
     return (
         f'<a id="{prefix}{given.name}"></a>`{given.name}`{default}\n'
         f": {' · '.join(facts)}\n"
-        f": {prose(given.text, root)}\n"
+        f": {prose(given.text[:1].upper() + given.text[1:], root)}\n"
     )
 
 

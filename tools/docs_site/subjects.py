@@ -125,8 +125,10 @@ def spelled(annotation: str, function: Any) -> str:
             return match[0]
         return " | ".join(literal(choice) for choice in get_args(meant))
 
-    return re.sub(r"Literal\[([^\]]*)\]", lambda match: match[1].replace("'", '"').replace(", ", " | "),
-                  re.sub(r"\b[A-Z]\w+\b", choices, annotation.replace("models.", "")))  # fmt: skip
+    shown = re.sub(r"\b[A-Z]\w+\b", choices, annotation.replace("models.", ""))
+    return re.sub(
+        r"Literal\[([^\]]*)\]", lambda match: match[1].replace("'", '"').replace(", ", " | "), shown
+    )
 
 
 @cache
@@ -138,7 +140,9 @@ def _imported_for_types(module: str) -> dict[str, Any]:
             for line in node.body:
                 if isinstance(line, ast.ImportFrom) and str(line.module).startswith(PACKAGE):
                     source = importlib.import_module(str(line.module))
-                    found |= {name.asname or name.name: getattr(source, name.name, None) for name in line.names}
+                    found |= {
+                        name.asname or name.name: getattr(source, name.name, None) for name in line.names
+                    }
     return found
 
 
@@ -159,16 +163,30 @@ def _groups(cls: type) -> Iterator[Group]:
     request = getattr(cls, "request_model", "")
     for base in cls.__mro__:
         # Airflow wraps constructors, inherited ones too.
-        if not base.__module__.startswith(PACKAGE) or base.__init__.__qualname__ != f"{base.__name__}.__init__":
+        if (
+            not base.__module__.startswith(PACKAGE)
+            or base.__init__.__qualname__ != f"{base.__name__}.__init__"
+        ):
             continue
-        made = arguments_of(base.__init__, docstring_of(base).parameters, f"{base.__module__}.{base.__name__}")
+        made = arguments_of(
+            base.__init__, docstring_of(base).parameters, f"{base.__module__}.{base.__name__}"
+        )
         own = tuple(
-            Argument(one.name, one.kind, one.default, one.text, one.name in templated, request if one.name in fields else "")
+            Argument(
+                one.name,
+                one.kind,
+                one.default,
+                one.text,
+                one.name in templated,
+                request if one.name in fields else "",
+            )
             for one in made
             if one.name not in seen
         )
         seen |= {one.name for one in own}
         if own:
             yield Group(base, own)
-        if not any(given.kind is given.VAR_KEYWORD for given in inspect.signature(base.__init__).parameters.values()):
+        if not any(
+            given.kind is given.VAR_KEYWORD for given in inspect.signature(base.__init__).parameters.values()
+        ):
             return

@@ -14,10 +14,16 @@ from tests.support.snippets import ROOT
 from tests.support.waiting import PATIENCE
 
 
-@pytest.mark.skipif(sys.version_info < (3, 11), reason="what builds the site needs Python 3.11; see pyproject.toml")
+@pytest.mark.skipif(
+    sys.version_info < (3, 11), reason="what builds the site needs Python 3.11; see pyproject.toml"
+)
 def test_the_site_is_built(tmp_path: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "tools.docs_site", str(tmp_path)], cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE
+        [sys.executable, "-m", "tools.docs_site", str(tmp_path)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
     )
 
     assert (done.returncode, done.stderr) == (0, "")
@@ -30,6 +36,9 @@ def test_the_site_is_built(tmp_path: Path) -> None:
     assert 'href="../../service.html#crawl-limit"' in crawl
     guide = (site / "operators" / "crawl.html").read_text(encoding="utf-8")
     assert 'href="../reference/operators/WebDataCrawlOperator.html"' in guide
+    # Sphinx has a page of its own whose name a guide must not have.
+    assert "<h1>Searching" in (site / "searching.html").read_text(encoding="utf-8")
+    assert 'id="search-results"' in (site / "search.html").read_text(encoding="utf-8")
     search = (site / "searchindex.js").read_text(encoding="utf-8")
     assert "WebDataCrawlOperator" in search
     # Every page of the documentation is in the sidebar.

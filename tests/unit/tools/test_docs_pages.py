@@ -26,7 +26,9 @@ Generated.
 
 
 def test_the_start_page_makes_the_sidebar() -> None:
-    made = pages.with_toctrees(INDEX, ["first.md"], {"reference/hook.md": "# Hook\n", "reference/operators/A.md": "# A\n"})
+    made = pages.with_toctrees(
+        INDEX, ["first.md"], {"reference/hook.md": "# Hook\n", "reference/operators/A.md": "# A\n"}
+    )
 
     assert "```{toctree}\n:hidden:\n:caption: Start\n\nFirst <first>\n```" in made
     assert "- [Hook](reference/hook.md)" in made
@@ -50,9 +52,11 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "docs/index.md": "# Index\n\n![p](images/p.svg)\n",
         "docs/service.md": "# Rules\n\n[a](#a) [self](service.md) [web](https://example.com/x.md)\n",
         "docs/operators/README.md": "# Operators\n",
+        "docs/search.md": "# Searching\n\n[rules](service.md)\n",
         "docs/waiting.md": (
-            "# Waiting\n\n[`dag.py`](../example_dags/dag.py) [how](../CONTRIBUTING.md#how) [operators](operators/README.md) "
-            "[folder](operators) [gone](gone.md)\n\n```md\n[kept](../CONTRIBUTING.md)\n```\n"
+            "# Waiting\n\n[`dag.py`](../example_dags/dag.py) [how](../CONTRIBUTING.md#how) "
+            "[operators](operators/README.md) [folder](operators) [gone](gone.md)\n\n"
+            "```md\n[kept](../CONTRIBUTING.md)\n```\n"
         ),
         "docs/images/p.svg": "<svg/>",
         "example_dags/dag.py": "x = 1\n",
@@ -74,6 +78,7 @@ def test_links_are_turned_towards_the_site() -> None:
         "index.md",
         "operators/index.md",
         "reference/hook.md",
+        "searching.md",
         "service.md",
         "waiting.md",
     }
@@ -92,7 +97,9 @@ def test_links_are_turned_towards_the_site() -> None:
     assert "````python\nx = 1\n````" in found["files/example_dags/dag.py.md"]
 
 
-def test_writing_leaves_what_has_not_changed_and_removes_what_is_gone(repository: Path, tmp_path: Path) -> None:
+def test_writing_leaves_what_has_not_changed_and_removes_what_is_gone(
+    repository: Path, tmp_path: Path
+) -> None:
     folder = tmp_path / "out"
     pages.write({"a.md": "a", "sub/b.md": "b"}, folder)
     before = (folder / "a.md").stat().st_mtime_ns
@@ -109,7 +116,9 @@ def test_dead_links_of_a_site_are_named(tmp_path: Path) -> None:
         '<a href="sub/b.html#here"></a><a href="#top"></a><p id="top"><a href="https://example.com/nowhere">'
         '<a href="sub/b.html#there"></a><img src="no.png"><a href="#nothing"></a>'
     )
-    (tmp_path / "sub" / "b.html").write_text('<p id="here"><a href="../index.html"></a><a href="../gone.html"></a>')
+    (tmp_path / "sub" / "b.html").write_text(
+        '<p id="here"><a href="../index.html"></a><a href="../gone.html"></a>'
+    )
 
     assert sorted(dead_links(tmp_path)) == [
         "index.html: #nothing leads nowhere",

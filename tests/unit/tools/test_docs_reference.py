@@ -30,7 +30,8 @@ from tools.docs_site.subjects import (
 PAGES = reference.pages()
 TRIGGERS = [subject.cls for subject in subjects("triggers")]
 ITEM = re.compile(
-    r'^<a id="(?P<id>[\w-]+)"></a>`(?P<name>\w+)`(?: = `(?P<default>.*)`)?\n: (?P<facts>.*)\n: (?P<text>.+)$', re.MULTILINE
+    r'^<a id="(?P<id>[\w-]+)"></a>`(?P<name>\w+)`(?: = `(?P<default>.*)`)?\n: (?P<facts>.*)\n: (?P<text>.+)$',
+    re.MULTILINE,
 )
 
 
@@ -77,8 +78,12 @@ def test_there_is_a_page_for_each_public_class_and_it_is_listed() -> None:
             "index.md",
             *(f"{name}.md" for name in names),
         }
-        assert {name for name in names if f"[`{name}`]({name}.md)" in PAGES[f"reference/{room}/index.md"]} == names
-    assert {task.__name__ for task in TASKS} == {s.name for room in ("operators", "sensors") for s in subjects(room)}
+        assert {
+            name for name in names if f"[`{name}`]({name}.md)" in PAGES[f"reference/{room}/index.md"]
+        } == names
+    assert {task.__name__ for task in TASKS} == {
+        s.name for room in ("operators", "sensors") for s in subjects(room)
+    }
 
 
 @pytest.mark.parametrize(
@@ -148,7 +153,7 @@ def test_fields_have_a_rule(model: Any) -> None:
 
 
 def test_a_model_that_nothing_is_said_of_is_named() -> None:
-    with pytest.raises(LookupError, match="NewRequest: name where docs/service.md states it"):
+    with pytest.raises(LookupError, match=r"NewRequest: name where docs/service\.md states it"):
         rule_of_model("NewRequest")
 
 
@@ -164,7 +169,9 @@ def test_the_hook_page_has_every_method() -> None:
 
 def test_the_errors_page_has_every_error() -> None:
     def tree(error: type[WebDataError]) -> set[str]:
-        return {error.__name__}.union(*(tree(below) for below in error.__subclasses__() if PACKAGE in below.__module__))
+        return {error.__name__}.union(
+            *(tree(below) for below in error.__subclasses__() if PACKAGE in below.__module__)
+        )
 
     assert set(re.findall(r"^## `(\w+)`$", PAGES["reference/errors.md"], re.MULTILINE)) == tree(WebDataError)
 
@@ -200,7 +207,10 @@ def described(one: int, two: str = "x") -> None:
 def test_an_argument_without_description_is_named() -> None:
     doc = docstring_of(described)
     assert (doc.summary, doc.body, doc.returns) == ("Do it.", "Some more.", "nothing.")
-    assert (doc.parameters, doc.raises) == ({"one": "first, over two lines."}, [("ValueError", "it cannot be done.")])
+    assert (doc.parameters, doc.raises) == (
+        {"one": "first, over two lines."},
+        [("ValueError", "it cannot be done.")],
+    )
     with pytest.raises(DescriptionError, match=r"described: the docstring has no line ':param two: ...'"):
         arguments_of(described, doc.parameters, "described")
 
