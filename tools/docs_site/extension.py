@@ -9,7 +9,7 @@ from docutils import nodes
 from sphinx.transforms import SphinxTransform
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
-from tools.docs_site.reference import page_of_class
+from tools.docs_site.reference import place_of_class
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -37,20 +37,19 @@ class Anchors(SphinxTransform):
 
 
 class ClassLinks(SphinxPostTransform):
-    """The name of an operator, sensor or trigger leads to its page in the reference."""
+    """The name of a class leads to where the reference describes it."""
 
     default_priority = 20
 
     def run(self, **_: Any) -> None:
         """Link the names on a page."""
-        pages = page_of_class()
+        places = place_of_class()
         for literal in [*self.document.findall(nodes.literal)]:
-            page = pages.get(literal.astext())
-            if page in (None, self.env.docname) or _stands_in_link(literal):
+            page, anchor = places.get(literal.astext(), ("", ""))
+            if page in ("", self.env.docname) or _stands_in_link(literal):
                 continue
-            link = nodes.reference(
-                "", "", internal=True, refuri=self.app.builder.get_relative_uri(self.env.docname, page)
-            )
+            address = self.app.builder.get_relative_uri(self.env.docname, page) + anchor
+            link = nodes.reference("", "", internal=True, refuri=address)
             literal.replace_self(link)
             link += literal
 

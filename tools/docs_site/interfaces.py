@@ -43,6 +43,15 @@ def pages() -> dict[str, str]:
     }
 
 
+def places() -> dict[str, tuple[str, str]]:
+    """Return the page, without its suffix, and the anchor of each class that these pages describe, by its name."""
+    found = {
+        error.__name__: ("reference/errors", f"#{error.__name__.lower()}") for error in _tree(WebDataError)
+    }
+    found |= dict.fromkeys(("WebDataHook", "AsyncWebDataHook"), ("reference/hook", ""))
+    return found | {"WebDataRetryPolicy": ("reference/templates", "#retry-policy")}
+
+
 def _hook() -> str:
     parts: list[str] = []
     for owner in WebDataHook.__mro__:
@@ -112,8 +121,6 @@ def _arguments(function: Any, texts: dict[str, str], where: str, prefix: str) ->
 
 
 def _errors() -> str:
-    for module in ("hooks.webdata", "inbox.reader", "results.storage", "api.query"):
-        importlib.import_module(f"{PACKAGE}.{module}")
     parts: list[str] = []
     for error in _tree(WebDataError):
         doc = docstring_of(error)
@@ -134,6 +141,8 @@ def _errors() -> str:
 
 
 def _tree(error: type[WebDataError]) -> Iterator[type[WebDataError]]:
+    """Yield an error and those below it; the inbox's own come with its reader."""
+    importlib.import_module(f"{PACKAGE}.inbox.reader")
     yield error
     for below in error.__subclasses__():
         if below.__module__.startswith(PACKAGE):

@@ -36,6 +36,9 @@ TO_COME = {
 }
 """Pages that docs/index.md may list before they are there."""
 
+NOT_SEARCHED = {"contributing/coverage.md"}
+"""Pages that are left out of the search: this one holds every word there is."""
+
 _LINK = re.compile(r"(?<=\]\()([^()\s:#]+)(?=(?:#[^()\s]*)?\))")
 _FENCED = re.compile(r"^(```.*?^```)$", re.MULTILINE | re.DOTALL)
 _LANGUAGES = {
@@ -64,6 +67,8 @@ def collected(generated: Pages) -> Pages:
         # docs/index.md is the start page of the site; the README leads to it.
         if name != "README.md" and (ROOT / name).exists():
             found[place] = _turned((ROOT / name).read_text(encoding="utf-8"), name, place, places, files)
+    for place in NOT_SEARCHED & found.keys():
+        found[place] = f"---\nnosearch: true\n---\n\n{found[place]}"
     for name, place in files.items():
         found[place] = _shown(name)
     found["index.md"] = with_toctrees(found["index.md"], [*found, *generated], generated)

@@ -46,9 +46,14 @@ def pages() -> dict[str, str]:
 
 
 @cache
-def page_of_class() -> dict[str, str]:
-    """Return the page, without its suffix, of each class that has one, by the name of the class."""
-    return {subject.name: f"reference/{room}/{subject.name}" for room in ROOMS for subject in subjects(room)}
+def place_of_class() -> dict[str, tuple[str, str]]:
+    """Return the page, without its suffix, and the anchor of each class that the reference describes, by its name."""
+    from tools.docs_site.interfaces import places
+
+    found = {
+        subject.name: (f"reference/{room}/{subject.name}", "") for room in ROOMS for subject in subjects(room)
+    }
+    return found | places()
 
 
 @cache

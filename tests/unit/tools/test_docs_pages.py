@@ -51,6 +51,7 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "CONTRIBUTING.md": "# How\n\n[rules](docs/service.md#a), [top](README.md)\n",
         "docs/index.md": "# Index\n\n![p](images/p.svg)\n",
         "docs/service.md": "# Rules\n\n[a](#a) [self](service.md) [web](https://example.com/x.md)\n",
+        "docs/contributing/coverage.md": "# Coverage\n",
         "docs/operators/README.md": "# Operators\n",
         "docs/search.md": "# Searching\n\n[rules](service.md)\n",
         "docs/waiting.md": (
@@ -73,6 +74,7 @@ def test_links_are_turned_towards_the_site() -> None:
     found = pages.collected({"reference/hook.md": "# Hook\n"})
 
     assert found.keys() == {
+        "contributing/coverage.md",
         "contributing/guide.md",
         "files/example_dags/dag.py.md",
         "index.md",
@@ -94,6 +96,7 @@ def test_links_are_turned_towards_the_site() -> None:
         "[kept](../CONTRIBUTING.md)",
     ):
         assert link in found["waiting.md"]
+    assert found["contributing/coverage.md"].startswith("---\nnosearch: true\n---\n")
     assert "````python\nx = 1\n````" in found["files/example_dags/dag.py.md"]
 
 
