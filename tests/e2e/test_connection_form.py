@@ -16,8 +16,10 @@ from playwright.sync_api import Locator, Page, expect, sync_playwright
 from airflow_provider_webdata.sandbox.control import SandboxControl
 from tests.e2e.conftest import API_KEY, CONNECTION_HEADER
 from tests.support.stack import Stack
+from tests.support.waiting import PATIENCE
 
-expect.set_options(timeout=30_000)
+MILLISECONDS = PATIENCE * 1000
+expect.set_options(timeout=MILLISECONDS)
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 FLAGS = (
@@ -67,11 +69,12 @@ def page(stack: Stack) -> Iterator[Page]:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium(), args=FLAGS)
         page = browser.new_page(viewport={"width": 1100, "height": 900}, base_url=stack.airflow_url)
+        page.set_default_timeout(MILLISECONDS)
         page.goto("/connections")
         page.get_by_label("Username").fill(user)
         page.get_by_label("Password", exact=True).fill(password)
         page.get_by_role("button", name="Sign in").click()
-        expect(page.get_by_role("button", name="Add Connection")).to_be_visible(timeout=30_000)
+        expect(page.get_by_role("button", name="Add Connection")).to_be_visible()
         yield page
         browser.close()
 
