@@ -12,6 +12,7 @@
 #   make chaos       components and the database die, hang and starve at random for MINUTES=20, from a SEED that is printed
 #   make mutants     which small changes to the pure parts no test notices
 #   make lint        style, types and import walls only
+#   make docs        the documentation site, in build/docs/html
 #   make screenshot  the connection form as a browser shows it, written to docs/images
 
 PYTHON ?= python3
@@ -31,7 +32,7 @@ unexport PYTHONPATH
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo up down check test test-floor test-next test-pythons bench scale chaos mutants lint screenshot browser services clean
+.PHONY: help demo up down check test test-floor test-next test-pythons bench scale chaos mutants lint docs screenshot browser services clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -48,7 +49,7 @@ down: $(VENV)/.installed
 # Most tests wait more than they work, and so run side by side; those on a real Airflow run one after the other.
 SIDE_BY_SIDE := -n 5
 # What knows nothing of Airflow, as the import walls see to it, is the same on any version of it.
-WITHOUT_AIRFLOW := $(addprefix tests/,unit/api unit/sandbox integration/api integration/sandbox integration/demo integration/support)
+WITHOUT_AIRFLOW := $(addprefix tests/,unit/api unit/sandbox integration/api integration/sandbox integration/demo integration/docs_site integration/support)
 DEPENDS_ON_AIRFLOW := $(addprefix --ignore=,$(WITHOUT_AIRFLOW)) tests/unit tests/integration
 
 check: lint
@@ -99,6 +100,9 @@ lint: $(VENV)/.installed-dev
 	@echo "== generated files"
 	@$(BIN)/python -m tools.model_exports --check
 	@$(BIN)/python -m tools.coverage_page --check
+
+docs: $(VENV)/.installed-dev
+	@$(BIN)/python -m tools.docs_site
 
 screenshot: $(VENV)/.installed-dev browser
 	@WEBDATA_SCREENSHOTS=docs/images $(BIN)/python -m pytest -q tests/e2e/test_connection_form.py

@@ -36,6 +36,20 @@ def field_rules(names: list[str]) -> str:
 
     :param names: of request models.
     """
+    found = rules_of(names)
+    lines = []
+    for model_name in sorted(found):
+        lines.append(f"    {model_name!r}: {{")
+        lines += [f"        {name!r}: {rule!r}," for name, rule in sorted(found[model_name].items()) if rule]
+        lines.append("    },")
+    return HEAD + "\n".join(lines) + "\n}\n"
+
+
+def rules_of(names: list[str]) -> dict[str, dict[str, Rule]]:
+    """Return the rules of these models and of all within them, by model and field.
+
+    :param names: of request models.
+    """
     found: dict[str, dict[str, Rule]] = {}
     left = [getattr(models, name) for name in names]
     while left:
@@ -51,12 +65,7 @@ def field_rules(names: list[str]) -> str:
             if field.is_required():
                 rules[""] = ("required", *rules.get("", ("required",))[1:], name.rstrip("_"))
             left += [part for part in _models(field.annotation) if part.__name__ not in found]
-    lines = []
-    for model_name in sorted(found):
-        lines.append(f"    {model_name!r}: {{")
-        lines += [f"        {name!r}: {rule!r}," for name, rule in sorted(found[model_name].items()) if rule]
-        lines.append("    },")
-    return HEAD + "\n".join(lines) + "\n}\n"
+    return found
 
 
 def _models(annotation: Any) -> Iterator[type[RequestModel]]:

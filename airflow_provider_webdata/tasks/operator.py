@@ -49,14 +49,9 @@ class RequestFields:
 class WebDataOperator(ServiceTask):
     """Base of the service's operators; a subclass says what to call in `call_service`.
 
-    One whose arguments are a request's fields says so at its class statement, `fields=RequestFields("SearchRequest")`:
-    all arguments in the signature of its `__init__` but its own become `request_fields` and are templated. Those that
-    take lists or mappings are shown as JSON.
-
     Bad input fails the task before any request and without a retry. A 429 that outlasts the connection's
     retry budget gives the worker slot back: the task is rescheduled to the time that the service named, which takes
-    no attempt. What no retry can help fails the task at once. All else is retried as the
-    task says.
+    no attempt. What no retry can help fails the task at once. All else is retried as the task says.
 
     :param extra_body: merged into the request unchecked: for what the service knows and this provider does not
         yet (templated). Not for operators whose request has no body.
@@ -79,6 +74,11 @@ class WebDataOperator(ServiceTask):
     _rendered_none: Sequence[str] = ()
 
     def __init_subclass__(cls, *, fields: RequestFields | None = None, **kwargs: Any) -> None:
+        """Take up the fields of a request, as in `fields=RequestFields("SearchRequest")`.
+
+        All arguments in the signature of `__init__` but its own become `request_fields` and are templated. Those that
+        take lists or mappings are shown as JSON.
+        """
         super().__init_subclass__(**kwargs)
         if fields is None:
             return

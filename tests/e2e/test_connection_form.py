@@ -16,8 +16,10 @@ from playwright.sync_api import Locator, Page, expect, sync_playwright
 from airflow_provider_webdata.sandbox.control import SandboxControl
 from tests.e2e.conftest import API_KEY, CONNECTION_HEADER
 from tests.support.stack import Stack
+from tests.support.waiting import PATIENCE
 
-expect.set_options(timeout=30_000)
+MILLISECONDS = PATIENCE * 1000
+expect.set_options(timeout=MILLISECONDS)
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 FLAGS = (
@@ -67,11 +69,12 @@ def page(stack: Stack) -> Iterator[Page]:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium(), args=FLAGS)
         page = browser.new_page(viewport={"width": 1100, "height": 900}, base_url=stack.airflow_url)
+        page.set_default_timeout(MILLISECONDS)
         page.goto("/connections")
         page.get_by_label("Username").fill(user)
         page.get_by_label("Password", exact=True).fill(password)
         page.get_by_role("button", name="Sign in").click()
-        expect(page.get_by_role("button", name="Add Connection")).to_be_visible(timeout=30_000)
+        expect(page.get_by_role("button", name="Add Connection")).to_be_visible()
         yield page
         browser.close()
 
@@ -99,7 +102,8 @@ def test_connection_made_with_the_form_works(page: Page, stack: Stack, sandbox: 
     assert shown == EXTRA_FIELDS
     form.locator("[name=element_retry_budget]").fill("5")
     form.locator("[name=element_secret_headers]").fill(f'{{"X-Team": "{CONNECTION_HEADER}"}}')
-    _picture(page, form, "connection-form-extras.png")
+    fields = form.locator("[data-part=item]").filter(has=page.locator("[name=element_retry_budget]"))
+    _picture(page, fields, "connection-form-extras.png")
     assert API_KEY not in form.inner_text()
     assert CONNECTION_HEADER not in form.inner_text()
 
@@ -136,8 +140,8 @@ def test_test_button_says_what_is_wrong_and_what_is_right(page: Page, stack: Sta
         expect(page.get_by_text(verdict["message"])).to_be_visible()
 
 
-def _picture(page: Page, form: Locator, name: str) -> None:
+def _picture(page: Page, part: Locator, name: str) -> None:
     if folder := os.environ.get("WEBDATA_SCREENSHOTS"):
-        # The dialog scrolls inside the window; a picture shows it whole.
-        page.set_viewport_size({"width": 1100, "height": 1900 if "extras" in name else 900})
-        form.screenshot(path=Path(folder) / name, animations="disabled")
+        # What is scrolled out of the dialog would be a blank band: the window is made higher than the dialog.
+        page.set_viewport_size({"width": 1100, "height": 3000})
+        part.screenshot(path=Path(folder) / name, animations="disabled")

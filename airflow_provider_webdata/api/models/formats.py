@@ -93,7 +93,11 @@ class JsonFormat(RequestModel):
 
 
 class DeterministicJsonFormat(RequestModel):
-    """JSON extraction by a generated and reused extractor."""
+    """JSON extraction by a generated and reused extractor.
+
+    :param schema_: JSON Schema of what to extract; on the wire `schema`.
+    :param prompt: what to extract, in words.
+    """
 
     type: Literal["deterministicJson"] = "deterministicJson"
     schema_: JsonSchema | None = Field(None, alias="schema")
@@ -139,14 +143,21 @@ class HighlightsFormat(RequestModel):
 
 
 class AttributeSelector(RequestModel):
-    """An attribute to read from all elements that a CSS selector matches."""
+    """An attribute to read from all elements that a CSS selector matches.
+
+    :param selector: CSS selector.
+    :param attribute: name of the attribute, such as `href`.
+    """
 
     selector: Text
     attribute: Text
 
 
 class AttributesFormat(RequestModel):
-    """Attribute values of chosen elements."""
+    """Attribute values of chosen elements.
+
+    :param selectors: which attributes of which elements.
+    """
 
     type: Literal["attributes"] = "attributes"
     selectors: Listed[AttributeSelector]

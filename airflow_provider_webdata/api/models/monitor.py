@@ -135,7 +135,10 @@ class EmailNotification(RequestModel):
 
 
 class MonitorNotification(RequestModel):
-    """Whom to tell, apart from the webhook."""
+    """Whom to tell, apart from the webhook.
+
+    :param email: whom to mail.
+    """
 
     email: EmailNotification | None = None
 

@@ -1,0 +1,67 @@
+"""The drawings in the docs: every text stays within its box, and every box within the drawing."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from tests.support.snippets import ROOT, name_of
+
+DRAWINGS = sorted((ROOT / "docs" / "images").glob("*.svg"))
+SVG = "{http://www.w3.org/2000/svg}"
+WIDTHS = {"ijl.,:;'’!|()[]/ ft": 0.38, "mwMW@…": 0.98, "ABCDEFGHIKLNOPQRSTUVXYZ0123456789_": 0.72}
+"""Widths of characters in ems, of a wide sans serif; all others 0.62."""
+
+
+def width(text: str, size: float, weight: float) -> float:
+    ems = sum(next((ems for kind, ems in WIDTHS.items() if one in kind), 0.62) for one in text)
+    return ems * size * (1.08 if weight >= 600 else 1)
+
+
+def styles(root: ElementTree.Element) -> dict[str, tuple[float, float]]:
+    css = root.findtext(f"{SVG}style") or ""
+    found = {}
+    for name, rules in re.findall(r"\.([\w-]+) \{([^}]*)\}", css):
+        if size := re.search(r"font-size: (\d+)px", rules):
+            weight = re.search(r"font-weight: (\d+)", rules)
+            found[name] = (float(size[1]), float(weight[1]) if weight else 400)
+    return found
+
+
+@pytest.mark.parametrize("drawing", DRAWINGS, ids=name_of)
+def test_texts_stay_in_their_boxes(drawing: Path) -> None:
+    root = ElementTree.parse(drawing).getroot()
+    size_of = styles(root)
+    _, _, whole, height = map(float, root.attrib["viewBox"].split())
+    boxes = 0
+    for group in root.findall(f"{SVG}g"):
+        rect = group.find(f"{SVG}rect")
+        assert rect is not None
+        x, y, w, h = (float(rect.attrib[name]) for name in ("x", "y", "width", "height"))
+        assert (x >= 0, y >= 0, x + w <= whole, y + h <= height) == (True,) * 4
+        boxes += 1
+        for text in group.findall(f"{SVG}text"):
+            size, weight = size_of[text.attrib["class"]]
+            assert width(text.text or "", size, weight) <= w - 8, text.text
+            assert float(text.attrib["x"]) == x + w / 2, text.text
+            assert y + size <= float(text.attrib["y"]) <= y + h - size / 2, text.text
+    for label in root.findall(f"{SVG}text"):
+        size, weight = size_of[label.attrib["class"]]
+        assert float(label.attrib["x"]) + width(label.text or "", size, weight) <= whole, label.text
+    assert boxes > 4
+
+
+@pytest.mark.parametrize("drawing", DRAWINGS, ids=name_of)
+def test_a_drawing_is_readable_on_any_background(drawing: Path) -> None:
+    """It brings its own background, as a page may be dark though the reader's system is light; and fonts that exist."""
+    root = ElementTree.parse(drawing).getroot()
+    _, _, whole, height = map(float, root.attrib["viewBox"].split())
+    [first] = [child for child in root if child.tag == f"{SVG}rect"][:1]
+    assert first.attrib["fill"] == "#ffffff"
+    assert float(first.attrib["width"]) >= whole - 1
+    assert float(first.attrib["height"]) >= height - 1
+    assert "sans-serif" in (root.findtext(f"{SVG}style") or "")
+    assert root.findtext(f"{SVG}title")

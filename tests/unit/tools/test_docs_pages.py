@@ -1,0 +1,131 @@
+"""How the pages of the repository become those of the site, and how its links are checked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tools.docs_site import pages
+from tools.docs_site.links import dead_links
+
+INDEX = """\
+# Title
+
+Words.
+
+## Start
+
+- [First](first.md): what it is
+- [To come](tutorial.md)
+
+## Reference
+
+Generated.
+"""
+
+
+def test_the_start_page_makes_the_sidebar() -> None:
+    made = pages.with_toctrees(
+        INDEX, ["first.md"], {"reference/hook.md": "# Hook\n", "reference/operators/A.md": "# A\n"}
+    )
+
+    assert "```{toctree}\n:hidden:\n:caption: Start\n\nFirst <first>\n```" in made
+    assert "- [Hook](reference/hook.md)" in made
+    assert ":caption: Reference\n\nHook <reference/hook>\n```" in made
+    assert "tutorial" not in made
+
+
+def test_a_page_that_has_come_is_listed() -> None:
+    assert "To come <tutorial>" in pages.with_toctrees(INDEX, ["first.md", "tutorial.md"], {})
+
+
+def test_a_page_that_is_missing_though_it_should_be_there_stays_for_sphinx_to_name() -> None:
+    assert "First <first>" in pages.with_toctrees(INDEX, [], {})
+
+
+@pytest.fixture
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name, text in {
+        "README.md": "# Read me\n",
+        "CONTRIBUTING.md": "# How\n\n[rules](docs/service.md#a), [top](README.md)\n",
+        "docs/index.md": "# Index\n\n![p](images/p.svg)\n",
+        "docs/service.md": "# Rules\n\n[a](#a) [self](service.md) [web](https://example.com/x.md)\n",
+        "docs/contributing/coverage.md": "# Coverage\n",
+        "docs/operators/README.md": "# Operators\n",
+        "docs/search.md": "# Searching\n\n[rules](service.md)\n",
+        "docs/waiting.md": (
+            "# Waiting\n\n[`dag.py`](../example_dags/dag.py) [how](../CONTRIBUTING.md#how) "
+            "[operators](operators/README.md) [folder](operators) [gone](gone.md)\n\n"
+            "```md\n[kept](../CONTRIBUTING.md)\n```\n"
+        ),
+        "docs/images/p.svg": "<svg/>",
+        "example_dags/dag.py": "x = 1\n",
+    }.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    monkeypatch.setattr(pages, "ROOT", tmp_path)
+    return tmp_path
+
+
+@pytest.mark.usefixtures("repository")
+def test_links_are_turned_towards_the_site() -> None:
+    found = pages.collected({"reference/hook.md": "# Hook\n"})
+
+    assert found.keys() == {
+        "contributing/coverage.md",
+        "contributing/guide.md",
+        "files/example_dags/dag.py.md",
+        "index.md",
+        "operators/index.md",
+        "reference/hook.md",
+        "searching.md",
+        "service.md",
+        "waiting.md",
+    }
+    assert "[rules](../service.md#a), [top](../index.md)" in found["contributing/guide.md"]
+    assert "![p](images/p.svg)" in found["index.md"]
+    assert "[a](#a) [self](service.md) [web](https://example.com/x.md)" in found["service.md"]
+    for link in (
+        "[`dag.py`](files/example_dags/dag.py.md)",
+        "[how](contributing/guide.md#how)",
+        "[operators](operators/index.md)",
+        "[folder](operators/index.md)",
+        "[gone](gone.md)",
+        "[kept](../CONTRIBUTING.md)",
+    ):
+        assert link in found["waiting.md"]
+    assert found["contributing/coverage.md"].startswith("---\nnosearch: true\n---\n")
+    assert "````python\nx = 1\n````" in found["files/example_dags/dag.py.md"]
+
+
+def test_writing_leaves_what_has_not_changed_and_removes_what_is_gone(
+    repository: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "out"
+    pages.write({"a.md": "a", "sub/b.md": "b"}, folder)
+    before = (folder / "a.md").stat().st_mtime_ns
+    pages.write({"a.md": "a"}, folder)
+
+    assert (folder / "a.md").stat().st_mtime_ns == before
+    assert not (folder / "sub" / "b.md").exists()
+    assert (folder / "images" / "p.svg").exists()
+
+
+def test_dead_links_of_a_site_are_named(tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "index.html").write_text(
+        '<a href="sub/b.html#here"></a><a href="#top"></a><p id="top"><a href="https://example.com/nowhere">'
+        '<a href="sub/b.html#there"></a><img src="no.png"><a href="#nothing"></a>'
+    )
+    (tmp_path / "sub" / "b.html").write_text(
+        '<p id="here"><a href="../index.html"></a><a href="../gone.html"></a>'
+    )
+
+    assert sorted(dead_links(tmp_path)) == [
+        "index.html: #nothing leads nowhere",
+        "index.html: no.png leads nowhere",
+        "index.html: sub/b.html#there leads nowhere",
+        "sub/b.html: ../gone.html leads nowhere",
+    ]

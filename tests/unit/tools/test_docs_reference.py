@@ -1,0 +1,262 @@
+"""The reference says of everything public what the code says of it."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from airflow_provider_webdata.api.errors import WebDataError
+from airflow_provider_webdata.get_provider_info import get_provider_info
+from airflow_provider_webdata.hooks.webdata import WebDataHook
+from tests.support.request_fields import request_endpoints
+from tests.unit.test_contract import TASKS, parameters, surface
+from tools.docs_site import interfaces, reference
+from tools.docs_site.docstrings import docstring_of
+from tools.docs_site.kinds import words
+from tools.docs_site.rules import SERVICE, rule_of_field, rule_of_model
+from tools.docs_site.subjects import (
+    PACKAGE,
+    DescriptionError,
+    arguments_of,
+    literal,
+    spelled,
+    subjects,
+)
+
+PAGES = reference.pages()
+TRIGGERS = [subject.cls for subject in subjects("triggers")]
+ITEM = re.compile(
+    r'^<a id="(?P<id>[\w-]+)"></a>`(?P<name>\w+)`(?: = `(?P<default>.*)`)?\n: (?P<facts>.*)\n: (?P<text>.+)$',
+    re.MULTILINE,
+)
+
+
+def page_of(cls: type) -> str:
+    room = cls.__module__.split(".")[1]
+    return PAGES[f"reference/{room}/{cls.__name__}.md"]
+
+
+def listed(text: str) -> dict[str, dict[str, str | None]]:
+    return {item["id"]: item.groupdict() for item in ITEM.finditer(text)}
+
+
+def signature(cls: type) -> dict[str, inspect.Parameter]:
+    if cls in TRIGGERS:
+        given = inspect.signature(cls.__init__).parameters
+        return {name: parameter for name, parameter in given.items() if name != "self"}
+    return parameters(cls)
+
+
+@pytest.mark.parametrize("cls", [*TASKS, *TRIGGERS])
+def test_each_argument_is_listed_with_the_default_of_its_signature(cls: type) -> None:
+    shown = listed(page_of(cls))
+    assert shown.keys() == signature(cls).keys()
+    for name, parameter in signature(cls).items():
+        if parameter.default is inspect.Parameter.empty:
+            assert shown[name]["default"] is None
+            assert "**required**" in str(shown[name]["facts"])
+        else:
+            assert "**required**" not in str(shown[name]["facts"])
+            stated = eval(str(shown[name]["default"]), {"timedelta": timedelta})
+            assert stated == parameter.default, name
+
+
+@pytest.mark.parametrize("cls", TASKS)
+def test_what_is_templated_is_marked(cls: Any) -> None:
+    marked = {name for name, item in listed(page_of(cls)).items() if " · templated" in str(item["facts"])}
+    assert {"output_url" if name == "output" else name for name in marked} == set(cls.template_fields)
+
+
+def test_there_is_a_page_for_each_public_class_and_it_is_listed() -> None:
+    for room in ("operators", "sensors", "triggers"):
+        names = {subject.name for subject in subjects(room)}
+        assert {path.split("/")[2] for path in PAGES if path.startswith(f"reference/{room}/")} == {
+            "index.md",
+            *(f"{name}.md" for name in names),
+        }
+        assert {
+            name for name in names if f"[`{name}`]({name}.md)" in PAGES[f"reference/{room}/index.md"]
+        } == names
+    assert {task.__name__ for task in TASKS} == {
+        s.name for room in ("operators", "sensors") for s in subjects(room)
+    }
+
+
+@pytest.mark.parametrize(
+    ("page", "argument", "kind", "rule"),
+    [
+        ("operators/WebDataCrawlOperator", "limit", "`int`, at least 1", "crawl-limit"),
+        ("operators/WebDataCrawlOperator", "delay", "`float`, at least 0", "crawl-delay"),
+        ("operators/WebDataCrawlOperator", "allow_external_links", "`bool`", "crawl-external"),
+        ("operators/WebDataCrawlOperator", "origin", "`str`", "caller-labels"),
+        ("operators/WebDataCrawlOperator", "sitemap", '`"skip"`, `"include"` or `"only"`', "crawl-sitemap"),
+        (
+            "operators/WebDataCrawlOperator",
+            "webhook",
+            "[PageJobWebhookConfig](../../reference/objects.md#pagejobwebhookconfig), or its URL as text",
+            "crawl-webhook",
+        ),
+        ("operators/WebDataScrapeOperator", "timeout", "`int`, 1,000 to 300,000", "scrape-timeout"),
+        ("operators/WebDataScrapeOperator", "url", "`str`", "scrape-url"),
+        (
+            "operators/WebDataScrapeOperator",
+            "redact_pii",
+            "`bool` or [PIIOptions](../../reference/objects.md#piioptions)",
+            "scrape-pii",
+        ),
+        ("operators/WebDataSearchOperator", "query", "`str`, at most 500 characters", "search-query"),
+        ("operators/WebDataSearchOperator", "timeout", "`int`, at least 1", "search-timeout"),
+        ("operators/WebDataAgentOperator", "max_credits", "`float`, more than 0", "agent-max-credits"),
+        ("operators/WebDataMapOperator", "limit", "`int`, 1 to 100,000", "map-limit"),
+        ("operators/WebDataCrawlOperator", "wait_by", '`"auto" | "webhook" | "polling"`', None),
+        ("sensors/WebDataMonitorCheckSensor", "otherwise", '`"wait" | "skip"`', None),
+        ("triggers/WebDataMonitorCheckEventTrigger", "on_failed", '`"accept" | "wait"`', None),
+    ],
+)
+def test_types_limits_and_rules(page: str, argument: str, kind: str, rule: str | None) -> None:
+    facts = str(listed(PAGES[f"reference/{page}.md"])[argument]["facts"])
+    assert facts.split(" · ")[0] == kind
+    assert re.findall(r"service\.md#([\w-]+)", facts) == ([rule] if rule else [])
+
+
+ANCHORS = set(re.findall(r'<a id="([^"]+)">', SERVICE.read_text(encoding="utf-8")))
+
+
+def test_links_to_rules_lead_to_rules() -> None:
+    from tools.coverage_page import sections, slug
+
+    known = ANCHORS | {slug(section.title) for section in sections(SERVICE.read_text(encoding="utf-8"))}
+    linked = {anchor for text in PAGES.values() for anchor in re.findall(r"service\.md#([\w-]+)", text)}
+    assert linked <= known
+    assert len(linked) > 100
+
+
+WITHOUT_RULE = {
+    "MapRequest": {"includePaths", "filterByPath", "excludePaths", "useIndex"},
+    "ScrapeInteractRequest": {"prompt"},
+}
+"""Fields whose row in docs/service.md has no anchor."""
+
+
+@pytest.mark.parametrize("model", request_endpoints())
+def test_fields_have_a_rule(model: Any) -> None:
+    without = {
+        alias
+        for name, field in model.model_fields.items()
+        if rule_of_field(model.__name__, alias := field.alias or name) is None
+    }
+    assert without == WITHOUT_RULE.get(model.__name__, set())
+
+
+def test_a_model_that_nothing_is_said_of_is_named() -> None:
+    with pytest.raises(LookupError, match=r"NewRequest: name where docs/service\.md states it"):
+        rule_of_model("NewRequest")
+
+
+def test_the_hook_page_has_every_method() -> None:
+    text = PAGES["reference/hook.md"]
+    headings = set(re.findall(r"^### `(\w+)`$", text, re.MULTILINE))
+    assert headings == {name for name in surface(WebDataHook) if hasattr(WebDataHook, name)}
+    shown = listed(text)
+    for name in headings:
+        for parameter in inspect.signature(getattr(WebDataHook, name)).parameters:
+            assert parameter == "self" or f"{name}-{parameter}" in shown
+
+
+def test_the_errors_page_has_every_error() -> None:
+    def tree(error: type[WebDataError]) -> set[str]:
+        return {error.__name__}.union(
+            *(tree(below) for below in error.__subclasses__() if PACKAGE in below.__module__)
+        )
+
+    assert set(re.findall(r"^## `(\w+)`$", PAGES["reference/errors.md"], re.MULTILINE)) == tree(WebDataError)
+
+
+def test_configuration_and_commands_are_those_of_the_metadata() -> None:
+    info, text = get_provider_info(), PAGES["reference/configuration.md"]
+    [connection] = info["connection-types"]
+    for name in [*connection["conn-fields"], *info["config"]["webdata"]["options"], "host", "password"]:
+        assert f"| `{name}` |" in text
+    for command in ("inbox list", "inbox replay", "inbox serve", "sandbox"):
+        assert f"## `airflow webdata {command}`" in PAGES["reference/commands.md"]
+    assert "--rate-limit CLASS=N" in PAGES["reference/commands.md"]
+
+
+def test_every_page_has_a_title_and_no_second_one() -> None:
+    for path, text in PAGES.items():
+        outside_code = re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
+        assert len(re.findall(r"^# ", outside_code, re.MULTILINE)) == 1, path
+
+
+def described(one: int, two: str = "x") -> None:
+    """Do it.
+
+    Some more.
+
+    :param one: first,
+        over two lines.
+    :raises ValueError: it cannot be done.
+    :return: nothing.
+    """
+
+
+def test_an_argument_without_description_is_named() -> None:
+    doc = docstring_of(described)
+    assert (doc.summary, doc.body, doc.returns) == ("Do it.", "Some more.", "nothing.")
+    assert (doc.parameters, doc.raises) == (
+        {"one": "first, over two lines."},
+        [("ValueError", "it cannot be done.")],
+    )
+    with pytest.raises(DescriptionError, match=r"described: the docstring has no line ':param two: ...'"):
+        arguments_of(described, doc.parameters, "described")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, "None"),
+        (True, "True"),
+        (60.0, "60"),
+        (0.5, "0.5"),
+        ("auto", '"auto"'),
+        (timedelta(days=7), "timedelta(days=7)"),
+        (timedelta(hours=1.5), "timedelta(seconds=5400)"),
+        (("monitor.page",), "('monitor.page',)"),
+    ],
+)
+def test_defaults_are_written_as_in_a_dag_file(value: Any, text: str) -> None:
+    assert literal(value) == text
+    assert eval(text, {"timedelta": timedelta}) == value
+
+
+def test_choices_are_spelled_out() -> None:
+    assert spelled("Literal['a', 'b'] | None", described) == '"a" | "b" | None'
+    assert spelled("WaitBy | Nothing", interfaces.WebDataHook.__init__) == "WaitBy | Nothing"
+
+
+@pytest.mark.parametrize(
+    ("rule", "text"),
+    [
+        ((), ""),
+        (("number", True, 1, 100, None), "`int`, 1 to 100"),
+        (("number", False, None, 5, 0), "`float`, more than 0, at most 5"),
+        (("number", False, None, 1000, None), "`float`, at most 1,000"),
+        (("switch",), "`bool`"),
+        (("mapping",), "mapping"),
+        (("choice", ("a",)), '`"a"`'),
+        (("choice", ("a", "b", "c")), '`"a"`, `"b"` or `"c"`'),
+        (("text", 500, None, "_query"), "`str`, at most 500 characters"),
+        (("text", None, "^[A-Z]{2}$", None), "`str`, matching `^[A-Z]{2}$`"),
+        (("list", ("text", None, None, None), 0, None), "list of `str`"),
+        (("list", (), 1, 50), "list of values, 1 to 50 items"),
+        (("object", "Location"), "[Location](objects.md#location)"),
+        (("one_of", ("pdf",), {"pdf": "PdfParser"}), '`"pdf"` or [PdfParser](objects.md#pdfparser)'),
+        (("one_of", (), {"a": "A", "b": "A"}), "[A](objects.md#a)"),
+    ],
+)
+def test_rules_in_words(rule: tuple[Any, ...], text: str) -> None:
+    assert words(rule, "objects.md") == text

@@ -1,0 +1,45 @@
+"""What a docstring says: its text, and its fields."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from dataclasses import dataclass, field
+
+_FIELD = re.compile(r"^:(\w+)(?: ([\w.]+))?: *(.*(?:\n[ \t]+.*)*)", re.MULTILINE)
+
+
+@dataclass
+class Docstring:
+    """A docstring, in Markdown.
+
+    :param summary: its first paragraph.
+    :param body: the paragraphs behind it.
+    :param parameters: what it says of each, by name.
+    :param returns: what is returned, where that is said.
+    :param raises: each error, and when it is raised.
+    """
+
+    summary: str
+    body: str
+    parameters: dict[str, str] = field(default_factory=dict)
+    returns: str = ""
+    raises: list[tuple[str, str]] = field(default_factory=list)
+
+
+def docstring_of(documented: object) -> Docstring:
+    """Return what the docstring of a class, function or module says, inherited ones left out."""
+    text = inspect.cleandoc(getattr(documented, "__doc__", None) or "")
+    fields = [*_FIELD.finditer(text)]
+    prose = text[: fields[0].start()] if fields else text
+    summary, _, body = prose.strip().partition("\n\n")
+    found = Docstring(" ".join(summary.split()), body.strip())
+    for kind, name, value in (match.groups() for match in fields):
+        said = " ".join(value.split())
+        if kind in ("param", "ivar"):
+            found.parameters[name] = said
+        elif kind == "raises":
+            found.raises.append((name, said))
+        elif kind == "return":
+            found.returns = said
+    return found

@@ -1,0 +1,241 @@
+"""The pages of the reference that are about single things: the hook, errors, templates, configuration, commands."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import inspect
+import os
+from collections.abc import Iterator
+from typing import Any
+from unittest.mock import patch
+
+from airflow.sdk import BaseHook
+
+from airflow_provider_webdata.api import query
+from airflow_provider_webdata.api.errors import WebDataError
+from airflow_provider_webdata.cli import get_commands
+from airflow_provider_webdata.get_provider_info import get_provider_info
+from airflow_provider_webdata.hooks.webdata import WebDataHook
+from airflow_provider_webdata.operators.retry import WebDataRetryPolicy
+from airflow_provider_webdata.plugin import WebDataPlugin
+from tools.docs_site.docstrings import docstring_of
+from tools.docs_site.rendering import argument, body, code, outcome, page, prose, table
+from tools.docs_site.subjects import PACKAGE, DescriptionError, arguments_of, literal, spelled
+
+ROOT = "../"
+VERDICTS = {
+    "never": "no later attempt can succeed: the task fails at once",
+    "later": "a later attempt can succeed: the task is rescheduled, or waits, as long as the service asks",
+    "unknown": "nobody can tell: the task's own `retries` decide",
+}
+"""What the verdict of an error means for a task."""
+
+
+def pages() -> dict[str, str]:
+    """Return the text of these pages, by their path from the root of the site."""
+    return {
+        "reference/hook.md": _hook(),
+        "reference/errors.md": _errors(),
+        "reference/templates.md": _templates(),
+        "reference/configuration.md": _configuration(),
+        "reference/commands.md": _commands(),
+    }
+
+
+def places() -> dict[str, tuple[str, str]]:
+    """Return the page, without its suffix, and the anchor of each class that these pages describe, by its name."""
+    found = {
+        error.__name__: ("reference/errors", f"#{error.__name__.lower()}") for error in _tree(WebDataError)
+    }
+    found |= dict.fromkeys(("WebDataHook", "AsyncWebDataHook"), ("reference/hook", ""))
+    return found | {"WebDataRetryPolicy": ("reference/templates", "#retry-policy")}
+
+
+def _hook() -> str:
+    parts: list[str] = []
+    for owner in WebDataHook.__mro__:
+        methods = [name for name in vars(owner) if _is_public_method(owner, name)]
+        if not methods:
+            continue
+        title = "The hook itself" if owner is WebDataHook else docstring_of(owner).summary.partition(",")[0]
+        parts.append(f"## {title}")
+        for name in methods:
+            parts += _function(name, getattr(owner, name), f"{owner.__name__}.{name}", f"{name}-")
+    return page(
+        "Hook",
+        code(
+            "from airflow_provider_webdata.hooks.webdata import WebDataHook\n"
+            "from airflow_provider_webdata.hooks.webdata_async import AsyncWebDataHook"
+        ),
+        body(docstring_of(WebDataHook), ROOT),
+        "`AsyncWebDataHook` has the same methods, awaitable; those that iterate are asynchronous generators. Only "
+        "`test_connection` and `sibling` are not among them.",
+        "A `request` is one of the models of `airflow_provider_webdata.api.models`, or a mapping with its fields: "
+        "the fields of the operator of that name, or [objects](objects.md).",
+        *_arguments(WebDataHook.__init__, docstring_of(WebDataHook).parameters, "WebDataHook", ""),
+        *parts,
+    )
+
+
+def _is_public_method(owner: type, name: str) -> bool:
+    member = vars(owner)[name]
+    own = owner.__module__.startswith(PACKAGE) and inspect.isfunction(member)
+    return own and not name.startswith("_") and member is not getattr(BaseHook, name, None)
+
+
+def _function(title: str, function: Any, where: str, prefix: str) -> list[str]:
+    doc = docstring_of(function)
+    if not doc.summary:
+        raise DescriptionError(f"{where}: no docstring")
+    return [
+        f"### `{title}`",
+        code(_signature(title, function)),
+        *body(doc, ROOT),
+        *_arguments(function, doc.parameters, where, prefix),
+        *outcome(doc, ROOT),
+    ]
+
+
+def _signature(title: str, function: Any) -> str:
+    signature = inspect.signature(function)
+    parts: list[str] = []
+    for name, given in signature.parameters.items():
+        if name == "self":
+            continue
+        if given.kind is given.KEYWORD_ONLY and not any(part.startswith("*") for part in parts):
+            parts.append("*")
+        star = "*" if given.kind is given.VAR_POSITIONAL else ""
+        kind = "" if given.annotation is given.empty else f": {spelled(given.annotation, function)}"
+        default = "" if given.default is given.empty else f" = {literal(given.default)}"
+        parts.append(f"{star}{name}{kind}{default}")
+    inside = ", ".join(parts)
+    if len(title) + len(inside) > 70:
+        inside = "\n" + "".join(f"    {part},\n" for part in parts)
+    return f"{title}({inside}) -> {spelled(str(signature.return_annotation), function)}"
+
+
+def _arguments(function: Any, texts: dict[str, str], where: str, prefix: str) -> list[str]:
+    given = arguments_of(function, texts, where)
+    return ["\n".join(argument(one, "", None, ROOT, prefix) for one in given)] if given else []
+
+
+def _errors() -> str:
+    parts: list[str] = []
+    for error in _tree(WebDataError):
+        doc = docstring_of(error)
+        if not doc.summary:
+            raise DescriptionError(f"{error.__module__}.{error.__name__}: no docstring")
+        bases = ", ".join(f"`{base.__name__}`" for base in error.__bases__)
+        code_of = getattr(error, "help_code", "")
+        known = f"[{code_of}]({ROOT}errors.md#{code_of.lower()}) · " if code_of else ""
+        facts = [f"{known}{bases} · {VERDICTS[error.verdict]}"]
+        fields = [f"- `{name}`: {prose(text, ROOT)}" for name, text in doc.parameters.items()]
+        parts += [f"## `{error.__name__}`", *facts, *body(doc, ROOT), "\n".join(fields)]
+    return page(
+        "Errors",
+        "Every error of the hooks is a `WebDataError` of `airflow_provider_webdata.api.errors`. What a task makes of "
+        f"each is said in [Errors and retries]({ROOT}errors.md).",
+        *parts,
+    )
+
+
+def _tree(error: type[WebDataError]) -> Iterator[type[WebDataError]]:
+    """Yield an error and those below it; the inbox's own come with its reader."""
+    importlib.import_module(f"{PACKAGE}.inbox.reader")
+    yield error
+    for below in error.__subclasses__():
+        if below.__module__.startswith(PACKAGE):
+            yield from _tree(below)
+
+
+def _templates() -> str:
+    macros = WebDataPlugin.macros or []
+    terms = [
+        (f"`{_signature(name, member)}`".removesuffix(" -> Query`") + "`", docstring_of(member).summary)
+        for name, member in vars(query.Query).items()
+        if inspect.isfunction(member) and not name.startswith("_")
+    ]
+    return page(
+        "Macros, queries, retry policy",
+        "## Macros",
+        "In any template, without an import.",
+        *(
+            part
+            for macro in macros
+            for part in _function(f"macros.webdata.{macro.__name__}", macro, macro.__name__, "")
+        ),
+        "## Queries",
+        code(f"from {PACKAGE}.api.query import Query, recent, tbs"),
+        *body(docstring_of(query.Query), ROOT),
+        table(("Method", "What it does"), terms),
+        *(
+            part
+            for function in (query.recent, query.tbs)
+            for part in _function(function.__name__, function, function.__name__, f"{function.__name__}-")
+        ),
+        "## Retry policy",
+        code("from airflow_provider_webdata.operators.retry import WebDataRetryPolicy"),
+        *body(docstring_of(WebDataRetryPolicy), ROOT),
+    )
+
+
+def _configuration() -> str:
+    info = get_provider_info()
+    [connection] = info["connection-types"]
+    shown = connection["ui-field-behaviour"]["relabeling"]
+    rows = [(f"`{name}`", label, _STANDARD[name]) for name, label in shown.items()]
+    rows += [
+        (
+            f"`{name}`",
+            field["label"] + (" (secret)" if field["schema"].get("format") == "password" else ""),
+            field["description"],
+        )
+        for name, field in connection["conn-fields"].items()
+    ]
+    options = [
+        (
+            f"`{name}`",
+            option["type"],
+            f"`{option['default']}`" if option["default"] else "",
+            option["description"],
+        )
+        for name, option in info["config"]["webdata"]["options"].items()
+    ]
+    return page(
+        "Connection and configuration",
+        "## Fields of the connection",
+        f"Connection type `{connection['connection-type']}`; the first two are fields of Airflow's own, the others "
+        f"stand in `extra`. How they are given: [The connection]({ROOT}connection.md).",
+        table(("Field", "In the form", "Meaning"), rows),
+        "## Options of Airflow's configuration",
+        "Section `[webdata]` of `airflow.cfg`, or environment variables such as "
+        f"`AIRFLOW__WEBDATA__{next(iter(info['config']['webdata']['options'])).upper()}`.",
+        table(("Option", "Type", "Default", "Meaning"), options),
+    )
+
+
+_STANDARD = {"host": "The service's address.", "password": "The key of your team."}
+
+
+def _commands() -> str:
+    parts: list[str] = []
+    with patch.dict(os.environ, {"COLUMNS": "96"}):
+        for group in get_commands():
+            for words, command in _actions(group, ["airflow"]):
+                parser = argparse.ArgumentParser(
+                    prog=" ".join(words), description=command.description or command.help, add_help=False
+                )
+                for given in command.args:
+                    given.add_to_parser(parser)
+                parts += [f"## `{' '.join(words)}`", code(parser.format_help().strip(), "text")]
+    return page("Commands", "Subcommands of the `airflow` command.", *parts)
+
+
+def _actions(command: Any, words: list[str]) -> Iterator[tuple[list[str], Any]]:
+    words = [*words, command.name]
+    if subcommands := getattr(command, "subcommands", None):
+        for below in subcommands:
+            yield from _actions(below, words)
+    else:
+        yield words, command

@@ -1,0 +1,76 @@
+"""What a field of a request takes, in words: read off the rules that are written from the models."""
+
+from __future__ import annotations
+
+from typing import Any
+
+Rule = tuple[Any, ...]
+
+
+def words(rule: Rule, objects: str) -> str:
+    """Return what a rule lets through, in Markdown; empty where it says nothing.
+
+    :param rule: as `tools.field_rules` makes it.
+    :param objects: path of the page that describes the objects, from where this is read.
+    """
+    kind, *rest = rule or ("",)
+    if kind == "number":
+        whole, least, most, above = rest
+        return _joined("`int`" if whole else "`float`", _range(least, most, above))
+    if kind == "switch":
+        return " or ".join(["`bool`", *(_object(name, objects) for name in rest)])
+    if kind == "mapping":
+        return "mapping"
+    if kind == "choice":
+        return _choice(rest[0])
+    if kind == "one_of":
+        names, by_type = rest
+        return " or ".join(
+            [
+                *([_choice(names)] if names else []),
+                *(_object(name, objects) for name in dict.fromkeys(by_type.values())),
+            ]
+        )
+    if kind == "list":
+        item, least, most = rest
+        return _joined(
+            f"list of {words(item, objects) or 'values'}", _range(least or None, most, None, "items")
+        )
+    if kind == "text":
+        longest, pattern, _check = rest
+        return _joined(
+            "`str`",
+            f"at most {longest:,} characters" if longest else "",
+            f"matching `{pattern}`" if pattern else "",
+        )
+    if kind == "object":
+        name, *short = rest
+        return _object(name, objects) + (", or its URL as text" if short else "")
+    return ""
+
+
+def _object(name: str, objects: str) -> str:
+    return f"[{name}]({objects}#{name.lower()})"
+
+
+def _choice(choices: tuple[Any, ...]) -> str:
+    shown = [f'`"{choice}"`' for choice in choices]
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} or {shown[-1]}"
+
+
+def _range(least: float | None, most: float | None, above: float | None, what: str = "") -> str:
+    if least is not None and most is not None:
+        said = f"{least:,} to {most:,}"
+    elif least is not None:
+        said = f"at least {least:,}"
+    elif above is not None:
+        said = f"more than {above:,}" + (f", at most {most:,}" if most is not None else "")
+    elif most is not None:
+        said = f"at most {most:,}"
+    else:
+        return ""
+    return f"{said} {what}".strip()
+
+
+def _joined(*parts: str) -> str:
+    return ", ".join(part for part in parts if part)

@@ -1,0 +1,170 @@
+"""What the site is built from: the pages of docs/, those of the repository's root, and the generated ones.
+
+Links in the repository lead from file to file. Here they are turned towards where a page stands in the site; a file
+that is no page of the site, such as an example DAG, becomes one that shows its text.
+"""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import re
+import shutil
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+MOVED = {
+    "README.md": "index.md",
+    "CHANGELOG.md": "changelog.md",
+    "CONTRIBUTING.md": "contributing/guide.md",
+    "SECURITY.md": "security.md",
+    "docs/search.md": "searching.md",
+}
+"""Where pages stand in the site that cannot stand there as in docs/; Sphinx has a page `search` of its own."""
+
+TO_COME = {
+    "contributing/mutants.md",
+    "cookbook.md",
+    "costs.md",
+    "faq.md",
+    "managed.md",
+    "security.md",
+    "stored.md",
+    "testing.md",
+    "tutorial.md",
+    "upgrade.md",
+}
+"""Pages that docs/index.md may list before they are there."""
+
+NOT_SEARCHED = {"contributing/coverage.md"}
+"""Pages that are left out of the search: this one holds every word there is."""
+
+_LINK = re.compile(r"(?<=\]\()([^()\s:#]+)(?=(?:#[^()\s]*)?\))")
+_FENCED = re.compile(r"^(```.*?^```)$", re.MULTILINE | re.DOTALL)
+_LANGUAGES = {
+    ".py": "python",
+    ".toml": "toml",
+    ".yaml": "yaml",
+    ".yml": "yaml",
+    ".json": "json",
+    ".sh": "sh",
+    ".conf": "nginx",
+}
+
+Pages = dict[str, str]
+"""Text of pages, by their path in the site."""
+
+
+def collected(generated: Pages) -> Pages:
+    """Return all pages of the site.
+
+    :param generated: those that stand nowhere in the repository.
+    """
+    places = _places()
+    found: Pages = {}
+    files: dict[str, str] = {}
+    for name, place in places.items():
+        # docs/index.md is the start page of the site; the README leads to it.
+        if name != "README.md" and (ROOT / name).exists():
+            found[place] = _turned((ROOT / name).read_text(encoding="utf-8"), name, place, places, files)
+    for place in NOT_SEARCHED & found.keys():
+        found[place] = f"---\nnosearch: true\n---\n\n{found[place]}"
+    for name, place in files.items():
+        found[place] = _shown(name)
+    found["index.md"] = with_toctrees(found["index.md"], [*found, *generated], generated)
+    return {**found, **generated}
+
+
+def write(pages: Pages, folder: Path) -> None:
+    """Write pages and pictures below a folder, and remove what is no page any more.
+
+    What has not changed is left alone, so that it is not built again.
+    """
+    for path in folder.rglob("*.md"):
+        if path.relative_to(folder).as_posix() not in pages:
+            path.unlink()
+    for name, text in pages.items():
+        path = folder / name
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+    shutil.copytree(ROOT / "docs" / "images", folder / "images", dirs_exist_ok=True)
+
+
+def with_toctrees(index: str, existing: list[str], generated: Pages) -> str:
+    """Return the start page with a hidden table of contents behind each section, of the pages that it lists.
+
+    :param index: its text; each section is a list of links.
+    :param existing: paths of all pages; a listed page of `TO_COME` that is not among them is left out.
+    :param generated: what stands in the section "Reference" beside what the text lists.
+    """
+    head, *sections = re.split(r"^(?=## )", index, flags=re.MULTILINE)
+    parts = [head]
+    for section in sections:
+        caption = section.partition("\n")[0].removeprefix("## ")
+        lines = [line for line in section.rstrip().splitlines() if not _is_missing(line, existing)]
+        if caption == "Reference":
+            listed = [place for place in generated if place.count("/") == 1 or place.endswith("/index.md")]
+            lines += ["", *(f"- [{generated[place].partition(chr(10))[0][2:]}]({place})" for place in listed)]
+        entries = [f"{match[1]} <{match[2]}>" for line in lines if (match := _ENTRY.match(line))]
+        parts.append(
+            "\n".join(
+                [*lines, "", "```{toctree}", ":hidden:", f":caption: {caption}", "", *entries, "```", "", ""]
+            )
+        )
+    return "".join(parts)
+
+
+_ENTRY = re.compile(r"- \[([^\]]+)\]\(([^)#]+)\.md\)")
+
+
+def _is_missing(line: str, existing: list[str]) -> bool:
+    entry = _ENTRY.match(line)
+    return entry is not None and f"{entry[2]}.md" in TO_COME.difference(existing)
+
+
+def place_of(name: str) -> str:
+    """Return where a page of the repository stands in the site.
+
+    :param name: its path in the repository.
+    """
+    return MOVED.get(name) or name.removeprefix("docs/").replace("README.md", "index.md")
+
+
+def _places() -> dict[str, str]:
+    """Return where each page stands in the site, by its path in the repository."""
+    names = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").rglob("*.md"))
+    return {name: place_of(name) for name in [*names, *MOVED]}
+
+
+def _turned(text: str, name: str, place: str, places: dict[str, str], files: dict[str, str]) -> str:
+    """Return a page with its links turned towards the site.
+
+    :param name: of the page, in the repository.
+    :param place: of the page, in the site.
+    :param places: of all pages, by name.
+    :param files: takes up the files that links lead to, with their places.
+    """
+
+    def turned(match: re.Match[str]) -> str:
+        target = posixpath.normpath(posixpath.join(posixpath.dirname(name), match[0]))
+        meant = target + "/README.md" if f"{target}/README.md" in places else target
+        if meant in places:
+            found = places[meant]
+        elif meant.startswith("docs/images/"):
+            found = meant.removeprefix("docs/")
+        elif (ROOT / meant).is_file():
+            found = files[meant] = f"files/{meant}.md"
+        else:
+            return match[0]
+        return posixpath.relpath(found, posixpath.dirname(place) or ".")
+
+    parts = _FENCED.split(text)
+    return "".join(part if number % 2 else _LINK.sub(turned, part) for number, part in enumerate(parts))
+
+
+def _shown(name: str) -> str:
+    """Return a page that shows a file of the repository; it stands in no table of contents and is not searched."""
+    text = (ROOT / name).read_text(encoding="utf-8").rstrip()
+    language = _LANGUAGES.get(os.path.splitext(name)[1], "text")
+    return f"---\norphan: true\nnosearch: true\n---\n\n# {name}\n\n````{language}\n{text}\n````\n"

@@ -1,0 +1,189 @@
+"""The pages of the reference: Markdown, by their path in the site. None of them stands in the repository."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from functools import cache
+
+from airflow_provider_webdata.api import models
+from airflow_provider_webdata.api.models.base import RequestModel
+from tools.docs_site.docstrings import docstring_of
+from tools.docs_site.kinds import Rule, words
+from tools.docs_site.pages import ROOT, place_of
+from tools.docs_site.rendering import argument, body, code, page, prose, table
+from tools.docs_site.rules import rule_of_field, rule_of_model
+from tools.docs_site.subjects import ROOMS, Argument, DescriptionError, Group, Subject, subjects
+from tools.field_rules import rules_of
+from tools.operator_fields import models_of_operators
+
+TITLES = {"operators": "Operators", "sensors": "Sensors", "triggers": "Triggers"}
+AIRFLOWS = {
+    "operators": "`task_id`, `retries`, `pool`, `trigger_rule` and all others of Airflow's `BaseOperator`.",
+    "sensors": "`task_id`, `timeout`, `poke_interval`, `mode`, `soft_fail` and all others of Airflow's "
+    "`BaseSensorOperator` and `BaseOperator`.",
+}
+HOW_TO_READ = (
+    "Arguments are given by keyword. A default of `None` means: not given; of a request's field, nothing is sent then, "
+    "and the service's own default holds, which the text names. *Templated* arguments also take text that Airflow "
+    "renders, numbers and switches among them, and XComs of other tasks. *rule* leads to what the service says of it."
+)
+
+
+def pages() -> dict[str, str]:
+    """Return the text of every page, by its path from the root of the site.
+
+    :raises DescriptionError: something public has no description.
+    """
+    from tools.docs_site import interfaces
+
+    found = {}
+    for room in ROOMS:
+        for subject in subjects(room):
+            found[f"reference/{room}/{subject.name}.md"] = _subject(subject)
+        found[f"reference/{room}/index.md"] = _room(room)
+    return {**found, "reference/objects.md": _objects(), **interfaces.pages()}
+
+
+@cache
+def place_of_class() -> dict[str, tuple[str, str]]:
+    """Return the page, without its suffix, and the anchor of each class that the reference describes, by its name."""
+    from tools.docs_site.interfaces import places
+
+    found = {
+        subject.name: (f"reference/{room}/{subject.name}", "") for room in ROOMS for subject in subjects(room)
+    }
+    return found | places()
+
+
+@cache
+def _rules() -> dict[str, dict[str, Rule]]:
+    return rules_of(
+        sorted({*models_of_operators(), "CrawlParamsRequest", "ExecuteRequest", "ScrapeInteractRequest"})
+    )
+
+
+@cache
+def _guides() -> dict[str, str]:
+    """Return the link to the guide of each operator and sensor, as the tables of docs/operators/README.md name it."""
+    found = {}
+    for line in (ROOT / "docs/operators/README.md").read_text(encoding="utf-8").splitlines():
+        if line.startswith("|") and (link := re.search(r"\]\(([^)#]+)(#[^)]*)?\)", line)):
+            name = posixpath.normpath(posixpath.join("docs/operators", link[1]))
+            title = (ROOT / name).read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")
+            guide = f"Guide: [{title}](../../{place_of(name)}{link[2] or ''})."
+            found |= dict.fromkeys(re.findall(r"`(WebData\w+)`", line), guide)
+    return found
+
+
+def _subject(subject: Subject) -> str:
+    root = "../../"
+    doc = docstring_of(subject.cls)
+    if not doc.summary:
+        raise DescriptionError(f"{subject.module}.{subject.name}: no docstring")
+    links = [_guides()[subject.name]] if subject.name in _guides() else []
+    if model := getattr(subject.cls, "request_model", ""):
+        links.append(
+            f"What the service says of it: [{rule_of_model(model)}]({root}service.md#{rule_of_model(model)})."
+        )
+    return page(
+        subject.name,
+        prose(doc.summary, root),
+        code(f"from {subject.module} import {subject.name}"),
+        " ".join(links),
+        prose(doc.body, root),
+        "## Arguments",
+        HOW_TO_READ if subject.room != "triggers" else "",
+        *(_group(group, subject, root) for group in subject.groups),
+        ["## Arguments of Airflow's own", AIRFLOWS[subject.room]] if subject.room in AIRFLOWS else [],
+    )
+
+
+def _group(group: Group, subject: Subject, root: str) -> list[str]:
+    listed = "\n".join(_argument(given, root) for given in group.arguments)
+    if group.owner is subject.cls:
+        return [listed]
+    return [f"## From `{group.owner.__name__}`", *body(docstring_of(group.owner), root), listed]
+
+
+def _argument(given: Argument, root: str) -> str:
+    if not given.request:
+        return argument(given, "", None, root)
+    rules = _rules()[given.request]
+    wire = _wire_name(given.request, given.name)
+    return argument(
+        given,
+        words(rules.get(given.name, ()), f"{root}reference/objects.md"),
+        rule_of_field(given.request, wire),
+        root,
+    )
+
+
+def _wire_name(model: str, name: str) -> str:
+    fields = getattr(models, model).model_fields
+    field = fields.get(name) or fields[f"{name}_"]
+    return field.alias or name
+
+
+def _room(room: str) -> str:
+    listed = subjects(room)
+    rows = [
+        (f"[`{subject.name}`]({subject.name}.md)", prose(docstring_of(subject.cls).summary, "../../"))
+        for subject in listed
+    ]
+    children = "\n".join(subject.name for subject in listed)
+    return page(
+        TITLES[room], table(("Class", "What it does"), rows), f"```{{toctree}}\n:hidden:\n\n{children}\n```"
+    )
+
+
+def _objects() -> str:
+    """Return the page about the mappings inside requests, and the requests that no operator spells out."""
+    spelled_out = {*models_of_operators()}
+    names = [name for name in sorted(_rules()) if name not in spelled_out]
+    return page(
+        "Objects",
+        "What the mappings inside a request hold. Python names and the service's own names (in brackets where they "
+        "differ) both work.",
+        *([f"## {name}", *_object(name)] for name in names),
+    )
+
+
+def _object(name: str) -> list[str]:
+    model: type[RequestModel] = getattr(models, name)
+    doc = docstring_of(model)
+    texts = _field_texts(model)
+    rules = _rules()[name]
+    listed = []
+    for field_name, field in model.model_fields.items():
+        python = field_name.rstrip("_")
+        kind = words(rules.get(python, ()), "objects.md")
+        text = texts.get(field_name, "")
+        if field_name == "type" and not text:
+            text = "which kind it is."
+        if not text:
+            raise DescriptionError(f"api.models.{name}.{field_name}: no line ':param {field_name}: ...'")
+        if field.alias and field.alias != python:
+            text = f"(`{field.alias}`) {text}"
+        default = None if field.is_required() else ""
+        given = Argument(python, str(field.annotation) if not kind else "", default, text)
+        listed.append(
+            argument(
+                given,
+                kind or "any value",
+                rule_of_field(name, field.alias or python),
+                "../",
+                f"{name.lower()}-",
+            )
+        )
+    rule = rule_of_model(name)
+    return [*body(doc, "../"), f"Rules: [{rule}](../service.md#{rule}).", "\n".join(listed)]
+
+
+def _field_texts(model: type[RequestModel]) -> dict[str, str]:
+    """Return what the docstrings of a model, its bases and its subclasses say of each field; the nearest counts."""
+    found: dict[str, str] = {}
+    for described in (*model.__subclasses__(), *reversed(model.__mro__)):
+        if issubclass(described, RequestModel):
+            found |= docstring_of(described).parameters
+    return found

@@ -1,0 +1,86 @@
+"""Markdown of what is documented: arguments, signatures, docstrings."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from tools.docs_site.docstrings import Docstring
+
+if TYPE_CHECKING:
+    from tools.docs_site.subjects import Argument
+
+_CITED = re.compile(r"(?:docs/service\.md)#([a-z0-9-]+)((?:, #[a-z0-9-]+)*)")
+
+
+def prose(text: str, root: str) -> str:
+    """Return a docstring's text with links where it cites the rules of the service.
+
+    :param root: path of the site's root, from the page.
+    """
+
+    def links(match: re.Match[str]) -> str:
+        anchors = [match[1], *re.findall(r"#([a-z0-9-]+)", match[2])]
+        return ", ".join(f"[{anchor}]({root}service.md#{anchor})" for anchor in anchors)
+
+    return re.sub(r"`{2,}", "`", _CITED.sub(links, text))
+
+
+def argument(given: Argument, kind: str, rule: str | None, root: str, prefix: str = "") -> str:
+    """Return an argument as an item of a definition list: name and default, type, description.
+
+    :param kind: its type in Markdown; empty: as its annotation says.
+    :param rule: anchor of its rule in docs/service.md.
+    :param root: path of the site's root, from the page.
+    :param prefix: in front of its anchor, where a page lists arguments of several.
+    """
+    facts = [kind or f"`{plain_type(given)}`"]
+    facts += ["**required**"] if given.default is None else []
+    facts += ["templated"] if given.templated else []
+    facts += [f"[rule]({root}service.md#{rule})"] if rule else []
+    default = f" = `{given.default}`" if given.default else ""
+    return (
+        f'<a id="{prefix}{given.name}"></a>`{given.name}`{default}\n'
+        f": {' · '.join(facts)}\n"
+        f": {prose(given.text[:1].upper() + given.text[1:], root)}\n"
+    )
+
+
+def plain_type(given: Argument) -> str:
+    """Return an argument's type without the None that its default shows."""
+    if given.default == "None":
+        return re.sub(r" \| None$", "", given.kind)
+    return given.kind
+
+
+def body(doc: Docstring, root: str) -> list[str]:
+    """Return summary and body of a docstring, as parts of a page."""
+    return [prose(part, root) for part in (doc.summary, doc.body) if part]
+
+
+def outcome(doc: Docstring, root: str) -> list[str]:
+    """Return what a docstring says of results and errors, as parts of a page."""
+    parts = [f"Returns {prose(doc.returns, root)}"] if doc.returns else []
+    if doc.raises:
+        parts.append("\n".join(f"- raises `{name}`: {prose(when, root)}" for name, when in doc.raises))
+    return parts
+
+
+def page(title: str, *parts: str | Iterable[str]) -> str:
+    """Return a page of these parts, with a blank line between them."""
+    flat = [f"# {title}"]
+    for part in parts:
+        flat += [part] if isinstance(part, str) else [*part]
+    return "\n\n".join(text.rstrip("\n") for text in flat if text) + "\n"
+
+
+def table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    """Return a table."""
+    lines = [head, tuple("---" for _ in head), *rows]
+    return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines)
+
+
+def code(text: str, language: str = "python") -> str:
+    """Return a block of code."""
+    return f"```{language}\n{text}\n```"

@@ -1,0 +1,142 @@
+"""Where docs/service.md states the rule of a request's field."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+
+from tools.coverage_page import slug
+
+SERVICE = Path(__file__).parents[2] / "docs" / "service.md"
+
+SECTIONS: dict[str, tuple[str, ...]] = {
+    "AgentRequest": ("agent", "scrape-options"),
+    "AgentWebhookConfig": ("webhook-object",),
+    "BatchScrapeRequest": ("batch-scrape", "scrape-options"),
+    "CrawlOptions": ("crawl",),
+    "CrawlParamsRequest": ("crawl",),
+    "CrawlRequest": ("crawl",),
+    "CrawlTarget": ("targets",),
+    "EmailNotification": ("monitor-fields",),
+    "ExecuteRequest": ("code",),
+    "ExtractRequest": ("extract",),
+    "ExtractWebhookConfig": ("webhook-object",),
+    "InteractRequest": ("session",),
+    "MapRequest": ("map", "scrape-options"),
+    "MonitorCreateRequest": ("monitor-fields",),
+    "MonitorNotification": ("monitor-fields",),
+    "MonitorScrapeOptions": ("scrape-options",),
+    "MonitorUpdateRequest": ("monitor-fields",),
+    "MonitorWebhookConfig": ("webhook-object",),
+    "PageJobWebhookConfig": ("webhook-object",),
+    "ParseOptions": ("parse", "scrape-options"),
+    "ScrapeInteractRequest": ("code", "session"),
+    "ScrapeOptions": ("scrape-options",),
+    "ScrapeRequest": ("scrape", "scrape-options"),
+    "ScrapeTarget": ("targets",),
+    "SearchRequest": ("search",),
+    "SearchScrapeOptions": ("scrape-options",),
+    "SearchTarget": ("targets",),
+    "ThreatProtection": ("threat-protection",),
+}
+"""The sections in whose tables the fields of a model stand, the first that has a field counts."""
+
+COMMON = {
+    "integration": "caller-labels",
+    "notification": "monitor-notification",
+    "origin": "caller-labels",
+    "schedule": "schedule",
+    "status": "monitor-update",
+    "threatProtection": "threat-protection",
+}
+"""Fields that mean the same wherever they stand, and whose rule is in no such table."""
+
+WHOLE: dict[str, str] = {
+    "AgentWebhookConfig": "webhook-events-steps",
+    "AttributeSelector": "format-further",
+    "AttributesFormat": "format-further",
+    "AuditMetadata": "scrape-audit",
+    "CategoryFilter": "search-categories",
+    "ChangeTrackingFormat": "format-change-tracking",
+    "ClickAction": "action-click",
+    "DeterministicJsonFormat": "format-further",
+    "ExecuteJavascriptAction": "action-script",
+    "ExtractAgent": "extract-server-fields",
+    "ExtractWebhookConfig": "webhook-events-steps",
+    "HighlightsFormat": "format-highlights",
+    "ImageParser": "parser-image",
+    "JsonFormat": "format-json",
+    "Location": "scrape-location",
+    "MonitorScrapeOptions": "target-scrape-options",
+    "MonitorSchedule": "schedule-form",
+    "MonitorWebhookConfig": "webhook-events-monitor",
+    "OtherSource": "search-sources",
+    "PIIOptions": "scrape-pii",
+    "PageJobWebhookConfig": "webhook-events",
+    "ParsePlainFormat": "parse-formats",
+    "PdfAction": "action-pdf",
+    "PdfParser": "parser-pdf",
+    "PlainFormat": "format-plain",
+    "PressAction": "action-press",
+    "Profile": "scrape-profile",
+    "QueryFormat": "format-further",
+    "QuestionFormat": "format-question",
+    "ScrapeAction": "action-scrape",
+    "ScrapeOptions": "scrape-options",
+    "ScreenshotAction": "action-screenshot",
+    "ScreenshotFormat": "format-screenshot",
+    "ScrollAction": "action-scroll",
+    "SearchScrapeOptions": "search-scrape-options",
+    "Viewport": "format-screenshot",
+    "WaitAction": "action-wait",
+    "WebSource": "search-sources",
+    "WriteAction": "action-write",
+}
+"""Models that one rule, or one section, states as a whole."""
+
+
+def rule_of_model(model: str) -> str:
+    """Return the anchor of the rule or section that is about a model.
+
+    :param model: name of a request model.
+    :raises LookupError: none is named in `SECTIONS` or `WHOLE`.
+    """
+    if model in WHOLE:
+        return WHOLE[model]
+    if model in SECTIONS:
+        return SECTIONS[model][0]
+    raise LookupError(f"{model}: name where docs/service.md states it, in SECTIONS or WHOLE of {__name__}")
+
+
+def rule_of_field(model: str, field: str) -> str | None:
+    """Return the anchor of the rule of a field, or None where it has none of its own.
+
+    :param model: name of a request model.
+    :param field: its wire name.
+    """
+    if field in COMMON:
+        return COMMON[field]
+    if field == "events":
+        return WHOLE[model]
+    sections = SECTIONS.get(model, ())
+    return next((anchor for section in sections if (anchor := _rows().get((section, field)))), None)
+
+
+@cache
+def _rows() -> dict[tuple[str, str], str]:
+    """Return the anchor of each row, by the section and the field that its first cells name."""
+    found: dict[tuple[str, str], str] = {}
+    section: list[str] = []
+    for line in SERVICE.read_text(encoding="utf-8").splitlines():
+        if heading := re.match(r"(#+) (.*)", line):
+            # A section's rows are those of its subsections too.
+            section = [*section[: len(heading[1]) - 1], slug(heading[2])]
+        elif line.startswith("|"):
+            cells = line.strip("|").split(" | ")[:2]
+            naming = next((cell for cell in cells if "`" in cell), "")
+            for anchor in re.findall(r'<a id="([^"]+)">', " ".join(cells))[:1]:
+                for name in re.findall(r"`([A-Za-z0-9]+)[*?]?`", naming):
+                    for above in section:
+                        found.setdefault((above, name), anchor)
+    return found

@@ -1,0 +1,192 @@
+"""What the reference is about, read off the code: operators, sensors and triggers with their arguments."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import cache
+from typing import Any, Literal, get_args, get_origin
+
+from airflow_provider_webdata.get_provider_info import get_provider_info
+from tools.docs_site.docstrings import docstring_of
+
+PACKAGE = "airflow_provider_webdata"
+ROOMS = ("operators", "sensors", "triggers")
+
+
+class DescriptionError(Exception):
+    """Something public has no description; the message says where it belongs."""
+
+
+@dataclass(frozen=True)
+class Argument:
+    """An argument of a constructor or method.
+
+    :param name: its name.
+    :param kind: its type, as source text; choices are spelled out.
+    :param default: as source text; None where it is required, empty where there is none to show.
+    :param text: its description, one line.
+    :param templated: whether Airflow renders it.
+    :param request: name of the model whose field it is; empty: none.
+    """
+
+    name: str
+    kind: str
+    default: str | None
+    text: str
+    templated: bool = False
+    request: str = ""
+
+
+@dataclass(frozen=True)
+class Group:
+    """The arguments that one class of an operator's bases takes."""
+
+    owner: type
+    arguments: tuple[Argument, ...]
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A public class.
+
+    :param room: `operators`, `sensors` or `triggers`.
+    :param module: what it is imported from.
+    :param cls: the class.
+    """
+
+    room: str
+    module: str
+    cls: type
+
+    @property
+    def name(self) -> str:
+        """The class's name, which is its page's too."""
+        return self.cls.__name__
+
+    @property
+    def groups(self) -> list[Group]:
+        """Its arguments: those of its own constructor, then those of its bases."""
+        return [*_groups(self.cls)]
+
+
+def subjects(room: str) -> list[Subject]:
+    """Return the public classes of a room, in the order of the provider's metadata."""
+    modules = [name for entry in get_provider_info()[room] for name in entry["python-modules"]]
+    return [Subject(room, module, cls) for module in modules for cls in _classes(module)]
+
+
+def arguments_of(function: Any, text_of: dict[str, str], where: str) -> list[Argument]:
+    """Return a function's arguments, but for `self` and those that have no name.
+
+    :param text_of: their descriptions.
+    :param where: what the error names.
+    :raises DescriptionError: one has none.
+    """
+    found = []
+    for name, parameter in inspect.signature(function).parameters.items():
+        if name == "self" or parameter.kind in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
+            continue
+        if not text_of.get(name):
+            raise DescriptionError(f"{where}: the docstring has no line ':param {name}: ...'")
+        default = None if parameter.default is parameter.empty else literal(parameter.default)
+        found.append(Argument(name, spelled(str(parameter.annotation), function), default, text_of[name]))
+    return found
+
+
+def literal(value: Any) -> str:
+    """Return a default as it would be written in a DAG file."""
+    if isinstance(value, timedelta):
+        days, seconds = divmod(value.total_seconds(), 86400)
+        return f"timedelta(days={days:g})" if not seconds else f"timedelta(seconds={value.total_seconds():g})"
+    if isinstance(value, float):
+        return f"{value:g}"
+    if isinstance(value, str):
+        return '"' + value.replace('"', '\\"') + '"'
+    return repr(value)
+
+
+def spelled(annotation: str, function: Any) -> str:
+    """Return an annotation with the names of choices replaced by the choices.
+
+    :param function: whose annotation it is.
+    """
+    names = {**_imported_for_types(function.__module__), **vars(sys.modules[function.__module__])}
+
+    def choices(match: re.Match[str]) -> str:
+        meant = names.get(match[0])
+        if get_origin(meant) is not Literal:
+            return match[0]
+        return " | ".join(literal(choice) for choice in get_args(meant))
+
+    shown = re.sub(r"\b[A-Z]\w+\b", choices, annotation.replace("models.", ""))
+    return re.sub(
+        r"Literal\[([^\]]*)\]", lambda match: match[1].replace("'", '"').replace(", ", " | "), shown
+    )
+
+
+@cache
+def _imported_for_types(module: str) -> dict[str, Any]:
+    """Return what a module imports under `if TYPE_CHECKING`."""
+    found = {}
+    for node in ast.parse(inspect.getsource(sys.modules[module])).body:
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            for line in node.body:
+                if isinstance(line, ast.ImportFrom) and str(line.module).startswith(PACKAGE):
+                    source = importlib.import_module(str(line.module))
+                    found |= {
+                        name.asname or name.name: getattr(source, name.name, None) for name in line.names
+                    }
+    return found
+
+
+def _classes(module: str) -> Iterator[type]:
+    found = importlib.import_module(module)
+    for name in getattr(found, "__all__", vars(found)):
+        item = getattr(found, name)
+        if inspect.isclass(item) and name.startswith("WebData") and item.__module__.startswith(module):
+            yield item
+
+
+def _groups(cls: type) -> Iterator[Group]:
+    seen: set[str] = set()
+    templated = {*getattr(cls, "template_fields", ())}
+    # Airflow's operators have an attribute `output` already.
+    templated |= {"output"} if "output_url" in templated else set()
+    fields = {*getattr(cls, "request_fields", ())}
+    request = getattr(cls, "request_model", "")
+    for base in cls.__mro__:
+        # Airflow wraps constructors, inherited ones too.
+        if (
+            not base.__module__.startswith(PACKAGE)
+            or base.__init__.__qualname__ != f"{base.__name__}.__init__"
+        ):
+            continue
+        made = arguments_of(
+            base.__init__, docstring_of(base).parameters, f"{base.__module__}.{base.__name__}"
+        )
+        own = tuple(
+            Argument(
+                one.name,
+                one.kind,
+                one.default,
+                one.text,
+                one.name in templated,
+                request if one.name in fields else "",
+            )
+            for one in made
+            if one.name not in seen
+        )
+        seen |= {one.name for one in own}
+        if own:
+            yield Group(base, own)
+        if not any(
+            given.kind is given.VAR_KEYWORD for given in inspect.signature(base.__init__).parameters.values()
+        ):
+            return
