@@ -10,6 +10,7 @@
 #   make bench       what is claimed about speed, measured
 #   make scale       many waiting jobs on two of each of Airflow's components, with Celery, some of which are killed
 #   make chaos       components and the database die, hang and starve at random for MINUTES=20, from a SEED that is printed
+#   make first-steps what the README and the tutorial ask for, word by word, in an empty home, and how long it takes
 #   make mutants     which small changes to the pure parts no test notices
 #   make lint        style, types and import walls only
 #   make docs        the documentation site, in build/docs/html
@@ -32,7 +33,7 @@ unexport PYTHONPATH
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo up down check test test-floor test-next test-pythons bench scale chaos mutants lint docs screenshot browser services clean
+.PHONY: help demo up down check test test-floor test-next test-pythons bench scale chaos first-steps mutants lint docs screenshot browser services clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -82,6 +83,9 @@ scale: $(SCALE)/.installed-scale
 chaos: $(VENV)/.installed-dev
 	@tools/postgres-setup
 	@$(BIN)/python -m demo chaos
+
+first-steps:
+	@$(PYTHON) -m tools.first_steps
 
 mutants: $(MUTANTS)/.installed-dev
 	@$(MUTANTS)/bin/python -m tools.mutants

@@ -22,7 +22,7 @@ class WebDataSearchOperator(ResultOutput, fields=RequestFields("SearchRequest", 
 
     Every argument up to `integration` is a field of POST /v2/search, templated; what is left out is not sent: the
     defaults below are the service's. In mappings inside, wire and Python names both work. As `tbs`,
-    `{{ macros.webdata.tbs(data_interval_start, data_interval_end) }}` is the run's data interval.
+    `{{ macros.webdata.tbs(dag_run) }}` is the run's data interval, or the day of a run that has none.
 
     XCom: a mapping with the wire names `id`, `creditsUsed`, `warning` and the arrays that came (`web`, `images`,
     `news`), each also under its own key. With `returns`, the return value is that one list, so that

@@ -127,15 +127,9 @@ class WebDataMonitorCheckSensor(SinceSensor):
 
     def result_of(self, event: Mapping[str, Any], context: Context) -> Any:  # noqa: ARG002
         """Return the check, and the pages that were asked for."""
-        from airflow_provider_webdata.tasks.monitors.check_result import check_with_pages
+        from airflow_provider_webdata.tasks.monitors.check_result import check_with_pages, log_end
 
-        self.log.info(
-            "Check %s of monitor %s is over: %s (learned by %s)",
-            event["check_id"],
-            event["monitor_id"],
-            event.get("check_status"),
-            event.get("via"),
-        )
+        log_end(self.log, event)
         return check_with_pages(self.hook, event["monitor_id"], event["check_id"], self.include_pages)
 
     def _named_monitor(self) -> str:

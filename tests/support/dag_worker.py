@@ -51,7 +51,7 @@ def run(path: str) -> dict[str, Any]:
     spec.loader.exec_module(module)
     when = getattr(module, "logical_dates", None)
     runs = (
-        [module.dag.test(logical_date=datetime.fromisoformat(date)) for date in when]
+        [module.dag.test(logical_date=date and datetime.fromisoformat(date)) for date in when]
         if when
         else [module.dag.test()]
     )

@@ -105,8 +105,9 @@ class WaitsForCheck(WaitingTask):
 
     def result_of(self, event: Mapping[str, Any], context: Context) -> Any:  # noqa: ARG002
         """Return the check, with wire names, and the pages that were asked for."""
-        from airflow_provider_webdata.tasks.monitors.check_result import check_with_pages
+        from airflow_provider_webdata.tasks.monitors.check_result import check_with_pages, log_end
 
+        log_end(self.log, event)
         return check_with_pages(
             self.hook, event["monitor_id"], event["check_id"], self.include_pages, self.replica_wait
         )

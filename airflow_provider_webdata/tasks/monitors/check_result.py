@@ -37,6 +37,21 @@ def checked_pages(given: bool | str | Sequence[str]) -> PagesWanted:
     return statuses
 
 
+def log_end(log: Any, event: Mapping[str, Any]) -> None:
+    """Log that a check is over, and how that was learned.
+
+    :param log: of the task.
+    :param event: what ended the wait.
+    """
+    log.info(
+        "Check %s of monitor %s is over: %s (learned by %s)",
+        event["check_id"],
+        event["monitor_id"],
+        event.get("check_status"),
+        event.get("via"),
+    )
+
+
 def check_with_pages(
     hook: WebDataHook,
     monitor_id: str,

@@ -11,8 +11,9 @@ import threading
 from collections.abc import Iterator
 
 import pytest
-from airflow.sdk import BaseHook
+from airflow.sdk import BaseHook, Connection
 
+from airflow_provider_webdata.api.errors import ConfigurationError
 from airflow_provider_webdata.hooks.webdata import WebDataHook
 
 
@@ -58,6 +59,18 @@ def test_through_airflow(sandbox, connect):
     hook = BaseHook.get_hook("webdata_default")
     assert isinstance(hook, WebDataHook)
     assert hook.test_connection()[0] is True
+
+
+def test_before_airflow_knows_the_connection(sandbox):
+    connection = Connection(
+        conn_id="nowhere", conn_type="webdata", host=sandbox.url, password=sandbox.api_key
+    )
+    assert WebDataHook.of(connection).test_connection()[0] is True
+    connection.password = "some-other-key"
+    assert WebDataHook.of(connection).test_connection()[0] is False
+    connection.host = ""
+    with pytest.raises(ConfigurationError, match="connection 'nowhere': host"):
+        WebDataHook.of(connection)
 
 
 @pytest.mark.rule("status-401")
