@@ -37,9 +37,12 @@ PDF = Path(__file__).parents[1] / "sandbox" / "files" / "chromium.pdf"
 NOT_RUN = {
     "WebDataWebhookSensor(": "waits for a delivery to an inbox: tests/integration/sensors/test_webhook.py",
     "WebDataWebhookEventTrigger(": "is started by a delivery to an inbox: tests/e2e/test_event_driven.py",
+    "webdata_sandbox": "is a test in a user's project: tests/integration/testing/test_user_project.py",
     **({} if HAS_RETRY_POLICIES else {"retry_policy=": "Airflow 3.2 has no retry policies"}),
 }
-PAGES_WITH_PYTHON = [page for page in PAGES if snippets(page)]
+# Its recipes are run one by one in test_cookbook.py.
+COOKBOOK = "docs/cookbook.md"
+PAGES_WITH_PYTHON = [page for page in PAGES if snippets(page) and name_of(page) != COOKBOOK]
 
 
 def is_run(found: Snippet) -> bool:
