@@ -48,7 +48,7 @@ def test_a_page_that_is_missing_though_it_should_be_there_stays_for_sphinx_to_na
 def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name, text in {
         "README.md": "# Read me\n",
-        "CONTRIBUTING.md": "# How\n\n[rules](docs/service.md#a), [top](README.md)\n",
+        "CONTRIBUTING.md": "# How\n\n[rules](docs/service.md#ids), [top](README.md)\n",
         "docs/index.md": "# Index\n\n![p](images/p.svg)\n",
         "docs/service.md": "# Rules\n\n[a](#a) [self](service.md) [web](https://example.com/x.md)\n",
         "docs/contributing/coverage.md": "# Coverage\n",
@@ -84,7 +84,7 @@ def test_links_are_turned_towards_the_site() -> None:
         "service.md",
         "waiting.md",
     }
-    assert "[rules](../service.md#a), [top](../index.md)" in found["contributing/guide.md"]
+    assert "[rules](../service.md#ids), [top](../index.md)" in found["contributing/guide.md"]
     assert "![p](images/p.svg)" in found["index.md"]
     assert "[a](#a) [self](service.md) [web](https://example.com/x.md)" in found["service.md"]
     for link in (
