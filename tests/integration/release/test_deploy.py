@@ -151,4 +151,4 @@ def test_an_inbox_beside_a_managed_airflow(postgres: Postgres, tmp_path: Path) -
         settings = settings_of(Connection.from_json(json.dumps(managed), conn_id="webdata_default"))
         with InboxReader(inbox_address(settings)) as reader:
             (found,) = reader.feed().deliveries
-        assert (found.key, found.body) == ("key-1", json.loads(body))
+        assert (found.key, found.payload()) == ("key-1", json.loads(body))

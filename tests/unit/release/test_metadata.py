@@ -21,8 +21,8 @@ from tests.support.snippets import ROOT
 
 METADATA: ProjectMetadata[Any] = ProjectMetadata(str(ROOT), PluginManager())
 REPOSITORY = METADATA.core.urls["Source"]
-# pyarrow: see pyproject.toml.
-WITHOUT_BOUND = {"pyarrow"}
+# pyproject.toml says why.
+WITHOUT_BOUND = {"apache-airflow", "pyarrow"}
 
 
 def bounded(specifiers: SpecifierSet) -> bool:
