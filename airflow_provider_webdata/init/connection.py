@@ -41,7 +41,7 @@ def existing(conn_id: str, *, replace: bool) -> Connection:
             "name another one with --conn-id"
         )
     with create_session() as session:
-        found = session.scalar(select(Connection).where(Connection.conn_id == conn_id))
+        found: Connection | None = session.scalar(select(Connection).where(Connection.conn_id == conn_id))
         if found is None:
             return new
         session.expunge(found)
