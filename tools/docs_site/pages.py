@@ -14,7 +14,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 MOVED = {
-    "README.md": "index.md",
+    "README.md": "readme.md",
     "CHANGELOG.md": "changelog.md",
     "CONTRIBUTING.md": "contributing/guide.md",
     "SECURITY.md": "security.md",
@@ -64,8 +64,7 @@ def collected(generated: Pages) -> Pages:
     found: Pages = {}
     files: dict[str, str] = {}
     for name, place in places.items():
-        # docs/index.md is the start page of the site; the README leads to it.
-        if name != "README.md" and (ROOT / name).exists():
+        if (ROOT / name).exists():
             found[place] = _turned((ROOT / name).read_text(encoding="utf-8"), name, place, places, files)
     for place in NOT_SEARCHED & found.keys():
         found[place] = f"---\nnosearch: true\n---\n\n{found[place]}"

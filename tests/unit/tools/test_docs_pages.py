@@ -79,12 +79,13 @@ def test_links_are_turned_towards_the_site() -> None:
         "files/example_dags/dag.py.md",
         "index.md",
         "operators/index.md",
+        "readme.md",
         "reference/hook.md",
         "searching.md",
         "service.md",
         "waiting.md",
     }
-    assert "[rules](../service.md#a), [top](../index.md)" in found["contributing/guide.md"]
+    assert "[rules](../service.md#a), [top](../readme.md)" in found["contributing/guide.md"]
     assert "![p](images/p.svg)" in found["index.md"]
     assert "[a](#a) [self](service.md) [web](https://example.com/x.md)" in found["service.md"]
     for link in (
