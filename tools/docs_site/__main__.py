@@ -7,6 +7,7 @@ Fails for any warning of Sphinx, and for any link within the site that leads now
 
 from __future__ import annotations
 
+import shutil
 import sys
 from pathlib import Path
 
@@ -22,26 +23,14 @@ def main(folder: Path) -> int:
 
     :param folder: where it is built, below `html`.
     """
-    source, site = folder / "source", folder / "html"
+    source, site, state = folder / "source", folder / "html", folder / "doctrees"
     write(collected(pages()), source)
-    status = build(
-        [
-            "-q",
-            "-W",
-            "--keep-going",
-            "-b",
-            "html",
-            "-c",
-            str(ROOT / "docs"),
-            "-d",
-            str(folder / "doctrees"),
-            str(source),
-            str(site),
-        ]
-    )
-    if status:
-        return status
-    if dead := [*dead_links(site)]:
+    strict = ["-b", "html", "-q", "-W", "--keep-going"]
+    failed = build([*strict, *map(str, ("-c", ROOT / "docs", "-d", state, source, site))])
+    dead = [] if failed else [*dead_links(site)]
+    if failed or dead:
+        # Sphinx warns of a page when it reads it: the next build reads them all again.
+        shutil.rmtree(state, ignore_errors=True)
         print("\n".join(dead), file=sys.stderr)
         return 1
     print(f"The site: {site / 'index.html'}")

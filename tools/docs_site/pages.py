@@ -14,7 +14,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 MOVED = {
-    "README.md": "index.md",
+    "README.md": "readme.md",
     "CHANGELOG.md": "changelog.md",
     "CONTRIBUTING.md": "contributing/guide.md",
     "SECURITY.md": "security.md",
@@ -39,7 +39,7 @@ TO_COME = {
 NOT_SEARCHED = {"contributing/coverage.md"}
 """Pages that are left out of the search: this one holds every word there is."""
 
-_LINK = re.compile(r"(?<=\]\()([^()\s:#]+)(?=(?:#[^()\s]*)?\))")
+_LINK = re.compile(r"(?<=\]\()[^()\s#]+(?=(?:#[^()\s]*)?\))")
 _FENCED = re.compile(r"^(```.*?^```)$", re.MULTILINE | re.DOTALL)
 _LANGUAGES = {
     ".py": "python",
@@ -64,8 +64,7 @@ def collected(generated: Pages) -> Pages:
     found: Pages = {}
     files: dict[str, str] = {}
     for name, place in places.items():
-        # docs/index.md is the start page of the site; the README leads to it.
-        if name != "README.md" and (ROOT / name).exists():
+        if (ROOT / name).exists():
             found[place] = _turned((ROOT / name).read_text(encoding="utf-8"), name, place, places, files)
     for place in NOT_SEARCHED & found.keys():
         found[place] = f"---\nnosearch: true\n---\n\n{found[place]}"
@@ -147,7 +146,8 @@ def _turned(text: str, name: str, place: str, places: dict[str, str], files: dic
     """
 
     def turned(match: re.Match[str]) -> str:
-        target = posixpath.normpath(posixpath.join(posixpath.dirname(name), match[0]))
+        path = _of_repository(match[0])
+        target = path or posixpath.normpath(posixpath.join(posixpath.dirname(name), match[0]))
         meant = target + "/README.md" if f"{target}/README.md" in places else target
         if meant in places:
             found = places[meant]
@@ -161,6 +161,23 @@ def _turned(text: str, name: str, place: str, places: dict[str, str], files: dic
 
     parts = _FENCED.split(text)
     return "".join(part if number % 2 else _LINK.sub(turned, part) for number, part in enumerate(parts))
+
+
+def _of_repository(link: str) -> str:
+    """Return the path of what an absolute link into this repository leads to; empty for any other link.
+
+    The README has such links, so that they work on the package index.
+    """
+    source = re.search(
+        r'^Source = "https://([^/"]+)(/[^"]+)"', (ROOT / "pyproject.toml").read_text("utf-8"), re.MULTILINE
+    )
+    if source is None:
+        return ""
+    host, place = source[1], re.escape(source[2])
+    shown = rf"https://{re.escape(host)}{place}/(?:blob|tree)/main/(.+)"
+    plain = rf"https://raw\.[^/]+{place}/main/(.+)"
+    found = re.fullmatch(shown, link) or re.fullmatch(plain, link)
+    return found[1].rstrip("/") if found else ""
 
 
 def _shown(name: str) -> str:
