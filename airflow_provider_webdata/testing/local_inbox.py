@@ -40,6 +40,8 @@ class LocalInbox:
                 self._application,
                 interface="asgi3",
                 log_config=None,
+                # What is logged is shown with a test that fails.
+                log_level="warning",
                 access_log=False,
                 lifespan="off",
                 server_header=False,

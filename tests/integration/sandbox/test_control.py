@@ -76,3 +76,13 @@ def test_requests_are_recorded_without_the_key(sandbox, api) -> None:
     assert sandbox.api_key not in json.dumps(sandbox.control.requests())
     sandbox.control.clear_requests()
     assert sandbox.control.requests() == []
+
+
+def test_jobs_are_over_at_once_where_all_is_settled(sandbox, api) -> None:
+    """As long as they take no time."""
+    sandbox.control.configure(settle=True)
+    for seconds, status in ((0, "completed"), (60, "scraping")):
+        sandbox.control.configure(page_seconds=seconds)
+        started = api.http.post("/v2/crawl", json={"url": "https://river.example/"}).json()
+        assert sandbox.control.jobs("crawl")[-1]["status"] == status
+        assert started["success"] is True
