@@ -138,6 +138,10 @@ def test_an_inbox_beside_a_managed_airflow(postgres: Postgres, tmp_path: Path) -
             pause=1.0,
         )
 
+        # There is no table of Airflow's to look others up in.
+        other = f"{process.url}/webdata/inbox/nobody"
+        assert httpx.post(other, content=body, headers={SECRET_HEADER: SECRET}, timeout=60).status_code == 503
+
         managed = {
             "conn_type": "webdata",
             "host": "https://api.service.example",

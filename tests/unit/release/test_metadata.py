@@ -50,11 +50,6 @@ def test_each_dependency_has_a_lower_and_an_upper_bound(dependency: str) -> None
     )
 
 
-def test_a_bound_of_airflows_is_not_repeated() -> None:
-    named = [Requirement(one) for one in METADATA.core.dependencies]
-    assert [one.name for one in named if bounded(one.specifier) and one.name in bounded_by_airflow()] == []
-
-
 def test_classifiers() -> None:
     given = METADATA.core.classifiers
     assert set(given) <= set(classifiers)
