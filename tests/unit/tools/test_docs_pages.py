@@ -61,10 +61,11 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "docs/search.md": "# Searching\n\n[rules](service.md)\n",
         "docs/waiting.md": (
             "# Waiting\n\n[`dag.py`](../example_dags/dag.py) [how](../CONTRIBUTING.md#how) "
-            "[operators](operators/README.md) [folder](operators) [gone](gone.md)\n\n"
+            "[operators](operators/README.md) [folder](operators) [steps](steps) [gone](gone.md)\n\n"
             "```md\n[kept](../CONTRIBUTING.md)\n```\n"
         ),
         "docs/images/p.svg": "<svg/>",
+        "docs/steps/one.py": "one = 1\n",
         "example_dags/dag.py": "x = 1\n",
     }.items():
         path = tmp_path / name
@@ -81,6 +82,8 @@ def test_links_are_turned_towards_the_site() -> None:
     assert found.keys() == {
         "contributing/coverage.md",
         "contributing/guide.md",
+        "files/docs/steps.md",
+        "files/docs/steps/one.py.md",
         "files/example_dags/dag.py.md",
         "index.md",
         "operators/index.md",
@@ -100,11 +103,13 @@ def test_links_are_turned_towards_the_site() -> None:
         "[how](contributing/guide.md#how)",
         "[operators](operators/index.md)",
         "[folder](operators/index.md)",
+        "[steps](files/docs/steps.md)",
         "[gone](gone.md)",
         "[kept](../CONTRIBUTING.md)",
     ):
         assert link in found["waiting.md"]
     assert found["contributing/coverage.md"].startswith("---\nnosearch: true\n---\n")
+    assert found["files/docs/steps.md"].endswith("- [docs/steps/one.py](steps/one.py.md)\n")
     assert "````python\nx = 1\n````" in found["files/example_dags/dag.py.md"]
 
 
