@@ -5,9 +5,12 @@
 #   make check       style, types, import walls and unit tests: what to run again and again while working
 #   make test        style, types, import walls, unit, integration and end-to-end tests
 #   make test-floor  what depends on Airflow, but for the end-to-end tests, on the oldest that is supported
+#   make test-next   the same on Airflow's newest prerelease
+#   make test-pythons  the wheel, installed and tried on each Python that is supported
 #   make bench       what is claimed about speed, measured
 #   make scale       many waiting jobs on two of each of Airflow's components, with Celery, some of which are killed
 #   make chaos       components and the database die, hang and starve at random for MINUTES=20, from a SEED that is printed
+#   make first-steps what the README and the tutorial ask for, word by word, in an empty home, and how long it takes
 #   make mutants     which small changes to the pure parts no test notices
 #   make lint        style, types and import walls only
 #   make docs        the documentation site, in build/docs/html
@@ -16,6 +19,8 @@
 PYTHON ?= python3
 VENV := .venv
 FLOOR := .venv-floor
+NEXT := .venv-next
+PYTHON_VERSIONS := .venv-pythons
 BENCH := .venv-bench
 SCALE := .venv-scale
 MUTANTS := .venv-mutants
@@ -28,7 +33,7 @@ unexport PYTHONPATH
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo up down check test test-floor bench scale chaos mutants lint docs screenshot browser services clean
+.PHONY: help demo up down check test test-floor test-next test-pythons bench scale chaos first-steps mutants lint docs screenshot browser services clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -46,6 +51,7 @@ down: $(VENV)/.installed
 SIDE_BY_SIDE := -n 5
 # What knows nothing of Airflow, as the import walls see to it, is the same on any version of it.
 WITHOUT_AIRFLOW := $(addprefix tests/,unit/api unit/sandbox integration/api integration/sandbox integration/demo integration/docs_site integration/support)
+DEPENDS_ON_AIRFLOW := $(addprefix --ignore=,$(WITHOUT_AIRFLOW)) tests/unit tests/integration
 
 check: lint
 	@echo "== unit tests"
@@ -57,7 +63,13 @@ test: lint services
 
 test-floor: $(FLOOR)/.installed-dev services
 	@echo "== tests that depend on Airflow, on $$($(FLOOR)/bin/python -c 'from airflow import __version__ as v; print("Airflow", v)')"
-	@$(FLOOR)/bin/python -m pytest -q $(SIDE_BY_SIDE) $(addprefix --ignore=,$(WITHOUT_AIRFLOW)) tests/unit tests/integration
+	@$(FLOOR)/bin/python -m pytest -q $(SIDE_BY_SIDE) $(DEPENDS_ON_AIRFLOW)
+
+test-next: services
+	@$(PYTHON) -m tools.next_airflow $(NEXT) -q $(SIDE_BY_SIDE) $(DEPENDS_ON_AIRFLOW)
+
+test-pythons:
+	@$(PYTHON) -m tools.pythons $(PYTHON_VERSIONS)
 
 bench: $(BENCH)/.installed-dev
 	@tools/postgres-setup
@@ -71,6 +83,9 @@ scale: $(SCALE)/.installed-scale
 chaos: $(VENV)/.installed-dev
 	@tools/postgres-setup
 	@$(BIN)/python -m demo chaos
+
+first-steps:
+	@$(PYTHON) -m tools.first_steps
 
 mutants: $(MUTANTS)/.installed-dev
 	@$(MUTANTS)/bin/python -m tools.mutants
@@ -105,7 +120,7 @@ services: browser
 	@tools/nginx-setup
 
 clean: down
-	rm -rf $(VENV) $(FLOOR) $(BENCH) $(SCALE) $(MUTANTS) .airflow build dist mutants .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(FLOOR) $(NEXT) $(PYTHON_VERSIONS) $(BENCH) $(SCALE) $(MUTANTS) .airflow build dist mutants .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 # An environment is complete when its stamp exists and is newer than what it was made from.
 $(VENV)/.installed: pyproject.toml constraints.txt

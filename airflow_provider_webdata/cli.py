@@ -24,6 +24,7 @@ _PACKAGE = "airflow_provider_webdata"
 _SANDBOX = f"{_PACKAGE}.sandbox.cli"
 _INBOX = f"{_PACKAGE}.inbox.server.cli"
 _SERVE = f"{_PACKAGE}.inbox.server.serve"
+_INIT = f"{_PACKAGE}.init.command"
 
 
 class _OwnFlags(Arg):
@@ -61,6 +62,23 @@ _OLDER_THAN = _arg(
     metavar="AGE",
 )
 _DRY_RUN = _arg("--dry-run", help="Only say how many deliveries would be deleted", action="store_true")
+_NEW_CONN_ID = _arg(
+    "--conn-id", help="Id of the connection (default: %(default)s)", default="webdata_default"
+)
+_BASE_URL = _arg("--base-url", help="Address of the service (default: asked for)")
+_WEBHOOK_URL = _arg(
+    "--webhook-url",
+    help="Public https address of this Airflow, for webhooks; empty: tasks wait by polling (default: asked for)",
+)
+_DAGS_FOLDER = _arg(
+    "--dags-folder", help="Where the example DAG goes (default: Airflow's DAG folder)", metavar="DIR"
+)
+_NO_EXAMPLE = _arg("--no-example", help="Write no example DAG", action="store_true")
+_FORCE = _arg(
+    "--force",
+    help="Change the connection that there is, which keeps its other fields, and replace the example DAG",
+    action="store_true",
+)
 
 
 def get_commands() -> list[GroupCommand]:
@@ -72,7 +90,20 @@ def get_commands() -> list[GroupCommand]:
         args=(_OwnFlags(_SANDBOX),),
     )
     inbox = GroupCommand(name="inbox", help="Webhook deliveries that were received", subcommands=_inbox())
-    return [GroupCommand(name="webdata", help="Tools for the web data service", subcommands=(inbox, sandbox))]
+    subcommands = (_init(), inbox, sandbox)
+    return [GroupCommand(name="webdata", help="Tools for the web data service", subcommands=subcommands)]
+
+
+def _init() -> ActionCommand:
+    return ActionCommand(
+        name="init",
+        help="Make a connection that is tested, and a first DAG",
+        description="Ask for base URL, API key and webhook URL, test them, store the connection with a new webhook "
+        "secret, and write an example DAG. The key is asked for, or read from the environment variable "
+        "WEBDATA_API_KEY or from standard input. Nothing is stored where the service refuses it.",
+        func=lazy_load_command(f"{_INIT}.init"),
+        args=(_NEW_CONN_ID, _BASE_URL, _WEBHOOK_URL, _DAGS_FOLDER, _NO_EXAMPLE, _FORCE, ARG_VERBOSE),
+    )
 
 
 def _inbox() -> tuple[ActionCommand, ...]:

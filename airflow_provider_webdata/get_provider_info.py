@@ -8,6 +8,9 @@ from airflow_provider_webdata import __version__
 
 _INTEGRATION = "Web Data"
 
+HOSTED_URL = "https://api.firecrawl.dev"
+"""Base URL of the hosted service."""
+
 
 def get_provider_info() -> dict[str, Any]:
     """Return the provider metadata: modules, the connection form and the command line.
@@ -82,7 +85,7 @@ def get_provider_info() -> dict[str, Any]:
                     # The port stays in sight: Airflow 3.3.1 and 3.3.2 refuse to test a connection that has none.
                     "hidden-fields": ["login", "schema"],
                     "relabeling": {"host": "Base URL", "password": "API Key"},
-                    "placeholders": {"host": "https://api.example.com", "extra": "{}"},
+                    "placeholders": {"host": HOSTED_URL, "extra": "{}"},
                 },
             }
         ],

@@ -6,21 +6,26 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.plugins_manager import AirflowPlugin
 
+from airflow_provider_webdata.supported_airflow import require_airflow
+
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, MutableMapping
     from datetime import datetime
 
     Message = MutableMapping[str, Any]
 
+require_airflow()
 
-def tbs(start: datetime, end: datetime, *, sort_by_date: bool = False) -> str:
+
+def tbs(start: Any, end: datetime | None = None, *, sort_by_date: bool = False) -> str:
     """Return the time filter of a search that covers an interval; in templates `macros.webdata.tbs`.
 
-    `{{ macros.webdata.tbs(data_interval_start, data_interval_end) }}` keeps a scheduled DAG's search to its data
-    interval. See `airflow_provider_webdata.api.query.tbs`.
+    `{{ macros.webdata.tbs(dag_run) }}` keeps a DAG's search to the data interval of its run. For a run that has none,
+    as one that was started by hand may, it is the day of `dag_run.run_after`. See
+    `airflow_provider_webdata.api.query.tbs`.
 
-    :param start: first moment of the interval.
-    :param end: end of the interval; a midnight does not count its day in.
+    :param start: the DAG run, or the first moment of the interval.
+    :param end: end of the interval, where `start` is a moment; a midnight does not count its day in.
     :param sort_by_date: newest first.
     """
     from airflow_provider_webdata.api import query

@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import os
 import random
+import shlex
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from demo.examples import SANDBOX_FLAGS, run_examples
-from tests.support.stack import HOMES, Stack
+from tests.support.errors import StackError
+from tests.support.stack import EXAMPLE_DAGS, HOMES, REPOSITORY, Stack
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
+
+OWN_DAGS = Path(os.environ.get("WEBDATA_DEMO_DAGS") or REPOSITORY / "dags")
+"""Where a user of `make up` puts DAGs; nothing here empties it."""
 
 
 def run() -> None:
     """Start everything, run the examples, show what came of them, end everything."""
-    with Stack(HOMES / "demo", sandbox_flags=SANDBOX_FLAGS, say=_progress()) as stack:
+    with _stack(HOMES / "demo", (EXAMPLE_DAGS,)) as stack:
         results = run_examples(stack)
         stack.say("ending Airflow and the sandbox")
     show(results)
@@ -25,19 +31,22 @@ def run() -> None:
 def up() -> None:
     """Like `run`, and leave Airflow and the sandbox running."""
     home = HOMES / "up"
-    if (running := Stack.running_in(home)) is not None:
-        print("Already up.")
-        _show_login(running)
+    if (running := Stack.running_in(home, _sandbox_flags(home))) is not None:
+        _look_after(running)
+        _show_access(running)
         return
-    stack = Stack(home, sandbox_flags=SANDBOX_FLAGS, say=_progress())
+    OWN_DAGS.mkdir(parents=True, exist_ok=True)
+    stack = _stack(home, (OWN_DAGS, EXAMPLE_DAGS))
     try:
         stack.start()
+        _show_access(stack)
+        print("\nThe examples run now; all of the above can be used meanwhile.\n", flush=True)
         results = run_examples(stack)
     except BaseException:
         stack.stop()
         raise
     show(results)
-    _show_login(stack)
+    _show_access(stack)
 
 
 def down() -> None:
@@ -73,11 +82,52 @@ def show(results: dict[str, str]) -> None:
         print(f"\n{dag_id}\n{'-' * len(dag_id)}\n{report}")
 
 
-def _show_login(stack: Stack) -> None:
-    user, password = stack.login
-    print(f"\nAirflow  {stack.airflow_url}  (user {user}, password {password})")
-    print(f"Sandbox  {stack.sandbox_url}  (API key: see the connection webdata_default)")
-    print("End both with: make down")
+def _stack(home: Path, dag_folders: Sequence[Path]) -> Stack:
+    """What the examples write goes to the home, as it is where they find the temporary folder."""
+
+    def make_temporary_folder(stack: Stack) -> None:
+        Path(stack.environment["TMPDIR"]).mkdir()
+
+    return Stack(
+        home,
+        dag_folders=dag_folders,
+        environment={"TMPDIR": str(home / "tmp")},
+        sandbox_flags=_sandbox_flags(home),
+        prepare=make_temporary_folder,
+        say=_progress(),
+    )
+
+
+def _sandbox_flags(home: Path) -> Sequence[str]:
+    """A sandbox that dies and is started again has its monitors and jobs still."""
+    return (*SANDBOX_FLAGS, "--state", str(home / "sandbox.db"))
+
+
+def _look_after(running: Stack) -> None:
+    """Start the sandbox again where it has died; raises `StackError` where a part of Airflow has."""
+    if dead := [name for name in running.ended if name != "sandbox"]:
+        raise StackError(f"Airflow's {' and '.join(dead)} died; make down, then make up, starts anew.")
+    print("Already up.")
+    if "sandbox" in running.ended:
+        print("The sandbox has died; starting it again.")
+        running.restart_sandbox()
+
+
+def _show_access(stack: Stack) -> None:
+    try:
+        user, password = stack.login
+    except FileNotFoundError:
+        raise StackError("Airflow is starting still; try again in a minute.") from None
+    print(
+        f"""
+Airflow            {stack.airflow_url}  (user {user}, password {password})
+DAG folder         {OWN_DAGS}  (a DAG file in it is read within half a minute)
+airflow command    source {shlex.quote(str(stack.environment_file))}
+Sandbox            {stack.sandbox_url}  (API key {stack.api_key})
+Sandbox's control  {stack.sandbox_url}/_sandbox/
+End both           make down""",
+        flush=True,
+    )
 
 
 def _progress() -> Callable[[str], None]:

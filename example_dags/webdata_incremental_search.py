@@ -41,8 +41,10 @@ def webdata_incremental_search():
         task_id="search",
         query="pipeline",
         limit=20,
-        tbs="{{ macros.webdata.tbs(data_interval_start, data_interval_end) }}",
-        output="{{ params.folder }}/{{ dag.dag_id }}/{{ data_interval_start | ds }}.jsonl",
+        tbs="{{ macros.webdata.tbs(dag_run) }}",
+        # A run that was started by hand may have no data interval; then both are about its own day.
+        output="{{ params.folder }}/{{ dag.dag_id }}/"
+        "{{ (dag_run.data_interval_start or dag_run.run_after) | ds }}.jsonl",
         outlets=[results],
         retries=2,
     )

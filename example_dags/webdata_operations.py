@@ -43,7 +43,11 @@ def webdata_operations():
     )
 
     scrape = WebDataScrapeOperator(
-        task_id="scrape", url="https://shop.example/kettles", formats=["markdown", "links"]
+        task_id="scrape",
+        url="https://shop.example/kettles",
+        formats=["markdown", "links"],
+        # Else the page may be up to two days old: the service's cache is asked first.
+        max_age=0,
     )
 
     crawl = WebDataCrawlOperator(

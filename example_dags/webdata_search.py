@@ -27,9 +27,9 @@ def webdata_search():
         task_id="search",
         query="site:river.example",
         limit=5,
-        # The seven days up to the end of the run's own interval: repeated a month later, the run asks for the
-        # same days again.
-        tbs="{{ macros.webdata.tbs(data_interval_end.subtract(days=7), data_interval_end) }}",
+        # The seven days up to the moment at which the run was due: repeated a month later, it asks for the same
+        # days again.
+        tbs="{{ macros.webdata.tbs(dag_run.run_after - macros.timedelta(days=7), dag_run.run_after) }}",
         # Without formats, results carry title, description and url only.
         scrape_options={"formats": ["markdown"]},
         returns="web",

@@ -59,6 +59,8 @@ def webdata_site_to_table():
         task_id="scrape",
         pool="webdata",
         formats=["markdown"],
+        # The site as it is now; else pages may be up to two days old, from the service's cache.
+        max_age=0,
         # Of all the team's browsers, so many for each batch: others get their turn.
         max_concurrency=5,
         # The batch fails if more than a tenth of its pages do; what came is in its file all the same.

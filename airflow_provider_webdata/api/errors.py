@@ -11,6 +11,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from airflow_provider_webdata.coded_errors import CodedError
+
 if TYPE_CHECKING:
     from pydantic import BaseModel, ValidationError
 
@@ -27,7 +29,7 @@ _CONTROLS = re.compile(
 _SECRET_PARTS = ("header", "secret", "token", "password", "authorization", "cookie", "key")
 
 
-class WebDataError(Exception):
+class WebDataError(CodedError):
     """Base of all errors of the web data service's client."""
 
     verdict: ClassVar[Verdict] = "unknown"
@@ -36,6 +38,7 @@ class WebDataError(Exception):
 class ConfigurationError(WebDataError):
     """The connection's settings cannot work: a bad base URL, key, header, proxy or number."""
 
+    help_code = "WD-001"
     verdict = "never"
 
 
@@ -46,6 +49,7 @@ class InvalidRequestError(WebDataError):
     :param problems: one sentence per broken rule, each naming field, rule and given value.
     """
 
+    help_code = "WD-002"
     verdict = "never"
 
     def __init__(self, operation: str, problems: Sequence[str]) -> None:
@@ -53,7 +57,8 @@ class InvalidRequestError(WebDataError):
         self.operation = operation
         self.problems = tuple(problems)
 
-    def __str__(self) -> str:
+    def text(self) -> str:
+        """Return what happened, without the code."""
         count = "a problem" if len(self.problems) == 1 else f"{len(self.problems)} problems"
         lines = "".join(f"\n  - {problem}" for problem in self.problems)
         return f"{self.operation}: nothing was sent, the request has {count}:{lines}"
@@ -162,13 +167,16 @@ class TransportError(WebDataError):
         so that repeating a call that starts or bills something can do so twice.
     """
 
+    help_code = "WD-010"
+
     def __init__(self, operation: str, reason: str, *, sent: bool) -> None:
         super().__init__(operation, reason)
         self.operation = operation
         self.reason = reason
         self.sent = sent
 
-    def __str__(self) -> str:
+    def text(self) -> str:
+        """Return what happened, without the code."""
         effect = "; the service may have acted on it all the same" if self.sent else "; nothing was sent"
         return f"{self.operation}: {self.reason}{effect}"
 
@@ -182,18 +190,22 @@ class UploadError(WebDataError):
     :param reason: what is wrong with the file.
     """
 
+    help_code = "WD-013"
+
     def __init__(self, operation: str, reason: str) -> None:
         super().__init__(operation, reason)
         self.operation = operation
         self.reason = reason
 
-    def __str__(self) -> str:
+    def text(self) -> str:
+        """Return what happened, without the code."""
         return f"{self.operation}: the upload was given up: {self.reason}"
 
 
 class UploadTooLargeError(UploadError):
     """The file turned out to be larger than the service takes."""
 
+    help_code = "WD-014"
     verdict = "never"
 
 
@@ -205,19 +217,23 @@ class InvalidResponseError(WebDataError):
     :param status: HTTP status of the answer.
     """
 
+    help_code = "WD-011"
+
     def __init__(self, operation: str, reason: str, *, status: int) -> None:
         super().__init__(operation, reason)
         self.operation = operation
         self.reason = reason
         self.status = status
 
-    def __str__(self) -> str:
+    def text(self) -> str:
+        """Return what happened, without the code."""
         return f"{self.operation}: the answer (HTTP {self.status}) is not usable: {self.reason}"
 
 
 class ResponseTooLargeError(InvalidResponseError):
     """The answer is larger than the connection's limit; reading stopped there."""
 
+    help_code = "WD-012"
     verdict = "never"
 
 
@@ -253,7 +269,8 @@ class APIError(WebDataError):
         self.retry_after = retry_after
         self.body = dict(body or {})
 
-    def __str__(self) -> str:
+    def text(self) -> str:
+        """Return what happened, without the code."""
         code = f", {self.code}" if self.code else ""
         wait = f"; retry after {self.retry_after:g} s" if self.retry_after is not None else ""
         return f"{self.operation}: HTTP {self.status}{code}: {self.message}{wait}"
@@ -261,6 +278,8 @@ class APIError(WebDataError):
 
 class UnsuccessfulError(APIError):
     """HTTP 200 with `success: false`."""
+
+    help_code = "WD-200"
 
 
 class PageError(APIError):
@@ -270,23 +289,32 @@ class PageError(APIError):
     at once rarely helps; `code` tells what it is. See docs/service.md#codes-about-a-page, #success-false-in-a-200.
     """
 
+    help_code = "WD-020"
+
 
 class ClientError(APIError):
     """A 4xx status that has no class of its own: the request will not do as it is."""
 
+    help_code = "WD-025"
     verdict = "never"
 
 
 class BadRequestError(ClientError):
     """400: the service refused the body."""
 
+    help_code = "WD-400"
+
 
 class AuthenticationError(ClientError):
     """401: the API key is missing, wrong or revoked."""
 
+    help_code = "WD-401"
+
 
 class PaymentRequiredError(ClientError):
     """402: not enough credits."""
+
+    help_code = "WD-402"
 
 
 class EntitlementError(ClientError):
@@ -295,15 +323,18 @@ class EntitlementError(ClientError):
     :param features: names of the features in the request that need an entitlement; may be empty.
     """
 
+    help_code = "WD-403"
+
     def __init__(self, *args: Any, features: Sequence[str] = (), **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.features = tuple(features)
 
-    def __str__(self) -> str:
+    def text(self) -> str:
+        """Return what happened, without the code."""
         if not self.features:
-            return super().__str__()
+            return super().text()
         return (
-            f"{super().__str__()} (the request uses {' and '.join(self.features)}, "
+            f"{super().text()} (the request uses {' and '.join(self.features)}, "
             "which must be enabled for the team)"
         )
 
@@ -314,19 +345,26 @@ class PageRefusedError(ClientError):
     The team may do this; the page is what is refused. `code` tells why. See docs/service.md#codes-about-a-page.
     """
 
+    help_code = "WD-021"
+
 
 class NotFoundError(APIError):
     """404: unknown, expired, deleted, of another team, or too new for the replica that was asked."""
+
+    help_code = "WD-404"
 
 
 class CacheMissError(NotFoundError):
     """404 with `SCRAPE_NO_CACHED_DATA` or `SCRAPE_LOCKDOWN_CACHE_MISS`; a lockdown miss is billed."""
 
+    help_code = "WD-022"
     verdict = "never"
 
 
 class RequestTimeoutError(APIError):
     """408: the service ran out of time."""
+
+    help_code = "WD-408"
 
 
 class ProcessingContinuesError(RequestTimeoutError):
@@ -339,6 +377,7 @@ class ProcessingContinuesError(RequestTimeoutError):
     :param may_exceed: whether the document may need more time than the service gives one.
     """
 
+    help_code = "WD-023"
     verdict = "later"
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -352,17 +391,20 @@ class ProcessingContinuesError(RequestTimeoutError):
         self.remaining: float | None = remaining if isinstance(remaining, (int, float)) else None
         self.may_exceed = details.get("mayExceedProcessingWindow") is True
 
-    def __str__(self) -> str:
+    def text(self) -> str:
+        """Return what happened, without the code."""
         pages = f" of {self.pages} pages" if self.pages is not None else ""
         limit = ", though it may need more time than there is" if self.may_exceed else ""
         return (
-            f"{super().__str__()}; the service still works on the document{pages}{limit}: the same call gives the "
+            f"{super().text()}; the service still works on the document{pages}{limit}: the same call gives the "
             "result later, paid for once"
         )
 
 
 class ConflictError(APIError):
     """409: the object is in a state that does not allow this."""
+
+    help_code = "WD-409"
 
 
 class IdempotencyKeyUsedError(ConflictError):
@@ -372,20 +414,25 @@ class IdempotencyKeyUsedError(ConflictError):
     See docs/service.md#idempotency-key.
     """
 
+    help_code = "WD-024"
     verdict = "never"
 
-    def __str__(self) -> str:
-        return f"{super().__str__()}; look for what the earlier call with this key started"
+    def text(self) -> str:
+        """Return what happened, without the code."""
+        return f"{super().text()}; look for what the earlier call with this key started"
 
 
 class RateLimitError(APIError):
     """429: over the plan's rate or concurrency; `retry_after` holds the wait in seconds where it is known."""
 
+    help_code = "WD-429"
     verdict = "later"
 
 
 class ServerError(APIError):
     """5xx: a fault of the service or of a proxy in front of it."""
+
+    help_code = "WD-500"
 
 
 class UnavailableError(ServerError):
@@ -394,6 +441,7 @@ class UnavailableError(ServerError):
     :ivar retry_after: seconds to wait.
     """
 
+    help_code = "WD-503"
     verdict = "later"
 
 
@@ -405,6 +453,7 @@ class UnfinishedJobError(WebDataError):
     :param state: what the service calls its state.
     """
 
+    help_code = "WD-026"
     verdict = "later"
 
     def __init__(self, operation: str, job_id: str, state: str) -> None:
@@ -413,7 +462,8 @@ class UnfinishedJobError(WebDataError):
         self.job_id = job_id
         self.state = state
 
-    def __str__(self) -> str:
+    def text(self) -> str:
+        """Return what happened, without the code."""
         return (
             f"{self.operation}: job {self.job_id} is {self.state}; its documents are read once it has ended"
         )

@@ -13,12 +13,16 @@ from datetime import date, datetime, timedelta, tzinfo
 from typing import Any, Literal
 from zoneinfo import ZoneInfo
 
+from airflow_provider_webdata.coded_errors import CodedError
+
 MAX_QUERY_LENGTH = 500
 """Characters of a query, at most."""
 
 
-class QueryError(ValueError):
+class QueryError(CodedError, ValueError):
     """A query or a time filter that the service would not take, with what to change."""
+
+    help_code = "WD-004"
 
 
 _OPERATORS = (
@@ -279,16 +283,17 @@ def tbs(start: Any, end: Any = None, *, sort_by_date: bool = False, tz: str | tz
     The filter knows whole days only, both included. An end at midnight excludes its day, so the data interval
     of a daily DAG gives one day; one within a day, or of no length, gives that day.
 
-    :param start: first moment: a datetime or date (pendulum's too), ISO 8601 text such as `{{ ds }}`, or an
-        object with `start` and `end` (a pendulum Interval, a DataInterval) when `end` is left out.
+    :param start: first moment: a datetime or date (pendulum's too), ISO 8601 text such as `{{ ds }}`. When `end` is
+        left out, an object with `start` and `end` (a pendulum Interval, a DataInterval), or a DAG run: its data
+        interval, and the day of its `run_after` where it has none.
     :param end: last moment; a plain date, or text without a time, includes its day.
     :param sort_by_date: newest first.
     :param tz: time zone whose days are meant; by default that of `start`.
     :raises QueryError: the range ends before it begins, a moment is missing, or one has a time zone where the
         other has none.
     """
-    if end is None and not _is_missing(start) and hasattr(start, "start") and hasattr(start, "end"):
-        start, end = start.start, start.end
+    if end is None and not _is_missing(start):
+        start, end = _ends(start)
     first, last = _moment(start, "start"), _moment(end, "end")
     if isinstance(first, datetime) and isinstance(last, datetime):
         if (first.tzinfo is None) != (last.tzinfo is None):
@@ -307,6 +312,15 @@ def tbs(start: Any, end: Any = None, *, sort_by_date: bool = False, tz: str | tz
 _MIDNIGHT = datetime.min.time()
 
 
+def _ends(span: Any) -> tuple[Any, Any]:
+    if hasattr(span, "run_after"):
+        # Started by hand or by an asset, a DAG run may have no data interval.
+        return span.data_interval_start or span.run_after, span.data_interval_end or span.run_after
+    if hasattr(span, "start") and hasattr(span, "end"):
+        return span.start, span.end
+    return span, None
+
+
 def _moment(value: Any, which: str) -> date:
     if isinstance(value, str):
         return _read_moment(value, which)
@@ -314,8 +328,8 @@ def _moment(value: Any, which: str) -> date:
         return value
     if _is_missing(value):
         raise QueryError(
-            f"the range has no {which}: a run that was started by hand or by an asset has no data interval. "
-            "Give dates instead, such as those of dag_run.run_after, or leave the filter out for such runs"
+            f"the range has no {which}: a run that was started by hand or by an asset may have no data interval. "
+            "In a template write macros.webdata.tbs(dag_run), which takes the day of such a run; else give two dates"
         )
     raise QueryError(
         f"the {which} of the range must be a date or a datetime, {type(value).__name__} was given"

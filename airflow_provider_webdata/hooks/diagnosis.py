@@ -36,8 +36,13 @@ def diagnose(error: WebDataError) -> tuple[bool, str]:
     """Tell apart the ways in which reading the credits can fail.
 
     :param error: what the call raised.
-    :return: whether the connection works all the same, and what to do about it.
+    :return: whether the connection works all the same, and what to do about it, with the error's code.
     """
+    works, advice = _advice(error)
+    return works, advice if works or error.help_code in advice else f"{advice} ({error.help_code})"
+
+
+def _advice(error: WebDataError) -> tuple[bool, str]:
     if isinstance(error, ConfigurationError):
         return False, str(error)
     if isinstance(error, TransportError):

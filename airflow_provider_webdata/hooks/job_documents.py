@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.api.errors import InvalidResponseError, UnfinishedJobError
 from airflow_provider_webdata.api.exchange import path_and_query
+from airflow_provider_webdata.coded_errors import ArgumentError
 from airflow_provider_webdata.hooks.calls import Call
 from airflow_provider_webdata.hooks.job_endpoints import endpoints_of
 from airflow_provider_webdata.states.jobs import TERMINAL_JOB_STATES, JobKind, name_of
@@ -42,13 +43,13 @@ class DocumentParts:
     :param kind: of the job.
     :param job_id: its UUID.
     :param start: a `next_cursor` of this job to go on from; None: the beginning.
-    :raises ValueError: jobs of this kind have no documents, or the cursor is not one of this job.
+    :raises ArgumentError: jobs of this kind have no documents, or the cursor is not one of this job.
     """
 
     def __init__(self, kind: JobKind, job_id: str, start: str | None = None) -> None:
         endpoint = endpoints_of(kind).documents
         if endpoint is None:
-            raise ValueError(
+            raise ArgumentError(
                 f"the result of an {name_of(kind)} is one object, without documents to page through"
             )
         self.endpoint = endpoint
@@ -60,7 +61,7 @@ class DocumentParts:
             try:
                 self._move(start)
             except InvalidResponseError as error:
-                raise ValueError(
+                raise ArgumentError(
                     f"start must be a next_cursor of {name_of(kind)} {job_id}: {error.reason}"
                 ) from None
 

@@ -61,6 +61,6 @@ JOB_KINDS: Mapping[JobKind, JobEndpoints] = {
 def endpoints_of(kind: JobKind) -> JobEndpoints:
     """Return the calls of a kind of job.
 
-    :raises ValueError: there is no such kind.
+    :raises ArgumentError: there is no such kind.
     """
     return JOB_KINDS[checked_kind(kind)]

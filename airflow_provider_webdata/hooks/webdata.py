@@ -9,7 +9,7 @@ from airflow.sdk import BaseHook
 
 from airflow_provider_webdata.api.client import WebDataClient
 from airflow_provider_webdata.api.errors import WebDataError
-from airflow_provider_webdata.hooks.connection import ConnectionSettings, settings_of
+from airflow_provider_webdata.hooks.connection import AirflowConnection, ConnectionSettings, settings_of
 from airflow_provider_webdata.hooks.diagnosis import credits_left, diagnose
 from airflow_provider_webdata.hooks.masking import mask
 from airflow_provider_webdata.hooks.operations.files import FileOperations
@@ -66,9 +66,7 @@ class WebDataHook(
         if self._settings is None:
             with _FIRST_USE:
                 if self._settings is None:
-                    settings = settings_of(self.get_connection(self.webdata_conn_id))
-                    mask(settings.secrets())
-                    self._settings = settings
+                    self._settings = _read(self.get_connection(self.webdata_conn_id))
         return self._settings
 
     def get_conn(self) -> WebDataClient:
@@ -84,6 +82,17 @@ class WebDataHook(
         client, self._client = self._client, None
         if client is not None:
             client.close()
+
+    @classmethod
+    def of(cls, connection: AirflowConnection) -> WebDataHook:
+        """Return a hook for a connection that Airflow need not know, such as one that is to be tested first.
+
+        :param connection: an Airflow connection of type `webdata`.
+        :raises ConfigurationError: a field cannot work.
+        """
+        made = cls(connection.conn_id)
+        made._settings = _read(connection)
+        return made
 
     def sibling(self) -> WebDataHook:
         """Return another hook of the same connection, which is not read again, with a client of its own.
@@ -130,3 +139,9 @@ class WebDataHook(
         from airflow_provider_webdata.inbox.reader import InboxReader
 
         return InboxReader(inbox_address(self.get_settings()))
+
+
+def _read(connection: AirflowConnection) -> ConnectionSettings:
+    settings = settings_of(connection)
+    mask(settings.secrets())
+    return settings

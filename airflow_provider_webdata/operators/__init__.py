@@ -4,3 +4,7 @@ One file per operation, and `monitor` for all of those for monitors. An operator
 calls; whatever several of them share is in `tasks`. Nothing heavy is imported at module level: a DAG file pays for
 every import.
 """
+
+from airflow_provider_webdata.supported_airflow import require_airflow
+
+require_airflow()

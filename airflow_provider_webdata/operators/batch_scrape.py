@@ -35,8 +35,8 @@ class WebDataBatchScrapeOperator(
     :param only_clean_content: also drop leftover boilerplate by a language model. Default: false.
     :param include_tags: HTML tags (or CSS selectors) to keep.
     :param exclude_tags: HTML tags (or CSS selectors) to drop.
-    :param max_age: milliseconds, at least 0; a younger cached page is returned. Default: 2 days, 2 years under
-        `lockdown`.
+    :param max_age: milliseconds, at least 0: a page that the service's cache holds may be this old; 0 has it fetched
+        anew. Default: 2 days, 2 years under `lockdown`.
     :param min_age: milliseconds, at least 0; when set, only the cache is asked. 1 takes a page of any age.
     :param headers: sent with the page request; their values are hidden in logs and rendered templates.
     :param wait_for: milliseconds to wait before the content is taken, 0 to 60,000. Default: 0.

@@ -62,7 +62,8 @@ class WebDataBatchSearchOperator(
     :param ignore_invalid_urls: leave out URLs that other operations of the service cannot take. Default: false.
     :param highlights: whether descriptions are highlights for the query. Default: true.
     :param enterprise: `anon` or `zdr`, kinds of zero data retention, for teams that have it.
-    :param scrape_options: options for scraping the results; `formats` turns it on.
+    :param scrape_options: options for scraping the results; `formats` turns it on. Unless `max_age` says otherwise,
+        pages may be up to 2 days old, from the service's cache.
     :param threat_protection: threat protection override, for teams that have it.
     :param origin: label of the caller, for the service's own statistics. Default: `api`.
     :param integration: another such label.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from airflow_provider_webdata.coded_errors import ArgumentError
 from airflow_provider_webdata.tasks.arguments import checked_text
 from airflow_provider_webdata.tasks.jobs.job_operator import WebDataJobOperator
 from airflow_provider_webdata.tasks.operator import RequestFields
@@ -46,7 +47,8 @@ class WebDataCrawlOperator(WebDataJobOperator, fields=RequestFields("CrawlReques
     :param max_concurrency: pages scraped at once, at least 1. Default: the team's limit.
     :param prompt: the options in words, at most 10,000 characters; what is given explicitly wins.
     :param webhook: where the job reports to: `url`, `events`, `headers`, `metadata`.
-    :param scrape_options: how each page is scraped, as the arguments of a scrape.
+    :param scrape_options: how each page is scraped, as the arguments of a scrape; unless its `max_age` says otherwise,
+        pages may be up to 2 days old, from the service's cache.
     :param zero_data_retention: keep nothing, for teams that have it. Default: false.
     :param origin: label of the caller, for the service's own statistics. Default: `api`.
     :param integration: another such label.
@@ -86,7 +88,7 @@ class WebDataCrawlOperator(WebDataJobOperator, fields=RequestFields("CrawlReques
         **kwargs: Any,
     ) -> None:
         if limit is None:
-            raise ValueError("limit must be given: without it, the service takes 10,000 pages")
+            raise ArgumentError("limit must be given: without it, the service takes 10,000 pages")
         super().__init__(**kwargs)
         # fields of CrawlRequest, written by tools/operator_fields.py
         self.url = url

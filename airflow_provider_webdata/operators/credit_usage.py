@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
+from airflow_provider_webdata.coded_errors import ArgumentError
 from airflow_provider_webdata.tasks.arguments import checked_number
 from airflow_provider_webdata.tasks.operator import WebDataOperator
 
@@ -47,7 +48,7 @@ class WebDataCreditUsageOperator(WebDataOperator):
         **kwargs: Any,
     ) -> None:
         if on_low not in _CHOICES:
-            raise ValueError(f"on_low must be one of {', '.join(_CHOICES)} (given: {on_low!r})")
+            raise ArgumentError(f"on_low must be one of {', '.join(_CHOICES)} (given: {on_low!r})")
         super().__init__(**kwargs)
         self.min_remaining = min_remaining
         self.min_remaining_percent = min_remaining_percent
@@ -88,6 +89,7 @@ class WebDataCreditUsageOperator(WebDataOperator):
         from airflow.sdk.exceptions import AirflowSkipException
 
         from airflow_provider_webdata.api.errors import InvalidResponseError
+        from airflow_provider_webdata.tasks.failures import CreditLimitError
 
         if left is None or needed is None:
             # A guard that cannot see lets nothing pass; a later attempt may see more.
@@ -97,4 +99,4 @@ class WebDataCreditUsageOperator(WebDataOperator):
         reason = f"{left:g} credits are left, fewer than {needed:g} ({rule})"
         if self.on_low == "skip":
             raise AirflowSkipException(reason)
-        self.refuse(reason)
+        raise CreditLimitError(reason)

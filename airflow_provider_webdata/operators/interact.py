@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from airflow.sdk.exceptions import AirflowException
-
+from airflow_provider_webdata.coded_errors import ArgumentError
 from airflow_provider_webdata.tasks.arguments import as_list, checked_text
+from airflow_provider_webdata.tasks.failures import StepFailedError
 from airflow_provider_webdata.tasks.operator import RequestFields, WebDataOperator
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ class WebDataInteractOperator(
         }
         without_effect = [name for name in _OF_OWN_SESSION if given[name] is not None]
         if scrape_id is not None and without_effect:
-            raise ValueError(
+            raise ArgumentError(
                 f"{', '.join(without_effect)}: without effect with scrape_id, whose scrape decides on its browser"
             )
         kwargs.setdefault("multiple_outputs", True)
@@ -158,7 +158,7 @@ class WebDataInteractOperator(
                 # What was paid for stays readable where the task does not get to return it.
                 self.push(context, **outcome)
         if failure is not None:
-            raise AirflowException(failure)
+            raise StepFailedError(failure)
         warn_if_large(outcome, self.log)
         return outcome
 
@@ -199,7 +199,7 @@ class WebDataInteractOperator(
             if error.status != _GONE:
                 raise
             # No repetition of this call can help, but a retry of the task opens another browser.
-            raise AirflowException(f"{name}: the browser was closed under it: {error}") from error
+            raise StepFailedError(f"{name}: the browser was closed under it: {error.text()}") from error
 
     def _made_browser(self, context: Context, steps: Sequence[RequestModel]) -> Browser:
         from airflow_provider_webdata.api.models import InteractRequest

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
+from airflow_provider_webdata.coded_errors import ArgumentError
 from airflow_provider_webdata.tasks.operator import RequestFields
 from airflow_provider_webdata.tasks.result_output import ResultOutput
 
@@ -76,9 +77,9 @@ class WebDataMapOperator(ResultOutput, fields=RequestFields("MapRequest", own=("
         **kwargs: Any,
     ) -> None:
         if returns is not None and returns not in _RESULT_KINDS:
-            raise ValueError(f"returns must be one of {', '.join(_RESULT_KINDS)} (given: {returns!r})")
+            raise ArgumentError(f"returns must be one of {', '.join(_RESULT_KINDS)} (given: {returns!r})")
         if returns is not None and kwargs.get("output"):
-            raise ValueError(
+            raise ArgumentError(
                 f"returns={returns!r} has no effect with output, which returns where the links are"
             )
         super().__init__(**kwargs)

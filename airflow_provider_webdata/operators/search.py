@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from airflow_provider_webdata.coded_errors import ArgumentError
 from airflow_provider_webdata.tasks.operator import RequestFields
 from airflow_provider_webdata.tasks.result_output import ResultOutput
 from airflow_provider_webdata.tasks.searches.items import tagged, untagged
@@ -21,7 +22,7 @@ class WebDataSearchOperator(ResultOutput, fields=RequestFields("SearchRequest", 
 
     Every argument up to `integration` is a field of POST /v2/search, templated; what is left out is not sent: the
     defaults below are the service's. In mappings inside, wire and Python names both work. As `tbs`,
-    `{{ macros.webdata.tbs(data_interval_start, data_interval_end) }}` is the run's data interval.
+    `{{ macros.webdata.tbs(dag_run) }}` is the run's data interval, or the day of a run that has none.
 
     XCom: a mapping with the wire names `id`, `creditsUsed`, `warning` and the arrays that came (`web`, `images`,
     `news`), each also under its own key. With `returns`, the return value is that one list, so that
@@ -49,7 +50,8 @@ class WebDataSearchOperator(ResultOutput, fields=RequestFields("SearchRequest", 
     :param ignore_invalid_urls: leave out URLs that other operations of the service cannot take. Default: false.
     :param highlights: whether descriptions are highlights for the query. Default: true.
     :param enterprise: `anon` or `zdr`, kinds of zero data retention, for teams that have it.
-    :param scrape_options: options for scraping the results; `formats` turns it on.
+    :param scrape_options: options for scraping the results; `formats` turns it on. Unless `max_age` says otherwise,
+        pages may be up to 2 days old, from the service's cache.
     :param threat_protection: threat protection override, for teams that have it.
     :param origin: label of the caller, for the service's own statistics. Default: `api`.
     :param integration: another such label.
@@ -86,10 +88,10 @@ class WebDataSearchOperator(ResultOutput, fields=RequestFields("SearchRequest", 
         **kwargs: Any,
     ) -> None:
         if returns is not None and returns not in _RESULT_KINDS:
-            raise ValueError(f"returns must be one of {', '.join(_RESULT_KINDS)} (given: {returns!r})")
+            raise ArgumentError(f"returns must be one of {', '.join(_RESULT_KINDS)} (given: {returns!r})")
         makes_list = returns is not None and kwargs.get("output") is None
         if makes_list and kwargs.get("multiple_outputs"):
-            raise ValueError(f"multiple_outputs needs a mapping, but returns={returns!r} makes it a list")
+            raise ArgumentError(f"multiple_outputs needs a mapping, but returns={returns!r} makes it a list")
         kwargs.setdefault("multiple_outputs", not makes_list)
         super().__init__(**kwargs)
         # fields of SearchRequest, written by tools/operator_fields.py

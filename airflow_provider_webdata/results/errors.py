@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from airflow_provider_webdata.coded_errors import CodedError
 
-class OutputError(ValueError):
+
+class OutputError(CodedError, ValueError):
     """Results cannot be written where they should go; the message says what to change."""
+
+    help_code = "WD-005"

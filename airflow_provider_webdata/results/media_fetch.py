@@ -14,6 +14,7 @@ from urllib.parse import unquote_to_bytes
 import httpx
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
+from airflow_provider_webdata.coded_errors import CodedError
 from airflow_provider_webdata.results.media_hosts import HostRefusedError, addresses_for, goes_through_proxy
 from airflow_provider_webdata.results.media_types import FIRST_BYTES, MediaKind, sniffed, type_of
 from airflow_provider_webdata.results.storage import WholeFile
@@ -28,8 +29,10 @@ _GONE = frozenset({403, 404, 410})
 _TRANSIENT = frozenset({408, 425, 429, 500, 502, 503, 504})
 
 
-class MediaError(Exception):
+class MediaError(CodedError):
     """One file could not be kept; the rest is not affected."""
+
+    help_code = "WD-015"
 
 
 class _TransientError(MediaError):

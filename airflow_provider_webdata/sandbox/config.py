@@ -40,6 +40,8 @@ class SandboxConfig:
     :param parse_seconds: how long an uploaded file is worked on (sandbox time).
     :param page_seconds: how long each page of a crawl or batch takes (sandbox time).
     :param pdf_seconds: how long a PDF is worked on when it is scraped alone (sandbox time).
+    :param settle: whether all that is due is done before a call is answered: a job that takes no time is over when
+        the call that started it returns.
     :param concurrency: pages the team may have scraped at a time.
     :param step_seconds: how long each step of an extract or agent job takes (sandbox time).
     :param free_runs: agent runs a day that cost nothing.
@@ -66,6 +68,7 @@ class SandboxConfig:
     parse_seconds: float = 0.0
     page_seconds: float = 0.0
     pdf_seconds: float = 0.0
+    settle: bool = False
     concurrency: int = 1
     step_seconds: float = 0.0
     free_runs: int = 5

@@ -3,3 +3,7 @@
 One file per kind of thing that is waited for. Whether a check is the right one is decided in `states`; what
 operators and sensors share is in `tasks`.
 """
+
+from airflow_provider_webdata.supported_airflow import require_airflow
+
+require_airflow()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from airflow_provider_webdata.coded_errors import ArgumentError
 from airflow_provider_webdata.states.jobs import ProgressLog, checked_kind
 from airflow_provider_webdata.tasks.arguments import checked_text, number
 from airflow_provider_webdata.tasks.deferral import JOB_TRIGGER
@@ -68,7 +69,7 @@ class WebDataJobSensor(WaitsForJob, JobResults, WebDataSensor):
         if is_literal(kind):
             checked_kind(kind)
         if is_literal(job_id) and checked_text(job_id) is None:
-            raise ValueError(f"job_id must name a job (given: {job_id!r})")
+            raise ArgumentError(f"job_id must name a job (given: {job_id!r})")
         super().__init__(**kwargs)
         self.kind = kind
         self.job_id = job_id
@@ -91,8 +92,8 @@ class WebDataJobSensor(WaitsForJob, JobResults, WebDataSensor):
         try:
             checked_kind(self.kind)
             number("max_error_ratio", self.max_error_ratio, 1)
-        except ValueError as error:
-            self.refuse(str(error))
+        except ArgumentError as error:
+            self.refuse(error)
         if checked_text(self.job_id) is None:
             self.refuse("job_id is empty after rendering; it must name a job")
 

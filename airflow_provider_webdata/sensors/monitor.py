@@ -6,6 +6,7 @@ import time
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
+from airflow_provider_webdata.coded_errors import ArgumentError
 from airflow_provider_webdata.states.checks import CHECK_COMPLETED, CheckCriteria
 from airflow_provider_webdata.tasks.arguments import checked_text
 from airflow_provider_webdata.tasks.deferral import CHECK_TRIGGER
@@ -81,7 +82,7 @@ class WebDataMonitorCheckSensor(SinceSensor):
         **kwargs: Any,
     ) -> None:
         if is_literal(monitor_id) and checked_text(monitor_id) is None:
-            raise ValueError(f"monitor_id must name a monitor (given: {monitor_id!r})")
+            raise ArgumentError(f"monitor_id must name a monitor (given: {monitor_id!r})")
         super().__init__(after=after, **kwargs)
         self.monitor_id = monitor_id
         self.check_id = check_id
@@ -126,15 +127,9 @@ class WebDataMonitorCheckSensor(SinceSensor):
 
     def result_of(self, event: Mapping[str, Any], context: Context) -> Any:  # noqa: ARG002
         """Return the check, and the pages that were asked for."""
-        from airflow_provider_webdata.tasks.monitors.check_result import check_with_pages
+        from airflow_provider_webdata.tasks.monitors.check_result import check_with_pages, log_end
 
-        self.log.info(
-            "Check %s of monitor %s is over: %s (learned by %s)",
-            event["check_id"],
-            event["monitor_id"],
-            event.get("check_status"),
-            event.get("via"),
-        )
+        log_end(self.log, event)
         return check_with_pages(self.hook, event["monitor_id"], event["check_id"], self.include_pages)
 
     def _named_monitor(self) -> str:

@@ -6,6 +6,7 @@ import re
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from airflow_provider_webdata.coded_errors import ArgumentError
 from airflow_provider_webdata.states.stored import Stored
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ class CheckCriteria(Stored, frozen=True):
     :param only_if_changed: only a check that found changed, new or removed pages counts.
     :param only_if_meaningful: only a check with a page whose change was judged meaningful counts.
     :param otherwise: what a check means that these two do not let pass.
-    :raises ValueError: a choice that there is not.
+    :raises ArgumentError: a choice that there is not.
     """
 
     on_failed: Choice = "fail"
@@ -66,7 +67,7 @@ class CheckCriteria(Stored, frozen=True):
         choices = dict.fromkeys(("on_failed", "on_partial", "on_skipped"), ("fail", "accept", "wait"))
         for name, known in {**choices, "otherwise": ("wait", "skip")}.items():
             if (given := getattr(self, name)) not in known:
-                raise ValueError(f"{name} must be one of {', '.join(known)} (given: {given!r})")
+                raise ArgumentError(f"{name} must be one of {', '.join(known)} (given: {given!r})")
 
     def needs_pages(self, check: MonitorCheck) -> bool:
         """Return whether the check's pages must be read to decide: only they tell what is meaningful.

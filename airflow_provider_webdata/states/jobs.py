@@ -6,6 +6,8 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from airflow_provider_webdata.coded_errors import ArgumentError
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -42,10 +44,10 @@ def checked_kind(given: Any) -> JobKind:
     """Return the kind of a job.
 
     :param given: one of `ALL_JOB_KINDS`.
-    :raises ValueError: it is none of them.
+    :raises ArgumentError: it is none of them.
     """
     if given not in ALL_JOB_KINDS:
-        raise ValueError(f"kind must be one of {', '.join(ALL_JOB_KINDS)} (given: {given!r})")
+        raise ArgumentError(f"kind must be one of {', '.join(ALL_JOB_KINDS)} (given: {given!r})")
     return given  # type: ignore[no-any-return]
 
 

@@ -6,10 +6,18 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from airflow_provider_webdata.coded_errors import CodedError
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from typing_extensions import Self
+
+
+class OtherReleaseError(CodedError, ValueError):
+    """What another release of this package stored has a field that this one does not know."""
+
+    help_code = "WD-007"
 
 
 class Stored(msgspec.Struct, frozen=True):
@@ -34,11 +42,12 @@ class Stored(msgspec.Struct, frozen=True):
         """Return what was stored, validated again.
 
         :param stored: as `serialize` returned it, in this release or another.
-        :raises ValueError: a field or a value that this release does not know.
+        :raises OtherReleaseError: a field that this release does not know.
+        :raises ArgumentError: a value that it does not know.
         """
         known = cls.__struct_fields__
         if unknown := sorted(set(stored) - set(known)):
-            raise ValueError(
+            raise OtherReleaseError(
                 f"this release of the provider does not know {', '.join(unknown)} of {cls.__name__}, only "
                 f"{', '.join(known)}: install the release that deferred the task on the triggerer too"
             )

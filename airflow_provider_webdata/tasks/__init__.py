@@ -4,3 +4,7 @@ The base of every task that calls the service, arguments, masking, deferral, res
 for the next one. What concerns one kind of operation has a folder of its own. Nothing heavy is imported at module
 level: a DAG file pays for every import.
 """
+
+from airflow_provider_webdata.supported_airflow import require_airflow
+
+require_airflow()

@@ -7,13 +7,15 @@ from collections.abc import Collection, Mapping
 from datetime import timedelta
 from typing import Any
 
+from airflow_provider_webdata.coded_errors import ArgumentError
+
 
 def seconds(name: str, value: float | timedelta, *, zero: bool = False) -> float:
     """Return a time span in seconds.
 
     :param name: of the argument.
     :param zero: whether 0 is allowed.
-    :raises ValueError: it is no time span.
+    :raises ArgumentError: it is no time span.
     """
     span = value.total_seconds() if isinstance(value, timedelta) else value
     if (
@@ -23,7 +25,7 @@ def seconds(name: str, value: float | timedelta, *, zero: bool = False) -> float
         or (span == 0 and not zero)
     ):
         least = "at least 0" if zero else "more than 0"
-        raise ValueError(f"{name} must be seconds or a timedelta, {least} (given: {value!r})")
+        raise ArgumentError(f"{name} must be seconds or a timedelta, {least} (given: {value!r})")
     return float(span)
 
 
@@ -31,10 +33,10 @@ def whole_number(name: str, given: Any) -> int:
     """Return a whole number of at least 1.
 
     :param name: of the argument.
-    :raises ValueError: it is no such number.
+    :raises ArgumentError: it is no such number.
     """
     if isinstance(given, bool) or not isinstance(given, int) or given < 1:
-        raise ValueError(f"{name} must be a whole number of at least 1 (given: {given!r})")
+        raise ArgumentError(f"{name} must be a whole number of at least 1 (given: {given!r})")
     return given
 
 
@@ -43,7 +45,7 @@ def number(name: str, given: Any, most: float = float("inf")) -> float | None:
 
     :param name: of the argument.
     :param most: the largest that is allowed; infinity itself never is.
-    :raises ValueError: it is no such number.
+    :raises ArgumentError: it is no such number.
     """
     if given is None or given == "":
         return None
@@ -53,7 +55,7 @@ def number(name: str, given: Any, most: float = float("inf")) -> float | None:
         value = float("nan")
     if not (0 <= value <= most and value < float("inf")):
         limit = "" if most == float("inf") else f" and at most {most:g}"
-        raise ValueError(f"{name}: must be a number of at least 0{limit} (given: {given!r})")
+        raise ArgumentError(f"{name}: must be a number of at least 0{limit} (given: {given!r})")
     return value
 
 
@@ -67,8 +69,8 @@ def checked_number(operation: str, name: str, given: Any, most: float = float("i
 
     try:
         return number(name, given, most)
-    except ValueError as error:
-        raise InvalidRequestError(operation, [str(error)]) from None
+    except ArgumentError as error:
+        raise InvalidRequestError(operation, [error.text()]) from None
 
 
 def as_list(given: Any) -> list[Any]:

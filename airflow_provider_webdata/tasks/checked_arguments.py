@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk.bases.operator import BaseOperatorMeta
 
+from airflow_provider_webdata.coded_errors import UnknownArgumentError
 from airflow_provider_webdata.tasks.literal_check import may_be_wrong
 from airflow_provider_webdata.tasks.literals import is_literal
 
@@ -20,14 +21,14 @@ class CheckedArguments(BaseOperatorMeta):
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:  # noqa: N805
         """Make a task.
 
-        :raises TypeError: an argument does not exist; the message names the nearest one.
-        :raises ValueError: a literal argument cannot work.
+        :raises UnknownArgumentError: an argument does not exist; the message names the nearest one.
+        :raises ArgumentError: a literal argument cannot work.
         """
         try:
             task = super().__call__(*args, **kwargs)
         except TypeError as error:
             if text := _unknown(cls, kwargs):
-                raise TypeError(text) from error
+                raise UnknownArgumentError(text) from error
             raise
         # What a mapped task is made of at run time is judged there, before anything is sent.
         if "_airflow_from_mapped" not in kwargs:

@@ -74,13 +74,13 @@ class WaitingTask(ServiceTask):
         raise NotImplementedError
 
     def time_out(self, message: str) -> NoReturn:
-        """End a task that waited too long.
+        """End a task that waited too long, for good.
 
         :param message: what was and was not seen.
         """
-        from airflow.sdk.exceptions import AirflowSensorTimeout
+        from airflow_provider_webdata.tasks.failures import WaitTimeoutError
 
-        raise AirflowSensorTimeout(message)
+        raise WaitTimeoutError(message)
 
     def execute_complete(self, context: Context, event: Mapping[str, Any] | None = None) -> Any:
         """Resume after the wait.
@@ -89,7 +89,7 @@ class WaitingTask(ServiceTask):
         :param event: of the trigger.
         :raises AirflowSkipException: what was waited for happened, and is not of interest.
         :raises AirflowFailException: no retry can help.
-        :raises AirflowSensorTimeout: the wait timed out.
+        :raises WaitTimeoutError: the wait timed out.
         """
         from airflow.sdk.exceptions import AirflowRescheduleException
 
@@ -110,6 +110,8 @@ class WaitingTask(ServiceTask):
         """
         from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
 
+        from airflow_provider_webdata.tasks.failures import CheckFailedError, JobFailedError
+
         status = event.get("status")
         text = str(event.get("error") or event.get("message") or event.get("reason") or "")
         if status == "done":
@@ -118,7 +120,11 @@ class WaitingTask(ServiceTask):
             raise AirflowSkipException(f"Check {event.get('check_id')} is over and not of interest: {text}")
         if status == "timeout":
             self.time_out(text)
-        if status == "failed" or event.get("verdict") == "never":
+        if status == "failed" and "check_id" in event:
+            raise CheckFailedError(text)
+        if status == "failed":
+            self.refuse(JobFailedError(text))
+        if event.get("verdict") == "never":
             raise AirflowFailException(text)
         raise AirflowException(text or f"The trigger's event has an unknown status: {dict(event)!r}")
 

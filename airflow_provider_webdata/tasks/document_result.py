@@ -59,8 +59,11 @@ class DocumentOperator(LargeDocuments, ResultOutput):
                 f" ({error})" if error else "",
             )
         self.log.info(
-            "Document %s of %s; credits used: %s",
+            "Document %s of %s%s; credits used: %s",
             summary["scrapeId"] or "without id",
             source,
+            f", from the service's cache of {metadata.get('cachedAt') or 'an unknown time'}"
+            if metadata.get("cacheState") == "hit"
+            else "",
             "unknown" if summary["creditsUsed"] is None else summary["creditsUsed"],
         )

@@ -9,6 +9,7 @@ import logging
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from airflow_provider_webdata.coded_errors import ArgumentError
 from airflow_provider_webdata.states.checks import CHECK_COMPLETED
 from airflow_provider_webdata.tasks.arguments import as_list
 
@@ -28,12 +29,14 @@ def checked_events(given: Sequence[str]) -> tuple[str, ...]:
     """Return the events that a monitor is to report.
 
     :param given: some of `WEBHOOK_EVENTS`.
-    :raises ValueError: there are none, or others.
+    :raises ArgumentError: there are none, or others.
     """
     events = tuple(as_list(given))
     unknown = [event for event in events if event not in WEBHOOK_EVENTS]
     if not events or unknown:
-        raise ValueError(f"webhook_events must name some of {', '.join(WEBHOOK_EVENTS)} (given: {given!r})")
+        raise ArgumentError(
+            f"webhook_events must name some of {', '.join(WEBHOOK_EVENTS)} (given: {given!r})"
+        )
     return events
 
 

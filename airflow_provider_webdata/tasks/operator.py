@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
+from airflow_provider_webdata.coded_errors import ArgumentError
 from airflow_provider_webdata.tasks.literals import templates_of_none
 from airflow_provider_webdata.tasks.service_task import ServiceTask
 
@@ -90,7 +91,9 @@ class WebDataOperator(ServiceTask):
 
     def __init__(self, *, extra_body: Mapping[str, Any] | str | None = None, **kwargs: Any) -> None:
         if extra_body is not None and not self.request_fields:
-            raise ValueError(f"{type(self).__name__} sends no body, so that extra_body would have no effect")
+            raise ArgumentError(
+                f"{type(self).__name__} sends no body, so that extra_body would have no effect"
+            )
         super().__init__(**kwargs)
         self.extra_body = extra_body
 
@@ -114,7 +117,7 @@ class WebDataOperator(ServiceTask):
     def check_literals(self) -> None:
         """Fail while the DAG file is read where a literal argument cannot work.
 
-        :raises ValueError: it breaks a rule of its field; rules between fields are held when the task runs.
+        :raises ArgumentError: it breaks a rule of its field; rules between fields are held when the task runs.
         """
         if not self.request_fields:
             return
@@ -124,7 +127,7 @@ class WebDataOperator(ServiceTask):
         problems = self._lists_for_text(fields) or literal_problems(self.request_model, fields)
         if problems:
             lines = "".join(f"\n  - {problem}" for problem in problems)
-            raise ValueError(f"{type(self).__name__} {self.task_id!r} cannot work:{lines}")
+            raise ArgumentError(f"{type(self).__name__} {self.task_id!r} cannot work:{lines}")
 
     def _lists_for_text(self, fields: Mapping[str, Any]) -> list[str]:
         """Return what to say of lists that were given where one text is expected."""
@@ -162,7 +165,7 @@ class WebDataOperator(ServiceTask):
         return {name: value for name, value in fields.items() if value is not None}
 
     def checked_request(self, model: type[RequestT], operation: str) -> RequestT:
-        """Return the request that the arguments make, and log its warnings.
+        """Return the request that the arguments make, and log its warnings and notes.
 
         :param model: the request model.
         :param operation: what the error calls the call.
@@ -177,6 +180,8 @@ class WebDataOperator(ServiceTask):
         request = body_for(model, fields, operation)
         for warning in request.warnings():
             self.log.warning("%s: %s", operation, warning)
+        for note in request.notes():
+            self.log.info("%s: %s", operation, note)
         return request
 
     def checked_extra_body(self, operation: str) -> Mapping[str, Any] | None:

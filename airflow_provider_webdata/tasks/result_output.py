@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from airflow_provider_webdata.coded_errors import ArgumentError
 from airflow_provider_webdata.tasks.arguments import checked_text, whole_number
 from airflow_provider_webdata.tasks.literals import is_literal
 from airflow_provider_webdata.tasks.operator import WebDataOperator
@@ -61,7 +62,7 @@ class ResultDelivery(ServiceTask):
 
             format_of(output)
         if not isinstance(max_media_mb, (int, float)) or not 0 < max_media_mb < float("inf"):
-            raise ValueError(f"max_media_mb must be a number above 0 (given: {max_media_mb!r})")
+            raise ArgumentError(f"max_media_mb must be a number above 0 (given: {max_media_mb!r})")
         super().__init__(**kwargs)
         self.output_url = output
         self.save_media = save_media
@@ -85,7 +86,7 @@ class ResultDelivery(ServiceTask):
                     self.refuse(f"save_media must name a folder (given after rendering: {self.save_media!r})")
                 check_folder(str(self.save_media))
         except OutputError as error:
-            self.refuse(str(error))
+            self.refuse(error)
 
     def deliver(
         self,
@@ -242,7 +243,7 @@ class ResultOutput(ResultDelivery, WebDataOperator):
         """Keep an answer that was not delivered; fail the task for good where that is not possible."""
         if self._paid is None or self._paid.answer is None or self._paid.keep():
             return
-        from airflow.sdk.exceptions import AirflowFailException
+        from airflow_provider_webdata.tasks.failures import UndeliveredAnswerError
 
         way_out = "clear the task to make the call again"
         try:
@@ -250,7 +251,7 @@ class ResultOutput(ResultDelivery, WebDataOperator):
             way_out = f"the answer is in this attempt's XCom 'undelivered': take it from there, or {way_out}"
         except Exception as failure:  # noqa: BLE001 - whatever happens here, no retry may pay again
             self.log.warning("The answer cannot be pushed to XCom either: %s", failure)
-        raise AirflowFailException(
+        raise UndeliveredAnswerError(
             f"The answer was paid for and could not be delivered: {str(error) or type(error).__name__}. Nor could it "
             f"be kept for a retry, which would pay for it again: none is made; {way_out}"
         ) from error

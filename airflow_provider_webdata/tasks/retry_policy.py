@@ -61,11 +61,13 @@ class WebDataRetryPolicy(_Base):
 
         from airflow_provider_webdata.api.errors import RateLimitError, UnavailableError, WebDataError
         from airflow_provider_webdata.api.query import QueryError
+        from airflow_provider_webdata.coded_errors import ArgumentError
 
         if isinstance(exception, (RateLimitError, UnavailableError)):
             return RetryDecision.retry(delay=reschedule_delay(exception), reason=str(exception))
-        # A query or time filter is built while templates are rendered, before any of the operator's own code runs.
-        hopeless = isinstance(exception, QueryError) or (
+        # A query or time filter is built while templates are rendered, a mapped task when it is unmapped: before any of
+        # the operator's own code runs.
+        hopeless = isinstance(exception, (ArgumentError, QueryError)) or (
             isinstance(exception, WebDataError) and exception.verdict == "never"
         )
         if hopeless:

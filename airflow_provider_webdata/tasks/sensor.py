@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 from airflow.sdk import BaseSensorOperator
 from airflow.sdk.exceptions import AirflowRescheduleException, AirflowSkipException
 
+from airflow_provider_webdata.coded_errors import ArgumentError
 from airflow_provider_webdata.tasks.deferral import TIMEOUT_MARGIN_SECONDS, WaitingTask, is_deferrable
 from airflow_provider_webdata.tasks.literals import is_literal
 from airflow_provider_webdata.tasks.retry_policy import HAS_RETRY_POLICIES
@@ -157,7 +158,7 @@ class SinceSensor(WebDataSensor):
         super().__init__(**kwargs)
         self.after = after
         if is_literal(after) and after and _moment(after) is None:
-            raise ValueError(f"after {_RULE_FOR_AFTER} (given: {after!r})")
+            raise ArgumentError(f"after {_RULE_FOR_AFTER} (given: {after!r})")
 
     def since(self, context: Context | None) -> dict[str, Any]:
         """Return `after`; None for a task that starts in the triggerer means the start of the DAG run there."""

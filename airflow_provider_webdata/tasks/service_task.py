@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from airflow.sdk import BaseOperator
 
+from airflow_provider_webdata.coded_errors import ArgumentError, CodedError
 from airflow_provider_webdata.tasks.arguments import seconds
 from airflow_provider_webdata.tasks.checked_arguments import CheckedArguments
 from airflow_provider_webdata.tasks.retry_policy import (
@@ -122,11 +123,15 @@ class ServiceTask(BaseOperator, metaclass=CheckedArguments):
             for key, value in values.items():
                 ti.xcom_push(key, value)
 
-    def refuse(self, reason: str) -> NoReturn:
-        """Fail the task for good; the reason says what is wrong and what to change."""
+    def refuse(self, problem: str | CodedError) -> NoReturn:
+        """Fail the task for good.
+
+        :param problem: an error that no retry helps, or what is wrong with an argument and what to change.
+        """
         from airflow.sdk.exceptions import AirflowFailException
 
-        raise AirflowFailException(reason)
+        error = ArgumentError(problem) if isinstance(problem, str) else problem
+        raise AirflowFailException(str(error)) from error.__cause__
 
     def _do_render_template_fields(
         self,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic_core import to_json
 
+from airflow_provider_webdata.coded_errors import ArgumentError
 from airflow_provider_webdata.inbox.wire import INLINE_BODY_BYTES
 from airflow_provider_webdata.states.checks import CheckCriteria, finished_at, moment
 from airflow_provider_webdata.triggers.webhook import facts_of
@@ -46,7 +47,7 @@ class WebDataWebhookEventTrigger(StreamTrigger):
     :param monitor_id: the monitor's UUID.
     :param job_id: id of the job; for monitors, of the check.
     :param start: where to begin the first time: `now`, or a moment in ISO 8601 since when deliveries count.
-    :raises ValueError: an argument that cannot work.
+    :raises ArgumentError: an argument that cannot work.
     """
 
     def __init__(
@@ -116,7 +117,7 @@ class WebDataMonitorCheckEventTrigger(StreamTrigger):
     :param only_if_changed: only checks with changed, new or removed pages make events.
     :param only_if_meaningful: only checks with a page whose change was judged meaningful make events.
     :param start: where to begin the first time: `now`, or a moment in ISO 8601 after which checks finished.
-    :raises ValueError: an argument that cannot work.
+    :raises ArgumentError: an argument that cannot work.
     """
 
     def __init__(
@@ -143,7 +144,7 @@ class WebDataMonitorCheckEventTrigger(StreamTrigger):
             only_if_meaningful=only_if_meaningful,
         )
         if "fail" in (on_failed, on_partial, on_skipped):
-            raise ValueError(
+            raise ArgumentError(
                 "on_failed, on_partial and on_skipped must be accept or wait: an asset event cannot fail"
             )
         self.monitor_id = monitor_id

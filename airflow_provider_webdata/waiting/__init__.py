@@ -4,3 +4,7 @@
 service as a `policy` says, `followers` combine both for one wait, `streams` feed asset watchers. What a check or a job
 means is decided in `states`.
 """
+
+from airflow_provider_webdata.supported_airflow import require_airflow
+
+require_airflow()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Literal
 
+from airflow_provider_webdata.coded_errors import ArgumentError
 from airflow_provider_webdata.states.stored import Stored
 
 WaitBy = Literal["auto", "webhook", "polling"]
@@ -29,7 +30,7 @@ class PollingPolicy(Stored, frozen=True):
         reports to it, else by polling.
     :param poll_interval: seconds between polls where no delivery is expected, at least 1.
     :param safety_poll: seconds between polls where deliveries are expected, at least 1: one may get lost.
-    :raises ValueError: a choice or a time span that there is not.
+    :raises ArgumentError: a choice or a time span that there is not.
     """
 
     wait_by: WaitBy
@@ -38,7 +39,7 @@ class PollingPolicy(Stored, frozen=True):
 
     def __post_init__(self) -> None:
         if self.wait_by not in _WAIT_BY:
-            raise ValueError(f"wait_by must be one of {', '.join(_WAIT_BY)} (given: {self.wait_by!r})")
+            raise ArgumentError(f"wait_by must be one of {', '.join(_WAIT_BY)} (given: {self.wait_by!r})")
         for name in ("poll_interval", "safety_poll"):
             given = getattr(self, name)
             if (
@@ -46,7 +47,7 @@ class PollingPolicy(Stored, frozen=True):
                 or not isinstance(given, (int, float))
                 or not 1 <= given < float("inf")
             ):
-                raise ValueError(f"{name} must be a number of seconds, at least 1 (given: {given!r})")
+                raise ArgumentError(f"{name} must be a number of seconds, at least 1 (given: {given!r})")
 
     @classmethod
     def of(
@@ -57,7 +58,7 @@ class PollingPolicy(Stored, frozen=True):
         :param wait_by: as above.
         :param poll_interval: as above, or a timedelta.
         :param safety_poll: as above, or a timedelta.
-        :raises ValueError: a choice or a time span that there is not.
+        :raises ArgumentError: a choice or a time span that there is not.
         """
         spans = [
             span.total_seconds() if isinstance(span, timedelta) else span

@@ -12,6 +12,7 @@ from airflow.configuration import conf
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 
 from airflow_provider_webdata.api.errors import WebDataError
+from airflow_provider_webdata.coded_errors import ArgumentError
 from airflow_provider_webdata.states.checks import moment
 from airflow_provider_webdata.waiting.hub import Hub
 from airflow_provider_webdata.waiting.serialization import serialized
@@ -45,7 +46,7 @@ class WaitTrigger(BaseTrigger):
         self.timeout_after: datetime | None = None
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
-        """Return the class's path and every argument."""
+        """Return the class's path and its arguments, without those at their defaults."""
         return serialized(self)
 
     @abstractmethod
@@ -96,13 +97,13 @@ class WaitTrigger(BaseTrigger):
     def _after(self) -> datetime | None:
         """Return the moment that `after` names.
 
-        :raises ValueError: `after` is no moment.
+        :raises ArgumentError: `after` is no moment.
         """
         if self.after is None:
             return None
         found = moment(self.after)
         if found is None:
-            raise ValueError(f"after must be a moment in ISO 8601 (given: {self.after!r})")
+            raise ArgumentError(f"after must be a moment in ISO 8601 (given: {self.after!r})")
         return found
 
     def _start(self) -> datetime:

@@ -1,4 +1,4 @@
-"""A real Airflow with the sandbox beside it, for the whole end-to-end session: on SQLite, then on PostgreSQL."""
+"""A real Airflow with the sandbox beside it, for all end-to-end tests: on SQLite, then on PostgreSQL."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Tests of a module that sets `DATABASES` run on each of them, the others on SQLite."""
     if "stack" in metafunc.fixturenames:
         databases = getattr(metafunc.module, "DATABASES", DATABASES[:1])
-        metafunc.parametrize("stack", databases, indirect=True, scope="session")
+        metafunc.parametrize("stack", databases, indirect=True, scope="package")
 
 
 @pytest.hookimpl(trylast=True)
@@ -73,7 +73,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=place)
 
 
-@pytest.fixture(scope="session")
+# Ended with the last of these tests: an Airflow that idles takes a tenth of the machine from the tests after them.
+@pytest.fixture(scope="package")
 def stack(request: pytest.FixtureRequest) -> Iterator[Stack]:
     environment = {
         # In the environment, where neither the database nor the audit log gets to see them in the clear.

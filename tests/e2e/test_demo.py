@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
 import re
 import shutil
@@ -14,28 +16,43 @@ import httpx
 import psutil
 import pytest
 
+from airflow_provider_webdata.sandbox.control import SandboxControl
+from demo.examples import DAGS
+from tests.support.airflow_api import AirflowAPI
 from tests.support.stack import HOMES, REPOSITORY, Stack
 from tests.support.waiting import PATIENCE, wait_until
 
 DEMO_HOMES = HOMES / "of-tests"
+EXAMPLE = REPOSITORY / "airflow_provider_webdata" / "init" / "river_news.py"
 ENVIRONMENT = {
     # What `make test` put there is not for the make that the test starts.
     **{name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))},
     "WEBDATA_DEMO_HOMES": str(DEMO_HOMES),
+    "WEBDATA_DEMO_DAGS": str(DEMO_HOMES / "dags"),
 }
 
 
-def make(target: str) -> subprocess.CompletedProcess[str]:
+def make(target: str, **environ: str) -> subprocess.CompletedProcess[str]:
     command = ["make", target, f"PYTHON={sys.executable}"]
     return subprocess.run(
         command,
         cwd=REPOSITORY,
-        env=ENVIRONMENT,
+        env={**ENVIRONMENT, **environ},
         capture_output=True,
         text=True,
         timeout=3 * PATIENCE,
         check=False,
     )
+
+
+# What shows that an example has found something.
+FOUND = {
+    "webdata_search": "https://river.example/",
+    "webdata_site_to_table": "https://river.example/",
+    "webdata_incremental_search": "https://docs.pipeline.example/",
+    "webdata_operations": "pages in",
+    "webdata_wait": "new: https://shop.example/",
+}
 
 
 def left_behind(home: Path) -> list[str]:
@@ -51,10 +68,11 @@ def left_behind(home: Path) -> list[str]:
     return found
 
 
-def test_make_demo_runs_the_examples_and_leaves_nothing_behind() -> None:
-    done = make("demo")
+def test_make_demo_runs_the_examples_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    done = make("demo", TMPDIR=str(tmp_path))
 
     assert done.returncode == 0, done.stdout + done.stderr
+    assert list(tmp_path.iterdir()) == []
     assert "webdata_search.report: success" in done.stdout
     assert "webdata_monitor.report: success" in done.stdout
     # The wait was ended by a webhook, and the event-driven DAG ran for the same check.
@@ -63,29 +81,86 @@ def test_make_demo_runs_the_examples_and_leaves_nothing_behind() -> None:
     learned = re.search(r"^Check (\S+) of monitor .* \(learned by webhook\)", done.stdout, re.MULTILINE)
     assert learned, done.stdout
     assert f"monitor.check.completed: check {learned.group(1)} of monitor" in done.stdout
-    assert re.search(r"^webdata_search\n-+\n.*http", done.stdout, re.MULTILINE | re.DOTALL)
+    reports = dict(re.findall(r"^(webdata_\w+)\n-+\n(.+?)(?=\n\n|\Z)", done.stdout, re.MULTILINE | re.DOTALL))
+    assert reports.keys() == set(DAGS)
+    for dag_id, sign in FOUND.items():
+        assert sign in reports[dag_id], reports[dag_id]
+    assert "0 results" not in done.stdout
     assert not left_behind(DEMO_HOMES / "demo")
+
+
+ACCESS = re.compile(
+    r"Airflow +(?P<airflow>http://\S+)  \(user (?P<user>\S+), password (?P<password>\S+)\)\n"
+    r"DAG folder +(?P<dags>\S+)  .*\n"
+    r"airflow command +(?P<environment>source .*)\n"
+    r"Sandbox +(?P<sandbox>http://\S+)  \(API key (?P<key>\S+)\)\n"
+    r"Sandbox's control +(?P<control>http://\S+)\n"
+)
 
 
 def test_make_up_keeps_running_until_make_down() -> None:
     try:
         up = make("up")
         assert up.returncode == 0, up.stdout + up.stderr
-        shown = re.search(r"Airflow +(http://\S+) +\(user (\S+), password (\S+)\)", up.stdout)
-        assert shown, up.stdout
-        url, user, password = shown.groups()
-        credentials = {"username": user, "password": password}
-        assert httpx.post(f"{url}/auth/token", json=credentials, trust_env=False).status_code == 201
+        # At once, and at the end.
+        first, last = ACCESS.finditer(up.stdout)
+        assert first.groupdict() == last.groupdict()
+        assert first.end() < up.stdout.index("webdata_search: the scheduler made")
+        assert last.start() > up.stdout.index("monitor.check.completed: check")
         assert left_behind(DEMO_HOMES / "up"), "the check for processes left behind finds nothing at all"
+        what_it_says_is_so(first.groupdict())
 
         again = make("up")
         assert (again.returncode, again.stdout.splitlines()[0]) == (0, "Already up.")
-        assert url in again.stdout
+        told = ACCESS.search(again.stdout)
+        assert told is not None
+        assert told.groupdict() == first.groupdict()
+
+        a_dead_sandbox_is_started_again(first.groupdict())
     finally:
         down = make("down")
     assert (down.returncode, down.stdout.strip()) == (0, "Ended Airflow and the sandbox.")
     assert not left_behind(DEMO_HOMES / "up")
     assert make("down").stdout.strip() == "Nothing is up."
+
+
+def what_it_says_is_so(access: dict[str, str]) -> None:
+    own = Path(access["dags"])
+    assert own == DEMO_HOMES / "dags"
+    (own / "river_news.py").write_text(EXAMPLE.read_text())
+    api = AirflowAPI(access["airflow"], access["user"], access["password"])
+    with contextlib.closing(api):
+        assert wait_until(lambda: "river_news" in api.dag_ids(), pause=0.5)
+
+    shell = f"{access['environment']} && airflow connections get webdata_default --output json"
+    seen = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, timeout=PATIENCE, check=True)
+    [connection] = json.loads(seen.stdout)
+    assert f"{connection['host']}:{connection['port']}" == access["sandbox"]
+    assert connection["password"] == access["key"]
+
+    page = httpx.get(access["control"], trust_env=False)
+    links = re.findall(r'href="(\S+)"', page.text)
+    assert {"state", "pages", "requests", "deliveries", "jobs/crawl"} <= set(links)
+    for link in links:
+        assert httpx.get(access["control"] + link, trust_env=False).status_code == 200, link
+
+
+def a_dead_sandbox_is_started_again(access: dict[str, str]) -> None:
+    sandbox = SandboxControl(access["sandbox"])
+    monitors = [monitor["id"] for monitor in sandbox.state()["monitors"]]
+    assert monitors
+    running = Stack.running_in(DEMO_HOMES / "up")
+    assert running is not None
+    running.kill("sandbox")
+
+    again = make("up")
+
+    assert again.returncode == 0, again.stdout + again.stderr
+    assert "The sandbox has died; starting it again." in again.stdout
+    told = ACCESS.search(again.stdout)
+    assert told is not None
+    assert told.groupdict() == access
+    assert [monitor["id"] for monitor in sandbox.state()["monitors"]] == monitors
 
 
 def interrupted_demo(number: signal.Signals) -> tuple[int, str]:

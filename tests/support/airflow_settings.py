@@ -77,6 +77,8 @@ def airflow_environment(
         "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"{url}/execution/",
         # For as long, a worker may linger after its task has ended.
         "AIRFLOW__WORKERS__MIN_HEARTBEAT_INTERVAL": "1",
+        # A slow machine's API server may take longer than five seconds for its first answers.
+        "AIRFLOW__WORKERS__EXECUTION_API_TIMEOUT": "60",
         "AIRFLOW__CORE__TEST_CONNECTION": "Enabled",
         "AIRFLOW__API__HOST": "127.0.0.1",
         "AIRFLOW__API__PORT": str(ports.api),

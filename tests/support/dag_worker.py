@@ -3,6 +3,9 @@
 A process of its own, so that Airflow's home, its database and its settings are nobody else's. It reads one JSON
 object per line from stdin: `path` of a DAG file, `environ` to set before it is loaded, and `answer`, the file to
 write the outcome to. What the tasks log goes to stdout and stderr.
+
+The file binds `dag`, or `dags` to run one after the other. It may bind `logical_dates`, one for each run, in which None
+stands for a run without, and `responses`, the option that a person chooses by the task that asks for one.
 """
 
 from __future__ import annotations
@@ -12,7 +15,10 @@ import importlib.util
 import json
 import os
 import sys
+import threading
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -49,13 +55,56 @@ def run(path: str) -> dict[str, Any]:
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
+    dags = getattr(module, "dags", None) or [module.dag]
     when = getattr(module, "logical_dates", None)
-    runs = (
-        [module.dag.test(logical_date=datetime.fromisoformat(date)) for date in when]
-        if when
-        else [module.dag.test()]
-    )
+    with responding(getattr(module, "responses", {})):
+        runs = (
+            [dag.test(logical_date=date and datetime.fromisoformat(date)) for dag in dags for date in when]
+            if when
+            else [dag.test() for dag in dags]
+        )
     return {"runs": [told(dag_run) for dag_run in runs]}
+
+
+@contextmanager
+def responding(responses: dict[str, str]) -> Iterator[None]:
+    """Respond to what tasks ask, as a person in the UI does."""
+    over = threading.Event()
+    person = threading.Thread(target=_respond, args=(responses, over))
+    if responses:
+        person.start()
+    try:
+        yield
+    finally:
+        over.set()
+        if responses:
+            person.join()
+
+
+def _respond(responses: dict[str, str], over: threading.Event) -> None:
+    from airflow.models.hitl import HITLDetail
+    from airflow.models.taskinstance import TaskInstance
+    from airflow.models.trigger import handle_event_submit
+    from airflow.sdk.timezone import utcnow
+    from airflow.triggers.base import TriggerEvent
+    from airflow.utils.session import create_session
+    from airflow.utils.state import TaskInstanceState
+    from sqlalchemy import select
+
+    # On Airflow 3.2 the task's own trigger looks for the response.
+    waiting = getattr(TaskInstanceState, "AWAITING_INPUT", None)
+    while not over.wait(0.2):
+        with create_session() as session:
+            for asked in session.scalars(select(HITLDetail).where(HITLDetail.responded_at.is_(None))).all():
+                ti = session.get(TaskInstance, asked.ti_id)
+                if ti is None or ti.task_id not in responses or waiting not in (None, ti.state):
+                    continue
+                asked.chosen_options = [responses[ti.task_id]]
+                asked.responded_at = utcnow()
+                asked.responded_by = {"id": "1", "name": "reader"}
+                if waiting:
+                    event = TriggerEvent(asked.as_resume_event_payload())  # type: ignore[no-untyped-call]
+                    handle_event_submit(event, task_instance=ti, session=session)
 
 
 def told(dag_run: Any) -> dict[str, Any]:

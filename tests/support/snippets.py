@@ -7,14 +7,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
+TUTORIAL = ROOT / "docs" / "tutorial.md"
 PAGES = sorted(
-    [ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "docs" / "operators").glob("*.md")]
+    {ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "docs" / "operators").glob("*.md")}
+    # Its blocks are parts of the files beside it, which have a test of their own.
+    - {TUTORIAL}
 )
 
 
 @dataclass(frozen=True)
 class Snippet:
-    """A block of Python on a page.
+    """A block of code on a page.
 
     :param page: the page, from the root of the repository.
     :param line: of the block's first line of code.
@@ -41,8 +44,8 @@ def name_of(page: Path) -> str:
     return page.relative_to(ROOT).as_posix()
 
 
-def snippets(page: Path) -> list[Snippet]:
-    """Return the Python blocks of a page, in order."""
+def snippets(page: Path, language: str = "python") -> list[Snippet]:
+    """Return the blocks of a page that are in a language, in order."""
     text = page.read_text(encoding="utf-8")
-    blocks = re.finditer(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    blocks = re.finditer(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
     return [Snippet(name_of(page), text.count("\n", 0, block.start()) + 2, block[1]) for block in blocks]

@@ -9,6 +9,7 @@ import json
 import os
 import re
 import secrets
+import shlex
 import shutil
 import subprocess
 import sys
@@ -86,13 +87,18 @@ class Stack:
         self.stop()
 
     @classmethod
-    def running_in(cls, home: Path) -> Stack | None:
+    def running_in(cls, home: Path, sandbox_flags: Sequence[str] = ()) -> Stack | None:
         """What an earlier process started in `home`, where any of it still runs."""
         try:
             state = json.loads((home / STATE_FILE).read_text())
         except (FileNotFoundError, json.JSONDecodeError):
             return None
-        stack = cls(home, sandbox_url=state["sandbox_url"], airflow_url=state["airflow_url"])
+        stack = cls(
+            home,
+            sandbox_flags=sandbox_flags,
+            sandbox_url=state["sandbox_url"],
+            airflow_url=state["airflow_url"],
+        )
         stack._sessions = {name: Session.from_state(session) for name, session in state["sessions"].items()}
         return stack if any(session.members() for session in stack._sessions.values()) else None
 
@@ -134,6 +140,20 @@ class Stack:
         component = self.components[name]
         argv = [sys.executable, "-m", "airflow", *component.argv]
         self._launch(name, argv, {**self._environment, **component.environment})
+
+    @property
+    def ended(self) -> list[str]:
+        """The started programs that are not there any more."""
+        return [name for name, session in self._sessions.items() if not session.leader_runs()]
+
+    def restart_sandbox(self) -> None:
+        """Start the sandbox again at the address that it had."""
+        self._start_sandbox(urlsplit(self.sandbox_url).port or 0)
+
+    @property
+    def environment_file(self) -> Path:
+        """A shell script that makes `airflow` the command of this Airflow."""
+        return self.home / "environment.sh"
 
     def members(self, name: str) -> list[psutil.Process]:
         """The live processes of one of the started programs."""
@@ -208,13 +228,15 @@ class Stack:
             "extra": json.dumps({name: value for name, value in extras.items() if value is not None}),
         }
 
-    def _start_sandbox(self) -> None:
+    def _start_sandbox(self, port: int = 0) -> None:
         argv = [sys.executable, "-m", "airflow_provider_webdata.sandbox"]
-        argv += ["--host", "127.0.0.1", "--port", "0", "--api-key", self.api_key, *self.sandbox_flags]
+        argv += ["--host", "127.0.0.1", "--port", str(port), "--api-key", self.api_key, *self.sandbox_flags]
+        log = self.home / "output" / "sandbox.log"
+        said_before = len(_text(str(log))) if log.exists() else 0
         sandbox = self._launch("sandbox", argv, {**os.environ, "PYTHONUNBUFFERED": "1"})
 
         def listening() -> bool:
-            found = re.search(r"sandbox listening on (http://\S+)", _text(sandbox.log))
+            found = re.search(r"sandbox listening on (http://\S+)", _text(sandbox.log)[said_before:])
             self.sandbox_url = found.group(1) if found else ""
             return bool(found) or not sandbox.leader_runs()
 
@@ -229,6 +251,7 @@ class Stack:
         self._environment = airflow_environment(
             self.home, ports, self.dag_folders, self.database_url, self.environment
         )
+        self._write_environment()
         self.prepare(self)
         self.say("Airflow is starting: its database first, the inbox's tables with it")
         self._migrate()
@@ -251,6 +274,14 @@ class Stack:
             )
         if done.returncode:
             raise StackError(f"Airflow's database could not be made.\n{_tail(str(log))}")
+
+    def _write_environment(self) -> None:
+        ours = {name: value for name, value in self._environment.items() if name.startswith("AIRFLOW")}
+        lines = [f"export {name}={shlex.quote(value)}" for name, value in ours.items()]
+        lines.append(f'export PATH={shlex.quote(str(Path(sys.executable).parent))}:"$PATH"')
+        self.environment_file.write_text("\n".join(lines) + "\n")
+        # The address of a database may hold a password.
+        self.environment_file.chmod(0o600)
 
     def _launch(self, name: str, argv: Sequence[str], env: Mapping[str, str]) -> Session:
         def note(session: Session) -> None:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from types import SimpleNamespace
+from typing import Any
+
 import pendulum
+import pytest
 from airflow.sdk import DAG, BaseOperator
 from airflow.sdk.plugins_manager import integrate_macros_plugins
 
-from airflow_provider_webdata.plugin import WebDataPlugin, tbs
+from airflow_provider_webdata.plugin import WebDataPlugin
 
 
 class Filtered(BaseOperator):
@@ -17,25 +22,59 @@ class Filtered(BaseOperator):
         self.tbs = tbs
 
 
-def test_macro_in_a_template():
-    """The macro works where a task's templates are rendered, through Airflow's own integration."""
+START = pendulum.datetime(2026, 3, 1)
+END = START.add(days=1)
+DUE = pendulum.datetime(2026, 3, 9, 12)
+
+
+def rendered(template: str, **context: Any) -> str:
+    """Return what the template gives where a task's templates are rendered, through Airflow's own integration."""
     from airflow.sdk.execution_time.context import MacrosAccessor
 
     integrate_macros_plugins()
-    start = pendulum.datetime(2026, 3, 1)
-    context = {
-        "macros": MacrosAccessor(),
-        "data_interval_start": start,
-        "data_interval_end": start.add(days=1),
-    }
     with DAG("macros", schedule=None) as dag:
-        task = Filtered(
-            task_id="t",
-            tbs="{{ macros.webdata.tbs(data_interval_start, data_interval_end, sort_by_date=True) }}",
-        )
-    task.render_template_fields(context, dag.get_template_env())
-    assert task.tbs == tbs(start, start.add(days=1), sort_by_date=True)
-    assert "cd_min:03/01/2026,cd_max:03/01/2026" in task.tbs
+        task = Filtered(task_id="t", tbs=template)
+    task.render_template_fields({"macros": MacrosAccessor(), **context}, dag.get_template_env())
+    return task.tbs
+
+
+def dag_run(start: Any = None, end: Any = None) -> SimpleNamespace:
+    return SimpleNamespace(data_interval_start=start, data_interval_end=end, run_after=DUE)
+
+
+@pytest.mark.parametrize(
+    ("template", "context", "expected"),
+    [
+        (
+            "{{ macros.webdata.tbs(data_interval_start, data_interval_end, sort_by_date=True) }}",
+            {"data_interval_start": START, "data_interval_end": END},
+            "sbd:1,cdr:1,cd_min:03/01/2026,cd_max:03/01/2026",
+        ),
+        (
+            "{{ macros.webdata.tbs(dag_run) }}",
+            {"dag_run": dag_run(START, END)},
+            "cdr:1,cd_min:03/01/2026,cd_max:03/01/2026",
+        ),
+        (
+            "{{ macros.webdata.tbs(dag_run) }}",
+            {"dag_run": dag_run()},
+            "cdr:1,cd_min:03/09/2026,cd_max:03/09/2026",
+        ),
+        (
+            "{{ macros.webdata.tbs(dag_run.run_after - macros.timedelta(days=7), dag_run.run_after) }}",
+            {"dag_run": dag_run()},
+            "cdr:1,cd_min:03/02/2026,cd_max:03/09/2026",
+        ),
+    ],
+    ids=["two moments", "run with a data interval", "run without", "seven days"],
+)
+def test_macro_in_a_template(template: str, context: dict[str, Any], expected: str):
+    assert rendered(template, **context) == expected
+
+
+def test_a_macro_says_what_to_write_for_a_run_without_data_interval():
+    with pytest.raises(ValueError, match=re.escape("write macros.webdata.tbs(dag_run)")):
+        rendered("{{ macros.webdata.tbs(data_interval_start, data_interval_end) }}")
 
 
 def test_plugin_class():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
 
@@ -102,17 +102,27 @@ class RequestModel(BaseModel):
 
     def warnings(self) -> list[str]:
         """Return what is allowed but probably not what was meant, one sentence each, parts included."""
-        found = self._own_warnings()
-        for name in type(self).model_fields:
-            value = self.__dict__.get(name)
-            for part in value if isinstance(value, list) else (value,):
-                if isinstance(part, RequestModel):
-                    found.extend(part.warnings())
-        return found
+        return [warning for part in self._with_parts() for warning in part._own_warnings()]
+
+    def notes(self) -> list[str]:
+        """Return what the service does by itself and callers may not expect, one sentence each, parts included."""
+        return [note for part in self._with_parts() for note in part._own_notes()]
 
     def _own_warnings(self) -> list[str]:
         """What this model, without its parts, warns of."""
         return []
+
+    def _own_notes(self) -> list[str]:
+        """What there is to note of this model, without its parts."""
+        return []
+
+    def _with_parts(self) -> Iterator[RequestModel]:
+        yield self
+        for name in type(self).model_fields:
+            value = self.__dict__.get(name)
+            for part in value if isinstance(value, list) else (value,):
+                if isinstance(part, RequestModel):
+                    yield from part._with_parts()
 
     def __repr_args__(self) -> Iterable[tuple[str | None, Any]]:
         return [(name, value) for name, value in super().__repr_args__() if value is not None]

@@ -120,7 +120,8 @@ class CrawlRequest(CrawlScope):
 
     :param url: where the crawl starts.
     :param webhook: where the job reports to: `url`, `events`, `headers`, `metadata`.
-    :param scrape_options: how each page is scraped, as the arguments of a scrape.
+    :param scrape_options: how each page is scraped, as the arguments of a scrape; unless its `max_age` says otherwise,
+        pages may be up to 2 days old, from the service's cache.
     :param zero_data_retention: keep nothing, for teams that have it. Default: false.
     :param origin: label of the caller, for the service's own statistics. Default: `api`.
     :param integration: another such label.
@@ -142,6 +143,9 @@ class CrawlRequest(CrawlScope):
         if self.zero_data_retention and self.scrape_options is not None:
             check_zero_data_retention(self.scrape_options, "scrapeOptions.")
         return self
+
+    def _own_notes(self) -> list[str]:
+        return [] if self.scrape_options is not None else ScrapeOptions().notes()
 
     def _own_warnings(self) -> list[str]:
         found = super()._own_warnings()

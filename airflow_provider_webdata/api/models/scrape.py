@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field, field_validator, model_validator
 
@@ -18,7 +18,7 @@ from airflow_provider_webdata.api.models.fields import (
     WebAddress,
     switch_or,
 )
-from airflow_provider_webdata.api.models.formats import Format, format_types
+from airflow_provider_webdata.api.models.formats import Format, ScreenshotFormat, format_types
 from airflow_provider_webdata.api.models.parsers import Parser
 from airflow_provider_webdata.api.models.threat import ThreatProtection
 
@@ -27,6 +27,12 @@ if TYPE_CHECKING:
 
 
 _LONGEST_WAITS_MILLISECONDS = 60_000
+
+DEFAULT_MAX_AGE = 2 * 86_400_000
+LOCKDOWN_MAX_AGE = 2 * 365 * 86_400_000
+"""How old a page from the cache may be, in milliseconds, unless told. See docs/service.md#scrape-max-age."""
+
+_SPANS = ((86_400_000, "day"), (3_600_000, "hour"), (60_000, "minute"), (1000, "second"), (1, "millisecond"))
 
 
 class Location(RequestModel):
@@ -80,6 +86,8 @@ class MonitorScrapeOptions(RequestModel):
     themselves. A monitor's `maxAge` defaults to 0.
     """
 
+    default_max_age: ClassVar[int] = 0
+
     formats: Listed[Format] | None = None
     only_main_content: Switch | None = None
     only_clean_content: Switch | None = None
@@ -129,12 +137,40 @@ class MonitorScrapeOptions(RequestModel):
             found.append("onlyCleanContent: not supported with zero data retention, which lockdown counts as")
         return found
 
+    def _own_notes(self) -> list[str]:
+        if self.min_age is not None or (self._skips_cache() and not self.lockdown):
+            return []
+        usual = LOCKDOWN_MAX_AGE if self.lockdown else self.default_max_age
+        oldest = usual if self.max_age is None else self.max_age
+        remedy = "" if self.lockdown else "; max_age=0 has them fetched anew"
+        return [f"pages may be up to {_span(oldest)} old, from the service's cache{remedy}"] if oldest else []
+
+    def _skips_cache(self) -> bool:
+        """Whether each page is fetched anew. See docs/service.md#scrape-cache."""
+        return bool(
+            self.headers
+            or self.actions
+            or self.profile
+            or "changeTracking" in format_types(self.formats)
+            or any(
+                isinstance(item, ScreenshotFormat) and (item.viewport or item.quality is not None)
+                for item in self.formats or ()
+            )
+        )
+
     def _waits_milliseconds(self) -> int:
         waits = [action for action in self.actions or () if isinstance(action, WaitAction)]
         # The service counts a second for an element that is waited for.
         return (self.wait_for or 0) + sum(
             1000 if wait.milliseconds is None else wait.milliseconds for wait in waits
         )
+
+
+def _span(milliseconds: int) -> str:
+    """Return a time span in words, in its largest unit."""
+    size, unit = next(span for span in _SPANS if milliseconds >= span[0])
+    count = milliseconds / size
+    return f"{count:.3g} {unit}{'' if count == 1 else 's'}"
 
 
 class ScrapeOptions(MonitorScrapeOptions):
@@ -149,8 +185,8 @@ class ScrapeOptions(MonitorScrapeOptions):
     :param only_clean_content: also drop leftover boilerplate by a language model. Default: false.
     :param include_tags: HTML tags (or CSS selectors) to keep.
     :param exclude_tags: HTML tags (or CSS selectors) to drop.
-    :param max_age: milliseconds, at least 0; a younger cached page is returned. Default: 2 days, 2 years under
-        `lockdown`.
+    :param max_age: milliseconds, at least 0: a page that the service's cache holds may be this old; 0 has it fetched
+        anew. Default: 2 days, 2 years under `lockdown`.
     :param min_age: milliseconds, at least 0; when set, only the cache is asked. 1 takes a page of any age.
     :param headers: sent with the page request; their values are hidden in logs and rendered templates.
     :param wait_for: milliseconds to wait before the content is taken, 0 to 60,000. Default: 0.
@@ -173,6 +209,8 @@ class ScrapeOptions(MonitorScrapeOptions):
     :param fast_mode: a switch that is not documented publicly.
     :param check_prompt_injection: look for injected prompts, for 4 more credits; one that is found is an error (403).
     """
+
+    default_max_age = DEFAULT_MAX_AGE
 
     @field_validator("formats")
     @classmethod

@@ -35,7 +35,7 @@ def _tbs(value: str) -> str:
     try:
         check_tbs(value)
     except QueryError as error:
-        raise problem("tbs", str(error)) from None
+        raise problem("tbs", error.text()) from None
     return value
 
 
@@ -106,6 +106,9 @@ class SearchScrapeOptions(ScrapeOptions):
             check_zero_data_retention(self)
         return self
 
+    def _own_notes(self) -> list[str]:
+        return super()._own_notes() if self.formats else []
+
     def _own_warnings(self) -> list[str]:
         found = super()._own_warnings()
         if not self.formats:
@@ -137,7 +140,8 @@ class SearchRequest(RequestModel):
     :param ignore_invalid_urls: leave out URLs that other operations of the service cannot take. Default: false.
     :param highlights: whether descriptions are highlights for the query. Default: true.
     :param enterprise: `anon` or `zdr`, kinds of zero data retention, for teams that have it.
-    :param scrape_options: options for scraping the results; `formats` turns it on.
+    :param scrape_options: options for scraping the results; `formats` turns it on. Unless `max_age` says otherwise,
+        pages may be up to 2 days old, from the service's cache.
     :param threat_protection: threat protection override, for teams that have it.
     :param origin: label of the caller, for the service's own statistics. Default: `api`.
     :param integration: another such label.

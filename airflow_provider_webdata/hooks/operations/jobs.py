@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.api import endpoints, models
 from airflow_provider_webdata.api.errors import ConflictError
+from airflow_provider_webdata.coded_errors import ArgumentError
 from airflow_provider_webdata.hooks.calls import Body, Call
 from airflow_provider_webdata.hooks.job_documents import DocumentPart, DocumentParts
 from airflow_provider_webdata.hooks.job_endpoints import endpoints_of
@@ -31,14 +32,14 @@ def _job_status(kind: JobKind, job_id: str, limit: int | None, skip: int | None)
 def _cancel_job(kind: JobKind, job_id: str) -> Call[models.CancelResponse]:
     endpoint = endpoints_of(kind).cancel
     if endpoint is None:
-        raise ValueError(f"the service has no call that cancels an {name_of(kind)}; it ends by itself")
+        raise ArgumentError(f"the service has no call that cancels an {name_of(kind)}; it ends by itself")
     return Call(endpoint, path={"job_id": job_id})
 
 
 def _job_errors(kind: JobKind, job_id: str) -> Call[models.JobErrors]:
     endpoint = endpoints_of(kind).errors
     if endpoint is None:
-        raise ValueError(f"an {name_of(kind)} has no list of failed pages; its status has its error")
+        raise ArgumentError(f"an {name_of(kind)} has no list of failed pages; its status has its error")
     return Call(endpoint, path={"job_id": job_id})
 
 
@@ -118,7 +119,7 @@ class JobOperations(Operations):
 
         :param kind: `crawl`, `batch_scrape` or `agent`.
         :param job_id: the job's UUID.
-        :raises ValueError: an extract job cannot be cancelled.
+        :raises ArgumentError: an extract job cannot be cancelled.
         """
         try:
             self._execute(_cancel_job(kind, job_id))
@@ -133,7 +134,7 @@ class JobOperations(Operations):
 
         :param kind: `crawl` or `batch_scrape`.
         :param job_id: the job's UUID.
-        :raises ValueError: jobs of this kind have no pages.
+        :raises ArgumentError: jobs of this kind have no pages.
         """
         return self._execute(_job_errors(kind, job_id))
 
@@ -149,7 +150,7 @@ class JobOperations(Operations):
         :param kind: `crawl` or `batch_scrape`.
         :param job_id: the job's UUID.
         :param start: a `next_cursor` of this job; None: from the beginning.
-        :raises ValueError: jobs of this kind have no documents, or the cursor is not one of this job.
+        :raises ArgumentError: jobs of this kind have no documents, or the cursor is not one of this job.
         :raises UnfinishedJobError: the job still runs.
         """
         parts = DocumentParts(kind, job_id, start)

@@ -19,6 +19,7 @@ class InboxUnreachableError(InboxError):
     :param retry_after: seconds the server asks to wait, where it does.
     """
 
+    help_code = "WD-040"
     verdict = "later"
 
     def __init__(self, reason: str, *, retry_after: float | None = None) -> None:
@@ -29,18 +30,25 @@ class InboxUnreachableError(InboxError):
 class InboxRefusedError(InboxError):
     """401: the server knows another secret for this connection, or does not know the connection."""
 
+    help_code = "WD-041"
+
 
 class InboxMissingError(InboxError):
     """There is no inbox at this address: the plugin is not loaded there, or the address leads elsewhere."""
+
+    help_code = "WD-042"
 
 
 class InboxAnswerError(InboxError):
     """The inbox answered what its interface does not have: a mistake here or there, or another version."""
 
+    help_code = "WD-043"
+
 
 class DeliveryGoneError(InboxError):
     """404: the inbox has no such delivery; it was pruned, or belongs to another connection."""
 
+    help_code = "WD-044"
     verdict = "never"
 
 
@@ -50,6 +58,8 @@ class CursorAheadError(InboxError):
     :param reason: what is wrong.
     :param cursor: the end of the feed as it is now.
     """
+
+    help_code = "WD-045"
 
     def __init__(self, reason: str, *, cursor: str) -> None:
         super().__init__(reason)

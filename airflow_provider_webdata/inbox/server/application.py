@@ -16,7 +16,7 @@ from airflow_provider_webdata.inbox.server.db_manager import make_tables, makes_
 from airflow_provider_webdata.inbox.server.http.app import InboxApplication
 from airflow_provider_webdata.inbox.server.http.auth import Gate
 from airflow_provider_webdata.inbox.server.http.responses import retry_later
-from airflow_provider_webdata.inbox.server.storage.errors import StoreUnavailableError
+from airflow_provider_webdata.inbox.server.storage.errors import OptionError, StoreUnavailableError
 from airflow_provider_webdata.inbox.server.storage.inbox import Inbox
 from airflow_provider_webdata.inbox.server.storage.retention import retention_days
 
@@ -39,7 +39,7 @@ def create_application() -> InboxApplication:
     """Return the inbox of this Airflow: its database, its connections, its configuration.
 
     :raises StoreUnavailableError: this process has no access to Airflow's database.
-    :raises ValueError: an option of `[webdata]` cannot be used.
+    :raises OptionError: an option of `[webdata]` cannot be used.
     """
     inbox = Inbox.open(prepare=make_tables if makes_tables() else None)
     application = InboxApplication(inbox, _gate, most_bytes=most_body_bytes(), keep_days=retention_days())
@@ -68,7 +68,7 @@ def application_or_unavailable() -> ASGIApp:
 def most_body_bytes() -> int:
     """Return the size of the largest delivery that is accepted (`[webdata] inbox_max_body_mb`, 16).
 
-    :raises ValueError: it is no number above 0.
+    :raises OptionError: it is no number above 0.
     """
     given = conf.get("webdata", "inbox_max_body_mb", fallback="16")
     try:
@@ -76,7 +76,7 @@ def most_body_bytes() -> int:
     except ValueError:
         size = 0.0
     if not 0 < size < float("inf"):
-        raise ValueError(f"[webdata] inbox_max_body_mb must be a number above 0 (given: {given!r})")
+        raise OptionError(f"[webdata] inbox_max_body_mb must be a number above 0 (given: {given!r})")
     return int(size)
 
 

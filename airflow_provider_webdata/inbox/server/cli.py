@@ -17,7 +17,11 @@ from rich.markup import escape
 
 from airflow_provider_webdata.inbox.envelope import NotJSONError, parse_body
 from airflow_provider_webdata.inbox.server.storage.database import airflow_engine
-from airflow_provider_webdata.inbox.server.storage.errors import DeliveryNotFoundError, StoreUnavailableError
+from airflow_provider_webdata.inbox.server.storage.errors import (
+    DeliveryNotFoundError,
+    OptionError,
+    StoreUnavailableError,
+)
 from airflow_provider_webdata.inbox.server.storage.records import DeliveryFilter
 from airflow_provider_webdata.inbox.server.storage.retention import prune_all, retention_days
 from airflow_provider_webdata.inbox.server.storage.store import DeliveryStore
@@ -126,7 +130,7 @@ def _age(text: str | None) -> timedelta:
     if text is None:
         try:
             days = retention_days()
-        except ValueError as error:
+        except OptionError as error:
             raise SystemExit(str(error)) from None
         if not days:
             raise SystemExit(

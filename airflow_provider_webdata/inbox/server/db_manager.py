@@ -20,9 +20,14 @@ from airflow.utils.db_manager import BaseDBManager
 from sqlalchemy import exc
 from sqlalchemy.orm import Session
 
+from airflow_provider_webdata.coded_errors import CodedError
 from airflow_provider_webdata.inbox.server.storage import tables
 from airflow_provider_webdata.inbox.server.storage.database import airflow_engine, store_error
-from airflow_provider_webdata.inbox.server.storage.errors import StoreUnavailableError, TablesMissingError
+from airflow_provider_webdata.inbox.server.storage.errors import (
+    OptionError,
+    StoreUnavailableError,
+    TablesMissingError,
+)
 
 log = logging.getLogger(__name__)
 
@@ -32,6 +37,12 @@ ATTEMPTS, ATTEMPT_SECONDS = 10, 0.3
 """SQLite has no such lock: whoever loses there looks again whether the tables are up to date."""
 
 _STORAGE = Path(tables.__file__).parent
+
+
+class NewerTablesError(CodedError, AirflowException):
+    """A newer version of this package has migrated the inbox's tables; the message says how to go back."""
+
+    help_code = "WD-052"
 
 
 class InboxDBManager(BaseDBManager):
@@ -72,17 +83,17 @@ class InboxDBManager(BaseDBManager):
     def upgradedb(self, *args: Any, **kwargs: Any) -> None:
         """Make or migrate the tables; the parameters are Airflow's.
 
-        :raises AirflowException: a newer version of this package has migrated them.
+        :raises NewerTablesError: a newer version of this package has migrated them.
         """
         if self.is_newer():
-            raise AirflowException(self.too_new())
+            raise self.too_new()
         super().upgradedb(*args, **kwargs)  # type: ignore[no-untyped-call]
 
-    def too_new(self) -> str:
-        """Return how to go back to this package's revision from a newer one."""
+    def too_new(self) -> NewerTablesError:
+        """Return what says how to go back to this package's revision from a newer one."""
         current = self.get_current_revision()  # type: ignore[no-untyped-call]
         head = self.get_script_object().get_current_head()
-        return (
+        return NewerTablesError(
             f"the inbox's tables are at revision {current} of a newer airflow-provider-webdata: install that again and "
             f"run `airflow db-manager downgrade {type(self).__module__}.{type(self).__name__} --to-revision {head}` "
             "before you go back to this version"
@@ -115,13 +126,13 @@ class InboxDBManager(BaseDBManager):
 def makes_tables() -> bool:
     """Return whether the inbox makes its tables itself (`[webdata] inbox_create_tables`, False).
 
-    :raises ValueError: it is neither true nor false.
+    :raises OptionError: it is neither true nor false.
     """
     try:
         return conf.getboolean("webdata", "inbox_create_tables", fallback=False)
     except AirflowConfigException:
         given = conf.get("webdata", "inbox_create_tables")
-        raise ValueError(f"[webdata] inbox_create_tables must be True or False (given: {given!r})") from None
+        raise OptionError(f"[webdata] inbox_create_tables must be True or False (given: {given!r})") from None
 
 
 def make_tables() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
+from airflow_provider_webdata.coded_errors import ArgumentError
 from airflow_provider_webdata.states.checks import CHECK_COMPLETED
 from airflow_provider_webdata.tasks.intent import Intent
 from airflow_provider_webdata.tasks.managed_webhook import ManagedWebhook, checked_events
@@ -116,13 +117,13 @@ class WebDataCreateMonitorOperator(
         **kwargs: Any,
     ) -> None:
         if if_exists not in _IF_EXISTS:
-            raise ValueError(f"if_exists must be one of {', '.join(_IF_EXISTS)} (given: {if_exists!r})")
+            raise ArgumentError(f"if_exists must be one of {', '.join(_IF_EXISTS)} (given: {if_exists!r})")
         if monitor_id is not None and if_exists in {"error", "create"}:
-            raise ValueError(
+            raise ArgumentError(
                 f"monitor_id names an existing monitor, which if_exists={if_exists!r} has no use for"
             )
         if attach_webhook and webhook is not None:
-            raise ValueError(
+            raise ArgumentError(
                 "attach_webhook=True attaches the managed webhook; leave out webhook, or attach_webhook"
             )
         super().__init__(**kwargs)
@@ -174,6 +175,8 @@ class WebDataCreateMonitorOperator(
         return None
 
     def _answer(self, monitor: Monitor, context: Context) -> Any:
+        from airflow_provider_webdata.tasks.failures import MonitorConflictError
+
         wire = monitor.to_wire(mask_headers=True)
         if monitor.status == "paused":
             self.log.warning("Monitor %s is paused and makes no checks", monitor.id)
@@ -181,7 +184,9 @@ class WebDataCreateMonitorOperator(
         if not self.wait_for_completion:
             return wire
         if monitor.status == "paused":
-            self.refuse(f"Monitor {monitor.id} is paused: resume it before waiting for its next check")
+            raise MonitorConflictError(
+                f"Monitor {monitor.id} is paused: resume it before waiting for its next check"
+            )
         self.push(context, monitor=wire)
         return self.wait_for_check(context, monitor.id, None)
 

@@ -26,9 +26,8 @@ class WebDataDeleteMonitorOperator(ExistingMonitorOperator):
 
     def call_service(self, context: Context) -> dict[str, Any]:  # noqa: ARG002
         """Delete the monitor and say whether it was there."""
-        from airflow.sdk.exceptions import AirflowNotFoundException
-
         from airflow_provider_webdata.api.errors import NotFoundError
+        from airflow_provider_webdata.tasks.failures import MonitorMissingError
 
         monitor_id = self.monitor_id
         if monitor_id and checked_text(monitor_id) is None:
@@ -47,5 +46,5 @@ class WebDataDeleteMonitorOperator(ExistingMonitorOperator):
                 self.log.info("Deleted monitor %s", monitor_id)
                 return {"id": monitor_id, "deleted": True}
         if not self.ignore_missing:
-            raise AirflowNotFoundException(f"There is no monitor {self.described} (ignore_missing=False)")
+            raise MonitorMissingError(f"There is no monitor {self.described} (ignore_missing=False)")
         return {"id": monitor_id or None, "deleted": False}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
+from airflow_provider_webdata.coded_errors import ArgumentError
 from airflow_provider_webdata.states.checks import CHECK_COMPLETED
 from airflow_provider_webdata.tasks.intent import Intent, may_have_acted
 from airflow_provider_webdata.tasks.managed_webhook import ManagedWebhook, checked_events
@@ -51,7 +52,7 @@ class WebDataRunMonitorOperator(WaitsForCheck, ExistingMonitorOperator):
         **kwargs: Any,
     ) -> None:
         if if_running not in {"return", "error"}:
-            raise ValueError(f"if_running must be 'return' or 'error' (given: {if_running!r})")
+            raise ArgumentError(f"if_running must be 'return' or 'error' (given: {if_running!r})")
         super().__init__(on_skipped=on_skipped, **kwargs)
         self.if_running = if_running
         self.attach_webhook = attach_webhook
@@ -151,11 +152,17 @@ class WebDataRunMonitorOperator(WaitsForCheck, ExistingMonitorOperator):
         return done[0]
 
     def _running(self, monitor_id: str, error: ConflictError) -> MonitorCheck:
+        from airflow_provider_webdata.tasks.failures import MonitorConflictError
+
         check_id = error.body.get("checkId")
         if not isinstance(check_id, str) or not check_id:
-            self.refuse(f"{error}. Monitor {monitor_id} may be paused: resume it before running it")
+            raise MonitorConflictError(
+                f"{error.text()}. Monitor {monitor_id} may be paused: resume it before running it"
+            ) from error
         if self.if_running == "error":
-            self.refuse(f"Check {check_id} of monitor {monitor_id} is running already (if_running='error')")
+            raise MonitorConflictError(
+                f"Check {check_id} of monitor {monitor_id} is running already (if_running='error')"
+            )
         self.log.info("Check %s of monitor %s is running already", check_id, monitor_id)
         return self._check(monitor_id, check_id)
 

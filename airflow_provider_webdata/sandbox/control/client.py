@@ -165,7 +165,7 @@ class SandboxControl:
 
     def configure(self, **settings: Any) -> None:
         """Change settings: ``credits``, ``latency_ms``, ``queue_seconds``, ``check_seconds``, ``parse_seconds``,
-        ``page_seconds``, ``pdf_seconds``, ``concurrency``, ``step_seconds``,
+        ``page_seconds``, ``pdf_seconds``, ``settle``, ``concurrency``, ``step_seconds``,
         ``free_runs``, ``max_sessions``, ``entitlements``, ``rate_limits`` (class to calls a
         minute), ``bulk`` (results, bytes), ``compress``.
         """

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from starlette.responses import JSONResponse
+from starlette.responses import HTMLResponse, JSONResponse
 from starlette.routing import Route
 
 from airflow_provider_webdata.sandbox.engine.canned import KINDS
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from airflow_provider_webdata.sandbox.service import Sandbox
 
+_JOBS = ("crawl", "batch_scrape", "extract", "agent")
 Answer = Callable[["Request"], Awaitable[Any]]
 
 
@@ -61,11 +62,10 @@ class _Control:
         return self._sandbox.interact.destroy(request.path_params["id"])
 
     async def jobs(self, request: Request) -> Any:
-        sandbox = self._sandbox
-        kinds = {
-            jobs.kind: jobs for jobs in (sandbox.crawl, sandbox.batch_scrape, sandbox.extract, sandbox.agent)
-        }
-        return kinds[request.path_params["kind"]].all()
+        kind = request.path_params["kind"]
+        if kind not in _JOBS:
+            raise ValueError(f"there are no jobs of kind {kind!r}; kinds are {', '.join(_JOBS)}")
+        return getattr(self._sandbox, kind).all()
 
     async def put_site(self, request: Request) -> Any:
         self._sandbox.sites.put(**await request.json())
@@ -151,7 +151,21 @@ def routes(sandbox: Sandbox) -> list[Route]:
         ("POST", "/reset", control.reset),
         ("POST", "/validate", control.validate),
     ]
-    return [Route(path, _answering(answer), methods=[method]) for method, path, answer in table]
+    to_read = [path for method, path, _ in table if method == "GET" and "{" not in path]
+    return [
+        Route("/", _index([*to_read, *(f"/jobs/{kind}" for kind in _JOBS)])),
+        *(Route(path, _answering(answer), methods=[method]) for method, path, answer in table),
+    ]
+
+
+def _index(paths: list[str]) -> Callable[[Request], Awaitable[HTMLResponse]]:
+    links = "\n".join(f'<li><a href="{path[1:]}">{path[1:]}</a></li>' for path in paths)
+    page = f"<!doctype html>\n<title>Sandbox</title>\n<h1>What the sandbox holds</h1>\n<ul>\n{links}\n</ul>\n"
+
+    async def endpoint(_: Request) -> HTMLResponse:
+        return HTMLResponse(page)
+
+    return endpoint
 
 
 def _answering(answer: Answer) -> Callable[[Request], Awaitable[JSONResponse]]:

@@ -197,6 +197,8 @@ class Dispatcher:
         )
         reply = await endpoint.handler(call)
         self._activity.note(endpoint, call, reply)
+        if self._core.settings.settle:
+            await self._core.agenda.settle()
         return reply
 
     def _match(self, request: Request) -> tuple[Endpoint | None, dict[str, str]]:

@@ -17,6 +17,7 @@ PLAIN: dict[str, type] = {
     "parse_seconds": float,
     "page_seconds": float,
     "pdf_seconds": float,
+    "settle": bool,
     "concurrency": int,
     "step_seconds": float,
     "free_runs": int,
@@ -43,6 +44,7 @@ class Settings:
     parse_seconds: float
     page_seconds: float
     pdf_seconds: float
+    settle: bool
     concurrency: int
     step_seconds: float
     free_runs: int

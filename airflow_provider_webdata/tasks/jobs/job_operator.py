@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from airflow_provider_webdata.coded_errors import ArgumentError
 from airflow_provider_webdata.tasks.arguments import number, seconds
 from airflow_provider_webdata.tasks.deferral import JOB_TRIGGER, is_deferrable
 from airflow_provider_webdata.tasks.jobs.job_wait import WaitsForJob
@@ -125,8 +126,8 @@ class WebDataJobOperator(WaitsForJob, JobResults, WebDataOperator):
         self.check_result_arguments()
         try:
             number("max_error_ratio", self.max_error_ratio, 1)
-        except ValueError as error:
-            self.refuse(str(error))
+        except ArgumentError as error:
+            self.refuse(error)
         if not self.wait_for_completion or self.polling_policy.wait_by != "webhook":
             return
         if not self._managed_webhook().wanted:
@@ -168,7 +169,6 @@ class WebDataJobOperator(WaitsForJob, JobResults, WebDataOperator):
             self._managed_webhook(),
             self.targets(),
             send,
-            self.refuse,
             self.log,
         )
 
@@ -215,10 +215,10 @@ class WebDataJobOperator(WaitsForJob, JobResults, WebDataOperator):
 
     def judge(self, event: Mapping[str, Any]) -> None:
         """Return if the job completed; after one that failed or was cancelled, a retry may start another."""
-        from airflow.sdk.exceptions import AirflowException
+        from airflow_provider_webdata.tasks.failures import JobFailedError
 
         if event.get("status") == "failed":
-            raise AirflowException(str(event.get("error")))
+            raise JobFailedError(str(event.get("error")))
         super().judge(event)
 
     def result_of(self, event: Mapping[str, Any], context: Context) -> Any:
@@ -231,10 +231,6 @@ class WebDataJobOperator(WaitsForJob, JobResults, WebDataOperator):
         return self.result_of(event, context)
 
     # The job's early end.
-
-    def time_out(self, message: str) -> NoReturn:
-        """Fail for good: wait_timeout is over for every further attempt too."""
-        self.refuse(message)
 
     def _at_timeout(self, event: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return what became of a job when wait_timeout is over: it may have ended just then."""

@@ -128,15 +128,20 @@ class JobResults(ResultDelivery):
         summary: dict[str, Any] = {name: status.get(name) for name in _FACTS if name in status}
         summary["id"] = job_id
         errors = self._listed_errors(kind, job_id)
+        cached = 0
 
         def documents() -> Iterator[dict[str, Any]]:
+            nonlocal cached
             for part in self.hook.iter_job_documents(kind, job_id):
                 for document in part.documents:
                     errors.add_document(document)
+                    cached += (document.get("metadata") or {}).get("cacheState") == "hit"
                     yield document
             summary["errors"] = errors.to_wire()
 
         value = self.deliver(documents(), "document", context, summary, inputs=inputs)
+        if cached:
+            self.log.info("%d pages came from the service's cache", cached)
         self._report(kind, summary, context)
         self._judge_errors(errors, value, context)
         return value
@@ -171,6 +176,8 @@ class JobResults(ResultDelivery):
             count("webdata.job.pages", pages, context, operation=kind)
 
     def _judge_errors(self, errors: PageErrors, value: Any, context: Context) -> None:
+        from airflow_provider_webdata.tasks.failures import TooManyFailuresError
+
         if errors.count:
             self.log.warning(
                 "%d pages failed, %d succeeded: %s",
@@ -186,8 +193,10 @@ class JobResults(ResultDelivery):
         # A task that fails returns nothing: what was paid for goes to where the return value would be.
         self.push(context, return_value=value)
         self.refuse(
-            f"{errors.count} of {errors.count + errors.succeeded} pages failed, more than max_error_ratio={most:g} "
-            "allows; the result is stored and in XCom all the same"
+            TooManyFailuresError(
+                f"{errors.count} of {errors.count + errors.succeeded} pages failed, more than "
+                f"max_error_ratio={most:g} allows; the result is stored and in XCom all the same"
+            )
         )
 
 

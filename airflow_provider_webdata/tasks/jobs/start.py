@@ -48,7 +48,6 @@ class JobStart:
     :param webhook: the managed webhook of the job.
     :param targets: URLs or texts by which the team's activity would name the job.
     :param send: starts the job: takes the webhook, in wire form, or None, and the idempotency key.
-    :param refuse: fails the task for good.
     """
 
     def __init__(
@@ -59,7 +58,6 @@ class JobStart:
         webhook: ManagedWebhook,
         targets: Sequence[str],
         send: Callable[[Mapping[str, Any] | None, str], Any],
-        refuse: Callable[[str], NoReturn],
         log: Any,
     ) -> None:
         self._hook = hook
@@ -67,7 +65,6 @@ class JobStart:
         self._webhook = webhook
         self._targets = targets
         self._send = send
-        self._refuse = refuse
         self._log = log
         self._intent = Intent(context, "webdata_job")
         self._identity = JobIdentity.of(context, self._intent)
@@ -91,7 +88,7 @@ class JobStart:
     def find_or_start(self) -> TaskJob:
         """Return the task's job: the one of an earlier attempt, or a new one.
 
-        :raises AirflowFailException: nobody can tell whether an earlier attempt started one.
+        :raises UncertainStartError: nobody can tell whether an earlier attempt started one.
         :raises AirflowRescheduleException: it is too early to tell.
         :raises WebDataError: it could not be started.
         """
@@ -122,11 +119,13 @@ class JobStart:
     def _end(self, state: State, finding: Finding) -> NoReturn:
         from airflow.sdk.exceptions import AirflowRescheduleException
 
+        from airflow_provider_webdata.tasks.failures import UncertainStartError
+
         if state is State.LATER:
             raise AirflowRescheduleException(finding.until)  # type: ignore[no-untyped-call]
         if state is State.RETRY and self._error is not None:
             raise self._error
-        self._refuse(finding.reason)
+        raise UncertainStartError(finding.reason)
 
     # Sending the request.
 

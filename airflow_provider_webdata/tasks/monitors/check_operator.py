@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from datetime import datetime, timedelta, timezone
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.states.checks import CheckCriteria
 from airflow_provider_webdata.tasks.arguments import seconds
@@ -105,15 +105,12 @@ class WaitsForCheck(WaitingTask):
 
     def result_of(self, event: Mapping[str, Any], context: Context) -> Any:  # noqa: ARG002
         """Return the check, with wire names, and the pages that were asked for."""
-        from airflow_provider_webdata.tasks.monitors.check_result import check_with_pages
+        from airflow_provider_webdata.tasks.monitors.check_result import check_with_pages, log_end
 
+        log_end(self.log, event)
         return check_with_pages(
             self.hook, event["monitor_id"], event["check_id"], self.include_pages, self.replica_wait
         )
-
-    def time_out(self, message: str) -> NoReturn:
-        """Fail for good: the time that was given is over on every further attempt too."""
-        self.refuse(message)
 
     def _poll_until(
         self, deadline: float, monitor_id: str, check_id: str | None, after: datetime

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from airflow_provider_webdata.coded_errors import ArgumentError
 from airflow_provider_webdata.tasks.arguments import as_list
 from airflow_provider_webdata.tasks.replica import REPLICA_WAIT_SECONDS
 
@@ -23,17 +24,32 @@ def checked_pages(given: bool | str | Sequence[str]) -> PagesWanted:
     """Return which pages of a check are to be returned with it.
 
     :param given: False, True, `changed` (changed, new and removed ones), or a list of statuses.
-    :raises ValueError: it is none of these.
+    :raises ArgumentError: it is none of these.
     """
     if isinstance(given, bool) or given == "changed":
         return given  # type: ignore[return-value]
     statuses = tuple(as_list(given))
     if not statuses or any(status not in PAGE_STATUSES for status in statuses):
-        raise ValueError(
+        raise ArgumentError(
             "include_pages must be False, True, 'changed', or a list of some of "
             f"{', '.join(PAGE_STATUSES)} (given: {given!r})"
         )
     return statuses
+
+
+def log_end(log: Any, event: Mapping[str, Any]) -> None:
+    """Log that a check is over, and how that was learned.
+
+    :param log: of the task.
+    :param event: what ended the wait.
+    """
+    log.info(
+        "Check %s of monitor %s is over: %s (learned by %s)",
+        event["check_id"],
+        event["monitor_id"],
+        event.get("check_status"),
+        event.get("via"),
+    )
 
 
 def check_with_pages(

@@ -95,10 +95,12 @@ class DeclaredMonitorOperator(MonitorOperator):
         :param intent: what earlier attempts began.
         :param context: the task's context.
         """
+        from airflow_provider_webdata.tasks.failures import MonitorConflictError, MonitorMissingError
+
         if self.monitor_id:
             monitor = self.visible_monitor(self.monitor_id)
             if monitor is None:
-                self.refuse(f"monitor_id={self.monitor_id!r}: there is no such monitor")
+                self.refuse(MonitorMissingError(f"monitor_id={self.monitor_id!r}: there is no such monitor"))
             return self._in_step(monitor, declared, context)
         if self.if_exists == "create" and not intent.began:
             return None
@@ -117,7 +119,9 @@ class DeclaredMonitorOperator(MonitorOperator):
         if own:
             self.log.info("An earlier attempt created monitor %s", monitor.id)
         elif self.if_exists == "error":
-            self.refuse(f"A monitor named {declared.name!r} exists already: {monitor.id} (if_exists='error')")
+            raise MonitorConflictError(
+                f"A monitor named {declared.name!r} exists already: {monitor.id} (if_exists='error')"
+            )
         return self._in_step(monitor, declared, context, created=own)
 
     def _candidates(self, declared: Declaration, intent: Intent) -> list[Monitor]:
@@ -196,6 +200,8 @@ class DeclaredMonitorOperator(MonitorOperator):
         :param limit: most credits a month.
         :param intent: what earlier attempts began.
         """
+        from airflow_provider_webdata.tasks.failures import CreditLimitError
+
         monitor = outcome.monitor
         estimate = monitor.estimated_credits_per_month
         if estimate is None:
@@ -218,7 +224,7 @@ class DeclaredMonitorOperator(MonitorOperator):
                 done += f", but for {', '.join(outcome.lost)}, which the service cannot remove"
         else:
             done = "it was left as it is"
-        self.refuse(
+        raise CreditLimitError(
             f"Monitor {monitor.name!r} ({monitor.id}) is estimated at {estimate:g} credits a month, over "
             f"max_credits_per_month={limit:g}; {done}. Check less often or fewer pages, or raise the limit"
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from airflow_provider_webdata.coded_errors import ArgumentError
 from airflow_provider_webdata.tasks.arguments import seconds
 from airflow_provider_webdata.tasks.operator import WebDataOperator
 from airflow_provider_webdata.tasks.replica import REPLICA_WAIT_SECONDS, until_found
@@ -59,10 +60,12 @@ class MonitorOperator(WebDataOperator):
 
         :param name: the name.
         :param found: what has this name.
-        :raises AirflowFailException: there are several.
+        :raises MonitorConflictError: there are several.
         """
+        from airflow_provider_webdata.tasks.failures import MonitorConflictError
+
         if len(found) > 1:
-            self.refuse(
+            raise MonitorConflictError(
                 f"{len(found)} monitors are named {name!r}: {', '.join(monitor.id for monitor in found)}. "
                 "Give monitor_id to say which one is meant, or delete the others"
             )
@@ -83,7 +86,7 @@ class ExistingMonitorOperator(MonitorOperator):
         self, *, monitor_id: str | None = None, monitor_name: str | None = None, **kwargs: Any
     ) -> None:
         if (monitor_id is None) == (monitor_name is None):
-            raise ValueError("give monitor_id or monitor_name, one of them")
+            raise ArgumentError("give monitor_id or monitor_name, one of them")
         super().__init__(**kwargs)
         self.monitor_id = monitor_id
         self.monitor_name = monitor_name
@@ -91,7 +94,7 @@ class ExistingMonitorOperator(MonitorOperator):
     def find(self) -> Monitor | None:
         """Return the monitor, or None if it stays missing.
 
-        :raises AirflowFailException: several have the name.
+        :raises MonitorConflictError: several have the name.
         """
         if self.monitor_id:
             return self.visible_monitor(self.monitor_id)
@@ -101,13 +104,13 @@ class ExistingMonitorOperator(MonitorOperator):
     def found(self) -> Monitor:
         """Return the monitor.
 
-        :raises AirflowNotFoundException: it is missing.
-        :raises AirflowFailException: several have the name.
+        :raises MonitorMissingError: it is missing.
+        :raises MonitorConflictError: several have the name.
         """
-        from airflow.sdk.exceptions import AirflowNotFoundException
+        from airflow_provider_webdata.tasks.failures import MonitorMissingError
 
         if (monitor := self.find()) is None:
-            raise AirflowNotFoundException(f"There is no monitor {self.described}")
+            raise MonitorMissingError(f"There is no monitor {self.described}")
         return monitor
 
     @property

@@ -48,6 +48,7 @@ def checked_queries(
     queries: dict[str, BatchQuery] = {}
     problems: list[str] = []
     warnings: dict[str, None] = {}
+    notes: dict[str, None] = {}
     for number, item in enumerate(given, 1):
         try:
             request = request_of(item)
@@ -55,6 +56,7 @@ def checked_queries(
             problems += [f"queries, item {number}: {problem}" for problem in error.problems]
             continue
         warnings.update(dict.fromkeys(request.warnings()))
+        notes.update(dict.fromkeys(request.notes()))
         text = json.dumps([request.to_wire(), extra_body], sort_keys=True)
         key = hashlib.sha256(text.encode()).hexdigest()[:_KEY_LENGTH]
         queries.setdefault(key, BatchQuery(key, item, request.query))
@@ -66,6 +68,8 @@ def checked_queries(
         raise InvalidRequestError(OPERATION, shown)
     for warning in warnings:
         log.warning("%s: %s", OPERATION, warning)
+    for note in notes:
+        log.info("%s: %s", OPERATION, note)
     if len(queries) < len(given):
         log.info("%d searches are equal to others and are made once", len(given) - len(queries))
     return queries

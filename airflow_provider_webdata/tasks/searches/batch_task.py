@@ -42,6 +42,7 @@ class BatchSearchTask(ResultOutput):
 
     def call_service(self, context: Context) -> Any:
         """Make the searches that no earlier attempt has made, and deliver the results of all."""
+        from airflow_provider_webdata.tasks.failures import TooManyFailuresError
         from airflow_provider_webdata.tasks.kept_records import records_of
         from airflow_provider_webdata.tasks.metrics import count
 
@@ -70,13 +71,15 @@ class BatchSearchTask(ResultOutput):
             raise AirflowException("The task was ended; its next attempt goes on from the results so far")
         too_many = self._too_many(batch.tally, most_errors)
         if too_many and kept.lasts and self._can_be_mended(batch.tally, context):
-            raise AirflowException(f"{too_many}; the next attempt makes these again, and no others")
+            raise TooManyFailuresError(f"{too_many}; the next attempt makes these again, and no others")
         result = self._deliver(facts, kept, queries, context)
         if too_many:
             # A task that fails returns nothing: what was paid for goes to where the return value would be.
             self.push(context, return_value=result)
             no_retry = "" if kept.lasts else "; no retry is made, which would pay for all again: set output="
-            self.refuse(f"{too_many}; the results are stored and in XCom all the same{no_retry}")
+            self.refuse(
+                TooManyFailuresError(f"{too_many}; the results are stored and in XCom all the same{no_retry}")
+            )
         kept.forget()
         return result
 

@@ -283,7 +283,7 @@ class SearchBatch:
         self, query: BatchQuery, error: WebDataError, reserved: float, writer: RecordWriter
     ) -> None:
         ambiguous = may_have_been_billed(error)
-        reason = trimmed(str(error), 300)
+        reason = f"{trimmed(error.text(), 300)} ({error.help_code})"
         log.warning("Search %r failed: %s", query.text, reason)
         self.tally.failed.append(FailedQuery(query, reason, ambiguous, hopeless=error.verdict == "never"))
         if ambiguous:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from airflow_provider_webdata.coded_errors import ArgumentError
 from airflow_provider_webdata.inbox.envelope import LONGEST_TEXT, same_event
 from airflow_provider_webdata.states.checks import moment
 
@@ -26,7 +27,7 @@ class Subscription:
     :param monitor_id: id of a monitor.
     :param events: names of events, with or without the operation's prefix; empty: all.
     :param since: deliveries that arrived later count; None: all that the inbox holds.
-    :raises ValueError: a value that no delivery can have; it would make the inbox refuse the search of all.
+    :raises ArgumentError: a value that no delivery can have; it would make the inbox refuse the search of all.
     """
 
     __slots__ = ("events", "held_back", "job_id", "key", "mailbox", "monitor_id", "position", "since")
@@ -45,7 +46,7 @@ class Subscription:
             if value is None:
                 continue
             if not (isinstance(value, str) and 0 < len(value) <= LONGEST_TEXT and value.isprintable()):
-                raise ValueError(
+                raise ArgumentError(
                     f"{name} must be 1 to {LONGEST_TEXT} printable characters (given: {value!r})"
                 )
         self.mailbox = mailbox

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.triggers.base import BaseEventTrigger, TriggerEvent
 
+from airflow_provider_webdata.coded_errors import ArgumentError
 from airflow_provider_webdata.states.checks import moment
 from airflow_provider_webdata.waiting.serialization import serialized
 from airflow_provider_webdata.waiting.streams.checkpoint import Checkpoint
@@ -25,20 +26,20 @@ class StreamTrigger(BaseEventTrigger):
 
     :param webdata_conn_id: id of the connection.
     :param start: where to begin without a stored cursor: `now`, or a moment in ISO 8601.
-    :raises ValueError: `start` is neither.
+    :raises ArgumentError: `start` is neither.
     """
 
     def __init__(self, webdata_conn_id: str, start: str) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         if not isinstance(start, str) or (start != "now" and moment(start) is None):
-            raise ValueError(
+            raise ArgumentError(
                 f"start must be 'now' or a moment as ISO 8601 text, such as 2026-01-31T10:00:00Z (given: {start!r})"
             )
         self.webdata_conn_id = webdata_conn_id
         self.start = start
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
-        """Return the class's path and every argument."""
+        """Return the class's path and its arguments, without those at their defaults."""
         return serialized(self)
 
     @abstractmethod

@@ -13,6 +13,7 @@ import pytest
 
 from tests.support.processes import Session
 from tests.support.stack import REPOSITORY
+from tests.support.waiting import PATIENCE
 
 # Runs the demo with a command of ours, which sends signals to itself.
 DRIVER = """
@@ -65,7 +66,7 @@ def demo(folder: Path, command: str) -> tuple[int, str]:
         env={**os.environ, "PYTHONPATH": f"{folder}{os.pathsep}{REPOSITORY}"},
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=PATIENCE,
         check=False,
     )
     return done.returncode, done.stderr.strip()

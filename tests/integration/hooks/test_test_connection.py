@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import http.server
+import re
 import socket
 import ssl
 import threading
 from collections.abc import Iterator
 
 import pytest
-from airflow.sdk import BaseHook
+from airflow.sdk import BaseHook, Connection
 
+from airflow_provider_webdata.api.errors import ConfigurationError
 from airflow_provider_webdata.hooks.webdata import WebDataHook
 
 
@@ -57,6 +59,18 @@ def test_through_airflow(sandbox, connect):
     hook = BaseHook.get_hook("webdata_default")
     assert isinstance(hook, WebDataHook)
     assert hook.test_connection()[0] is True
+
+
+def test_before_airflow_knows_the_connection(sandbox):
+    connection = Connection(
+        conn_id="nowhere", conn_type="webdata", host=sandbox.url, password=sandbox.api_key
+    )
+    assert WebDataHook.of(connection).test_connection()[0] is True
+    connection.password = "some-other-key"
+    assert WebDataHook.of(connection).test_connection()[0] is False
+    connection.host = ""
+    with pytest.raises(ConfigurationError, match="connection 'nowhere': host"):
+        WebDataHook.of(connection)
 
 
 @pytest.mark.rule("status-401")
@@ -133,6 +147,7 @@ def test_not_this_service(connect, status, body, content_type, words):
         works, message = WebDataHook().test_connection()
     assert not works
     assert words in message
+    assert len(re.findall(r"\(WD-\d{3}\)", message)) == 1
 
 
 def test_redirect_is_reported(connect):
@@ -157,7 +172,8 @@ def test_bad_setting(connect):
     connect("https://api.example.com", timeout="soon")
     assert WebDataHook().test_connection() == (
         False,
-        "connection 'webdata_default': timeout must be a number (given: 'soon'); write a number such as 30",
+        "connection 'webdata_default': timeout must be a number (given: 'soon'); write a number such as 30 "
+        "(WD-001)",
     )
 
 

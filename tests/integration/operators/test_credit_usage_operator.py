@@ -62,6 +62,7 @@ def test_guard(run_dag, sandbox, remaining, plan, arguments, state, after, words
     assert done.state("after") == after
     assert done.xcom["guard.remainingCredits"] == remaining
     assert words in done.log
+    assert ("(WD-034)" in done.log) is (state == "failed")
 
 
 UNKNOWN = {

@@ -76,6 +76,15 @@ def test_started_waited_for_and_taken(run: Any, service: JobService, kind: str, 
         assert result["errors"] == {"count": 0, "robotsBlocked": 0, "pages": []}
 
 
+def test_pages_from_the_cache_are_counted(run: Any, service: JobService) -> None:
+    kept = {**PAGES[0], "metadata": {"cacheState": "hit"}}
+    service.ends_as = {"status": "completed", "data": [kept, *PAGES, kept]}
+    done = run(TASKS["crawl"].format(more=""))
+    assert done.state("job") == "success"
+    assert "start crawl: pages may be up to 2 days old" in done.log
+    assert "2 pages came from the service's cache" in done.log
+
+
 @pytest.mark.rule("batch-ignore-invalid-urls", "crawl-credit-check")
 def test_what_is_always_sent(run: Any, service: JobService) -> None:
     for kind in ("crawl", "batch_scrape"):
@@ -96,7 +105,7 @@ def test_a_failed_job_fails_the_attempt_and_a_retry_starts_another(
     done = run(TASKS[kind].format(more=f"retries=1, {AT_ONCE}, {mode}"))
     assert done.run["tasks"]["job"] == {"state": "failed", "try_number": 2}, done.log[-3000:]
     assert len(service.started()) == 2
-    assert ("the queue was full" if state == "failed" else "was cancelled") in done.log
+    assert ("failed: the queue was full" if state == "failed" else "was cancelled") + " (WD-031)" in done.log
 
 
 # Put before the operators of a DAG: a class of its own, since the process that runs the DAGs is one for all tests.

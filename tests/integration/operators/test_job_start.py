@@ -13,11 +13,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from airflow.sdk.exceptions import AirflowFailException, AirflowRescheduleException
+from airflow.sdk.exceptions import AirflowRescheduleException
 
 from airflow_provider_webdata.api.errors import WebDataError
 from airflow_provider_webdata.hooks.webdata import WebDataHook
 from airflow_provider_webdata.states.jobs import events_to_ask_for
+from airflow_provider_webdata.tasks.failures import UncertainStartError
 from airflow_provider_webdata.tasks.jobs import start as job_start
 from airflow_provider_webdata.tasks.jobs.start import JobStart
 from airflow_provider_webdata.tasks.jobs.start_table import TaskJob
@@ -76,9 +77,6 @@ class Task:
                 return hook.start_crawl(body, idempotency_key=key)
             return getattr(hook, f"start_{self.kind}")(body)
 
-        def refuse(reason: str) -> Any:
-            raise AirflowFailException(reason)
-
         webhook = ManagedWebhook(hook, None, events_to_ask_for(self.kind))  # type: ignore[arg-type]
         start = JobStart(
             hook,
@@ -87,7 +85,6 @@ class Task:
             webhook,
             [TARGET],
             send,
-            refuse,
             logging.getLogger("test"),
         )
         if crash is not None:
@@ -232,7 +229,7 @@ def test_one_that_vanished_is_no_reason_to_pay_again(service: JobService, kind: 
     task = Task(service, StateStore(), kind)
     task.start()
     service.jobs.clear()
-    with pytest.raises(AirflowFailException, match="is not known to the service"):
+    with pytest.raises(UncertainStartError, match="is not known to the service"):
         task.start()
     assert len(service.started()) == 1
 
@@ -286,7 +283,7 @@ def test_a_refusal_started_nothing(service: JobService, store: Any, kind: str, r
 def test_what_cannot_be_found_out_on_3_2_fails_clearly(service: JobService, kind: str) -> None:
     """No inbox, no record: the attempt that lost the answer is the last one that can tell."""
     service.start_faults, service.lists = ["lose answer"], False
-    with pytest.raises(AirflowFailException, match="cannot be found out") as raised:
+    with pytest.raises(UncertainStartError, match="cannot be found out") as raised:
         Task(service, None, kind).start()
     assert "WebDataJobSensor" in str(raised.value)
     assert "clear this task" in str(raised.value)
@@ -299,7 +296,7 @@ def test_activity_that_nobody_may_read_is_no_evidence(service: JobService, store
     with pytest.raises(CrashError):
         task.start(crash_after_asking)
     service.faults = [(403, {"success": False, "error": "no"}, {})]
-    with pytest.raises(AirflowFailException, match="activity could not be read"):
+    with pytest.raises(UncertainStartError, match="activity could not be read"):
         task.start()
     assert len(service.started()) == 1
 
@@ -311,7 +308,7 @@ def test_a_job_without_a_name_may_be_anybodys(service: JobService, store: Any, k
     with pytest.raises(CrashError):
         task.start(crash_after_asking)
     service.names = False
-    with pytest.raises(AirflowFailException, match="one of these jobs may be it"):
+    with pytest.raises(UncertainStartError, match="one of these jobs may be it"):
         task.start()
 
 
@@ -326,7 +323,7 @@ def test_a_batch_without_a_name_is_known_by_its_pages(service: JobService, page:
     if found:
         assert task.start().job_id == service.started()[0]
     else:
-        with pytest.raises(AirflowFailException, match="one of these jobs may be it"):
+        with pytest.raises(UncertainStartError, match="one of these jobs may be it"):
             task.start()
     assert len(service.started()) == 1
 
@@ -351,7 +348,7 @@ def test_two_that_look_alike_are_uncertain(service: JobService, kind: str) -> No
     other = Task(service, StateStore(), kind)
     other.run_start += timedelta(seconds=1)
     other.start()
-    with pytest.raises(AirflowFailException, match="several jobs look like it"):
+    with pytest.raises(UncertainStartError, match="several jobs look like it"):
         task.start()
 
 
@@ -363,7 +360,7 @@ def test_a_crawl_that_is_not_listed_is_not_started_twice(service: JobService, st
     with pytest.raises(CrashError):
         task.start(crash_after_asking)
     service.lists = False
-    with pytest.raises(AirflowFailException, match="the idempotency key was used"):
+    with pytest.raises(UncertainStartError, match="the idempotency key was used"):
         task.start()
     assert len(service.started()) == 1
     service.lists = True
@@ -472,7 +469,7 @@ def test_a_secret_that_was_changed_meanwhile(
     new = {"webhook_secret": "another-webhook-secret", "previous_webhook_secret": receiving.secret}
     connect(monkeypatch, service, **{**receiving.extra, **new})
     # The inbox of this test knows nothing of the change, and refuses to be read.
-    with pytest.raises(AirflowFailException, match="the inbox could not be read"):
+    with pytest.raises(UncertainStartError, match="the inbox could not be read"):
         task.start()
     key = service.bodies[0]["webhook"]["url"].rpartition("/")[2]
     assert all(key in search.keys for search in searched)

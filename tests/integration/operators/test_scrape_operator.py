@@ -95,8 +95,29 @@ def test_a_page_that_its_site_refuses_is_a_result_with_a_warning(run_dag, sandbo
     assert "https://airship.example/gone with status 404" in done.log
 
 
+@pytest.mark.rule("scrape-max-age", "credits-page")
+def test_the_log_says_how_old_a_page_may_be_and_where_it_came_from(run_dag, sandbox):
+    """A page from the cache costs as much as a new one."""
+    done = run_dag(
+        f"""
+        first = WebDataScrapeOperator(task_id="first", url="{PAGE}")
+        kept = WebDataScrapeOperator(task_id="kept", url="{PAGE}")
+        fresh = WebDataScrapeOperator(task_id="fresh", url="{PAGE}", max_age=0)
+        first >> kept >> fresh
+        """,
+        before=IMPORT,
+    )
+    documents = [done.xcom[f"{task}.return_value"] for task in ("first", "kept", "fresh")]
+    assert [document["metadata"]["cacheState"] for document in documents] == ["miss", "hit", "miss"]
+    assert [document["metadata"]["creditsUsed"] for document in documents] == [1, 1, 1]
+    assert done.log.count("scrape: pages may be up to 2 days old, from the service's cache; max_age=0") == 2
+    cached = documents[1]["metadata"]["cachedAt"]
+    assert done.log.count(f"of {PAGE}, from the service's cache of {cached}; credits used: 1") == 1
+    assert done.log.count("from the service's cache of") == 1
+
+
 BAD_INPUT = {
-    "no address": ("url='{{ \"not an address at all\" }}'", ["url"]),
+    "no address": ("url='{{ \"not an address at all\" }}'", ["url", "(WD-002)"]),
     "unknown format": ("url='https://a.example/', formats=['{{ \"markdwon\" }}']", ["formats", "markdwon"]),
     "time over its limit": ("url='https://a.example/', timeout='{{ 300001 }}'", ["timeout", "300000"]),
     "nested options": (
@@ -105,7 +126,7 @@ BAD_INPUT = {
     ),
     "storage that is not there": (
         "url='https://a.example/', output='{{ \"nosuch\" }}://bucket/x.jsonl'",
-        ["nosuch"],
+        ["nosuch", "(WD-005)"],
     ),
 }
 

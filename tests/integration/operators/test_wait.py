@@ -162,7 +162,9 @@ def test_timeout(run_dag, sandbox, prices, mode):
     sandbox.control.configure(check_seconds=3600)
     done = run_dag(run(f"wait_timeout=1, retries=2, {mode}"))
     assert done.run["tasks"]["run"] == {"state": "failed", "try_number": 1}, done.log[-3000:]
-    assert done.xcom["run.check_id"] in done.log.rpartition("AirflowFailException")[2]
+    told = done.log.rpartition("WaitTimeoutError")[2]
+    assert done.xcom["run.check_id"] in told
+    assert "(WD-030)" in told
 
 
 SLOW_DEATH = """

@@ -7,6 +7,7 @@ import httpx
 import pytest
 
 from airflow_provider_webdata.sandbox.server import SandboxServer
+from tests.support.waiting import PATIENCE
 
 
 class Api:
@@ -17,7 +18,7 @@ class Api:
         self.http = httpx.Client(
             base_url=sandbox.url,
             headers={"Authorization": f"Bearer {sandbox.api_key}"},
-            timeout=20,
+            timeout=PATIENCE,
             trust_env=False,
             verify=False,  # nothing here speaks TLS, and loading the certificates takes longer than most tests
         )

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import time
 import uuid
-from collections.abc import Callable
 from typing import Any
 
 import httpx
@@ -28,15 +26,6 @@ def ran(api: Any, *args: Any, **more: Any) -> dict[str, Any]:
     response = run(api, *args, **more)
     assert response.status_code == 200, response.text
     return response.json()
-
-
-def until(happened: Callable[[], Any]) -> None:
-    """Wait for what another thread brings about."""
-    for _ in range(1000):
-        if happened():
-            return
-        time.sleep(0.01)
-    raise AssertionError("it did not happen")
 
 
 def closed(api: Any, session: str) -> dict[str, Any]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
+from urllib.request import urlopen
 
 import pytest
 
@@ -27,6 +29,21 @@ def test_pages_are_listed(sandbox) -> None:
     assert sandbox.control.delete_page("https://one-more.example") is True
     assert sandbox.control.delete_page("https://one-more.example") is False
     assert sandbox.control.pages() == before
+
+
+def test_its_page_links_to_what_it_holds(sandbox) -> None:
+    with urlopen(f"{sandbox.url}/_sandbox/") as answer:
+        assert answer.headers["content-type"].startswith("text/html")
+        links = re.findall(r'href="(\S+)"', answer.read().decode())
+    assert {"state", "pages", "jobs/agent"} <= set(links)
+    for link in links:
+        with urlopen(f"{sandbox.url}/_sandbox/{link}") as answer:
+            json.load(answer)
+
+
+def test_jobs_of_an_unknown_kind_are_refused(sandbox) -> None:
+    with pytest.raises(ControlError, match="kinds are crawl, batch_scrape, extract, agent"):
+        sandbox.control.jobs("agents")
 
 
 def test_reset(sandbox, api) -> None:

@@ -182,7 +182,7 @@ def test_each_page_can_be_asked_for_by_its_scrape(api) -> None:
 
 @pytest.mark.rule("crawl-active")
 def test_active(sandbox, api) -> None:
-    sandbox.control.configure(page_seconds=10)
+    sandbox.control.configure(page_seconds=1000)
     ids = [
         api.http.post(
             "/v2/crawl", json={"url": SITE, "limit": limit, "scrapeOptions": {"mobile": True}}
@@ -197,7 +197,7 @@ def test_active(sandbox, api) -> None:
     assert first.keys() == {"id", "teamId", "url", "options", "created_at"}
     assert (second["url"], second["options"]["limit"]) == (SITE, 3)
     assert second["options"]["scrapeOptions"]["mobile"] is True
-    sandbox.control.advance(11)
+    sandbox.control.advance(1100)
     assert [item["id"] for item in api.http.get("/v2/crawl/active").json()["crawls"]] == ids[1:]
     api.http.delete(f"/v2/crawl/{ids[1]}")
     assert api.http.get("/v2/crawl/active").json()["crawls"] == []

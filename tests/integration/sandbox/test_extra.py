@@ -9,6 +9,8 @@ from importlib.metadata import requires
 
 import pytest
 
+from tests.support.waiting import PATIENCE
+
 LIBRARIES = {
     "beautifulsoup4": "bs4",
     "cssselect": "cssselect",
@@ -28,7 +30,7 @@ sys.exit(main({arguments!r}))
 
 def run(missing: list[str], *arguments: str) -> subprocess.CompletedProcess[str]:
     code = WITHOUT.format(missing=missing, arguments=list(arguments))
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE)
 
 
 def test_the_extra_names_what_is_imported() -> None:

@@ -52,7 +52,7 @@ def test_batch_scrape(sandbox, client) -> None:
 
 
 def test_batch_scrape_by_hand(sandbox, client) -> None:
-    sandbox.control.configure(page_seconds=10)
+    sandbox.control.configure(page_seconds=1000)
     sandbox.control.set_page(URLS[0], "<p>x</p>", error="SCRAPE_SITE_ERROR")
     started = client.start_batch_scrape(
         [*URLS, "https://intranet/wiki"],
@@ -61,7 +61,7 @@ def test_batch_scrape_by_hand(sandbox, client) -> None:
         max_concurrency=1,
     )
     assert started.invalid_urls == ["https://intranet/wiki"]
-    sandbox.control.advance(21)
+    sandbox.control.advance(2100)
     config = PaginationConfig(auto_paginate=False)
     running = client.get_batch_scrape_status(started.id, pagination_config=config)
     assert (running.status, running.completed) == ("scraping", 1)
@@ -90,14 +90,14 @@ def test_crawl_follows_its_pages(sandbox, client) -> None:
 
 
 def test_crawl_by_hand(sandbox, client) -> None:
-    sandbox.control.configure(page_seconds=10)
+    sandbox.control.configure(page_seconds=1000)
     started = client.start_crawl(
         SITE, limit=5, include_paths=["^/$", "o"], max_discovery_depth=2, sitemap="skip", webhook=HOOK
     )
     assert [crawl.id for crawl in client.get_active_crawls().crawls] == [started.id]
-    sandbox.control.advance(11)
+    sandbox.control.advance(1100)
     assert client.get_crawl_status(started.id).status == "scraping"
-    sandbox.control.advance(60)
+    sandbox.control.advance(6000)
     assert client.get_active_crawls().crawls == []
     ended = client.get_crawl_status(started.id)
     assert ended.status == "completed"
@@ -129,7 +129,7 @@ def test_team(sandbox, client) -> None:
     assert client.v2.get_credit_usage_historical().periods[0].creditsUsed == 1
     assert client.v2.get_token_usage_historical().periods[0].tokensUsed == 0
     sandbox.control.set_quirks([])
-    sandbox.control.configure(page_seconds=10)
+    sandbox.control.configure(page_seconds=1000)
     client.start_batch_scrape(URLS, ignore_invalid_urls=True)
     queue = client.get_queue_status()
     assert (queue.jobs_in_queue, queue.active_jobs_in_queue, queue.waiting_jobs_in_queue) == (3, 1, 2)

@@ -11,9 +11,10 @@ import pytest
 
 from airflow_provider_webdata.sandbox.reference.timestamps import from_iso
 from airflow_provider_webdata.sandbox.server import SandboxServer
+from tests.support.waiting import wait_until
 
 from .conftest import Api
-from .session_calls import FLOODS, NOBODY, TITLE, closed, listed, opened, ran, run, until
+from .session_calls import FLOODS, NOBODY, TITLE, closed, listed, opened, ran, run
 
 
 @pytest.mark.rule("session-ttl", "session-activity-ttl", "session-answer")
@@ -129,10 +130,10 @@ class TestTime:
             target=lambda: answers.append(ran(api, session, "sleep 200", "bash", timeout=300))
         )
         code.start()
-        until(lambda: sandbox.control.requests(f"/v2/interact/{session}/execute"))
+        assert wait_until(lambda: sandbox.control.requests(f"/v2/interact/{session}/execute"))
         for _ in range(2):
             sandbox.control.advance(80)
-        until(lambda: sandbox.control.advance(10) or answers)
+        assert wait_until(lambda: sandbox.control.advance(10) or answers)
         assert answers[0]["exitCode"] == 0
 
     @pytest.mark.rule("status-410", "session-close")
@@ -145,7 +146,7 @@ class TestTime:
             target=lambda: answers.append(run(api, session, "sleep 200", "bash", timeout=300))
         )
         code.start()
-        until(lambda: sandbox.control.requests(f"/v2/interact/{session}/execute"))
+        assert wait_until(lambda: sandbox.control.requests(f"/v2/interact/{session}/execute"))
         if how == "close":
             closed(api, session)
         elif how == "control":
@@ -309,9 +310,9 @@ class TestOnAScrape:
             )
         )
         code.start()
-        until(sandbox.control.sessions)
+        assert wait_until(sandbox.control.sessions)
         # The run may begin a moment after its session is there.
-        until(lambda: sandbox.control.advance(10) or answers)
+        assert wait_until(lambda: sandbox.control.advance(10) or answers)
         assert (answers[0]["success"], answers[0]["killed"], answers[0]["exitCode"]) == (False, True, None)
 
     @pytest.mark.rule("credits-interact", "scrape-interact")

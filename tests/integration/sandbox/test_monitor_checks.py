@@ -12,13 +12,13 @@ from .monitor_calls import LEVELS, SUMMARY, summary
 class TestRun:
     @pytest.mark.rule("monitor-current-check", "monitor-last-check", "monitor-run", "check-running")
     def test_states_of_a_check(self, sandbox, api) -> None:
-        sandbox.control.configure(queue_seconds=10, check_seconds=30)
+        sandbox.control.configure(queue_seconds=1000, check_seconds=3000)
         monitor = api.create()["id"]
         started = api.http.post(f"/v2/monitor/{monitor}/run").json()
         assert (started["data"]["status"], started["data"]["trigger"]) == ("queued", "manual")
         assert started["data"]["id"] == started["id"]
         assert api.get(monitor)["currentCheckId"] is None
-        sandbox.control.advance(10)
+        sandbox.control.advance(1000)
         running = api.check(monitor, started["id"])
         assert (running["status"], running["billingStatus"], running["reservedCredits"]) == (
             "running",
@@ -30,7 +30,7 @@ class TestRun:
         assert api.get(monitor)["currentCheckId"] == started["id"]
         refused = api.http.post(f"/v2/monitor/{monitor}/run")
         assert (refused.status_code, refused.json()["checkId"]) == (409, started["id"])
-        sandbox.control.advance(30)
+        sandbox.control.advance(3000)
         done = api.check(monitor, started["id"])
         assert (done["status"], done["billingStatus"], done["actualCredits"]) == ("completed", "confirmed", 1)
         after = api.get(monitor)
@@ -40,10 +40,10 @@ class TestRun:
 
     @pytest.mark.rule("monitor-run-twice")
     def test_a_second_run_before_the_first_has_started(self, sandbox, api) -> None:
-        sandbox.control.configure(queue_seconds=10)
+        sandbox.control.configure(queue_seconds=1000)
         monitor = api.create()["id"]
         ids = [api.http.post(f"/v2/monitor/{monitor}/run").json()["id"] for _ in range(2)]
-        sandbox.control.advance(10)
+        sandbox.control.advance(1000)
         assert [check["id"] for check in api.checks(monitor)] == ids[::-1]
         assert {check["status"] for check in api.checks(monitor)} == {"completed"}
 

@@ -18,6 +18,7 @@ import pytest
 from airflow_provider_webdata.sandbox.cli import main
 from airflow_provider_webdata.sandbox.control import SandboxControl
 from airflow_provider_webdata.sandbox.server import SandboxServer
+from tests.support.waiting import PATIENCE
 
 from .conftest import Api
 
@@ -110,7 +111,7 @@ def test_program_ends_cleanly(number: int) -> None:
         assert re.fullmatch(r"sandbox listening on http://127\.0\.0\.1:\d+\n", program.line)
         assert api.search().status_code == 200
         program.process.send_signal(number)
-        rest, errors = program.process.communicate(timeout=20)
+        rest, errors = program.process.communicate(timeout=PATIENCE)
         assert (program.process.returncode, rest, errors) == (0, "", "")
 
 
@@ -120,7 +121,7 @@ def test_program_ends_although_a_call_is_held_up() -> None:
         with pytest.raises(httpx.ReadTimeout):
             api.http.get("/v2/monitor", timeout=0.2)
         program.process.send_signal(signal.SIGTERM)
-        assert program.process.wait(timeout=20) == 0
+        assert program.process.wait(timeout=PATIENCE) == 0
 
 
 def test_nothing_answered_for_is_lost_when_killed(tmp_path: Path) -> None:
@@ -129,7 +130,7 @@ def test_nothing_answered_for_is_lost_when_killed(tmp_path: Path) -> None:
         ids = [api.create(name=str(number))["id"] for number in range(5)]
         check = api.run(ids[0])
         program.process.send_signal(signal.SIGKILL)
-        assert program.process.wait(timeout=20) == -signal.SIGKILL
+        assert program.process.wait(timeout=PATIENCE) == -signal.SIGKILL
     with Program("--state", state) as program, opened(program) as api:
         assert [item["id"] for item in api.http.get("/v2/monitor").json()["data"]] == ids[::-1]
         assert api.check(ids[0], check["id"]) == check
@@ -172,7 +173,7 @@ def test_flags(tmp_path: Path) -> None:
         state = program.control.state()
         assert (state["speed"], state["quirks"]) == (60.0, ["next-null", "no-success"])
         program.process.send_signal(signal.SIGTERM)
-        _, errors = program.process.communicate(timeout=20)
+        _, errors = program.process.communicate(timeout=PATIENCE)
     assert "POST /v2/search 200" in errors
     assert "other-key" not in errors
 

@@ -99,7 +99,7 @@ class TestQueue:
 
     @pytest.mark.rule("team-queue", "team-concurrency")
     def test_concurrency_is_the_teams(self, sandbox, api) -> None:
-        sandbox.control.configure(concurrency=3, page_seconds=10)
+        sandbox.control.configure(concurrency=3, page_seconds=1000)
         urls = site(api, 7)
         for _ in range(2):
             batch(api, urls)
@@ -109,7 +109,7 @@ class TestQueue:
         assert check == {"success": True, "concurrency": 3, "maxConcurrency": 3}
 
     def test_a_cancelled_job_is_out(self, sandbox, api) -> None:
-        sandbox.control.configure(page_seconds=10)
+        sandbox.control.configure(page_seconds=1000)
         batch(api, site(api, 7)).cancel()
         assert (self.poll(api)["jobsInQueue"], self.poll(api)["mostRecentSuccess"]) == (0, None)
 

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from airflow_provider_webdata.sandbox.server import SandboxServer
+from tests.support.waiting import PATIENCE
 
 SECRET = "hush-hush"
 LEVELS = "https://weather.example/levels"
@@ -236,7 +237,7 @@ def test_signature(receiver) -> None:
         api = Api(server)
         with api.http:
             api.run(api.create(webhook=completed_hook(receiver))["id"])
-    headers, raw = receiver.received.get(timeout=10)
+    headers, raw = receiver.received.get(timeout=PATIENCE)
     expected = hmac.new(SECRET.encode(), raw, hashlib.sha256).hexdigest()
     assert headers["x-firecrawl-signature"] == f"sha256={expected}"
 
@@ -292,5 +293,5 @@ def test_retries_run_by_themselves_at_speed(receiver) -> None:
         with api.http:
             started = api.create(schedule={"cron": "0 0 1 1 *"}, webhook=completed_hook(receiver))["id"]
             api.http.post(f"/v2/monitor/{started}/run")
-            bodies = [receiver.received.get(timeout=20)[1] for _ in range(3)]
+            bodies = [receiver.received.get(timeout=PATIENCE)[1] for _ in range(3)]
     assert len({json.loads(body)["webhookId"] for body in bodies}) == 1

@@ -12,6 +12,7 @@ import pytest
 
 from airflow_provider_webdata.tasks.retry_policy import HAS_RETRY_POLICIES
 from tests.support.dag_runner import connection
+from tests.support.waiting import PATIENCE
 
 SCRIPT = Path(__file__).with_name("scheduler_and_triggerer.py")
 
@@ -34,7 +35,7 @@ def test_deferred_by_the_scheduler(airflow, sandbox, service, when):
         env=environ,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=PATIENCE,
     )
     outcome = next((line for line in done.stdout.splitlines() if line.startswith("OUTCOME ")), None)
     assert outcome, done.stdout[-2000:] + done.stderr[-4000:]

@@ -328,6 +328,28 @@ def test_an_interval_will_do(interval: Any) -> None:
 
 
 @pytest.mark.parametrize(
+    "start, end, first, last",
+    [
+        (at("2026-05-01"), at("2026-05-08"), "05/01/2026", "05/07/2026"),
+        (at("2026-05-01"), at("2026-05-01"), "05/01/2026", "05/01/2026"),
+        # Started by hand or by an asset, without a logical date.
+        (None, None, "05/09/2026", "05/09/2026"),
+    ],
+)
+def test_a_dag_run_is_its_data_interval_or_the_day_on_which_it_was_due(
+    start: Any, end: Any, first: str, last: str
+) -> None:
+    run = SimpleNamespace(
+        data_interval_start=start,
+        data_interval_end=end,
+        run_after=datetime(2026, 5, 9, 15, 30, tzinfo=timezone.utc),
+        start_date=at("2026-05-10"),
+        end_date=None,
+    )
+    assert tbs(run) == f"cdr:1,cd_min:{first},cd_max:{last}"
+
+
+@pytest.mark.parametrize(
     "start, end, rule",
     [
         (at("2026-05-02"), at("2026-05-01"), "before it begins"),

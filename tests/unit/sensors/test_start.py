@@ -288,8 +288,5 @@ def test_what_the_scheduler_gets_of_a_job():
         "kind": "crawl",
         "job_id": "j",
         "policy": {"wait_by": "webhook", "poll_interval": 60.0, "safety_poll": 300.0},
-        "reports": False,
-        "cancel_on_kill": False,
-        "deadline": None,
     }
     assert args.timeout == timedelta(seconds=660)

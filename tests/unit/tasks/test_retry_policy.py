@@ -9,6 +9,7 @@ from airflow.sdk import BaseOperator
 
 from airflow_provider_webdata.api import errors
 from airflow_provider_webdata.api.query import QueryError
+from airflow_provider_webdata.coded_errors import ArgumentError
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
 from airflow_provider_webdata.tasks.retry_policy import (
     HAS_RETRY_POLICIES,
@@ -46,6 +47,7 @@ FAILURES = [
     (errors.TransportError("search", "gone", sent=True), "default"),
     (errors.InvalidResponseError("search", "garbage", status=200), "default"),
     (QueryError("the query is too long"), "fail"),
+    (ArgumentError("job_id must name a job"), "fail"),
     (ValueError("the task's own"), "default"),
 ]
 

@@ -53,7 +53,7 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             "[other](https://example.com/other/repo/blob/main/docs/waiting.md)\n"
         ),
         "pyproject.toml": '[project.urls]\nSource = "https://example.com/own/repo"\n',
-        "CONTRIBUTING.md": "# How\n\n[rules](docs/service.md#a), [top](README.md)\n",
+        "CONTRIBUTING.md": "# How\n\n[rules](docs/service.md#ids), [top](README.md)\n",
         "docs/index.md": "# Index\n\n![p](images/p.svg)\n",
         "docs/service.md": "# Rules\n\n[a](#a) [self](service.md) [web](https://example.com/x.md)\n",
         "docs/contributing/coverage.md": "# Coverage\n",
@@ -93,7 +93,7 @@ def test_links_are_turned_towards_the_site() -> None:
         "service.md",
         "waiting.md",
     }
-    assert "[rules](../service.md#a), [top](../readme.md)" in found["contributing/guide.md"]
+    assert "[rules](../service.md#ids), [top](../readme.md)" in found["contributing/guide.md"]
     assert "![p](images/p.svg)" in found["index.md"]
     assert "![p](images/p.svg) [w](waiting.md#waiting)" in found["readme.md"]
     assert "[other](https://example.com/other/repo/blob/main/docs/waiting.md)" in found["readme.md"]

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from airflow_provider_webdata.coded_errors import CodedError
+
 _NO_TABLES = (
     "the inbox's tables are missing or old: run `airflow db migrate`, or set `inbox_create_tables = True` in "
     "`[webdata]` of Airflow's configuration and the inbox makes them itself"
 )
 
 
-class StoreUnavailableError(Exception):
+class StoreUnavailableError(CodedError):
     """The database could not do it now; the message says why, and holds neither address nor content."""
+
+    help_code = "WD-050"
 
 
 class TablesMissingError(StoreUnavailableError):
     """The inbox's tables are not there, or older than this package."""
+
+    help_code = "WD-051"
 
     def __init__(self, message: str = _NO_TABLES) -> None:
         super().__init__(message)
@@ -29,6 +35,12 @@ class TooManyReadersError(StoreUnavailableError):
 
 class RefusedError(StoreUnavailableError):
     """The database rejects this content; other deliveries may still be stored."""
+
+
+class OptionError(CodedError, ValueError):
+    """An option of `[webdata]` in Airflow's configuration cannot be used; the message names its rule."""
+
+    help_code = "WD-006"
 
 
 class DeliveryNotFoundError(Exception):

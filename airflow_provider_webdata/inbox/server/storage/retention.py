@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import anyio.to_thread
 
-from .errors import StoreUnavailableError
+from .errors import OptionError, StoreUnavailableError
 
 if TYPE_CHECKING:
     from .store import DeliveryStore
@@ -27,7 +27,7 @@ FIRST_WITHIN = 600.0
 def retention_days() -> float:
     """Return for how many days Airflow's configuration keeps deliveries (`[webdata] inbox_retention_days`, 30).
 
-    :raises ValueError: it is no number, or less than 0.
+    :raises OptionError: it is no number, or less than 0.
     """
     from airflow.configuration import conf
 
@@ -37,7 +37,7 @@ def retention_days() -> float:
     except ValueError:
         days = -1.0
     if not 0 <= days < float("inf"):
-        raise ValueError(f"[webdata] inbox_retention_days must be a number, 0 or more (given: {given!r})")
+        raise OptionError(f"[webdata] inbox_retention_days must be a number, 0 or more (given: {given!r})")
     return days
 
 

@@ -20,7 +20,7 @@ from sqlalchemy import create_engine, select
 from airflow_provider_webdata.inbox.server.storage.tables import delivery
 from tests.integration.inbox.http.served_inbox import EXTRAS, SECRET
 from tests.support.migrated import MigratedDatabase
-from tests.support.waiting import wait_until
+from tests.support.waiting import PATIENCE, wait_until
 
 # Of another type, though with everything that the inbox asks for; and one whose settings cannot work.
 OTHERS = {
@@ -68,7 +68,7 @@ class AirflowHome:
 
     def python(self, *argv: str) -> str:
         done = subprocess.run(
-            [sys.executable, *argv], env=dict(self.env), capture_output=True, text=True, timeout=180
+            [sys.executable, *argv], env=dict(self.env), capture_output=True, text=True, timeout=PATIENCE
         )
         assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
         return done.stdout
@@ -124,7 +124,7 @@ class ServeProcess:
     def warm_up(self) -> None:
         """Wait until a connection can be read in time: Airflow imports what it needs for that at the first."""
         address = f"{self.url}/webdata/inbox/nobody"
-        assert wait_until(lambda: httpx.post(address, content=b"{}", timeout=60).status_code == 401)
+        assert wait_until(lambda: httpx.post(address, content=b"{}", timeout=PATIENCE).status_code == 401)
 
     def send(self, number: signal.Signals) -> None:
         self._process.send_signal(number)

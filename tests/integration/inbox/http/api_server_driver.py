@@ -59,7 +59,7 @@ def main() -> dict[str, Any]:
     right, token = {SECRET_HEADER: SECRET}, bearer("secret")
     seen: dict[str, Any] = {"imported by the plugin": imported_by_plugin()}
 
-    with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60, trust_env=False) as http:
+    with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=600, trust_env=False) as http:
 
         def ask(method: str, path: str, **options: Any) -> list[Any]:
             answer = http.request(method, path, **options)
@@ -112,7 +112,7 @@ def main() -> dict[str, Any]:
     ):
         with RawConnection(port) as raw:
             raw.send(broken_off)
-    with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60, trust_env=False) as http:
+    with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=600, trust_env=False) as http:
         seen["afterwards"] = http.get("/webdata/inbox-health").status_code
     # The server ends only when it is through with all requests.
     server.should_exit = True

@@ -24,6 +24,7 @@ from airflow_provider_webdata.inbox.wire import DELIVERIES_PATH, INBOX_PATH, SEC
 from tests.support.service import CHECK_COMPLETED
 from tests.support.service import signature as signature_of
 from tests.support.serving import Serving
+from tests.support.waiting import PATIENCE
 
 SECRET = "webhook-secret-0123456789abcdef"
 PREVIOUS_SECRET = "webhook-secret-of-last-month-0123"
@@ -108,7 +109,7 @@ class ServedInbox:
             self.application = InboxApplication(self.inbox, gate, most_bytes=most_bytes)
         self._serving = Serving(self.application)
         self.port, self.url = self._serving.port, self._serving.url
-        self.http = httpx.Client(base_url=self.url, timeout=30, trust_env=False)
+        self.http = httpx.Client(base_url=self.url, timeout=PATIENCE, trust_env=False)
 
     def __enter__(self) -> ServedInbox:
         self._serving.start()

@@ -22,6 +22,7 @@ from airflow_provider_webdata.inbox.wire import SECRET_HEADER
 from tests.integration.inbox.http.airflow_home import AirflowHome
 from tests.integration.inbox.http.served_inbox import SECRET, bearer, event
 from tests.support.postgres import Postgres
+from tests.support.waiting import PATIENCE
 
 GUIDE = Path(__file__).parents[4] / "docs" / "webhooks.md"
 
@@ -58,7 +59,7 @@ def test_least_rights(postgres: Postgres, airflow_home: AirflowHome, tmp_path: P
     body = event(webhookId="w-1")
     with (
         AirflowHome(tmp_path, env).serving() as process,
-        httpx.Client(base_url=process.url, timeout=60) as http,
+        httpx.Client(base_url=process.url, timeout=PATIENCE) as http,
     ):
 
         def deliver(conn_id: str, secret: str) -> httpx.Response:

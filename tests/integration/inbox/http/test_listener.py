@@ -24,6 +24,7 @@ from tests.integration.inbox.http.airflow_home import AirflowHome
 from tests.integration.inbox.http.raw_client import RawConnection, chunk, head
 from tests.integration.inbox.http.served_inbox import SECRET, event, gate_of
 from tests.support.serving import Serving
+from tests.support.waiting import PATIENCE
 
 RIGHT = {SECRET_HEADER: SECRET}
 NO_ROUTE = head("GET", "/", {})
@@ -48,7 +49,7 @@ def serve(sqlite_engine: Engine) -> Iterator[Callable[..., Serving]]:
 def deliver(url: str, number: int = 0, **options: Any) -> int:
     body = event(webhookId=f"w-{number}")
     address = f"{url}/webdata/inbox/secret/k"
-    return httpx.post(address, content=body, headers=RIGHT, timeout=60, **options).status_code
+    return httpx.post(address, content=body, headers=RIGHT, timeout=PATIENCE, **options).status_code
 
 
 # what is sent; whether a response comes before the connection is closed
@@ -107,8 +108,8 @@ def test_a_handshake_that_does_not_come(
     monkeypatch.setattr(listener, "HEADER_SECONDS", 5.0)
     public, private = certificate
     serving = serve(ssl_certfile=str(public), ssl_keyfile=str(private))
-    with socket.create_connection(("127.0.0.1", serving.port), timeout=60) as silent:
-        with socket.create_connection(("127.0.0.1", serving.port), timeout=60) as plain:
+    with socket.create_connection(("127.0.0.1", serving.port), timeout=PATIENCE) as silent:
+        with socket.create_connection(("127.0.0.1", serving.port), timeout=PATIENCE) as plain:
             plain.sendall(NO_ROUTE)
             while plain.recv(1000):
                 pass

@@ -20,6 +20,7 @@ from tests.integration.inbox.http.airflow_home import AirflowHome
 from tests.integration.inbox.http.nginx import Nginx
 from tests.integration.inbox.http.raw_client import LAST_CHUNK, chunk, head
 from tests.integration.inbox.http.served_inbox import SECRET, bearer, event
+from tests.support.waiting import PATIENCE
 
 Certificate = tuple[Path, Path]
 RIGHT = {SECRET_HEADER: SECRET}
@@ -69,7 +70,7 @@ def upstream() -> Iterator[Upstream]:
 
 def client(nginx: Nginx, certificate: Certificate) -> httpx.Client:
     context = ssl.create_default_context(cafile=str(certificate[0]))
-    return httpx.Client(base_url=nginx.url, verify=context, timeout=30, trust_env=False)
+    return httpx.Client(base_url=nginx.url, verify=context, timeout=PATIENCE, trust_env=False)
 
 
 def test_deliveries_reach_the_inbox(
@@ -93,7 +94,7 @@ def test_deliveries_reach_the_inbox(
             assert http.post("/webdata/inbox/secret", content=b"{", headers=RIGHT).status_code == 400
             # Readers are served inside only.
             inside = httpx.get(
-                f"{process.url}/webdata/deliveries/secret", headers=bearer("secret"), timeout=60
+                f"{process.url}/webdata/deliveries/secret", headers=bearer("secret"), timeout=PATIENCE
             )
             assert inside.status_code == 200
             assert http.get("/webdata/deliveries/secret", headers=bearer("secret")).status_code == 404
@@ -201,7 +202,7 @@ def test_an_airflow_that_is_down(certificate: Certificate, tmp_path: Path) -> No
 
 def tls(nginx: Nginx, certificate: Certificate) -> ssl.SSLSocket:
     context = ssl.create_default_context(cafile=str(certificate[0]))
-    plain = socket.create_connection(("127.0.0.1", nginx.port), timeout=20)
+    plain = socket.create_connection(("127.0.0.1", nginx.port), timeout=PATIENCE)
     return context.wrap_socket(plain, server_hostname="localhost")
 
 

@@ -21,7 +21,7 @@ from airflow_provider_webdata.inbox.server.http import connections
 from airflow_provider_webdata.inbox.wire import SECRET_HEADER
 from tests.integration.inbox.http.airflow_home import AirflowHome
 from tests.integration.inbox.http.served_inbox import SECRET, ServedInbox, bearer, event
-from tests.support.waiting import wait_until
+from tests.support.waiting import PATIENCE, wait_until
 
 RIGHT = {SECRET_HEADER: SECRET}
 
@@ -94,7 +94,7 @@ def test_another_fernet_key(airflow_home: AirflowHome, tmp_path: Path) -> None:
 
         def refused_for_now() -> bool:
             address = f"{process.url}/webdata/inbox/secret"
-            assert httpx.post(address, content=b"{}", headers=RIGHT, timeout=60).status_code == 503
+            assert httpx.post(address, content=b"{}", headers=RIGHT, timeout=PATIENCE).status_code == 503
             return "(InvalidToken)" in process.output
 
         assert wait_until(refused_for_now), process.output

@@ -29,13 +29,13 @@ from tests.integration.inbox.http.served_inbox import (
     signature,
 )
 from tests.support.service import SIGNATURE_HEADER
-from tests.support.waiting import wait_until
+from tests.support.waiting import PATIENCE, wait_until
 
 RIGHT = {SECRET_HEADER: SECRET}
 
 
 def test_deliveries_and_readers(airflow_home: AirflowHome) -> None:
-    with airflow_home.serving() as process, httpx.Client(base_url=process.url, timeout=30) as http:
+    with airflow_home.serving() as process, httpx.Client(base_url=process.url, timeout=PATIENCE) as http:
         process.warm_up()
         body = event(webhookId="w-1")
         both = {**RIGHT, SIGNATURE_HEADER: signature(body)}
@@ -100,7 +100,7 @@ def test_a_database_without_tables(airflow_home: AirflowHome, tmp_path: Path, ma
         ),
     }
     home = replace(airflow_home, env=env)
-    with home.serving() as process, httpx.Client(base_url=process.url, timeout=30) as http:
+    with home.serving() as process, httpx.Client(base_url=process.url, timeout=PATIENCE) as http:
 
         def deliver() -> httpx.Response:
             return http.post("/webdata/inbox/fresh/k", content=event(), headers=RIGHT)
@@ -136,7 +136,7 @@ def test_what_was_acknowledged_is_stored(airflow_home: AirflowHome, number: sign
     enough = threading.Event()
 
     def send(sender: int) -> None:
-        with httpx.Client(base_url=process.url, timeout=30) as http:
+        with httpx.Client(base_url=process.url, timeout=PATIENCE) as http:
             for count in range(100_000):
                 body = event(webhookId=f"{sender}-{count}")
                 try:
@@ -177,7 +177,7 @@ def test_https(airflow_home: AirflowHome, certificate: tuple[Path, Path]) -> Non
         assert process.url.startswith("https://")
         port = process.url.rpartition(":")[2]
         context = ssl.create_default_context(cafile=str(public))
-        answer = httpx.get(f"https://localhost:{port}/webdata/inbox-health", verify=context, timeout=60)
+        answer = httpx.get(f"https://localhost:{port}/webdata/inbox-health", verify=context, timeout=PATIENCE)
         assert answer.status_code == 200
 
 
@@ -208,7 +208,7 @@ def test_what_cannot_be_served(
             env=dict(airflow_home.env),
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=PATIENCE,
         )
     assert done.returncode == 0, done.stderr
     said = [line for line in done.stderr.splitlines() if line.startswith(("inbox: ", "STATUS "))]
@@ -223,5 +223,7 @@ def test_without_tables(airflow_home: AirflowHome, tmp_path: Path) -> None:
     with AirflowHome(tmp_path, env).serving() as process:
         # It says so beside what it says it listens on, in no order.
         assert wait_until(lambda: "airflow db migrate" in process.output), process.output
-        answer = httpx.post(f"{process.url}/webdata/inbox/secret", content=b"{}", headers=RIGHT, timeout=60)
+        answer = httpx.post(
+            f"{process.url}/webdata/inbox/secret", content=b"{}", headers=RIGHT, timeout=PATIENCE
+        )
         assert (answer.status_code, "retry-after" in answer.headers) == (503, True)

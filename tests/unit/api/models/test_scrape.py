@@ -165,3 +165,64 @@ def test_secrets_are_sent_but_not_shown(model: type[m.RequestModel], body: dict[
     request = model.model_validate(body)
     assert request.to_wire() == body
     assert "s3cr3t" not in repr(request)
+
+
+SHOT = {"type": "screenshot"}
+AGES: list[tuple[type[m.RequestModel], dict[str, Any], str | None]] = [
+    (m.ScrapeRequest, {}, "2 days"),
+    (m.ScrapeRequest, {"max_age": 0}, None),
+    (m.ScrapeRequest, {"max_age": 1}, "1 millisecond"),
+    (m.ScrapeRequest, {"max_age": 3_600_000}, "1 hour"),
+    (m.ScrapeRequest, {"max_age": 5_400_000}, "1.5 hours"),
+    (m.ScrapeRequest, {"lockdown": True}, "730 days"),
+    (m.ScrapeRequest, {"lockdown": True, "max_age": 60_000}, "1 minute"),
+    (m.ScrapeRequest, {"min_age": 1}, None),
+    (m.ScrapeRequest, {"headers": {"Cookie": "x"}}, None),
+    (m.ScrapeRequest, {"actions": [{"type": "wait", "milliseconds": 1}]}, None),
+    (m.ScrapeRequest, {"profile": {"name": "x"}}, None),
+    (m.ScrapeRequest, {"formats": ["markdown", "changeTracking"]}, None),
+    (m.ScrapeRequest, {"formats": [{**SHOT, "quality": 1}]}, None),
+    (m.ScrapeRequest, {"formats": [{**SHOT, "viewport": {"width": 1, "height": 1}}]}, None),
+    (m.ScrapeRequest, {"formats": [{**SHOT, "fullPage": True}]}, "2 days"),
+    (m.CrawlRequest, {"limit": 1}, "2 days"),
+    (m.CrawlRequest, {"limit": 1, "scrape_options": {}}, "2 days"),
+    (m.CrawlRequest, {"limit": 1, "scrape_options": {"max_age": 0}}, None),
+    (m.MapRequest, {}, None),
+]
+
+
+@pytest.mark.rule("scrape-max-age", "scrape-cache")
+@pytest.mark.parametrize(("model", "fields", "age"), AGES)
+def test_a_note_says_how_old_a_page_may_be(
+    model: type[m.RequestModel], fields: dict[str, Any], age: str | None
+) -> None:
+    notes = model.model_validate({"url": SITE, **fields}).notes()
+    assert [note.split(" old")[0] for note in notes] == ([f"pages may be up to {age}"] if age else [])
+
+
+@pytest.mark.rule("scrape-max-age")
+@pytest.mark.parametrize(
+    ("options", "notes"),
+    [
+        (None, 0),
+        ({"max_age": 60_000}, 0),
+        ({"formats": ["markdown"]}, 1),
+        ({"formats": ["markdown"], "max_age": 0}, 0),
+    ],
+)
+def test_a_search_scrapes_only_with_formats(options: dict[str, Any] | None, notes: int) -> None:
+    request = m.SearchRequest.model_validate({"query": "q", "scrape_options": options})
+    assert len(request.notes()) == notes
+
+
+@pytest.mark.rule("target-scrape-options")
+def test_a_monitor_fetches_unless_told() -> None:
+    def notes(**options: Any) -> list[str]:
+        target = {"type": "scrape", "urls": [SITE], "scrapeOptions": options}
+        body = {"name": "n", "schedule": {"text": "hourly"}, "targets": [target]}
+        return m.MonitorCreateRequest.model_validate(body).notes()
+
+    assert notes() == []
+    assert notes(maxAge=60_000) == [
+        "pages may be up to 1 minute old, from the service's cache; max_age=0 has them fetched anew"
+    ]

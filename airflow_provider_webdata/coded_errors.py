@@ -1,0 +1,43 @@
+"""Errors that end with a short code, under which docs/errors.md has their cause and cure."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+
+class CodedError(Exception):
+    """Base of all errors that users see.
+
+    A class whose readers must do something of their own states a code of its own; others have that of their base.
+    Codes from 200 on are the HTTP status that the service answered.
+    """
+
+    help_code: ClassVar[str] = ""
+    """What docs/errors.md explains the error under, such as `WD-429`. Not `APIError.code`, which is the service's."""
+
+    def text(self) -> str:
+        """Return what happened, without the code."""
+        return super().__str__()
+
+    def __str__(self) -> str:
+        text, ending = self.text(), f" ({self.help_code})"
+        # What was made of another error's text has the code already.
+        return text if not self.help_code or text.endswith(ending) else text + ending
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # An initializer may ask for more than `args` holds.
+        return _restored, (type(self), self.args), self.__dict__
+
+
+def _restored(kind: type[CodedError], args: tuple[Any, ...]) -> CodedError:
+    return kind.__new__(kind, *args)
+
+
+class ArgumentError(CodedError, ValueError):
+    """An argument cannot work; the message names it, its rule and what was given."""
+
+    help_code = "WD-003"
+
+
+class UnknownArgumentError(ArgumentError, TypeError):
+    """There is no such argument; the message names the nearest one."""

@@ -1,0 +1,4 @@
+"""`airflow webdata init`: asks for a connection, tests and stores it, and writes a first DAG.
+
+`river_news.py` is that DAG, which the README shows too.
+"""

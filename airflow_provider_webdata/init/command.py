@@ -1,0 +1,111 @@
+"""The command: nothing is stored before the key is known to work."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from airflow.configuration import conf
+from airflow.utils.cli import action_cli, suppress_logs_and_warning
+from airflow.utils.providers_configuration_loader import providers_configuration_loaded
+
+from airflow_provider_webdata.api.errors import ConfigurationError
+from airflow_provider_webdata.get_provider_info import HOSTED_URL
+from airflow_provider_webdata.hooks.webdata import WebDataHook
+from airflow_provider_webdata.inbox.wire import delivery_url
+from airflow_provider_webdata.init.connection import address, existing, fill_in, inbox_has_tables, store
+from airflow_provider_webdata.init.example import DAG_ID, ExampleDag
+from airflow_provider_webdata.init.prompts import api_key, asked
+
+if TYPE_CHECKING:
+    import argparse
+
+    from airflow.models.connection import Connection
+
+
+@action_cli  # type: ignore[untyped-decorator]
+@suppress_logs_and_warning
+@providers_configuration_loaded
+def init(args: argparse.Namespace) -> None:
+    """Ask for a connection, test it, store it, and write the example DAG.
+
+    :param args: conn_id, base_url, webhook_url, dags_folder, no_example, force.
+    """
+    try:
+        _init(args)
+    except ConfigurationError as error:
+        raise SystemExit(f"{error}\nNothing was stored.") from None
+    except (KeyboardInterrupt, EOFError):
+        raise SystemExit("\nCancelled; nothing was stored.") from None
+
+
+def _init(args: argparse.Namespace) -> None:
+    connection = existing(args.conn_id, replace=args.force)
+    is_new = connection.id is None
+    example = None
+    if not args.no_example:
+        folder = args.dags_folder or conf.get_mandatory_value("core", "dags_folder")
+        example = ExampleDag(Path(folder).expanduser(), args.conn_id)
+        example.check(replace=args.force)
+
+    _ask_and_fill_in(connection, args)
+    _say(f"Testing {address(connection)} ...")
+    works, finding = WebDataHook.of(connection).test_connection()
+    if not works:
+        raise ConfigurationError(finding)
+    _store(connection, example)
+
+    _say(finding)
+    _say(f"Connection {args.conn_id!r} was {'created' if is_new else 'changed'}: {address(connection)}.")
+    if example:
+        _say(f"Example DAG: {example.path}\n  Run it once: airflow dags test {DAG_ID}")
+    _say(_about_webhooks(connection))
+
+
+def _ask_and_fill_in(connection: Connection, args: argparse.Namespace) -> None:
+    stored_webhook_url = str(connection.extra_dejson.get("webhook_url") or "")
+    base_url = args.base_url
+    if base_url is None:
+        default = address(connection) or (HOSTED_URL if sys.stdin.isatty() else None)
+        base_url = asked("Base URL", "--base-url", default)
+    key = api_key(connection.password)
+    webhook_url = args.webhook_url
+    if webhook_url is None:
+        question = "Public https address of this Airflow, for webhooks (may stay empty)"
+        webhook_url = asked(question, "--webhook-url", stored_webhook_url)
+    fill_in(connection, base_url, key, webhook_url)
+
+
+def _store(connection: Connection, example: ExampleDag | None) -> None:
+    """Store both or neither."""
+    with contextlib.ExitStack() as undo:
+        part = example.write_part() if example else None
+        if part:
+            undo.callback(part.unlink, missing_ok=True)
+        store(connection)
+        if example and part:
+            part.replace(example.path)
+
+
+def _about_webhooks(connection: Connection) -> str:
+    url = str(connection.extra_dejson.get("webhook_url") or "")
+    lines = ["Webhooks: the connection has a webhook secret."]
+    if not inbox_has_tables():
+        lines.append("  The inbox has no tables yet: run `airflow db migrate`.")
+    if url:
+        lines.append(
+            f"  Deliveries come to {delivery_url(url, connection.conn_id)}/...: forward POST requests for that path to "
+            "this Airflow's API server, and nothing else."
+        )
+    else:
+        lines.append(
+            "  There is no webhook URL: tasks wait by polling. Where the service can reach this Airflow, give its "
+            "public https address: airflow webdata init --force --webhook-url https://..."
+        )
+    return "\n".join(lines)
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")

@@ -1,0 +1,124 @@
+"""The connection that `airflow webdata init` makes: what there is already, the new fields, and where it is stored."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import secrets
+from urllib.parse import urlsplit
+
+from airflow.configuration import ensure_secrets_loaded
+from airflow.models.connection import Connection
+from airflow.secrets.metastore import MetastoreBackend
+from airflow.utils.session import create_session
+from sqlalchemy import inspect, select
+from sqlalchemy.exc import SQLAlchemyError
+
+from airflow_provider_webdata.api.errors import ConfigurationError
+from airflow_provider_webdata.hooks.connection import settings_of
+from airflow_provider_webdata.hooks.webdata import WebDataHook
+from airflow_provider_webdata.inbox.server.storage.tables import delivery
+
+_SECRET_BYTES = 32
+_PORTS = {"http": 80, "https": 443}
+
+
+def existing(conn_id: str, *, replace: bool) -> Connection:
+    """Return the stored connection of that id, or a new one that is not stored yet.
+
+    :param conn_id: its id.
+    :param replace: whether there may be one already.
+    :raises ConfigurationError: it cannot be made, with what to do instead.
+    """
+    new = Connection(conn_id=conn_id, conn_type=WebDataHook.conn_type)
+    if new.conn_id != conn_id:
+        raise ConfigurationError(
+            f"--conn-id is {conn_id!r}; an id has at most 250 letters, digits and the characters _ # ! ( ) - . : / \\"
+        )
+    if backend := _backend_with(conn_id):
+        raise ConfigurationError(
+            f"connection {conn_id!r} comes from {backend}, which wins over Airflow's database; remove it there, or "
+            "name another one with --conn-id"
+        )
+    with create_session() as session:
+        found: Connection | None = session.scalar(select(Connection).where(Connection.conn_id == conn_id))
+        if found is None:
+            return new
+        session.expunge(found)
+    if found.conn_type != WebDataHook.conn_type:
+        raise ConfigurationError(
+            f"connection {conn_id!r} is of type {found.conn_type!r}; name another one with --conn-id"
+        )
+    if not replace:
+        raise ConfigurationError(
+            f"connection {conn_id!r} exists; --force gives it another address and key and keeps its other fields, "
+            "--conn-id names another one"
+        )
+    return found
+
+
+def fill_in(connection: Connection, base_url: str, key: str, webhook_url: str) -> None:
+    """Give a connection these fields, and a webhook secret; it keeps its others.
+
+    :param connection: what `existing` returned.
+    :param base_url: address of the service.
+    :param key: the API key.
+    :param webhook_url: public address of this Airflow; empty for none.
+    :raises ConfigurationError: a field cannot work; the message names it.
+    """
+    extra = {
+        # One that there is already is in the webhooks of monitors.
+        "webhook_secret": secrets.token_hex(_SECRET_BYTES),
+        **connection.extra_dejson,
+        "webhook_url": webhook_url,
+    }
+    connection.host, connection.schema, connection.port = base_url, None, None
+    connection.password = key
+    connection.extra = json.dumps({name: value for name, value in extra.items() if value != ""})
+    parts = urlsplit(settings_of(connection).client.base_url)
+    # Apart, as the form of Airflow 3.3.1 and 3.3.2 tests no connection that has no port.
+    connection.port = parts.port or _PORTS[parts.scheme]
+    connection.host = parts._replace(netloc=parts.netloc.removesuffix(f":{connection.port}")).geturl()
+
+
+def store(connection: Connection) -> None:
+    """Store a connection, or what has changed of one that is stored.
+
+    :param connection: what `existing` returned.
+    :raises ConfigurationError: the database does not take it.
+    """
+    try:
+        with create_session() as session:
+            session.merge(connection)
+    except SQLAlchemyError as error:
+        # Its text holds the values.
+        raise ConfigurationError(
+            f"Airflow's database refuses the connection: {type(error).__name__}"
+        ) from None
+
+
+def address(connection: Connection) -> str | None:
+    """Return the base URL that a connection has; None where there is none, or none that can work.
+
+    :param connection: what `existing` returned.
+    """
+    try:
+        return settings_of(connection).client.base_url
+    except ConfigurationError:
+        return None
+
+
+def inbox_has_tables() -> bool:
+    """Return whether deliveries could be stored in this Airflow's database."""
+    with create_session() as session:
+        return inspect(session.connection()).has_table(delivery.name, schema=delivery.schema)
+
+
+def _backend_with(conn_id: str) -> str | None:
+    """Return the name of the secrets backend, other than Airflow's database, that has the connection."""
+    for backend in ensure_secrets_loaded():
+        # One that fails, whatever it raises, is passed over, as Airflow does.
+        with contextlib.suppress(Exception):
+            if not isinstance(backend, MetastoreBackend) and backend.get_connection(conn_id) is not None:
+                return type(backend).__name__
+    return None

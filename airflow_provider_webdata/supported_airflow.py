@@ -1,0 +1,36 @@
+"""Which Airflow this package runs on: the rooms that import Airflow ask first, so that an older one is named."""
+
+from __future__ import annotations
+
+import re
+
+from airflow_provider_webdata import __version__
+
+OLDEST_AIRFLOW = (3, 2, 1)
+"""The oldest version that is supported, as `pyproject.toml` says it."""
+
+
+def require_airflow() -> None:
+    """Fail in one sentence where Airflow is missing or too old, before an import fails deep inside.
+
+    Airflow's command line and its other DAGs go on: only a DAG file that imports this package does not load, and
+    the plugin is left out.
+
+    :raises RuntimeError: there is no Airflow here, or it is older than `OLDEST_AIRFLOW`.
+    """
+    oldest = ".".join(map(str, OLDEST_AIRFLOW))
+    needs = f"airflow-provider-webdata {__version__} needs Apache Airflow {oldest} or newer"
+    try:
+        import airflow
+    except ModuleNotFoundError as error:
+        if error.name != "airflow":
+            raise
+        raise RuntimeError(
+            f"{needs}, and none is installed here: run `pip install 'apache-airflow>={oldest}'`"
+        ) from None
+    # A release candidate counts as its release, as with Airflow's own providers.
+    found = getattr(airflow, "__version__", oldest)
+    if tuple(int(part) for part in re.findall(r"\d+", found)[:3]) < OLDEST_AIRFLOW:
+        raise RuntimeError(
+            f"{needs}, and this is Airflow {found}: upgrade Airflow, or uninstall airflow-provider-webdata"
+        )

@@ -1,0 +1,72 @@
+"""How a task can fail though every call succeeded: what docs/errors.md explains under codes from WD-030 on."""
+
+from __future__ import annotations
+
+from airflow.sdk.exceptions import (
+    AirflowException,
+    AirflowFailException,
+    AirflowNotFoundException,
+    AirflowSensorTimeout,
+)
+
+from airflow_provider_webdata.coded_errors import CodedError
+
+
+class WaitTimeoutError(CodedError, AirflowSensorTimeout):
+    """What was waited for did not happen in time."""
+
+    help_code = "WD-030"
+
+
+class JobFailedError(CodedError, AirflowException):
+    """The service reports that a job failed or was cancelled."""
+
+    help_code = "WD-031"
+
+
+class CheckFailedError(CodedError, AirflowFailException):
+    """A check of a monitor ended as one that was to make the task fail."""
+
+    help_code = "WD-032"
+
+
+class TooManyFailuresError(CodedError, AirflowException):
+    """More of the pages or searches failed than `max_error_ratio` allows."""
+
+    help_code = "WD-033"
+
+
+class CreditLimitError(CodedError, AirflowFailException):
+    """Fewer credits are left, or more are to be spent, than the task allows."""
+
+    help_code = "WD-034"
+
+
+class UndeliveredAnswerError(CodedError, AirflowFailException):
+    """An answer was paid for, and could neither be delivered nor kept for a retry."""
+
+    help_code = "WD-035"
+
+
+class UncertainStartError(CodedError, AirflowFailException):
+    """Nobody can tell what became of the job that an earlier attempt may have started."""
+
+    help_code = "WD-036"
+
+
+class MonitorMissingError(CodedError, AirflowNotFoundException):
+    """There is no such monitor."""
+
+    help_code = "WD-037"
+
+
+class MonitorConflictError(CodedError, AirflowFailException):
+    """The monitor is not in a state that allows what the task is to do."""
+
+    help_code = "WD-038"
+
+
+class StepFailedError(CodedError, AirflowException):
+    """A step of a browser session failed."""
+
+    help_code = "WD-039"

@@ -1,0 +1,136 @@
+"""What the fixtures hand to a test."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from contextlib import contextmanager
+from datetime import datetime, timezone
+from functools import partial
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from airflow_provider_webdata.sandbox.control import SandboxControl
+from airflow_provider_webdata.sandbox.server import SandboxServer
+
+from .local_inbox import LocalInbox
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    from airflow.sdk import BaseOperator
+    from airflow.triggers.base import BaseTrigger, TriggerEvent
+
+DEFAULT_CONN_ID = "webdata_default"
+
+
+class ConnectedSandbox(SandboxControl):
+    """A sandbox of the service, an inbox that receives its webhooks, and the connections that lead to both.
+
+    Everything that `SandboxControl` can do is a method here: `set_page` (also with canned `json` or a `screenshot`),
+    `set_site`, `set_media`, `add_fault`, `configure`, `advance`, `requests`, `deliveries`, `jobs`, `state` and more.
+
+    Jobs and checks are over before the call that starts them is answered, so that nothing waits for a poll, unless
+    they are given time: `configure(page_seconds=..., check_seconds=..., step_seconds=..., queue_seconds=...)`.
+
+    :ivar url: address of the sandbox.
+    :ivar api_key: the key that it accepts.
+    """
+
+    def __init__(self, server: SandboxServer, inbox: LocalInbox, environment: pytest.MonkeyPatch) -> None:
+        super().__init__(server.url)
+        self.api_key = server.api_key
+        self._inbox = inbox
+        self._environment = environment
+        self._began = datetime.now(timezone.utc)
+
+    def connect(self, conn_id: str = DEFAULT_CONN_ID, *, webhooks: bool = True, **extra: Any) -> None:
+        """Point a connection to the sandbox, by an environment variable that is set back after the test.
+
+        :param conn_id: id of the connection; `webdata_default` is there from the start.
+        :param webhooks: whether deliveries reach the inbox of the test; without, waits poll.
+        :param extra: further extra fields of the connection, such as `retry_budget=0`.
+        :raises pytest.fail.Exception: a secrets backend knows the connection, and goes before the environment.
+        """
+        from airflow.sdk import BaseHook
+
+        receives = {
+            "webhook_url": self._inbox.url,
+            "inbox_url": self._inbox.url,
+            "webhook_secret": self._inbox.secret,
+        }
+        connection = {
+            "conn_type": "webdata",
+            "host": self.url,
+            "password": self.api_key,
+            "extra": {**(receives if webhooks else {}), **extra},
+        }
+        self._environment.setenv(f"AIRFLOW_CONN_{conn_id.upper()}", json.dumps(connection))
+        if BaseHook.get_connection(conn_id).host != self.url:
+            pytest.fail(
+                f"Connection {conn_id!r} leads to the service and not to the sandbox: a secrets backend has it, which "
+                "goes before the environment; unset AIRFLOW__SECRETS__BACKEND, or set webdata_dags_folder",
+                pytrace=False,
+            )
+
+    def deliver(
+        self, body: dict[str, Any], *, key: str | None = None, conn_id: str = DEFAULT_CONN_ID
+    ) -> None:
+        """Deliver to the inbox, in place of a job or a program that the sandbox knows nothing of.
+
+        :param body: as the service sends it: `type` (the event), `id` (of the job), `data`, ...
+        :param key: correlation key, the last part of the webhook's address.
+        :param conn_id: id of the connection whose deliveries these are.
+        :raises urllib.error.HTTPError: the inbox refused it.
+        """
+        self._inbox.deliver(conn_id, body, key)
+
+    def execute(self, task: BaseOperator, context: Mapping[str, Any] | None = None) -> Any:
+        """Execute a task right here, without a DAG and a database, and return its result.
+
+        Where it defers, its trigger runs here too, and the task is resumed with the event. Templates are not rendered.
+
+        :param task: an operator or a sensor.
+        :param context: what the task finds in its context; by default the run began with the fixture, so that what the
+            test has brought about before counts.
+        :raises Exception: what the task raises.
+        """
+        from airflow.sdk.exceptions import TaskDeferred
+
+        given: Any = {"dag_run": SimpleNamespace(start_date=self._began), **(context or {})}
+        go_on = partial(task.execute, given)
+        while True:
+            try:
+                return go_on()
+            except TaskDeferred as deferred:  # noqa: PERF203
+                event = asyncio.run(_first_event(deferred.trigger))
+                found = {**(deferred.kwargs or {}), "event": event.payload}
+                go_on = partial(task.resume_execution, deferred.method_name, found, given)
+
+
+async def _first_event(trigger: BaseTrigger) -> TriggerEvent:
+    async for event in trigger.run():
+        return event
+    raise RuntimeError(f"{type(trigger).__name__} ended without an event")
+
+
+@contextmanager
+def connected_sandbox(folder: Path, **settings: Any) -> Iterator[ConnectedSandbox]:
+    """Run a sandbox and an inbox within this block, and point `webdata_default` to them.
+
+    :param folder: for the inbox's database.
+    :param settings: fields of `airflow_provider_webdata.sandbox.config.SandboxConfig`.
+    """
+    with (
+        SandboxServer(**{"settle": True, **settings}) as server,
+        LocalInbox(folder) as inbox,
+        pytest.MonkeyPatch.context() as environment,
+    ):
+        # Triggers run in the process of the test: no worker lingers behind a deferred task.
+        environment.setenv("AIRFLOW__WORKERS__MIN_HEARTBEAT_INTERVAL", "0")
+        sandbox = ConnectedSandbox(server, inbox, environment)
+        sandbox.connect()
+        yield sandbox

@@ -1,0 +1,71 @@
+"""A SQLite database that Airflow has migrated, made once and copied from there."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import sqlite3
+import subprocess
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@dataclass(frozen=True)
+class MigratedDatabase:
+    """Makes the database when it is asked for the first time, by whichever process asks.
+
+    :param folder: where it is kept; any number of processes may share it.
+    """
+
+    folder: Path
+
+    @property
+    def is_made(self) -> bool:
+        """Whether the database is there."""
+        return self._done.exists()
+
+    def copy_to(self, home: Path) -> None:
+        """Make `airflow.db` in an Airflow home.
+
+        :raises RuntimeError: Airflow could not migrate its database; the text is the end of what it said.
+        """
+        with (
+            contextlib.closing(sqlite3.connect(self._made())) as made,
+            contextlib.closing(sqlite3.connect(home / "airflow.db")) as copy,
+        ):
+            made.backup(copy)
+
+    @property
+    def _home(self) -> Path:
+        return self.folder / "migrated"
+
+    @property
+    def _done(self) -> Path:
+        return self._home / "done"
+
+    def _made(self) -> Path:
+        self._home.mkdir(parents=True, exist_ok=True)
+        with (self._home / "lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not self.is_made:
+                self._migrate()
+                self._done.touch()
+        return self._home / "airflow.db"
+
+    def _migrate(self) -> None:
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith("AIRFLOW")}
+        made = subprocess.run(
+            [sys.executable, "-m", "airflow", "db", "migrate"],
+            env={**inherited, "AIRFLOW_HOME": str(self._home), "AIRFLOW__CORE__LOAD_EXAMPLES": "False"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+        if made.returncode:
+            raise RuntimeError(f"Airflow's database could not be made.\n{made.stdout[-3000:]}")

@@ -1,0 +1,64 @@
+"""What the web says about a river, as a table; and a monitor on two pages about it."""
+
+import pendulum
+from airflow.sdk import ObjectStoragePath, dag, task
+
+from airflow_provider_webdata.operators.batch_scrape import WebDataBatchScrapeOperator
+from airflow_provider_webdata.operators.monitor import WebDataCreateMonitorOperator
+from airflow_provider_webdata.operators.search import WebDataSearchOperator
+
+
+@dag(
+    schedule="@daily",
+    start_date=pendulum.datetime(2026, 11, 1, tz="UTC"),
+    catchup=False,
+    max_active_runs=1,  # two runs at once could make two monitors
+)
+def river_watch():
+    search = WebDataSearchOperator(
+        task_id="search",
+        query="river",
+        limit=5,
+        tbs="qdr:w",  # published in the last seven days
+        returns="web",
+    )
+
+    @task.short_circuit
+    def urls(results: list):
+        return sorted(result["url"] for result in results)  # none: what follows is skipped
+
+    scrape = WebDataBatchScrapeOperator(
+        task_id="scrape",
+        urls=urls(search.output),
+        formats=["markdown"],
+        output="{{ var.value.river_folder }}/{{ dag_run.run_after | ds }}.parquet",
+        deferrable=True,
+    )
+
+    @task
+    def show(written: dict):
+        import pyarrow.parquet
+
+        with ObjectStoragePath(written["path"]).open("rb") as file:
+            table = pyarrow.parquet.read_table(file, columns=["title", "source_url", "markdown"])
+        for page in table.to_pylist():
+            words = (page["markdown"] or "").split()
+            print(page["title"], page["source_url"], f"{len(words)} words")
+
+    show(scrape.output)
+
+    WebDataCreateMonitorOperator(
+        task_id="keep_monitor",
+        name="River watch",
+        schedule={"cron": "0 5 * * *"},  # the service's own
+        targets=[
+            {
+                "type": "scrape",
+                "urls": ["https://weather.example/levels", "https://weather.example/warnings"],
+            }
+        ],
+        goal="Tell me when the river rises or a warning is given.",
+    )
+
+
+river_watch()

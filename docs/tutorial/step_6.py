@@ -1,0 +1,102 @@
+"""What the web said about a river on each day, as a table; and word of what has changed, or gone wrong."""
+
+import pendulum
+from airflow.providers.standard.operators.latest_only import LatestOnlyOperator
+from airflow.sdk import CronDataIntervalTimetable, ObjectStoragePath, Variable, dag, task
+
+from airflow_provider_webdata.operators.batch_scrape import WebDataBatchScrapeOperator
+from airflow_provider_webdata.operators.credit_usage import WebDataCreditUsageOperator
+from airflow_provider_webdata.operators.monitor import WebDataCreateMonitorOperator, WebDataRunMonitorOperator
+from airflow_provider_webdata.operators.search import WebDataSearchOperator
+
+
+def send(text: str):
+    """Post to an incoming webhook of Slack, Mattermost, Teams or the like."""
+    import httpx
+
+    print(text)
+    if url := Variable.get("alert_url", default=None):
+        httpx.post(url, json={"text": text}).raise_for_status()
+
+
+def alert(context):
+    send(f"{context['ti'].dag_id}.{context['ti'].task_id} failed: {context.get('exception')}")
+
+
+@dag(
+    # A run for each day, which knows its day; a plain "@daily" has runs without one.
+    schedule=CronDataIntervalTimetable("@daily", timezone="UTC"),
+    start_date=pendulum.datetime(2026, 11, 19, tz="UTC"),  # the first day that you want
+    catchup=True,
+    max_active_runs=1,  # two runs at once could make two monitors
+    default_args={"retries": 3, "on_failure_callback": alert},
+)
+def river_watch():
+    enough_credits = WebDataCreditUsageOperator(task_id="enough_credits", min_remaining=100)
+
+    search = WebDataSearchOperator(
+        task_id="search",
+        query="river",
+        limit=5,
+        tbs="{{ macros.webdata.tbs(dag_run) }}",
+        returns="web",
+    )
+
+    @task.short_circuit
+    def urls(results: list):
+        return sorted(result["url"] for result in results)  # none: what follows is skipped
+
+    scrape = WebDataBatchScrapeOperator(
+        task_id="scrape",
+        urls=urls(search.output),
+        formats=["markdown"],
+        output="{{ var.value.river_folder }}/"
+        "{{ (dag_run.data_interval_start or dag_run.run_after) | ds }}.parquet",
+        deferrable=True,
+    )
+
+    @task
+    def show(written: dict):
+        import pyarrow.parquet
+
+        with ObjectStoragePath(written["path"]).open("rb") as file:
+            table = pyarrow.parquet.read_table(file, columns=["title", "source_url", "markdown"])
+        for page in table.to_pylist():
+            words = (page["markdown"] or "").split()
+            print(page["title"], page["source_url"], f"{len(words)} words")
+
+    show(scrape.output)
+
+    keep_monitor = WebDataCreateMonitorOperator(
+        task_id="keep_monitor",
+        name="River watch",
+        schedule={"cron": "0 5 * * *"},  # the service's own
+        targets=[
+            {
+                "type": "scrape",
+                "urls": ["https://weather.example/levels", "https://weather.example/warnings"],
+            }
+        ],
+        goal="Tell me when the river rises or a warning is given.",
+    )
+
+    check = WebDataRunMonitorOperator(
+        task_id="check",
+        monitor_id=keep_monitor.output["monitor_id"],
+        wait_for_completion=True,
+        include_pages="changed",
+        deferrable=True,
+    )
+
+    @task
+    def tell(check: dict):
+        for page in check["pages"]:
+            send(f"{page['status']}: {page['url']} {(page.get('judgment') or {}).get('reason', '')}")
+
+    # A run for a day of the past has nothing to check: pages are as they are today.
+    LatestOnlyOperator(task_id="latest_only") >> keep_monitor
+    enough_credits >> [search, keep_monitor]
+    tell(check.output)
+
+
+river_watch()

@@ -1,0 +1,1 @@
+"""Tests on a whole Airflow: its scheduler, triggerer and API server, beside the sandbox."""

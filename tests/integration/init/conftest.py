@@ -1,0 +1,40 @@
+"""A sandbox, and the home of an Airflow whose database is migrated and holds no connection."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from airflow_provider_webdata.sandbox.server import SandboxServer
+from tests.support.migrated import MigratedDatabase
+
+
+@pytest.fixture(scope="module")
+def sandbox() -> Iterator[SandboxServer]:
+    with SandboxServer() as server:
+        yield server
+
+
+@pytest.fixture
+def home(tmp_path: Path, migrated_database: MigratedDatabase) -> Path:
+    migrated_database.copy_to(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def environ(home: Path) -> dict[str, str]:
+    """What the commands of that Airflow run in."""
+    inherited = {
+        name: value for name, value in os.environ.items() if not name.startswith(("AIRFLOW", "WEBDATA"))
+    }
+    return {
+        **inherited,
+        "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
+        "AIRFLOW_HOME": str(home),
+        "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+        "AIRFLOW__CORE__DAGS_FOLDER": str(home / "dags"),
+    }

@@ -1,0 +1,215 @@
+"""`airflow webdata init` on an Airflow of its own, against the sandbox."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import select
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import airflow_provider_webdata.init
+from airflow_provider_webdata.get_provider_info import HOSTED_URL
+from airflow_provider_webdata.sandbox.server import SandboxServer
+from tests.support.waiting import PATIENCE
+
+DRIVER = Path(__file__).with_name("init_driver.py")
+EXAMPLE = (Path(airflow_provider_webdata.init.__file__).parent / "river_news.py").read_text()
+WRONG_KEY = "wrong-key-4c1f0a7d9b21"
+
+
+class Terminal:
+    """Runs `airflow webdata init` several times, in one process, which saves time."""
+
+    def __init__(self, environ: dict[str, str], sandbox: SandboxServer) -> None:
+        self._environ, self._sandbox = environ, sandbox
+
+    def run(self, *orders: dict[str, Any]) -> list[dict[str, Any]]:
+        done = subprocess.run(
+            [sys.executable, str(DRIVER)],
+            env=self._environ,
+            input=json.dumps(orders),
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr[-3000:]
+        found: list[dict[str, Any]] = json.loads(done.stdout.rpartition("\nANSWER ")[2])
+        return found
+
+    def order(
+        self, *flags: str, key: str | None = None, base_url: str | None = None, **environ: str
+    ) -> dict[str, Any]:
+        """An order for `init`; the key of the sandbox comes by standard input unless another one is given."""
+        url = self._sandbox.url if base_url is None else base_url
+        argv = ["webdata", "init", *(("--base-url", url) if url else ()), *flags]
+        return {"argv": argv, "environ": environ, "stdin": self._sandbox.api_key if key is None else key}
+
+
+@pytest.fixture
+def terminal(environ: dict[str, str], sandbox: SandboxServer) -> Terminal:
+    return Terminal(environ, sandbox)
+
+
+def test_what_cannot_work_stores_nothing(terminal: Terminal, home: Path) -> None:
+    (home / "a-file").touch()
+    cases: Sequence[tuple[dict[str, Any], str]] = [
+        (terminal.order(key=WRONG_KEY), "The service refuses the API key: "),
+        (terminal.order(key=""), "there is no API key; "),
+        (terminal.order(key="\n"), "there is no API key; "),
+        (terminal.order(key="Bearer x"), "password (API Key) starts with 'Bearer'; enter the key alone"),
+        (terminal.order(base_url=""), "--base-url is missing, "),
+        (terminal.order(base_url=f"https://x.example?key={WRONG_KEY}"), "must have no query or fragment"),
+        (terminal.order("--conn-id", "two words"), "--conn-id is 'two words'; an id has at most 250 letters"),
+        (terminal.order("--webhook-url", "http://airflow.example"), "webhook_url must be an https address"),
+        (terminal.order("--dags-folder", f"{home}/a-file/x"), "the example DAG cannot be written: "),
+        (terminal.order(AIRFLOW_CONN_WEBDATA_DEFAULT="webdata://"), "comes from EnvironmentVariablesBackend"),
+    ]
+    answers = terminal.run(*(order for order, _ in cases))
+    for (order, message), answer in zip(cases, answers, strict=True):
+        assert message in answer["status"], order
+        assert answer["status"].endswith("Nothing was stored."), order
+        assert (answer["connections"], answer["files"]) == ({}, {}), order
+        assert WRONG_KEY not in answer["status"] + answer["output"], order
+
+
+def test_a_connection_is_made_changed_and_never_replaced_unasked(
+    terminal: Terminal, sandbox: SandboxServer, home: Path
+) -> None:
+    webhook_url = "https://airflow.example/base"
+    made, again, other_dag, second, replaced, forced, third = terminal.run(
+        terminal.order(),
+        terminal.order(),
+        terminal.order("--conn-id", "second"),
+        terminal.order("--conn-id", "second", "--no-example"),
+        terminal.order("--conn-id", "another", "--force"),
+        terminal.order(
+            "--force", "--webhook-url", webhook_url, key="", base_url="", WEBDATA_API_KEY=sandbox.api_key
+        ),
+        terminal.order("--conn-id", "third", "--dags-folder", str(home / "more" / "dags")),
+    )
+
+    assert made["status"] in (0, None), made
+    stored = made["connections"]["webdata_default"]
+    scheme, host, port = sandbox.url.split(":")
+    assert (stored["conn_type"], stored["host"], stored["port"]) == ("webdata", f"{scheme}:{host}", int(port))
+    assert stored["password"] == sandbox.api_key
+    assert stored["extra"].keys() == {"webhook_secret"}
+    secret = stored["extra"]["webhook_secret"]
+    assert re.fullmatch(r"[0-9a-f]{64}", secret)
+    assert made["files"] == {"river_news.py": EXAMPLE}
+    assert f"Connection 'webdata_default' was created: {sandbox.url}." in made["output"]
+    assert "airflow dags test river_news" in made["output"]
+    assert "There is no webhook URL" in made["output"]
+
+    assert "connection 'webdata_default' exists; --force" in again["status"]
+    assert "is another DAG; --force replaces it, --no-example leaves it alone" in other_dag["status"]
+    for refused in (again, other_dag):
+        assert (refused["connections"], refused["files"]) == (made["connections"], made["files"])
+
+    assert second["connections"].keys() == {"webdata_default", "second"}
+    assert second["connections"]["second"]["extra"]["webhook_secret"] != secret
+    # There is none of that id: nothing to replace, but the DAG of another connection is.
+    assert 'webdata_conn_id="another",' in replaced["files"]["river_news.py"]
+
+    kept = forced["connections"]["webdata_default"]
+    assert "was changed" in forced["output"]
+    assert kept["extra"] == {"webhook_secret": secret, "webhook_url": webhook_url}
+    assert (kept["host"], kept["port"]) == (stored["host"], stored["port"])
+    assert forced["files"] == {"river_news.py": EXAMPLE}
+    assert f"Deliveries come to {webhook_url}/webdata/inbox/webdata_default/...:" in forced["output"]
+
+    written = (home / "more" / "dags" / "river_news.py").read_text()
+    assert 'task_id="search",\n        webdata_conn_id="third",\n' in written
+    assert written.replace('        webdata_conn_id="third",\n', "") == EXAMPLE
+    for answer in (made, again, other_dag, second, replaced, forced, third):
+        shown = f"{answer['status']}{answer['output']}"
+        secrets = [found["extra"].get("webhook_secret") for found in answer["connections"].values()]
+        assert not [value for value in (sandbox.api_key, *secrets) if value and value in shown]
+
+
+def test_a_connection_of_another_type_is_left_alone(terminal: Terminal) -> None:
+    add = {
+        "argv": ["connections", "add", "webdata_default", "--conn-type", "http", "--conn-host", "x.example"]
+    }
+    added, refused = terminal.run(add, terminal.order("--force"))
+    assert (
+        "connection 'webdata_default' is of type 'http'; name another one with --conn-id" in refused["status"]
+    )
+    assert refused["connections"] == added["connections"]
+
+
+class Prompted:
+    """`airflow webdata init` at a terminal of its own."""
+
+    def __init__(self, environ: dict[str, str]) -> None:
+        self.shown = ""
+        self._pid, self._terminal = pty.fork()
+        if self._pid == 0:
+            os.execve(sys.executable, [sys.executable, "-m", "airflow", "webdata", "init"], environ)
+
+    def answer(self, prompt: str, text: str) -> None:
+        """Wait for a prompt, and enter a line."""
+        deadline = time.monotonic() + PATIENCE
+        seen = len(self.shown)
+        while prompt not in self.shown[seen:]:
+            assert time.monotonic() < deadline, self.shown
+            assert self._read(), self.shown
+        os.write(self._terminal, text.encode())
+
+    def end(self) -> int:
+        while self._read():
+            pass
+        os.close(self._terminal)
+        return os.waitstatus_to_exitcode(os.waitpid(self._pid, 0)[1])
+
+    def _read(self) -> bool:
+        try:
+            select.select([self._terminal], [], [], 1.0)
+            found = os.read(self._terminal, 4096)
+        except OSError:
+            # The other side has ended.
+            return False
+        self.shown += found.decode(errors="replace")
+        return bool(found)
+
+
+def test_at_a_terminal_it_asks_and_its_dag_runs(
+    terminal: Terminal, environ: dict[str, str], sandbox: SandboxServer
+) -> None:
+    given_up = Prompted(environ)
+    given_up.answer(f"Base URL [{HOSTED_URL}]: ", f"{sandbox.url}\n")
+    given_up.answer("API key (not shown): ", "\x03")
+    assert given_up.end() == 1
+    assert "Cancelled; nothing was stored." in given_up.shown
+
+    prompted = Prompted(environ)
+    prompted.answer(f"Base URL [{HOSTED_URL}]: ", f"{sandbox.url}\n")
+    prompted.answer("API key (not shown): ", f"{sandbox.api_key}\n")
+    prompted.answer("for webhooks (may stay empty): ", "\n")
+    assert prompted.end() == 0, prompted.shown
+    [left] = terminal.run({"argv": ["webdata", "inbox", "list"]})
+    stored = left["connections"]["webdata_default"]
+    assert stored["password"] == sandbox.api_key
+    assert sandbox.api_key not in prompted.shown
+    assert stored["extra"]["webhook_secret"] not in prompted.shown
+
+    run = subprocess.run(
+        [sys.executable, "-m", "airflow", "dags", "test", "river_news"],
+        env=environ,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert re.search(r"https://river\.example/\S+ \d+ words", run.stdout), run.stdout[-3000:]

@@ -1,0 +1,58 @@
+"""The commands of the README, as they stand, in an empty Airflow home."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import subprocess
+from pathlib import Path
+
+import airflow_provider_webdata.init
+from tests.support.snippets import ROOT, snippets
+from tests.support.waiting import PATIENCE
+
+README = ROOT / "README.md"
+RUN_ELSEWHERE = {
+    "python3 -m venv": "tools/first_steps.py",
+    "pip install": "tools/first_steps.py",
+    "make demo": "tests/e2e/test_demo.py",
+    "make test": ".ci/run",
+}
+
+
+def test_its_dag_is_the_example_of_init() -> None:
+    [dag] = snippets(README)
+    assert dag.code == (Path(airflow_provider_webdata.init.__file__).parent / "river_news.py").read_text()
+
+
+def test_its_commands_run(environ: dict[str, str], home: Path) -> None:
+    commands = [line for block in snippets(README, "sh") for line in block.code.splitlines()]
+    elsewhere = {name: [line for line in commands if line.startswith(name)] for name in RUN_ELSEWHERE}
+    assert all(elsewhere.values()), "what is said to be run elsewhere is not in the README"
+    assert all((ROOT / test).exists() for test in RUN_ELSEWHERE.values())
+    here = [line for line in commands if not line.startswith(tuple(RUN_ELSEWHERE))]
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = str(free.getsockname()[1])
+    script = "\n".join(["set -e", *here]).replace("8900", port)
+
+    output = home / "output"
+    with output.open("w") as file:
+        shell = subprocess.Popen(
+            ["bash", "-c", script],
+            env=environ,
+            cwd=home,
+            stdout=file,
+            stderr=file,
+            start_new_session=True,
+        )
+    try:
+        status = shell.wait(PATIENCE)
+    finally:
+        # The sandbox, which the script leaves in the background.
+        os.killpg(shell.pid, signal.SIGTERM)
+    shown = output.read_text()
+    assert status == 0, shown[-3000:]
+    assert f"Connection 'webdata_default' was created: http://127.0.0.1:{port}." in shown
+    assert re.search(r"https://river\.example/\S+ \d+ words", shown), shown[-3000:]

@@ -1,0 +1,261 @@
+"""Every recipe of the cookbook as it stands, on a real Airflow, against the sandbox, started by hand."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyarrow import parquet
+
+from airflow_provider_webdata.sandbox.server import SandboxServer
+from tests.integration.operators.test_documentation import empty
+from tests.support.dag_runner import Airflow, Outcome, connection
+from tests.support.snippets import ROOT
+
+PAGE = ROOT / "docs" / "cookbook.md"
+PDF = Path(__file__).parents[1] / "sandbox" / "files" / "chromium.pdf"
+RECIPES = {
+    found[1]: found[2]
+    for found in re.finditer(
+        r"^## ([^\n]+)\n\n[^\n]+\n\n```python\n(.*?)^```\n\nAdapt ",
+        PAGE.read_text(),
+        re.MULTILINE | re.DOTALL,
+    )
+}
+CI = "Testing in CI"
+CHANGES, NEW = "Changed pages to a message", "Only pages not seen before"
+RUN = [title for title in RECIPES if title not in (CI, CHANGES, NEW)]
+"""Those that need one run."""
+
+BY_HAND = "logical_dates = [None]\n"
+SETTINGS = {
+    "A DAG for each new file": "dags = [crawl_docs, load_docs]\n",
+    "Ask before a paid crawl": 'responses = {"approve": "Approve"}\n',
+}
+"""What the reader does besides starting the DAG."""
+
+Cook = Callable[..., Outcome]
+
+
+@pytest.fixture
+def cook(airflow: Airflow, sandbox: SandboxServer, tmp_path: Path) -> Cook:
+    """Run a recipe; what it writes goes to a folder of the test's own."""
+
+    def run(title: str, settings: str = "") -> Outcome:
+        code = RECIPES[title].replace("/tmp/webdata", str(tmp_path))
+        source = code + BY_HAND + SETTINGS.get(title, "") + settings
+        return airflow.run(source, AIRFLOW_CONN_WEBDATA_DEFAULT=connection(sandbox))
+
+    (tmp_path / "pdfs").mkdir()
+    for name in ("first", "second"):
+        shutil.copy(PDF, tmp_path / "pdfs" / f"{name}.pdf")
+    (tmp_path / "queries.csv").write_text("query,limit\nriver level,5\ncoffee,3\n")
+    return run
+
+
+def result(outcome: Outcome, task: str) -> Any:
+    return outcome.xcom[f"{task}.return_value"]
+
+
+def rows(path: str) -> list[dict[str, Any]]:
+    return parquet.read_table(path.removeprefix("file://")).to_pylist()
+
+
+def lines(path: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in Path(path.removeprefix("file://")).read_text().splitlines()]
+
+
+def prices(outcome: Outcome, folder: Path) -> None:
+    found = {row["name"]: row["price"] for row in rows(result(outcome, "store"))}
+    assert found == {"Gooseneck kettle": 75.5, "Hand grinder": 59.0}
+
+
+def digest(outcome: Outcome, folder: Path) -> None:
+    assert "River level rises" in result(outcome, "digest")
+    assert "flood of the century" not in result(outcome, "digest")
+
+
+def site(outcome: Outcome, folder: Path) -> None:
+    pages = [path for path in (folder / "site").iterdir() if path.suffix == ".md"]
+    assert len(pages) == result(outcome, "pages")["count"] == 6
+    assert all(page.read_text() for page in pages)
+
+
+def pdfs(outcome: Outcome, folder: Path) -> None:
+    texts = [folder / "pdfs" / f"{name}.md" for name in ("first", "second")]
+    assert all(text.read_text() for text in texts)
+
+
+def history(outcome: Outcome, folder: Path) -> None:
+    titles = [row["title"] for row in rows(result(outcome, "search")["path"])]
+    assert any("Salmon" in title for title in titles)
+    assert not any("century" in title for title in titles)
+
+
+def queries(outcome: Outcome, folder: Path) -> None:
+    assert {row["query"] for row in rows(result(outcome, "search")["path"])} == {"river level", "coffee"}
+
+
+def failed(outcome: Outcome, folder: Path) -> None:
+    assert result(outcome, "report") == "0 searches failed: []"
+
+
+def sites(outcome: Outcome, folder: Path) -> None:
+    first, second = result(outcome, "report")
+    assert "/sites/0/" in first
+    assert "/sites/1/" in second
+    assert not first.startswith("0 ")
+
+
+def chunks(outcome: Outcome, folder: Path) -> None:
+    found = lines(result(outcome, "chunks"))
+    assert len(found) > result(outcome, "crawl")["count"]
+    assert {"url", "text"} == found[0].keys()
+
+
+def alert(outcome: Outcome, folder: Path) -> None:
+    assert result(outcome, "alert") == "https://shop.example/kettles: 75.5 EUR"
+    assert outcome.state("nothing") == "skipped"
+
+
+def events(outcome: Outcome, folder: Path) -> None:
+    crawl, load = outcome.runs
+    facts = crawl["xcom"]["crawl.return_value"]
+    assert load["xcom"]["load.return_value"] == f"{facts['count']} pages from {facts['path']}"
+
+
+def approved(outcome: Outcome, folder: Path) -> None:
+    assert (
+        outcome.run["rendered"]["approve"]["subject"]
+        == "Crawl up to 6 pages of https://docs.pipeline.example/?"
+    )
+    assert result(outcome, "crawl")["count"] == 4
+
+
+def pooled(outcome: Outcome, folder: Path) -> None:
+    assert result(outcome, "crawl")["count"] == 4
+    assert result(outcome, "batch")["count"] == 1
+
+
+def guarded(outcome: Outcome, folder: Path) -> None:
+    assert "Bean" in result(outcome, "agent")["data"]["title"]
+
+
+def checked(outcome: Outcome, folder: Path) -> None:
+    assert result(outcome, "publish") == "4 pages"
+    assert len(lines(str(folder / "staging" / "published.jsonl"))) == 4
+
+
+def on_demand(outcome: Outcome, folder: Path) -> None:
+    assert lines(result(outcome, "crawl")["path"])[0]["markdown"]
+
+
+def answer(outcome: Outcome, folder: Path) -> None:
+    assert result(outcome, "first_answer")["text"]
+
+
+CHECKS = {
+    "Prices to Parquet": prices,
+    "A news digest": digest,
+    "A site to files": site,
+    "A folder of PDFs to text": pdfs,
+    "Backfill a year of searches": history,
+    "Queries from a CSV file": queries,
+    "Retry only the failed queries": failed,
+    "One DAG for many sites": sites,
+    "Chunks for a vector store": chunks,
+    "An alert when a price falls": alert,
+    "A DAG for each new file": events,
+    "Ask before a paid crawl": approved,
+    "A pool for all crawls": pooled,
+    "Stop before the credits run out": guarded,
+    "A check before publishing": checked,
+    "A crawl that colleagues start from the UI": on_demand,
+    "The hook in a task of your own": answer,
+}
+
+
+def test_the_page_has_every_recipe_in_its_form() -> None:
+    """One sentence why, 10 to 25 lines of code, one sentence on what to adapt; and each is in the table on top."""
+    text = PAGE.read_text()
+    assert list(RECIPES) == re.findall(r"^## (.*)$", text, re.MULTILINE)
+    for title, code in RECIPES.items():
+        assert 10 <= sum(1 for line in code.splitlines() if line.strip()) <= 25, title
+        assert f"(#{title.lower().replace(' ', '-')})" in text, title
+
+
+@pytest.mark.parametrize("title", RUN)
+def test_a_recipe(title: str, cook: Cook, tmp_path: Path) -> None:
+    outcome = cook(title)
+    for run in outcome.runs:
+        assert run["state"] == "success", outcome.log[-4000:]
+        for key, value in run["xcom"].items():
+            if key.endswith(".return_value"):
+                assert not list(empty(value, key)), value
+    CHECKS[title](outcome, tmp_path)
+
+
+def test_a_change_is_told_once(cook: Cook, sandbox: SandboxServer) -> None:
+    assert result(cook(CHANGES), "message") == "new: https://shop.example/plans"
+    sandbox.control.set_page("https://shop.example/plans", "<p>Small: 14 EUR. Large: 33 EUR.</p>")
+    assert result(cook(CHANGES), "message") == "changed: https://shop.example/plans"
+    assert cook(CHANGES).state("message") == "skipped"
+
+
+def test_only_new_pages_are_scraped(cook: Cook, sandbox: SandboxServer, tmp_path: Path) -> None:
+    first = cook(NEW)
+    assert (tmp_path / "seen.txt").read_text().split() == result(first, "new")
+    assert result(first, "pages")["count"] == len(result(first, "new"))
+    assert cook(NEW).state("pages") == "skipped"
+    sandbox.control.set_page("https://river.example/ferry", "<p>The ferry sails again.</p>")
+    assert result(cook(NEW), "new") == ["https://river.example/ferry"]
+
+
+def test_a_crawl_that_is_not_approved(cook: Cook, sandbox: SandboxServer) -> None:
+    outcome = cook("Ask before a paid crawl", 'responses = {"approve": "Reject"}\n')
+    assert outcome.state("crawl") == "skipped"
+    assert sandbox.control.requests("/v2/crawl") == []
+
+
+def test_only_the_failed_query_is_made_again(cook: Cook, sandbox: SandboxServer) -> None:
+    sandbox.control.add_fault("status", path="/v2/search", status=500)
+    at_once = 'dag.get_task("search").retry_delay = timedelta(seconds=0.1)\n'
+    outcome = cook("Retry only the failed queries", at_once)
+    assert outcome.run["tasks"]["search"] == {"state": "success", "try_number": 2}
+    asked = [call["body"]["query"] for call in sandbox.control.requests("/v2/search")]
+    assert sorted(asked) == sorted(["river level", "stone bridge", "coffee", asked[0]])
+
+
+def test_a_year_is_searched_month_by_month(cook: Cook, tmp_path: Path, sandbox: SandboxServer) -> None:
+    dates = 'logical_dates = ["2025-03-01T00:00:00+00:00", "2025-12-01T00:00:00+00:00"]\n'
+    outcome = cook("Backfill a year of searches", dates)
+    assert {run["state"] for run in outcome.runs} == {"success"}
+    asked = [call["body"]["tbs"] for call in sandbox.control.requests("/v2/search")]
+    assert asked == [
+        "cdr:1,cd_min:02/01/2025,cd_max:02/28/2025",
+        "cdr:1,cd_min:11/01/2025,cd_max:11/30/2025",
+    ]
+    assert sorted(path.name for path in (tmp_path / "history").iterdir()) == [
+        "2025-02-01.parquet",
+        "2025-11-01.parquet",
+    ]
+
+
+def test_nothing_bad_is_published(cook: Cook, sandbox: SandboxServer, tmp_path: Path) -> None:
+    sandbox.control.set_page("https://shop.example/plans", "<p></p>")
+    outcome = cook("A check before publishing")
+    assert outcome.state("publish") == "failed"
+    assert "without content: ['https://shop.example/plans']" in outcome.log
+    assert not (tmp_path / "staging" / "published.jsonl").exists()
+
+
+def test_every_job_takes_a_slot() -> None:
+    names: dict[str, Any] = {}
+    exec(RECIPES["A pool for all crawls"], names)
+    tasks = names["dag"].tasks
+    assert [(task.pool, task.deferrable, task.retries) for task in tasks] == [("webdata", True, 2)] * 2

@@ -1,0 +1,274 @@
+"""This version loads and understands what earlier ones have stored."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import json
+from datetime import datetime
+from importlib import import_module
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import msgspec
+import pytest
+from airflow.sdk.exceptions import (
+    AirflowException,
+    AirflowFailException,
+    AirflowSensorTimeout,
+    AirflowSkipException,
+)
+
+from airflow_provider_webdata.api.models import MonitorCheck
+from airflow_provider_webdata.hooks.webdata import WebDataHook
+from airflow_provider_webdata.hooks.webhooks import key_of
+from airflow_provider_webdata.inbox.server.http.parameters import query_of
+from airflow_provider_webdata.inbox.server.storage.records import NewDelivery
+from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
+from airflow_provider_webdata.operators.monitor import WebDataRunMonitorOperator
+from airflow_provider_webdata.sensors.job import WebDataJobSensor
+from airflow_provider_webdata.sensors.monitor import WebDataMonitorCheckSensor
+from airflow_provider_webdata.sensors.webhook import WebDataWebhookSensor
+from airflow_provider_webdata.states.checks import CheckCriteria
+from airflow_provider_webdata.tasks.intent import Intent
+from airflow_provider_webdata.tasks.jobs.start_table import StartRecord, State
+from airflow_provider_webdata.tasks.kept_records import FileRecords, StoreRecords
+from airflow_provider_webdata.tasks.searches.records import answered
+from airflow_provider_webdata.triggers.events import (
+    WebDataMonitorCheckEventTrigger,
+    WebDataWebhookEventTrigger,
+)
+from airflow_provider_webdata.waiting.policy import PollingPolicy
+from airflow_provider_webdata.waiting.streams.checkpoint import Checkpoint
+from airflow_provider_webdata.waiting.streams.stream_trigger import StreamTrigger
+from tests.support.direct import StateStore, TaskInstance, context_of
+from tools.stored import attempts, connections
+from tools.stored.examples import CONNECTION_ID, NOON, delivery
+from tools.stored.triggers import attributes
+
+Stored = dict[str, Any]
+
+
+def imported(path: str) -> Any:
+    module, _, name = path.rpartition(".")
+    return getattr(import_module(module), name)
+
+
+# Triggers
+
+
+def test_triggers(stored: Stored) -> None:
+    """Each is made of what was stored, means the same, and is stored the same again."""
+    assert stored["triggers"]
+    for path, forms in stored["triggers"].items():
+        for form in forms.values():
+            trigger = imported(path)(**form["arguments"])
+            now = attributes(trigger)
+            assert {name: now[name] for name in form["means"]} == form["means"], path
+            assert trigger.serialize() == (path, form["arguments"])
+
+
+def test_mappings_among_the_arguments(stored: Stored) -> None:
+    for path, mapping in stored["mappings"].items():
+        assert imported(path).deserialize(mapping).serialize() == mapping
+    for forms in stored["triggers"].values():
+        for form in forms.values():
+            PollingPolicy.deserialize(
+                form["arguments"].get("policy", {"wait_by": "auto", "poll_interval": 1, "safety_poll": 1})
+            )
+            CheckCriteria.deserialize(form["arguments"].get("criteria", {}))
+
+
+class AskedError(Exception):
+    """What a task asked of the service or the inbox first."""
+
+
+class Service:
+    """Stands for a hook: each call is an error that says what was asked."""
+
+    def __enter__(self) -> Service:
+        return self
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def inbox(self) -> Service:
+        return self
+
+    def __getattr__(self, name: str) -> Any:
+        def call(*given: Any, **_: Any) -> Any:
+            raise AskedError(name, *given)
+
+        return call
+
+
+WAITERS: dict[str, tuple[Any, dict[str, Any], tuple[Any, ...]]] = {
+    "check, sensor": (WebDataMonitorCheckSensor, {"monitor_id": "m"}, ("get_monitor_check", "monitor", "check")),
+    "check, operator": (WebDataRunMonitorOperator, {"monitor_id": "m"}, ("get_monitor_check", "monitor", "check")),
+    "job, sensor": (WebDataJobSensor, {"kind": "crawl", "job_id": "j"}, ("job_status", "crawl", "job")),
+    "job, operator": (WebDataCrawlOperator, {"url": "https://river.example/"}, ("job_status", "crawl", "job")),
+    "delivery, sensor": (WebDataWebhookSensor, {"key": "k"}, ("fetch", 7)),
+}  # fmt: skip
+"""Tasks that wait for a thing, their arguments, and what they ask for once it has happened."""
+ENDS = {
+    "skip": AirflowSkipException,
+    "failed": AirflowException,
+    "cancelled": AirflowException,
+    "timeout": (AirflowSensorTimeout, AirflowFailException, AskedError),
+    "error": AirflowFailException,
+}
+
+
+@pytest.mark.parametrize("waiter", WAITERS)
+def test_a_task_that_waited_is_resumed(stored: Stored, waiter: str) -> None:
+    """By the method that was stored with it, with an event that a trigger of the older version made."""
+    cls, arguments, asked = WAITERS[waiter]
+    for name, event in stored["events"][waiter.partition(",")[0]].items():
+        task = cls(task_id="t", **arguments)
+        task.hook = Service()
+        resume = getattr(task, stored["paths"]["resume_method"])
+        with pytest.raises(ENDS.get(name, AskedError)) as raised:
+            resume(context_of(TaskInstance()), event)
+        if name in {"done", "resumed"}:
+            assert raised.value.args == asked
+
+
+# Connections, options, and what is named alone
+
+
+def test_paths(stored: Stored) -> None:
+    paths = stored["paths"]
+    policy = imported(paths["retry_policy"])
+    assert isinstance(policy.deserialize({"__type": paths["retry_policy"]}), policy)
+    assert [imported(path) for path in paths["db_managers"]]
+    for kind, hook in paths["connection_type"].items():
+        assert imported(hook).conn_type == kind
+
+
+@pytest.mark.parametrize("form", ["json", "texts"])
+def test_connections(stored: Stored, form: str) -> None:
+    """Every field still means what it meant."""
+    made = json.loads(json.dumps(connections.settings(stored["connection"][form]["stored"])))
+    for part, meant in stored["connection"][form]["means"].items():
+        now = {name: made[part][name] for name in meant} if isinstance(meant, dict) else made[part]
+        assert now == meant
+
+
+# The inbox
+
+
+def test_a_redelivery_is_known(stored: Stored) -> None:
+    for known in stored["deliveries"].values():
+        assert (
+            NewDelivery.from_body(CONNECTION_ID, "key", known["body"].encode(), NOON).dedupe
+            == known["dedupe"]
+        )
+
+
+@pytest.mark.usefixtures("connected")
+def test_a_webhook_at_the_service_still_leads_here(stored: Stored) -> None:
+    assert attempts.managed_webhook() == stored["managed_webhook"]
+    assert key_of(WebDataHook(CONNECTION_ID).get_settings(), stored["managed_webhook"]["url"]) == "key"
+
+
+# What attempts leave for later ones
+
+
+def intent_of(stored: Stored, key: str, form: str) -> Intent:
+    store = StateStore()
+    store.set(key, stored["task_state"][key][form])
+    return Intent(context_of(TaskInstance(max_tries=attempts.MAX_TRIES, try_number=2), store), key)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("key", ["webdata_monitor", "webdata_check", "webdata_session"])
+def test_what_an_attempt_began(stored: Stored, key: str) -> None:
+    begun, started = intent_of(stored, key, "begun"), intent_of(stored, key, "started")
+    assert begun.began
+    assert begun.started_id is None
+    assert begun.recall("known") == ["a", "b"]
+    assert not begun.is_own("a", None)
+    assert begun.is_own("c", None)
+    assert started.started_id == "c"
+
+
+def test_the_job_of_an_attempt(stored: Stored) -> None:
+    requested = StartRecord.of(intent_of(stored, "webdata_job", "requested"))
+    assert requested.first_state(unrecorded=False) is State.SENT
+    assert requested.known == ("other",)
+    started = StartRecord.of(intent_of(stored, "webdata_job", "started"))
+    assert started.first_state(unrecorded=False) is State.STARTED
+    now = json.loads(json.dumps(dataclasses.asdict(started)))
+    recorded = {**stored["task_state"]["webdata_job"]["started"]}
+    assert recorded.pop("max_tries") == attempts.MAX_TRIES
+    assert {name: now[name] for name in recorded} == recorded
+
+
+def test_the_keys_of_a_job_stay(stored: Stored) -> None:
+    """Its deliveries and its request are found again by these alone."""
+    assert attempts.job_identity() == stored["job_identity"]
+
+
+def test_a_wait_ends_when_it_was_to_end(stored: Stored) -> None:
+    recorded = stored["task_state"]["webdata_wait"]["waiting"]
+    store = StateStore()
+    store.set("webdata_wait", recorded)
+    context: Any = context_of(TaskInstance(max_tries=attempts.MAX_TRIES, try_number=2), store)
+    span = WebDataRunMonitorOperator(task_id="t", monitor_id="m")._span(context)
+    assert span == (datetime.fromisoformat(recorded["after"]), recorded["deadline"], True)
+
+
+def test_what_was_paid_for(stored: Stored, tmp_path: Path) -> None:
+    store = StateStore()
+    for key, value in stored["kept_records"]["store"].items():
+        store.set(key, value)
+    for name, text in stored["kept_records"]["file"].items():
+        (tmp_path / name).parent.mkdir(parents=True)
+        (tmp_path / name).write_text(text)
+    context: Any = context_of(TaskInstance())
+    for kept in (StoreRecords(store), FileRecords(str(tmp_path / "out.jsonl"), context)):
+        assert [*kept.read()] == attempts.RECORDS
+        assert [record["key"] for record in answered(kept.read())] == ["k"]
+        kept.forget()
+    assert store.values == {}
+    assert [*tmp_path.iterdir()] == []
+
+
+@pytest.mark.usefixtures("connected")
+def test_what_was_paid_for_is_found_by_the_same_request(stored: Stored) -> None:
+    calls = dict(stored["requests"])
+    batch = calls.pop("batch")
+    for operator, call in calls.items():
+        request = attempts.paid_request(operator, call["arguments"])
+        assert request == call["request"], operator
+        assert attempts.kept_under(request) == call["key"], operator
+    assert attempts.batch_keys(batch["queries"]) == batch["keys"]
+
+
+# Asset watchers
+
+
+def test_cursors_are_found(stored: Stored) -> None:
+    for path, keys in stored["asset_state"]["keys"].items():
+        for form, key in keys.items():
+            trigger: StreamTrigger = imported(path)(**stored["triggers"][path][form]["arguments"])
+            assert Checkpoint(None, trigger.serialize())._key == key
+
+
+def test_cursors_say_what_was_seen(stored: Stored) -> None:
+    deliveries = WebDataWebhookEventTrigger(CONNECTION_ID)
+    cursor = stored["asset_state"]["delivery"]
+    assert query_of(f"after={cursor['page']}".encode()).after == 3
+    for position, makes_event in ((cursor["position"], False), (cursor["position"] + 1, True)):
+        value = msgspec.structs.replace(delivery(), position=position)
+        seen: Any = SimpleNamespace(value=value, cursor={})
+        _, payload = asyncio.run(deliveries._process(seen, cursor))
+        assert (payload is not None) is makes_event
+
+    checks = WebDataMonitorCheckEventTrigger(CONNECTION_ID, "monitor")
+    for check_id, makes_event in (("check", False), ("another", True)):
+        check = MonitorCheck.model_validate(
+            {"id": check_id, "status": "completed", "finishedAt": NOON.isoformat()}
+        )
+        item: Any = SimpleNamespace(value=(check, None, "polling"))
+        _, payload = asyncio.run(checks._process(item, stored["asset_state"]["check"]))
+        assert (payload is not None) is makes_event

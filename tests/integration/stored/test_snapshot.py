@@ -1,0 +1,80 @@
+"""Whatever this version stores is listed, and nothing that is listed has another name now."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import airflow_provider_webdata
+from airflow_provider_webdata import __version__
+from tests.integration.stored.conftest import RELEASES
+from tools.stored import triggers
+from tools.stored.forms import COMMAND, differences, forms
+
+PACKAGE = Path(airflow_provider_webdata.__file__).parent
+GROWING = ("paths", "connection", "options", "asset_events", "columns", "xcom")
+"""Sections that hold names which DAGs, `airflow.cfg` and other files go by: what was there stays."""
+
+
+@pytest.fixture(scope="module")
+def now() -> dict[str, Any]:
+    return forms()
+
+
+def test_this_version_is_listed_whole(now: dict[str, Any]) -> None:
+    assert __version__ in RELEASES, f"tests/stored/{__version__}.json is missing: run {COMMAND}"
+    lost, new = differences(RELEASES[__version__], now)
+    assert not lost, f"installations of {__version__} have what this code stores otherwise or no more: {lost}"
+    assert not new, f"this is stored and not listed: {new}. Add it: {COMMAND}"
+
+
+@pytest.mark.parametrize("section", GROWING)
+def test_names_stay(stored: dict[str, Any], now: dict[str, Any], section: str) -> None:
+    lost, _ = differences(stored[section], now[section])
+    assert lost == []
+
+
+def test_columns_keep_their_order(stored: dict[str, Any], now: dict[str, Any]) -> None:
+    for kind, columns in stored["columns"].items():
+        assert [name for name in now["columns"][kind] if name in columns] == [*columns]
+
+
+def test_every_record_of_the_task_state_store_is_listed(now: dict[str, Any]) -> None:
+    """By its key, which is written where the record is made."""
+    source = "\n".join(file.read_text() for file in PACKAGE.rglob("*.py"))
+    keys = set(re.findall(r'Intent\(\w+, "(\w+)"\)', source))
+    assert keys == set(now["task_state"])
+    pushed = set(re.findall(r'xcom_push\("(\w+)"', source))
+    assert pushed <= {key for task in now["xcom"].values() for key in task}
+
+
+def test_an_argument_without_an_example_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    needed, more = triggers.TRIGGERS["job.WebDataJobTrigger"]
+    without = {name: value for name, value in more.items() if name != "reports"}
+    monkeypatch.setitem(triggers.TRIGGERS, "job.WebDataJobTrigger", (needed, without))
+    with pytest.raises(LookupError, match=r"reports of job\.WebDataJobTrigger: give it another value"):
+        list(triggers.example_triggers())
+
+
+def test_a_trigger_without_an_example_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(triggers.TRIGGERS, "job.WebDataJobTrigger")
+    with pytest.raises(LookupError, match=r"job\.WebDataJobTrigger: name its arguments"):
+        list(triggers.example_triggers())
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "lost", "new"),
+    [
+        ({"a": 1}, {"a": 1}, [], []),
+        ({"a": 1}, {"a": 2}, ["/a: 1 became 2"], []),
+        ({"a": {"b": 1}}, {"a": {"c": 1}}, ["/a/b is gone"], ["/a/c"]),
+        ({"a": {"b": 1}}, {"a": {"b": 1, "c": {}}, "d": 2}, [], ["/d", "/a/c"]),
+        ({"a": [1]}, {"a": [1, 2]}, ["/a: [1] became [1, 2]"], []),
+        ({"a": {}}, {"a": 1}, ["/a: {} became 1"], []),
+    ],
+)
+def test_differences(before: Any, after: Any, lost: list[str], new: list[str]) -> None:
+    assert differences(before, after) == (lost, new)

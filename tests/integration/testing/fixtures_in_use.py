@@ -1,0 +1,115 @@
+"""Tests of a user's project that use all that the fixtures can do; run by test_user_project.py."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from chunks import dag
+
+from airflow_provider_webdata.hooks.webdata import WebDataHook
+from airflow_provider_webdata.operators.agent import WebDataAgentOperator
+from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
+from airflow_provider_webdata.operators.monitor import WebDataCreateMonitorOperator, WebDataRunMonitorOperator
+from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
+from airflow_provider_webdata.sensors.monitor import WebDataMonitorCheckSensor
+
+PAGE = "https://town.example/"
+NAME = "AIRFLOW_CONN_WEBDATA_DEFAULT"
+
+
+def scrape(sandbox, **fields):
+    return sandbox.execute(WebDataScrapeOperator(task_id="scrape", url=PAGE, **fields))
+
+
+def test_a_page_of_one_test(webdata_sandbox):
+    webdata_sandbox.set_page(PAGE, "<p>Here.</p>", screenshot="https://files.example/a.png")
+    assert scrape(webdata_sandbox)["markdown"] == "Here."
+    assert scrape(webdata_sandbox, formats=["screenshot"])["screenshot"] == "https://files.example/a.png"
+
+
+def test_is_not_there_in_the_next(webdata_sandbox):
+    with pytest.raises(Exception, match="DNS"):
+        scrape(webdata_sandbox)
+
+
+def test_a_shared_page(webdata_shared_sandbox):
+    webdata_shared_sandbox.set_page(PAGE, "<p>Shared.</p>")
+
+
+def test_is_there_in_the_next(webdata_shared_sandbox):
+    assert scrape(webdata_shared_sandbox)["markdown"] == "Shared."
+
+
+def test_the_own_sandbox_goes_first(webdata_shared_sandbox, webdata_sandbox):
+    assert webdata_sandbox.url in os.environ[NAME]
+
+
+def test_and_the_shared_one_is_back():
+    assert "127.0.0.1" in os.environ[NAME]
+
+
+def test_connections_are_set_back():
+    assert "AIRFLOW_CONN_SHOP" not in os.environ
+
+
+def test_another_connection(webdata_sandbox):
+    webdata_sandbox.connect("shop", retry_budget=0, timeout=5)
+    with WebDataHook("shop") as hook:
+        assert hook.get_settings().client.timeout == 5
+        assert hook.search({"query": "coffee"}).data.web
+
+
+@pytest.mark.parametrize("kind", ["webhook", "polling"])
+@pytest.mark.parametrize("deferrable", [True, False])
+def test_jobs_are_over_at_once(webdata_sandbox, kind, deferrable):
+    webdata_sandbox.connect(webhooks=kind == "webhook")
+    more = {"deferrable": deferrable, "poll_interval": 300, "safety_poll": 300}
+    crawl = WebDataCrawlOperator(task_id="c", url="https://river.example/", limit=3, wait_by=kind, **more)
+    agent = WebDataAgentOperator(task_id="a", prompt="river", wait_by=kind, **more)
+    assert webdata_sandbox.execute(crawl)["count"] == 3
+    assert webdata_sandbox.execute(agent)["data"]
+    assert bool(webdata_sandbox.deliveries()) == (kind == "webhook")
+
+
+def test_a_job_that_takes_its_time_is_heard_of(webdata_sandbox):
+    webdata_sandbox.configure(page_seconds=0.3)
+    more = {"wait_by": "webhook", "deferrable": True, "safety_poll": 300}
+    crawl = WebDataCrawlOperator(task_id="c", url="https://river.example/", limit=3, **more)
+    assert webdata_sandbox.execute(crawl)["count"] == 3
+
+
+def test_a_check(webdata_sandbox):
+    monitor = WebDataCreateMonitorOperator(
+        task_id="m",
+        name="plans",
+        schedule={"cron": "0 6 * * *"},
+        targets=[{"type": "scrape", "urls": ["https://shop.example/plans"]}],
+    )
+    monitor_id = webdata_sandbox.execute(monitor)["id"]
+    check = WebDataRunMonitorOperator(task_id="r", monitor_id=monitor_id)
+    check_id = webdata_sandbox.execute(check)["id"]
+    wait = WebDataMonitorCheckSensor(
+        task_id="w", monitor_id=monitor_id, check_id=check_id, wait_by="webhook", deferrable=True
+    )
+    assert webdata_sandbox.execute(wait)["id"] == check_id
+
+
+def test_the_schedule_of_a_monitor(webdata_sandbox):
+    monitor = WebDataCreateMonitorOperator(
+        task_id="m",
+        name="plans",
+        schedule={"cron": "0 6 * * *"},
+        targets=[{"type": "scrape", "urls": ["https://shop.example/plans"]}],
+    )
+    monitor_id = webdata_sandbox.execute(monitor)["id"]
+    webdata_sandbox.advance(24 * 3600)
+    wait = WebDataMonitorCheckSensor(task_id="w", monitor_id=monitor_id, deferrable=True)
+    assert webdata_sandbox.execute(wait)["monitorId"] == monitor_id
+
+
+def test_a_dag_that_waits_by_webhook(webdata_sandbox):
+    webdata_sandbox.configure(page_seconds=0.1)
+    run = dag.test()
+    assert run.state == "success"
+    assert {delivery["status"] for delivery in webdata_sandbox.deliveries()} == {"delivered"}

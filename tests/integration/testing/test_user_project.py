@@ -1,0 +1,208 @@
+"""The pytest plugin in a user's project: the one that docs/testing.md describes, with further tests."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Mapping
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+from airflow_provider_webdata import __version__
+from tests.integration.operators.test_cookbook import CI, RECIPES
+from tests.support.migrated import MigratedDatabase
+from tests.support.snippets import ROOT
+
+MODULE = "airflow_provider_webdata.testing.pytest_plugin"
+DOCUMENTED = {
+    found[1]: found[2]
+    for found in re.finditer(
+        r"`([\w./-]+\.\w+)`[^`\n]*:\n\n```\w+\n(.*?)^```$",
+        (ROOT / "docs" / "testing.md").read_text(),
+        re.MULTILINE | re.DOTALL,
+    )
+}
+FIXTURES = Path(__file__).with_name("fixtures_in_use.py").read_text()
+
+VAULT = """
+from airflow.secrets import BaseSecretsBackend
+
+class Vault(BaseSecretsBackend):
+    def get_conn_value(self, conn_id):
+        return "webdata://:a-real-key@service.example"
+"""
+BACKEND = {"AIRFLOW__SECRETS__BACKEND": "vault.Vault"}
+
+
+class Project:
+    """A folder with files, and pytest in it; nothing of this repository's own configuration counts."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def write(self, files: Mapping[str, str]) -> None:
+        for name, text in files.items():
+            path = self.folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+
+    def pytest(self, *flags: str, **environ: str) -> subprocess.CompletedProcess[str]:
+        inherited = {
+            name: value for name, value in os.environ.items() if not name.startswith(("AIRFLOW", "PYTEST"))
+        }
+        # Whether the plugin is installed already does not matter: it is named, and no other one is taken.
+        env = {**inherited, "PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", **environ}
+        return subprocess.run(
+            [sys.executable, "-m", "pytest", "-p", MODULE, *flags],
+            cwd=self.folder,
+            env=env,
+            capture_output=True,
+            text=True,
+        )
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return Project(tmp_path)
+
+
+def test_a_project_as_documented(project: Project, migrated_database: MigratedDatabase) -> None:
+    project.write(DOCUMENTED)
+    project.write(
+        {
+            "dags/news_digest.py": RECIPES["A news digest"],
+            "dags/chunks.py": RECIPES["Chunks for a vector store"].replace(
+                "/tmp/webdata", str(project.folder)
+            ),
+            "tests/test_ci.py": RECIPES[CI],
+            "tests/test_fixtures.py": FIXTURES,
+            "vault.py": VAULT,
+        }
+    )
+    # Airflow's database is in the cache from an earlier run.
+    versions = f"{version('apache-airflow-core')}-{__version__}"
+    kept = project.folder / ".pytest_cache" / "d" / "webdata" / versions / "migrated"
+    kept.mkdir(parents=True)
+    migrated_database.copy_to(kept)
+    (kept / "done").touch()
+    done = project.pytest("-q", "--durations=10", **BACKEND)
+    assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
+    code = "".join([*DOCUMENTED.values(), RECIPES[CI], FIXTURES])
+    more = 3  # of one that is run for four ways of waiting
+    assert f"{len(re.findall('^def test_', code, re.MULTILINE)) + more} passed" in done.stdout
+    assert "Airflow makes its database" not in done.stdout
+
+
+def test_a_test_of_a_dag_is_short() -> None:
+    tests = re.split(r"^(?=def )", DOCUMENTED["tests/test_plans.py"], flags=re.MULTILINE)[1:]
+    assert tests
+    assert all(len(test.strip().splitlines()) < 10 for test in tests)
+
+
+def test_nothing_but_itself_is_imported() -> None:
+    """For those who have it installed and do not use it."""
+    code = (
+        f"import sys, pytest; before = set(sys.modules); import {MODULE}; print(*set(sys.modules) - before)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert set(done.stdout.split()) == {
+        "airflow_provider_webdata",
+        "airflow_provider_webdata.testing",
+        MODULE,
+    }
+
+
+def test_the_entry_point() -> None:
+    declared = (ROOT / "pyproject.toml").read_text()
+    assert f'[project.entry-points.pytest11]\nwebdata = "{MODULE}"\n' in declared
+
+
+def test_a_run_without_it_imports_nothing_more(project: Project) -> None:
+    packages = (
+        "airflow",
+        "airflow_provider_webdata",
+        "httpx",
+        "pydantic",
+        "sqlalchemy",
+        "starlette",
+        "uvicorn",
+    )
+    project.write(
+        {
+            "test_other.py": f"""
+import os, sys
+
+def test_other():
+    found = {{name for name in sys.modules if name.partition(".")[0] in {packages!r}}}
+    assert found == {{"airflow_provider_webdata", "airflow_provider_webdata.testing", {MODULE!r}}}
+    assert not [name for name in os.environ if name.startswith("AIRFLOW")]
+"""
+        }
+    )
+    done = project.pytest()
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize("missing", ["lxml", "pypdf", "markdownify"])
+def test_the_extra_is_missing(project: Project, missing: str) -> None:
+    project.write(
+        {
+            "conftest.py": f"""
+import sys
+
+class Missing:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] == {missing!r}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+
+sys.meta_path.insert(0, Missing())
+""",
+            "test_it.py": "def test_it(webdata_sandbox):\n    pass\n",
+        }
+    )
+    done = project.pytest()
+    assert done.returncode == 1
+    what = f"The sandbox needs {missing}, which is not installed: pip install 'airflow-provider-webdata[sandbox]'"
+    assert what in done.stdout
+    assert "Traceback" not in done.stdout
+
+
+def test_a_secrets_backend_that_leads_to_the_service(project: Project) -> None:
+    project.write({"vault.py": VAULT, "test_it.py": "def test_it(webdata_sandbox):\n    pass\n"})
+    done = project.pytest(AIRFLOW_HOME=str(project.folder), **BACKEND)
+    assert done.returncode == 1
+    assert "Connection 'webdata_default' leads to the service and not to the sandbox" in done.stdout
+    assert "a-real-key" not in done.stdout
+
+
+BAD_SETTINGS = {
+    "no such folder": ([], "webdata_dags_folder: there is no folder"),
+    "too late": (["-p", "early"], "another plugin of pytest has imported Airflow already"),
+}
+
+
+@pytest.mark.parametrize(("flags", "told"), BAD_SETTINGS.values(), ids=BAD_SETTINGS.keys())
+def test_a_setting_that_cannot_work(project: Project, flags: list[str], told: str) -> None:
+    project.write(
+        {
+            "pyproject.toml": "[tool.pytest.ini_options]\nwebdata_dags_folder = 'dags'\n",
+            "early.py": "import airflow\n",
+            "test_it.py": "def test_it():\n    pass\n",
+        }
+    )
+    if flags:
+        (project.folder / "dags").mkdir()
+    done = project.pytest(*flags)
+    assert done.returncode == pytest.ExitCode.USAGE_ERROR
+    assert told in done.stderr
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,61 @@
+"""Where the links of a Markdown page lead."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from pathlib import Path
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+_ATTRIBUTE = re.compile(r"\b(?:href|src|srcset)=\"([^\"]*)\"")
+
+
+def links(text: str) -> list[str]:
+    """Return the targets of a page's links and pictures, of Markdown and of HTML in it, in order."""
+    found: list[str] = []
+    for token in _tokens(text):
+        if token.type in {"html_block", "html_inline"}:
+            found += _ATTRIBUTE.findall(token.content)
+        else:
+            found += [str(value) for name, value in token.attrs.items() if name in {"href", "src"}]
+    return found
+
+
+def anchors(text: str) -> set[str]:
+    """Return the anchors of a page's headings, as the repository's host makes them."""
+    found: set[str] = set()
+    tokens = MarkdownIt("commonmark").parse(text)
+    for before, token in itertools.pairwise(tokens):
+        if before.type != "heading_open":
+            continue
+        words = "".join(part.content for part in token.children or [] if part.type in {"text", "code_inline"})
+        plain = re.sub(r"[^\w\- ]", "", words.lower()).replace(" ", "-")
+        count = 0
+        while (anchor := f"{plain}-{count}" if count else plain) in found:
+            count += 1
+        found.add(anchor)
+    return found
+
+
+def dead(target: str, folder: Path) -> str | None:
+    """Return why a link to a file, or to a heading in one, leads nowhere; None if it leads somewhere.
+
+    :param target: path, from the folder, with or without `#anchor`.
+    :param folder: where the page is.
+    """
+    path, _, anchor = target.partition("#")
+    place = folder / path
+    if not place.exists():
+        return f"{target}: there is no such file"
+    if anchor and anchor not in anchors(place.read_text(encoding="utf-8")):
+        return f"{target}: there is no such heading"
+    return None
+
+
+def _tokens(text: str) -> list[Token]:
+    flat: list[Token] = []
+    for token in MarkdownIt("commonmark").parse(text):
+        flat += [token, *(token.children or [])]
+    return flat

@@ -1,0 +1,111 @@
+"""What the package index is told about the package."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from importlib.metadata import requires
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hatchling.metadata.core import ProjectMetadata
+from hatchling.plugin.manager import PluginManager
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+from trove_classifiers import classifiers
+
+from airflow_provider_webdata import __version__
+from tests.support.links import dead
+from tests.support.snippets import ROOT
+
+METADATA: ProjectMetadata[Any] = ProjectMetadata(str(ROOT), PluginManager())
+REPOSITORY = METADATA.core.urls["Source"]
+# pyproject.toml says why.
+WITHOUT_BOUND = {"apache-airflow", "pyarrow"}
+
+
+def bounded(specifiers: SpecifierSet) -> bool:
+    return any(one.operator in {"<", "<=", "==", "~="} for one in specifiers)
+
+
+def bounded_by_airflow() -> set[str]:
+    named = map(Requirement, requires("apache-airflow-core") or [])
+    return {one.name.lower() for one in named if one.marker is None and bounded(one.specifier)}
+
+
+@pytest.mark.parametrize(
+    "dependency",
+    [
+        *METADATA.core.dependencies,
+        *METADATA.core.optional_dependencies["parquet"],
+        *METADATA.core.optional_dependencies["sandbox"],
+    ],
+)
+def test_each_dependency_has_a_lower_and_an_upper_bound(dependency: str) -> None:
+    found = Requirement(dependency)
+    assert [one for one in found.specifier if one.operator == ">="]
+    assert bounded(found.specifier) or found.name in bounded_by_airflow() or found.name in WITHOUT_BOUND, (
+        "neither Airflow nor pyproject.toml keeps the next major version out"
+    )
+
+
+def test_a_bound_of_airflows_is_not_repeated() -> None:
+    named = [Requirement(one) for one in METADATA.core.dependencies]
+    assert [one.name for one in named if bounded(one.specifier) and one.name in bounded_by_airflow()] == []
+
+
+def test_classifiers() -> None:
+    given = METADATA.core.classifiers
+    assert set(given) <= set(classifiers)
+    pythons = [one.rpartition(" ")[2] for one in given if re.search(r":: 3\.\d+$", one)]
+    assert pythons == ["3.10", "3.11", "3.12", "3.13", "3.14"]
+    assert all(METADATA.core.python_constraint.contains(f"{python}.0") for python in pythons)
+    assert not METADATA.core.python_constraint.contains("3.9.9")
+
+
+def test_addresses_lead_into_the_repository() -> None:
+    for name, url in METADATA.core.urls.items():
+        assert url.startswith(REPOSITORY), name
+        if found := re.fullmatch(r"/(?:blob|tree)/main/(.+)", url.removeprefix(REPOSITORY)):
+            assert dead(found[1], ROOT) is None
+
+
+def test_the_repository_has_one_address() -> None:
+    """Where another file names it, as issue forms must, it is the one of `[project.urls]`."""
+    owner, name = REPOSITORY.split("/")[-2:]
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True)
+    address = re.compile(rf"https://(?:raw\.githubusercontent|github)\.com/([\w.-]+)/{name}\b")
+    owners = {
+        (path, found)
+        for path in filter(None, listed.stdout.split("\0"))
+        for found in address.findall((ROOT / path).read_text(encoding="utf-8", errors="replace"))
+    }
+    assert [path for path, found in owners if found != owner] == []
+
+
+@pytest.mark.parametrize(
+    ("path", "pattern"),
+    [
+        ("deploy/Dockerfile", r"airflow-provider-webdata\[parquet\]==([\d.]+)\""),
+        ("deploy/Dockerfile", r"airflow-webdata:([\d.]+) "),
+        ("deploy/values.yaml", r'tag: "([\d.]+)"'),
+        ("docs/managed.md", r"airflow-provider-webdata==([\d.]+)"),
+        ("docs/managed.md", r"airflow-webdata:([\d.]+) "),
+        (".github/ISSUE_TEMPLATE/bug.yml", r'placeholder: "([\d.]+)"'),
+    ],
+)
+def test_files_name_the_version(path: str, pattern: str) -> None:
+    assert set(re.findall(pattern, (ROOT / path).read_text())) == {__version__}
+
+
+def test_the_version_is_stated_once() -> None:
+    assert METADATA.version == __version__
+    assert re.search(
+        rf"^## {re.escape(__version__)}\b", Path(ROOT / "CHANGELOG.md").read_text(), re.MULTILINE
+    )
+
+
+def test_security_policy_names_the_version() -> None:
+    minor = __version__.rpartition(".")[0]
+    assert f"| {minor} | yes |" in (ROOT / "SECURITY.md").read_text()

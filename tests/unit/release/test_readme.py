@@ -1,0 +1,92 @@
+"""The README as the package index shows it: rendered as it renders, every link alive."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from bs4 import BeautifulSoup
+from hatchling.metadata.core import ProjectMetadata
+from hatchling.plugin.manager import PluginManager
+from readme_renderer import markdown
+
+from tests.support.links import dead, links
+from tests.support.snippets import ROOT
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+PICTURES = {".png", ".svg", ".gif", ".jpg"}
+# Pages that stand at the repository's root, where the host shows them.
+PAGES = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "docs/managed.md"]
+FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+
+
+class Index:
+    """What the index has: the description, its HTML, and the release's addresses in the repository."""
+
+    def __init__(self) -> None:
+        metadata: ProjectMetadata[Any] = ProjectMetadata(str(ROOT), PluginManager())
+        self.content_type = metadata.core.readme_content_type
+        self.description = metadata.core.readme
+        html = markdown.render(self.description)
+        assert html, "the index could not render it"
+        self.page = BeautifulSoup(html, "html.parser")
+        source = metadata.core.urls["Source"]
+        self.pages = f"{source}/blob/v{metadata.version}/"
+        self.files = f"https://raw.githubusercontent.com{urlsplit(source).path}/v{metadata.version}/"
+
+    def attributes(self, *wanted: tuple[str, str]) -> list[str]:
+        return [
+            str(tag[name]) for kind, name in wanted for tag in self.page.find_all(kind, attrs={name: True})
+        ]
+
+
+@pytest.fixture(scope="module")
+def index() -> Index:
+    return Index()
+
+
+def test_links_lead_to_files_of_the_release(index: Index) -> None:
+    assert index.content_type == "text/markdown"
+    problems = []
+    for target in index.attributes(("a", "href")):
+        if target.startswith(index.pages):
+            problems.append(dead(target.removeprefix(index.pages), ROOT))
+        elif target.startswith("#"):
+            if index.page.find(id=target[1:]) is None:
+                problems.append(f"{target}: the index gives no heading this id")
+        elif not target.startswith("https://"):
+            problems.append(f"{target}: the index knows no such address")
+    assert [problem for problem in problems if problem] == []
+
+
+def test_pictures_are_files_of_the_release(index: Index) -> None:
+    shown = index.attributes(("img", "src"), ("source", "srcset"))
+    for target in shown:
+        assert target.startswith(index.files), "the index shows no picture of a folder"
+        path = ROOT / target.removeprefix(index.files)
+        assert path.is_file()
+        assert path.suffix in PICTURES
+    for tag in index.page.find_all("img"):
+        assert tag.get("alt"), f"{tag['src']}: nothing is said to those who do not see it"
+
+
+def test_nothing_is_lost_on_the_way(index: Index) -> None:
+    """All that the README links to by a path is there, and its code is untouched."""
+    own = [target for target in links(README) if not target.startswith(("https:", "#"))]
+    there = index.attributes(("a", "href"), ("img", "src"), ("source", "srcset"))
+    made = [target for target in there if target.startswith((index.pages, index.files))]
+    assert sorted(own) == sorted(
+        target.removeprefix(index.pages).removeprefix(index.files) for target in made
+    )
+    assert FENCED.findall(README) == FENCED.findall(index.description)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_work_in_the_repository(page: str) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    inside = [target for target in links(text) if not re.match("[a-z]+:", target)]
+    folder = (ROOT / page).parent
+    own = [page.rpartition("/")[2] + target if target.startswith("#") else target for target in inside]
+    assert [problem for target in own if (problem := dead(target, folder))] == []

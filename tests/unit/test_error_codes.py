@@ -1,0 +1,241 @@
+"""Each error that users see ends with a code, and docs/errors.md has its cause, its cure, and what Airflow does."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import pickle
+import re
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+from airflow.sdk.exceptions import (
+    AirflowException,
+    AirflowFailException,
+    AirflowSensorTimeout,
+)
+from hypothesis import given
+from hypothesis import strategies as st
+
+import airflow_provider_webdata
+from airflow_provider_webdata.api import errors
+from airflow_provider_webdata.coded_errors import ArgumentError, CodedError, UnknownArgumentError
+from airflow_provider_webdata.results.errors import OutputError
+from airflow_provider_webdata.tasks.failures import JobFailedError
+
+PACKAGE = Path(airflow_provider_webdata.__file__).parent
+PAGE = Path(__file__).parents[2] / "docs" / "errors.md"
+
+BASES = {"CodedError", "WebDataError", "APIError", "InboxError"}
+"""Never raised themselves."""
+
+TURNED_INTO = {
+    "CronError": "InvalidRequestError",
+    "PhraseError": "InvalidRequestError",
+    "HostRefusedError": "MediaError",
+    "NotJSONError": "the inbox's answer 400",
+    "ParameterError": "the inbox's answer 400",
+    "BusyError": "the inbox's answer 503",
+    "ClientGoneError": "nothing: nobody is there to be told",
+    "CursorPastEndError": "CursorAheadError",
+    "DeliveryNotFoundError": "the command's own message",
+}
+"""What users see in place of errors that have no code."""
+
+UNCODED_RAISES = {
+    "hooks/calls.py": "an endpoint without a body, which no method passes one",
+    "results/columns.py": "a kind of item, which operators name",
+    "results/output.py": "a file that is written before it is opened",
+    "states/check_queue.py": "a moment without a time zone, which no caller makes",
+}
+"""Mistakes of the package's own: `ValueError` and `TypeError` that no user can cause."""
+
+MIXED = {"JobFailedError", "TooManyFailuresError", "MonitorMissingError"}
+"""Final or not, depending on the task."""
+
+
+@cache
+def trees() -> dict[Path, ast.Module]:
+    return {
+        file: ast.parse(file.read_text(encoding="utf-8"))
+        for file in sorted(PACKAGE.rglob("*.py"))
+        if not {"sandbox", "migrations"} & set(file.relative_to(PACKAGE).parts)
+    }
+
+
+def last_name(node: ast.expr) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+def exceptions() -> list[type[Exception]]:
+    found = []
+    for file, tree in trees().items():
+        names = [
+            node.name
+            for node in tree.body
+            if isinstance(node, ast.ClassDef)
+            and not node.name.startswith("_")
+            and any(last_name(base).endswith(("Error", "Exception", "Timeout")) for base in node.bases)
+        ]
+        if names:
+            path = file.relative_to(PACKAGE.parent).with_suffix("")
+            module = import_module(".".join(path.parts).removesuffix(".__init__"))
+            found += [getattr(module, name) for name in names]
+    return found
+
+
+EXCEPTIONS = exceptions()
+CODED: list[Any] = [kind for kind in EXCEPTIONS if kind.__name__ not in {*BASES, *TURNED_INTO}]
+
+
+def sections() -> dict[str, str]:
+    parts = re.split(r"^### (WD-\d{3})$", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    bodies = (re.split(r"^## ", body, maxsplit=1, flags=re.MULTILINE)[0] for body in parts[2::2])
+    return dict(zip(parts[1::2], bodies, strict=True))
+
+
+SECTIONS = sections()
+
+
+def made(kind: Any, text: str = "it broke") -> Any:
+    if kind is errors.InvalidRequestError:
+        return kind("search", [text])
+    if kind is errors.UnfinishedJobError:
+        return kind("read", "job-1", text)
+    if issubclass(kind, errors.APIError):
+        return kind("search", 418, text, retry_after=7.0, details={"a": 1})
+    if issubclass(kind, errors.InvalidResponseError):
+        return kind("search", text, status=200)
+    if issubclass(kind, errors.TransportError):
+        return kind("search", text, sent=True)
+    if issubclass(kind, errors.UploadError):
+        return kind("parse", text)
+    if kind.__name__ == "CursorAheadError":
+        return kind(text, cursor="7")
+    return kind(text)
+
+
+def by_name(kind: type) -> str:
+    return kind.__name__
+
+
+def test_what_has_no_code_is_named_here() -> None:
+    names = {kind.__name__ for kind in EXCEPTIONS}
+    assert names >= BASES | set(TURNED_INTO)
+    assert [kind.__name__ for kind in CODED if not issubclass(kind, CodedError)] == []
+    assert [kind.__name__ for kind in CODED if not re.fullmatch(r"WD-\d{3}", kind.help_code)] == []
+
+
+def test_each_code_is_stated_by_one_class() -> None:
+    stated = [kind.help_code for kind in CODED if "help_code" in vars(kind)]
+    assert sorted(stated) == sorted(set(stated))
+
+
+def test_from_200_on_a_code_is_a_status() -> None:
+    for status, kind in [
+        *errors._BY_STATUS.items(),
+        (500, errors.ServerError),
+        (503, errors.UnavailableError),
+    ]:
+        assert kind.help_code == f"WD-{status}"
+    assert errors.error_class(200, None).help_code == "WD-200"
+    assert errors.error_class(418, None).help_code < "WD-200"
+
+
+def test_bases_are_not_raised() -> None:
+    raised = {
+        last_name(node.func)
+        for tree in trees().values()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+    }
+    assert raised & BASES == set()
+
+
+def test_checks_of_arguments_raise_errors_with_a_code() -> None:
+    rooms = {"operators", "sensors", "tasks", "triggers", "waiting", "hooks", "states", "results"}
+    found = {
+        file.relative_to(PACKAGE).as_posix()
+        for file, tree in trees().items()
+        if file.relative_to(PACKAGE).parts[0] in rooms
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Raise)
+        and isinstance(node.exc, ast.Call)
+        and last_name(node.exc.func) in {"ValueError", "TypeError"}
+    }
+    assert found == set(UNCODED_RAISES)
+
+
+@pytest.mark.parametrize("kind", CODED, ids=by_name)
+def test_the_code_ends_the_text_once_wherever_the_error_goes(kind: Any) -> None:
+    error = made(kind)
+    text = str(error)
+    assert text.endswith(f" ({kind.help_code})")
+    assert "it broke" in error.text()
+    for again in (
+        *(pickle.loads(pickle.dumps(error, protocol)) for protocol in range(pickle.HIGHEST_PROTOCOL + 1)),
+        copy.copy(error),
+    ):
+        assert type(again) is kind
+        assert (str(again), vars(again)) == (text, vars(error))
+    assert str(AirflowFailException(text)).count(kind.help_code) == 1
+
+
+@given(st.text())
+def test_an_error_made_of_another_ones_text_has_the_code_once(text: str) -> None:
+    once = str(ArgumentError(text))
+    assert once == f"{text} (WD-003)" or text.endswith(" (WD-003)")
+    assert str(ArgumentError(once)) == str(OutputError(once)).removesuffix(" (WD-005)") == once
+
+
+def test_airflow_serializes_an_error_with_its_code_once() -> None:
+    path, args, kwargs = JobFailedError("crawl 1 failed").serialize()  # type: ignore[no-untyped-call]
+    module, _, name = path.rpartition(".")
+    again = getattr(import_module(module), name)(*args, **kwargs)
+    assert str(again) == "crawl 1 failed (WD-031)"
+
+
+def test_an_unknown_argument_is_a_type_error_as_python_has_it() -> None:
+    assert issubclass(UnknownArgumentError, TypeError)
+    assert UnknownArgumentError.help_code == ArgumentError.help_code
+
+
+def test_each_code_has_its_section_and_each_section_its_classes() -> None:
+    by_code: dict[str, set[str]] = {}
+    for kind in CODED:
+        by_code.setdefault(kind.help_code, set()).add(kind.__name__)
+    named = {
+        code: set(re.findall(r"`(\w+)`", body.strip().partition(": ")[0])) for code, body in SECTIONS.items()
+    }
+    assert named == by_code
+    assert list(SECTIONS) == sorted(SECTIONS)
+
+
+@pytest.mark.parametrize("code", SECTIONS)
+def test_a_section_has_cause_cure_and_what_airflow_does(code: str) -> None:
+    assert re.findall(r"^- \*\*(\w+):\*\* \S", SECTIONS[code], re.MULTILINE) == ["Cause", "Cure", "Airflow"]
+
+
+@pytest.mark.parametrize("kind", CODED, ids=by_name)
+def test_what_airflow_does_is_what_the_class_makes_it_do(kind: Any) -> None:
+    [told] = re.findall(r"^- \*\*Airflow:\*\* (.*)$", SECTIONS[kind.help_code], re.MULTILINE)
+    assert told.startswith(expected(kind))
+
+
+def expected(kind: Any) -> tuple[str, ...]:
+    if ".inbox.server." in kind.__module__ or kind.__name__ in {"MediaError", "OptionError"}:
+        return ("no task fails",)
+    if kind.__name__ == "OtherReleaseError":
+        return ("fails the waiting task, which retries",)
+    if kind.__name__ in MIXED:
+        return ("retries", "an operator retries", "fails at once after a job")
+    if issubclass(kind, errors.WebDataError):
+        verdicts = {"never": "fails at once", "later": "reschedules", "unknown": "retries"}
+        return (verdicts[kind.verdict],)
+    if issubclass(kind, AirflowException):
+        final = issubclass(kind, (AirflowFailException, AirflowSensorTimeout))
+        return ("fails at once",) if final else ("retries",)
+    return ("fails at once",)

@@ -1,0 +1,251 @@
+"""Follow the README and the tutorial word by word, in an empty directory and an empty home, and time it.
+
+`python -m tools.first_steps` takes the commands from the pages and enters them one after the other. What is not
+released yet is had from this clone: `git clone` of the repository's address gives its last commit, and `pip install`
+of the package a wheel of it. Counted are the commands, and the pages' words at a slow reader's pace.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+PUBLIC = "https://github.com/airflow-provider-webdata/airflow-provider-webdata"
+WORDS_A_MINUTE = 150
+# In minutes; more than a slow machine needs.
+PATIENCE = 30
+NOT_FIRST_STEPS = ("make demo", "make test")
+UP_WHEN = "End both"
+"""What `make up` prints when one may go on in a second terminal."""
+
+
+@dataclass
+class Terminal:
+    """A shell that keeps its folder and environment from one command to the next."""
+
+    home: Path
+    environ: dict[str, str]
+    _shell: subprocess.Popen[bytes] = field(init=False)
+    _log: Path = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._log = self.home / "terminal.log"
+        with self._log.open("wb") as log:
+            self._shell = subprocess.Popen(
+                ["bash", "--norc"],
+                env=self.environ,
+                cwd=self.home,
+                stdin=subprocess.PIPE,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+
+    def enter(self, command: str) -> str:
+        """Run a command to its end and return what was printed; one that fails ends everything."""
+        begin = self._log.stat().st_size
+        if command == "make up":
+            self._send("{ make up; echo make up ended with $?; } &")
+            output = self._printed(begin, re.compile(rf"{UP_WHEN}|make up ended"))
+            failed = UP_WHEN not in output
+        else:
+            self._send(command)
+            self._send(r"printf '\nstatus %s\n' $?")
+            output = self._printed(begin, re.compile(r"^status (\d+)\n", re.MULTILINE))
+            failed = "\nstatus 0\n" not in output
+        if failed:
+            raise SystemExit(f"{output[-5000:]}\n\nfailed: {command}")
+        return output
+
+    def wait_for(self, text: str) -> None:
+        """Return once a command in the background has printed a text."""
+        self._printed(0, re.compile(re.escape(text)))
+
+    def end(self) -> None:
+        """End the shell, with what it left in the background."""
+        os.killpg(self._shell.pid, signal.SIGTERM)
+        self._shell.wait()
+
+    def _send(self, line: str) -> None:
+        assert self._shell.stdin is not None
+        self._shell.stdin.write(f"{line}\n".encode())
+        self._shell.stdin.flush()
+
+    def _printed(self, begin: int, sign: re.Pattern[str]) -> str:
+        deadline = time.monotonic() + 60 * PATIENCE
+        while time.monotonic() < deadline:
+            output = self._log.read_bytes()[begin:].decode(errors="replace")
+            if sign.search(output):
+                return output
+            time.sleep(0.2)
+        raise SystemExit(f"{output[-5000:]}\n\nnothing more in {PATIENCE} minutes")
+
+
+def commands(page: Path) -> Iterator[tuple[str, str]]:
+    """Yield each command of a page, with the heading that it stands under."""
+    heading, in_block = "", False
+    for line in page.read_text().splitlines():
+        if line.startswith("```"):
+            in_block = line == "```sh"
+        elif in_block and not line.startswith(NOT_FIRST_STEPS):
+            yield heading, line
+        elif line.startswith("#"):
+            heading = line.lstrip("# ")
+
+
+def words(page: Path) -> int:
+    """Count what there is to read, code included."""
+    return len(page.read_text().split())
+
+
+@dataclass
+class Report:
+    """Seconds by page and heading."""
+
+    seconds: dict[tuple[str, str], float] = field(default_factory=dict)
+
+    def follow(
+        self, page: Path, terminal: Terminal, before: Mapping[str, Callable[[], None]] | None = None
+    ) -> dict[str, str]:
+        """Enter the commands of a page; return what was printed by each.
+
+        What is to be done before a command is not counted.
+        """
+        printed: dict[str, str] = {}
+        for heading, command in commands(page):
+            if before and command in before:
+                before[command]()
+            began = time.monotonic()
+            print(f"$ {command}", flush=True)
+            printed[command] = printed.get(command, "") + terminal.enter(command)
+            took = time.monotonic() - began
+            print(f"  {took:.0f} s", flush=True)
+            key = (page.name, heading)
+            self.seconds[key] = self.seconds.get(key, 0.0) + took
+        return printed
+
+    def lines(self, pages: list[Path]) -> Iterator[str]:
+        """Yield the report."""
+        for page in pages:
+            own = {heading: took for (name, heading), took in self.seconds.items() if name == page.name}
+            reading = words(page) / WORDS_A_MINUTE
+            running = sum(own.values()) / 60
+            yield f"{page.name}: {reading + running:.1f} min"
+            yield f"  reading {words(page)} words: {reading:.1f} min"
+            yield f"  commands: {running:.1f} min"
+            yield from (f"    {heading}: {took:.0f} s" for heading, took in own.items())
+
+
+def prepare(folder: Path) -> dict[str, str]:
+    """Return the environment of somebody who has nothing; it finds this clone where it is to be published."""
+    home, wheels = folder / "home", folder / "wheels"
+    home.mkdir()
+    git = ["git", "config", "--file", str(home / ".gitconfig"), f"url.file://{ROOT}.insteadOf", PUBLIC]
+    subprocess.run(git, check=True)
+    clone = folder / "clone"
+    subprocess.run(["git", "clone", "--quiet", str(ROOT), str(clone)], check=True)
+    build = [
+        sys.executable,
+        "-m",
+        "pip",
+        "wheel",
+        "--quiet",
+        "--no-deps",
+        "--wheel-dir",
+        str(wheels),
+        str(clone),
+    ]
+    subprocess.run(build, check=True)
+    shutil.rmtree(clone)
+    links = f"{wheels} {os.environ.get('PIP_FIND_LINKS', '')}".strip()
+    settings = {
+        name: value for name, value in os.environ.items() if name.lower().startswith(("pip_", "http"))
+    }
+    return {
+        **settings,
+        "PIP_FIND_LINKS": links,
+        "HOME": str(home),
+        "LANG": "C.UTF-8",
+        "PATH": os.pathsep.join([f"{sys.base_prefix}/bin", "/usr/local/bin", "/usr/bin", "/bin"]),
+    }
+
+
+def follow_readme(report: Report, environ: dict[str, str]) -> None:
+    """Follow the README: a DAG's first results."""
+    terminal = Terminal(Path(environ["HOME"]), environ)
+    try:
+        printed = report.follow(ROOT / "README.md", terminal)
+    finally:
+        terminal.end()
+    found = re.findall(r"https?://\S+ \d+ words", printed["airflow dags test river_news"])
+    if not found:
+        raise SystemExit("the README's DAG found nothing")
+    print(f"README: {len(found)} pages found")
+
+
+def follow_tutorial(report: Report, environ: dict[str, str]) -> None:
+    """Follow the tutorial, and see what the scheduler makes of its DAG before all is ended."""
+    home = Path(environ["HOME"])
+    terminal = Terminal(home, environ)
+
+    def look() -> None:
+        states = _settled(terminal)
+        print(f"runs of river_watch: {states}")
+        tables = sorted(path.name for path in (home / "river_watch").glob("*.parquet"))
+        print(f"tables: {tables}")
+        if set(states.values()) != {"success"} or not tables:
+            raise SystemExit("a run of river_watch failed, or there is no table")
+        terminal.wait_for("make up ended with 0")
+
+    try:
+        report.follow(ROOT / "docs" / "tutorial.md", terminal, {"make down": look})
+    except BaseException:
+        clone = home / PUBLIC.rpartition("/")[2]
+        subprocess.run(["make", "down"], cwd=clone, env=environ, check=False)
+        raise
+    finally:
+        terminal.end()
+
+
+def _settled(terminal: Terminal) -> dict[str, str]:
+    """Return the state of each run, once none is under way."""
+    deadline = time.monotonic() + 60 * PATIENCE
+    while True:
+        output = terminal.enter("airflow dags list-runs river_watch --output json")
+        runs = json.loads(output[output.index("[") : output.rindex("]") + 1])
+        states = {run["run_id"]: run["state"] for run in runs}
+        if not {"queued", "running"} & set(states.values()) or time.monotonic() > deadline:
+            return states
+        time.sleep(5)
+
+
+def main() -> None:
+    """Follow both pages, and print the report."""
+    folder = Path(tempfile.mkdtemp(prefix="first-steps-"))
+    report = Report()
+    try:
+        environ = prepare(folder)
+        follow_readme(report, environ)
+        # Without what the README has made.
+        for left in (folder / "home").iterdir():
+            if left.name != ".gitconfig":
+                shutil.rmtree(left) if left.is_dir() else left.unlink()
+        follow_tutorial(report, environ)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    print("\n".join(report.lines([ROOT / "README.md", ROOT / "docs" / "tutorial.md"])))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,70 @@
+"""`make test-next`: the tests that depend on Airflow, on the newest prerelease of Airflow.
+
+python -m tools.next_airflow FOLDER [PYTEST ARGUMENT ...]
+
+All but Airflow, its providers and its SDK stays as `constraints.txt` says.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+_VERSION = re.compile(r"(\d+)\.(\d+)\.(\d+)(?:(a|b|rc)(\d+))?")
+
+
+def newest_prerelease(versions: str) -> str | None:
+    """Return the newest version if it is a prerelease.
+
+    :param versions: what `pip index versions apache-airflow --pre` says.
+    """
+    listed = re.search(r"Available versions: (.*)", versions)
+    found = [match for text in listed[1].split(", ") if (match := _VERSION.fullmatch(text))] if listed else []
+    if not found:
+        raise SystemExit(f"pip names no version of apache-airflow:\n{versions}")
+    newest = max(found, key=_order)
+    return newest[0] if newest[4] else None
+
+
+def _order(version: re.Match[str]) -> tuple[int, int, int, str, int]:
+    major, minor, patch, stage, number = version.groups()
+    # A release comes after its prereleases.
+    return int(major), int(minor), int(patch), stage or "release", int(number or 0)
+
+
+def constraints(pins: str, version: str) -> str:
+    """Return constraints for a version of Airflow: those of another one, but for what it releases itself.
+
+    :param pins: the lines of `constraints.txt`.
+    """
+    kept = [line for line in pins.splitlines() if not line.startswith(("#", "apache-airflow"))]
+    return "\n".join([*kept, f"apache-airflow=={version}", ""])
+
+
+def main() -> int:
+    """Make the environment and run pytest in it."""
+    if len(sys.argv) < 2:
+        print(__doc__, file=sys.stderr)
+        return 2
+    folder, arguments = Path(sys.argv[1]), sys.argv[2:]
+    own = str(folder / "bin" / "python")
+    if not Path(own).exists():
+        subprocess.run([sys.executable, "-m", "venv", "--clear", str(folder)], check=True)
+    asked = [own, "-m", "pip", "index", "versions", "apache-airflow", "--pre"]
+    version = newest_prerelease(subprocess.run(asked, capture_output=True, text=True, check=True).stdout)
+    if version is None:
+        print("== no prerelease of Airflow is newer than its newest release: there is nothing to try")
+        return 0
+    limits = folder / "constraints.txt"
+    limits.write_text(constraints((ROOT / "constraints.txt").read_text(), version))
+    make = [str(ROOT / "tools" / "make-venv"), sys.executable, str(folder), str(limits), ".[dev]"]
+    subprocess.run(make, cwd=ROOT, check=True)
+    print(f"== tests that depend on Airflow, on Airflow {version}", flush=True)
+    return subprocess.run([own, "-m", "pytest", *arguments], cwd=ROOT, check=False).returncode
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

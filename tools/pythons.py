@@ -1,0 +1,115 @@
+"""`make test-pythons`: the wheel, installed and tried on every Python that is supported.
+
+python -m tools.pythons FOLDER [VERSION ...]
+
+An interpreter is searched for in `PYTHONS` (paths with spaces between them), on the PATH, and among those that pyenv
+and uv have installed. One that cannot be found fails the command, once the others have been tried.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+VERSIONS = ("3.10", "3.11", "3.12", "3.13", "3.14")
+SMOKE = Path(__file__).with_name("smoke.py")
+_INSTALLED = ("~/.pyenv/versions/{0}.*/bin/python", "~/.local/share/uv/python/cpython-{0}.*/bin/python{0}")
+
+
+def candidates(version: str) -> Iterator[str]:
+    """Yield what may be an interpreter of a version, such as `3.12`; a shim on the PATH need not be one."""
+    yield from os.environ.get("PYTHONS", "").split()
+    for folder in os.get_exec_path():
+        yield str(Path(folder) / f"python{version}")
+    for pattern in _INSTALLED:
+        home = Path(pattern.format(version)).expanduser()
+        yield from map(str, sorted(Path(home.anchor).glob(str(home.relative_to(home.anchor))), reverse=True))
+    # Whatever its name is.
+    yield sys.executable
+
+
+def find(version: str) -> str | None:
+    """Return an interpreter of a version, or None."""
+    return next((path for path in candidates(version) if _version_of(path) == version), None)
+
+
+def _version_of(path: str) -> str | None:
+    if not os.access(path, os.X_OK):
+        return None
+    code = "import sys; print('%d.%d' % sys.version_info[:2])"
+    said = subprocess.run([path, "-c", code], capture_output=True, text=True, check=False)
+    return said.stdout.strip() if said.returncode == 0 else None
+
+
+def smoke_test(python: str, folder: Path) -> None:
+    """Install the wheel into an environment of its own, and try it there, far from this clone.
+
+    :param python: the interpreter.
+    :param folder: the environment's; one that is there is used again.
+    :raises subprocess.CalledProcessError: it cannot be installed, or does not work.
+    """
+    own = str(folder / "bin" / "python")
+    if _version_of(own) != _version_of(python):
+        subprocess.run([python, "-m", "venv", "--clear", str(folder)], check=True)
+    pip = [own, "-m", "pip", "--disable-pip-version-check", "--quiet"]
+    with tempfile.TemporaryDirectory() as empty:
+        subprocess.run([*pip, "wheel", "--no-deps", "--wheel-dir", empty, str(ROOT)], check=True)
+        (wheel,) = Path(empty).glob("*.whl")
+        # A wheel of the same version would be left as it is.
+        subprocess.run([*pip, "uninstall", "--yes", "airflow-provider-webdata"], check=True)
+        limits = str(ROOT / "constraints.txt")
+        subprocess.run([*pip, "install", "--constraint", limits, f"{wheel}[parquet,sandbox]"], check=True)
+        subprocess.run([own, "-I", str(SMOKE)], cwd=empty, check=True)
+
+
+def try_all(
+    versions: Sequence[str],
+    folder: Path,
+    find: Callable[[str], str | None] = find,
+    try_one: Callable[[str, Path], None] = smoke_test,
+) -> list[str]:
+    """Try each version; return what is wrong, a sentence for each.
+
+    :param folder: of the environments.
+    :param find: returns an interpreter.
+    :param try_one: tries one, in an environment.
+    """
+    wrong = []
+    for version in versions:
+        python = find(version)
+        if python is None:
+            wrong.append(
+                f"Python {version} is not here: install it, or name it: "
+                f"make test-pythons PYTHONS=/path/to/python{version}"
+            )
+            continue
+        print(f"== Python {version}: {python}", flush=True)
+        began = time.monotonic()
+        try:
+            try_one(python, folder / version)
+        except subprocess.CalledProcessError as error:
+            wrong.append(f"Python {version} failed: {' '.join(map(str, error.cmd))}")
+            continue
+        print(f"== Python {version} works, {time.monotonic() - began:.0f} s", flush=True)
+    return wrong
+
+
+def main() -> int:
+    """Try the versions that the command line names, or all."""
+    if len(sys.argv) < 2:
+        print(__doc__, file=sys.stderr)
+        return 2
+    wrong = try_all(sys.argv[2:] or VERSIONS, Path(sys.argv[1]).absolute())
+    for sentence in wrong:
+        print(f"== {sentence}", file=sys.stderr)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

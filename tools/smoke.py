@@ -1,0 +1,94 @@
+"""What `tools.pythons` runs in each environment: everything is imported, and one DAG runs against the sandbox."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import pkgutil
+import runpy
+import subprocess
+import sys
+import tempfile
+from importlib.metadata import distribution
+from pathlib import Path
+
+PACKAGE = "airflow_provider_webdata"
+DAG = """
+from airflow.sdk import DAG, task
+from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
+from airflow_provider_webdata.operators.search import WebDataSearchOperator
+
+with DAG("smoke", schedule=None) as dag:
+    search = WebDataSearchOperator(task_id="search", query="site:river.example", limit=5, returns="web")
+    crawl = WebDataCrawlOperator(
+        task_id="crawl", url="https://river.example/", limit=3, wait_by="polling", poll_interval=1, deferrable=True
+    )
+
+    @task
+    def check(found, crawled):
+        assert found[0]["url"], found
+        assert crawled["status"] == "completed" and crawled["data"], crawled
+
+    check(search.output, crawl.output)
+"""
+
+
+def import_all() -> int:
+    """Import every module, entry point and model; return how many modules there are."""
+    package = importlib.import_module(PACKAGE)
+    count = 0
+
+    def fail(name: str) -> None:
+        raise ImportError(f"{name} cannot be imported") from sys.exc_info()[1]
+
+    for module in pkgutil.walk_packages(package.__path__, f"{PACKAGE}.", onerror=fail):
+        # Alembic runs its scripts, and `python -m` the other.
+        if ".migrations" not in module.name and not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
+            count += 1
+    for entry in distribution("airflow-provider-webdata").entry_points:
+        entry.load()
+    models = importlib.import_module(f"{PACKAGE}.api.models")
+    for name in models.__all__:
+        getattr(models, name)
+    return count
+
+
+def run_dag(home: Path) -> None:
+    """Run the DAG in the Airflow of a new home."""
+    subprocess.run(
+        [sys.executable, "-I", "-m", "airflow", "db", "migrate"], check=True, stdout=subprocess.DEVNULL
+    )
+    server = importlib.import_module(f"{PACKAGE}.sandbox.server").SandboxServer
+    file = home / "dags" / "smoke.py"
+    file.parent.mkdir()
+    file.write_text(DAG)
+    with server() as sandbox:
+        connection = {"conn_type": "webdata", "host": sandbox.url, "password": sandbox.api_key}
+        os.environ["AIRFLOW_CONN_WEBDATA_DEFAULT"] = json.dumps(connection)
+        state = runpy.run_path(str(file))["dag"].test().state
+    assert str(getattr(state, "value", state)) == "success", f"the DAG's run ended as {state}"
+
+
+def main() -> None:
+    """Import all, then run the DAG."""
+    with tempfile.TemporaryDirectory() as home:
+        for name in [name for name in os.environ if name.startswith("AIRFLOW")]:
+            del os.environ[name]
+        os.environ.update(
+            AIRFLOW_HOME=home,
+            AIRFLOW__API_AUTH__JWT_SECRET="a secret of this run alone, long enough to sign with it",
+            AIRFLOW__CORE__DAGS_FOLDER=f"{home}/dags",
+            AIRFLOW__CORE__LOAD_EXAMPLES="False",
+            AIRFLOW__LOGGING__LOGGING_LEVEL="WARNING",
+            # Triggers run in the one process that there is: no worker lingers behind a deferred task.
+            AIRFLOW__WORKERS__MIN_HEARTBEAT_INTERVAL="0",
+        )
+        print(f"{import_all()} modules imported, from {importlib.import_module(PACKAGE).__path__[0]}")
+        run_dag(Path(home))
+        print("a DAG ran against the sandbox")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,36 @@
+"""Writes `tests/stored/`.
+
+python -m tools.stored    add to the files of this version what they do not list yet
+
+What a file lists already never changes: nobody can take it back out of the installations. Until its version is
+released, delete the files first.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+
+from airflow_provider_webdata import __version__
+from tools.stored.forms import FOLDER, differences, forms
+from tools.stored.inbox import database
+
+
+def main() -> int:
+    """Write the files, or say what cannot be changed any more."""
+    FOLDER.mkdir(exist_ok=True)
+    file, statements = FOLDER / f"{__version__}.json", FOLDER / f"{__version__}.sql"
+    now = forms()
+    lost, _ = differences(json.loads(file.read_text()), now) if file.exists() else ([], [])
+    if lost:
+        print(f"{file.name} lists what this code stores otherwise or no more:", *sorted(lost), sep="\n  ")
+        print("Installations have it: keep it, or load it under its old name too.")
+        return 1
+    file.write_text(json.dumps(now, indent=1, ensure_ascii=False) + "\n")
+    if not statements.exists():
+        statements.write_text(database())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

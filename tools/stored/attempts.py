@@ -1,0 +1,207 @@
+"""What attempts of a task leave for later ones, what is left at the service, and where asset watchers are."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import logging
+import tempfile
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import fields
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from tests.support.direct import StateStore, TaskInstance, context_of
+from tools.stored.examples import CONNECTION_ID, DEADLINE, NOON, delivery, working_in
+from tools.stored.triggers import example_triggers
+
+MAX_TRIES = 3
+
+
+def task_state() -> dict[str, Any]:
+    """Records in the task state store, by key and by how far the attempt came."""
+    from airflow_provider_webdata.tasks.jobs.start_table import StartRecord
+
+    started = StartRecord(
+        generation=1, past=("older",), known=("other",), requested_at=NOON.isoformat(), job_id="job", reports=True,
+        invalid_urls=("x",), deadline=DEADLINE,
+    )  # fmt: skip
+    if any(getattr(started, item.name) == item.default for item in fields(StartRecord)):
+        raise LookupError(
+            "give every field of StartRecord another value than its default in tools/stored/attempts.py"
+        )
+    requested = StartRecord(known=("other",), requested_at=NOON.isoformat())
+    found: dict[str, Any] = {}
+    for key in ("webdata_monitor", "webdata_check", "webdata_session"):
+        found[key] = {
+            "begun": _remembered(key, lambda intent: intent.begin(["b", "a"])),
+            "started": _remembered(key, lambda intent: (intent.begin(["a"]), intent.started("c"))),
+        }
+    found["webdata_job"] = {
+        "requested": _remembered("webdata_job", lambda intent: intent.remember(**requested.to_json())),
+        "started": _remembered("webdata_job", lambda intent: intent.remember(**started.to_json())),
+    }
+    store = StateStore()
+    _check_operator()._span(context_of(TaskInstance(max_tries=MAX_TRIES), store))  # type: ignore[arg-type]
+    waiting = {**store.get("webdata_wait"), "after": NOON.isoformat(), "deadline": DEADLINE}
+    found["webdata_wait"] = {"waiting": waiting}
+    return found
+
+
+def _remembered(key: str, act: Callable[[Any], Any]) -> Any:
+    from airflow_provider_webdata.tasks.intent import Intent
+
+    store = StateStore()
+    act(Intent(context_of(TaskInstance(max_tries=MAX_TRIES), store), key))  # type: ignore[arg-type]
+    return store.get(key)
+
+
+def _check_operator() -> Any:
+    from airflow_provider_webdata.operators.monitor import WebDataRunMonitorOperator
+
+    return WebDataRunMonitorOperator(task_id="t", monitor_id="monitor", webdata_conn_id=CONNECTION_ID)
+
+
+RECORDS = [
+    {"key": "k", "query": "q", "id": "i", "creditsUsed": 2, "warning": None, "results": {"web": [{"title": "ü"}]}},
+    {"key": "l", "query": "r", "creditsUsed": 3, "ambiguous": "why"},
+]  # fmt: skip
+
+
+def kept_records() -> dict[str, Any]:
+    """What was paid for and not delivered: in the task state store, and in files beside the output."""
+    from airflow_provider_webdata.tasks.kept_records import FileRecords, StoreRecords
+    from airflow_provider_webdata.tasks.searches.batch_queries import BatchQuery
+    from airflow_provider_webdata.tasks.searches.records import ambiguous_record, answer_record
+
+    answer = {"id": "i", "creditsUsed": 2, "data": {"web": [{"title": "ü"}]}}
+    made = [
+        answer_record(BatchQuery("k", "q", "q"), answer),
+        ambiguous_record(BatchQuery("l", "r", "r"), "why", 3),
+    ]
+    if made != RECORDS:
+        raise LookupError("the records of a batch differ from RECORDS of tools/stored/attempts.py")
+    store = StateStore()
+    StoreRecords(store).save(made)
+    context: Any = context_of(TaskInstance())
+    with tempfile.TemporaryDirectory() as folder:
+        FileRecords(f"{folder}/out.jsonl", context).save(made)
+        (part,) = Path(folder).rglob("*.part")
+        name = part.relative_to(folder).with_name(f"{part.name.partition('-')[0]}-0badcafe.part")
+        return {"store": {key: store.get(key) for key in store.values}, "file": {str(name): part.read_text()}}
+
+
+def requests() -> dict[str, Any]:
+    """What an answer is kept under: the request, which a later version must make the same."""
+    found: dict[str, Any] = {}
+    for name, arguments in PAID_CALLS.items():
+        request = paid_request(name, arguments)
+        found[name] = {"arguments": arguments, "request": request, "key": kept_under(request)}
+    queries: list[Any] = ["river", {"query": "lake", "limit": 3}]
+    found["batch"] = {"queries": queries, "keys": batch_keys(queries)}
+    return found
+
+
+def kept_under(request: Any) -> str:
+    """Return the key of the record that holds a request's answer."""
+    from airflow_provider_webdata.tasks.kept_answer import KeptAnswer
+
+    store = StateStore()
+    kept = KeptAnswer(request, None, context_of(TaskInstance(), store), logging.getLogger(__name__))  # type: ignore[arg-type]
+    kept.or_call(dict)
+    kept.keep()
+    key: str = json.loads(store.get("webdata_paid_0"))["key"]
+    return key
+
+
+def batch_keys(queries: list[Any]) -> list[str]:
+    """Return what the answers of a batch are kept under."""
+    from airflow_provider_webdata.operators.batch_search import WebDataBatchSearchOperator
+    from airflow_provider_webdata.tasks.searches.batch_queries import checked_queries
+
+    batch = WebDataBatchSearchOperator(task_id="t", queries=queries, limit=5)
+    return [*checked_queries(queries, batch._request_of, None, batch.log)]
+
+
+PAID_CALLS: dict[str, dict[str, Any]] = {
+    "search.WebDataSearchOperator": {
+        "query": "river",
+        "limit": 5,
+        "sources": ["web", "news"],
+        "tbs": "qdr:d",
+        "scrape_options": {"formats": ["markdown"], "only_main_content": True},
+    },
+    "scrape.WebDataScrapeOperator": {
+        "url": "https://river.example/",
+        "formats": ["markdown", {"type": "json", "prompt": "p", "schema": {"type": "object"}}],
+        "max_age": 0,
+        "headers": {"X-A": "b"},
+        "extra_body": {"new": 1},
+    },
+    "map.WebDataMapOperator": {"url": "https://river.example/", "search": "docs", "limit": 5},
+    "parse.WebDataParseOperator": {"file": "page.html", "formats": ["markdown"]},
+}
+"""Operators whose answers are kept, with arguments."""
+
+
+def paid_request(operator: str, arguments: dict[str, Any]) -> Any:
+    """Return what an operator's answer is kept under."""
+    module, _, name = operator.partition(".")
+    cls = getattr(importlib.import_module(f"airflow_provider_webdata.operators.{module}"), name)
+    asked: list[Any] = []
+
+    class Stop(Exception):  # noqa: N818
+        """The request is known."""
+
+    def paid_answer(request: Any, *_: Any) -> Any:
+        asked.append(request)
+        raise Stop
+
+    with tempfile.TemporaryDirectory() as folder, working_in(Path(folder)):
+        if "file" in arguments:
+            Path(arguments["file"]).write_text("<p>a page</p>")
+        task = cls(task_id="t", webdata_conn_id=CONNECTION_ID, **arguments)
+        task.paid_answer = paid_answer
+        with suppress(Stop):
+            task.call_service(context_of(TaskInstance()))
+    (request,) = asked
+    if "file" in request:
+        # Path and time of the file are another each time.
+        request["file"] = [None, *request["file"][1:3], None]
+    return request
+
+
+def job_identity() -> dict[str, Any]:
+    """The keys by which a later attempt finds a job, computed anew each time."""
+    from airflow_provider_webdata.tasks.intent import Intent
+    from airflow_provider_webdata.tasks.jobs.identity import JobIdentity
+
+    context: Any = context_of(TaskInstance(max_tries=MAX_TRIES), dag_run=SimpleNamespace(start_date=NOON))
+    identity = JobIdentity.of(context, Intent(context, "webdata_job"))
+    return {"key": identity.key("secret", 1), "idempotency_key": identity.idempotency_key(1)}
+
+
+def managed_webhook() -> dict[str, Any]:
+    """What jobs and monitors at the service carry: they report there for as long as they live."""
+    from airflow_provider_webdata.hooks.webdata import WebDataHook
+    from airflow_provider_webdata.hooks.webhooks import webhook_for
+
+    return webhook_for(WebDataHook(CONNECTION_ID).get_settings(), "key", ["completed"])
+
+
+def asset_state() -> dict[str, Any]:
+    """Where watchers are: what their cursors are kept under, and the cursors."""
+    from airflow_provider_webdata.waiting.streams.check_stream import cursor_behind
+    from airflow_provider_webdata.waiting.streams.checkpoint import Checkpoint
+    from airflow_provider_webdata.waiting.streams.stream_trigger import StreamTrigger
+    from airflow_provider_webdata.waiting.streams.webhook_stream import _items
+
+    keys: dict[str, Any] = {}
+    for which, trigger in example_triggers():
+        if isinstance(trigger, StreamTrigger):
+            keys.setdefault(trigger.serialize()[0], {})[which] = Checkpoint(None, trigger.serialize())._key
+    (item,) = _items("3", [delivery()], None)
+    check = cursor_behind({"after": "2026-01-31T11:00:00+00:00", "ids": []}, "check", NOON)
+    return {"keys": keys, "delivery": item.cursor, "check": check}

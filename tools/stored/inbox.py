@@ -1,0 +1,78 @@
+"""The inbox's tables, and what tells deliveries apart."""
+
+from __future__ import annotations
+
+import sqlite3
+import tempfile
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from airflow_provider_webdata import __version__
+from tools.stored.examples import BODY, CONNECTION_ID, NOON
+
+
+def tables() -> dict[str, Any]:
+    """The tables, their columns, and the revision that they are at."""
+    from airflow_provider_webdata.inbox.server.db_manager import InboxDBManager
+    from airflow_provider_webdata.inbox.server.storage import tables as made
+
+    columns = {
+        name: {column.name: str(column.type) for column in table.columns}
+        for name, table in made.metadata.tables.items()
+    }
+    return {
+        "version_table": made.VERSION_TABLE,
+        "revision": InboxDBManager.revision_heads_map[__version__],
+        "columns": columns,
+    }
+
+
+def deliveries() -> dict[str, Any]:
+    """What tells a delivery from all others: a redelivery to a later version is the same."""
+    from airflow_provider_webdata.inbox.server.storage.records import NewDelivery
+
+    bodies = {"with an id": BODY, "without": BODY.replace(b', "webhookId": "once"', b"")}
+    return {
+        name: {
+            "body": body.decode(),
+            "dedupe": NewDelivery.from_body(CONNECTION_ID, "key", body, NOON).dedupe,
+        }
+        for name, body in bodies.items()
+    }
+
+
+def database() -> str:
+    """Return the statements that make a SQLite database as this version leaves it, with two deliveries."""
+    from sqlalchemy import create_engine
+
+    from airflow_provider_webdata.inbox.server.storage.records import NewDelivery
+    from airflow_provider_webdata.inbox.server.storage.store import DeliveryStore
+
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "airflow.db"
+        engine = create_engine(f"sqlite:///{file}")
+        migrate(engine)
+        store = DeliveryStore(engine)
+        bodies = [BODY, BODY.replace(b'"job"', b'"other"').replace(b'"once"', b'"twice"')]
+        store.add([NewDelivery.from_body(CONNECTION_ID, "key", body, NOON) for body in bodies])
+        store.publish()
+        engine.dispose()
+        with closing(sqlite3.connect(file)) as made:
+            return "\n".join(made.iterdump()) + "\n"
+
+
+def migrate(engine: Any) -> None:
+    """Bring a database to the newest revision, by the migrations."""
+    from airflow import settings as airflow_settings
+    from sqlalchemy.orm import Session
+
+    from airflow_provider_webdata.inbox.server.db_manager import InboxDBManager
+
+    before, airflow_settings.engine = airflow_settings.engine, engine
+    try:
+        with Session(engine) as session:
+            manager = InboxDBManager(session)  # type: ignore[no-untyped-call]
+            manager.upgradedb(to_revision="heads")
+    finally:
+        airflow_settings.engine = before

@@ -1,0 +1,175 @@
+"""Triggers and what they say, which Airflow keeps while tasks wait and for asset watchers."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import inspect
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from tools.stored.examples import CONNECTION_ID, DEADLINE, NOON, delivery
+
+CHECK = {"id": "check", "monitorId": "monitor", "status": "completed", "finishedAt": NOON.isoformat()}
+POLICY = {"wait_by": "webhook", "poll_interval": 45.0, "safety_poll": 900.0}
+CRITERIA = {
+    "on_failed": "wait",
+    "on_partial": "fail",
+    "on_skipped": "accept",
+    "only_if_changed": True,
+    "only_if_meaningful": True,
+    "otherwise": "skip",
+}
+_WAIT = {"deadline": DEADLINE}
+_STREAM = {"start": "2026-01-31T12:00:00Z"}
+TRIGGERS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "monitor.WebDataMonitorCheckTrigger": (
+        {"monitor_id": "monitor", "policy": POLICY, "criteria": {}},
+        {"criteria": CRITERIA, "check_id": "check", "after": "2026-01-31T12:00:00+00:00", **_WAIT},
+    ),
+    "job.WebDataJobTrigger": (
+        {"kind": "crawl", "job_id": "job", "policy": POLICY},
+        {"reports": True, "cancel_on_kill": True, **_WAIT},
+    ),
+    "webhook.WebDataWebhookTrigger": (
+        {},
+        {
+            "key": "key",
+            "events": ["crawl.completed"],
+            "job_id": "job",
+            "monitor_id": "monitor",
+            "after": "2026-01-31T12:00:00+00:00",
+            **_WAIT,
+        },
+    ),
+    "resume.ResumeTrigger": ({"when": DEADLINE, "event": {"status": "done", "job_id": "job"}}, {}),
+    "events.WebDataWebhookEventTrigger": (
+        {},
+        {"events": ["crawl.completed"], "key": "key", "monitor_id": "monitor", "job_id": "job", **_STREAM},
+    ),
+    "events.WebDataMonitorCheckEventTrigger": (
+        {"monitor_id": "monitor"},
+        {
+            "wait_by": "webhook",
+            "poll_interval": 45.0,
+            "safety_poll": 900.0,
+            "on_failed": "wait",
+            "on_partial": "wait",
+            "on_skipped": "accept",
+            "only_if_changed": True,
+            "only_if_meaningful": True,
+            **_STREAM,
+        },
+    ),
+}
+"""By class: the arguments that it needs, and all others, each with another value than its default."""
+
+
+def trigger_classes() -> dict[str, type]:
+    """Return the triggers of the package by their names below `triggers`."""
+    from airflow.triggers.base import BaseTrigger
+
+    import airflow_provider_webdata.triggers as room
+
+    found = {}
+    for file in sorted(Path(room.__file__).parent.glob("[a-z]*.py")):
+        module = importlib.import_module(f"{room.__name__}.{file.stem}")
+        for name, item in vars(module).items():
+            if inspect.isclass(item) and issubclass(item, BaseTrigger) and item.__module__ == module.__name__:
+                found[f"{file.stem}.{name}"] = item
+    return found
+
+
+def example_triggers() -> Iterator[tuple[str, Any]]:
+    """Yield each trigger twice: with as little as it takes, and with all that it takes.
+
+    :raises LookupError: a trigger or an argument has no example here.
+    """
+    for name, cls in trigger_classes().items():
+        if name not in TRIGGERS:
+            raise LookupError(f"{name}: name its arguments in TRIGGERS of tools/stored/triggers.py")
+        least, more = TRIGGERS[name]
+        parameters = inspect.signature(cls).parameters
+        if "webdata_conn_id" in parameters:
+            least = {"webdata_conn_id": CONNECTION_ID, **least}
+        every = {**least, **more}
+        for parameter in parameters.values():
+            if every.get(parameter.name, parameter.default) == parameter.default:
+                raise LookupError(
+                    f"{parameter.name} of {name}: give it another value than its default in TRIGGERS of "
+                    "tools/stored/triggers.py"
+                )
+        yield "least", cls(**least)
+        yield "all", cls(**every)
+
+
+def attributes(trigger: Any) -> dict[str, Any]:
+    """Return what a trigger's arguments are, those at their defaults too."""
+    return {name: getattr(trigger, name) for name in inspect.signature(type(trigger)).parameters}
+
+
+def triggers() -> dict[str, Any]:
+    """Path and arguments as Airflow stores them, and what each argument then is."""
+    found: dict[str, Any] = {}
+    for which, trigger in example_triggers():
+        path, arguments = trigger.serialize()
+        found.setdefault(path, {})[which] = {"arguments": arguments, "means": attributes(trigger)}
+    return found
+
+
+def mappings() -> dict[str, Any]:
+    """What is one mapping among a trigger's arguments, with every field in it."""
+    from airflow_provider_webdata.states.checks import CheckCriteria
+    from airflow_provider_webdata.waiting.policy import PollingPolicy
+
+    found = {}
+    for cls, given in ((PollingPolicy, POLICY), (CheckCriteria, CRITERIA)):
+        stored = cls(**given).serialize()  # type: ignore[arg-type]
+        if missing := set(cls.__struct_fields__) - set(stored):
+            raise LookupError(
+                f"{cls.__name__}: give {missing} another value than the default in tools/stored/triggers.py"
+            )
+        found[f"{cls.__module__}.{cls.__qualname__}"] = stored
+    return found
+
+
+def events() -> dict[str, Any]:
+    """What a trigger of an older version tells a task that resumes in this one."""
+    from airflow_provider_webdata.api.models import MonitorCheck
+    from airflow_provider_webdata.states.checks import Decision, event_of
+    from airflow_provider_webdata.states.jobs import JobView
+    from airflow_provider_webdata.tasks.deferral import _LIMITED_SINCE
+    from airflow_provider_webdata.triggers.webhook import facts_of
+    from airflow_provider_webdata.waiting.mailbox import WaitFailure
+    from airflow_provider_webdata.waiting.wait_trigger import error_event
+
+    check = MonitorCheck.model_validate(CHECK)
+    said = {outcome: event_of(check, Decision(outcome, "why" if outcome != "done" else ""), monitor_id="monitor",
+                              via="webhook") for outcome in ("done", "failed", "skip")}  # fmt: skip
+    error = error_event(WaitFailure("why", "never"))
+    timeout = {"status": "timeout", "message": "Timed out"}
+    job = {"kind": "crawl", "job_id": "job"}
+    states = {"done": "completed", "failed": "failed", "cancelled": "cancelled"}
+    return {
+        "check": {**said, "error": error, "timeout": timeout},
+        "job": {
+            **{name: JobView("crawl", "job", state).event("polling") for name, state in states.items()},
+            "error": {**error, **job},
+            "timeout": {**timeout, **job},
+            "resumed": {_LIMITED_SINCE: NOON.isoformat(), **JobView("crawl", "job", "completed").event("polling")},
+        },
+        "delivery": {"done": {"status": "done", **facts_of(delivery())}, "error": error, "timeout": timeout},
+    }  # fmt: skip
+
+
+def asset_events() -> dict[str, Any]:
+    """The payloads of asset events: their DAGs read them by these names."""
+    from airflow_provider_webdata.api.models import MonitorCheck
+    from airflow_provider_webdata.triggers.events import WebDataMonitorCheckEventTrigger, payload_of
+
+    item: Any = SimpleNamespace(value=(MonitorCheck.model_validate(CHECK), None, "polling"))
+    trigger = WebDataMonitorCheckEventTrigger(CONNECTION_ID, "monitor")
+    _, check = asyncio.run(trigger._process(item, {"after": "2026-01-01T00:00:00Z", "ids": []}))
+    return {"delivery": payload_of(CONNECTION_ID, delivery()), "check": check}
