@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import re
 from pathlib import Path
@@ -24,8 +25,8 @@ def links(text: str) -> list[str]:
 
 
 def anchors(text: str) -> set[str]:
-    """Return the anchors of a page's headings, as the repository's host makes them."""
-    found: set[str] = set()
+    """Return the anchors of a page: of its headings, as the repository's host makes them, and those in its text."""
+    found = set(re.findall(r'<a id="([^"]+)">', text))
     tokens = MarkdownIt("commonmark").parse(text)
     for before, token in itertools.pairwise(tokens):
         if before.type != "heading_open":
@@ -49,9 +50,14 @@ def dead(target: str, folder: Path) -> str | None:
     place = folder / path
     if not place.exists():
         return f"{target}: there is no such file"
-    if anchor and anchor not in anchors(place.read_text(encoding="utf-8")):
+    if anchor and anchor not in _anchors_of(place):
         return f"{target}: there is no such heading"
     return None
+
+
+@functools.cache
+def _anchors_of(page: Path) -> set[str]:
+    return anchors(page.read_text(encoding="utf-8"))
 
 
 def _tokens(text: str) -> list[Token]:

@@ -6,7 +6,6 @@ that is no page of the site, such as an example DAG, becomes one that shows its 
 
 from __future__ import annotations
 
-import os
 import posixpath
 import re
 import shutil
@@ -22,18 +21,7 @@ MOVED = {
 }
 """Where pages stand in the site that cannot stand there as in docs/; Sphinx has a page `search` of its own."""
 
-TO_COME = {
-    "contributing/mutants.md",
-    "cookbook.md",
-    "costs.md",
-    "faq.md",
-    "managed.md",
-    "security.md",
-    "stored.md",
-    "testing.md",
-    "tutorial.md",
-    "upgrade.md",
-}
+TO_COME = {"contributing/mutants.md"}
 """Pages that docs/index.md may list before they are there."""
 
 NOT_SEARCHED = {"contributing/coverage.md"}
@@ -153,8 +141,9 @@ def _turned(text: str, name: str, place: str, places: dict[str, str], files: dic
             found = places[meant]
         elif meant.startswith("docs/images/"):
             found = meant.removeprefix("docs/")
-        elif (ROOT / meant).is_file():
-            found = files[meant] = f"files/{meant}.md"
+        elif (ROOT / meant).is_file() or (ROOT / meant).is_dir():
+            files.update({one: f"files/{one}.md" for one in (meant, *_files_in(meant))})
+            found = files[meant]
         else:
             return match[0]
         return posixpath.relpath(found, posixpath.dirname(place) or ".")
@@ -180,8 +169,20 @@ def _of_repository(link: str) -> str:
     return found[1].rstrip("/") if found else ""
 
 
+def _files_in(folder: str) -> list[str]:
+    """Return the files right in a folder that a page can show."""
+    path = ROOT / folder
+    found = sorted(path.iterdir()) if path.is_dir() else []
+    return [f"{folder}/{one.name}" for one in found if one.suffix in _LANGUAGES]
+
+
 def _shown(name: str) -> str:
-    """Return a page that shows a file of the repository; it stands in no table of contents and is not searched."""
+    """Return a page that shows a file or a folder; it stands in no table of contents and is not searched."""
+    head = f"---\norphan: true\nnosearch: true\n---\n\n# {name}\n\n"
+    if (ROOT / name).is_dir():
+        folder = posixpath.basename(name)
+        return head + "".join(
+            f"- [{one}]({folder}/{posixpath.basename(one)}.md)\n" for one in _files_in(name)
+        )
     text = (ROOT / name).read_text(encoding="utf-8").rstrip()
-    language = _LANGUAGES.get(os.path.splitext(name)[1], "text")
-    return f"---\norphan: true\nnosearch: true\n---\n\n# {name}\n\n````{language}\n{text}\n````\n"
+    return f"{head}````{_LANGUAGES.get(posixpath.splitext(name)[1], 'text')}\n{text}\n````\n"

@@ -17,7 +17,7 @@ Words.
 ## Start
 
 - [First](first.md): what it is
-- [To come](tutorial.md)
+- [To come](contributing/mutants.md)
 
 ## Reference
 
@@ -33,11 +33,13 @@ def test_the_start_page_makes_the_sidebar() -> None:
     assert "```{toctree}\n:hidden:\n:caption: Start\n\nFirst <first>\n```" in made
     assert "- [Hook](reference/hook.md)" in made
     assert ":caption: Reference\n\nHook <reference/hook>\n```" in made
-    assert "tutorial" not in made
+    assert "mutants" not in made
 
 
 def test_a_page_that_has_come_is_listed() -> None:
-    assert "To come <tutorial>" in pages.with_toctrees(INDEX, ["first.md", "tutorial.md"], {})
+    assert "To come <contributing/mutants>" in pages.with_toctrees(
+        INDEX, ["first.md", "contributing/mutants.md"], {}
+    )
 
 
 def test_a_page_that_is_missing_though_it_should_be_there_stays_for_sphinx_to_name() -> None:
@@ -61,10 +63,11 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "docs/search.md": "# Searching\n\n[rules](service.md)\n",
         "docs/waiting.md": (
             "# Waiting\n\n[`dag.py`](../example_dags/dag.py) [how](../CONTRIBUTING.md#how) "
-            "[operators](operators/README.md) [folder](operators) [gone](gone.md)\n\n"
+            "[operators](operators/README.md) [folder](operators) [steps](steps) [gone](gone.md)\n\n"
             "```md\n[kept](../CONTRIBUTING.md)\n```\n"
         ),
         "docs/images/p.svg": "<svg/>",
+        "docs/steps/one.py": "one = 1\n",
         "example_dags/dag.py": "x = 1\n",
     }.items():
         path = tmp_path / name
@@ -81,6 +84,8 @@ def test_links_are_turned_towards_the_site() -> None:
     assert found.keys() == {
         "contributing/coverage.md",
         "contributing/guide.md",
+        "files/docs/steps.md",
+        "files/docs/steps/one.py.md",
         "files/example_dags/dag.py.md",
         "index.md",
         "operators/index.md",
@@ -100,11 +105,13 @@ def test_links_are_turned_towards_the_site() -> None:
         "[how](contributing/guide.md#how)",
         "[operators](operators/index.md)",
         "[folder](operators/index.md)",
+        "[steps](files/docs/steps.md)",
         "[gone](gone.md)",
         "[kept](../CONTRIBUTING.md)",
     ):
         assert link in found["waiting.md"]
     assert found["contributing/coverage.md"].startswith("---\nnosearch: true\n---\n")
+    assert found["files/docs/steps.md"].endswith("- [docs/steps/one.py](steps/one.py.md)\n")
     assert "````python\nx = 1\n````" in found["files/example_dags/dag.py.md"]
 
 
