@@ -134,8 +134,7 @@ def _turned(text: str, name: str, place: str, places: dict[str, str], files: dic
     """
 
     def turned(match: re.Match[str]) -> str:
-        path = _of_repository(match[0])
-        target = path or posixpath.normpath(posixpath.join(posixpath.dirname(name), match[0]))
+        target = posixpath.normpath(posixpath.join(posixpath.dirname(name), match[0]))
         meant = target + "/README.md" if f"{target}/README.md" in places else target
         if meant in places:
             found = places[meant]
@@ -150,23 +149,6 @@ def _turned(text: str, name: str, place: str, places: dict[str, str], files: dic
 
     parts = _FENCED.split(text)
     return "".join(part if number % 2 else _LINK.sub(turned, part) for number, part in enumerate(parts))
-
-
-def _of_repository(link: str) -> str:
-    """Return the path of what an absolute link into this repository leads to; empty for any other link.
-
-    The README has such links, so that they work on the package index.
-    """
-    source = re.search(
-        r'^Source = "https://([^/"]+)(/[^"]+)"', (ROOT / "pyproject.toml").read_text("utf-8"), re.MULTILINE
-    )
-    if source is None:
-        return ""
-    host, place = source[1], re.escape(source[2])
-    shown = rf"https://{re.escape(host)}{place}/(?:blob|tree)/main/(.+)"
-    plain = rf"https://raw\.[^/]+{place}/main/(.+)"
-    found = re.fullmatch(shown, link) or re.fullmatch(plain, link)
-    return found[1].rstrip("/") if found else ""
 
 
 def _files_in(folder: str) -> list[str]:

@@ -49,12 +49,7 @@ def test_a_page_that_is_missing_though_it_should_be_there_stays_for_sphinx_to_na
 @pytest.fixture
 def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name, text in {
-        "README.md": (
-            "# Read me\n\n![p](https://raw.example.com/own/repo/main/docs/images/p.svg) "
-            "[w](https://example.com/own/repo/blob/main/docs/waiting.md#waiting) "
-            "[other](https://example.com/other/repo/blob/main/docs/waiting.md)\n"
-        ),
-        "pyproject.toml": '[project.urls]\nSource = "https://example.com/own/repo"\n',
+        "README.md": "# Read me\n\n![p](docs/images/p.svg) [w](docs/waiting.md#waiting)\n",
         "CONTRIBUTING.md": "# How\n\n[rules](docs/service.md#ids), [top](README.md)\n",
         "docs/index.md": "# Index\n\n![p](images/p.svg)\n",
         "docs/service.md": "# Rules\n\n[a](#a) [self](service.md) [web](https://example.com/x.md)\n",
@@ -98,7 +93,6 @@ def test_links_are_turned_towards_the_site() -> None:
     assert "[rules](../service.md#ids), [top](../readme.md)" in found["contributing/guide.md"]
     assert "![p](images/p.svg)" in found["index.md"]
     assert "![p](images/p.svg) [w](waiting.md#waiting)" in found["readme.md"]
-    assert "[other](https://example.com/other/repo/blob/main/docs/waiting.md)" in found["readme.md"]
     assert "[a](#a) [self](service.md) [web](https://example.com/x.md)" in found["service.md"]
     for link in (
         "[`dag.py`](files/example_dags/dag.py.md)",
