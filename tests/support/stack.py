@@ -277,11 +277,14 @@ class Stack:
 
     def _write_environment(self) -> None:
         ours = {name: value for name, value in self._environment.items() if name.startswith("AIRFLOW")}
+        # `airflow dags test` runs triggers in its own process, which looks for connections here alone.
+        connection = self.connection(CONNECTION_ID, self.connection_extra)
+        ours[f"AIRFLOW_CONN_{connection.pop('connection_id').upper()}"] = json.dumps(connection)
         lines = [f"export {name}={shlex.quote(value)}" for name, value in ours.items()]
         lines.append(f'export PATH={shlex.quote(str(Path(sys.executable).parent))}:"$PATH"')
+        # It holds secrets.
+        self.environment_file.touch(mode=0o600)
         self.environment_file.write_text("\n".join(lines) + "\n")
-        # The address of a database may hold a password.
-        self.environment_file.chmod(0o600)
 
     def _launch(self, name: str, argv: Sequence[str], env: Mapping[str, str]) -> Session:
         def note(session: Session) -> None:
