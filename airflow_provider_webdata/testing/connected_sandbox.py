@@ -15,6 +15,7 @@ import pytest
 from airflow_provider_webdata.sandbox.control import SandboxControl
 from airflow_provider_webdata.sandbox.server import SandboxServer
 
+from .execution_api import keep_execution_api
 from .local_inbox import LocalInbox
 
 if TYPE_CHECKING:
@@ -131,6 +132,7 @@ def connected_sandbox(folder: Path, **settings: Any) -> Iterator[ConnectedSandbo
     ):
         # Triggers run in the process of the test: no worker lingers behind a deferred task.
         environment.setenv("AIRFLOW__WORKERS__MIN_HEARTBEAT_INTERVAL", "0")
+        keep_execution_api()
         sandbox = ConnectedSandbox(server, inbox, environment)
         sandbox.connect()
         yield sandbox

@@ -10,7 +10,6 @@ stands for a run without, and `responses`, the option that a person chooses by t
 
 from __future__ import annotations
 
-import functools
 import importlib.util
 import json
 import os
@@ -23,15 +22,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-
-def keep_execution_api() -> None:
-    """Use one API server within the process for all tasks.
-
-    Airflow 3.2 lets it be collected while it is still in use, and making one for each task takes seconds.
-    """
-    from airflow.sdk.execution_time import supervisor
-
-    supervisor.in_process_api_server = functools.cache(supervisor.in_process_api_server)
+from airflow_provider_webdata.testing.execution_api import keep_execution_api
 
 
 def main() -> None:

@@ -89,12 +89,15 @@ def test_a_project_as_documented(project: Project, migrated_database: MigratedDa
     kept.mkdir(parents=True)
     migrated_database.copy_to(kept)
     (kept / "done").touch()
-    done = project.pytest("-q", "--durations=10", **BACKEND)
+    temporary = project.folder / "temporary"
+    temporary.mkdir()
+    done = project.pytest("-q", TMPDIR=str(temporary), **BACKEND)
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
     code = "".join([*DOCUMENTED.values(), RECIPES[CI], FIXTURES])
     more = 3  # of one that is run for four ways of waiting
     assert f"{len(re.findall('^def test_', code, re.MULTILINE)) + more} passed" in done.stdout
     assert "Airflow makes its database" not in done.stdout
+    assert [path for path in temporary.iterdir() if path.name.startswith("webdata")] == []
 
 
 def test_a_test_of_a_dag_is_short() -> None:
