@@ -2,3 +2,7 @@
 
 `river_news.py` is that DAG, which the README shows too.
 """
+
+from airflow_provider_webdata.supported_airflow import require_airflow
+
+require_airflow()
