@@ -51,7 +51,8 @@ def run_chaos(minutes: float, seed: int, flags: tuple[str, ...], say: Say) -> st
         with stack:
             stack.wait_for_dags((DAG,))
             stack.api.unpause(DAG)
-            sandbox = SandboxControl(stack.sandbox_url, timeout=600)
+            # One call may make the attempts of many thousand deliveries that waited for the faults to end.
+            sandbox = SandboxControl(stack.sandbox_url, timeout=3600)
             sandbox.set_site("chaos.example", pages=1_000_000)
             sandbox.configure(page_seconds=PAGE_SECONDS, concurrency=PAGES_AT_ONCE, credits=10**9)
             with Load(stack, RUN_PAUSE) as load:
