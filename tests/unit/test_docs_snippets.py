@@ -66,7 +66,7 @@ def test_templates_need_no_logical_date() -> None:
         (where, template)
         for where, found in templates.items()
         for template in found
-        for name in Environment().parse(template).find_all(nodes.Name)
+        for name in Environment().parse(template.replace("%s", "given")).find_all(nodes.Name)
         if name.name in OF_A_LOGICAL_DATE
     }
     assert wrong == set()
