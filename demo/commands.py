@@ -39,6 +39,7 @@ def up() -> None:
     stack = _stack(home, (OWN_DAGS, EXAMPLE_DAGS))
     try:
         stack.start()
+        stack.write_environment()
         _show_access(stack)
         print("\nThe examples run now; all of the above can be used meanwhile.\n", flush=True)
         results = run_examples(stack)

@@ -155,6 +155,17 @@ class Stack:
         """A shell script that makes `airflow` the command of this Airflow."""
         return self.home / "environment.sh"
 
+    def write_environment(self) -> None:
+        """Write the environment file; it holds the connection, with its secrets."""
+        ours = {name: value for name, value in self._environment.items() if name.startswith("AIRFLOW")}
+        # `airflow dags test` runs triggers in its own process, which looks for connections here alone.
+        connection = self.connection(CONNECTION_ID, self.connection_extra)
+        ours[f"AIRFLOW_CONN_{connection.pop('connection_id').upper()}"] = json.dumps(connection)
+        lines = [f"export {name}={shlex.quote(value)}" for name, value in ours.items()]
+        lines.append(f'export PATH={shlex.quote(str(Path(sys.executable).parent))}:"$PATH"')
+        self.environment_file.touch(mode=0o600)
+        self.environment_file.write_text("\n".join(lines) + "\n")
+
     def members(self, name: str) -> list[psutil.Process]:
         """The live processes of one of the started programs."""
         return self._sessions[name].members()
@@ -251,7 +262,6 @@ class Stack:
         self._environment = airflow_environment(
             self.home, ports, self.dag_folders, self.database_url, self.environment
         )
-        self._write_environment()
         self.prepare(self)
         self.say("Airflow is starting: its database first, the inbox's tables with it")
         self._migrate()
@@ -274,17 +284,6 @@ class Stack:
             )
         if done.returncode:
             raise StackError(f"Airflow's database could not be made.\n{_tail(str(log))}")
-
-    def _write_environment(self) -> None:
-        ours = {name: value for name, value in self._environment.items() if name.startswith("AIRFLOW")}
-        # `airflow dags test` runs triggers in its own process, which looks for connections here alone.
-        connection = self.connection(CONNECTION_ID, self.connection_extra)
-        ours[f"AIRFLOW_CONN_{connection.pop('connection_id').upper()}"] = json.dumps(connection)
-        lines = [f"export {name}={shlex.quote(value)}" for name, value in ours.items()]
-        lines.append(f'export PATH={shlex.quote(str(Path(sys.executable).parent))}:"$PATH"')
-        # It holds secrets.
-        self.environment_file.touch(mode=0o600)
-        self.environment_file.write_text("\n".join(lines) + "\n")
 
     def _launch(self, name: str, argv: Sequence[str], env: Mapping[str, str]) -> Session:
         def note(session: Session) -> None:

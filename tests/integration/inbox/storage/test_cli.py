@@ -216,5 +216,6 @@ def test_no_tables(terminal: Terminal) -> None:
     for status, _ in terminal.run("list", "show 1", "replay 1", "prune --yes"):
         assert status == (
             "The inbox cannot be reached: the inbox's tables are missing or old: run `airflow db migrate`, or set "
-            "`inbox_create_tables = True` in `[webdata]` of Airflow's configuration and the inbox makes them itself"
+            "`inbox_create_tables = True` in `[webdata]` of Airflow's configuration and the inbox makes them itself "
+            "(WD-051)"
         )
