@@ -6,8 +6,17 @@ import os
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.support.migrated import MigratedDatabase
+
+# Whether drawing examples takes long is up to the machine, and a fixture that serves all examples of a test is meant.
+settings.register_profile(
+    "any machine",
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
+settings.load_profile("any machine")
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -15,7 +15,7 @@ import threading
 import psutil
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from airflow_provider_webdata.results.columns import columns_of, item_of
@@ -62,7 +62,7 @@ def lines_of(path):
     return [json.loads(line) for line in data.split(b"\n")[:-1]]
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60)
 @given(items=st.lists(DOCUMENTS | JSON, max_size=6))
 @pytest.mark.parametrize("end", ["jsonl", "jsonl.gz"])
 def test_any_json_survives_lines(tmp_path, end, items):
@@ -73,7 +73,7 @@ def test_any_json_survives_lines(tmp_path, end, items):
     assert (file.count, file.bytes) == (len(items), path.stat().st_size)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60)
 @given(items=st.lists(DOCUMENTS, max_size=6))
 def test_any_document_survives_a_table(tmp_path, items):
     """Whatever its fields hold, right or wrong by the documented types; only null reads as absent."""

@@ -7,7 +7,7 @@ import uuid
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from airflow_provider_webdata.sandbox.engine.browser import STATEMENTS, CodeRun, Tab
@@ -50,9 +50,7 @@ def bodies(operation: str) -> st.SearchStrategy[Any]:
 
 
 def fuzzed(operation: str) -> Any:
-    relaxed = settings(
-        max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-    )
+    relaxed = settings(max_examples=150)
     return lambda test: relaxed(given(body=bodies(operation))(test))
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from airflow_provider_webdata.sandbox.reference.timestamps import from_iso
@@ -94,7 +94,7 @@ class TestPagesOfResults:
         assert job.urls() == urls
 
     @pytest.mark.rule("parts-query")
-    @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @settings(max_examples=15)
     @given(st.integers(1, 40), st.integers(1, 50))
     def test_every_limit_gives_all_once(self, api, pages: int, limit: int) -> None:
         job = batch(api, site(api, pages))

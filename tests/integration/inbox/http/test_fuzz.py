@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from airflow_provider_webdata.inbox.envelope import NotJSONError, parse_body
@@ -33,7 +33,6 @@ fuzz = settings(
     max_examples=150,
     deadline=None,
     database=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 
 

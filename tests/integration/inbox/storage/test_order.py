@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlalchemy import Connection, Engine, event, insert, select, text
 from sqlalchemy.engine import RootTransaction
@@ -119,7 +119,7 @@ def test_a_generated_id_is_no_cursor_but_a_position_is(postgres_database: Databa
     assert [job for _, job in naive.seen] == committed[:1], "ids lost nothing: this schedule proves nothing"
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60)
 @given(
     steps=st.lists(
         st.tuples(
