@@ -227,7 +227,7 @@ def test_only_new_pages_are_scraped(cook: Cook, sandbox: SandboxServer, tmp_path
 
 @asks_a_person
 def test_a_crawl_that_is_not_approved(cook: Cook, sandbox: SandboxServer) -> None:
-    outcome = cook("Ask before a paid crawl", 'responses = {"approve": "Reject"}\n')
+    outcome = cook(APPROVED, 'responses = {"approve": "Reject"}\n')
     assert outcome.state("crawl") == "skipped"
     assert sandbox.control.requests("/v2/crawl") == []
 
