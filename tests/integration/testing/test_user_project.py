@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 from airflow_provider_webdata import __version__
-from airflow_provider_webdata.tasks.retry_policy import HAS_RETRY_POLICIES
 from tests.integration.operators.test_cookbook import CI, RECIPES
 from tests.support.migrated import MigratedDatabase
 from tests.support.snippets import ROOT
@@ -33,7 +32,7 @@ VAULT = """
 from airflow.secrets import BaseSecretsBackend
 
 class Vault(BaseSecretsBackend):
-    def get_conn_value(self, conn_id):
+    def get_conn_value(self, conn_id, team_name=None):
         return "webdata://:a-real-key@service.example"
 """
 BACKEND = {"AIRFLOW__SECRETS__BACKEND": "vault.Vault"}
@@ -181,9 +180,6 @@ sys.meta_path.insert(0, Missing())
     assert "Traceback" not in done.stdout
 
 
-@pytest.mark.skipif(
-    not HAS_RETRY_POLICIES, reason="Airflow 3.2 finds the connection in the environment first"
-)
 def test_a_secrets_backend_that_leads_to_the_service(project: Project) -> None:
     project.write({"vault.py": VAULT, "test_it.py": "def test_it(webdata_sandbox):\n    pass\n"})
     done = project.pytest(AIRFLOW_HOME=str(project.folder), **BACKEND)
