@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.support.migrated import MigratedDatabase
+from airflow_provider_webdata.testing.migrated_database import MigratedDatabase
 
 # Whether drawing examples takes long is up to the machine, and a fixture that serves all examples of a test is meant.
 settings.register_profile(

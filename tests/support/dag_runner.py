@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from airflow_provider_webdata.sandbox.server import SandboxServer
-from tests.support.migrated import MigratedDatabase
+from airflow_provider_webdata.testing.migrated_database import MigratedDatabase
 from tests.support.service import connection_text
 from tests.support.waiting import PATIENCE
 

@@ -9,15 +9,13 @@ import pytest
 
 from tests.support.links import dead, links
 from tests.support.snippets import ROOT, name_of
-from tools.docs_site.pages import TO_COME
 
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_links_lead_somewhere(page: Path) -> None:
-    to_come = TO_COME if name_of(page) == "docs/index.md" else set()
     within = [link for link in links(page.read_text(encoding="utf-8")) if not re.match(r"[a-z]+:", link)]
     # A link without a path leads to a heading of the page itself.
     found = [f"{page.name}{link}" if link.startswith("#") else link for link in within]
-    assert [problem for link in found if link not in to_come and (problem := dead(link, page.parent))] == []
+    assert [problem for link in found if (problem := dead(link, page.parent))] == []

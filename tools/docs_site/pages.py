@@ -21,9 +21,6 @@ MOVED = {
 }
 """Where pages stand in the site that cannot stand there as in docs/; Sphinx has a page `search` of its own."""
 
-TO_COME = {"contributing/mutants.md"}
-"""Pages that docs/index.md may list before they are there."""
-
 NOT_SEARCHED = {"contributing/coverage.md"}
 """Pages that are left out of the search: this one holds every word there is."""
 
@@ -58,7 +55,7 @@ def collected(generated: Pages) -> Pages:
         found[place] = f"---\nnosearch: true\n---\n\n{found[place]}"
     for name, place in files.items():
         found[place] = _shown(name)
-    found["index.md"] = with_toctrees(found["index.md"], [*found, *generated], generated)
+    found["index.md"] = with_toctrees(found["index.md"], generated)
     return {**found, **generated}
 
 
@@ -78,18 +75,17 @@ def write(pages: Pages, folder: Path) -> None:
     shutil.copytree(ROOT / "docs" / "images", folder / "images", dirs_exist_ok=True)
 
 
-def with_toctrees(index: str, existing: list[str], generated: Pages) -> str:
+def with_toctrees(index: str, generated: Pages) -> str:
     """Return the start page with a hidden table of contents behind each section, of the pages that it lists.
 
     :param index: its text; each section is a list of links.
-    :param existing: paths of all pages; a listed page of `TO_COME` that is not among them is left out.
     :param generated: what stands in the section "Reference" beside what the text lists.
     """
     head, *sections = re.split(r"^(?=## )", index, flags=re.MULTILINE)
     parts = [head]
     for section in sections:
         caption = section.partition("\n")[0].removeprefix("## ")
-        lines = [line for line in section.rstrip().splitlines() if not _is_missing(line, existing)]
+        lines = section.rstrip().splitlines()
         if caption == "Reference":
             listed = [place for place in generated if place.count("/") == 1 or place.endswith("/index.md")]
             lines += ["", *(f"- [{generated[place].partition(chr(10))[0][2:]}]({place})" for place in listed)]
@@ -103,11 +99,6 @@ def with_toctrees(index: str, existing: list[str], generated: Pages) -> str:
 
 
 _ENTRY = re.compile(r"- \[([^\]]+)\]\(([^)#]+)\.md\)")
-
-
-def _is_missing(line: str, existing: list[str]) -> bool:
-    entry = _ENTRY.match(line)
-    return entry is not None and f"{entry[2]}.md" in TO_COME.difference(existing)
 
 
 def place_of(name: str) -> str:

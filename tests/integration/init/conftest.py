@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from airflow_provider_webdata.sandbox.server import SandboxServer
-from tests.support.migrated import MigratedDatabase
+from airflow_provider_webdata.testing.migrated_database import MigratedDatabase
 
 
 @pytest.fixture(scope="module")

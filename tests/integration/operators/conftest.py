@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from airflow_provider_webdata.sandbox.server import SandboxServer
+from airflow_provider_webdata.testing.migrated_database import MigratedDatabase
 from tests.support.dag_runner import Airflow, Outcome, dag_runner
-from tests.support.migrated import MigratedDatabase
 
 
 @pytest.fixture(scope="session")

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from airflow_provider_webdata import __version__
+from airflow_provider_webdata.testing.migrated_database import MigratedDatabase
 from tests.integration.operators.test_cookbook import CI, RECIPES
-from tests.support.migrated import MigratedDatabase
 from tests.support.snippets import ROOT
 
 MODULE = "airflow_provider_webdata.testing.pytest_plugin"

@@ -18,8 +18,8 @@ import httpx
 from sqlalchemy import create_engine, select
 
 from airflow_provider_webdata.inbox.server.storage.tables import delivery
+from airflow_provider_webdata.testing.migrated_database import MigratedDatabase
 from tests.integration.inbox.http.served_inbox import EXTRAS, SECRET
-from tests.support.migrated import MigratedDatabase
 from tests.support.waiting import PATIENCE, wait_until
 
 # Of another type, though with everything that the inbox asks for; and one whose settings cannot work.

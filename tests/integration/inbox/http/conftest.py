@@ -16,9 +16,9 @@ from sqlalchemy import Engine, create_engine
 
 from airflow_provider_webdata.inbox.server.http import connections
 from airflow_provider_webdata.inbox.server.storage.tables import metadata
+from airflow_provider_webdata.testing.migrated_database import MigratedDatabase
 from tests.integration.inbox.http.airflow_home import AirflowHome
 from tests.integration.inbox.http.served_inbox import ServedInbox
-from tests.support.migrated import MigratedDatabase
 from tests.support.postgres import Postgres
 
 

@@ -21,9 +21,9 @@ from airflow_provider_webdata.inbox.server.http.auth import Gate
 from airflow_provider_webdata.inbox.server.storage.inbox import Inbox
 from airflow_provider_webdata.inbox.server.storage.tables import delivery
 from airflow_provider_webdata.inbox.wire import DELIVERIES_PATH, INBOX_PATH, SECRET_HEADER
+from airflow_provider_webdata.testing.serving import Serving
 from tests.support.service import CHECK_COMPLETED
 from tests.support.service import signature as signature_of
-from tests.support.serving import Serving
 from tests.support.waiting import PATIENCE
 
 SECRET = "webhook-secret-0123456789abcdef"

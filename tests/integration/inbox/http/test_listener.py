@@ -20,10 +20,10 @@ from airflow_provider_webdata.inbox.server.http import listener
 from airflow_provider_webdata.inbox.server.http.app import InboxApplication
 from airflow_provider_webdata.inbox.server.storage.inbox import Inbox
 from airflow_provider_webdata.inbox.wire import SECRET_HEADER
+from airflow_provider_webdata.testing.serving import Serving
 from tests.integration.inbox.http.airflow_home import AirflowHome
 from tests.integration.inbox.http.raw_client import RawConnection, chunk, head
 from tests.integration.inbox.http.served_inbox import SECRET, event, gate_of
-from tests.support.serving import Serving
 from tests.support.waiting import PATIENCE
 
 RIGHT = {SECRET_HEADER: SECRET}

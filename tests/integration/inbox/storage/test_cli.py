@@ -18,7 +18,7 @@ from sqlalchemy import Engine, create_engine
 from airflow_provider_webdata.inbox.server.storage.records import DeliveryFilter, NewDelivery
 from airflow_provider_webdata.inbox.server.storage.store import DeliveryStore
 from airflow_provider_webdata.inbox.server.storage.tables import metadata
-from tests.support.migrated import MigratedDatabase
+from airflow_provider_webdata.testing.migrated_database import MigratedDatabase
 from tests.support.waiting import PATIENCE
 
 DRIVER = Path(__file__).with_name("airflow_driver.py")

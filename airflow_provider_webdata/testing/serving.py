@@ -5,19 +5,25 @@ from __future__ import annotations
 import asyncio
 import socket
 import threading
-from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import uvicorn
 
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
 
 class Serving:
-    """Serves until `stop`. The socket listens from the beginning: requests wait until the server takes them.
+    """Serves an application until `stop`.
 
-    :param port: 0 for any.
+    The socket listens from the beginning: requests wait until the server takes them.
+
+    :param application: of ASGI 3.
+    :param port: of the loopback address; 0 for any that is free.
     :param close: awaited in the end, in the event loop that served.
     :param server: uvicorn's, or one on top of it.
     :param options: of uvicorn's configuration.
+    :ivar url: its address.
     """
 
     def __init__(
@@ -53,7 +59,10 @@ class Serving:
         self._thread.start()
 
     def stop(self, *, at_once: bool = False) -> None:
-        """Answer what was asked, or give whoever waits no answer, and end."""
+        """End, and return once it has.
+
+        :param at_once: whether those who wait get no answer.
+        """
         self._server.force_exit = at_once
         self._server.should_exit = True
         self._thread.join(20)
