@@ -16,6 +16,8 @@ from airflow_provider_webdata.tasks.arguments import as_list
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from airflow.sdk import Context
+
     from airflow_provider_webdata.api.models import Monitor
     from airflow_provider_webdata.hooks.connection import ConnectionSettings
     from airflow_provider_webdata.hooks.webdata import WebDataHook
@@ -23,6 +25,11 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 WEBHOOK_EVENTS = ("monitor.page", CHECK_COMPLETED)
+
+ORIGIN = ("dag_id", "run_id", "task_id", "map_index")
+"""What a delivery's metadata says of the task that started its job; a monitor's names DAG and task."""
+DECLARED_BY = ("dag_id", "task_id")
+"""What the metadata of a monitor's deliveries says: the monitor outlives the run."""
 
 
 def checked_events(given: Sequence[str]) -> tuple[str, ...]:
@@ -40,6 +47,16 @@ def checked_events(given: Sequence[str]) -> tuple[str, ...]:
     return events
 
 
+def origin_of(context: Context, names: Sequence[str] = ORIGIN) -> dict[str, str]:
+    """Return the names of a task by which deliveries say where they come from; empty outside of a task run.
+
+    :param context: the task's.
+    :param names: which of `ORIGIN`.
+    """
+    ti = context.get("ti")
+    return {} if ti is None else {name: str(getattr(ti, name)) for name in names}
+
+
 class ManagedWebhook:
     """The webhook that makes the monitors and jobs of one connection report to its inbox.
 
@@ -47,12 +64,21 @@ class ManagedWebhook:
     :param attach: True: attach it. False: do not. None: attach it if the connection can receive deliveries and
         the monitor does not report elsewhere.
     :param events: what to report, named as the request wants them.
+    :param origin: the task that every delivery names in its metadata, from `origin_of`; a managed webhook that names
+        one keeps it.
     """
 
-    def __init__(self, hook: WebDataHook, attach: bool | None, events: Sequence[str]) -> None:
+    def __init__(
+        self,
+        hook: WebDataHook,
+        attach: bool | None,
+        events: Sequence[str],
+        origin: Mapping[str, str] | None = None,
+    ) -> None:
         self._hook = hook
         self._attach = attach
         self._events = events
+        self._origin = origin
 
     @property
     def _settings(self) -> ConnectionSettings:
@@ -73,7 +99,7 @@ class ManagedWebhook:
         """
         from airflow_provider_webdata.hooks.webhooks import new_key
 
-        return self._made(key or new_key()) if self.wanted else None
+        return self._made(key or new_key(), self._origin) if self.wanted else None
 
     def of(self, monitor: Monitor) -> dict[str, Any] | None:
         """Return the webhook that a monitor should have, in wire form, or None where it keeps what it has.
@@ -89,9 +115,9 @@ class ManagedWebhook:
             return None
         webhook = monitor.webhook
         if isinstance(webhook, str) or webhook is None:
-            url, headers = webhook, {}
+            url, headers, metadata = webhook, {}, None
         else:
-            url, headers = webhook.url, webhook.headers or {}
+            url, headers, metadata = webhook.url, webhook.headers or {}, webhook.metadata
         key = self._key(url, headers)
         if key is None and url and self._attach is None:
             log.warning(
@@ -100,12 +126,13 @@ class ManagedWebhook:
                 monitor.id,
             )
             return None
-        return self._made(key or new_key())
+        # Two DAGs that declare the same monitor would otherwise take it from each other with every run.
+        return self._made(key or new_key(), (metadata if key else None) or self._origin)
 
-    def _made(self, key: str) -> dict[str, Any]:
+    def _made(self, key: str, metadata: Mapping[str, Any] | None) -> dict[str, Any]:
         from airflow_provider_webdata.hooks.webhooks import webhook_for
 
-        return webhook_for(self._settings, key, self._events)
+        return webhook_for(self._settings, key, self._events, metadata)
 
     def _key(self, url: str | None, headers: Mapping[str, Any]) -> str | None:
         """Return the key of a managed webhook, also of one from before the public address moved.

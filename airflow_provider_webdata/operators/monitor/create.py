@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING, Any, Literal
 from airflow_provider_webdata.coded_errors import ArgumentError
 from airflow_provider_webdata.states.checks import CHECK_COMPLETED
 from airflow_provider_webdata.tasks.intent import Intent
-from airflow_provider_webdata.tasks.managed_webhook import ManagedWebhook, checked_events
+from airflow_provider_webdata.tasks.managed_webhook import (
+    DECLARED_BY,
+    ManagedWebhook,
+    checked_events,
+    origin_of,
+)
 from airflow_provider_webdata.tasks.monitors.check_operator import WaitsForCheck
 from airflow_provider_webdata.tasks.monitors.credit_guard import credit_limit, refuse_unlimited_crawls
 from airflow_provider_webdata.tasks.monitors.declaration import (
@@ -153,7 +158,7 @@ class WebDataCreateMonitorOperator(
         if not self.allow_unlimited_crawl:
             refuse_unlimited_crawls(request)
         extra = self.checked_extra_body("create monitor") or {}
-        declared = Declaration(request, extra, self._managed_webhook(request, extra))
+        declared = Declaration(request, extra, self._managed_webhook(request, extra, context))
         self.require_deliveries()
 
         intent = Intent(context, "webdata_monitor")
@@ -164,10 +169,11 @@ class WebDataCreateMonitorOperator(
         return self._answer(outcome.monitor, context)
 
     def _managed_webhook(
-        self, request: MonitorCreateRequest, extra: Mapping[str, Any]
+        self, request: MonitorCreateRequest, extra: Mapping[str, Any], context: Context
     ) -> ManagedWebhook | None:
         if request.webhook is None and "webhook" not in extra:
-            managed = ManagedWebhook(self.hook, self.attach_webhook, self.webhook_events)
+            origin = origin_of(context, DECLARED_BY)
+            managed = ManagedWebhook(self.hook, self.attach_webhook, self.webhook_events, origin)
             # What is missing in the connection is said before any request.
             return managed if managed.new() else None
         if self.attach_webhook:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.states.jobs import JobKind
     from airflow_provider_webdata.tasks.jobs.start import JobStart
     from airflow_provider_webdata.tasks.jobs.start_table import TaskJob
+    from airflow_provider_webdata.tasks.managed_webhook import ManagedWebhook
     from airflow_provider_webdata.waiting.policy import WaitBy
 
 JOB_WAIT_TIMEOUT = timedelta(days=1)
@@ -137,7 +138,7 @@ class WebDataJobOperator(WaitsForJob, JobResults, WebDataOperator):
                 "leave out the webhook, or use wait_by='polling'"
             )
 
-    def _managed_webhook(self) -> Any:
+    def _managed_webhook(self, origin: Mapping[str, str] | None = None) -> ManagedWebhook:
         from airflow_provider_webdata.states.jobs import events_to_ask_for
         from airflow_provider_webdata.tasks.managed_webhook import ManagedWebhook
 
@@ -146,12 +147,13 @@ class WebDataJobOperator(WaitsForJob, JobResults, WebDataOperator):
             self.refuse("attach_webhook=True, but a webhook is given too; leave out one of them")
         if attach is None and self.given().get("webhook") is not None:
             attach = False
-        return ManagedWebhook(self.hook, attach, events_to_ask_for(self.job_kind))
+        return ManagedWebhook(self.hook, attach, events_to_ask_for(self.job_kind), origin)
 
     def _job_start(self, context: Context) -> JobStart:
         from airflow_provider_webdata.api import models
         from airflow_provider_webdata.hooks.calls import body_for
         from airflow_provider_webdata.tasks.jobs.start import JobStart
+        from airflow_provider_webdata.tasks.managed_webhook import origin_of
 
         model = getattr(models, self.request_model)
         operation = f"start {self.job_kind.replace('_', ' ')}"
@@ -166,7 +168,7 @@ class WebDataJobOperator(WaitsForJob, JobResults, WebDataOperator):
             self.hook,
             self.job_kind,
             context,
-            self._managed_webhook(),
+            self._managed_webhook(origin_of(context)),
             self.targets(),
             send,
             self.log,

@@ -81,7 +81,10 @@ def test_by_webhook(hear: Any, sandbox: Any, kind: str) -> None:
     done = hear(TASKS[kind].format(more=HEAR))
     assert done.state("job") == "success", done.log[-3000:]
     assert done.xcom["job.return_value"]["status"] == "completed"
-    assert len(starts(sandbox, kind)) == 1
+    (start,) = starts(sandbox, kind)
+    origin = start["body"]["webhook"]["metadata"]
+    assert set(origin) == {"dag_id", "run_id", "task_id", "map_index"}
+    assert (origin["task_id"], origin["map_index"]) == ("job", "-1")
     assert len(looks(sandbox, kind)) <= 8
 
 

@@ -54,6 +54,8 @@ def test_attached_by_itself(run_dag, sandbox, extra, headers):
     assert OURS.fullmatch(stored["url"])
     assert stored.get("headers") == headers
     assert stored["events"] == ["monitor.check.completed"]
+    assert stored["metadata"]["task_id"] == "keep"
+    assert set(stored["metadata"]) == {"dag_id", "task_id"}
     assert "hush" not in done.log
     assert "hush" not in str(done.run)
     assert done.xcom["keep.return_value"]["webhook"]["url"] == stored["url"]
