@@ -216,6 +216,18 @@ class DeliveryStore:
 
         return self._after_publishing(query)
 
+    def last_received(self, conn_id: str) -> datetime | None:
+        """Return when the newest delivery of a connection was received, None where there is none. Publishes nothing.
+
+        :param conn_id: the connection.
+        """
+        newest = select(delivery.c.received_at).where(delivery.c.conn_id == conn_id)
+        # What is not published yet has no position, and comes first or last: databases differ.
+        statement = newest.order_by(delivery.c.position.desc()).limit(1)
+        with self._transaction() as connection:
+            found: datetime | None = connection.execute(statement).scalar()
+        return found
+
     def count_before(self, moment: datetime) -> int:
         """Return how many deliveries `prune` would delete.
 
