@@ -15,7 +15,7 @@ from airflow_provider_webdata.api.errors import ConfigurationError
 from airflow_provider_webdata.hooks.connection import settings_of
 from airflow_provider_webdata.hooks.masking import mask
 from airflow_provider_webdata.hooks.webdata import WebDataHook
-from airflow_provider_webdata.inbox.server.airflow_connections import find_connection, undecryptable
+from airflow_provider_webdata.inbox.server.airflow_connections import UndecryptableError, find_connection
 from airflow_provider_webdata.inbox.server.storage.database import airflow_engine, store_error
 from airflow_provider_webdata.inbox.server.storage.errors import StoreUnavailableError
 
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from .side_by_side import TimeLimit
 
 _FORM = "Correct the field in the connection's form (Admin, Connections)."
+_FERNET = "Set the Fernet key with which it was stored, or store it again."
 _BACKENDS = "Check that Airflow's database and secrets backend answer."
 
 
@@ -59,6 +60,8 @@ def examine(conn_id: str) -> ExaminedConnection:
 
     try:
         connection = find_connection(conn_id)
+    except UndecryptableError as error:
+        return without_settings(str(error), _FERNET)
     except StoreUnavailableError as error:
         return without_settings(str(error), _BACKENDS, unknown=True)
     if connection is None:
@@ -76,7 +79,8 @@ def examine(conn_id: str) -> ExaminedConnection:
     except ConfigurationError as error:
         return without_settings(str(error), _FORM)
     except Exception as error:  # noqa: BLE001
-        return without_settings(str(undecryptable(conn_id, error)), "Set the Fernet key that encrypted it.")
+        # The extras are decrypted when they are read.
+        return without_settings(str(UndecryptableError(conn_id, error)), _FERNET)
     mask(settings.secrets())
     return ExaminedConnection(conn_id, _usable(settings, warnings), settings)
 

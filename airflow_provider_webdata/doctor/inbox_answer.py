@@ -160,8 +160,7 @@ def _answered(settings: ConnectionSettings, shown: str, probe: bytes, body: dict
             f"{shown}: our inbox answers, but of version {trimmed(str(version), 50)}; here is {__version__}",
             "Install the same version of airflow-provider-webdata everywhere.",
         )
-    internal = [host for host in (webhook.url, settings.client.base_url) if host and _is_internal(host)]
-    if internal == [webhook.url]:
+    if _is_public(settings.client.base_url) and _is_public(webhook.url or "") is False:
         return _of(
             settings,
             "warning",
@@ -180,13 +179,16 @@ def _headers(settings: ConnectionSettings, probe: bytes) -> dict[str, str]:
     return headers
 
 
-def _is_internal(url: str) -> bool:
-    """Return whether a name leads to private addresses only, which the service leaves out without a word."""
+def _is_public(url: str) -> bool | None:
+    """Return whether a name leads to a public address; None where it does not resolve.
+
+    The service leaves out private addresses without a word (docs/service.md#webhooks).
+    """
     try:
         found = socket.getaddrinfo(urlsplit(url).hostname, None, type=socket.SOCK_STREAM)
     except OSError:
-        return False
-    return all(ipaddress.ip_address(str(one[4][0]).partition("%")[0]).is_private for one in found)
+        return None
+    return any(ipaddress.ip_address(str(one[4][0]).partition("%")[0]).is_global for one in found)
 
 
 def reader(settings: ConnectionSettings) -> Finding:

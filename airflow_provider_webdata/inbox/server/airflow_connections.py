@@ -17,6 +17,23 @@ _NO_RIGHTS = ("42501", 1142)
 _ACCESS_DENIED = "AirflowSecretsBackendAccessDenied"
 """What a backend raises that must be the last one asked; Airflow 3.2 has none such."""
 
+_INVALID_TOKEN = "InvalidToken"  # noqa: S105
+"""What Fernet raises, which Airflow brings."""
+
+
+class UndecryptableError(StoreUnavailableError):
+    """A connection cannot be decrypted.
+
+    :param conn_id: its id.
+    :param error: what reading it raised.
+    """
+
+    def __init__(self, conn_id: str, error: Exception) -> None:
+        super().__init__(
+            f"connection {conn_id!r} cannot be decrypted ({type(error).__name__}): is [core] fernet_key the one that "
+            "encrypted it?"
+        )
+
 
 def find_connection(conn_id: str) -> Connection | None:
     """Return a connection, None if no backend has it.
@@ -25,6 +42,7 @@ def find_connection(conn_id: str) -> Connection | None:
     connections this process has no right to read.
 
     :param conn_id: its id.
+    :raises UndecryptableError: its password was encrypted with another key.
     :raises StoreUnavailableError: a backend failed that may have it.
     """
     failures = []
@@ -32,6 +50,8 @@ def find_connection(conn_id: str) -> Connection | None:
         try:
             connection: Connection | None = backend.get_connection(conn_id=conn_id)
         except Exception as error:  # noqa: BLE001, PERF203
+            if type(error).__name__ == _INVALID_TOKEN:
+                raise UndecryptableError(conn_id, error) from None
             if _may_not_read(error):
                 continue
             failures.append(f"{type(backend).__name__} failed ({type(error).__name__})")
@@ -43,18 +63,6 @@ def find_connection(conn_id: str) -> Connection | None:
     if failures:
         raise StoreUnavailableError(f"connection {conn_id!r} cannot be read: {', '.join(failures)}")
     return None
-
-
-def undecryptable(conn_id: str, error: Exception) -> StoreUnavailableError:
-    """Return what says that a connection, which is decrypted when it is read, cannot be.
-
-    :param conn_id: its id.
-    :param error: what reading it raised.
-    """
-    return StoreUnavailableError(
-        f"connection {conn_id!r} cannot be decrypted ({type(error).__name__}): is [core] fernet_key the one that "
-        "encrypted it?"
-    )
 
 
 def _may_not_read(error: Exception) -> bool:

@@ -12,7 +12,7 @@ from airflow.configuration import conf
 from airflow_provider_webdata.api.errors import ConfigurationError
 from airflow_provider_webdata.hooks.connection import webhook_settings_of
 from airflow_provider_webdata.hooks.masking import mask
-from airflow_provider_webdata.inbox.server.airflow_connections import find_connection, undecryptable
+from airflow_provider_webdata.inbox.server.airflow_connections import UndecryptableError, find_connection
 from airflow_provider_webdata.inbox.server.db_manager import make_tables, makes_tables
 from airflow_provider_webdata.inbox.server.http.app import InboxApplication
 from airflow_provider_webdata.inbox.server.http.auth import Gate
@@ -89,7 +89,8 @@ def _gate(conn_id: str) -> Gate:
         log.error("Deliveries for a connection with unusable settings are refused: %s", error)
         return Gate.closed(conn_id)
     except Exception as error:  # noqa: BLE001
-        raise undecryptable(conn_id, error) from None
+        # The extras are decrypted when they are read.
+        raise UndecryptableError(conn_id, error) from None
     _mask((*webhook.secrets, *webhook.signing_secrets))
     return Gate.of(conn_id, webhook)
 
