@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from airflow.utils.cli import suppress_logs_and_warning
 from airflow.utils.providers_configuration_loader import providers_configuration_loaded
 
-from .examination import findings
+from . import examination
 
 if TYPE_CHECKING:
     import argparse
@@ -31,7 +31,7 @@ def doctor(args: argparse.Namespace) -> None:
 
     :param args: conn_id, a list; json; offline.
     """
-    found = findings(args.conn_id, offline=args.offline)
+    found = examination.findings(args.conn_id, offline=args.offline, seconds=examination.SECONDS)
     sys.stdout.write(as_json(found, offline=args.offline) if args.json else as_text(found))
     if any(finding.state == "wrong" for finding in found):
         raise SystemExit(1)

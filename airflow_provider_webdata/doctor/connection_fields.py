@@ -80,7 +80,7 @@ def examine(conn_id: str) -> ExaminedConnection:
         return without_settings(str(error), _FORM)
     except Exception as error:  # noqa: BLE001
         # The extras are decrypted when they are read.
-        return without_settings(str(UndecryptableError(conn_id, error)), _FERNET)
+        return without_settings(str(UndecryptableError.of(conn_id, error)), _FERNET)
     mask(settings.secrets())
     return ExaminedConnection(conn_id, _usable(settings, warnings), settings)
 

@@ -40,8 +40,6 @@ CERTIFICATE_DAYS = 14
 FEW_CREDITS = 0.05
 """The part of the plan's credits below which the rest is worth a warning."""
 
-_LIST = "zeroDataRetention, threatProtection, enterprise, ignoreRobotsTxt and robotsUserAgent"
-
 
 @dataclass
 class _Meeting:
@@ -205,12 +203,12 @@ class ServiceAnswer:
         if self._failed not in {None, "credits"}:
             return self._unanswered("entitlements")
         pages = self.queue.max_concurrency if self.queue else None
-        seen = f"up to {pages:g} pages are scraped at once; " if pages is not None else ""
+        seen = f"pages scraped at once: {pages:g}; " if pages is not None else ""
         return Finding(
             "entitlements",
             "unknown",
             f"{seen}the service does not tell which features the team has",
-            f"Where tasks use {_LIST}, run one of them: it fails with WD-403 where the team lacks the feature.",
+            "A task that asks for one that it lacks, such as zeroDataRetention or threatProtection, fails with WD-403.",
         )
 
     def _unanswered(self, check: str) -> Finding:

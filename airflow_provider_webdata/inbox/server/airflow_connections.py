@@ -22,14 +22,16 @@ _INVALID_TOKEN = "InvalidToken"  # noqa: S105
 
 
 class UndecryptableError(StoreUnavailableError):
-    """A connection cannot be decrypted.
+    """A connection was encrypted with another Fernet key."""
 
-    :param conn_id: its id.
-    :param error: what reading it raised.
-    """
+    @classmethod
+    def of(cls, conn_id: str, error: Exception) -> UndecryptableError:
+        """Return the error for a connection.
 
-    def __init__(self, conn_id: str, error: Exception) -> None:
-        super().__init__(
+        :param conn_id: its id.
+        :param error: what reading it raised.
+        """
+        return cls(
             f"connection {conn_id!r} cannot be decrypted ({type(error).__name__}): is [core] fernet_key the one that "
             "encrypted it?"
         )
@@ -51,7 +53,7 @@ def find_connection(conn_id: str) -> Connection | None:
             connection: Connection | None = backend.get_connection(conn_id=conn_id)
         except Exception as error:  # noqa: BLE001, PERF203
             if type(error).__name__ == _INVALID_TOKEN:
-                raise UndecryptableError(conn_id, error) from None
+                raise UndecryptableError.of(conn_id, error) from None
             if _may_not_read(error):
                 continue
             failures.append(f"{type(backend).__name__} failed ({type(error).__name__})")

@@ -90,7 +90,7 @@ def _gate(conn_id: str) -> Gate:
         return Gate.closed(conn_id)
     except Exception as error:  # noqa: BLE001
         # The extras are decrypted when they are read.
-        raise UndecryptableError(conn_id, error) from None
+        raise UndecryptableError.of(conn_id, error) from None
     _mask((*webhook.secrets, *webhook.signing_secrets))
     return Gate.of(conn_id, webhook)
 

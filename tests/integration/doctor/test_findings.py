@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import socket
 import tempfile
+import threading
 from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
 from email.utils import format_datetime
@@ -13,19 +14,23 @@ from types import SimpleNamespace
 
 import airflow
 import pytest
-from airflow import plugins_manager
+from airflow import plugins_manager, settings
 from cryptography.fernet import Fernet
+from sqlalchemy import Engine, create_engine
+from sqlalchemy.orm import scoped_session, sessionmaker
 
 from airflow_provider_webdata.doctor import examination
 from airflow_provider_webdata.doctor.finding import Finding
+from airflow_provider_webdata.doctor.side_by_side import CheckGroup, TimeLimit, findings_of
 from airflow_provider_webdata.inbox import probe
+from airflow_provider_webdata.inbox.server.db_manager import InboxDBManager
 from airflow_provider_webdata.inbox.server.http import receive
 from airflow_provider_webdata.inbox.server.storage.errors import StoreUnavailableError
 from airflow_provider_webdata.inbox.wire import REFUSED
 from tests.integration.doctor.certificates import certificate
 from tests.integration.doctor.conftest import SECRETS, SIGNING_SECRET, World
 from tests.support.fault_server import answer, never_answer
-from tests.support.service import CONNECTION_ID
+from tests.support.service import CONNECTION_ID, WEBHOOK_SECRET
 from tests.support.waiting import PATIENCE
 
 ALL_CHECKS = [
@@ -113,6 +118,16 @@ def _claims_to_be_an_inbox(world: World, status: int, body: dict[str, object]) -
     world.connect(webhook_url=url)
 
 
+def _nowhere() -> Engine:
+    return create_engine(f"postgresql+psycopg2://nobody:{WEBHOOK_SECRET}@127.0.0.1:{_free_port()}/nothing")
+
+
+def _drop_tables(world: World) -> None:
+    world.execute("DROP TABLE webdata_inbox_delivery")
+    world.execute("DROP TABLE webdata_inbox_counter")
+    world.execute("DROP TABLE alembic_version_webdata")
+
+
 def _without_webhooks(world: World) -> None:
     world.connect(webhook_url=None, webhook_secret=None)
 
@@ -143,6 +158,48 @@ ROWS: dict[str, tuple[Arrange, Expected]] = {
         lambda w: w.execute("UPDATE alembic_version_webdata SET version_num = 'ffffffffffff'"),
         {"tables": ("wrong", "ffffffffffff, which a newer", "go back with it first")},
     ),
+    "no tables": (
+        _drop_tables,
+        {
+            "tables": (
+                "wrong",
+                "they are not there, and no delivery can be stored",
+                "Run `airflow db migrate`",
+            ),
+            "reader": ("wrong", "cannot answer now (HTTP 503: the inbox's tables are missing", ""),
+        },
+    ),
+    "no tables where none are needed": (
+        lambda w: (_drop_tables(w), _without_webhooks(w)),
+        {"tables": ("warning", "no connection has a Webhook URL", "Run `airflow db migrate`")},
+    ),
+    "tables that the inbox is to make": (
+        lambda w: (
+            _drop_tables(w),
+            _without_webhooks(w),
+            w.patch.setenv("AIRFLOW__WEBDATA__INBOX_CREATE_TABLES", "True"),
+        ),
+        {},
+    ),
+    "tables of an older version": (
+        lambda w: (
+            w.execute("UPDATE alembic_version_webdata SET version_num = '000000000000'"),
+            w.patch.setattr(InboxDBManager, "is_newer", lambda _: False),
+        ),
+        {"tables": ("wrong", "at the old revision 000000000000", "Run `airflow db migrate`")},
+    ),
+    "a database that is down": (
+        lambda w: w.patch.setattr(settings, "engine", _nowhere()),
+        {
+            "tables": ("wrong", "the database cannot be reached", "sql_alchemy_conn"),
+            "triggerer": ("wrong", "the database cannot be reached", "sql_alchemy_conn"),
+        },
+    ),
+    "a database without Airflow's tables": (
+        lambda w: w.execute("DROP TABLE job"),
+        {"triggerer": ("wrong", "Airflow's own tables are missing", "Run `airflow db migrate`")},
+    ),
+    "a process without the database": (lambda w: w.patch.setattr(settings, "engine", None), {}),
     "no triggerer": (
         lambda w: w.execute("DELETE FROM job"),
         {"triggerer": ("wrong", "none runs, so that deferred tasks wait for ever", "airflow triggerer")},
@@ -251,6 +308,10 @@ ROWS: dict[str, tuple[Arrange, Expected]] = {
     ),
     "no figures": (lambda w: w.connect(_answering(w, 404, _error("No credit usage"))), {}),
     "no number of credits": (lambda w: w.connect(_answering(w, body=_usage())), {}),
+    "a service that repeats secrets": (
+        lambda w: w.connect(_answering(w, 403, _error(f"not with {WEBHOOK_SECRET}"))),
+        {"entitlements": ("wrong", "forbids the call: not with ***", "")},
+    ),
     # Clocks
     "a clock that is behind the service's": (
         lambda w: w.connect(_answering(w, body=_usage(remainingCredits=5), date=_dated(1000))),
@@ -395,3 +456,215 @@ def test_what_is_wrong_is_named_and_nothing_else(world: World, arrange: Arrange,
         assert "\n" not in f"{finding.seen}{finding.advice}"
         assert not (finding.advice or ".").endswith((",", ":", "..")), finding
     assert world.count_deliveries() == before
+
+
+UNKNOWN: dict[str, tuple[Arrange, dict[str, str]]] = {
+    "a process without the database": (
+        lambda w: w.patch.setattr(settings, "engine", None),
+        dict.fromkeys(("tables", "triggerer", "deliveries"), "this process has no access"),
+    ),
+    "a database that is down": (
+        lambda w: w.patch.setattr(settings, "engine", _nowhere()),
+        {"deliveries": "the database cannot be reached"},
+    ),
+    "no tables": (_drop_tables, {"deliveries": "see tables"}),
+    "no delivery yet": (
+        lambda w: w.execute("DELETE FROM webdata_inbox_delivery"),
+        {"deliveries": "none is in the inbox"},
+    ),
+    "no host": (
+        lambda w: w.connect(f"http://127.0.0.1:{_free_port()}"),
+        dict.fromkeys(("key", "credits", "clock", "entitlements"), "see host"),
+    ),
+    "no TLS": (
+        lambda w: w.connect(w.sandbox.url.replace("http:", "https:")),
+        dict.fromkeys(("key", "credits", "clock"), "see tls"),
+    ),
+    "a CA bundle that is none": (
+        lambda w: _over_tls(w, 300, ca_file=__file__),
+        dict.fromkeys(("host", "key", "credits", "clock"), "see tls"),
+    ),
+    "a wrong key": (
+        lambda w: w.connect(key="wd-some-other-key"),
+        dict.fromkeys(("credits", "entitlements"), "see key"),
+    ),
+    "too many requests": (
+        lambda w: w.connect(_answering(w, 429, _error("slow down"))),
+        {"key": "limits the rate, so that the key was not tried", "credits": "see key"},
+    ),
+    "a forbidden call": (
+        lambda w: w.connect(_answering(w, 403, _error("no"))),
+        {"credits": "see entitlements"},
+    ),
+    "no figures": (
+        lambda w: w.connect(_answering(w, 404, _error("No credit usage"))),
+        {"credits": "the service has no credit figures for its team"},
+    ),
+    "no number of credits": (
+        lambda w: w.connect(_answering(w, body=_usage())),
+        {"credits": "does not say how many credits are left"},
+    ),
+    "a date that is none": (
+        lambda w: w.connect(_answering(w, body=_usage(remainingCredits=5), date="today")),
+        {"clock": "the service's answer has no date"},
+    ),
+}
+
+
+@pytest.mark.parametrize(("arrange", "expected"), UNKNOWN.values(), ids=UNKNOWN.keys())
+def test_what_cannot_be_known_is_said_to_be(world: World, arrange: Arrange, expected: dict[str, str]) -> None:
+    arrange(world)
+    unknown = {finding.check: finding.seen for finding in findings(world) if finding.state == "unknown"}
+    assert unknown.keys() - {"entitlements"} == expected.keys() - {"entitlements"}, unknown
+    assert [check for check, seen in expected.items() if seen not in unknown[check]] == []
+
+
+def test_a_connection_that_cannot_be_read_leaves_the_others_alone(world: World) -> None:
+    down = _nowhere()
+    world.patch.setattr(settings, "Session", scoped_session(sessionmaker(bind=down)))
+    found = examination.findings(["elsewhere", world.conn_id, "elsewhere"], seconds=PATIENCE)
+    [lost] = [finding for finding in found if finding.conn_id == "elsewhere"]
+    assert (lost.check, lost.state) == ("fields", "unknown")
+    assert "connection 'elsewhere' cannot be read: MetastoreBackend failed" in lost.seen
+    assert {finding.check for finding in found if finding.conn_id == world.conn_id} == set(ALL_CHECKS[4:])
+
+
+def test_nothing_is_changed(world: World) -> None:
+    def stored() -> list[str]:
+        with world.engine.connect() as link:
+            return list(link.connection.driver_connection.iterdump())  # type: ignore[union-attr]
+
+    world.sandbox.control.reset()
+    before, state = stored(), world.sandbox.control.state()
+    findings(world)
+    assert stored() == before
+    assert {request["method"] for request in world.sandbox.control.requests()} == {"GET"}
+    assert world.sandbox.control.state()["credits"] == state["credits"]
+
+
+def test_no_stranger_is_sent_the_secret(world: World) -> None:
+    strangers = [
+        world.serve(answer(status, body))
+        for status, body in [
+            (200, "{}"),
+            (401, "{}"),
+            (302, ""),
+            (404, "{}"),
+            (503, "{}"),
+            (400, '{"error": 1}'),
+        ]
+    ]
+    for stranger in strangers:
+        world.connect(webhook_url=stranger.url, signing_secret=SIGNING_SECRET)
+        findings(world)
+        [request] = stranger.requests
+        sent = f"{request.headers}{request.body!r}"
+        assert not any(secret in sent for secret in SECRETS), sent
+        assert "signature" not in sent.lower()
+
+
+def test_offline_sends_nothing(world: World) -> None:
+    service, webhook, reader = (world.serve(answer()) for _ in range(3))
+    world.connect(service.url, webhook_url=webhook.url, inbox_url=reader.url)
+    found = findings(world, offline=True)
+    assert [finding.check for finding in found] == [*ALL_CHECKS[:5], "webhook", "deliveries"]
+    assert [finding for finding in found if finding.state != "ok"] == []
+    assert service.requests + webhook.requests + reader.requests == []
+
+
+def test_quick_findings_ask_the_service_once_and_the_inbox_not_at_all(world: World) -> None:
+    webhook, reader = (world.serve(answer()) for _ in range(2))
+    world.connect(webhook_url=webhook.url, inbox_url=reader.url)
+    world.sandbox.control.reset()
+    found = examination.quick_findings(world.conn_id, seconds=PATIENCE)
+    assert [finding.check for finding in found] == [
+        *("plugin", "tables", "fields", "host", "tls", "key", "credits", "clock", "webhook", "deliveries")
+    ]
+    assert [finding for finding in found if finding.state != "ok"] == []
+    assert [request["path"] for request in world.sandbox.control.requests()] == ["/v2/team/credit-usage"]
+    assert webhook.requests + reader.requests == []
+
+
+def test_quick_findings_of_a_connection_that_there_is_not(world: World) -> None:
+    found = {
+        finding.check: finding.state for finding in examination.quick_findings("nowhere", seconds=PATIENCE)
+    }
+    assert found == {"plugin": "ok", "tables": "ok", "fields": "wrong"}
+
+
+class Limit(TimeLimit):
+    """Waits for the first call, and for no other."""
+
+    def __init__(self) -> None:
+        super().__init__(0.5)
+        self._waits = iter([PATIENCE])
+
+    def left(self) -> float:
+        return next(self._waits, 0.0)
+
+
+def test_what_does_not_end_is_not_waited_for() -> None:
+    over = threading.Event()
+
+    def fail() -> list[Finding]:
+        raise ValueError("with a secret")
+
+    def fail_clearly() -> list[Finding]:
+        raise StoreUnavailableError("the database is down")
+
+    right = Finding("right", "ok", "it is", conn_id="c")
+
+    def hang() -> list[Finding]:
+        over.wait(PATIENCE)
+        return []
+
+    groups = [CheckGroup(("right",), lambda: [right], "c"), CheckGroup(("slow", "slower"), hang, "c")]
+    try:
+        assert findings_of(groups, Limit()) == [
+            right,
+            Finding("slow", "unknown", "no answer within 0.5 s", conn_id="c"),
+            Finding("slower", "unknown", "no answer within 0.5 s", conn_id="c"),
+        ]
+    finally:
+        over.set()
+    failing = [CheckGroup(("a",), fail), CheckGroup(("b",), fail_clearly)]
+    assert findings_of(failing, TimeLimit(PATIENCE)) == [
+        Finding("a", "unknown", "the check itself failed (ValueError)"),
+        Finding("b", "unknown", "the database is down (WD-050)"),
+    ]
+
+
+def _connections(world: World) -> list[str | None]:
+    found = examination.findings(offline=True, seconds=PATIENCE)
+    return list(dict.fromkeys(finding.conn_id for finding in found))
+
+
+def test_all_connections_are_looked_at_unless_named(world: World) -> None:
+    insert = "INSERT INTO connection (conn_id, conn_type, host, is_encrypted, is_extra_encrypted) VALUES "
+    world.execute(f"{insert} ('stored', 'webdata', 'https://x.example', 0, 0), ('other', 'http', 'x', 0, 0)")
+    world.patch.setenv("AIRFLOW_CONN_ANOTHER", "http://x.example")
+    world.patch.setenv("AIRFLOW_CONN_SECOND", "webdata://:key@x.example")
+    assert _connections(world) == [None, "second", "stored", CONNECTION_ID]
+
+
+def test_where_there_is_no_connection(world: World) -> None:
+    world.patch.delenv(f"AIRFLOW_CONN_{CONNECTION_ID.upper()}")
+    found = examination.findings(offline=True, seconds=PATIENCE)
+    [missing] = [finding for finding in found if finding.check == "connections"]
+    assert (missing.state, missing.conn_id) == ("wrong", None)
+    assert "airflow webdata init" in (missing.advice or "")
+    assert [finding.conn_id for finding in found if finding.conn_id] == []
+
+
+def test_where_not_all_connections_can_be_listed(world: World) -> None:
+    down = _nowhere()
+    world.patch.setattr(settings, "engine", down)
+    world.patch.setattr(settings, "Session", scoped_session(sessionmaker(bind=down)))
+    found = examination.findings(offline=True, seconds=PATIENCE)
+    [some] = [finding for finding in found if finding.check == "connections"]
+    assert (some.state, "some may be missing here: the database cannot be reached" in some.seen) == (
+        "unknown",
+        True,
+    )
+    assert CONNECTION_ID in [finding.conn_id for finding in found]
+    assert not any(WEBHOOK_SECRET in finding.seen for finding in found)
