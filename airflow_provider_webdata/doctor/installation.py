@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import platform
-import re
 from typing import Any
 
 import airflow
@@ -11,7 +10,7 @@ from airflow import plugins_manager
 
 from airflow_provider_webdata import __version__
 from airflow_provider_webdata.inbox.wire import INBOX_PATH
-from airflow_provider_webdata.supported_airflow import OLDEST_AIRFLOW
+from airflow_provider_webdata.supported_airflow import require_airflow
 
 from .finding import Finding
 
@@ -21,10 +20,12 @@ _INBOX_MOUNT = INBOX_PATH.rpartition("/")[0]
 def versions() -> Finding:
     """Check that this package runs on an Airflow that it supports."""
     seen = f"airflow-provider-webdata {__version__}, Airflow {airflow.__version__}, Python {platform.python_version()}"
-    if tuple(int(part) for part in re.findall(r"\d+", airflow.__version__)[:3]) >= OLDEST_AIRFLOW:
-        return Finding("versions", "ok", seen)
-    oldest = ".".join(map(str, OLDEST_AIRFLOW))
-    return Finding("versions", "wrong", seen, f"Upgrade Airflow to {oldest} or newer.")
+    try:
+        require_airflow()
+    except RuntimeError as error:
+        wrong, _, advice = str(error).partition(": ")
+        return Finding("versions", "wrong", wrong, f"{advice[:1].upper()}{advice[1:]}.")
+    return Finding("versions", "ok", seen)
 
 
 def plugin() -> Finding:

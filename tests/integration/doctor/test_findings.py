@@ -136,7 +136,7 @@ ROWS: dict[str, tuple[Arrange, Expected]] = {
     # What is installed
     "an old Airflow": (
         lambda w: w.patch.setattr(airflow, "__version__", "3.1.7"),
-        {"versions": ("wrong", "Airflow 3.1.7", "Upgrade Airflow to 3.2.1 or newer")},
+        {"versions": ("wrong", "Airflow 3.2.1 or newer, and this is Airflow 3.1.7", "Upgrade Airflow")},
     ),
     "a release candidate": (lambda w: w.patch.setattr(airflow, "__version__", "3.2.1rc1"), {}),
     "no plugin": (
