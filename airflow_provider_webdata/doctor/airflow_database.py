@@ -18,8 +18,6 @@ from .finding import Finding
 if TYPE_CHECKING:
     from sqlalchemy.engine import Engine
 
-    from airflow_provider_webdata.inbox.server.db_manager import InboxDBManager
-
 _WHERE = "Run this where Airflow's database can be reached: on a scheduler or the API server."
 _DATABASE = "Check that the database runs, and [database] sql_alchemy_conn."
 
@@ -29,26 +27,19 @@ def tables(*, needed: bool = True) -> Finding:
 
     :param needed: whether deliveries are to be stored in them.
     """
-    from airflow_provider_webdata.inbox.server.db_manager import InboxDBManager
+    from airflow_provider_webdata.inbox.server.db_manager import makes_tables, revisions
 
     try:
         engine = airflow_engine()
     except StoreUnavailableError as error:
         return Finding("tables", "unknown", str(error), _WHERE)
     try:
-        with Session(engine) as session:
-            return _of_revision(InboxDBManager(session), needed=needed)  # type: ignore[no-untyped-call]
-    except SQLAlchemyError as error:
-        return Finding("tables", "wrong", str(store_error(error)), _DATABASE)
-
-
-def _of_revision(manager: InboxDBManager, *, needed: bool) -> Finding:
-    from airflow_provider_webdata.inbox.server.db_manager import makes_tables
-
-    current = manager.get_current_revision()  # type: ignore[no-untyped-call]
-    if manager.is_current():
+        current = DeliveryStore(engine).revision()
+    except StoreUnavailableError as error:
+        return Finding("tables", "wrong", str(error), _DATABASE)
+    if current == revisions()[0]:
         return Finding("tables", "ok", f"at revision {current}, this package's")
-    if manager.is_newer():
+    if current and current not in revisions():
         return Finding(
             "tables",
             "wrong",

@@ -23,7 +23,7 @@ from airflow_provider_webdata.doctor import examination
 from airflow_provider_webdata.doctor.finding import Finding
 from airflow_provider_webdata.doctor.side_by_side import CheckGroup, TimeLimit, findings_of
 from airflow_provider_webdata.inbox import probe
-from airflow_provider_webdata.inbox.server.db_manager import InboxDBManager
+from airflow_provider_webdata.inbox.server import db_manager
 from airflow_provider_webdata.inbox.server.http import receive
 from airflow_provider_webdata.inbox.server.storage.errors import StoreUnavailableError
 from airflow_provider_webdata.inbox.wire import REFUSED
@@ -184,7 +184,7 @@ ROWS: dict[str, tuple[Arrange, Expected]] = {
     "tables of an older version": (
         lambda w: (
             w.execute("UPDATE alembic_version_webdata SET version_num = '000000000000'"),
-            w.patch.setattr(InboxDBManager, "is_newer", lambda _: False),
+            w.patch.setattr(db_manager, "revisions", lambda: ("111111111111", "000000000000")),
         ),
         {"tables": ("wrong", "at the old revision 000000000000", "Run `airflow db migrate`")},
     ),
