@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -63,6 +64,9 @@ def examine(conn_id: str) -> ExaminedConnection:
     except UndecryptableError as error:
         return without_settings(str(error), _FERNET)
     except StoreUnavailableError as error:
+        if (variable := f"{CONN_ENV_PREFIX}{conn_id.upper()}") in os.environ:
+            # Any that can be read is found there.
+            return without_settings(str(error), f"Correct the environment variable {variable}.")
         return without_settings(str(error), _BACKENDS, unknown=True)
     if connection is None:
         return without_settings(
@@ -133,8 +137,14 @@ def _stored() -> list[str]:
 
 
 def _in_environment() -> list[str]:
-    names = [name for name in os.environ if name.startswith(CONN_ENV_PREFIX)]
-    return [conn_id for name in names if _is_ours(conn_id := name.removeprefix(CONN_ENV_PREFIX).lower())]
+    found = []
+    for name in os.environ:
+        conn_id = name.removeprefix(CONN_ENV_PREFIX).lower()
+        # One that is no connection at all must not hide the others.
+        with contextlib.suppress(StoreUnavailableError):
+            if name.startswith(CONN_ENV_PREFIX) and _is_ours(conn_id):
+                found.append(conn_id)
+    return found
 
 
 def _default() -> list[str]:

@@ -70,7 +70,8 @@ def webhook(settings: ConnectionSettings, seconds: float) -> Finding:
         return webhook_set(settings)
     url = delivery_url(settings.webhook.url, settings.conn_id, new_key())
     shown = delivery_url(settings.webhook.url, settings.conn_id)
-    options = client_options(replace(inbox_address(settings), url=settings.webhook.url))
+    there = replace(settings.webhook, inbox_url=settings.webhook.url)
+    options = client_options(inbox_address(replace(settings, webhook=there)))
     try:
         with httpx.Client(**options, timeout=max(seconds, 0.1) * 0.2) as client:
             stranger = _not_an_inbox(client.post(url))

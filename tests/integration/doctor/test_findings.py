@@ -22,6 +22,7 @@ from sqlalchemy.orm import scoped_session, sessionmaker
 from airflow_provider_webdata.doctor import examination
 from airflow_provider_webdata.doctor.finding import Finding
 from airflow_provider_webdata.doctor.side_by_side import CheckGroup, TimeLimit, findings_of
+from airflow_provider_webdata.hooks import webhooks
 from airflow_provider_webdata.inbox import probe
 from airflow_provider_webdata.inbox.server import db_manager
 from airflow_provider_webdata.inbox.server.http import receive
@@ -221,6 +222,10 @@ ROWS: dict[str, tuple[Arrange, Expected]] = {
         _locked,
         {"fields": ("wrong", "'locked' cannot be decrypted (InvalidToken)", "the Fernet key")},
     ),
+    "an environment variable that is no connection": (
+        lambda w: w.set_environment("{"),
+        {"fields": ("wrong", "EnvironmentVariablesBackend failed", "variable AIRFLOW_CONN_WEBDATA_DEFAULT")},
+    ),
     "no address": (
         lambda w: w.connect(url=""),
         {"fields": ("wrong", "host (Base URL) is empty; enter the service's address", "form")},
@@ -406,6 +411,10 @@ ROWS: dict[str, tuple[Arrange, Expected]] = {
     ),
     "no delivery yet": (lambda w: w.execute("DELETE FROM webdata_inbox_delivery"), {}),
     # Readers
+    "readers that do not know where to ask": (
+        lambda w: (w.connect(inbox_url=None), w.patch.setattr(webhooks.conf, "get", lambda *_, **__: "")),
+        {"reader": ("wrong", "it is not known where the inbox is", "Set [webdata] inbox_url")},
+    ),
     "readers that ask at the wrong place": (
         lambda w: w.connect(inbox_url=_answering(w, 404, '{"detail": "Not Found"}')),
         {
@@ -643,6 +652,7 @@ def test_all_connections_are_looked_at_unless_named(world: World) -> None:
     insert = "INSERT INTO connection (conn_id, conn_type, host, is_encrypted, is_extra_encrypted) VALUES "
     world.execute(f"{insert} ('stored', 'webdata', 'https://x.example', 0, 0), ('other', 'http', 'x', 0, 0)")
     world.patch.setenv("AIRFLOW_CONN_ANOTHER", "http://x.example")
+    world.patch.setenv("AIRFLOW_CONN_BROKEN", "{")
     world.patch.setenv("AIRFLOW_CONN_SECOND", "webdata://:key@x.example")
     assert _connections(world) == [None, "second", "stored", CONNECTION_ID]
 
