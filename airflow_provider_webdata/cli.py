@@ -25,6 +25,7 @@ _SANDBOX = f"{_PACKAGE}.sandbox.cli"
 _INBOX = f"{_PACKAGE}.inbox.server.cli"
 _SERVE = f"{_PACKAGE}.inbox.server.serve"
 _INIT = f"{_PACKAGE}.init.command"
+_DOCTOR = f"{_PACKAGE}.doctor.command"
 
 
 class _OwnFlags(Arg):
@@ -79,6 +80,14 @@ _FORCE = _arg(
     help="Change the connection that there is, which keeps its other fields, and replace the example DAG",
     action="store_true",
 )
+_CHECKED_CONN_IDS = _arg(
+    "--conn-id",
+    help="Only this connection; may be repeated (default: all of type webdata)",
+    action="append",
+    default=[],
+)
+_JSON = _arg("--json", help="Print the findings as JSON", action="store_true")
+_OFFLINE = _arg("--offline", help="Send nothing to the service and the inbox", action="store_true")
 
 
 def get_commands() -> list[GroupCommand]:
@@ -90,7 +99,7 @@ def get_commands() -> list[GroupCommand]:
         args=(_OwnFlags(_SANDBOX),),
     )
     inbox = GroupCommand(name="inbox", help="Webhook deliveries that were received", subcommands=_inbox())
-    subcommands = (_init(), inbox, sandbox)
+    subcommands = (_init(), _doctor(), inbox, sandbox)
     return [GroupCommand(name="webdata", help="Tools for the web data service", subcommands=subcommands)]
 
 
@@ -103,6 +112,17 @@ def _init() -> ActionCommand:
         "WEBDATA_API_KEY or from standard input. Nothing is stored where the service refuses it.",
         func=lazy_load_command(f"{_INIT}.init"),
         args=(_NEW_CONN_ID, _BASE_URL, _WEBHOOK_URL, _DAGS_FOLDER, _NO_EXAMPLE, _FORCE, ARG_VERBOSE),
+    )
+
+
+def _doctor() -> ActionCommand:
+    return ActionCommand(
+        name="doctor",
+        help="Say what is right and what is wrong, and what to do",
+        description="Check versions, plugin, tables, triggerer, and of each connection its fields, host, TLS, key, "
+        "credits, clock, webhook URL and readers. Changes nothing. The exit status is 1 where something is wrong.",
+        func=lazy_load_command(f"{_DOCTOR}.doctor"),
+        args=(_CHECKED_CONN_IDS, _JSON, _OFFLINE, ARG_VERBOSE),
     )
 
 

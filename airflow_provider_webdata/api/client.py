@@ -19,7 +19,7 @@ from airflow_provider_webdata.api.pools import AsyncPools
 from airflow_provider_webdata.api.retry import Attempts
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from types import TracebackType
 
     from airflow_provider_webdata.api.endpoints import Endpoint, ResponseT
@@ -33,11 +33,15 @@ class WebDataClient:
     """The service over blocking HTTP. Thread-safe; close it, or use it as a context manager.
 
     :param config: where the service is and how to talk to it.
+    :param on_response: is shown each response before its body is read.
     """
 
-    def __init__(self, config: ClientConfig) -> None:
+    def __init__(
+        self, config: ClientConfig, on_response: Callable[[httpx.Response], None] | None = None
+    ) -> None:
         self.config = config
-        self._http = hold_to_deadlines(httpx.Client(**exchange.http_options(config)))
+        hooks = {"response": [on_response]} if on_response else {}
+        self._http = hold_to_deadlines(httpx.Client(**exchange.http_options(config), event_hooks=hooks))
 
     def call(
         self,

@@ -112,14 +112,17 @@ def _given_of(current: str | None, previous: str | None) -> tuple[str, ...]:
     return tuple(secret for secret in (current, previous) if secret)
 
 
-def settings_of(connection: AirflowConnection) -> ConnectionSettings:
+def settings_of(
+    connection: AirflowConnection, warn: Callable[[str], None] = log.warning
+) -> ConnectionSettings:
     """Read a connection.
 
     :param connection: an Airflow connection of type `webdata`.
+    :param warn: is told what works and is hardly meant; the log by default.
     :raises ConfigurationError: a field cannot work; the message names the connection, the field, the rule and
         the remedy, and never a secret.
     """
-    reader = _Reader(connection)
+    reader = _Reader(connection, warn)
     options = reader.client_options()
     try:
         client = ClientConfig(**options)
@@ -134,7 +137,7 @@ def webhook_settings_of(connection: AirflowConnection) -> WebhookSettings:
     :param connection: an Airflow connection of type `webdata`.
     :raises ConfigurationError: a field of the webhook's cannot work; the message is as that of `settings_of`.
     """
-    return _Reader(connection).webhook()
+    return _Reader(connection, log.warning).webhook()
 
 
 def _in_form_words(message: str) -> str:
@@ -145,14 +148,18 @@ def _in_form_words(message: str) -> str:
 
 
 class _Reader:
-    def __init__(self, connection: AirflowConnection) -> None:
+    def __init__(self, connection: AirflowConnection, warn: Callable[[str], None]) -> None:
         self.conn_id = str(connection.conn_id)
         self._connection = connection
+        self._tell = warn
         self._extra = self._parsed_extra()
         self._warn_of_unknown()
 
     def _refuse(self, name: str, rule: str, remedy: str) -> NoReturn:
         raise ConfigurationError(f"connection {self.conn_id!r}: {name} {rule}; {remedy}")
+
+    def _warn(self, text: str) -> None:
+        self._tell(f"connection {self.conn_id!r}: {text}")
 
     def _parsed_extra(self) -> dict[str, Any]:
         extra = self._connection.extra or {}
@@ -172,7 +179,7 @@ class _Reader:
         for name in self._extra.keys() - set(known):
             near = difflib.get_close_matches(name, known, n=1)
             hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(known)}"
-            log.warning("connection %r: extra %r is unknown and has no effect; %s", self.conn_id, name, hint)
+            self._warn(f"extra {name!r} is unknown and has no effect; {hint}")
 
     def client_options(self) -> dict[str, Any]:
         options: dict[str, Any] = {"base_url": self._base_url(), "api_key": self._api_key()}
@@ -189,7 +196,7 @@ class _Reader:
         }
         if url := given.get("url"):
             parts = self._address("webhook_url", url)
-            if not (parts.scheme == "https" or (parts.scheme == "http" and _is_loopback(parts.hostname))):
+            if not (parts.scheme == "https" or (parts.scheme == "http" and is_loopback(parts.hostname))):
                 self._refuse(
                     "webhook_url",
                     "must be an https address (http only for a loopback address)",
@@ -253,11 +260,9 @@ class _Reader:
             if not (secret.isascii() and secret.isprintable()):
                 self._refuse(name, "must be plain ASCII without line breaks", "write letters and digits")
             if 0 < len(secret) < _SHORTEST_SECRET:
-                log.warning(
-                    "connection %r: %s has fewer than %d characters, so that it can be guessed; make a longer one",
-                    self.conn_id,
-                    name,
-                    _SHORTEST_SECRET,
+                self._warn(
+                    f"{name} has fewer than {_SHORTEST_SECRET} characters, so that it can be guessed; make a "
+                    "longer one"
                 )
 
     def _given(self, name: str) -> Any:
@@ -295,12 +300,8 @@ class _Reader:
             host = f"{scheme}://{host}"
         url = self._with_port(host) + path
         parts = self._parts(_HOST, url)
-        if parts.scheme.lower() == "http" and not _is_loopback(parts.hostname):
-            log.warning(
-                "connection %r: host (Base URL) is plain http, so that anybody on the way can read the API "
-                "key; use https",
-                self.conn_id,
-            )
+        if parts.scheme.lower() == "http" and not is_loopback(parts.hostname):
+            self._warn(f"{_HOST} is plain http, so that anybody on the way can read the API key; use https")
         return url
 
     def _with_port(self, url: str) -> str:
@@ -411,7 +412,11 @@ _WEBHOOK_EXTRAS = {
 }
 
 
-def _is_loopback(host: str | None) -> bool:
+def is_loopback(host: str | None) -> bool:
+    """Return whether a host is this very machine, whatever the name server says.
+
+    :param host: its name or address.
+    """
     if host is None:
         return False
     if host == "localhost" or host.endswith(".localhost"):

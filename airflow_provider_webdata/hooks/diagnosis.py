@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ssl
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
 
 from airflow_provider_webdata.api.errors import (
     APIError,
@@ -23,6 +24,26 @@ if TYPE_CHECKING:
 
     from airflow_provider_webdata.api.models import CreditUsage
 
+Part = Literal["fields", "host", "tls", "service", "rate", "key", "rights", "credits"]
+"""What of a connection an error is about; what stands before it works."""
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """Why the credits could not be read.
+
+    :param part: what it is about.
+    :param seen: a sentence without its full stop.
+    :param advice: sentences on what to do; None where there is nothing to do.
+    """
+
+    part: Part
+    seen: str
+    advice: str | None = None
+
+    def __str__(self) -> str:
+        return f"{self.seen}. {self.advice}" if self.advice else f"{self.seen}."
+
 
 def credits_left(usage: CreditUsage) -> str:
     """Say that the key works and what it can spend."""
@@ -38,42 +59,60 @@ def diagnose(error: WebDataError) -> tuple[bool, str]:
     :param error: what the call raised.
     :return: whether the connection works all the same, and what to do about it, with the error's code.
     """
-    works, advice = _advice(error)
+    found = diagnosis_of(error)
+    if found.part == "fields":
+        return False, str(error)
+    works, advice = found.part == "credits", str(found)
     return works, advice if works or error.help_code in advice else f"{advice} ({error.help_code})"
 
 
-def _advice(error: WebDataError) -> tuple[bool, str]:
+def diagnosis_of(error: WebDataError) -> Diagnosis:
+    """Tell apart the ways in which reading the credits can fail.
+
+    :param error: what the call raised.
+    """
     if isinstance(error, ConfigurationError):
-        return False, str(error)
+        return Diagnosis("fields", str(error))
     if isinstance(error, TransportError):
-        return False, _unreachable(error)
+        return _unreachable(error)
     if isinstance(error, AuthenticationError):
-        return False, f"The service refuses the API key: {error.message}. Check the password field."
+        return Diagnosis(
+            "key", f"The service refuses the API key: {error.message}", "Enter its own key under API Key."
+        )
     if isinstance(error, EntitlementError):
-        return False, f"The service knows the key but forbids the call: {error.message}."
+        return Diagnosis("rights", f"The service knows the key but forbids the call: {error.message}")
     if isinstance(error, NotFoundError) and "credit" in error.message.lower():
-        return True, "The API key works; the service has no credit figures for its team."
+        return Diagnosis("credits", "The API key works; the service has no credit figures for its team")
     if isinstance(error, RateLimitError):
-        return (
-            False,
-            f"The service answers but limits the rate, so that the key was not tried: {error}. Try later.",
+        return Diagnosis(
+            "rate",
+            f"The service answers but limits the rate, so that the key was not tried: {error}",
+            "Try later.",
         )
     if isinstance(error, ServerError):
-        return False, f"The host answers with an error of its own. Try again later: {error}."
+        return Diagnosis("service", f"The host answers with an error of its own: {error}", "Try again later.")
     if isinstance(error, (NotFoundError, InvalidResponseError)):
-        return False, f"The host answers but is not this service: {error}. Check the host field."
-    if isinstance(error, APIError):
-        return False, f"The host answers, but not as expected: {error}. Check the host field."
-    return False, str(error)
-
-
-def _unreachable(error: TransportError) -> str:
-    if any(isinstance(cause, ssl.SSLError) for cause in _causes(error)) or "CERTIFICATE" in error.reason:
-        return (
-            f"The TLS connection fails: {error.reason}. Check the host's name, set the CA bundle of a "
-            "private certificate authority, or correct http against https in the host field."
+        return Diagnosis(
+            "service", f"The host answers but is not this service: {error}", "Correct the Base URL."
         )
-    return f"The host is not reachable: {error.reason}. Check the host and proxy fields and the network."
+    if isinstance(error, APIError):
+        return Diagnosis("service", f"The host answers, but not as expected: {error}", "Check the Base URL.")
+    return Diagnosis("fields", str(error))
+
+
+def _unreachable(error: TransportError) -> Diagnosis:
+    if any(isinstance(cause, ssl.SSLError) for cause in _causes(error)) or "CERTIFICATE" in error.reason:
+        return Diagnosis(
+            "tls",
+            f"The TLS connection fails: {error.reason}",
+            "Check the name in the Base URL, set the CA bundle of a private certificate authority, or correct http "
+            "against https in the Base URL.",
+        )
+    return Diagnosis(
+        "host",
+        f"The host is not reachable: {error.reason}",
+        "Check the Base URL, the Proxy and the network.",
+    )
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:

@@ -8,6 +8,9 @@ from urllib.parse import quote
 SECRET_HEADER = "X-WebData-Webhook-Secret"  # noqa: S105
 """Header that the service sends back with every delivery (docs/service.md#webhook-headers)."""
 
+SIGNATURE_PREFIX = "sha256="
+"""What stands before the digest in the header of a delivery's signature (docs/service.md#delivery-signature)."""
+
 INBOX_PATH = "/webdata/inbox"
 """Deliveries arrive here: the one path that the service must be able to reach."""
 
@@ -19,6 +22,12 @@ INLINE_BODY_BYTES = 16 * 1024
 
 MOST_VALUES = 1000
 """Keys, job ids, monitor ids and events that one request of a reader may name."""
+
+REFUSED = "the webhook secret or the signature is missing or wrong"
+"""The inbox's `error` beside a 401, by which a stranger's is told from it."""
+
+NOT_JSON = "the body is not JSON"
+"""The inbox's `error` beside a 400."""
 
 _KEY = re.compile(r"[A-Za-z0-9._~-]{1,200}")
 

@@ -12,10 +12,11 @@ from airflow.utils.cli import action_cli, suppress_logs_and_warning
 from airflow.utils.providers_configuration_loader import providers_configuration_loaded
 
 from airflow_provider_webdata.api.errors import ConfigurationError
+from airflow_provider_webdata.doctor.airflow_database import tables
 from airflow_provider_webdata.get_provider_info import HOSTED_URL
 from airflow_provider_webdata.hooks.webdata import WebDataHook
 from airflow_provider_webdata.inbox.wire import delivery_url
-from airflow_provider_webdata.init.connection import address, existing, fill_in, inbox_has_tables, store
+from airflow_provider_webdata.init.connection import address, existing, fill_in, store
 from airflow_provider_webdata.init.example import DAG_ID, ExampleDag
 from airflow_provider_webdata.init.prompts import api_key, asked
 
@@ -62,6 +63,7 @@ def _init(args: argparse.Namespace) -> None:
     if example:
         _say(f"Example DAG: {example.path}\n  Run it once: airflow dags test {DAG_ID}")
     _say(_about_webhooks(connection))
+    _say("Is everything right? airflow webdata doctor")
 
 
 def _ask_and_fill_in(connection: Connection, args: argparse.Namespace) -> None:
@@ -92,8 +94,9 @@ def _store(connection: Connection, example: ExampleDag | None) -> None:
 def _about_webhooks(connection: Connection) -> str:
     url = str(connection.extra_dejson.get("webhook_url") or "")
     lines = ["Webhooks: the connection has a webhook secret."]
-    if not inbox_has_tables():
-        lines.append("  The inbox has no tables yet: run `airflow db migrate`.")
+    inbox_tables = tables(needed=bool(url))
+    if inbox_tables.advice:
+        lines.append(f"  The inbox's tables: {inbox_tables.seen}. {inbox_tables.advice}")
     if url:
         lines.append(
             f"  Deliveries come to {delivery_url(url, connection.conn_id)}/...: forward POST requests for that path to "

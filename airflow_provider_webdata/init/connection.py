@@ -11,13 +11,12 @@ from airflow.configuration import ensure_secrets_loaded
 from airflow.models.connection import Connection
 from airflow.secrets.metastore import MetastoreBackend
 from airflow.utils.session import create_session
-from sqlalchemy import inspect, select
+from sqlalchemy import select
 from sqlalchemy.exc import SQLAlchemyError
 
 from airflow_provider_webdata.api.errors import ConfigurationError
 from airflow_provider_webdata.hooks.connection import settings_of
 from airflow_provider_webdata.hooks.webdata import WebDataHook
-from airflow_provider_webdata.inbox.server.storage.tables import delivery
 
 _SECRET_BYTES = 32
 _PORTS = {"http": 80, "https": 443}
@@ -106,12 +105,6 @@ def address(connection: Connection) -> str | None:
         return settings_of(connection).client.base_url
     except ConfigurationError:
         return None
-
-
-def inbox_has_tables() -> bool:
-    """Return whether deliveries could be stored in this Airflow's database."""
-    with create_session() as session:
-        return inspect(session.connection()).has_table(delivery.name, schema=delivery.schema)
 
 
 def _backend_with(conn_id: str) -> str | None:

@@ -7,11 +7,12 @@ import logging
 from typing import TYPE_CHECKING
 
 from airflow._shared.secrets_masker import mask_secret
-from airflow.configuration import conf, ensure_secrets_loaded
+from airflow.configuration import conf
 
 from airflow_provider_webdata.api.errors import ConfigurationError
 from airflow_provider_webdata.hooks.connection import webhook_settings_of
 from airflow_provider_webdata.hooks.masking import mask
+from airflow_provider_webdata.inbox.server.airflow_connections import UndecryptableError, find_connection
 from airflow_provider_webdata.inbox.server.db_manager import make_tables, makes_tables
 from airflow_provider_webdata.inbox.server.http.app import InboxApplication
 from airflow_provider_webdata.inbox.server.http.auth import Gate
@@ -23,16 +24,9 @@ from airflow_provider_webdata.inbox.server.storage.retention import retention_da
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from airflow.models.connection import Connection
     from starlette.types import ASGIApp, Receive, Scope, Send
 
 log = logging.getLogger(__name__)
-
-_NO_RIGHTS = ("42501", 1142)
-"""PostgreSQL's and MySQL's code for a table that one may not read."""
-
-_ACCESS_DENIED = "AirflowSecretsBackendAccessDenied"
-"""What a backend raises that must be the last one asked; Airflow 3.2 has none such."""
 
 
 def create_application() -> InboxApplication:
@@ -86,7 +80,7 @@ def _gate(conn_id: str) -> Gate:
     :param conn_id: id of the connection.
     :raises StoreUnavailableError: it is not known whether there is one.
     """
-    connection = _connection(conn_id)
+    connection = find_connection(conn_id)
     if connection is None or connection.conn_type != "webdata":
         return Gate.closed(conn_id)
     try:
@@ -95,11 +89,8 @@ def _gate(conn_id: str) -> Gate:
         log.error("Deliveries for a connection with unusable settings are refused: %s", error)
         return Gate.closed(conn_id)
     except Exception as error:  # noqa: BLE001
-        # It is decrypted when it is read.
-        raise StoreUnavailableError(
-            f"connection {conn_id!r} cannot be decrypted ({type(error).__name__}): is [core] fernet_key the one "
-            "that encrypted it?"
-        ) from None
+        # The extras are decrypted when they are read.
+        raise UndecryptableError.of(conn_id, error) from None
     _mask((*webhook.secrets, *webhook.signing_secrets))
     return Gate.of(conn_id, webhook)
 
@@ -109,40 +100,3 @@ def _mask(secrets: Iterable[str]) -> None:
     for secret in secrets:
         mask([secret])
         mask_secret(secret)
-
-
-def _connection(conn_id: str) -> Connection | None:
-    """Return a connection, None if no backend has it.
-
-    Airflow's own way takes a backend that fails for one that has no such connection. So is here a database whose
-    connections this process has no right to read.
-
-    :raises StoreUnavailableError: a backend failed that may have it.
-    """
-    failures = []
-    for backend in ensure_secrets_loaded():
-        try:
-            connection: Connection | None = backend.get_connection(conn_id=conn_id)
-        except Exception as error:  # noqa: BLE001, PERF203
-            if _may_not_read(error):
-                continue
-            failures.append(f"{type(backend).__name__} failed ({type(error).__name__})")
-            if type(error).__name__ == _ACCESS_DENIED:
-                break
-        else:
-            if connection is not None:
-                return connection
-    if failures:
-        raise StoreUnavailableError(f"connection {conn_id!r} cannot be read: {', '.join(failures)}")
-    return None
-
-
-def _may_not_read(error: Exception) -> bool:
-    """Return whether the database has refused a table for want of rights."""
-    original = getattr(error, "orig", None)
-    codes = {
-        getattr(original, "sqlstate", None),
-        getattr(original, "pgcode", None),
-        *getattr(original, "args", ())[:1],
-    }
-    return not codes.isdisjoint(_NO_RIGHTS)

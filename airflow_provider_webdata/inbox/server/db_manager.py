@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import time
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -76,9 +77,8 @@ class InboxDBManager(BaseDBManager):
 
     def is_newer(self) -> bool:
         """Return whether the tables are at a revision that this package does not know."""
-        known = {script.revision for script in self.get_script_object().walk_revisions()}
         current = self.get_current_revision()  # type: ignore[no-untyped-call]
-        return current is not None and current not in known
+        return current is not None and current not in revisions()
 
     def upgradedb(self, *args: Any, **kwargs: Any) -> None:
         """Make or migrate the tables; the parameters are Airflow's.
@@ -92,11 +92,10 @@ class InboxDBManager(BaseDBManager):
     def too_new(self) -> NewerTablesError:
         """Return what says how to go back to this package's revision from a newer one."""
         current = self.get_current_revision()  # type: ignore[no-untyped-call]
-        head = self.get_script_object().get_current_head()
         return NewerTablesError(
             f"the inbox's tables are at revision {current} of a newer airflow-provider-webdata: install that again and "
-            f"run `airflow db-manager downgrade {type(self).__module__}.{type(self).__name__} --to-revision {head}` "
-            "before you go back to this version"
+            f"run `airflow db-manager downgrade {type(self).__module__}.{type(self).__name__} "
+            f"--to-revision {revisions()[0]}` before you go back to this version"
         )
 
     def downgrade(
@@ -121,6 +120,13 @@ class InboxDBManager(BaseDBManager):
         # Alembic works through a connection of its own, which this session must not keep waiting.
         self.session.commit()
         command.downgrade(config, revision=target, sql=show_sql_only)
+
+
+@cache
+def revisions() -> tuple[str, ...]:
+    """Return the revisions of the tables that this package knows, its own first."""
+    manager = InboxDBManager(None)  # type: ignore[no-untyped-call]
+    return tuple(script.revision for script in manager.get_script_object().walk_revisions())
 
 
 def makes_tables() -> bool:

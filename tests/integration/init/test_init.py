@@ -110,6 +110,8 @@ def test_a_connection_is_made_changed_and_never_replaced_unasked(
     assert f"Connection 'webdata_default' was created: {sandbox.url}." in made["output"]
     assert "airflow dags test river_news" in made["output"]
     assert "There is no webhook URL" in made["output"]
+    assert "The inbox's tables" not in made["output"]
+    assert made["output"].endswith("Is everything right? airflow webdata doctor\n")
 
     assert "connection 'webdata_default' exists; --force" in again["status"]
     assert "is another DAG; --force replaces it, --no-example leaves it alone" in other_dag["status"]

@@ -10,12 +10,10 @@ from typing import TYPE_CHECKING
 
 from airflow_provider_webdata.hooks.connection import DEFAULT_SIGNATURE_HEADER, WebhookSettings
 from airflow_provider_webdata.inbox import tokens
-from airflow_provider_webdata.inbox.wire import SECRET_HEADER
+from airflow_provider_webdata.inbox.wire import SECRET_HEADER, SIGNATURE_PREFIX
 
 if TYPE_CHECKING:
     from starlette.datastructures import Headers
-
-SIGNATURE_PREFIX = b"sha256="
 
 
 @dataclass(frozen=True)
@@ -92,8 +90,8 @@ class Gate:
         matches = False
         # What claims to be signed costs the same whether or not a signature is demanded.
         for secret in self.signing_secrets or (_DUMMY,):
-            digest = hmac.new(secret, body, hashlib.sha256).hexdigest().encode()
-            matches |= hmac.compare_digest(given, SIGNATURE_PREFIX + digest)
+            signature = SIGNATURE_PREFIX + hmac.new(secret, body, hashlib.sha256).hexdigest()
+            matches |= hmac.compare_digest(given, signature.encode())
         return (matches or not self.signing_secrets) and self.open
 
     def passes_token(self, headers: Headers) -> bool:
@@ -102,8 +100,14 @@ class Gate:
         :param headers: of the request.
         """
         scheme, _, token = headers.get("authorization", "").partition(" ")
-        keys = [secret.decode() for secret in self.signing_secrets or self.secrets]
-        return tokens.verify(token.strip(), keys, self.conn_id) and scheme.lower() == "bearer" and self.open
+        return (
+            tokens.verify(token.strip(), self.keys, self.conn_id) and scheme.lower() == "bearer" and self.open
+        )
+
+    @property
+    def keys(self) -> list[str]:
+        """The secrets that tokens and proofs are made with: those that sign, else those that a delivery carries."""
+        return [secret.decode() for secret in self.signing_secrets or self.secrets]
 
 
 _DUMMY = secrets.token_bytes(32).hex().encode()

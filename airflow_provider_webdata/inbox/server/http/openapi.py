@@ -65,7 +65,18 @@ def _object(properties: _Schema, *optional: str) -> _Schema:
 _SCHEMAS = {
     "Error": _object({"error": {"type": "string"}}),
     "Reset": _object({"error": {"type": "string"}, "cursor": {"type": "string"}}),
-    "Stored": _object({"status": {"enum": ["stored", "duplicate"]}}),
+    "Stored": {
+        "oneOf": [
+            _object({"status": {"enum": ["stored", "duplicate"]}}),
+            _object(
+                {
+                    "status": {"const": "probe"},
+                    "version": {"type": "string"},
+                    "proofs": {"type": "array", "items": {"type": "string"}},
+                }
+            ),
+        ]
+    },
     "Delivery": _object(
         {
             "id": {"type": "integer"},
@@ -186,7 +197,7 @@ def _receive(operation: str, parameters: list[_Schema]) -> _Schema:
         "parameters": parameters,
         "requestBody": _body({}),
         "responses": {
-            "200": _response("It is stored, now or before.", "Stored"),
+            "200": _response("It is stored, now or before; of a probe nothing is.", "Stored"),
             **_errors("400", "401", "404", "408", "413", "429", "503"),
         },
     }

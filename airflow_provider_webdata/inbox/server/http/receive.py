@@ -13,9 +13,12 @@ from typing import TYPE_CHECKING
 import anyio.to_thread
 from starlette.responses import JSONResponse
 
+from airflow_provider_webdata import __version__
+from airflow_provider_webdata.inbox import probe
 from airflow_provider_webdata.inbox.envelope import NotJSONError
 from airflow_provider_webdata.inbox.server.storage.errors import StoreUnavailableError
 from airflow_provider_webdata.inbox.server.storage.records import NewDelivery
+from airflow_provider_webdata.inbox.wire import NOT_JSON, REFUSED
 
 from .limits import BodyBudget, BusyError, TokenBucket
 from .responses import error_response, retry_later
@@ -45,10 +48,10 @@ LOG_LINES_PER_SECOND, LOG_LINES_AT_ONCE = 1.0, 10.0
 
 _STORED = JSONResponse({"status": "stored"})
 _DUPLICATE = JSONResponse({"status": "duplicate"})
-_REFUSED = error_response(401, "the webhook secret or the signature is missing or wrong")
+_REFUSED = error_response(401, REFUSED)
 _TOO_LARGE = error_response(413, "the body is too large")
 _TOO_SLOW = error_response(408, f"the body took more than {BODY_SECONDS:g} seconds")
-_NOT_JSON = error_response(400, "the body is not JSON")
+_NOT_JSON = error_response(400, NOT_JSON)
 
 
 class ClientGoneError(Exception):
@@ -102,6 +105,8 @@ class Receiver:
                 raw = body.whole()
                 if not await _passes_signature(gate, headers, raw) or not has_secret:
                     return self._refused(gate, headers, sender)
+                if probe.is_probe(raw):
+                    return _probed(gate, raw)
                 return await self._store(gate.conn_id, key, raw)
         except _EarlyResponseError as early:
             return early.response
@@ -154,6 +159,11 @@ class Receiver:
                     more = message.get("more_body", False)
         except TimeoutError:
             raise _EarlyResponseError(_TOO_SLOW) from None
+
+
+def _probed(gate: Gate, raw: bytes) -> Response:
+    proofs = probe.proofs_of(raw, gate.conn_id, gate.keys)
+    return JSONResponse({"status": "probe", "version": __version__, "proofs": proofs})
 
 
 async def _passes_signature(gate: Gate, headers: Headers, raw: bytes) -> bool:

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import threading
 import uuid
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sqlalchemy import case, delete, func, insert, select
+from sqlalchemy import String, case, column, delete, func, insert, select, table
 
 from airflow_provider_webdata.inbox.wire import INLINE_BODY_BYTES
 
 from . import sequencer
 from .database import insert_or_ignore, lone_statement, transaction
-from .errors import CursorPastEndError, DeliveryNotFoundError, RefusedError
+from .errors import CursorPastEndError, DeliveryNotFoundError, RefusedError, TablesMissingError
 from .records import Changes, DeliveryFilter, NewDelivery, StoredDelivery, StoredPage
 from .searches import selection
-from .tables import delivery
+from .tables import VERSION_TABLE, delivery
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -35,6 +36,8 @@ MOST_CONNECTIONS = 1000
 _WITHOUT_BODY = [
     column for column in delivery.c if column.name not in {"dedupe", "operation", "name", "body"}
 ]
+# Alembic's own way writes two lines into the log.
+_REVISION = select(column("version_num", String)).select_from(table(VERSION_TABLE))
 _SMALL_BODY = case((delivery.c.size <= INLINE_BODY_BYTES, delivery.c.body)).label("body")
 
 
@@ -215,6 +218,25 @@ class DeliveryStore:
             return [_stored(row) for row in rows[:limit]]
 
         return self._after_publishing(query)
+
+    def last_received(self, conn_id: str) -> datetime | None:
+        """Return when the newest delivery of a connection was received, None where there is none. Publishes nothing.
+
+        :param conn_id: the connection.
+        """
+        newest = select(delivery.c.received_at).where(delivery.c.conn_id == conn_id)
+        # What is not published yet has no position, and comes first or last: databases differ.
+        statement = newest.order_by(delivery.c.position.desc()).limit(1)
+        with self._transaction() as connection:
+            found: datetime | None = connection.execute(statement).scalar()
+        return found
+
+    def revision(self) -> str | None:
+        """Return the revision of the tables, None where there are none."""
+        with contextlib.suppress(TablesMissingError), self._transaction() as connection:
+            found: str | None = connection.execute(_REVISION).scalar()
+            return found
+        return None
 
     def count_before(self, moment: datetime) -> int:
         """Return how many deliveries `prune` would delete.

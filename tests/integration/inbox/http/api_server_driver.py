@@ -42,6 +42,7 @@ def main() -> dict[str, Any]:
     import uvicorn
     from airflow.api_fastapi.app import create_app
 
+    from airflow_provider_webdata.inbox.probe import new_probe
     from airflow_provider_webdata.inbox.wire import SECRET_HEADER
     from tests.integration.inbox.http.raw_client import RawConnection, head
     from tests.integration.inbox.http.served_inbox import SECRET, bearer, event
@@ -77,6 +78,7 @@ def main() -> dict[str, Any]:
         seen["unknown"] = ask("POST", "/webdata/inbox/unknown/key-1", content=BODY, headers=right)
         seen["slash in the id"] = ask("POST", "/webdata/inbox/of%2Fteam/key-1", content=BODY, headers=right)
         seen["too large"] = ask("POST", inbox, content=b" " * (2**20 + 1), headers=right)
+        seen["probe"] = ask("POST", inbox, content=new_probe(), headers=right)
         seen["not JSON"] = ask("POST", inbox, content=b"{", headers=right)
         seen["wrong method"] = ask("GET", inbox)
         seen["no such path"] = ask("POST", "/webdata/outbox/secret")

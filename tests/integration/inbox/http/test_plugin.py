@@ -35,6 +35,11 @@ def test_a_delivery_is_stored(seen: dict[str, Any], airflow_home: AirflowHome) -
     assert {"webhookId": "plugin", "type": "check.completed"} in bodies
 
 
+def test_a_probe_is_answered(seen: dict[str, Any]) -> None:
+    status, body = seen["probe"]
+    assert (status, body["status"], len(body["proofs"])) == (200, "probe", 1)
+
+
 def test_it_is_read_where_it_was_received(seen: dict[str, Any]) -> None:
     assert [status for status, _ in seen["pages"]] == [200, 200, 200]
     ids = [[record["job_id"] for record in page["deliveries"]] for _, page in seen["pages"]]

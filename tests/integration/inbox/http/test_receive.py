@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine
 
+from airflow_provider_webdata import __version__
+from airflow_provider_webdata.inbox import probe
 from airflow_provider_webdata.inbox.server.http.auth import Gate
 from airflow_provider_webdata.inbox.wire import SECRET_HEADER
 from tests.integration.inbox.http.served_inbox import (
@@ -277,6 +279,51 @@ def test_a_stranger_does_not_learn_what_is_json(served: ServedInbox) -> None:
     conn_id = fresh("signed")
     assert served.deliver(conn_id, b"{", _signed("sha256=" + "0" * 64)).status_code == 401
     assert served.deliver(conn_id, b"{", _signed(signature(b"{"))).status_code == 400
+
+
+PROBE = probe.new_probe()
+
+# connection, headers; the secret by which the answer is known, None: it is refused
+PROBES: list[tuple[str, dict[str, str], str | None]] = [
+    ("secret", _secret(SECRET), SECRET),
+    ("secret", {}, None),
+    ("secret", _secret(STRANGE), None),
+    ("rotating", _secret(SECRET), PREVIOUS_SECRET),
+    ("rotating", _secret(PREVIOUS_SECRET), SECRET),
+    ("signed", _signed(signature(PROBE)), SIGNING_SECRET),
+    ("signed", _signed(SIGNED), None),
+    ("both", {**_secret(SECRET), **_signed(signature(PROBE))}, SIGNING_SECRET),
+    ("both", _secret(SECRET), None),
+    ("both", _signed(signature(PROBE)), None),
+    ("open", {}, None),
+    ("unknown", _secret(SECRET), None),
+]
+
+
+@pytest.mark.parametrize(("kind", "headers", "known_by"), PROBES)
+def test_a_probe_is_answered_and_never_stored(
+    on_sqlite: ServedInbox, kind: str, headers: dict[str, str], known_by: str | None
+) -> None:
+    conn_id = fresh(kind)
+    answer = on_sqlite.deliver(conn_id, PROBE, headers, key="k")
+    assert on_sqlite.rows(conn_id) == []
+    if known_by is None:
+        assert answer.status_code == 401
+        return
+    body = answer.json()
+    assert (answer.status_code, body["status"], body["version"]) == (200, "probe", __version__)
+    assert probe.is_proven(body["proofs"], PROBE, conn_id, [known_by])
+    assert not probe.is_proven(body["proofs"], probe.new_probe(), conn_id, [known_by])
+    assert not probe.is_proven(body["proofs"], PROBE, "another", [known_by])
+    assert not probe.is_proven(body["proofs"], PROBE, conn_id, [STRANGE])
+    assert not any(secret in answer.text for secret in ALL_SECRETS)
+
+
+@pytest.mark.parametrize("body", [PROBE[:-1], PROBE + b"0", PROBE + b"\n", PROBE.upper(), b" " + PROBE])
+def test_what_is_no_probe_is_refused_as_no_json(on_sqlite: ServedInbox, body: bytes) -> None:
+    conn_id = fresh("secret")
+    answer = on_sqlite.deliver(conn_id, body)
+    assert (answer.status_code, answer.json()) == (400, {"error": "the body is not JSON"})
 
 
 # method, path, status; each with the right secret and a token

@@ -16,7 +16,7 @@ from airflow.secrets import BaseSecretsBackend
 from airflow.secrets.environment_variables import EnvironmentVariablesBackend
 from sqlalchemy import Engine
 
-from airflow_provider_webdata.inbox.server import application
+from airflow_provider_webdata.inbox.server import airflow_connections, application
 from airflow_provider_webdata.inbox.server.http import connections
 from airflow_provider_webdata.inbox.wire import SECRET_HEADER
 from tests.integration.inbox.http.airflow_home import AirflowHome
@@ -42,7 +42,7 @@ def vault(monkeypatch: pytest.MonkeyPatch) -> Vault:
     """Asked before the environment, which has one connection."""
     found = Vault()
     backends = [found, EnvironmentVariablesBackend()]
-    monkeypatch.setattr(application, "ensure_secrets_loaded", lambda: backends)
+    monkeypatch.setattr(airflow_connections, "ensure_secrets_loaded", lambda: backends)
     monkeypatch.setattr(connections, "CACHE_SECONDS", 0.0)
     return found
 

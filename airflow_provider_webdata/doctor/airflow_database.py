@@ -1,0 +1,127 @@
+"""What Airflow's database tells: the inbox's tables, what was delivered last, and whether a triggerer runs."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING
+
+from sqlalchemy import select
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.orm import Session
+
+from airflow_provider_webdata.inbox.server.storage.database import airflow_engine, store_error
+from airflow_provider_webdata.inbox.server.storage.errors import StoreUnavailableError, TablesMissingError
+from airflow_provider_webdata.inbox.server.storage.store import DeliveryStore
+
+from .finding import Finding
+
+if TYPE_CHECKING:
+    from sqlalchemy.engine import Engine
+
+_WHERE = "Run this where Airflow's database can be reached: on a scheduler or the API server."
+_DATABASE = "Check that the database runs, and [database] sql_alchemy_conn."
+
+
+def tables(*, needed: bool = True) -> Finding:
+    """Check that the inbox's tables are there, at this package's revision.
+
+    :param needed: whether deliveries are to be stored in them.
+    """
+    from airflow_provider_webdata.inbox.server.db_manager import makes_tables, revisions
+
+    try:
+        engine = airflow_engine()
+    except StoreUnavailableError as error:
+        return Finding("tables", "unknown", str(error), _WHERE)
+    try:
+        current = DeliveryStore(engine).revision()
+    except StoreUnavailableError as error:
+        return Finding("tables", "wrong", str(error), _DATABASE)
+    if current == revisions()[0]:
+        return Finding("tables", "ok", f"at revision {current}, this package's")
+    if current and current not in revisions():
+        return Finding(
+            "tables",
+            "wrong",
+            f"at revision {current}, which a newer airflow-provider-webdata has made",
+            "Install that version here too, or go back with it first: docs/webhooks.md#the-tables.",
+        )
+    seen = f"at the old revision {current}" if current else "they are not there"
+    if makes_tables():
+        return Finding("tables", "ok", f"{seen}; the inbox makes them at its first request")
+    advice = (
+        "Run `airflow db migrate`, or set inbox_create_tables = True in [webdata] of Airflow's configuration."
+    )
+    if needed:
+        return Finding("tables", "wrong", f"{seen}, and no delivery can be stored", advice)
+    return Finding(
+        "tables", "warning", f"{seen}; no connection has a Webhook URL that would need them", advice
+    )
+
+
+def triggerer() -> Finding:
+    """Check that a triggerer runs, without which a deferred task never goes on."""
+    from airflow.jobs.job import Job, JobState
+
+    try:
+        engine = airflow_engine()
+    except StoreUnavailableError as error:
+        return Finding("triggerer", "unknown", str(error), _WHERE)
+    running = select(Job).where(Job.job_type == "TriggererJob", Job.state == JobState.RUNNING)
+    try:
+        with Session(engine) as session:
+            jobs = session.scalars(running.order_by(Job.latest_heartbeat.desc())).all()
+            alive = [str(job.hostname) for job in jobs if job.is_alive()]
+            beats = [job.latest_heartbeat for job in jobs if job.latest_heartbeat]
+    except SQLAlchemyError as error:
+        reason = store_error(error)
+        if isinstance(reason, TablesMissingError):
+            return Finding(
+                "triggerer", "wrong", "Airflow's own tables are missing", "Run `airflow db migrate`."
+            )
+        return Finding("triggerer", "wrong", str(reason), _DATABASE)
+    if alive:
+        return Finding("triggerer", "ok", f"{len(alive)} running ({', '.join(sorted(set(alive))[:5])})")
+    last = f"; the last heartbeat was {_ago(beats[0])}" if beats else ""
+    return Finding(
+        "triggerer",
+        "wrong",
+        f"none runs{last}, so that deferred tasks wait for ever",
+        "Start one: `airflow triggerer`. Until then, deferrable=False waits in the worker.",
+    )
+
+
+def last_delivery(conn_id: str, *, receives: bool, engine: Engine | None = None) -> Finding:
+    """Say when the inbox stored a delivery for a connection the last time.
+
+    :param conn_id: id of the connection.
+    :param receives: whether the connection is set up for deliveries.
+    :param engine: of the database; Airflow's own by default.
+    """
+    if not receives:
+        return Finding("deliveries", "ok", "none is expected: tasks wait by polling", conn_id=conn_id)
+    try:
+        found = DeliveryStore(engine or airflow_engine()).last_received(conn_id)
+    except TablesMissingError:
+        return Finding("deliveries", "unknown", "see tables", conn_id=conn_id)
+    except StoreUnavailableError as error:
+        return Finding("deliveries", "unknown", str(error), _WHERE, conn_id)
+    if found is None:
+        return Finding(
+            "deliveries",
+            "unknown",
+            "none is in the inbox",
+            "The first job or check that a task waits for by webhook will show whether they come in.",
+            conn_id,
+        )
+    when = found.isoformat(sep=" ", timespec="seconds")
+    return Finding("deliveries", "ok", f"the last one came {_ago(found)} ({when})", conn_id=conn_id)
+
+
+def _ago(moment: datetime) -> str:
+    seconds = max(0.0, (datetime.now(timezone.utc) - moment).total_seconds())
+    for length, name in ((86400, "day"), (3600, "hour"), (60, "minute")):
+        if seconds >= length:
+            count = int(seconds // length)
+            return f"{count} {name}{'s' if count > 1 else ''} ago"
+    return f"{seconds:.0f} s ago"

@@ -1,0 +1,71 @@
+"""The command: one line a check, and what to do beneath where it is not right."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from airflow.utils.cli import suppress_logs_and_warning
+from airflow.utils.providers_configuration_loader import providers_configuration_loaded
+
+from . import examination
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+
+    from .finding import Finding
+
+JSON_VERSION = 1
+"""Of the shape that `--json` prints; a later version may add fields."""
+
+_WIDTH = 12
+
+
+@suppress_logs_and_warning
+@providers_configuration_loaded
+def doctor(args: argparse.Namespace) -> None:
+    """Print what is right and what is wrong; exit with 1 where something is wrong.
+
+    :param args: conn_id, a list; json; offline.
+    """
+    found = examination.findings(args.conn_id, offline=args.offline, seconds=examination.SECONDS)
+    sys.stdout.write(as_json(found, offline=args.offline) if args.json else as_text(found))
+    if any(finding.state == "wrong" for finding in found):
+        raise SystemExit(1)
+
+
+def as_json(found: Sequence[Finding], *, offline: bool) -> str:
+    """Return findings for machines: docs/doctor.md#for-machines.
+
+    :param found: the findings.
+    :param offline: whether nothing was sent.
+    """
+    document = {
+        "version": JSON_VERSION,
+        "ok": not any(finding.state == "wrong" for finding in found),
+        "offline": offline,
+        "findings": [finding.as_dict() for finding in found],
+    }
+    return json.dumps(document, indent=2) + "\n"
+
+
+def as_text(found: Sequence[Finding]) -> str:
+    """Return findings for people.
+
+    :param found: the findings.
+    """
+    lines: list[str] = []
+    conn_id: str | None = ""
+    for finding in found:
+        if finding.conn_id != conn_id:
+            conn_id = finding.conn_id
+            lines.append(f"Connection {conn_id}" if conn_id else "Airflow")
+        lines.append(f"  {finding.state:<8} {finding.check:<{_WIDTH}} {finding.seen}")
+        if finding.advice:
+            lines.append(f"  {'':<8} {'':<{_WIDTH}} {finding.advice}")
+    counts = Counter(finding.state for finding in found)
+    states = [f"{counts[state]} {state}" for state in ("wrong", "warning", "unknown", "ok") if counts[state]]
+    return "\n".join([*lines, ", ".join(states), ""])

@@ -1,0 +1,157 @@
+"""Which connections there are, and what their fields say."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from airflow.secrets.environment_variables import CONN_ENV_PREFIX
+from sqlalchemy import select
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.orm import Session
+
+from airflow_provider_webdata.api.errors import ConfigurationError
+from airflow_provider_webdata.hooks.connection import settings_of
+from airflow_provider_webdata.hooks.masking import mask
+from airflow_provider_webdata.hooks.webdata import WebDataHook
+from airflow_provider_webdata.inbox.server.airflow_connections import UndecryptableError, find_connection
+from airflow_provider_webdata.inbox.server.storage.database import airflow_engine, store_error
+from airflow_provider_webdata.inbox.server.storage.errors import StoreUnavailableError
+
+from .finding import Finding
+from .side_by_side import results_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from airflow_provider_webdata.hooks.connection import ConnectionSettings
+
+    from .side_by_side import TimeLimit
+
+_FORM = "Correct the field in the connection's form (Admin, Connections)."
+_FERNET = "Set the Fernet key with which it was stored, or store it again."
+_BACKENDS = "Check that Airflow's database and secrets backend answer."
+
+
+@dataclass(frozen=True)
+class ExaminedConnection:
+    """A connection, as far as it could be read.
+
+    :param conn_id: its id.
+    :param finding: what is to be said about its fields.
+    :param settings: what it says; None where it cannot work, or cannot be read.
+    """
+
+    conn_id: str
+    finding: Finding
+    settings: ConnectionSettings | None = None
+
+
+def examine(conn_id: str) -> ExaminedConnection:
+    """Read a connection.
+
+    :param conn_id: its id.
+    """
+
+    def without_settings(seen: str, advice: str, *, unknown: bool = False) -> ExaminedConnection:
+        finding = Finding("fields", "unknown" if unknown else "wrong", seen, advice, conn_id)
+        return ExaminedConnection(conn_id, finding)
+
+    try:
+        connection = find_connection(conn_id)
+    except UndecryptableError as error:
+        return without_settings(str(error), _FERNET)
+    except StoreUnavailableError as error:
+        if (variable := f"{CONN_ENV_PREFIX}{conn_id.upper()}") in os.environ:
+            # Any that can be read is found there.
+            return without_settings(str(error), f"Correct the environment variable {variable}.")
+        return without_settings(str(error), _BACKENDS, unknown=True)
+    if connection is None:
+        return without_settings(
+            "there is no such connection in Airflow's database, its environment or its secrets backend",
+            "Make it with `airflow webdata init --conn-id ID`, or name another one with --conn-id.",
+        )
+    if connection.conn_type != WebDataHook.conn_type:
+        return without_settings(
+            f"its type is {connection.conn_type!r}", f"Make it one of type {WebDataHook.conn_type!r}."
+        )
+    warnings: list[str] = []
+    try:
+        settings = settings_of(connection, warnings.append)
+    except ConfigurationError as error:
+        return without_settings(str(error), _FORM)
+    except Exception as error:  # noqa: BLE001
+        # The extras are decrypted when they are read.
+        return without_settings(str(UndecryptableError.of(conn_id, error)), _FERNET)
+    mask(settings.secrets())
+    return ExaminedConnection(conn_id, _usable(settings, warnings), settings)
+
+
+def _usable(settings: ConnectionSettings, warnings: Sequence[str]) -> Finding:
+    if warnings:
+        told = "; ".join(text.removeprefix(f"connection {settings.conn_id!r}: ") for text in warnings)
+        return Finding("fields", "warning", told, _FORM, settings.conn_id)
+    url = settings.client.base_url
+    return Finding("fields", "ok", f"the Base URL is {url}; all fields can be used", conn_id=settings.conn_id)
+
+
+def webdata_connections(limit: TimeLimit) -> tuple[list[str], Finding | None]:
+    """Return the ids of the connections of type `webdata`, and what is to be said where there is none or some may lack.
+
+    Airflow's database and the environment can be listed; of a secrets backend only the default connection is known.
+
+    :param limit: when to wait no longer.
+    """
+    found: set[str] = set()
+    failed: list[str] = []
+    for listed in results_of([_stored, _in_environment, _default], limit):
+        if not isinstance(listed, Exception):
+            found.update(listed)
+        elif isinstance(listed, SQLAlchemyError):
+            failed.append(str(store_error(listed)))
+        else:
+            failed.append(str(listed))
+    if failed:
+        seen = f"some may be missing here: {'; '.join(dict.fromkeys(failed))}"
+        return sorted(found), Finding(
+            "connections", "unknown", seen, f"{_BACKENDS} --conn-id names a connection."
+        )
+    if not found:
+        return [], Finding(
+            "connections",
+            "wrong",
+            f"there is none of type {WebDataHook.conn_type!r} in Airflow's database or its environment",
+            "Make one with `airflow webdata init`, or name one of a secrets backend with --conn-id.",
+        )
+    return sorted(found), None
+
+
+def _stored() -> list[str]:
+    from airflow.models.connection import Connection
+
+    with Session(airflow_engine()) as session:
+        wanted = select(Connection.conn_id).where(Connection.conn_type == WebDataHook.conn_type)
+        return [str(conn_id) for conn_id in session.scalars(wanted)]
+
+
+def _in_environment() -> list[str]:
+    found = []
+    for name in os.environ:
+        conn_id = name.removeprefix(CONN_ENV_PREFIX).lower()
+        # One that is no connection at all must not hide the others.
+        with contextlib.suppress(StoreUnavailableError):
+            if name.startswith(CONN_ENV_PREFIX) and _is_ours(conn_id):
+                found.append(conn_id)
+    return found
+
+
+def _default() -> list[str]:
+    conn_id = WebDataHook.default_conn_name
+    return [conn_id] if _is_ours(conn_id) else []
+
+
+def _is_ours(conn_id: str) -> bool:
+    connection = find_connection(conn_id)
+    return connection is not None and connection.conn_type == WebDataHook.conn_type

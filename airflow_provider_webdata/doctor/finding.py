@@ -1,0 +1,47 @@
+"""What a check found."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+State = Literal["ok", "warning", "wrong", "unknown"]
+"""`wrong`: something does not work. `warning`: it works, and is hardly meant so. `unknown`: it could not be checked."""
+
+_SHORTEST_SECRET = 5
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What one check found.
+
+    :param check: name of the check, such as `key`.
+    :param state: whether it is right.
+    :param seen: what was found, in words, in one line.
+    :param advice: what to do about it, in words, in one line; None where there is nothing to do.
+    :param conn_id: the connection that was checked; None for what all connections share.
+    """
+
+    check: str
+    state: State
+    seen: str
+    advice: str | None = None
+    conn_id: str | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the finding as the command prints it with `--json`."""
+        return asdict(self)
+
+    def without(self, secrets: Iterable[str]) -> Finding:
+        """Return the finding with every one of these secrets blotted out.
+
+        :param secrets: the secrets; those of fewer than 5 characters hide nothing, and stay.
+        """
+        seen, advice = self.seen, self.advice or ""
+        for secret in secrets:
+            if len(secret) >= _SHORTEST_SECRET:
+                seen, advice = seen.replace(secret, "***"), advice.replace(secret, "***")
+        return replace(self, seen=seen, advice=advice or None)

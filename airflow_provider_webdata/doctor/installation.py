@@ -1,0 +1,55 @@
+"""What is installed: versions, and the plugin in Airflow's plugin manager."""
+
+from __future__ import annotations
+
+import platform
+from typing import Any
+
+import airflow
+from airflow import plugins_manager
+
+from airflow_provider_webdata import __version__
+from airflow_provider_webdata.inbox.wire import INBOX_PATH
+from airflow_provider_webdata.supported_airflow import require_airflow
+
+from .finding import Finding
+
+_INBOX_MOUNT = INBOX_PATH.rpartition("/")[0]
+
+
+def versions() -> Finding:
+    """Check that this package runs on an Airflow that it supports."""
+    seen = f"airflow-provider-webdata {__version__}, Airflow {airflow.__version__}, Python {platform.python_version()}"
+    try:
+        require_airflow()
+    except RuntimeError as error:
+        wrong, _, advice = str(error).partition(": ")
+        return Finding("versions", "wrong", wrong, f"{advice[:1].upper()}{advice[1:]}.")
+    return Finding("versions", "ok", seen)
+
+
+def plugin() -> Finding:
+    """Check that Airflow mounts this package's applications, the inbox among them, and nothing in front of it."""
+    applications, _ = plugins_manager.get_fastapi_plugins()
+    if _INBOX_MOUNT not in [app["url_prefix"] for app in applications if _is_ours(app)]:
+        return Finding(
+            "plugin",
+            "wrong",
+            f"Airflow's plugin manager does not have it, so that there is nothing at {_INBOX_MOUNT}",
+            "Look for its import error in `airflow plugins` and the API server's log, and for another plugin called "
+            "'webdata'; then restart the API server.",
+        )
+    first = next(app for app in applications if app["url_prefix"].rstrip("/") in {"", _INBOX_MOUNT})
+    if not _is_ours(first):
+        return Finding(
+            "plugin",
+            "wrong",
+            f"the application {first.get('name')!r} of another plugin is mounted at {first['url_prefix'] or '/'}, "
+            f"before the inbox, which is never asked at {_INBOX_MOUNT}",
+            "Mount that application elsewhere.",
+        )
+    return Finding("plugin", "ok", f"Airflow's plugin manager has it, and mounts the inbox at {_INBOX_MOUNT}")
+
+
+def _is_ours(application: dict[str, Any]) -> bool:
+    return type(application["app"]).__module__.startswith(f"{__package__.partition('.')[0]}.")

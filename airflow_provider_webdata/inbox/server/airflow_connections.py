@@ -1,0 +1,78 @@
+"""Airflow's connections, read so that one that there is not is told from one that cannot be read now."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from airflow.configuration import ensure_secrets_loaded
+
+from airflow_provider_webdata.inbox.server.storage.errors import StoreUnavailableError
+
+if TYPE_CHECKING:
+    from airflow.models.connection import Connection
+
+_NO_RIGHTS = ("42501", 1142)
+"""PostgreSQL's and MySQL's code for a table that one may not read."""
+
+_ACCESS_DENIED = "AirflowSecretsBackendAccessDenied"
+"""What a backend raises that must be the last one asked; Airflow 3.2 has none such."""
+
+_INVALID_TOKEN = "InvalidToken"  # noqa: S105
+"""What Fernet raises, which Airflow brings."""
+
+
+class UndecryptableError(StoreUnavailableError):
+    """A connection was encrypted with another Fernet key."""
+
+    @classmethod
+    def of(cls, conn_id: str, error: Exception) -> UndecryptableError:
+        """Return the error for a connection.
+
+        :param conn_id: its id.
+        :param error: what reading it raised.
+        """
+        return cls(
+            f"connection {conn_id!r} cannot be decrypted ({type(error).__name__}): is [core] fernet_key the one that "
+            "encrypted it?"
+        )
+
+
+def find_connection(conn_id: str) -> Connection | None:
+    """Return a connection, None if no backend has it.
+
+    Airflow's own way takes a backend that fails for one that has no such connection. So is here a database whose
+    connections this process has no right to read.
+
+    :param conn_id: its id.
+    :raises UndecryptableError: its password was encrypted with another key.
+    :raises StoreUnavailableError: a backend failed that may have it.
+    """
+    failures = []
+    for backend in ensure_secrets_loaded():
+        try:
+            connection: Connection | None = backend.get_connection(conn_id=conn_id)
+        except Exception as error:  # noqa: BLE001, PERF203
+            if type(error).__name__ == _INVALID_TOKEN:
+                raise UndecryptableError.of(conn_id, error) from None
+            if _may_not_read(error):
+                continue
+            failures.append(f"{type(backend).__name__} failed ({type(error).__name__})")
+            if type(error).__name__ == _ACCESS_DENIED:
+                break
+        else:
+            if connection is not None:
+                return connection
+    if failures:
+        raise StoreUnavailableError(f"connection {conn_id!r} cannot be read: {', '.join(failures)}")
+    return None
+
+
+def _may_not_read(error: Exception) -> bool:
+    """Return whether the database has refused a table for want of rights."""
+    original = getattr(error, "orig", None)
+    codes = {
+        getattr(original, "sqlstate", None),
+        getattr(original, "pgcode", None),
+        *getattr(original, "args", ())[:1],
+    }
+    return not codes.isdisjoint(_NO_RIGHTS)

@@ -1,0 +1,156 @@
+"""`airflow webdata doctor`: its exit status, what it prints, and what docs/doctor.md says of both."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+from airflow.cli.cli_parser import get_parser
+
+from airflow_provider_webdata.doctor import examination
+from airflow_provider_webdata.doctor.finding import Finding
+from tests.integration.doctor.conftest import SECRETS, World
+from tests.integration.doctor.test_findings import ALL_CHECKS, _free_port
+from tests.support.service import CONNECTION_ID, connection_text
+from tests.support.snippets import ROOT
+from tests.support.waiting import PATIENCE
+
+PAGE = (ROOT / "docs" / "doctor.md").read_text(encoding="utf-8")
+
+
+@pytest.fixture(autouse=True)
+def no_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(examination, "SECONDS", PATIENCE)
+
+
+class Ran:
+    """What a command printed, and its exit status."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str], *flags: str) -> None:
+        args = get_parser().parse_args(["webdata", "doctor", *flags])
+        self.status = 0
+        capsys.readouterr()
+        try:
+            args.func(args)
+        except SystemExit as end:
+            self.status = int(end.code or 0)
+        self.output = capsys.readouterr().out
+        assert not any(secret in self.output for secret in SECRETS)
+
+    @property
+    def document(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self.output)
+        return found
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", PAGE, re.S)
+
+
+def as_in_the_docs(world: World, output: str) -> str:
+    """What differs from run to run, as the page has it."""
+    output = output.replace(world.sandbox.url, "http://127.0.0.1:8900").replace(
+        world.inbox.url, "http://127.0.0.1:8080"
+    )
+    output = re.sub(r"Airflow \d\S*, Python \S+$", "Airflow 3.3.2, Python 3.12.11", output, flags=re.M)
+    output = re.sub(r"revision [0-9a-f]{12}", "revision 4c1f0a7d9b21", output)
+    output = re.sub(r"differ by \d+ s", "differ by 0 s", output)
+    return re.sub(r"came .* ago \(.*\)", "came 2 minutes ago (2026-11-22 08:30:00+00:00)", output)
+
+
+def test_the_example_of_the_docs(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+    world.run_triggerer(datetime.now(timezone.utc) - timedelta(hours=3, minutes=1))
+    world.sandbox.control.configure(credits=4500)
+    world.patch.setattr("airflow_provider_webdata.doctor.installation.__version__", "0.1.0")
+    ran = Ran(capsys)
+    [example] = blocks("text")
+    assert as_in_the_docs(world, ran.output) == example
+    assert ran.status == 1
+
+
+def test_all_is_right(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+    ran = Ran(capsys)
+    assert ran.status == 0
+    assert ran.output.endswith("\n1 unknown, 13 ok\n")
+    # A line for each check, and one for what to do.
+    checks = [line.split()[1] for line in ran.output.splitlines() if re.match(r"  \w", line)]
+    assert checks == ALL_CHECKS
+
+
+def test_warnings_do_not_fail(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+    world.connect(webhook_secert="x" * 20)
+    ran = Ran(capsys, "--json")
+    assert (ran.status, ran.document["ok"]) == (0, True)
+    assert "warning" in {finding["state"] for finding in ran.document["findings"]}
+
+
+def test_the_shape_for_machines(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+    world.connect(key="wd-some-other-key")
+    ran = Ran(capsys, "--json", "--conn-id", CONNECTION_ID)
+    [example] = [json.loads(block) for block in blocks("json")]
+    assert ran.status == 1
+    assert ran.document.keys() == example.keys()
+    assert (ran.document["version"], ran.document["ok"], ran.document["offline"]) == (1, False, False)
+    for finding in ran.document["findings"]:
+        assert finding.keys() == example["findings"][0].keys()
+        assert finding["state"] in {"ok", "warning", "wrong", "unknown"}
+    [key] = [finding for finding in ran.document["findings"] if finding["check"] == "key"]
+    assert key in example["findings"]
+
+
+def test_offline(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+    world.connect("https://no-such-host.invalid")
+    ran = Ran(capsys, "--offline", "--json", "--conn-id", CONNECTION_ID)
+    assert (ran.status, ran.document["offline"]) == (0, True)
+
+
+def test_the_page_names_every_check() -> None:
+    table = PAGE.partition("## What is looked at")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| `(\w+)` \|", table, re.M)
+    assert rows == ["connections", *ALL_CHECKS]
+
+
+def test_the_page_s_commands_are_there() -> None:
+    commands = [line for block in blocks("sh") for line in block.splitlines()]
+    assert commands
+    for command in commands:
+        assert get_parser().parse_args(shlex.split(command)[1:]).func, command
+
+
+def test_with_nothing_to_reach_each_check_says_so(tmp_path: Path) -> None:
+    """A process of its own: no database, no service, no inbox."""
+    port = _free_port()
+    nowhere = f"http://127.0.0.1:{port}"
+    extra = {"webhook_url": nowhere, "inbox_url": nowhere, "webhook_secret": SECRETS[1]}
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("AIRFLOW")}
+    environ |= {
+        "AIRFLOW_HOME": str(tmp_path),
+        "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"postgresql+psycopg2://u:{SECRETS[0]}@127.0.0.1:{port}/a",
+        "AIRFLOW_CONN_WEBDATA_DEFAULT": connection_text(nowhere, **extra),
+    }
+    done = subprocess.run(
+        [sys.executable, "-m", "airflow", "webdata", "doctor", "--json"],
+        env=environ,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+    assert done.returncode == 1, done.stderr
+    assert not any(secret in done.stdout + done.stderr for secret in SECRETS)
+    found = {finding["check"]: Finding(**finding) for finding in json.loads(done.stdout)["findings"]}
+    assert found.keys() == {"connections", *ALL_CHECKS}
+    assert [check for check, finding in found.items() if finding.state == "ok"] == [
+        *("versions", "plugin", "fields", "tls")
+    ]
+    assert {check for check, finding in found.items() if finding.state == "wrong"} == {
+        *("tables", "triggerer", "host", "webhook", "reader")
+    }

@@ -1,0 +1,680 @@
+"""One thing is put out of order, and the doctor names that and nothing else."""
+
+from __future__ import annotations
+
+import json
+import socket
+import tempfile
+import threading
+from collections.abc import Callable
+from datetime import datetime, timedelta, timezone
+from email.utils import format_datetime
+from pathlib import Path
+from types import SimpleNamespace
+
+import airflow
+import pytest
+from airflow import plugins_manager, settings
+from cryptography.fernet import Fernet
+from sqlalchemy import Engine, create_engine
+from sqlalchemy.orm import scoped_session, sessionmaker
+
+from airflow_provider_webdata.doctor import examination
+from airflow_provider_webdata.doctor.finding import Finding
+from airflow_provider_webdata.doctor.side_by_side import CheckGroup, TimeLimit, findings_of
+from airflow_provider_webdata.hooks import webhooks
+from airflow_provider_webdata.inbox import probe
+from airflow_provider_webdata.inbox.server import db_manager
+from airflow_provider_webdata.inbox.server.http import receive
+from airflow_provider_webdata.inbox.server.storage.errors import StoreUnavailableError
+from airflow_provider_webdata.inbox.wire import REFUSED
+from tests.integration.doctor.certificates import certificate
+from tests.integration.doctor.conftest import SECRETS, SIGNING_SECRET, World
+from tests.support.fault_server import answer, never_answer
+from tests.support.service import CONNECTION_ID, WEBHOOK_SECRET
+from tests.support.waiting import PATIENCE
+
+ALL_CHECKS = [
+    *("versions", "plugin", "tables", "triggerer"),
+    *("fields", "host", "tls", "key", "credits", "clock", "entitlements", "webhook", "deliveries", "reader"),
+]
+
+Arrange = Callable[[World], object]
+# check: state, part of what was seen, part of the advice
+Expected = dict[str, tuple[str, str, str]]
+
+
+def findings(world: World, **options: object) -> list[Finding]:
+    return examination.findings([world.conn_id], seconds=PATIENCE, **options)
+
+
+def test_all_is_right(world: World) -> None:
+    found = findings(world)
+    assert [finding.check for finding in found] == ALL_CHECKS
+    assert {finding.check: finding.state for finding in found if finding.state != "ok"} == {
+        "entitlements": "unknown"
+    }
+    assert [finding.conn_id for finding in found] == [None] * 4 + [CONNECTION_ID] * 10
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return int(listener.getsockname()[1])
+
+
+def _usage(**data: float) -> str:
+    return json.dumps({"success": True, "data": data})
+
+
+def _dated(seconds: float) -> str:
+    return format_datetime(datetime.now(timezone.utc) + timedelta(seconds=seconds), usegmt=True)
+
+
+def _answering(world: World, status: int = 200, body: str = "{}", **headers: str) -> str:
+    """A service or an inbox that always answers the same, with the right date unless told otherwise."""
+    return world.serve(answer(status, body, headers={"date": _dated(0), **headers})).url
+
+
+def _error(text: str) -> str:
+    return json.dumps({"success": False, "error": text})
+
+
+def _over_tls(world: World, days: float, **extra: object) -> None:
+    path, context = certificate(
+        Path(tempfile.mkdtemp(dir=Path(world.engine.url.database or "").parent)), days
+    )
+    steps = [answer(body=_usage(remainingCredits=5), headers={"date": _dated(0)})]
+    world.connect(world.serve(*steps, tls=context).url, **{"ca_file": path, **extra})
+
+
+def _other_plugin(world: World, apps: list[dict[str, object]], *, before: bool = False) -> None:
+    ours, middlewares = plugins_manager.get_fastapi_plugins()
+    mounted = [*apps, *ours] if before else apps
+    world.patch.setattr(plugins_manager, "get_fastapi_plugins", lambda: (mounted, middlewares))
+
+
+def _locked(world: World) -> None:
+    """A connection that another Fernet key has encrypted."""
+    world.conn_id = "locked"
+    fernet = SimpleNamespace(is_encrypted=True, decrypt=Fernet(Fernet.generate_key()).decrypt)
+    for module in ("connection", "crypto"):
+        world.patch.setattr(f"airflow.models.{module}.get_fernet", lambda: fernet)
+    world.execute(
+        "INSERT INTO connection (conn_id, conn_type, host, password, is_encrypted, is_extra_encrypted) "
+        "VALUES ('locked', 'webdata', 'https://api.example.com', 'gAAAAA', 1, 0)"
+    )
+
+
+def _inbox_fails(world: World) -> None:
+    def fail(_: str) -> None:
+        raise StoreUnavailableError("connections cannot be read")
+
+    gates = world.inbox.application._receiver._connections
+    gates._known.clear()
+    world.patch.setattr(gates, "_read", fail)
+
+
+def _claims_to_be_an_inbox(world: World, status: int, body: dict[str, object]) -> None:
+    url = world.serve(answer(401, json.dumps({"error": REFUSED})), answer(status, json.dumps(body))).url
+    world.connect(webhook_url=url)
+
+
+def _nowhere() -> Engine:
+    return create_engine(f"postgresql+psycopg2://nobody:{WEBHOOK_SECRET}@127.0.0.1:{_free_port()}/nothing")
+
+
+def _drop_tables(world: World) -> None:
+    world.execute("DROP TABLE webdata_inbox_delivery")
+    world.execute("DROP TABLE webdata_inbox_counter")
+    world.execute("DROP TABLE alembic_version_webdata")
+
+
+def _without_webhooks(world: World) -> None:
+    world.connect(webhook_url=None, webhook_secret=None)
+
+
+ROWS: dict[str, tuple[Arrange, Expected]] = {
+    # What is installed
+    "an old Airflow": (
+        lambda w: w.patch.setattr(airflow, "__version__", "3.1.7"),
+        {"versions": ("wrong", "Airflow 3.2.1 or newer, and this is Airflow 3.1.7", "Upgrade Airflow")},
+    ),
+    "a release candidate": (lambda w: w.patch.setattr(airflow, "__version__", "3.2.1rc1"), {}),
+    "no plugin": (
+        lambda w: _other_plugin(w, []),
+        {"plugin": ("wrong", "does not have it", "airflow plugins")},
+    ),
+    "another plugin in front": (
+        lambda w: _other_plugin(
+            w, [{"app": object(), "url_prefix": "/webdata/", "name": "Shadow"}], before=True
+        ),
+        {"plugin": ("wrong", "'Shadow' of another plugin", "Mount that application elsewhere")},
+    ),
+    "another plugin elsewhere": (
+        lambda w: _other_plugin(w, [{"app": object(), "url_prefix": "/web", "name": "Other"}], before=True),
+        {},
+    ),
+    # The database
+    "tables of a newer version": (
+        lambda w: w.execute("UPDATE alembic_version_webdata SET version_num = 'ffffffffffff'"),
+        {"tables": ("wrong", "ffffffffffff, which a newer", "go back with it first")},
+    ),
+    "no tables": (
+        _drop_tables,
+        {
+            "tables": (
+                "wrong",
+                "they are not there, and no delivery can be stored",
+                "Run `airflow db migrate`",
+            ),
+            "reader": ("wrong", "cannot answer now (HTTP 503: the inbox's tables are missing", ""),
+        },
+    ),
+    "no tables where none are needed": (
+        lambda w: (_drop_tables(w), _without_webhooks(w)),
+        {"tables": ("warning", "no connection has a Webhook URL", "Run `airflow db migrate`")},
+    ),
+    "tables that the inbox is to make": (
+        lambda w: (
+            _drop_tables(w),
+            _without_webhooks(w),
+            w.patch.setenv("AIRFLOW__WEBDATA__INBOX_CREATE_TABLES", "True"),
+        ),
+        {},
+    ),
+    "tables of an older version": (
+        lambda w: (
+            w.execute("UPDATE alembic_version_webdata SET version_num = '000000000000'"),
+            w.patch.setattr(db_manager, "revisions", lambda: ("111111111111", "000000000000")),
+        ),
+        {"tables": ("wrong", "at the old revision 000000000000", "Run `airflow db migrate`")},
+    ),
+    "a database that is down": (
+        lambda w: w.patch.setattr(settings, "engine", _nowhere()),
+        {
+            "tables": ("wrong", "the database cannot be reached", "sql_alchemy_conn"),
+            "triggerer": ("wrong", "the database cannot be reached", "sql_alchemy_conn"),
+        },
+    ),
+    "a database without Airflow's tables": (
+        lambda w: w.execute("DROP TABLE job"),
+        {"triggerer": ("wrong", "Airflow's own tables are missing", "Run `airflow db migrate`")},
+    ),
+    "a process without the database": (lambda w: w.patch.setattr(settings, "engine", None), {}),
+    "no triggerer": (
+        lambda w: w.execute("DELETE FROM job"),
+        {"triggerer": ("wrong", "none runs, so that deferred tasks wait for ever", "airflow triggerer")},
+    ),
+    "a triggerer that died": (
+        lambda w: w.run_triggerer(datetime.now(timezone.utc) - timedelta(hours=3, minutes=1)),
+        {"triggerer": ("wrong", "none runs; the last heartbeat was 3 hours ago", "airflow triggerer")},
+    ),
+    # Fields
+    "no such connection": (
+        lambda w: setattr(w, "conn_id", "nowhere"),
+        {"fields": ("wrong", "there is no such connection", "airflow webdata init")},
+    ),
+    "a connection of another type": (
+        lambda w: w.set_environment("http://x.example"),
+        {"fields": ("wrong", "its type is 'http'", "'webdata'")},
+    ),
+    "another Fernet key": (
+        _locked,
+        {"fields": ("wrong", "'locked' cannot be decrypted (InvalidToken)", "the Fernet key")},
+    ),
+    "an environment variable that is no connection": (
+        lambda w: w.set_environment("{"),
+        {"fields": ("wrong", "EnvironmentVariablesBackend failed", "variable AIRFLOW_CONN_WEBDATA_DEFAULT")},
+    ),
+    "no address": (
+        lambda w: w.connect(url=""),
+        {"fields": ("wrong", "host (Base URL) is empty; enter the service's address", "form")},
+    ),
+    "no key": (lambda w: w.connect(key=""), {"fields": ("wrong", "password (API Key) is empty", "form")}),
+    "a bad webhook URL": (
+        lambda w: w.connect(webhook_url="http://airflow.example"),
+        {"fields": ("wrong", "webhook_url must be an https address", "form")},
+    ),
+    "an extra that nobody knows": (
+        lambda w: w.connect(webhook_secert="x" * 20),
+        {"fields": ("warning", "did you mean 'webhook_secret'?", "form")},
+    ),
+    "a short secret": (
+        lambda w: w.connect(webhook_secret="short-one"),
+        {"fields": ("warning", "webhook_secret has fewer than 16 characters", "form")},
+    ),
+    # Host and TLS
+    "a name that does not resolve": (
+        lambda w: w.connect("https://no-such-host.invalid"),
+        {"host": ("wrong", "The host is not reachable: ", "Check the Base URL")},
+    ),
+    "a port where nobody listens": (
+        lambda w: w.connect(f"http://127.0.0.1:{_free_port()}"),
+        {"host": ("wrong", "The host is not reachable: ", "Check the Base URL")},
+    ),
+    "a host that does not answer": (
+        lambda w: w.connect(w.serve(never_answer).url, timeout=0.2),
+        {"host": ("wrong", "no answer from http://127.0.0.1", "Check the Base URL")},
+    ),
+    "another server": (
+        lambda w: w.connect(_answering(w, body="<html>", **{"content-type": "text/html"})),
+        {"host": ("wrong", "is not this service", "Correct the Base URL")},
+    ),
+    "a service that fails": (
+        lambda w: w.connect(_answering(w, 500, _error("out of order"))),
+        {"host": ("wrong", "an error of its own: ", "Try again later")},
+    ),
+    "https to plain http": (
+        lambda w: w.connect(w.sandbox.url.replace("http:", "https:")),
+        {"tls": ("wrong", "The TLS connection fails", "correct http against https in the Base URL")},
+    ),
+    "a certificate of nobody known": (
+        lambda w: _over_tls(w, 300, ca_file=None),
+        {"tls": ("wrong", "The TLS connection fails", "set the CA bundle")},
+    ),
+    "a good certificate": (lambda w: _over_tls(w, 300), {}),
+    "a certificate that ends soon": (
+        lambda w: _over_tls(w, 13),
+        {"tls": ("warning", "the certificate ends on 20", "renewed")},
+    ),
+    "no verification": (
+        lambda w: _over_tls(w, 300, ca_file=None, verify=False),
+        {"tls": ("warning", "not verified", "Turn on Verify TLS certificate")},
+    ),
+    "a CA bundle that is none": (
+        lambda w: _over_tls(w, 300, ca_file=__file__),
+        {
+            "tls": ("wrong", "cannot be used", ""),
+        },
+    ),
+    # Key, credits, rights
+    "a wrong key": (
+        lambda w: w.connect(key="wd-some-other-key"),
+        {"key": ("wrong", "The service refuses the API key", "under API Key")},
+    ),
+    "too many requests": (lambda w: w.connect(_answering(w, 429, _error("slow down"))), {}),
+    "a forbidden call": (
+        lambda w: w.connect(_answering(w, 403, _error("your plan ends here"))),
+        {"entitlements": ("wrong", "forbids the call: your plan ends here", "")},
+    ),
+    "no credits": (
+        lambda w: w.connect(_answering(w, body=_usage(remainingCredits=0, planCredits=100))),
+        {
+            "credits": (
+                "wrong",
+                "0 credits are left of 100 in the plan: whatever is billed fails",
+                "Buy credits",
+            )
+        },
+    ),
+    "few credits": (
+        lambda w: w.connect(_answering(w, body=_usage(remainingCredits=4.5, planCredits=100))),
+        {"credits": ("warning", "4.5 credits are left of 100 in the plan", "Buy credits")},
+    ),
+    "no figures": (lambda w: w.connect(_answering(w, 404, _error("No credit usage"))), {}),
+    "no number of credits": (lambda w: w.connect(_answering(w, body=_usage())), {}),
+    "a service that repeats secrets": (
+        lambda w: w.connect(_answering(w, 403, _error(f"not with {WEBHOOK_SECRET}"))),
+        {"entitlements": ("wrong", "forbids the call: not with ***", "")},
+    ),
+    # Clocks
+    "a clock that is behind the service's": (
+        lambda w: w.connect(_answering(w, body=_usage(remainingCredits=5), date=_dated(1000))),
+        {"clock": ("warning", "ahead of this machine's", "NTP")},
+    ),
+    "a clock that is ahead of the service's": (
+        lambda w: w.connect(_answering(w, 401, _error("no"), date=_dated(-1000))),
+        {
+            "clock": ("warning", "behind this machine's", "NTP"),
+            "key": ("wrong", "refuses the API key: no", "under API Key"),
+        },
+    ),
+    "a date that is none": (
+        lambda w: w.connect(_answering(w, body=_usage(remainingCredits=5), date="today")),
+        {},
+    ),
+    # Webhooks
+    "no webhooks": (_without_webhooks, {}),
+    "a webhook URL without a secret": (
+        lambda w: w.connect(webhook_secret=None),
+        {"webhook": ("wrong", "neither Webhook secret nor Signing secret", "Enter a Webhook secret")},
+    ),
+    "nobody at the webhook URL": (
+        lambda w: w.connect(webhook_url=f"http://127.0.0.1:{_free_port()}"),
+        {"webhook": ("wrong", "cannot be reached from here: ", "Check the Webhook URL")},
+    ),
+    "a server that takes anything": (
+        lambda w: w.connect(webhook_url=_answering(w)),
+        {"webhook": ("wrong", "somebody else's server answers (HTTP 200)", "Correct the Webhook URL")},
+    ),
+    "a login": (
+        lambda w: w.connect(webhook_url=_answering(w, 302, location="https://login.example/x")),
+        {"webhook": ("wrong", "redirects to https://login.example/x", "without a login")},
+    ),
+    "a proxy that asks for a login": (
+        lambda w: w.connect(webhook_url=_answering(w, 401, '{"error": "who are you?"}')),
+        {"webhook": ("wrong", "refuses requests (HTTP 401 (who are you?))", "without a login")},
+    ),
+    "an Airflow without this package": (
+        lambda w: w.connect(webhook_url=_answering(w, 404, '{"detail": "Not Found"}')),
+        {"webhook": ("wrong", "there is no inbox (HTTP 404)", "Install this package on the API server")},
+    ),
+    "a proxy without a server": (
+        lambda w: w.connect(webhook_url=_answering(w, 502, "<html>")),
+        {"webhook": ("wrong", "no delivery is taken now (HTTP 502)", "log of the API server")},
+    ),
+    "an inbox that cannot read connections": (
+        _inbox_fails,
+        {
+            "webhook": ("wrong", "no delivery is taken now (HTTP 503 ", "log of the API server"),
+            "reader": ("wrong", "cannot answer now (HTTP 503", ""),
+        },
+    ),
+    "an inbox of an older version": (
+        lambda w: w.patch.setattr(probe, "is_probe", lambda _: False),
+        {"webhook": ("warning", "of an older version", "on the API server too")},
+    ),
+    "an inbox of another version": (
+        lambda w: w.patch.setattr(receive, "__version__", "9.9"),
+        {"webhook": ("warning", "of version 9.9; here is ", "the same version")},
+    ),
+    "an impostor": (
+        lambda w: _claims_to_be_an_inbox(
+            w, 200, {"status": "probe", "version": "0.1.0", "proofs": ["0" * 64]}
+        ),
+        {"webhook": ("wrong", "somebody else's server answers, which does not know the secret", "Correct")},
+    ),
+    "an impostor without a proof": (
+        lambda w: _claims_to_be_an_inbox(w, 200, {"status": "stored"}),
+        {"webhook": ("wrong", "somebody else's server answers, which does not know the secret", "Correct")},
+    ),
+    "an inbox that fails at the probe": (
+        lambda w: _claims_to_be_an_inbox(w, 503, {"error": "not now"}),
+        {"webhook": ("wrong", "a probe is answered HTTP 503 (not now)", "log")},
+    ),
+    "another secret": (
+        lambda w: _claims_to_be_an_inbox(w, 401, {"error": REFUSED}),
+        {"webhook": ("wrong", "the inbox refuses this connection's secret", "the same Webhook secret")},
+    ),
+    "signed deliveries": (lambda w: w.connect(signing_secret=SIGNING_SECRET), {}),
+    "deliveries that are signed only": (
+        lambda w: w.connect(
+            webhook_secret=None, signing_secret=SIGNING_SECRET, signature_header="X-Sign-Here"
+        ),
+        {},
+    ),
+    "a private webhook URL of a public service": (
+        lambda w: w.patch.setattr(
+            "airflow_provider_webdata.doctor.inbox_answer._is_public", lambda url: url == w.sandbox.url
+        ),
+        {"webhook": ("warning", "its address is a private one", "give it a public one")},
+    ),
+    "no delivery yet": (lambda w: w.execute("DELETE FROM webdata_inbox_delivery"), {}),
+    # Readers
+    "readers that do not know where to ask": (
+        lambda w: (w.connect(inbox_url=None), w.patch.setattr(webhooks.conf, "get", lambda *_, **__: "")),
+        {"reader": ("wrong", "it is not known where the inbox is", "Set [webdata] inbox_url")},
+    ),
+    "readers that ask at the wrong place": (
+        lambda w: w.connect(inbox_url=_answering(w, 404, '{"detail": "Not Found"}')),
+        {
+            "reader": (
+                "wrong",
+                "there is no inbox at http://127.0.0.1",
+                "The API server must have this provider",
+            )
+        },
+    ),
+    "readers that reach nobody": (
+        lambda w: w.connect(inbox_url=f"http://127.0.0.1:{_free_port()}"),
+        {"reader": ("wrong", "does not answer", "")},
+    ),
+    "readers whose token is refused": (
+        lambda w: w.connect(inbox_url=_answering(w, 401, '{"error": "no"}')),
+        {
+            "reader": (
+                "wrong",
+                "refuses the token for connection 'webdata_default'",
+                "clocks of both machines",
+            )
+        },
+    ),
+    "readers that are given what there is not": (
+        lambda w: w.connect(inbox_url=_answering(w, 200, '{"id": 0, "size": 0, "received_at": "x"}')),
+        {"reader": ("wrong", "gives what it cannot have", "")},
+    ),
+}
+
+
+@pytest.mark.parametrize(("arrange", "expected"), ROWS.values(), ids=ROWS.keys())
+def test_what_is_wrong_is_named_and_nothing_else(world: World, arrange: Arrange, expected: Expected) -> None:
+    arrange(world)
+    before = world.count_deliveries()
+    found = {finding.check: finding for finding in findings(world)}
+    told = {check: finding for check, finding in found.items() if finding.state in {"warning", "wrong"}}
+    assert told.keys() == expected.keys(), found
+    for check, (state, seen, advice) in expected.items():
+        finding = told[check]
+        assert (finding.state, seen in finding.seen, advice in (finding.advice or "")) == (
+            state,
+            True,
+            True,
+        ), finding
+    for finding in found.values():
+        assert not any(secret in f"{finding.seen}{finding.advice}" for secret in SECRETS), finding
+        assert "\n" not in f"{finding.seen}{finding.advice}"
+        assert not (finding.advice or ".").endswith((",", ":", "..")), finding
+    assert world.count_deliveries() == before
+
+
+UNKNOWN: dict[str, tuple[Arrange, dict[str, str]]] = {
+    "a process without the database": (
+        lambda w: w.patch.setattr(settings, "engine", None),
+        dict.fromkeys(("tables", "triggerer", "deliveries"), "this process has no access"),
+    ),
+    "a database that is down": (
+        lambda w: w.patch.setattr(settings, "engine", _nowhere()),
+        {"deliveries": "the database cannot be reached"},
+    ),
+    "no tables": (_drop_tables, {"deliveries": "see tables"}),
+    "no delivery yet": (
+        lambda w: w.execute("DELETE FROM webdata_inbox_delivery"),
+        {"deliveries": "none is in the inbox"},
+    ),
+    "no host": (
+        lambda w: w.connect(f"http://127.0.0.1:{_free_port()}"),
+        dict.fromkeys(("key", "credits", "clock", "entitlements"), "see host"),
+    ),
+    "no TLS": (
+        lambda w: w.connect(w.sandbox.url.replace("http:", "https:")),
+        dict.fromkeys(("key", "credits", "clock"), "see tls"),
+    ),
+    "a CA bundle that is none": (
+        lambda w: _over_tls(w, 300, ca_file=__file__),
+        dict.fromkeys(("host", "key", "credits", "clock"), "see tls"),
+    ),
+    "a wrong key": (
+        lambda w: w.connect(key="wd-some-other-key"),
+        dict.fromkeys(("credits", "entitlements"), "see key"),
+    ),
+    "too many requests": (
+        lambda w: w.connect(_answering(w, 429, _error("slow down"))),
+        {"key": "limits the rate, so that the key was not tried", "credits": "see key"},
+    ),
+    "a forbidden call": (
+        lambda w: w.connect(_answering(w, 403, _error("no"))),
+        {"credits": "see entitlements"},
+    ),
+    "no figures": (
+        lambda w: w.connect(_answering(w, 404, _error("No credit usage"))),
+        {"credits": "the service has no credit figures for its team"},
+    ),
+    "no number of credits": (
+        lambda w: w.connect(_answering(w, body=_usage())),
+        {"credits": "does not say how many credits are left"},
+    ),
+    "a date that is none": (
+        lambda w: w.connect(_answering(w, body=_usage(remainingCredits=5), date="today")),
+        {"clock": "the service's answer has no date"},
+    ),
+}
+
+
+@pytest.mark.parametrize(("arrange", "expected"), UNKNOWN.values(), ids=UNKNOWN.keys())
+def test_what_cannot_be_known_is_said_to_be(world: World, arrange: Arrange, expected: dict[str, str]) -> None:
+    arrange(world)
+    unknown = {finding.check: finding.seen for finding in findings(world) if finding.state == "unknown"}
+    assert unknown.keys() - {"entitlements"} == expected.keys() - {"entitlements"}, unknown
+    assert [check for check, seen in expected.items() if seen not in unknown[check]] == []
+
+
+def test_a_connection_that_cannot_be_read_leaves_the_others_alone(world: World) -> None:
+    down = _nowhere()
+    world.patch.setattr(settings, "Session", scoped_session(sessionmaker(bind=down)))
+    found = examination.findings(["elsewhere", world.conn_id, "elsewhere"], seconds=PATIENCE)
+    [lost] = [finding for finding in found if finding.conn_id == "elsewhere"]
+    assert (lost.check, lost.state) == ("fields", "unknown")
+    assert "connection 'elsewhere' cannot be read: MetastoreBackend failed" in lost.seen
+    assert {finding.check for finding in found if finding.conn_id == world.conn_id} == set(ALL_CHECKS[4:])
+
+
+def test_nothing_is_changed(world: World) -> None:
+    def stored() -> list[str]:
+        with world.engine.connect() as link:
+            return list(link.connection.driver_connection.iterdump())  # type: ignore[union-attr]
+
+    world.sandbox.control.reset()
+    before, state = stored(), world.sandbox.control.state()
+    findings(world)
+    assert stored() == before
+    assert {request["method"] for request in world.sandbox.control.requests()} == {"GET"}
+    assert world.sandbox.control.state()["credits"] == state["credits"]
+
+
+def test_no_stranger_is_sent_the_secret(world: World) -> None:
+    strangers = [
+        world.serve(answer(status, body))
+        for status, body in [
+            (200, "{}"),
+            (401, "{}"),
+            (302, ""),
+            (404, "{}"),
+            (503, "{}"),
+            (400, '{"error": 1}'),
+        ]
+    ]
+    for stranger in strangers:
+        world.connect(webhook_url=stranger.url, signing_secret=SIGNING_SECRET)
+        findings(world)
+        [request] = stranger.requests
+        sent = f"{request.headers}{request.body!r}"
+        assert not any(secret in sent for secret in SECRETS), sent
+        assert "signature" not in sent.lower()
+
+
+def test_offline_sends_nothing(world: World) -> None:
+    service, webhook, reader = (world.serve(answer()) for _ in range(3))
+    world.connect(service.url, webhook_url=webhook.url, inbox_url=reader.url)
+    found = findings(world, offline=True)
+    assert [finding.check for finding in found] == [*ALL_CHECKS[:5], "webhook", "deliveries"]
+    assert [finding for finding in found if finding.state != "ok"] == []
+    assert service.requests + webhook.requests + reader.requests == []
+
+
+def test_quick_findings_ask_the_service_once_and_the_inbox_not_at_all(world: World) -> None:
+    webhook, reader = (world.serve(answer()) for _ in range(2))
+    world.connect(webhook_url=webhook.url, inbox_url=reader.url)
+    world.sandbox.control.reset()
+    found = examination.quick_findings(world.conn_id, seconds=PATIENCE)
+    assert [finding.check for finding in found] == [
+        *("plugin", "tables", "fields", "host", "tls", "key", "credits", "clock", "webhook", "deliveries")
+    ]
+    assert [finding for finding in found if finding.state != "ok"] == []
+    assert [request["path"] for request in world.sandbox.control.requests()] == ["/v2/team/credit-usage"]
+    assert webhook.requests + reader.requests == []
+
+
+def test_quick_findings_of_a_connection_that_there_is_not(world: World) -> None:
+    found = {
+        finding.check: finding.state for finding in examination.quick_findings("nowhere", seconds=PATIENCE)
+    }
+    assert found == {"plugin": "ok", "tables": "ok", "fields": "wrong"}
+
+
+class Limit(TimeLimit):
+    """Waits for the first call, and for no other."""
+
+    def __init__(self) -> None:
+        super().__init__(0.5)
+        self._waits = iter([PATIENCE])
+
+    def left(self) -> float:
+        return next(self._waits, 0.0)
+
+
+def test_what_does_not_end_is_not_waited_for() -> None:
+    over = threading.Event()
+
+    def fail() -> list[Finding]:
+        raise ValueError("with a secret")
+
+    def fail_clearly() -> list[Finding]:
+        raise StoreUnavailableError("the database is down")
+
+    right = Finding("right", "ok", "it is", conn_id="c")
+
+    def hang() -> list[Finding]:
+        over.wait(PATIENCE)
+        return []
+
+    groups = [CheckGroup(("right",), lambda: [right], "c"), CheckGroup(("slow", "slower"), hang, "c")]
+    try:
+        assert findings_of(groups, Limit()) == [
+            right,
+            Finding("slow", "unknown", "no answer within 0.5 s", conn_id="c"),
+            Finding("slower", "unknown", "no answer within 0.5 s", conn_id="c"),
+        ]
+    finally:
+        over.set()
+    failing = [CheckGroup(("a",), fail), CheckGroup(("b",), fail_clearly)]
+    assert findings_of(failing, TimeLimit(PATIENCE)) == [
+        Finding("a", "unknown", "the check itself failed (ValueError)"),
+        Finding("b", "unknown", "the database is down (WD-050)"),
+    ]
+
+
+def _connections(world: World) -> list[str | None]:
+    found = examination.findings(offline=True, seconds=PATIENCE)
+    return list(dict.fromkeys(finding.conn_id for finding in found))
+
+
+def test_all_connections_are_looked_at_unless_named(world: World) -> None:
+    insert = "INSERT INTO connection (conn_id, conn_type, host, is_encrypted, is_extra_encrypted) VALUES "
+    world.execute(f"{insert} ('stored', 'webdata', 'https://x.example', 0, 0), ('other', 'http', 'x', 0, 0)")
+    world.patch.setenv("AIRFLOW_CONN_ANOTHER", "http://x.example")
+    world.patch.setenv("AIRFLOW_CONN_BROKEN", "{")
+    world.patch.setenv("AIRFLOW_CONN_SECOND", "webdata://:key@x.example")
+    assert _connections(world) == [None, "second", "stored", CONNECTION_ID]
+
+
+def test_where_there_is_no_connection(world: World) -> None:
+    world.patch.delenv(f"AIRFLOW_CONN_{CONNECTION_ID.upper()}")
+    found = examination.findings(offline=True, seconds=PATIENCE)
+    [missing] = [finding for finding in found if finding.check == "connections"]
+    assert (missing.state, missing.conn_id) == ("wrong", None)
+    assert "airflow webdata init" in (missing.advice or "")
+    assert [finding.conn_id for finding in found if finding.conn_id] == []
+
+
+def test_where_not_all_connections_can_be_listed(world: World) -> None:
+    down = _nowhere()
+    world.patch.setattr(settings, "engine", down)
+    world.patch.setattr(settings, "Session", scoped_session(sessionmaker(bind=down)))
+    found = examination.findings(offline=True, seconds=PATIENCE)
+    [some] = [finding for finding in found if finding.check == "connections"]
+    assert (some.state, "some may be missing here: the database cannot be reached" in some.seen) == (
+        "unknown",
+        True,
+    )
+    assert CONNECTION_ID in [finding.conn_id for finding in found]
+    assert not any(WEBHOOK_SECRET in finding.seen for finding in found)
