@@ -7,6 +7,7 @@ import os
 import pty
 import re
 import select
+import signal
 import subprocess
 import sys
 import time
@@ -157,6 +158,8 @@ class Prompted:
         self.shown = ""
         self._pid, self._terminal = pty.fork()
         if self._pid == 0:
+            # A test run in the background ignores interrupts, and so would all that it starts.
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
             os.execve(sys.executable, [sys.executable, "-m", "airflow", "webdata", "init"], environ)
 
     def answer(self, prompt: str, text: str) -> None:
@@ -175,8 +178,9 @@ class Prompted:
         return os.waitstatus_to_exitcode(os.waitpid(self._pid, 0)[1])
 
     def _read(self) -> bool:
+        ready, _, _ = select.select([self._terminal], [], [], PATIENCE)
+        assert ready, self.shown
         try:
-            select.select([self._terminal], [], [], 1.0)
             found = os.read(self._terminal, 4096)
         except OSError:
             # The other side has ended.

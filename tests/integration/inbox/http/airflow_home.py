@@ -118,7 +118,7 @@ class ServeProcess:
         return self._process.pid
 
     def wait_until_ready(self) -> None:
-        self._ready.wait(120)
+        self._ready.wait(PATIENCE)
         assert self.url, f"the inbox did not start: {self.output}"
 
     def warm_up(self) -> None:
@@ -131,7 +131,7 @@ class ServeProcess:
 
     def wait(self) -> int:
         """The exit status; all of the output is there."""
-        status = self._process.wait(60)
+        status = self._process.wait(PATIENCE)
         self._reader.join(20)
         return status
 

@@ -78,6 +78,7 @@ def test_deliveries_reach_the_inbox(
 ) -> None:
     """Through nginx into `airflow webdata inbox serve`, with TLS as from the service."""
     with airflow_home.serving() as process:
+        process.warm_up()
         upstream = process.url.removeprefix("http://")
         with Nginx(tmp_path, upstream, certificate) as nginx, client(nginx, certificate) as http:
             before = airflow_home.stored("secret")
