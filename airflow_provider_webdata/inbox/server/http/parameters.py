@@ -7,7 +7,7 @@ it refuses the `5.0` of a JSON body.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import parse_qsl
@@ -138,9 +138,8 @@ def _filter(lists: Mapping[str, Sequence[str]], received_after: object) -> Deliv
             raise ParameterError(
                 f"{name}: each must be 1 to 255 characters, none of them a control character"
             )
-    return DeliveryFilter(
-        **{name: tuple(values) for name, values in lists.items()}, received_after=_moment(received_after)
-    )
+    given = {name: tuple(values) for name, values in lists.items()}
+    return replace(DeliveryFilter(**given), received_after=_moment(received_after))  # type: ignore[arg-type]
 
 
 def _moment(text: object) -> datetime | None:

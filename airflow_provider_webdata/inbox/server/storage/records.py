@@ -96,6 +96,7 @@ class DeliveryFilter:
     :param monitor_ids: ids of monitors.
     :param events: names of events, with or without the operation; matched in addition to the above.
     :param received_after: aware; what was received then or later.
+    :param received_before: aware; what was received then or earlier, and published within an hour.
     """
 
     keys: tuple[str, ...] = ()
@@ -103,6 +104,7 @@ class DeliveryFilter:
     monitor_ids: tuple[str, ...] = ()
     events: tuple[str, ...] = ()
     received_after: datetime | None = None
+    received_before: datetime | None = None
 
 
 @dataclass(frozen=True)
@@ -149,6 +151,18 @@ class StoredPage:
     deliveries: list[StoredDelivery]
     cursor: int
     more: bool
+
+
+@dataclass(frozen=True)
+class EventCount:
+    """How many deliveries of one event there are.
+
+    :param event: its name, with the operation where that is known.
+    :param count: how many, or the most that were counted.
+    """
+
+    event: str
+    count: int
 
 
 @dataclass(frozen=True)

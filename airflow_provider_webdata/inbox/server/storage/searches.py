@@ -35,7 +35,12 @@ _ANY_OF = (
 
 
 def selection(
-    columns: Sequence[Any], conn_id: str, wanted: DeliveryFilter, limit: int, after: int | None = None
+    columns: Sequence[Any],
+    conn_id: str,
+    wanted: DeliveryFilter,
+    limit: int,
+    after: int | None = None,
+    before: int | None = None,
 ) -> Select[Any]:
     """Return the statement for published deliveries of a connection.
 
@@ -53,6 +58,12 @@ def selection(
         bounds.append(int(wanted.received_after.timestamp() * 10**6) - CLOCKS_APART)
         common.append(delivery.c.received_at >= wanted.received_after)
     common.append(delivery.c.position > max(bounds, default=0))
+    tops = [] if before is None else [before]
+    if wanted.received_before is not None:
+        tops.append(int(wanted.received_before.timestamp() * 10**6) + CLOCKS_APART)
+        common.append(delivery.c.received_at <= wanted.received_before)
+    if tops:
+        common.append(delivery.c.position < min(tops))
     parts = [
         _part([*common, *conditions], limit, ordered=ordered, newest_first=newest_first)
         for conditions, ordered in _alternatives(wanted)

@@ -9,19 +9,19 @@ import uuid
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sqlalchemy import String, case, column, delete, func, insert, select, table
+from sqlalchemy import String, case, column, delete, func, insert, literal, select, table
 
 from airflow_provider_webdata.inbox.wire import INLINE_BODY_BYTES
 
 from . import sequencer
 from .database import insert_or_ignore, lone_statement, transaction
 from .errors import CursorPastEndError, DeliveryNotFoundError, RefusedError, TablesMissingError
-from .records import Changes, DeliveryFilter, NewDelivery, StoredDelivery, StoredPage
+from .records import Changes, DeliveryFilter, EventCount, NewDelivery, StoredDelivery, StoredPage
 from .searches import selection
 from .tables import VERSION_TABLE, delivery
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
     from contextlib import AbstractContextManager
 
     from sqlalchemy.engine import Connection, Engine
@@ -32,6 +32,8 @@ MOST_DELIVERIES = 1000
 """Most deliveries in one page."""
 MOST_CONNECTIONS = 1000
 """Most connections whose deliveries are looked at together."""
+MOST_EVENTS = 100
+"""Most events that are counted."""
 
 _WITHOUT_BODY = [
     column for column in delivery.c if column.name not in {"dedupe", "operation", "name", "body"}
@@ -199,12 +201,15 @@ class DeliveryStore:
             row = connection.execute(statement).first()
         return None if row is None else _stored(row)
 
-    def newest(self, conn_id: str | None, wanted: DeliveryFilter, limit: int) -> list[StoredDelivery]:
+    def newest(
+        self, conn_id: str | None, wanted: DeliveryFilter, limit: int, before: int | None = None
+    ) -> list[StoredDelivery]:
         """Return the newest deliveries without bodies, the newest first. What is committed is published first.
 
         :param conn_id: the connection; None for all.
         :param wanted: which of them.
         :param limit: most deliveries.
+        :param before: only those before this position.
         """
 
         def query(connection: Connection) -> list[StoredDelivery]:
@@ -212,12 +217,41 @@ class DeliveryStore:
             rows = [
                 row
                 for one in conn_ids
-                for row in connection.execute(selection(_WITHOUT_BODY, one, wanted, limit))
+                for row in connection.execute(selection(_WITHOUT_BODY, one, wanted, limit, before=before))
             ]
             rows.sort(key=lambda row: row.position, reverse=True)
             return [_stored(row) for row in rows[:limit]]
 
         return self._after_publishing(query)
+
+    def count_events(self, conn_id: str, since: datetime, most: int) -> list[EventCount]:
+        """Return how many deliveries of each event came, the most frequent first.
+
+        The index of events leads from one event to the next, and each is counted up to `most`.
+
+        :param conn_id: the connection.
+        :param since: aware; about when they were received: positions follow the clock.
+        :param most: how many of one event are counted.
+        """
+        position = int(since.timestamp() * 10**6)
+        counts = []
+        with self._transaction() as connection:
+            for name, operation in _event_names(connection, conn_id):
+                rows = (
+                    select(literal(1))
+                    .where(
+                        delivery.c.conn_id == conn_id,
+                        delivery.c.name.is_(None) if name is None else delivery.c.name == name,
+                        delivery.c.operation == operation,
+                        delivery.c.position >= position,
+                    )
+                    .limit(most)
+                    .subquery()
+                )
+                if count := connection.execute(select(func.count()).select_from(rows)).scalar_one():
+                    event = ".".join(part for part in (operation, name) if part) or "without a name"
+                    counts.append(EventCount(event, count))
+        return sorted(counts, key=lambda found: -found.count)
 
     def last_received(self, conn_id: str) -> datetime | None:
         """Return when the newest delivery of a connection was received, None where there is none. Publishes nothing.
@@ -325,6 +359,26 @@ def _conn_ids(connection: Connection, most: int) -> list[str]:
             break
         found.append(conn_id)
     return found
+
+
+def _event_names(connection: Connection, conn_id: str) -> Iterator[tuple[str | None, str]]:
+    """Yield name and operation of the connection's events, each found by one step through the index of events."""
+    columns = (delivery.c.name, delivery.c.operation)
+    mine = select(*columns).where(delivery.c.conn_id == conn_id)
+    if connection.execute(mine.where(delivery.c.name.is_(None)).limit(1)).first():
+        yield (None, "")
+    found = connection.execute(mine.where(delivery.c.name.is_not(None)).order_by(*columns).limit(1)).first()
+    for _ in range(MOST_EVENTS):
+        if found is None:
+            return
+        name, operation = found
+        yield (name, operation)
+        later = (
+            mine.where(delivery.c.name == name, delivery.c.operation > operation),
+            mine.where(delivery.c.name > name),
+        )
+        steps = (connection.execute(step.order_by(*columns).limit(1)).first() for step in later)
+        found = next((step for step in steps if step is not None), None)
 
 
 def _copy(connection: Connection, original: dict[str, Any]) -> int:

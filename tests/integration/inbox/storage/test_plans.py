@@ -8,37 +8,17 @@ from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import pytest
-from sqlalchemy import Engine, event, text
+from sqlalchemy import Engine, event
 
 from airflow_provider_webdata.inbox.server.storage.records import DeliveryFilter
 from airflow_provider_webdata.inbox.server.storage.store import DeliveryStore
+from tests.support.many_deliveries import fill
 
 from .conftest import Database
 
 CONN = "webdata_default"
 ROWS = 20_000
 BASE = 1_700_000_000_000_000
-"""Position of the first row, in microseconds since 1970, as its time."""
-
-_COLUMNS = (
-    "id, position, conn_id, dedupe, correlation_key, event, operation, name, job_id, monitor_id, received_at, size, "
-    "body"
-)
-_NAME = "CASE WHEN i % 49 = 0 THEN 'check.completed' ELSE 'page' END"
-_FILL = {
-    "sqlite": f"""
-        INSERT INTO webdata_inbox_delivery ({_COLUMNS})
-        WITH RECURSIVE numbers(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM numbers WHERE i < {ROWS})
-        SELECT i, {BASE} + i * 1000000, CASE WHEN i % 10 = 0 THEN 'other' ELSE '{CONN}' END, printf('%064x', i),
-            'key-' || (i / 5), 'monitor.' || {_NAME}, 'monitor', {_NAME}, 'job-' || (i / 5), 'monitor-' || (i % 100),
-            strftime('%Y-%m-%d %H:%M:%f000', {BASE} / 1000000 + i, 'unixepoch'), 2, zeroblob(400) FROM numbers""",
-    "postgresql": f"""
-        INSERT INTO webdata_inbox_delivery ({_COLUMNS})
-        SELECT i, {BASE} + i * 1000000::bigint, CASE WHEN i % 10 = 0 THEN 'other' ELSE '{CONN}' END,
-            lpad(to_hex(i), 64, '0'), 'key-' || (i / 5), 'monitor.' || {_NAME}, 'monitor', {_NAME}, 'job-' || (i / 5),
-            'monitor-' || (i % 100), to_timestamp({BASE} / 1000000 + i), 2, decode(repeat('61', 400), 'hex')
-            FROM generate_series(1, {ROWS}) i""",
-}
 LATE = datetime.fromtimestamp(BASE / 10**6, timezone.utc) + timedelta(seconds=ROWS - 100)
 
 KEY, JOB, MONITOR, EVENT, FEED = "correlation_key", "job_id", "monitor_id", "event", "conn_id_position"
@@ -62,6 +42,7 @@ SEARCHES: list[tuple[str, DeliveryFilter, set[str]]] = [
     ("unknown events", DeliveryFilter(events=("completed", "crawl.failed")), {EVENT}),
     ("since, event", DeliveryFilter(events=("check.completed",), received_after=LATE), {EVENT}),
     ("since", DeliveryFilter(received_after=LATE), {FEED}),
+    ("until", DeliveryFilter(received_before=LATE), {FEED}),
     ("all", DeliveryFilter(), {FEED}),
 ]
 
@@ -93,13 +74,7 @@ def indexes_in(plan: str) -> set[str]:
 @pytest.fixture
 def filled(database: Database) -> tuple[DeliveryStore, Engine]:
     engine = database.engine()
-    with engine.begin() as connection:
-        connection.execute(text(_FILL[database.kind]))
-        connection.execute(text(f"INSERT INTO webdata_inbox_counter VALUES (1, {BASE + (ROWS + 1) * 10**6})"))
-    if database.kind == "postgresql":
-        # As autovacuum does it before long; SQLite is never told.
-        with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-            connection.execute(text("VACUUM ANALYZE webdata_inbox_delivery"))
+    fill(engine, CONN, ROWS, BASE)
     return DeliveryStore(engine), engine
 
 
@@ -110,11 +85,12 @@ def test_each_search_has_its_index(filled: tuple[DeliveryStore, Engine]) -> None
             "from the oldest": plans_of(engine, store.read, CONN, wanted, 0, 200),
             "from a cursor": plans_of(engine, store.read, CONN, wanted, NEAR_THE_END, 200),
             "newest": plans_of(engine, store.newest, CONN, wanted, 200),
+            "newest before": plans_of(engine, store.newest, CONN, wanted, 200, NEAR_THE_END),
             "newest of all connections": plans_of(engine, store.newest, None, wanted, 200),
         }
         for how, plan in plans.items():
             about = f"{name}, {how}:\n{plan}"
-            since = {"received_at"} if wanted.received_after else set()
+            since = {"received_at"} if wanted.received_after or wanted.received_before else set()
             assert indexes_in(plan) >= indexes or indexes_in(plan) == since, about
             # The connections themselves are found through any index that begins with them.
             assert indexes_in(plan) <= indexes | since or how == "newest of all connections", about
@@ -126,6 +102,7 @@ def test_other_statements_have_an_index(filled: tuple[DeliveryStore, Engine]) ->
     store, engine = filled
     plans = {
         FEED: plans_of(engine, store.changes, NEAR_THE_END, {CONN}),
+        EVENT: plans_of(engine, store.count_events, CONN, LATE, 10_000),
         "received_at": plans_of(engine, store.prune, LATE - timedelta(days=1000)),
         "pending": plans_of(engine, store.has_news, NEAR_THE_END),
     }

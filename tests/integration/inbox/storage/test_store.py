@@ -150,6 +150,45 @@ def test_filters(store: DeliveryStore, new: NewOne, wanted: DeliveryFilter, foun
     store.add(batch)
     assert "".join(read_all(store, wanted)) == found
     assert "".join(reversed([d.job_id or "" for d in store.newest(CONN, wanted, 10)])) == found
+    # Page by page, each delivery once.
+    paged, before = "", None
+    while page := store.newest(CONN, wanted, 2, before):
+        paged, before = paged + "".join(d.job_id or "" for d in page), page[-1].position
+    assert paged == found[::-1]
+
+
+@pytest.mark.parametrize(
+    ("after", "before", "found"),
+    [(None, 0, "cba"), (None, -1, "ba"), (0, 0, "c"), (-1, 1, "dcb"), (1, -1, ""), (None, 100, "dcba")],
+)
+def test_newest_of_a_while(
+    store: DeliveryStore, new: NewOne, after: int | None, before: int, found: str
+) -> None:
+    now = datetime.now(timezone.utc)
+    at = [now + timedelta(seconds=seconds) for seconds in range(-2, 2)]
+    store.add([new(job, received_at=moment) for job, moment in zip("abcd", at, strict=True)])
+    since = None if after is None else now + timedelta(seconds=after)
+    wanted = DeliveryFilter(received_after=since, received_before=now + timedelta(seconds=before))
+    assert "".join(d.job_id or "" for d in store.newest(CONN, wanted, 10)) == found
+
+
+def test_events_are_counted(store: DeliveryStore, new: NewOne) -> None:
+    """Of the last while, the most frequent first, up to a limit; an event without a name or operation counts too."""
+    now = datetime.now(timezone.utc)
+    rows = [("crawl", "page")] * 5 + [("monitor", "page")] * 3 + [(None, "page"), (None, None)]
+    store.add(
+        [
+            new(str(number), event="any", operation=operation, name=name, received_at=now)
+            for number, (operation, name) in enumerate(rows)
+        ]
+    )
+    store.end()
+    hour = timedelta(hours=1)
+    counted = [(found.event, found.count) for found in store.count_events(CONN, now - hour, 4)]
+    assert counted[:2] == [("crawl.page", 4), ("monitor.page", 3)]
+    assert sorted(counted[2:]) == [("page", 1), ("without a name", 1)]
+    assert store.count_events(CONN, now + hour, 4) == []
+    assert store.count_events("another", now - hour, 4) == []
 
 
 EVENTS = [
