@@ -111,6 +111,13 @@ def _options() -> dict[str, dict[str, Any]]:
             "example": "http://airflow-api:8080",
             "default": "",
         },
+        "ui_tabs": {
+            "description": "A tab `Web Data` on every task instance and DAG run in Airflow's UI.",
+            "version_added": "0.1.0",
+            "type": "boolean",
+            "example": None,
+            "default": "True",
+        },
         "inbox_create_tables": {
             "description": "The inbox makes or migrates its tables at its first request, under the lock of "
             "`airflow db migrate`: for where that does not run after this package is installed.",

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
+from airflow.configuration import conf
 from airflow.plugins_manager import AirflowPlugin
 
+from airflow_provider_webdata.page_urls import UI_PATH
 from airflow_provider_webdata.supported_airflow import require_airflow
 
 if TYPE_CHECKING:
@@ -33,10 +37,16 @@ def tbs(start: Any, end: datetime | None = None, *, sort_by_date: bool = False) 
     return query.tbs(start, end, sort_by_date=sort_by_date)
 
 
-class _Inbox:
-    """The webhook inbox as an ASGI application, which comes into being at its first request."""
+class _Lazy:
+    """An ASGI application that comes into being at its first request.
 
-    def __init__(self) -> None:
+    :param module: where it is made.
+    :param factory: the function that makes it.
+    """
+
+    def __init__(self, module: str, factory: str) -> None:
+        self.module = module
+        self.factory = factory
         self._application: Any = None
 
     async def __call__(
@@ -46,17 +56,41 @@ class _Inbox:
         send: Callable[[Message], Awaitable[None]],
     ) -> None:
         if self._application is None:
-            from airflow_provider_webdata.inbox.server.application import application_or_unavailable
-
-            self._application = application_or_unavailable()
+            self._application = getattr(import_module(self.module), self.factory)()
         await self._application(scope, receive, send)
 
 
+def _views() -> list[dict[str, str]]:
+    """Return the entry in the menu and the tabs, which an option hides: Airflow shows them on every DAG's tasks."""
+    # Where the API server is published below a path, the page's address starts with it.
+    root = urlsplit(conf.get("api", "base_url", fallback="")).path.rstrip("/") + UI_PATH
+    page = {"name": "Web Data", "href": f"{root}/", "destination": "nav", "url_route": "webdata"}
+    if not conf.getboolean("webdata", "ui_tabs", fallback=True):
+        return [page]
+    run = "dag_id={DAG_ID}&run_id={RUN_ID}"
+    task = f"{run}&task_id={{TASK_ID}}&map_index={{MAP_INDEX}}"
+    return [
+        page,
+        {**page, "href": f"{root}/run?{run}", "destination": "dag_run", "url_route": "webdata_run"},
+        {**page, "href": f"{root}/task?{task}", "destination": "task_instance", "url_route": "webdata_task"},
+    ]
+
+
 class WebDataPlugin(AirflowPlugin):
-    """Macros for templates, under `macros.webdata`, and the webhook inbox on the API server."""
+    """Macros for templates, under `macros.webdata`; on the API server the webhook inbox and the pages of the UI."""
 
     name = "webdata"
     fastapi_apps: list[dict[str, Any]] = [  # noqa: RUF012
-        {"app": _Inbox(), "url_prefix": "/webdata", "name": "Web data inbox"}
+        {
+            "app": _Lazy("airflow_provider_webdata.inbox.server.application", "application_or_unavailable"),
+            "url_prefix": "/webdata",
+            "name": "Web data inbox",
+        },
+        {
+            "app": _Lazy("airflow_provider_webdata.ui.application", "create_application"),
+            "url_prefix": UI_PATH,
+            "name": "Web data pages",
+        },
     ]
+    external_views: list[dict[str, str]] = _views()
     macros: list[Callable[..., Any]] = [tbs]  # noqa: RUF012

@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from playwright.sync_api import Page
 
 from airflow_provider_webdata.sandbox.control import SandboxControl
 from tests.e2e.outside import InboxTable, Monitors, Sender
+from tests.support.browser import logged_in
 from tests.support.postgres import Postgres
 from tests.support.stack import EXAMPLE_DAGS, HOMES, Stack
 from tests.support.waiting import wait_until
@@ -123,6 +125,12 @@ def known_monitors(stack: Stack) -> dict[str, str]:
     """Name to id of the monitors that DAGs know when they are read."""
     found: dict[str, str] = json.loads((stack.home / KNOWN_MONITORS).read_text())
     return found
+
+
+@pytest.fixture
+def page(stack: Stack) -> Iterator[Page]:
+    with logged_in(stack) as page:
+        yield page
 
 
 @pytest.fixture

@@ -5,32 +5,12 @@ With `WEBDATA_SCREENSHOTS` set to a folder (`make screenshot`), the pictures in 
 
 from __future__ import annotations
 
-import os
-import shutil
-from collections.abc import Iterator
-from pathlib import Path
-
-import pytest
-from playwright.sync_api import Locator, Page, expect, sync_playwright
+from playwright.sync_api import Locator, Page, expect
 
 from airflow_provider_webdata.sandbox.control import SandboxControl
 from tests.e2e.conftest import API_KEY, CONNECTION_HEADER
+from tests.support.browser import PICTURES, picture
 from tests.support.stack import Stack
-from tests.support.waiting import PATIENCE
-
-MILLISECONDS = PATIENCE * 1000
-expect.set_options(timeout=MILLISECONDS)
-
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-FLAGS = (
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-)
 
 STANDARD_FIELDS = {"host": "text", "password": "password"}
 EXTRA_FIELDS = {
@@ -51,32 +31,6 @@ EXTRA_FIELDS = {
     "signature_header": "text",
     "inbox_url": "text",
 }
-
-
-def chromium() -> str:
-    for candidate in (os.environ.get("CHROMIUM"), *map(shutil.which, NAMES)):
-        if candidate:
-            return candidate
-    pytest.fail(
-        "This test needs a Chromium: install one (on Debian: apt-get install chromium) so that it is on the "
-        "PATH, or name its executable in the environment variable CHROMIUM."
-    )
-
-
-@pytest.fixture
-def page(stack: Stack) -> Iterator[Page]:
-    user, password = stack.login
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium(), args=FLAGS)
-        page = browser.new_page(viewport={"width": 1100, "height": 900}, base_url=stack.airflow_url)
-        page.set_default_timeout(MILLISECONDS)
-        page.goto("/connections")
-        page.get_by_label("Username").fill(user)
-        page.get_by_label("Password", exact=True).fill(password)
-        page.get_by_role("button", name="Sign in").click()
-        expect(page.get_by_role("button", name="Add Connection")).to_be_visible()
-        yield page
-        browser.close()
 
 
 def test_connection_made_with_the_form_works(page: Page, stack: Stack, sandbox: SandboxControl) -> None:
@@ -141,7 +95,7 @@ def test_test_button_says_what_is_wrong_and_what_is_right(page: Page, stack: Sta
 
 
 def _picture(page: Page, part: Locator, name: str) -> None:
-    if folder := os.environ.get("WEBDATA_SCREENSHOTS"):
+    if PICTURES:
         # What is scrolled out of the dialog would be a blank band: the window is made higher than the dialog.
         page.set_viewport_size({"width": 1100, "height": 3000})
-        part.screenshot(path=Path(folder) / name, animations="disabled")
+    picture(part, name)

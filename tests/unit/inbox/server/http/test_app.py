@@ -49,8 +49,8 @@ async def test_without_a_raw_path():
 async def test_options_that_cannot_be_used(monkeypatch, caplog, option, given, rule):
     """The sender is asked to come again; the reason is in the log, once."""
     monkeypatch.setenv(f"AIRFLOW__WEBDATA__{option.upper()}", given)
-    (mounted,) = WebDataPlugin.fastapi_apps
-    application = type(mounted["app"])()
+    (app,) = [mounted["app"] for mounted in WebDataPlugin.fastapi_apps if mounted["url_prefix"] == "/webdata"]
+    application = type(app)(app.module, app.factory)
     for _ in range(2):
         sent = []
 

@@ -1,0 +1,109 @@
+"""What a check found, as a reader expects it: lines in colour, values side by side."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from airflow_provider_webdata.api.models import PageDiff
+
+if TYPE_CHECKING:
+    from airflow_provider_webdata.api.models import MonitorCheckPage
+
+MOST_LINES = 500
+_KINDS = {"+": "added", "-": "removed", "@": "place"}
+_CHANGE_KINDS = {"add": "added", "del": "removed"}
+
+
+class Line(NamedTuple):
+    """A line of a diff.
+
+    :param kind: `added`, `removed`, `place` or `same`.
+    :param text: with its sign.
+    """
+
+    kind: str
+    text: str
+
+
+class Value(NamedTuple):
+    """A value that changed.
+
+    :param path: where it stands in the extraction.
+    :param before: as JSON.
+    :param after: as JSON.
+    """
+
+    path: str
+    before: str
+    after: str
+
+
+def lines_of(page: MonitorCheckPage) -> list[Line]:
+    """Return the lines of a page's diff, at most `MOST_LINES` and one that says so; empty where there is none.
+
+    :param page: of a check.
+    """
+    diff = page.diff
+    text = diff if isinstance(diff, str) else diff.text if isinstance(diff, PageDiff) else None
+    if text:
+        lines = [Line(_kind(line), line) for line in text.splitlines()]
+    else:
+        lines = list(_tree_lines(diff.json_)) if isinstance(diff, PageDiff) else []
+    if len(lines) > MOST_LINES:
+        return [*lines[:MOST_LINES], Line("place", f"… and {len(lines) - MOST_LINES} more lines")]
+    return lines
+
+
+def values_of(page: MonitorCheckPage) -> list[Value]:
+    """Return the values that changed, of a check that compares JSON.
+
+    :param page: of a check.
+    """
+    tree = page.diff.json_ if isinstance(page.diff, PageDiff) else None
+    if not isinstance(tree, dict) or "files" in tree:
+        return []
+    return [
+        Value(path, _shown(change.get("previous")), _shown(change.get("current")))
+        for path, change in list(tree.items())[:MOST_LINES]
+        if isinstance(change, dict)
+    ]
+
+
+def screenshot_of(page: MonitorCheckPage) -> str | None:
+    """Return the page's screenshot: an address, or the picture itself in a data URL.
+
+    :param page: of a check.
+    """
+    snapshot = page.snapshot
+    found = snapshot.get("screenshot") if isinstance(snapshot, dict) else None
+    return (
+        found if isinstance(found, str) and found.startswith(("https://", "http://", "data:image/")) else None
+    )
+
+
+def _kind(line: str) -> str:
+    if line.startswith(("+++", "---")):
+        return "place"
+    return _KINDS.get(line[:1], "same")
+
+
+def _tree_lines(tree: Any) -> list[Line]:
+    found = []
+    for file in _items(tree, "files"):
+        for chunk in _items(file, "chunks"):
+            found.append(Line("place", str(chunk.get("content", ""))))
+            found += [
+                Line(_CHANGE_KINDS.get(str(change.get("type")), "same"), str(change.get("content", "")))
+                for change in _items(chunk, "changes")
+            ]
+    return found
+
+
+def _items(value: Any, name: str) -> list[dict[str, Any]]:
+    found = value.get(name) if isinstance(value, dict) else None
+    return [item for item in found if isinstance(item, dict)] if isinstance(found, list) else []
+
+
+def _shown(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=1)

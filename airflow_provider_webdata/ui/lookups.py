@@ -1,0 +1,124 @@
+"""What the pages ask the service: with a deadline, and kept for a moment, so that many viewers are one request."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+import anyio
+
+from airflow_provider_webdata.api.errors import ConfigurationError, WebDataError
+from airflow_provider_webdata.doctor.connection_fields import webdata_connections
+from airflow_provider_webdata.doctor.side_by_side import TimeLimit
+from airflow_provider_webdata.hooks.connection import settings_of
+from airflow_provider_webdata.hooks.diagnosis import diagnose
+from airflow_provider_webdata.hooks.webdata_async import AsyncWebDataHook
+from airflow_provider_webdata.inbox.server.airflow_connections import find_connection
+from airflow_provider_webdata.inbox.server.storage.database import airflow_engine
+from airflow_provider_webdata.inbox.server.storage.errors import StoreUnavailableError
+from airflow_provider_webdata.inbox.server.storage.store import DeliveryStore
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Coroutine, Hashable
+
+    from airflow_provider_webdata.hooks.connection import ConnectionSettings
+
+T = TypeVar("T")
+
+DEADLINE = 3.0
+"""Seconds that a page waits for the service."""
+KEPT = 15.0
+"""Seconds for which an answer is shown again."""
+MOST_KEPT = 256
+
+
+@dataclass(frozen=True)
+class Found(Generic[T]):
+    """An answer of the service, or why there is none.
+
+    :param value: the answer; None where there is none.
+    :param problem: why, in words for the user.
+    """
+
+    value: T | None = None
+    problem: str | None = None
+
+
+class Lookups:
+    """One API server's requests for its pages."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[Hashable, tuple[float, asyncio.Task[Any]]] = OrderedDict()
+        self._hooks: dict[str, tuple[ConnectionSettings, AsyncWebDataHook]] = {}
+
+    async def find(
+        self, conn_id: str, what: Hashable, ask: Callable[[AsyncWebDataHook], Awaitable[T]]
+    ) -> Found[T]:
+        """Return what the service says.
+
+        :param conn_id: the connection to ask with.
+        :param what: names the question among those of the connection.
+        :param ask: asks it.
+        """
+        return await self._remembered((conn_id, what), lambda: self._ask(conn_id, ask))
+
+    async def conn_ids(self) -> list[str]:
+        """Return the connections that Airflow can list, and those that have deliveries."""
+        return await self._remembered("conn_ids", lambda: asyncio.to_thread(_conn_ids))
+
+    async def _remembered(self, key: Hashable, ask: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        until, task = self._kept.get(key, (0.0, None))
+        if task is None or until < time.monotonic():
+            task = asyncio.create_task(ask())
+            self._kept[key] = (time.monotonic() + KEPT, task)
+            self._kept.move_to_end(key)
+            while len(self._kept) > MOST_KEPT:
+                self._kept.popitem(last=False)
+        # A viewer who goes away must not take the answer from the others.
+        answer: T = await asyncio.shield(task)
+        return answer
+
+    def settings(self, conn_id: str) -> ConnectionSettings | None:
+        """Return what a connection says, as it was when the service was last asked with it; None: never.
+
+        :param conn_id: the connection.
+        """
+        return self._hooks[conn_id][0] if conn_id in self._hooks else None
+
+    async def _ask(self, conn_id: str, ask: Callable[[AsyncWebDataHook], Awaitable[T]]) -> Found[T]:
+        try:
+            with anyio.fail_after(DEADLINE):
+                return Found(await ask(await self._hook(conn_id)))
+        except TimeoutError:
+            return Found(problem=f"The service did not answer within {DEADLINE:.0f} seconds.")
+        except ConfigurationError as error:
+            return Found(problem=str(error))
+        except WebDataError as error:
+            return Found(problem=diagnose(error)[1])
+        except StoreUnavailableError as error:
+            return Found(problem=str(error))
+
+    async def _hook(self, conn_id: str) -> AsyncWebDataHook:
+        connection = await asyncio.to_thread(find_connection, conn_id)
+        if connection is None or connection.conn_type != "webdata":
+            raise ConfigurationError(f"There is no connection {conn_id!r} of type webdata.")
+        settings = settings_of(connection)
+        before, hook = self._hooks.get(conn_id, (None, None))
+        if hook is None or settings != before:
+            if hook is not None:
+                await hook.close()
+            hook = AsyncWebDataHook.of(settings, retry_budget=0)
+            self._hooks[conn_id] = (settings, hook)
+        return hook
+
+
+def _conn_ids() -> list[str]:
+    found, _ = webdata_connections(TimeLimit(DEADLINE))
+    # Where the inbox cannot be read, its own parts of the page say so.
+    with contextlib.suppress(StoreUnavailableError):
+        found += DeliveryStore(airflow_engine()).conn_ids()
+    return sorted(set(found))

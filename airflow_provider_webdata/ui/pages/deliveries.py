@@ -1,0 +1,142 @@
+"""Webhook deliveries as the inbox holds them: a list that filters, and one of them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlencode
+
+from airflow_provider_webdata.inbox.envelope import NotJSONError, parse_body
+from airflow_provider_webdata.inbox.server.storage.records import DeliveryFilter
+from airflow_provider_webdata.inbox.wire import INBOX_PATH
+from airflow_provider_webdata.ui.tasks import TaskName, runs_started_by
+
+from .page import BadQueryError, HiddenError, MissingError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from starlette.responses import Response
+
+    from airflow_provider_webdata.inbox.server.storage.records import StoredDelivery
+
+    from .page import Page
+
+ROWS = 50
+LARGEST_SHOWN = 2**20
+"""Bytes of a payload that is shown; a browser folds no larger tree in good time."""
+
+_DIGITS = 10
+_FILTERS = ("conn_id", "event", "find", "since", "until")
+
+
+async def page(page: Page) -> Response:
+    """List deliveries, the newest first, by connection, event, id and time.
+
+    Every filter has an index, which ends with the position: a page of a million deliveries reads as many rows of it as
+    it shows.
+    """
+    conn_id = page.text("conn_id")
+    before = page.whole("before", 0) or None
+    wanted = DeliveryFilter(
+        events=(page.text("event"),) if page.text("event") else (),
+        received_after=page.moment("since"),
+        received_before=page.moment("until"),
+    )
+    find = page.text("find")
+    found: list[StoredDelivery] = []
+    if find.isdecimal():
+        one = await page.thread(page.store().get, conn_id or None, page.whole("find", 0))
+        found = [one] if one else []
+    else:
+        filtered = _by_id(wanted, find)
+        found = await page.thread(page.store().newest, conn_id or None, filtered, ROWS + 1, before)
+    given = {name: page.text(name) for name in _FILTERS if page.text(name)}
+    shown = found[:ROWS]
+    more = {**given, "before": shown[-1].position} if len(found) > ROWS else None
+    return page.render(
+        "deliveries.html",
+        title="Deliveries",
+        conn_ids=await page.lookups.conn_ids(),
+        deliveries=shown,
+        given={name: given.get(name, "") for name in _FILTERS},
+        following=urlencode(more) if more else None,
+        first=urlencode(given) if before else None,
+    )
+
+
+def _by_id(wanted: DeliveryFilter, find: str) -> DeliveryFilter:
+    """Return the filter with each meaning that an id can have; the address of a delivery stands for its key."""
+    if not find:
+        return wanted
+    if "://" in find:
+        key = re.search(rf"{re.escape(INBOX_PATH)}/[^/]+/([^/?#]+)$", find)
+        if key is None:
+            raise BadQueryError(
+                f"find takes an id, a key, or the address of a webhook: https://…{INBOX_PATH}/CONNECTION/KEY."
+            )
+        find = unquote(key[1])
+    return replace(wanted, keys=(find,), job_ids=(find,), monitor_ids=(find,))
+
+
+async def one(page: Page) -> Response:
+    """Show one delivery: its envelope, its payload, its task, and the DAG runs that its asset event started."""
+    delivery_id = page.whole("id", 0)
+    delivery = await page.thread(page.store().get, None, delivery_id)
+    if delivery is None:
+        raise MissingError(f"There is no delivery {delivery_id}: it may have been pruned.")
+    payload, problem = _payload(delivery)
+    origin = origin_of(payload)
+    runs = await page.thread(runs_started_by, delivery.id, delivery.job_id, delivery.received_at)
+    dag_ids = {dag_id for dag_id, _ in runs} | ({origin.dag_id} if origin else set())
+    if dag_ids - await page.thread(page.visitor.readable, dag_ids):
+        raise HiddenError("This delivery belongs to a DAG that you have no right to read.")
+    if not dag_ids and not await page.thread(page.visitor.may_read_connection, delivery.conn_id):
+        raise HiddenError(
+            f"This delivery belongs to connection {delivery.conn_id!r}, which you have no right to read."
+        )
+    return page.render(
+        "delivery.html",
+        title=f"Delivery {delivery.id}",
+        delivery=delivery,
+        payload=payload,
+        problem=problem,
+        origin=origin,
+        runs=runs,
+    )
+
+
+def origin_of(payload: Any) -> TaskName | None:
+    """Return the task that a delivery names in its metadata; a monitor's names no run.
+
+    :param payload: of the delivery.
+    """
+    metadata = payload.get("metadata") if isinstance(payload, dict) else None
+    if not isinstance(metadata, dict):
+        return None
+    return _task_of(metadata)
+
+
+def _task_of(metadata: Mapping[str, Any]) -> TaskName | None:
+    dag_id, task_id = metadata.get("dag_id"), metadata.get("task_id")
+    if not (isinstance(dag_id, str) and isinstance(task_id, str) and dag_id and task_id):
+        return None
+    run_id, index = metadata.get("run_id"), str(metadata.get("map_index"))
+    return TaskName(
+        dag_id,
+        run_id if isinstance(run_id, str) else "",
+        task_id,
+        int(index) if index.isdecimal() and len(index) < _DIGITS else -1,
+    )
+
+
+def _payload(delivery: StoredDelivery) -> tuple[Any, str | None]:
+    if delivery.size > LARGEST_SHOWN or delivery.body is None:
+        return None, (
+            f"The payload is too large to be shown here; `airflow webdata inbox show {delivery.id}` prints it."
+        )
+    try:
+        return parse_body(delivery.body), None
+    except NotJSONError as error:
+        return None, f"The payload is no JSON: {error}"

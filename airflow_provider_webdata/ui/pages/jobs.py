@@ -1,0 +1,185 @@
+"""Crawls, batch scrapes, extract jobs and agent runs of the last 24 hours, beside the tasks that started them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import datetime, timedelta, timezone
+from typing import TYPE_CHECKING, Any
+
+import anyio
+
+from airflow_provider_webdata.inbox.envelope import NotJSONError, parse_body
+from airflow_provider_webdata.inbox.server.storage.errors import StoreUnavailableError
+from airflow_provider_webdata.inbox.server.storage.records import DeliveryFilter
+from airflow_provider_webdata.states.checks import moment
+from airflow_provider_webdata.states.jobs import ALL_JOB_KINDS, PAGED_KINDS, JobView, name_of
+from airflow_provider_webdata.ui.lookups import Found
+from airflow_provider_webdata.ui.tasks import TaskName, starters_of
+
+from .deliveries import origin_of
+from .page import BadQueryError
+
+if TYPE_CHECKING:
+    from starlette.responses import Response
+
+    from airflow_provider_webdata.states.jobs import JobKind
+
+    from .page import Page
+
+ROWS = 25
+_ERRORS_SHOWN = 50
+_LARGEST_READ = 2**18
+"""Bytes of a delivery that is read only to learn which task started the job."""
+
+
+async def page(page: Page) -> Response:
+    """Show the frame; the service's part follows."""
+    return page.render(
+        "jobs.html",
+        title="Jobs",
+        conn_ids=await page.lookups.conn_ids(),
+        operations=ALL_JOB_KINDS,
+        given={"conn_id": page.text("conn_id"), "operation": page.text("operation")},
+    )
+
+
+async def list_part(page: Page) -> Response:
+    """Show the newest jobs of a connection's team, each with its state."""
+    conn_id = page.required("conn_id")
+    operation = page.text("operation")
+    kinds = [_kind(operation)] if operation else list(ALL_JOB_KINDS)
+    lists: list[Found[Any]] = []
+
+    async def listed(kind: JobKind) -> None:
+        lists.append(
+            await page.lookups.find(
+                conn_id, ("activity", kind), lambda hook: hook.activity(endpoint=kind, limit=ROWS)
+            )
+        )
+
+    async with anyio.create_task_group() as group:
+        for kind in kinds:
+            group.start_soon(listed, kind)
+    items = [item for found in lists if found.value for item in found.value.data if item.id]
+    items.sort(key=lambda item: item.created_at or "", reverse=True)
+    items = items[:ROWS]
+    views: dict[str, Found[JobView]] = {}
+
+    async def look(item: Any) -> None:
+        views[item.id] = await _look(page, conn_id, _kind(item.endpoint), item.id)
+
+    async with anyio.create_task_group() as group:
+        for item in items:
+            group.start_soon(look, item)
+    tasks = await page.thread(_tasks, page, conn_id, [item.id for item in items])
+    rows = [
+        {
+            "item": item,
+            "view": views[item.id],
+            "task": tasks.get(item.id),
+            "started": moment(item.created_at),
+        }
+        for item in items
+    ]
+    problems = list(dict.fromkeys(found.problem for found in lists if found.problem))
+    return page.render("jobs_list.html", title="Jobs", conn_id=conn_id, rows=rows, problems=problems)
+
+
+async def one(page: Page) -> Response:
+    """Show the frame of a job's page, and its deliveries."""
+    conn_id, job_id = page.required("conn_id"), page.required("job_id")
+    kind = _kind(page.required("operation"))
+    deliveries = await page.thread(page.store().newest, conn_id, DeliveryFilter(job_ids=(job_id,)), ROWS)
+    tasks = await page.thread(_tasks, page, conn_id, [job_id])
+    return page.render(
+        "job.html",
+        title=f"{name_of(kind).capitalize()} {job_id}",
+        conn_id=conn_id,
+        kind=kind,
+        job_id=job_id,
+        deliveries=deliveries,
+        task=tasks.get(job_id),
+    )
+
+
+async def one_part(page: Page) -> Response:
+    """Show how a job stands, and why pages of it failed."""
+    conn_id, job_id = page.required("conn_id"), page.required("job_id")
+    kind = _kind(page.required("operation"))
+    view = await _look(page, conn_id, kind, job_id)
+    errors: Found[Any] = Found()
+    if kind in PAGED_KINDS and view.value is not None:
+        errors = await page.lookups.find(
+            conn_id, ("errors", kind, job_id), lambda hook: hook.job_errors(kind, job_id)
+        )
+    failed = list(errors.value.errors or ()) if errors.value else []
+    rate, left = await page.thread(_pace, page, conn_id, view.value)
+    return page.render(
+        "job_part.html",
+        title="Job",
+        view=view,
+        errors=errors,
+        failed=failed[:_ERRORS_SHOWN],
+        reasons=Counter(error.code or error.error or "no reason given" for error in failed).most_common(),
+        rate=rate,
+        left=left,
+    )
+
+
+async def _look(page: Page, conn_id: str, kind: JobKind, job_id: str) -> Found[JobView]:
+    async def ask(hook: Any) -> JobView:
+        # One document at the most comes along.
+        limit = {"limit": 1} if kind in PAGED_KINDS else {}
+        return JobView.of(kind, job_id, await hook.job_status(kind, job_id, **limit))
+
+    return await page.lookups.find(conn_id, ("job", kind, job_id), ask)
+
+
+def _pace(page: Page, conn_id: str, view: JobView | None) -> tuple[float | None, timedelta | None]:
+    """Return pages a minute since the delivery that said that the job began, and the time that the rest takes."""
+    if view is None or view.is_over or not view.completed or not view.total:
+        return None, None
+    wanted = DeliveryFilter(job_ids=(view.job_id,), events=(f"{view.kind}.started",))
+    try:
+        found = page.store().newest(conn_id, wanted, 1)
+    except StoreUnavailableError:
+        return None, None
+    if not found:
+        return None, None
+    elapsed = datetime.now(timezone.utc) - found[0].received_at
+    rate = view.completed / max(elapsed.total_seconds() / 60, 1 / 60)
+    return rate, timedelta(minutes=max(view.total - view.completed, 0) / rate)
+
+
+def _tasks(page: Page, conn_id: str, job_ids: list[str]) -> dict[str, TaskName]:
+    """Return the tasks that started jobs, as far as the visitor may read them."""
+    found = starters_of(job_ids)
+    try:
+        for job_id in job_ids:
+            if job_id not in found and (task := _origin(page, conn_id, job_id)) is not None:
+                found[job_id] = task
+    except StoreUnavailableError:
+        # The deliveries only add to what Airflow's own tables say.
+        pass
+    readable = page.visitor.readable(task.dag_id for task in found.values())
+    return {job_id: task for job_id, task in found.items() if task.dag_id in readable}
+
+
+def _origin(page: Page, conn_id: str, job_id: str) -> TaskName | None:
+    for delivery in page.store().newest(conn_id, DeliveryFilter(job_ids=(job_id,)), 1):
+        if delivery.size > _LARGEST_READ:
+            return None
+        whole = page.store().get(conn_id, delivery.id)
+        if whole is not None and whole.body is not None:
+            try:
+                return origin_of(parse_body(whole.body))
+            except NotJSONError:
+                return None
+    return None
+
+
+def _kind(given: str) -> JobKind:
+    for kind in ALL_JOB_KINDS:
+        if kind == given:
+            return kind
+    raise BadQueryError(f"operation must be one of {', '.join(ALL_JOB_KINDS)}.")

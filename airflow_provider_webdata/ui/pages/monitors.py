@@ -1,0 +1,192 @@
+"""Monitors, their checks over time, and what a check found."""
+
+from __future__ import annotations
+
+from datetime import timezone
+from typing import TYPE_CHECKING, Any
+
+from cron_descriptor import Options, get_description
+
+from airflow_provider_webdata.api.models import StoredWebhook
+from airflow_provider_webdata.hooks.webhooks import key_of
+from airflow_provider_webdata.inbox.server.storage.records import DeliveryFilter
+from airflow_provider_webdata.states.checks import moment
+from airflow_provider_webdata.ui.charts import Bar, bars
+from airflow_provider_webdata.ui.diffs import lines_of, screenshot_of, values_of
+
+from .deliveries import origin_of
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from starlette.responses import Response
+
+    from airflow_provider_webdata.api.models import Monitor
+
+    from .page import Page
+
+ROWS = 50
+CHECKS = 50
+PAGES = 25
+_WORDS = Options()
+_WORDS.use_24hour_time_format = True
+_WORDS.verbose = True
+
+
+async def page(page: Page) -> Response:
+    """Show the frame; the service's part follows."""
+    return page.render(
+        "monitors.html",
+        title="Monitors",
+        conn_ids=await page.lookups.conn_ids(),
+        given={"conn_id": page.text("conn_id")},
+    )
+
+
+async def list_part(page: Page) -> Response:
+    """Show a connection's monitors, the newest first."""
+    conn_id, offset = page.required("conn_id"), page.whole("offset", 0)
+    found = await page.lookups.find(
+        conn_id, ("monitors", offset), lambda hook: hook.list_monitors(limit=ROWS, offset=offset)
+    )
+    monitors = found.value or []
+    rows = [await _row(page, conn_id, monitor) for monitor in monitors]
+    return page.render(
+        "monitors_list.html",
+        title="Monitors",
+        conn_id=conn_id,
+        rows=rows,
+        problem=found.problem,
+        following=offset + ROWS if len(monitors) == ROWS else None,
+        offset=offset,
+    )
+
+
+async def one(page: Page) -> Response:
+    """Show the frame of a monitor's page, and its deliveries."""
+    conn_id, monitor_id = page.required("conn_id"), page.required("monitor_id")
+    wanted = DeliveryFilter(monitor_ids=(monitor_id,))
+    return page.render(
+        "monitor.html",
+        title=f"Monitor {monitor_id}",
+        conn_id=conn_id,
+        monitor_id=monitor_id,
+        deliveries=await page.thread(page.store().newest, conn_id, wanted, 10),
+    )
+
+
+async def one_part(page: Page) -> Response:
+    """Show a monitor and its checks over time."""
+    conn_id, monitor_id = page.required("conn_id"), page.required("monitor_id")
+    found = await page.lookups.find(
+        conn_id, ("monitor", monitor_id), lambda hook: hook.get_monitor(monitor_id)
+    )
+    checks = await page.lookups.find(
+        conn_id, ("checks", monitor_id), lambda hook: hook.list_monitor_checks(monitor_id, limit=CHECKS)
+    )
+    row = await _row(page, conn_id, found.value) if found.value is not None else None
+    listed = checks.value or []
+    oldest_first = list(reversed(listed))
+    changed = [
+        Bar(
+            str(check.finished_at or check.created_at),
+            (check.summary.changed or 0) if check.summary else 0,
+            "changed",
+        )
+        for check in oldest_first
+    ]
+    credits = [
+        Bar(str(check.finished_at or check.created_at), check.actual_credits or 0) for check in oldest_first
+    ]
+    return page.render(
+        "monitor_part.html",
+        title="Monitor",
+        conn_id=conn_id,
+        monitor_id=monitor_id,
+        row=row,
+        checks=[{"check": check, "finished": _utc(check.finished_at)} for check in listed],
+        used=sum(check.actual_credits or 0 for check in listed),
+        changed=bars(changed, "Changed pages of each check"),
+        credits=bars(credits, "Credits of each check"),
+        problems=list(dict.fromkeys(item.problem for item in (found, checks) if item.problem)),
+    )
+
+
+async def check(page: Page) -> Response:
+    """Show the frame of a check's page."""
+    return page.render(
+        "check.html",
+        title="Check",
+        conn_id=page.required("conn_id"),
+        monitor_id=page.required("monitor_id"),
+        check_id=page.required("check_id"),
+    )
+
+
+async def check_part(page: Page) -> Response:
+    """Show what a check found, page by page."""
+    conn_id, monitor_id = page.required("conn_id"), page.required("monitor_id")
+    check_id, skip, status = page.required("check_id"), page.whole("skip", 0), page.text("status")
+    found = await page.lookups.find(
+        conn_id,
+        ("check", monitor_id, check_id, skip, status),
+        lambda hook: hook.get_monitor_check(
+            monitor_id, check_id, limit=PAGES, skip=skip, status=status or None
+        ),
+    )
+    pages = (found.value.pages or []) if found.value else []
+    return page.render(
+        "check_part.html",
+        title="Check",
+        check=found.value,
+        finished=_utc(found.value.finished_at) if found.value else None,
+        problem=found.problem,
+        pages=[
+            {"page": one, "lines": lines_of(one), "changes": values_of(one), "screenshot": screenshot_of(one)}
+            for one in pages
+        ],
+        skip=skip,
+        following=skip + PAGES if len(pages) == PAGES else None,
+    )
+
+
+async def _row(page: Page, conn_id: str, monitor: Monitor) -> dict[str, Any]:
+    webhook = monitor.webhook
+    url = webhook.url if isinstance(webhook, StoredWebhook) else webhook
+    task = origin_of({"metadata": webhook.metadata}) if isinstance(webhook, StoredWebhook) else None
+    if task is not None and not await page.thread(page.visitor.may_read_dag, task.dag_id):
+        task = None
+    email = monitor.notification.email if monitor.notification else None
+    reports = []
+    if url:
+        settings = page.lookups.settings(conn_id)
+        ours = settings is not None and key_of(settings, url) is not None
+        reports.append("this Airflow" if ours else "another webhook")
+    if email is not None and email.enabled:
+        reports.append("mail")
+    return {
+        "monitor": monitor,
+        "schedule": _schedule(monitor),
+        "next": _utc(monitor.next_run_at),
+        "last": _utc(monitor.last_run_at),
+        "reports": ", ".join(reports) or "nobody",
+        "task": task,
+    }
+
+
+def _schedule(monitor: Monitor) -> str:
+    cron = monitor.schedule.cron if monitor.schedule else None
+    if not cron:
+        return "unknown"
+    try:
+        words = get_description(cron, _WORDS)
+    except Exception:  # noqa: BLE001
+        # Whatever the service stores is no reason to show no page.
+        words = cron
+    zone = monitor.schedule.timezone if monitor.schedule else None
+    return f"{words} ({zone or 'UTC'})"
+
+
+def _utc(text: str | None) -> datetime | None:
+    found = moment(text)
+    return found.astimezone(timezone.utc) if found is not None else None

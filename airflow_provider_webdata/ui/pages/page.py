@@ -1,0 +1,116 @@
+"""What every page has: its query, who asks, and where the answers come from."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+from functools import partial
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+
+import anyio.to_thread
+
+from airflow_provider_webdata.inbox.server.storage.database import airflow_engine
+from airflow_provider_webdata.inbox.server.storage.store import DeliveryStore
+from airflow_provider_webdata.ui.rendering import render
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+    from airflow_provider_webdata.ui.lookups import Lookups
+    from airflow_provider_webdata.ui.visitor import Visitor
+
+T = TypeVar("T")
+P = ParamSpec("P")
+
+_LONGEST_PARAMETER = 2000
+
+
+class BadQueryError(Exception):
+    """A parameter in the address cannot be used."""
+
+
+class HiddenError(Exception):
+    """The user may not see what is asked for."""
+
+
+class MissingError(Exception):
+    """There is no such thing."""
+
+
+class Page:
+    """A request for a page.
+
+    :param request: what was asked.
+    :param visitor: who asks.
+    :param lookups: what the service was asked before.
+    """
+
+    def __init__(self, request: Request, visitor: Visitor, lookups: Lookups) -> None:
+        self.request = request
+        self.visitor = visitor
+        self.lookups = lookups
+
+    def text(self, name: str) -> str:
+        """Return a parameter, empty where it is not given.
+
+        :raises BadQueryError: it is too long, or holds what no id holds.
+        """
+        given = self.request.query_params.get(name, "").strip()
+        if len(given) > _LONGEST_PARAMETER or not given.isprintable():
+            raise BadQueryError(f"{name} must be printable text of at most {_LONGEST_PARAMETER} characters.")
+        return given
+
+    def required(self, name: str) -> str:
+        """Return a parameter that the page cannot do without.
+
+        :raises BadQueryError: it is missing.
+        """
+        given = self.text(name)
+        if not given:
+            raise BadQueryError(f"{name} is missing in the address.")
+        return given
+
+    def whole(self, name: str, default: int, *, least: int = 0) -> int:
+        """Return a whole number.
+
+        :raises BadQueryError: it is none, or less than `least`.
+        """
+        given = self.text(name)
+        if not given:
+            return default
+        try:
+            # More digits than the database's numbers have are no id of a row.
+            value = int(given) if len(given) <= 18 else least - 1
+        except ValueError:
+            value = least - 1
+        if value < least:
+            raise BadQueryError(f"{name} must be a whole number, at least {least}.")
+        return value
+
+    def moment(self, name: str) -> datetime | None:
+        """Return a moment; one without a time zone is UTC's.
+
+        :raises BadQueryError: it is none.
+        """
+        given = self.text(name)
+        if not given:
+            return None
+        try:
+            value = datetime.fromisoformat(given.replace("Z", "+00:00"))
+        except ValueError:
+            raise BadQueryError(f"{name} must be a moment such as 2026-01-31T10:00.") from None
+        return value if value.tzinfo else value.replace(tzinfo=timezone.utc)
+
+    def render(self, template: str, **values: Any) -> Response:
+        """Return the page."""
+        return render(template, self.request, **values)
+
+    async def thread(self, function: Callable[P, T], *args: P.args, **options: P.kwargs) -> T:
+        """Return what a function returns that waits for a database."""
+        return await anyio.to_thread.run_sync(partial(function, *args, **options))
+
+    def store(self) -> DeliveryStore:
+        """Return the deliveries of this Airflow."""
+        return DeliveryStore(airflow_engine())

@@ -1,0 +1,73 @@
+"use strict";
+// Airflow shows the pages in a frame of the same origin, and keeps its theme in the root element of the window above.
+const above = (() => {
+  try {
+    return window.parent !== window && window.parent.document ? window.parent : null;
+  } catch {
+    return null;
+  }
+})();
+const root = document.documentElement;
+
+function theme() {
+  const chosen = above ? above.document.documentElement : null;
+  const dark = chosen
+    ? chosen.classList.contains("dark") || chosen.dataset.theme === "dark"
+    : matchMedia("(prefers-color-scheme: dark)").matches;
+  root.dataset.theme = dark ? "dark" : "light";
+}
+
+function localTimes(within) {
+  for (const element of within.querySelectorAll("time")) {
+    const moment = new Date(element.dateTime);
+    element.title = moment.toLocaleString(undefined, { dateStyle: "full", timeStyle: "long" });
+  }
+}
+
+async function load(part) {
+  try {
+    const answer = await fetch(part.dataset.src, { credentials: "same-origin" });
+    const text = await answer.text();
+    const parsed = new DOMParser().parseFromString(text, "text/html");
+    // A refusal is a whole page: its main part says why.
+    const found = parsed.querySelector("main") || parsed.body;
+    const open = [...part.querySelectorAll("details")].map((details) => details.open);
+    part.replaceChildren(...found.childNodes);
+    part.querySelectorAll("details").forEach((details, index) => { details.open = open[index] ?? details.open; });
+    ready(part);
+  } catch {
+    part.textContent = "Airflow does not answer. Load the page again.";
+  }
+}
+
+function ready(within) {
+  localTimes(within);
+  for (const part of within.querySelectorAll(".part")) {
+    load(part);
+    if (part.dataset.every) {
+      setInterval(() => { if (!document.hidden) load(part); }, part.dataset.every * 1000);
+    }
+  }
+  if (above) {
+    // The frame opens no other site: the address stays to be read and copied.
+    for (const link of within.querySelectorAll("a.outside")) link.removeAttribute("href");
+  }
+}
+
+document.addEventListener("click", (event) => {
+  const link = event.target.closest ? event.target.closest("a.airflow") : null;
+  if (!link || !above || event.ctrlKey || event.metaKey || event.shiftKey || event.button !== 0) return;
+  // The frame may not navigate the window above; Airflow's own router can.
+  event.preventDefault();
+  above.history.pushState({}, "", link.href);
+  above.dispatchEvent(new PopStateEvent("popstate", { state: {} }));
+});
+
+theme();
+if (above) {
+  root.classList.add("framed");
+  new MutationObserver(theme).observe(above.document.documentElement, { attributes: true });
+} else {
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", theme);
+}
+document.addEventListener("DOMContentLoaded", () => ready(document));

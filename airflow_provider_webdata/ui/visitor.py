@@ -1,0 +1,92 @@
+"""Who asks for a page, and what Airflow's auth manager lets them see."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from airflow.api_fastapi.app import get_auth_manager
+from airflow.api_fastapi.auth.managers.models.resource_details import (
+    AccessView,
+    ConnectionDetails,
+    DagAccessEntity,
+    DagDetails,
+)
+from airflow.api_fastapi.core_api.security import get_user
+from fastapi.security import HTTPBearer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from starlette.requests import Request
+
+_BEARER = HTTPBearer(auto_error=False)
+
+
+class Visitor:
+    """A user who is logged in.
+
+    Every answer may take a query or a call of the auth manager: ask from a thread, not from the event loop.
+
+    :param user: as Airflow's auth manager knows them.
+    """
+
+    def __init__(self, user: Any) -> None:
+        self._user = user
+        self._dags: dict[str, bool] = {}
+
+    @classmethod
+    async def of(cls, request: Request) -> Visitor:
+        """Return who asks, by the login cookie or a bearer token.
+
+        :param request: of a page.
+        :raises HTTPException: 401 or 403, nobody that Airflow knows.
+        """
+        # Called as a function: Airflow's dependencies on its application state fail in a mounted application.
+        return cls(await get_user(request, None, await _BEARER(request)))
+
+    def may_view(self) -> bool:
+        """Return whether they may see the pages of plugins."""
+        return bool(get_auth_manager().is_authorized_view(access_view=AccessView.PLUGINS, user=self._user))
+
+    def may_read_connection(self, conn_id: str) -> bool:
+        """Return whether they may read a connection.
+
+        :param conn_id: its id.
+        """
+        return bool(
+            get_auth_manager().is_authorized_connection(
+                method="GET", details=ConnectionDetails(conn_id=conn_id), user=self._user
+            )
+        )
+
+    def may_read_dag(self, dag_id: str) -> bool:
+        """Return whether they may read a DAG and its tasks.
+
+        :param dag_id: its id; there need not be such a DAG.
+        """
+        if dag_id not in self._dags:
+            self._dags[dag_id] = all(
+                get_auth_manager().is_authorized_dag(
+                    method="GET",
+                    access_entity=entity,
+                    details=DagDetails(id=dag_id, team_name=_team_of(dag_id)),
+                    user=self._user,
+                )
+                for entity in (None, DagAccessEntity.TASK_INSTANCE)
+            )
+        return self._dags[dag_id]
+
+    def readable(self, dag_ids: Iterable[str]) -> set[str]:
+        """Return those DAGs that they may read.
+
+        :param dag_ids: ids of DAGs.
+        """
+        return {dag_id for dag_id in set(dag_ids) if self.may_read_dag(dag_id)}
+
+
+def _team_of(dag_id: str) -> str | None:
+    from airflow.models.dag import DagModel
+
+    # Airflow 3.2 knows no teams of DAGs by this name.
+    team_name = getattr(DagModel, "get_team_name", None)
+    return team_name(dag_id) if team_name is not None else None

@@ -1,0 +1,206 @@
+"""The pages in Airflow's UI, in a real browser: in Airflow's frame and alone, light and dark, wide and narrow.
+
+With `WEBDATA_SCREENSHOTS` set to a folder (`make screenshot`), the pictures in the docs are made anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from urllib.parse import quote, urlencode
+
+import httpx
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import FrameLocator, Page, expect
+
+from airflow_provider_webdata.page_urls import UI_PATH, check_page, job_page, monitor_page
+from airflow_provider_webdata.sandbox.control import SandboxControl
+from tests.e2e.conftest import API_KEY, Run
+from tests.support.browser import PICTURES, picture
+from tests.support.service import CONNECTION_ID
+from tests.support.stack import Stack
+from tests.support.waiting import PATIENCE
+
+WIDTHS = {"desktop": 1300, "phone": 390}
+DAG = "webdata_wait"
+HEADINGS = ("Deliveries", "Monitors", "Jobs", "Waits", "Overview")
+
+
+PAGE = "https://prices.example/plans"
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A run, a crawl, and a check that found a page changed."""
+
+    run_id: str
+    run_check_id: str
+    job_id: str
+    monitor_id: str
+    check_id: str
+
+    @property
+    def pages(self) -> dict[str, str]:
+        """Name and path of each page, alone."""
+        task = {"dag_id": DAG, "run_id": self.run_id, "task_id": "run_check", "map_index": "-1"}
+        return {
+            "overview": f"{UI_PATH}/",
+            "deliveries": f"{UI_PATH}/deliveries",
+            "delivery": f"{UI_PATH}/deliveries/delivery?id=1",
+            "monitors": f"{UI_PATH}/monitors",
+            "monitor": monitor_page(CONNECTION_ID, self.monitor_id),
+            "check": check_page(CONNECTION_ID, self.monitor_id, self.check_id),
+            "jobs": f"{UI_PATH}/jobs",
+            "job": job_page(CONNECTION_ID, "crawl", self.job_id),
+            "waits": f"{UI_PATH}/waits",
+            "task": f"{UI_PATH}/task?{urlencode(task)}",
+            "run": f"{UI_PATH}/run?{urlencode(task)}",
+        }
+
+
+@pytest.fixture(scope="module")
+def shown(stack: Stack) -> Iterator[Shown]:
+    control = SandboxControl(stack.sandbox_url)
+    control.clear_faults()
+    run = Run(stack, DAG)
+    with httpx.Client(
+        base_url=stack.sandbox_url, headers={"Authorization": f"Bearer {API_KEY}"}, timeout=PATIENCE
+    ) as service:
+        crawl = {"url": "https://docs.pipeline.example/", "limit": 5}
+        job_id = service.post("/v2/crawl", json=crawl).json()["id"]
+        targets = [{"type": "scrape", "urls": [PAGE]}]
+        monitor = {"name": "Plans", "schedule": {"cron": "0 9 * * 1-5"}, "targets": targets}
+        monitor_id = service.post("/v2/monitor", json=monitor).json()["data"]["id"]
+        for price in ("8 EUR", "9 EUR"):
+            control.set_page(
+                PAGE, markdown=f"# Plans\n\nHouse coffee, 250 g: {price}\n\nShipped in two days\n"
+            )
+            service.post(f"/v2/monitor/{monitor_id}/run")
+            control.advance(600)
+        check_id = service.get(f"/v2/monitor/{monitor_id}/checks").json()["data"][0]["id"]
+        assert run.wait_until_ended() == "success"
+        yield Shown(run.id, run.xcom("run_check", "check_id"), job_id, monitor_id, check_id)
+        service.delete(f"/v2/monitor/{monitor_id}")
+
+
+def test_in_airflows_menu(page: Page, stack: Stack, shown: Shown) -> None:
+    """The frame opens every page of its menu; a link to a task moves Airflow itself, and no link leads elsewhere."""
+    page.goto("/plugin/webdata")
+    frame = page.frame_locator("iframe[title='Web Data']")
+    for name in HEADINGS:
+        frame.get_by_role("link", name=name, exact=True).click()
+        expect(frame.get_by_role("link", name=name, exact=True)).to_have_attribute("aria-current", "page")
+        _wait_for_parts(frame)
+    expect(frame.get_by_text("credits left").first).to_be_visible()
+    frame.get_by_role("link", name="Monitors", exact=True).click()
+    _wait_for_parts(frame)
+    expect(frame.locator("a.outside[href]")).to_have_count(0)
+    frame.get_by_role("link", name=f"{DAG}.keep_monitor").first.click()
+    page.wait_for_url(f"**/dags/{DAG}/tasks/keep_monitor**")
+
+
+def test_every_link_leads_somewhere(page: Page, stack: Stack, shown: Shown) -> None:
+    """In the frame as alone: a page of ours, or one of Airflow's."""
+    found: set[str] = set()
+    for path in shown.pages.values():
+        page.goto(path)
+        _wait_for_parts(page)
+        links = page.eval_on_selector_all(
+            "a[href]", "links => links.map(link => [link.href, link.className])"
+        )
+        for href, kind in links:
+            assert (kind == "outside") is not href.startswith(stack.airflow_url), href
+            if kind != "outside":
+                found.add(href)
+    ours = sorted(href for href in found if UI_PATH in href)
+    assert len(ours) > 10
+    for href in ours:
+        answer = page.request.get(href)
+        assert answer.status == 200, (href, answer.text()[:300])
+    airflows = sorted(href for href in found if UI_PATH not in href)
+    assert airflows
+    for href in airflows:
+        page.goto(href)
+        expect(page.get_by_text("Page not found")).to_have_count(0)
+
+
+def test_tabs(page: Page, stack: Stack, shown: Shown) -> None:
+    run = f"/dags/{DAG}/runs/{quote(shown.run_id, safe='')}"
+    page.set_viewport_size({"width": 1300, "height": 900})
+    page.goto(f"{run}/tasks/run_check")
+    page.get_by_role("link", name="Web Data").last.click()
+    frame = page.frame_locator("iframe[title='Web Data']")
+    expect(frame.get_by_text("WebDataRunMonitorOperator: success")).to_be_visible()
+    expect(frame.get_by_role("link", name=shown.run_check_id).first).to_be_visible()
+    picture(page, "ui-task.png")
+    page.goto(run)
+    page.get_by_role("link", name="Web Data").last.click()
+    expect(frame.get_by_role("heading", name="Tasks that use the web data service")).to_be_visible()
+    picture(page, "ui-run.png")
+    page.goto(f"{run}/tasks/report_changes")
+    page.get_by_role("link", name="Web Data").last.click()
+    expect(frame.get_by_text("This task does not use the web data service.")).to_be_visible()
+    expect(frame.get_by_role("navigation")).to_have_count(0)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", WIDTHS)
+def test_every_page(page: Page, shown: Shown, scheme: str, width: str) -> None:
+    """Nothing is cut off, and axe finds nothing serious."""
+    page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
+    page.set_viewport_size({"width": WIDTHS[width], "height": 900})
+    errors: list[str] = []
+    page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
+    for name, path in shown.pages.items():
+        page.goto(path)
+        _wait_for_parts(page)
+        assert page.evaluate("document.documentElement.dataset.theme") == scheme
+        overflow = page.evaluate(
+            "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+        )
+        assert overflow <= 0, name
+        serious = [
+            (violation["id"], [node["html"] for node in violation["nodes"]])
+            for violation in Axe().run(page).response["violations"]
+            if violation["impact"] in {"serious", "critical"}
+        ]
+        assert serious == [], name
+        if PICTURES and (scheme, width) == ("light", "desktop"):
+            picture(page, f"ui-{name}.png")
+    assert errors == []
+
+
+def test_in_airflows_own_theme(page: Page, shown: Shown) -> None:
+    """The frame follows what is chosen in Airflow, while it is shown."""
+    page.emulate_media(color_scheme="light")
+    page.goto("/plugin/webdata")
+    frame = page.frame_locator("iframe[title='Web Data']")
+    expect(frame.locator("html")).to_have_attribute("data-theme", "light")
+    page.evaluate("document.documentElement.className = 'dark'")
+    expect(frame.locator("html")).to_have_attribute("data-theme", "dark")
+
+
+def test_by_keyboard(page: Page, shown: Shown) -> None:
+    page.goto(f"{UI_PATH}/")
+    for _ in range(2):
+        page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"**{UI_PATH}/deliveries")
+    page.get_by_label("Event").focus()
+    page.keyboard.type("monitor.check.completed")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**event=monitor.check.completed**")
+    expect(page.get_by_role("cell", name="monitor.check.completed").first).to_be_visible()
+
+
+def test_a_run_as_the_readme_shows_it(page: Page, shown: Shown) -> None:
+    page.set_viewport_size({"width": 1300, "height": 760})
+    page.goto(f"/dags/{DAG}/runs/{quote(shown.run_id, safe='')}")
+    expect(page.get_by_text("wait_for_check").first).to_be_visible()
+    picture(page, "dag-run.png")
+
+
+def _wait_for_parts(where: Page | FrameLocator) -> None:
+    """Wait until everything is there that a page loads behind its frame."""
+    expect(where.get_by_text("Asking the service…")).to_have_count(0)

@@ -1,0 +1,23 @@
+"""Airflow's simple auth manager with one DAG that only an admin may read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from airflow.api_fastapi.auth.managers.simple.simple_auth_manager import SimpleAuthManager
+
+HIDDEN_DAG = "payroll"
+
+
+class OneHiddenDag(SimpleAuthManager):
+    """As `SimpleAuthManager`, but for `HIDDEN_DAG`."""
+
+    def is_authorized_dag(self, *, user: Any, details: Any = None, **more: Any) -> bool:
+        """Return whether a user may see a DAG."""
+        if details is not None and details.id == HIDDEN_DAG and user.role != "ADMIN":
+            return False
+        return super().is_authorized_dag(user=user, details=details, **more)
+
+    def is_authorized_view(self, *, user: Any, **more: Any) -> bool:
+        """Return whether a user may see plugins: the guest may not."""
+        return user.username != "guest" and super().is_authorized_view(user=user, **more)

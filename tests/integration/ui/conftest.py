@@ -1,0 +1,180 @@
+"""The pages of a real API server, over a real database, with a sandbox as the service."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from sqlalchemy import create_engine
+
+from airflow_provider_webdata.inbox.server.storage.records import DeliveryFilter, NewDelivery
+from airflow_provider_webdata.inbox.server.storage.store import DeliveryStore
+from airflow_provider_webdata.page_urls import UI_PATH
+from airflow_provider_webdata.sandbox.server import SandboxServer
+from airflow_provider_webdata.testing.migrated_database import MigratedDatabase
+from tests.integration.ui.auth_manager import HIDDEN_DAG
+from tests.support.service import connection_text
+from tests.support.waiting import PATIENCE
+
+SERVER = Path(__file__).with_name("pages_server.py")
+CONN_ID = "market"
+HOSTILE = "<script>alert('x')</script>\"'&{{ 7*7 }}"
+"""What a stranger may put into every text that comes from outside."""
+
+
+@dataclass(frozen=True)
+class Pages:
+    """The pages as each role sees them."""
+
+    url: str
+    tokens: dict[str, str]
+    deliver: Callable[..., int]
+    sandbox: SandboxServer
+
+    def get(self, path: str, role: str | None = "admin", **params: Any) -> httpx.Response:
+        """A page; `role` of None is nobody."""
+        headers = {"Authorization": f"Bearer {self.tokens[role]}"} if role else {}
+        return httpx.get(
+            f"{self.url}{UI_PATH}{path}", params=params, headers=headers, timeout=PATIENCE, trust_env=False
+        )
+
+
+@pytest.fixture(scope="session")
+def sandbox() -> Iterator[SandboxServer]:
+    with SandboxServer() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def jobs(sandbox: SandboxServer) -> dict[str, str]:
+    """Ids of jobs and monitors that the service has."""
+    with httpx.Client(
+        base_url=sandbox.url, headers={"Authorization": f"Bearer {sandbox.api_key}"}
+    ) as service:
+        crawl = service.post("/v2/crawl", json={"url": "https://river.example/", "limit": 3}).json()["id"]
+        monitor = service.post(
+            "/v2/monitor",
+            json={
+                "name": HOSTILE,
+                "schedule": {"cron": "0 9 * * 1-5"},
+                "targets": [{"type": "scrape", "urls": ["https://river.example/"]}],
+                "webhook": {
+                    "url": "https://elsewhere.example/",
+                    "metadata": {"dag_id": "shop", "task_id": "keep"},
+                },
+            },
+        ).json()["data"]["id"]
+        sandbox.control.advance(600)
+        service.post(f"/v2/monitor/{monitor}/run")
+        sandbox.control.advance(600)
+        sandbox.control.set_page("https://river.example/", markdown=f"# River\n\n{HOSTILE}\n")
+        service.post(f"/v2/monitor/{monitor}/run")
+        sandbox.control.advance(600)
+        checks = service.get(f"/v2/monitor/{monitor}/checks").json()["data"]
+    return {"crawl": crawl, "monitor": monitor, "check": checks[0]["id"]}
+
+
+@pytest.fixture(scope="session")
+def pages(
+    tmp_path_factory: pytest.TempPathFactory,
+    migrated_database: MigratedDatabase,
+    sandbox: SandboxServer,
+    jobs: dict[str, str],
+) -> Iterator[Pages]:
+    folder = tmp_path_factory.mktemp("pages")
+    database = f"sqlite:///{folder}/airflow.db"
+    migrated_database.copy_to(folder)
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("AIRFLOW")}
+    env = {
+        **inherited,
+        "AIRFLOW_HOME": str(folder),
+        "AIRFLOW__CORE__AUTH_MANAGER": "tests.integration.ui.auth_manager.OneHiddenDag",
+        "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+        "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE": str(folder / "passwords.json"),
+        "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": database,
+        "AIRFLOW_CONN_MARKET": connection_text(sandbox.url),
+        "AIRFLOW_CONN_DEAD": connection_text("http://127.0.0.1:9"),
+    }
+    engine = create_engine(database)
+    store = DeliveryStore(engine)
+
+    def deliver(body: dict[str, Any], key: str | None = None, conn_id: str = CONN_ID) -> int:
+        # Without an id of its own, one that is delivered again would be stored once.
+        body = {"webhookId": str(uuid.uuid4()), **body}
+        new = NewDelivery.from_body(conn_id, key, json.dumps(body).encode(), datetime.now(timezone.utc))
+        store.add([new])
+        return store.newest(None, DeliveryFilter(), 1)[0].id
+
+    process = subprocess.Popen(
+        [sys.executable, str(SERVER)],
+        env=env,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=(folder / "errors.log").open("w"),
+        text=True,
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(json.dumps(tasks_of(jobs)) + "\n")
+    process.stdin.flush()
+    serving = next((line for line in process.stdout if line.startswith("SERVING ")), None)
+    assert serving is not None, (folder / "errors.log").read_text()[-3000:]
+    threading.Thread(target=process.stdout.read, daemon=True).start()
+    yield Pages(**json.loads(serving.removeprefix("SERVING ")), deliver=deliver, sandbox=sandbox)
+    process.terminate()
+    process.wait(PATIENCE)
+    engine.dispose()
+
+
+def tasks_of(jobs: dict[str, str]) -> list[dict[str, Any]]:
+    """What Airflow's tables hold: tasks that wait, that are done, that are not ours, and that are hidden."""
+    policy = {"wait_by": "polling", "poll_interval": 30.0, "safety_poll": 300.0}
+    wait = [
+        "job.WebDataJobTrigger",
+        {"webdata_conn_id": CONN_ID, "kind": "crawl", "job_id": "hidden-job", "policy": policy},
+    ]
+    webhook = ["webhook.WebDataWebhookTrigger", {"webdata_conn_id": CONN_ID, "key": HOSTILE}]
+    ours = {"webdata_conn_id": CONN_ID}
+    result = {
+        "id": jobs["crawl"],
+        "status": "completed",
+        "output": "s3://bucket/pages.jsonl",
+        "creditsUsed": 3,
+    }
+    return [
+        {
+            "dag_id": "shop",
+            "task_id": "crawl",
+            "operator": "WebDataCrawlOperator",
+            "rendered": ours,
+            "xcoms": {"job_id": jobs["crawl"], "return_value": result},
+        },
+        {
+            "dag_id": "shop",
+            "task_id": "listen",
+            "operator": "WebDataWebhookSensor",
+            "state": "deferred",
+            "rendered": ours,
+            "trigger": webhook,
+        },
+        {"dag_id": "shop", "task_id": "plain", "operator": "PythonOperator"},
+        {
+            "dag_id": HIDDEN_DAG,
+            "task_id": "secret_crawl",
+            "operator": "WebDataCrawlOperator",
+            "state": "deferred",
+            "rendered": ours,
+            "trigger": wait,
+        },
+    ]

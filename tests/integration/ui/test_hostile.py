@@ -1,0 +1,100 @@
+"""Texts of strangers on every page, and tricks in every parameter."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from airflow_provider_webdata.ui.application import ROUTES
+from tests.integration.ui.conftest import CONN_ID, HOSTILE, Pages
+from tests.integration.ui.test_access import ids, params_of
+
+__all__ = ["ids"]
+
+TRICKS = (
+    "' OR 1=1 --",
+    '"; DROP TABLE webdata_inbox_delivery; --',
+    "../../../etc/passwd",
+    "%2e%2e%2f",
+    "{{ 7*7 }}",
+    "<script>alert(1)</script>",
+    "javascript:alert(1)",
+    "\x00",
+    "\r\nSet-Cookie: a=b",
+    "9" * 400,
+    "-1",
+    "1e309",
+    "NaN",
+    "２",
+    "\u202etxt",
+    "{MAP_INDEX}",
+    "",
+)
+PARAMETERS = {
+    "/": ("conn_id",),
+    "/service": ("conn_id",),
+    "/health": ("conn_id",),
+    "/deliveries": ("conn_id", "event", "find", "since", "until", "before"),
+    "/deliveries/delivery": ("id",),
+    "/monitors": ("conn_id",),
+    "/monitors/list": ("conn_id", "offset"),
+    "/monitors/monitor": ("conn_id", "monitor_id"),
+    "/monitors/monitor/part": ("conn_id", "monitor_id"),
+    "/monitors/check": ("conn_id", "monitor_id", "check_id"),
+    "/monitors/check/part": ("conn_id", "monitor_id", "check_id", "skip", "status"),
+    "/jobs": ("conn_id", "operation"),
+    "/jobs/list": ("conn_id", "operation"),
+    "/jobs/job": ("conn_id", "operation", "job_id"),
+    "/jobs/job/part": ("conn_id", "operation", "job_id"),
+    "/waits": ("offset",),
+    "/task": ("dag_id", "run_id", "task_id", "map_index"),
+    "/run": ("dag_id", "run_id"),
+}
+
+
+def test_every_route_has_its_parameters_here() -> None:
+    assert set(PARAMETERS) == set(ROUTES)
+
+
+@pytest.mark.parametrize(
+    ("path", "name"), [(path, name) for path, names in PARAMETERS.items() for name in names]
+)
+def test_tricks_in_a_parameter(pages: Pages, ids: dict[str, Any], path: str, name: str) -> None:
+    for trick in TRICKS:
+        answer = pages.get(path, **{**params_of(path, ids), name: trick})
+        assert answer.status_code in {200, 400, 403, 404}, (trick, answer.text[:500])
+        assert "set-cookie" not in answer.headers
+        assert "<script>alert" not in answer.text, trick
+        assert 'href="javascript:' not in answer.text, trick
+        assert "root:" not in answer.text
+        assert ">49<" not in answer.text
+
+
+EVERYWHERE = {
+    "type": HOSTILE,
+    "id": HOSTILE,
+    "success": False,
+    "data": [
+        {"monitorId": HOSTILE, "url": f"javascript:{HOSTILE}", "title": HOSTILE, HOSTILE: [HOSTILE] * 300}
+    ],
+    "metadata": {"dag_id": HOSTILE, "task_id": HOSTILE, "run_id": HOSTILE, "map_index": HOSTILE},
+}
+
+
+def test_texts_of_strangers_are_escaped(pages: Pages, ids: dict[str, Any]) -> None:
+    delivery = pages.deliver(EVERYWHERE, key="k")
+    shown = {
+        "/deliveries": {},
+        "/deliveries/delivery": {"id": delivery},
+        "/": {},
+        "/waits": {},
+        "/monitors/list": {"conn_id": CONN_ID},
+        "/monitors/monitor/part": params_of("/monitors/monitor/part", ids),
+        "/monitors/check/part": params_of("/monitors/check/part", ids),
+    }
+    for path, params in shown.items():
+        text = pages.get(path, **params).text
+        assert "<script>alert" not in text, path
+        assert "&lt;script&gt;alert" in text or path == "/", path
+        assert 'href="javascript:' not in text

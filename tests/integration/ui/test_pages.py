@@ -1,0 +1,187 @@
+"""What each page shows, of a real database and a real service."""
+
+from __future__ import annotations
+
+import time
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+
+from tests.integration.ui.conftest import CONN_ID, Pages
+from tests.integration.ui.test_access import ids
+
+__all__ = ["ids"]
+
+CONN = {"conn_id": CONN_ID}
+
+
+def test_overview(pages: Pages, ids: dict[str, Any]) -> None:
+    text = pages.get("/").text
+    assert "2 tasks wait" in text
+    assert f">{CONN_ID}</h2>" in text
+    assert "crawl.completed" in text
+    service = pages.get("/service", **CONN).text
+    assert "credits left" in service
+    assert "Queue: 0 running" in service
+    assert "<svg" in service
+    assert "<table>" in service
+
+
+def test_health(pages: Pages) -> None:
+    text = pages.get("/health", **CONN).text
+    assert 'class="ok"' in text
+    assert "key" in text
+    assert 'class="wrong"' in pages.get("/health", conn_id="dead").text
+
+
+def test_a_service_that_does_not_answer_takes_nothing_else_along(pages: Pages) -> None:
+    assert ">dead</h2>" in pages.get("/").text
+    assert 'class="problem"' in pages.get("/service", conn_id="dead").text
+    assert "There is no connection" in pages.get("/service", conn_id="nowhere").text
+
+
+def test_a_service_that_hangs_is_not_waited_for(pages: Pages) -> None:
+    pages.sandbox.control.add_fault("delay", path="/v2/monitor", seconds=3600)
+    # Nobody asked for this one before, so that no answer is kept.
+    text = pages.get("/monitors/list", conn_id=CONN_ID, offset=50).text
+    pages.sandbox.control.clear_faults()
+    assert "did not answer within 3 seconds" in text
+
+
+def test_answers_are_kept_for_a_moment(pages: Pages, ids: dict[str, Any]) -> None:
+    params = {**CONN, "monitor_id": ids["monitor"]}
+    pages.get("/monitors/monitor/part", **params)
+    pages.sandbox.control.clear_requests()
+    began = time.monotonic()
+    for _ in range(5):
+        pages.get("/monitors/monitor/part", **params)
+    if time.monotonic() - began < 10:
+        assert len(pages.sandbox.control.requests("/v2/monitor")) <= 2
+
+
+@pytest.mark.parametrize(
+    ("filters", "found"),
+    [
+        ({}, True),
+        ({"conn_id": CONN_ID}, True),
+        ({"conn_id": "dead"}, False),
+        ({"event": "crawl.completed"}, True),
+        ({"event": "completed"}, True),
+        ({"event": "agent.completed"}, False),
+        ({"find": "JOB"}, True),
+        ({"find": "KEY"}, True),
+        ({"find": "https://hooks.example/webdata/inbox/market/KEY"}, True),
+        ({"find": "DELIVERY"}, True),
+        ({"find": "0"}, False),
+        ({"since": "2020-01-01T00:00", "until": "TOMORROW"}, True),
+        ({"until": "2020-01-01T00:00"}, False),
+        ({"since": "TOMORROW"}, False),
+    ],
+)
+def test_filters_of_deliveries(pages: Pages, filters: dict[str, str], found: bool) -> None:
+    tomorrow = (datetime.now(timezone.utc) + timedelta(days=1)).strftime("%Y-%m-%dT%H:%M")
+    body = {"type": "crawl.completed", "id": "filtered-job"}
+    delivery = pages.deliver(body, key="filter-key")
+    values = {"JOB": "filtered-job", "KEY": "filter-key", "DELIVERY": str(delivery), "TOMORROW": tomorrow}
+    params = {
+        name: next((value.replace(mark, given) for mark, given in values.items() if mark in value), value)
+        for name, value in filters.items()
+    }
+    answer = pages.get("/deliveries", **params)
+    assert answer.status_code == 200, answer.text
+    assert (f'/deliveries/delivery?id={delivery}"' in answer.text) is found
+
+
+def test_pages_of_deliveries(pages: Pages) -> None:
+    """Each delivery on one page, the newest first."""
+    made = [pages.deliver({"type": "paged", "id": f"paged-{number}"}) for number in range(120)]
+    seen: list[int] = []
+    params: dict[str, Any] = {"event": "paged"}
+    for _ in range(3):
+        text = pages.get("/deliveries", **params).text
+        seen += [delivery for delivery in reversed(made) if f'/deliveries/delivery?id={delivery}"' in text]
+        if 'rel="next"' not in text:
+            break
+        before = text.partition("before=")[2].partition('"')[0]
+        params["before"] = before
+    assert seen == sorted(made, reverse=True)
+
+
+def test_a_delivery(pages: Pages, ids: dict[str, Any]) -> None:
+    text = pages.get("/deliveries/delivery", id=ids["delivery"]).text
+    assert "/dags/shop/runs/run/tasks/crawl" in text
+    assert "<details open>" in text
+    assert pages.get("/deliveries/delivery", id=10**12).status_code == 404
+
+
+def test_monitors(pages: Pages, ids: dict[str, Any]) -> None:
+    text = pages.get("/monitors/list", **CONN).text
+    assert "At 09:00, Monday through Friday (UTC)" in text
+    assert "another webhook" in text
+    assert "shop.keep" in text
+    monitor = pages.get("/monitors/monitor/part", **CONN, monitor_id=ids["monitor"]).text
+    assert "Changed pages" in monitor
+    assert ids["check"] in monitor
+    missing = pages.get("/monitors/monitor/part", **CONN, monitor_id="00000000-0000-4000-8000-000000000000")
+    assert 'class="problem"' in missing.text
+
+
+def test_a_check(pages: Pages, ids: dict[str, Any]) -> None:
+    params = {**CONN, "monitor_id": ids["monitor"], "check_id": ids["check"]}
+    text = pages.get("/monitors/check/part", **params).text
+    assert 'class="status changed"' in text
+    assert '<span class="added">+' in text
+    assert '<span class="removed">-' in text
+
+
+def test_jobs(pages: Pages, ids: dict[str, Any]) -> None:
+    text = pages.get("/jobs/list", **CONN).text
+    assert "https://river.example/" in text
+    assert "shop.crawl" in text
+    assert "<progress" in text
+    part = pages.get("/jobs/job/part", **CONN, operation="crawl", job_id=ids["crawl"]).text
+    assert "completed" in part
+
+
+def test_waits(pages: Pages) -> None:
+    text = pages.get("/waits").text
+    assert "crawl hidden-job" in text
+    assert "by polling every 30 s" in text
+    assert "by webhook" in text
+    assert "of DAGs that you may not read" in pages.get("/waits", "viewer").text
+
+
+def test_the_tab_of_a_task(pages: Pages, ids: dict[str, Any]) -> None:
+    params = {"dag_id": "shop", "run_id": "run", "task_id": "crawl", "map_index": "{MAP_INDEX}"}
+    text = pages.get("/task", **params).text
+    assert ids["crawl"] in text
+    assert "s3://bucket/pages.jsonl" in text
+    waiting = pages.get("/task", **{**params, "task_id": "listen"}).text
+    assert "Waits for" in waiting
+
+
+@pytest.mark.parametrize("task_id", ["plain", "nothing"])
+def test_the_tab_of_what_is_not_ours(pages: Pages, task_id: str) -> None:
+    """One line, and no menu."""
+    text = pages.get("/task", dag_id="shop", run_id="run", task_id=task_id).text
+    assert "This task does not use the web data service." in text
+    assert "<nav" not in text
+
+
+def test_the_tab_of_a_run(pages: Pages, ids: dict[str, Any]) -> None:
+    text = pages.get("/run", dag_id="shop", run_id="run").text
+    assert ">crawl</a>" in text
+    assert ">listen</a>" in text
+    assert "plain" not in text
+    assert "No task of this run" in pages.get("/run", dag_id="shop", run_id="other").text
+
+
+@pytest.mark.parametrize(("name", "kind"), [("webdata.css", "text/css"), ("webdata.js", "text/javascript")])
+def test_static_files(pages: Pages, name: str, kind: str) -> None:
+    link = pages.get("/").text
+    path = link.partition(f"/{name}")[0].rpartition('"')[2].removeprefix("/webdata-ui")
+    answer = pages.get(f"{path}/{name}", None)
+    assert answer.status_code == 200
+    assert answer.headers["content-type"].startswith(kind)
+    assert pages.get(f"{path}/../application.py").status_code == 404

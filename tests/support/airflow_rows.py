@@ -1,0 +1,79 @@
+"""Rows of Airflow's own tables, for what shows them; imported where Airflow's database is set up only."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+from airflow.models.dag import DagModel
+from airflow.models.dagbundle import DagBundleModel
+from airflow.models.dagrun import DagRun
+from airflow.models.renderedtifields import RenderedTaskInstanceFields
+from airflow.models.taskinstance import TaskInstance, uuid7
+from airflow.models.trigger import Trigger
+from airflow.models.xcom import XComModel
+from airflow.utils.types import DagRunType
+from sqlalchemy import insert, select
+
+START = datetime.now(timezone.utc) - timedelta(minutes=10)
+TRIGGERS = "airflow_provider_webdata.triggers."
+
+
+def add_task(
+    session: Any,
+    dag_id: str,
+    task_id: str,
+    *,
+    operator: str,
+    state: str = "success",
+    rendered: dict[str, Any] | None = None,
+    xcoms: dict[str, Any] | None = None,
+    trigger: list[Any] | None = None,
+) -> None:
+    """Add a task instance of the DAG's one run, `run`, with what it left in Airflow's tables.
+
+    `trigger` is the path of one of our triggers, from its file on, and its arguments.
+    """
+    if session.get(DagBundleModel, "tests") is None:
+        session.add(DagBundleModel(name="tests"))
+        session.flush()
+    if session.get(DagModel, dag_id) is None:
+        session.add(DagModel(dag_id=dag_id, bundle_name="tests", is_paused=True))  # type: ignore[no-untyped-call]
+        session.flush()
+    run = session.scalar(select(DagRun).where(DagRun.dag_id == dag_id))
+    if run is None:
+        run = DagRun(
+            dag_id=dag_id, run_id="run", run_type=DagRunType.MANUAL, run_after=START, start_date=START
+        )
+        session.add(run)
+        session.flush()
+    names = {"dag_id": dag_id, "run_id": "run", "task_id": task_id, "map_index": -1}
+    trigger_id = None
+    if trigger is not None:
+        classpath, arguments = trigger
+        row = Trigger(classpath=f"{TRIGGERS}{classpath}", kwargs=arguments, created_date=START)
+        session.add(row)
+        session.flush()
+        trigger_id = row.id
+    columns = TaskInstance.__table__.columns
+    values = {
+        **names,
+        "state": state,
+        "operator": operator,
+        "trigger_id": trigger_id,
+        "start_date": START,
+        "pool": "default_pool",
+        "pool_slots": 1,
+        "try_number": 1,
+        "max_tries": 0,
+    }
+    values = {name: value for name, value in values.items() if name in columns}
+    values["id"] = uuid7()
+    session.execute(insert(TaskInstance.__table__).values(values))
+    if rendered is not None:
+        fields = {**names, "rendered_fields": rendered}
+        session.execute(insert(RenderedTaskInstanceFields.__table__).values(fields))
+    for key, value in (xcoms or {}).items():
+        pushed = {**names, "dag_run_id": run.id, "key": key, "value": json.dumps(value), "timestamp": START}
+        session.execute(insert(XComModel.__table__).values(pushed))

@@ -1,0 +1,65 @@
+"""A real browser, logged in to an Airflow."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Locator, Page, expect, sync_playwright
+
+from tests.support.stack import Stack
+from tests.support.waiting import PATIENCE
+
+MILLISECONDS = PATIENCE * 1000
+expect.set_options(timeout=MILLISECONDS)
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+FLAGS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+PICTURES = os.environ.get("WEBDATA_SCREENSHOTS")
+"""Folder for the pictures in the docs (`make screenshot`); where there is none, none are made."""
+
+
+def chromium() -> str:
+    """The executable; fails the test where there is none."""
+    for candidate in (os.environ.get("CHROMIUM"), *map(shutil.which, NAMES)):
+        if candidate:
+            return candidate
+    pytest.fail(
+        "This test needs a Chromium: install one (on Debian: apt-get install chromium) so that it is on the "
+        "PATH, or name its executable in the environment variable CHROMIUM."
+    )
+
+
+@contextmanager
+def logged_in(stack: Stack) -> Iterator[Page]:
+    """A page of Airflow's UI, of its list of connections."""
+    user, password = stack.login
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium(), args=FLAGS)
+        page = browser.new_page(viewport={"width": 1100, "height": 900}, base_url=stack.airflow_url)
+        page.set_default_timeout(MILLISECONDS)
+        page.goto("/connections")
+        page.get_by_label("Username").fill(user)
+        page.get_by_label("Password", exact=True).fill(password)
+        page.get_by_role("button", name="Sign in").click()
+        expect(page.get_by_role("button", name="Add Connection")).to_be_visible()
+        yield page
+        browser.close()
+
+
+def picture(part: Page | Locator, name: str) -> None:
+    """Take a picture for the docs, where they are asked for."""
+    if PICTURES:
+        part.screenshot(path=Path(PICTURES) / name, animations="disabled")

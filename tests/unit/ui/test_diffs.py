@@ -1,0 +1,82 @@
+"""What a check found, in each shape that the service has."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from airflow_provider_webdata.api.models import MonitorCheckPage
+from airflow_provider_webdata.ui.charts import Bar, bars
+from airflow_provider_webdata.ui.diffs import MOST_LINES, Line, Value, lines_of, screenshot_of, values_of
+
+UNIFIED = "--- a\n+++ b\n@@ -1 +1 @@\n-8 EUR\n+9 EUR\n same"
+TREE = {"files": [{"chunks": [{"content": "@@ -1 +1 @@", "changes": [
+    {"type": "del", "content": "-8 EUR"}, {"type": "add", "content": "+9 EUR"}, {"type": "normal", "content": " same"}
+]}]}]}  # fmt: skip
+COLOURED = [
+    Line("place", "@@ -1 +1 @@"),
+    Line("removed", "-8 EUR"),
+    Line("added", "+9 EUR"),
+    Line("same", " same"),
+]
+ODD_TREE = {"files": [{"chunks": [{"changes": [7, {"type": 7}]}]}, 7]}
+MAP = {"price": {"previous": 8, "current": 9}, "name": {"previous": None, "current": "A"}}
+SIDE_BY_SIDE = [Value("price", "8", "9"), Value("name", "null", "A")]
+
+
+@pytest.mark.parametrize(
+    ("diff", "lines", "values"),
+    [
+        ({"text": UNIFIED}, [Line("place", "--- a"), Line("place", "+++ b"), *COLOURED], []),
+        (UNIFIED, [Line("place", "--- a"), Line("place", "+++ b"), *COLOURED], []),
+        ({"json": TREE}, COLOURED, []),
+        ({"json": MAP}, [], SIDE_BY_SIDE),
+        ({"text": UNIFIED, "json": MAP}, [Line("place", "--- a"), Line("place", "+++ b"), *COLOURED], SIDE_BY_SIDE),
+        (None, [], []),
+        ({"json": {"files": "none"}}, [], []),
+        ({"json": ODD_TREE}, [Line("place", ""), Line("same", "")], []),
+        ({"json": [1]}, [], []),
+        ({"json": {"price": 8}}, [], []),
+    ],
+)  # fmt: skip
+def test_diffs(diff: Any, lines: list[Line], values: list[Value]) -> None:
+    page = MonitorCheckPage.model_validate({"diff": diff})
+    assert lines_of(page) == lines
+    assert values_of(page) == values
+
+
+def test_a_long_diff_is_cut() -> None:
+    page = MonitorCheckPage.model_validate({"diff": {"text": "+x\n" * (MOST_LINES + 7)}})
+    assert len(lines_of(page)) == MOST_LINES + 1
+    assert lines_of(page)[-1].text == "… and 7 more lines"
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "found"),
+    [
+        ({"screenshot": "https://cdn.example/a.png"}, "https://cdn.example/a.png"),
+        ({"screenshot": "data:image/png;base64,AA=="}, "data:image/png;base64,AA=="),
+        ({"screenshot": "javascript:alert(1)"}, None),
+        ({"screenshot": "data:text/html,x"}, None),
+        ({"screenshot": 7}, None),
+        ({"json": {}}, None),
+        (None, None),
+    ],
+)
+def test_screenshots(snapshot: Any, found: str | None) -> None:
+    assert screenshot_of(MonitorCheckPage.model_validate({"snapshot": snapshot})) == found
+
+
+def test_bars() -> None:
+    """The highest fills the chart, and what they count is written at each."""
+    drawn = str(bars([Bar("<one>", 1), Bar("two", 4, "changed")], "Pages"))
+    assert 'height="24.0"><title>&lt;one&gt;: 1</title>' in drawn
+    assert 'class="changed"' in drawn
+    assert 'height="96.0"><title>two: 4</title>' in drawn
+    assert 'aria-label="Pages"' in drawn
+
+
+@pytest.mark.parametrize("values", [[], [Bar("none", 0)]])
+def test_nothing_to_draw(values: list[Bar]) -> None:
+    assert bars(values, "Pages") == ""
