@@ -14,6 +14,7 @@ from benchmarks import (
     delivery_latency,
     import_cost,
     inbox_throughput,
+    page_cost,
     peak_memory,
     search_cost,
     waiting_cost,
@@ -28,6 +29,7 @@ BENCHMARKS: dict[str, ModuleType] = {
     "inbox_throughput": inbox_throughput,
     "delivery_latency": delivery_latency,
     "waiting_cost": waiting_cost,
+    "page_cost": page_cost,
 }
 
 

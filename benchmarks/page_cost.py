@@ -1,0 +1,89 @@
+"""Milliseconds to a page of Airflow's UI among 1,000,000 deliveries of the last 24 hours, by database.
+
+The pages of one API server (Airflow's, one process of uvicorn), asked one after the other as a browser asks, in turns
+with Airflow's own list of DAGs; a ratio is to that list. Median and slowest of all rounds. What comes from the service
+is loaded behind the page, and not counted.
+"""
+
+from __future__ import annotations
+
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import httpx
+import sqlalchemy as sa
+
+from airflow_provider_webdata.page_urls import UI_PATH
+from benchmarks.api_server import Airflow
+from benchmarks.databases import DATABASES
+from tests.support.airflow_settings import Ports, login
+from tests.support.many_deliveries import fill
+
+ROUNDS = 15
+DELIVERIES = 1_000_000
+CONN_ID = "bench"
+JOB_ID = f"job-{DELIVERIES // 10}"
+OURS = {
+    "overview": f"{UI_PATH}/",
+    "deliveries": f"{UI_PATH}/deliveries",
+    "deliveries of an event": f"{UI_PATH}/deliveries?conn_id={CONN_ID}&event=monitor.check.completed",
+    "deliveries of a job": f"{UI_PATH}/deliveries?find={JOB_ID}",
+    "a delivery": f"{UI_PATH}/deliveries/delivery?id={DELIVERIES // 2}",
+    "waits": f"{UI_PATH}/waits",
+    "tab of a task": f"{UI_PATH}/task?dag_id=shop&run_id=run&task_id=crawl&map_index=-1",
+}
+AIRFLOWS = "/api/v2/dags?limit=50"
+_ADD_TASK = f"""
+from airflow.utils.session import create_session
+from tests.support.airflow_rows import add_task
+with create_session() as session:
+    add_task(session, "shop", "crawl", operator="WebDataCrawlOperator", rendered={{"webdata_conn_id": "{CONN_ID}"}},
+             xcoms={{"job_id": "{JOB_ID}"}})
+"""
+
+
+def run() -> list[dict[str, object]]:
+    """Measure, and return the rows of the table."""
+    rows: list[dict[str, object]] = []
+    for name, database in DATABASES.items():
+        with tempfile.TemporaryDirectory() as folder, database(Path(folder)) as url:
+            rows += _measure(name, Airflow(Path(folder), url, {}))
+    return rows
+
+
+def _measure(name: str, airflow: Airflow) -> list[dict[str, object]]:
+    airflow.set_up()
+    subprocess.run([sys.executable, "-c", _ADD_TASK], env=airflow.environment(Ports.free()), check=True)
+    engine = sa.create_engine(airflow.database)
+    # All of the last 24 hours.
+    step = 80_000
+    fill(engine, CONN_ID, DELIVERIES, int(time.time() * 10**6) - DELIVERIES * step, step)
+    engine.dispose()
+    with airflow.api_server("pages") as url, httpx.Client(base_url=url, timeout=600) as http:
+        user, password = login(airflow.home)
+        token = http.post("/auth/token", json={"username": user, "password": password}).json()["access_token"]
+        http.headers["Authorization"] = f"Bearer {token}"
+        paths = {"Airflow's list of DAGs": AIRFLOWS, **OURS}
+        taken: dict[str, list[float]] = {what: [] for what in paths}
+        for number in range(ROUNDS + 1):
+            for what, path in paths.items():
+                began = time.perf_counter()
+                answer = http.get(path)
+                if number:
+                    taken[what].append((time.perf_counter() - began) * 1000)
+                answer.raise_for_status()
+    yardstick = statistics.median(taken[next(iter(taken))])
+    return [
+        {
+            "Database": name,
+            "Page": what,
+            "Median, ms": f"{statistics.median(times):.0f}",
+            "Slowest, ms": f"{max(times):.0f}",
+            "Ratio": f"{statistics.median(times) / yardstick:.2f}",
+        }
+        for what, times in taken.items()
+    ]
