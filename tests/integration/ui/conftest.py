@@ -29,6 +29,7 @@ from tests.support.waiting import PATIENCE
 
 SERVER = Path(__file__).with_name("pages_server.py")
 CONN_ID = "market"
+PREFIX = "/company"
 HOSTILE = "<script>alert('x')</script>\"'&{{ 7*7 }}"
 """What a stranger may put into every text that comes from outside."""
 
@@ -46,7 +47,11 @@ class Pages:
         """A page; `role` of None is nobody."""
         headers = {"Authorization": f"Bearer {self.tokens[role]}"} if role else {}
         return httpx.get(
-            f"{self.url}{UI_PATH}{path}", params=params, headers=headers, timeout=PATIENCE, trust_env=False
+            f"{self.url}{PREFIX}{UI_PATH}{path}",
+            params=params,
+            headers=headers,
+            timeout=PATIENCE,
+            trust_env=False,
         )
 
 
@@ -99,6 +104,8 @@ def pages(
     env = {
         **inherited,
         "AIRFLOW_HOME": str(folder),
+        # Published below a path, with which every link has to begin.
+        "AIRFLOW__API__BASE_URL": f"http://airflow.example{PREFIX}",
         "AIRFLOW__CORE__AUTH_MANAGER": "tests.integration.ui.auth_manager.OneHiddenDag",
         "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
         "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE": str(folder / "passwords.json"),

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
+from airflow_provider_webdata.page_urls import UI_PATH
 from airflow_provider_webdata.ui.application import ROUTES
 from tests.integration.ui.auth_manager import HIDDEN_DAG
-from tests.integration.ui.conftest import CONN_ID, Pages
+from tests.integration.ui.conftest import CONN_ID, PREFIX, Pages
 
 HIDDEN_TEXT = "the payroll of the company"
 ROLES = ("guest", "viewer", "op", "admin")
@@ -68,7 +69,7 @@ def test_no_route_changes_anything(pages: Pages, ids: dict[str, Any], path: str)
     for method in ("POST", "PUT", "DELETE", "PATCH"):
         answer = httpx.request(
             method,
-            f"{pages.url}/webdata-ui{path}",
+            f"{pages.url}{PREFIX}{UI_PATH}{path}",
             params=params_of(path, ids),
             headers={"Authorization": f"Bearer {pages.tokens['admin']}"},
             timeout=600,

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import time
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import pytest
 
-from tests.integration.ui.conftest import CONN_ID, Pages
-from tests.integration.ui.test_access import ids
+from airflow_provider_webdata.page_urls import UI_PATH
+from airflow_provider_webdata.ui.application import ROUTES
+from tests.integration.ui.conftest import CONN_ID, PREFIX, Pages
+from tests.integration.ui.test_access import ids, params_of
 
 __all__ = ["ids"]
 
@@ -26,6 +29,14 @@ def test_overview(pages: Pages, ids: dict[str, Any]) -> None:
     assert "Queue: 0 running" in service
     assert "<svg" in service
     assert "<table>" in service
+
+
+def test_every_link_begins_with_the_path_of_the_api_server(pages: Pages, ids: dict[str, Any]) -> None:
+    for path in ROUTES:
+        text = pages.get(path, **params_of(path, ids)).text
+        links = re.findall(r'(?:href|src|action|data-src)="([^"]*)"', text)
+        assert links or path in {"/service", "/health", "/jobs/job/part"}, path
+        assert all(link.startswith((f"{PREFIX}/", "https://")) for link in links), (path, links)
 
 
 def test_health(pages: Pages) -> None:
@@ -180,7 +191,7 @@ def test_the_tab_of_a_run(pages: Pages, ids: dict[str, Any]) -> None:
 @pytest.mark.parametrize(("name", "kind"), [("webdata.css", "text/css"), ("webdata.js", "text/javascript")])
 def test_static_files(pages: Pages, name: str, kind: str) -> None:
     link = pages.get("/").text
-    path = link.partition(f"/{name}")[0].rpartition('"')[2].removeprefix("/webdata-ui")
+    path = link.partition(f"/{name}")[0].rpartition('"')[2].removeprefix(f"{PREFIX}{UI_PATH}")
     answer = pages.get(f"{path}/{name}", None)
     assert answer.status_code == 200
     assert answer.headers["content-type"].startswith(kind)
