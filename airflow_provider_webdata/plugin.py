@@ -60,7 +60,7 @@ class _Lazy:
         await self._application(scope, receive, send)
 
 
-def _views() -> list[dict[str, str]]:
+def views() -> list[dict[str, str]]:
     """Return the entry in the menu and the tabs, which an option hides: Airflow shows them on every DAG's tasks."""
     # Where the API server is published below a path, the page's address starts with it.
     root = urlsplit(conf.get("api", "base_url", fallback="")).path.rstrip("/") + UI_PATH
@@ -92,5 +92,5 @@ class WebDataPlugin(AirflowPlugin):
             "name": "Web data pages",
         },
     ]
-    external_views: list[dict[str, str]] = _views()
+    external_views: list[dict[str, str]] = views()
     macros: list[Callable[..., Any]] = [tbs]  # noqa: RUF012

@@ -1,0 +1,32 @@
+"""What the plugin adds to Airflow's UI: the entry in the menu, and the tabs."""
+
+from __future__ import annotations
+
+import pytest
+
+from airflow_provider_webdata.plugin import views
+
+
+@pytest.mark.parametrize(
+    ("base_url", "root"),
+    [
+        ("", ""),
+        ("http://airflow.example:8080", ""),
+        ("https://airflow.example/company/airflow/", "/company/airflow"),
+    ],
+)
+def test_addresses(monkeypatch: pytest.MonkeyPatch, base_url: str, root: str) -> None:
+    monkeypatch.setenv("AIRFLOW__API__BASE_URL", base_url)
+    found = {view["destination"]: view["href"] for view in views()}
+    assert found == {
+        "nav": f"{root}/webdata-ui/",
+        "dag_run": f"{root}/webdata-ui/run?dag_id={{DAG_ID}}&run_id={{RUN_ID}}",
+        "task_instance": f"{root}/webdata-ui/task?dag_id={{DAG_ID}}&run_id={{RUN_ID}}&task_id={{TASK_ID}}"
+        "&map_index={MAP_INDEX}",
+    }
+    assert len({view["url_route"] for view in views()}) == 3
+
+
+def test_tabs_can_be_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AIRFLOW__WEBDATA__UI_TABS", "False")
+    assert [view["destination"] for view in views()] == ["nav"]
