@@ -19,10 +19,10 @@ from cryptography.fernet import Fernet
 from sqlalchemy import Engine, create_engine
 from sqlalchemy.orm import scoped_session, sessionmaker
 
-from airflow_provider_webdata.doctor import examination
+from airflow_provider_webdata.doctor import examination, service_answer
 from airflow_provider_webdata.doctor.finding import Finding
 from airflow_provider_webdata.doctor.side_by_side import CheckGroup, TimeLimit, findings_of
-from airflow_provider_webdata.hooks import webhooks
+from airflow_provider_webdata.hooks import connection, webhooks
 from airflow_provider_webdata.inbox import probe
 from airflow_provider_webdata.inbox.server import db_manager
 from airflow_provider_webdata.inbox.server.http import receive
@@ -268,6 +268,17 @@ ROWS: dict[str, tuple[Arrange, Expected]] = {
         lambda w: w.connect(w.sandbox.url.replace("http:", "https:")),
         {"tls": ("wrong", "The TLS connection fails", "correct http against https in the Base URL")},
     ),
+    "plain http to another machine": (
+        lambda w: (
+            _without_webhooks(w),
+            w.patch.setattr(connection, "is_loopback", lambda _: False),
+            w.patch.setattr(service_answer, "is_loopback", lambda _: False),
+        ),
+        {
+            "fields": ("warning", "host (Base URL) is plain http", "form"),
+            "tls": ("warning", "anybody on the way can read the API key", "Write https in the Base URL"),
+        },
+    ),
     "a certificate of nobody known": (
         lambda w: _over_tls(w, 300, ca_file=None),
         {"tls": ("wrong", "The TLS connection fails", "set the CA bundle")},
@@ -485,6 +496,10 @@ UNKNOWN: dict[str, tuple[Arrange, dict[str, str]]] = {
         lambda w: w.connect(f"http://127.0.0.1:{_free_port()}"),
         dict.fromkeys(("key", "credits", "clock", "entitlements"), "see host"),
     ),
+    "no https host": (
+        lambda w: w.connect(f"https://127.0.0.1:{_free_port()}"),
+        dict.fromkeys(("tls", "key", "credits", "clock"), "see host"),
+    ),
     "no TLS": (
         lambda w: w.connect(w.sandbox.url.replace("http:", "https:")),
         dict.fromkeys(("key", "credits", "clock"), "see tls"),
@@ -526,6 +541,36 @@ def test_what_cannot_be_known_is_said_to_be(world: World, arrange: Arrange, expe
     unknown = {finding.check: finding.seen for finding in findings(world) if finding.state == "unknown"}
     assert unknown.keys() - {"entitlements"} == expected.keys() - {"entitlements"}, unknown
     assert [check for check, seen in expected.items() if seen not in unknown[check]] == []
+
+
+SEEN: dict[str, tuple[Arrange, str, str]] = {
+    "the way to the host": (lambda w: None, "host", " answers (127.0.0.1)"),
+    "a proxy": (
+        lambda w: w.connect(proxy=_answering(w, body=_usage(remainingCredits=5))),
+        "host",
+        " answers through the proxy",
+    ),
+    "a certificate": (lambda w: _over_tls(w, 300), "tls", "TLSv1.3, the certificate ends on 20"),
+    "plain http to this machine": (lambda w: None, "tls", "does not leave this machine"),
+    "the team's limit": (lambda w: None, "entitlements", "pages scraped at once: 1; "),
+    "no webhooks": (_without_webhooks, "webhook", "no Webhook URL: tasks wait by polling"),
+    "no readers": (_without_webhooks, "reader", "nothing is read: tasks wait by polling"),
+    "no deliveries": (_without_webhooks, "deliveries", "none is expected: tasks wait by polling"),
+    "a delivery": (lambda w: None, "deliveries", "the last one came "),
+    "tables to be made": (
+        lambda w: (_drop_tables(w), w.patch.setenv("AIRFLOW__WEBDATA__INBOX_CREATE_TABLES", "True")),
+        "tables",
+        "they are not there; the inbox makes them at its first request",
+    ),
+}
+
+
+@pytest.mark.parametrize(("arrange", "check", "seen"), SEEN.values(), ids=SEEN.keys())
+def test_what_is_seen(world: World, arrange: Arrange, check: str, seen: str) -> None:
+    arrange(world)
+    [finding] = [finding for finding in findings(world) if finding.check == check]
+    assert seen in finding.seen
+    assert finding.state in {"ok", "unknown"}
 
 
 def test_a_connection_that_cannot_be_read_leaves_the_others_alone(world: World) -> None:
