@@ -11,6 +11,7 @@ from datetime import datetime, timedelta, timezone
 from email.utils import format_datetime
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import airflow
 import pytest
@@ -19,7 +20,7 @@ from cryptography.fernet import Fernet
 from sqlalchemy import Engine, create_engine
 from sqlalchemy.orm import scoped_session, sessionmaker
 
-from airflow_provider_webdata.doctor import examination, service_answer
+from airflow_provider_webdata.doctor import examination, inbox_answer, service_answer
 from airflow_provider_webdata.doctor.finding import Finding
 from airflow_provider_webdata.doctor.side_by_side import CheckGroup, TimeLimit, findings_of
 from airflow_provider_webdata.hooks import connection, webhooks
@@ -414,12 +415,6 @@ ROWS: dict[str, tuple[Arrange, Expected]] = {
         ),
         {},
     ),
-    "a private webhook URL of a public service": (
-        lambda w: w.patch.setattr(
-            "airflow_provider_webdata.doctor.inbox_answer._is_public", lambda url: url == w.sandbox.url
-        ),
-        {"webhook": ("warning", "its address is a private one", "give it a public one")},
-    ),
     "no delivery yet": (lambda w: w.execute("DELETE FROM webdata_inbox_delivery"), {}),
     # Readers
     "readers that do not know where to ask": (
@@ -615,6 +610,44 @@ def test_no_stranger_is_sent_the_secret(world: World) -> None:
         sent = f"{request.headers}{request.body!r}"
         assert not any(secret in sent for secret in SECRETS), sent
         assert "signature" not in sent.lower()
+
+
+@pytest.mark.rule("delivery-private")
+@pytest.mark.parametrize(
+    ("webhook", "service", "state"),
+    [
+        ("10.0.0.7", "93.184.215.14", "warning"),
+        ("10.0.0.7", "192.168.0.9", "ok"),
+        ("127.0.0.1", "127.0.0.1", "ok"),
+        ("93.184.215.14", "93.184.215.14", "ok"),
+        ("fd00::7", "2606:4700::1111", "warning"),
+        ("fe80::1%lo", "2606:4700::1111", "warning"),
+        ("2606:4700::1111", "2606:4700::1112", "ok"),
+        ("10.0.0.7", None, "ok"),
+        (None, "93.184.215.14", "ok"),
+    ],
+)
+def test_a_private_webhook_url_of_a_public_service(
+    world: World, webhook: str | None, service: str | None, state: str
+) -> None:
+    """The names are those of the loopback address all the same: what they resolve to is made up."""
+    addresses = {"localhost": webhook, "127.0.0.1": service}
+    resolve = socket.getaddrinfo
+
+    def made_up(host: Any, port: Any, *args: Any, **options: Any) -> Any:
+        if port is not None:
+            return resolve(host, port, *args, **options)
+        if addresses[host] is None:
+            raise socket.gaierror
+        return [(0, 0, 0, "", (addresses[host], 0))]
+
+    world.connect(webhook_url=world.inbox.url.replace("127.0.0.1", "localhost"))
+    world.patch.setattr(inbox_answer.socket, "getaddrinfo", made_up)
+    [finding] = [finding for finding in findings(world) if finding.check == "webhook"]
+    assert finding.state == state, finding
+    assert (finding.advice or "").startswith("The service sends nothing to private addresses") is (
+        state == "warning"
+    )
 
 
 def test_offline_sends_nothing(world: World) -> None:
