@@ -19,9 +19,10 @@ if TYPE_CHECKING:
     from .finding import Finding
 
 SECONDS = 20.0
-"""How long the connections may take to be read, and after that all checks together."""
+"""How long each step may take: to list the connections, to read them, to make all checks."""
 
 QUICK_SECONDS = 3.0
+"""How long a page waits."""
 
 
 def findings(
@@ -33,7 +34,7 @@ def findings(
 
     :param conn_ids: the connections; all of type `webdata` that Airflow can list, if left out.
     :param offline: whether to send nothing to the service and the inbox.
-    :param seconds: how long the connections may take to be read, and after that all checks together.
+    :param seconds: how long each step may take: to list the connections, to read them, to make all checks.
     :return: first what all connections share, then the connections in turn.
     """
     general: list[Finding] = []

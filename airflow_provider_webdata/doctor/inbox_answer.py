@@ -183,7 +183,7 @@ def _headers(settings: ConnectionSettings, probe: bytes) -> dict[str, str]:
 def _is_public(url: str) -> bool | None:
     """Return whether a name leads to a public address; None where it does not resolve.
 
-    The service leaves out private addresses without a word (docs/service.md#webhooks).
+    The service leaves out private addresses without a word (docs/service.md#delivery-private).
     """
     try:
         found = socket.getaddrinfo(urlsplit(url).hostname, None, type=socket.SOCK_STREAM)

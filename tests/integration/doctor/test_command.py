@@ -15,14 +15,16 @@ from typing import Any
 import pytest
 from airflow.cli.cli_parser import get_parser
 
-from airflow_provider_webdata.doctor import examination
+from airflow_provider_webdata.doctor import command, examination, service_answer
 from airflow_provider_webdata.doctor.finding import Finding
+from airflow_provider_webdata.inbox.tokens import LEEWAY
 from tests.integration.doctor.conftest import SECRETS, World
 from tests.integration.doctor.test_findings import ALL_CHECKS, _free_port
 from tests.support.service import CONNECTION_ID, connection_text
 from tests.support.snippets import ROOT
 from tests.support.waiting import PATIENCE
 
+SECONDS = examination.SECONDS
 PAGE = (ROOT / "docs" / "doctor.md").read_text(encoding="utf-8")
 
 
@@ -118,11 +120,25 @@ def test_the_page_names_every_check() -> None:
     assert rows == ["connections", *ALL_CHECKS]
 
 
+@pytest.mark.parametrize(
+    "figure",
+    [
+        f"at most {SECONDS:g} seconds each",
+        f"ends within {service_answer.CERTIFICATE_DAYS} days",
+        f"less than {service_answer.FEW_CREDITS:.0%} of the plan".replace("%", " %"),
+        f"more than {LEEWAY} seconds is a warning",
+        f'"version": {command.JSON_VERSION},',
+    ],
+)
+def test_the_page_s_figures(figure: str) -> None:
+    assert figure in PAGE
+
+
 def test_the_page_s_commands_are_there() -> None:
     commands = [line for block in blocks("sh") for line in block.splitlines()]
     assert commands
-    for command in commands:
-        assert get_parser().parse_args(shlex.split(command)[1:]).func, command
+    for line in commands:
+        assert get_parser().parse_args(shlex.split(line)[1:]).func, line
 
 
 def test_with_nothing_to_reach_each_check_says_so(tmp_path: Path) -> None:

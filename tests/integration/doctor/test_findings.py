@@ -11,6 +11,7 @@ from datetime import datetime, timedelta, timezone
 from email.utils import format_datetime
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import airflow
 import pytest
@@ -19,10 +20,10 @@ from cryptography.fernet import Fernet
 from sqlalchemy import Engine, create_engine
 from sqlalchemy.orm import scoped_session, sessionmaker
 
-from airflow_provider_webdata.doctor import examination
+from airflow_provider_webdata.doctor import examination, inbox_answer, service_answer
 from airflow_provider_webdata.doctor.finding import Finding
 from airflow_provider_webdata.doctor.side_by_side import CheckGroup, TimeLimit, findings_of
-from airflow_provider_webdata.hooks import webhooks
+from airflow_provider_webdata.hooks import connection, webhooks
 from airflow_provider_webdata.inbox import probe
 from airflow_provider_webdata.inbox.server import db_manager
 from airflow_provider_webdata.inbox.server.http import receive
@@ -268,6 +269,17 @@ ROWS: dict[str, tuple[Arrange, Expected]] = {
         lambda w: w.connect(w.sandbox.url.replace("http:", "https:")),
         {"tls": ("wrong", "The TLS connection fails", "correct http against https in the Base URL")},
     ),
+    "plain http to another machine": (
+        lambda w: (
+            _without_webhooks(w),
+            w.patch.setattr(connection, "is_loopback", lambda _: False),
+            w.patch.setattr(service_answer, "is_loopback", lambda _: False),
+        ),
+        {
+            "fields": ("warning", "host (Base URL) is plain http", "form"),
+            "tls": ("warning", "anybody on the way can read the API key", "Write https in the Base URL"),
+        },
+    ),
     "a certificate of nobody known": (
         lambda w: _over_tls(w, 300, ca_file=None),
         {"tls": ("wrong", "The TLS connection fails", "set the CA bundle")},
@@ -403,12 +415,6 @@ ROWS: dict[str, tuple[Arrange, Expected]] = {
         ),
         {},
     ),
-    "a private webhook URL of a public service": (
-        lambda w: w.patch.setattr(
-            "airflow_provider_webdata.doctor.inbox_answer._is_public", lambda url: url == w.sandbox.url
-        ),
-        {"webhook": ("warning", "its address is a private one", "give it a public one")},
-    ),
     "no delivery yet": (lambda w: w.execute("DELETE FROM webdata_inbox_delivery"), {}),
     # Readers
     "readers that do not know where to ask": (
@@ -485,6 +491,10 @@ UNKNOWN: dict[str, tuple[Arrange, dict[str, str]]] = {
         lambda w: w.connect(f"http://127.0.0.1:{_free_port()}"),
         dict.fromkeys(("key", "credits", "clock", "entitlements"), "see host"),
     ),
+    "no https host": (
+        lambda w: w.connect(f"https://127.0.0.1:{_free_port()}"),
+        dict.fromkeys(("tls", "key", "credits", "clock"), "see host"),
+    ),
     "no TLS": (
         lambda w: w.connect(w.sandbox.url.replace("http:", "https:")),
         dict.fromkeys(("key", "credits", "clock"), "see tls"),
@@ -526,6 +536,36 @@ def test_what_cannot_be_known_is_said_to_be(world: World, arrange: Arrange, expe
     unknown = {finding.check: finding.seen for finding in findings(world) if finding.state == "unknown"}
     assert unknown.keys() - {"entitlements"} == expected.keys() - {"entitlements"}, unknown
     assert [check for check, seen in expected.items() if seen not in unknown[check]] == []
+
+
+SEEN: dict[str, tuple[Arrange, str, str]] = {
+    "the way to the host": (lambda w: None, "host", " answers (127.0.0.1)"),
+    "a proxy": (
+        lambda w: w.connect(proxy=_answering(w, body=_usage(remainingCredits=5))),
+        "host",
+        " answers through the proxy",
+    ),
+    "a certificate": (lambda w: _over_tls(w, 300), "tls", "TLSv1.3, the certificate ends on 20"),
+    "plain http to this machine": (lambda w: None, "tls", "does not leave this machine"),
+    "the team's limit": (lambda w: None, "entitlements", "pages scraped at once: 1; "),
+    "no webhooks": (_without_webhooks, "webhook", "no Webhook URL: tasks wait by polling"),
+    "no readers": (_without_webhooks, "reader", "nothing is read: tasks wait by polling"),
+    "no deliveries": (_without_webhooks, "deliveries", "none is expected: tasks wait by polling"),
+    "a delivery": (lambda w: None, "deliveries", "the last one came "),
+    "tables to be made": (
+        lambda w: (_drop_tables(w), w.patch.setenv("AIRFLOW__WEBDATA__INBOX_CREATE_TABLES", "True")),
+        "tables",
+        "they are not there; the inbox makes them at its first request",
+    ),
+}
+
+
+@pytest.mark.parametrize(("arrange", "check", "seen"), SEEN.values(), ids=SEEN.keys())
+def test_what_is_seen(world: World, arrange: Arrange, check: str, seen: str) -> None:
+    arrange(world)
+    [finding] = [finding for finding in findings(world) if finding.check == check]
+    assert seen in finding.seen
+    assert finding.state in {"ok", "unknown"}
 
 
 def test_a_connection_that_cannot_be_read_leaves_the_others_alone(world: World) -> None:
@@ -570,6 +610,44 @@ def test_no_stranger_is_sent_the_secret(world: World) -> None:
         sent = f"{request.headers}{request.body!r}"
         assert not any(secret in sent for secret in SECRETS), sent
         assert "signature" not in sent.lower()
+
+
+@pytest.mark.rule("delivery-private")
+@pytest.mark.parametrize(
+    ("webhook", "service", "state"),
+    [
+        ("10.0.0.7", "93.184.215.14", "warning"),
+        ("10.0.0.7", "192.168.0.9", "ok"),
+        ("127.0.0.1", "127.0.0.1", "ok"),
+        ("93.184.215.14", "93.184.215.14", "ok"),
+        ("fd00::7", "2606:4700::1111", "warning"),
+        ("fe80::1%lo", "2606:4700::1111", "warning"),
+        ("2606:4700::1111", "2606:4700::1112", "ok"),
+        ("10.0.0.7", None, "ok"),
+        (None, "93.184.215.14", "ok"),
+    ],
+)
+def test_a_private_webhook_url_of_a_public_service(
+    world: World, webhook: str | None, service: str | None, state: str
+) -> None:
+    """The names are those of the loopback address all the same: what they resolve to is made up."""
+    addresses = {"localhost": webhook, "127.0.0.1": service}
+    resolve = socket.getaddrinfo
+
+    def made_up(host: Any, port: Any, *args: Any, **options: Any) -> Any:
+        if port is not None:
+            return resolve(host, port, *args, **options)
+        if addresses[host] is None:
+            raise socket.gaierror
+        return [(0, 0, 0, "", (addresses[host], 0))]
+
+    world.connect(webhook_url=world.inbox.url.replace("127.0.0.1", "localhost"))
+    world.patch.setattr(inbox_answer.socket, "getaddrinfo", made_up)
+    [finding] = [finding for finding in findings(world) if finding.check == "webhook"]
+    assert finding.state == state, finding
+    assert (finding.advice or "").startswith("The service sends nothing to private addresses") is (
+        state == "warning"
+    )
 
 
 def test_offline_sends_nothing(world: World) -> None:
