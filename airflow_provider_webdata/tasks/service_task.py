@@ -12,6 +12,7 @@ from airflow.sdk import BaseOperator
 from airflow_provider_webdata.coded_errors import ArgumentError, CodedError
 from airflow_provider_webdata.tasks.arguments import seconds
 from airflow_provider_webdata.tasks.checked_arguments import CheckedArguments
+from airflow_provider_webdata.tasks.links import DashboardLink
 from airflow_provider_webdata.tasks.retry_policy import (
     HAS_RETRY_POLICIES,
     WebDataRetryPolicy,
@@ -19,10 +20,10 @@ from airflow_provider_webdata.tasks.retry_policy import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     import jinja2
-    from airflow.sdk import Context
+    from airflow.sdk import BaseOperatorLink, Context
     from pydantic import JsonValue
 
     from airflow_provider_webdata.api.errors import WebDataError
@@ -43,6 +44,10 @@ class ServiceTask(BaseOperator, metaclass=CheckedArguments):
     """
 
     template_fields: Sequence[str] = ("webdata_conn_id",)
+    operator_extra_links: Collection[BaseOperatorLink] = (DashboardLink(),)
+
+    webdata_page = ""
+    """Path of the page that shows what this task deals with, once that is known; see `page_urls`."""
 
     def __init__(
         self,
