@@ -6,6 +6,7 @@ to the caller, who can give the slot back.
 
 from __future__ import annotations
 
+import logging
 import random
 import re
 import time
@@ -27,9 +28,14 @@ from airflow_provider_webdata.api.errors import (
 if TYPE_CHECKING:
     from airflow_provider_webdata.api.endpoints import Endpoint
 
+log = logging.getLogger(__name__)
+
 MAX_ATTEMPTS = 6
 FIRST_PAUSE_SECONDS = 0.5
 LONGEST_PAUSE_SECONDS = 10.0
+
+UNTOLD_PAUSE_SECONDS = 2.0
+"""A longer pause is logged."""
 
 LONGEST_PROCESSING_SECONDS = 20 * 60.0
 """How long a large document is asked for again, whatever the budget. See docs/service.md#large-documents."""
@@ -143,7 +149,11 @@ class Attempts:
         pause = pause_between(error, self._failed)
         end = self._clock() - self._start + pause
         processes_too_long = isinstance(error, ProcessingContinuesError) and end > LONGEST_PROCESSING_SECONDS
-        return None if end >= self._budget or processes_too_long or not self._can_be_sent() else pause
+        if end >= self._budget or processes_too_long or not self._can_be_sent():
+            return None
+        if pause > UNTOLD_PAUSE_SECONDS:
+            log.warning("%s. Waiting %.1f s before attempt %d", error, pause, self._failed + 1)
+        return pause
 
 
 def pause_between(error: WebDataError, failed: int) -> float:

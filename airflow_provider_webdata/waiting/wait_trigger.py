@@ -15,6 +15,7 @@ from airflow_provider_webdata.api.errors import WebDataError
 from airflow_provider_webdata.coded_errors import ArgumentError
 from airflow_provider_webdata.states.checks import moment
 from airflow_provider_webdata.waiting.hub import Hub
+from airflow_provider_webdata.waiting.policy import waiting_for
 from airflow_provider_webdata.waiting.serialization import serialized
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ class WaitTrigger(BaseTrigger):
         self.after = after
         self.deadline = deadline
         self.timeout_after: datetime | None = None
+        self._ends_at: float | None = None
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
         """Return the class's path and its arguments, without those at their defaults."""
@@ -57,7 +59,8 @@ class WaitTrigger(BaseTrigger):
         """Wait and yield one event."""
         resumable_at = time.monotonic() + self._hold_back_seconds()
         hub = Hub.of(self.webdata_conn_id)
-        with hub.waiting(self._deadline()) as mailbox:
+        self._ends_at = self._deadline()
+        with hub.waiting(self._ends_at) as mailbox:
             try:
                 event = await self._wait(hub, mailbox)
             except WebDataError as error:
@@ -71,6 +74,10 @@ class WaitTrigger(BaseTrigger):
                 }
         await asyncio.sleep(max(resumable_at - time.monotonic(), 0))
         yield TriggerEvent(event)  # type: ignore[no-untyped-call]
+
+    def _announce(self, what: str, how: str) -> None:
+        """Log what is waited for, how, and until when."""
+        self.log.info(waiting_for(what, how, self._ends_at))
 
     def _hold_back_seconds(self) -> float:
         """Return for how many seconds an event is held back: the worker that deferred the task may still be there.
@@ -124,3 +131,12 @@ def error_event(failure: WaitFailure) -> dict[str, Any]:
     :param failure: why.
     """
     return {"status": "error", "error": failure.text, "verdict": failure.verdict}
+
+
+def timeout_event(what: str, seen: str) -> dict[str, Any]:
+    """Return the event for a wait whose deadline has come.
+
+    :param what: what was waited for.
+    :param seen: what was and was not seen.
+    """
+    return {"status": "timeout", "message": f"Timed out waiting for {what}: {seen}"}

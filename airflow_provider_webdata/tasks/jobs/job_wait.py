@@ -6,6 +6,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.tasks.deferral import WaitingTask
+from airflow_provider_webdata.waiting.policy import polls, waiting_for
 
 if TYPE_CHECKING:
     from airflow_provider_webdata.states.jobs import JobKind, ProgressLog
@@ -41,6 +42,7 @@ class WaitsForJob(WaitingTask):
         from airflow_provider_webdata.states.jobs import ProgressLog, name_of
         from airflow_provider_webdata.tasks.retry_policy import reschedule_delay
 
+        self.log.info(waiting_for(f"{name_of(kind)} {job_id}", polls(interval), deadline))
         progress = ProgressLog(self.log)
         missing_since: float | None = None
         while True:
