@@ -48,7 +48,7 @@ def _advice(error: WebDataError) -> tuple[bool, str]:
     if isinstance(error, TransportError):
         return False, _unreachable(error)
     if isinstance(error, AuthenticationError):
-        return False, f"The service refuses the API key: {error.message}. Check the password field."
+        return False, f'The service refuses the API key: {error.message}. Check "API Key".'
     if isinstance(error, EntitlementError):
         return False, f"The service knows the key but forbids the call: {error.message}."
     if isinstance(error, NotFoundError) and "credit" in error.message.lower():
@@ -61,19 +61,19 @@ def _advice(error: WebDataError) -> tuple[bool, str]:
     if isinstance(error, ServerError):
         return False, f"The host answers with an error of its own. Try again later: {error}."
     if isinstance(error, (NotFoundError, InvalidResponseError)):
-        return False, f"The host answers but is not this service: {error}. Check the host field."
+        return False, f'The host answers but is not this service: {error}. Check "Base URL".'
     if isinstance(error, APIError):
-        return False, f"The host answers, but not as expected: {error}. Check the host field."
+        return False, f'The host answers, but not as expected: {error}. Check "Base URL".'
     return False, str(error)
 
 
 def _unreachable(error: TransportError) -> str:
     if any(isinstance(cause, ssl.SSLError) for cause in _causes(error)) or "CERTIFICATE" in error.reason:
         return (
-            f"The TLS connection fails: {error.reason}. Check the host's name, set the CA bundle of a "
-            "private certificate authority, or correct http against https in the host field."
+            f'The TLS connection fails: {error.reason}. Check the name in "Base URL", set "CA bundle" for a '
+            'private certificate authority, or correct http against https in "Base URL".'
         )
-    return f"The host is not reachable: {error.reason}. Check the host and proxy fields and the network."
+    return f'The host is not reachable: {error.reason}. Check "Base URL" and "Proxy", and the network.'
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:

@@ -84,7 +84,7 @@ class WaitingTask(ServiceTask):
         """
         from airflow_provider_webdata.tasks.failures import WaitTimeoutError
 
-        raise WaitTimeoutError(message)
+        raise self.explained(WaitTimeoutError(message))
 
     def execute_complete(self, context: Context, event: Mapping[str, Any] | None = None) -> Any:
         """Resume after the wait.
@@ -114,6 +114,7 @@ class WaitingTask(ServiceTask):
         """
         from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
 
+        from airflow_provider_webdata.hooks.remedies import advised
         from airflow_provider_webdata.tasks.failures import CheckFailedError
 
         self.webdata_page = event_page(self.webdata_conn_id, event) or self.webdata_page
@@ -126,9 +127,10 @@ class WaitingTask(ServiceTask):
         if status == "timeout":
             self.time_out(text)
         if status == "failed" and "check_id" in event:
-            raise CheckFailedError(text)
+            raise self.explained(CheckFailedError(text))
         if status == "failed":
             self.fail_job(text)
+        text = advised(text, self.webdata_conn_id)
         if event.get("verdict") == "never":
             raise AirflowFailException(text)
         raise AirflowException(text or f"The trigger's event has an unknown status: {dict(event)!r}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.coded_errors import ArgumentError
+from airflow_provider_webdata.coded_errors import ArgumentError, CodedError
 from airflow_provider_webdata.tasks.arguments import checked_text, whole_number
 from airflow_provider_webdata.tasks.literals import is_literal
 from airflow_provider_webdata.tasks.operator import WebDataOperator
@@ -251,7 +251,8 @@ class ResultOutput(ResultDelivery, WebDataOperator):
             way_out = f"the answer is in this attempt's XCom 'undelivered': take it from there, or {way_out}"
         except Exception as failure:  # noqa: BLE001 - whatever happens here, no retry may pay again
             self.log.warning("The answer cannot be pushed to XCom either: %s", failure)
-        raise UndeliveredAnswerError(
+        undelivered = UndeliveredAnswerError(
             f"The answer was paid for and could not be delivered: {str(error) or type(error).__name__}. Nor could it "
             f"be kept for a retry, which would pay for it again: none is made; {way_out}"
-        ) from error
+        )
+        raise self.explained(undelivered) from (None if isinstance(error, CodedError) else error)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from datetime import datetime, timedelta, timezone
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from airflow.sdk import BaseOperator
 
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
     from airflow_provider_webdata.api.errors import WebDataError
     from airflow_provider_webdata.hooks.webdata import WebDataHook
+
+ErrorT = TypeVar("ErrorT", bound=CodedError)
 
 RATE_LIMIT_TIMEOUT_SECONDS = 6 * 3600.0
 
@@ -90,24 +92,42 @@ class ServiceTask(BaseOperator, metaclass=CheckedArguments):
             if error.verdict == "later":
                 self._reschedule(error, context, limited_since)
             self._fail(error)
+        except CodedError as error:
+            raise self.explained(error) from None
+
+    def explained(self, error: ErrorT) -> ErrorT:
+        """Return an error whose message says, too, which connection it was met with and what to do.
+
+        :param error: any that has a code. Raise it `from None`: what led to it is in its message, and in the log at
+            level debug.
+        """
+        from airflow_provider_webdata.hooks.remedies import advice_for
+
+        if error.__cause__ is not None:
+            self.log.debug("What led to it", exc_info=error)
+        error.advice = advice_for(error.help_code, error.text(), self.webdata_conn_id)
+        return error
 
     def _fail(self, error: WebDataError) -> NoReturn:
         from airflow.sdk.exceptions import AirflowFailException
 
         from airflow_provider_webdata.api.errors import InvalidRequestError
 
+        # Airflow shows the traceback of an error, and of all that led to it.
+        error = self.explained(error).with_traceback(None)
         asks_policy = HAS_RETRY_POLICIES and self.retry_policy is not None
         # The next attempt would send the same input, whatever a policy that does not know our errors says.
         if isinstance(error, InvalidRequestError) or (error.verdict == "never" and not asks_policy):
-            raise AirflowFailException(str(error)) from error
-        raise error
+            raise AirflowFailException(str(error)) from None
+        raise error from None
 
-    def _reschedule(self, error: WebDataError, context: Context, limited_since: datetime | None) -> NoReturn:
+    def _reschedule(self, error: WebDataError, context: Context, limited_since: datetime | None) -> None:
+        """Reschedule the task; return if it may not be."""
         from airflow.sdk.exceptions import AirflowRescheduleException
 
         ti = context.get("ti")
         if ti is None or self.rate_limit_timeout <= 0:
-            raise error
+            return
         now = datetime.now(timezone.utc)
         when = now + reschedule_delay(error)
         since = limited_since or ti.get_first_reschedule_date(context) or now
@@ -118,7 +138,7 @@ class ServiceTask(BaseOperator, metaclass=CheckedArguments):
                 when.isoformat(timespec="seconds"),
                 self.rate_limit_timeout,
             )
-            raise error
+            return
         self.log.info("%s. The task is rescheduled to %s", error, when.isoformat(timespec="seconds"))
         raise AirflowRescheduleException(when) from error  # type: ignore[no-untyped-call]
 
@@ -136,7 +156,7 @@ class ServiceTask(BaseOperator, metaclass=CheckedArguments):
         from airflow.sdk.exceptions import AirflowFailException
 
         error = ArgumentError(problem) if isinstance(problem, str) else problem
-        raise AirflowFailException(str(error)) from error.__cause__
+        raise AirflowFailException(str(self.explained(error))) from None
 
     def _do_render_template_fields(
         self,

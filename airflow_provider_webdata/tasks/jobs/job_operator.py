@@ -219,7 +219,7 @@ class WebDataJobOperator(WaitsForJob, JobResults, WebDataOperator):
         """End the attempt; a retry may start another job."""
         from airflow_provider_webdata.tasks.failures import JobFailedError
 
-        raise JobFailedError(text)
+        raise self.explained(JobFailedError(text))
 
     def result_of(self, event: Mapping[str, Any], context: Context) -> Any:
         """Return the result of the job."""
