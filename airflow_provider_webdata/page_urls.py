@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlencode
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -62,6 +62,14 @@ def event_page(conn_id: str, event: Mapping[str, Any]) -> str:
     if (job_id := event.get("job_id")) and (kind := event.get("kind")):
         return job_page(conn_id, str(kind), str(job_id))
     return ""
+
+
+def shown_id(page: str) -> str:
+    """Return the id of what a page shows.
+
+    :param page: its path, from one of the functions here.
+    """
+    return parse_qsl(urlsplit(page).query)[-1][1]
 
 
 def page_url(page: str) -> str:

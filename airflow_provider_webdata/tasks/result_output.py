@@ -158,7 +158,7 @@ class ResultDelivery(ServiceTask):
         """Return what the task read and wrote; called by OpenLineage's listener where it is installed."""
         from airflow_provider_webdata.results.lineage import operator_lineage
 
-        return operator_lineage(self._lineage_inputs, self._written, self.webdata_conn_id)
+        return operator_lineage(self._lineage_inputs, self._written, self.webdata_conn_id, self.webdata_page)
 
     def _write(self, items: Iterable[Any], kind: str, report: MediaReport) -> Output:
         from airflow_provider_webdata.results.columns import columns_of

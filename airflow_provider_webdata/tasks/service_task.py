@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 from airflow.sdk import BaseOperator
 
 from airflow_provider_webdata.coded_errors import ArgumentError, CodedError
+from airflow_provider_webdata.page_urls import page_url
 from airflow_provider_webdata.tasks.arguments import seconds
 from airflow_provider_webdata.tasks.checked_arguments import CheckedArguments
 from airflow_provider_webdata.tasks.links import DashboardLink
@@ -141,6 +142,20 @@ class ServiceTask(BaseOperator, metaclass=CheckedArguments):
             return
         self.log.info("%s. The task is rescheduled to %s", error, when.isoformat(timespec="seconds"))
         raise AirflowRescheduleException(when) from error  # type: ignore[no-untyped-call]
+
+    def post_execute(self, context: Context, result: Any = None) -> None:
+        """Have the asset events of the task's outlets link to its page."""
+        if self.webdata_page:
+            from airflow_provider_webdata.results.assets import annotate_outlets
+
+            annotate_outlets(context, {"page_url": page_url(self.webdata_page)})
+        super().post_execute(context, result)
+
+    def get_openlineage_facets_on_complete(self, task_instance: Any) -> Any | None:  # noqa: ARG002
+        """Return the link to the task's page; called by OpenLineage's listener where it is installed."""
+        from airflow_provider_webdata.results.lineage import operator_lineage
+
+        return operator_lineage((), None, self.webdata_conn_id, self.webdata_page)
 
     def push(self, context: Context, /, **values: Any) -> None:
         """Push XComs beside the return value."""

@@ -70,6 +70,29 @@ def test_jobs(run_dag: Any, sandbox: Any, mode: str) -> None:
     assert page(done, "sense") == page(done, "crawl") != page(done, "each[0]")
 
 
+@pytest.mark.parametrize("mode", ["deferrable=False", "deferrable=True"])
+def test_asset_events(run_dag: Any, sandbox: Any, mode: str) -> None:
+    """Of an outlet: the event links to where the task's button leads."""
+    sandbox.control.set_page("https://example.com/", "<p>one</p>")
+    done = run_dag(
+        f"""
+        pages = Asset("pages_of_a_crawl")
+        crawl = WebDataCrawlOperator(task_id="crawl", url="https://example.com/", limit=1, poll_interval=1,
+            outlets=[pages], {mode})
+
+        @task(inlets=[pages])
+        def extra(inlet_events=None):
+            return inlet_events[pages][-1].extra
+
+        crawl >> extra()
+        """,
+        IMPORTS + "from airflow.sdk import Asset\n",
+    )
+    extra = done.xcom["extra.return_value"]
+    assert extra["page_url"] == done.xcom["crawl.webdata_page"]
+    assert extra["count"] == 1
+
+
 def test_a_failed_job(run_dag: Any, sandbox: Any) -> None:
     """The link matters most where something went wrong; without a dashboard there is none."""
     done = run_dag(
