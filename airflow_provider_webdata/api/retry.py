@@ -122,6 +122,8 @@ class Attempts:
         begun.
     :param can_be_sent: whether there still is a body to send.
     :param clock: returns seconds that only grow.
+    :ivar made: how many attempts were begun.
+    :ivar status: HTTP status of the last one, once its answer comes.
     """
 
     def __init__(
@@ -137,6 +139,13 @@ class Attempts:
         self._clock = clock
         self._start = clock()
         self._failed = 0
+        self.made = 0
+        self.status: int | None = None
+
+    def begin(self) -> None:
+        """Note that an attempt is made."""
+        self.made += 1
+        self.status = None
 
     def pause_after(self, error: WebDataError) -> float | None:
         """Return the seconds to wait before the next attempt; None: there is none.

@@ -57,6 +57,10 @@ class WebDataJobTrigger(WaitTrigger):
         self.reports = reports
         self.cancel_on_kill = cancel_on_kill
 
+    @property
+    def _kind(self) -> str:
+        return self.kind
+
     async def _wait(self, hub: Hub, mailbox: Mailbox) -> dict[str, Any]:
         kind = checked_kind(self.kind)
         what = f"{name_of(kind)} {self.job_id}"

@@ -55,6 +55,10 @@ class WebDataMonitorCheckTrigger(WaitTrigger):
         self.criteria = criteria
         self.check_id = check_id
 
+    @property
+    def _kind(self) -> str:
+        return "check"
+
     async def _wait(self, hub: Hub, mailbox: Mailbox) -> dict[str, Any]:
         policy = PollingPolicy.deserialize(self.policy)
         after = self._after() or self._start()

@@ -52,6 +52,10 @@ class WebDataWebhookTrigger(WaitTrigger):
         self.job_id = job_id
         self.monitor_id = monitor_id
 
+    @property
+    def _kind(self) -> str:
+        return "delivery"
+
     async def _wait(self, hub: Hub, mailbox: Mailbox) -> dict[str, Any]:
         since = self._after()
         if since is None and self.key is None:
