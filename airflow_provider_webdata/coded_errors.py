@@ -15,14 +15,18 @@ class CodedError(Exception):
     help_code: ClassVar[str] = ""
     """What docs/errors.md explains the error under, such as `WD-429`. Not `APIError.code`, which is the service's."""
 
+    advice: str = ""
+    """What to do, where a task knows that."""
+
     def text(self) -> str:
         """Return what happened, without the code."""
         return super().__str__()
 
     def __str__(self) -> str:
-        text, ending = self.text(), f" ({self.help_code})"
+        ending = f" ({self.help_code})" if self.help_code else ""
         # What was made of another error's text has the code already.
-        return text if not self.help_code or text.endswith(ending) else text + ending
+        text = self.text().removesuffix(ending)
+        return f"{text}. {self.advice}{ending}" if self.advice else text + ending
 
     def __reduce__(self) -> tuple[Any, ...]:
         # An initializer may ask for more than `args` holds.

@@ -75,6 +75,10 @@ def get_provider_info() -> dict[str, Any]:
                 ],
             }
         ],
+        "extra-links": [
+            "airflow_provider_webdata.tasks.links.PageLink",
+            "airflow_provider_webdata.tasks.links.DashboardLink",
+        ],
         "connection-types": [
             {
                 "connection-type": "webdata",
@@ -243,6 +247,11 @@ def _connection_fields() -> dict[str, dict[str, Any]]:
         "inbox_url": {
             "label": "Inbox URL",
             "description": "Where this Airflow's own processes read the deliveries, if it is not the API server.",
+            "schema": text,
+        },
+        "dashboard_url": {
+            "label": "Dashboard URL",
+            "description": "Address of the service's own dashboard, which tasks then link to.",
             "schema": text,
         },
     }

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from urllib.parse import urlencode
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 UI_PATH = "/webdata-ui"
 """Beside the inbox's mount: one below it would never be asked."""
@@ -43,6 +47,39 @@ def delivery_page(delivery_id: int) -> str:
     :param delivery_id: its id in the inbox.
     """
     return _page("deliveries/delivery", id=str(delivery_id))
+
+
+def event_page(conn_id: str, event: Mapping[str, Any]) -> str:
+    """Return the path of the page that shows what an event of a trigger names; empty where it names nothing.
+
+    :param conn_id: the connection of the trigger.
+    :param event: its event.
+    """
+    if delivery_id := event.get("delivery_id"):
+        return delivery_page(int(delivery_id))
+    if check_id := event.get("check_id"):
+        return check_page(conn_id, str(event.get("monitor_id")), str(check_id))
+    if (job_id := event.get("job_id")) and (kind := event.get("kind")):
+        return job_page(conn_id, str(kind), str(job_id))
+    return ""
+
+
+def shown_id(page: str) -> str:
+    """Return the id of what a page shows.
+
+    :param page: its path, from one of the functions here.
+    """
+    return parse_qsl(urlsplit(page).query)[-1][1]
+
+
+def page_url(page: str) -> str:
+    """Return the address of a page: below `[api] base_url`, or a path alone where that is not set.
+
+    :param page: its path, from one of the functions here.
+    """
+    from airflow.sdk.configuration import conf
+
+    return (conf.get("api", "base_url", fallback="") or "").rstrip("/") + page
 
 
 # Ids go into the query: a connection's id may hold a slash.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 
-from airflow_provider_webdata.api import exchange
+from airflow_provider_webdata.api import exchange, spans
 from airflow_provider_webdata.api.config import ClientConfig
 from airflow_provider_webdata.api.deadline import AsyncDeadline, Deadline, hold_to_deadlines
 from airflow_provider_webdata.api.errors import WebDataError
@@ -42,6 +42,7 @@ class WebDataClient:
         self.config = config
         hooks = {"response": [on_response]} if on_response else {}
         self._http = hold_to_deadlines(httpx.Client(**exchange.http_options(config), event_hooks=hooks))
+        self._tracer = spans.active_tracer()
 
     def call(
         self,
@@ -85,22 +86,32 @@ class WebDataClient:
 
     def _execute(self, prepared: exchange.Prepared[ResponseT]) -> ResponseT:
         attempts = Attempts(prepared.endpoint, self.config.retry_budget, prepared.can_be_sent)
+        if self._tracer is None:
+            return self._attempt_until_done(prepared, attempts)
+        with spans.call_span(self._tracer, prepared.endpoint, attempts) as span:
+            answer = self._attempt_until_done(prepared, attempts)
+            span.answered(answer)
+            return answer
+
+    def _attempt_until_done(self, prepared: exchange.Prepared[ResponseT], attempts: Attempts) -> ResponseT:
         while True:
             try:
-                return self._attempt(prepared)
+                return self._attempt(prepared, attempts)
             except WebDataError as error:
                 pause = attempts.pause_after(error)
                 if pause is None:
                     raise
             time.sleep(pause)
 
-    def _attempt(self, prepared: exchange.Prepared[ResponseT]) -> ResponseT:
+    def _attempt(self, prepared: exchange.Prepared[ResponseT], attempts: Attempts) -> ResponseT:
+        attempts.begin()
         deadline = Deadline(prepared.seconds)
         with (
             exchange.transport_errors(prepared, deadline),
             deadline,
             self._http.stream(**prepared.blocking()) as response,
         ):
+            attempts.status = response.status_code
             reader = exchange.Reader(prepared, response)
             for chunk in response.iter_bytes():
                 if not reader.feed(chunk):
@@ -136,6 +147,7 @@ class AsyncWebDataClient:
     def __init__(self, config: ClientConfig) -> None:
         self.config = config
         self._pools = AsyncPools(exchange.http_options(config), config.max_concurrency)
+        self._tracer = spans.active_tracer()
 
     async def call(
         self,
@@ -160,16 +172,27 @@ class AsyncWebDataClient:
 
     async def _execute(self, prepared: exchange.Prepared[ResponseT]) -> ResponseT:
         attempts = Attempts(prepared.endpoint, self.config.retry_budget, prepared.can_be_sent)
+        if self._tracer is None:
+            return await self._attempt_until_done(prepared, attempts)
+        with spans.call_span(self._tracer, prepared.endpoint, attempts) as span:
+            answer = await self._attempt_until_done(prepared, attempts)
+            span.answered(answer)
+            return answer
+
+    async def _attempt_until_done(
+        self, prepared: exchange.Prepared[ResponseT], attempts: Attempts
+    ) -> ResponseT:
         while True:
             try:
-                return await self._attempt(prepared)
+                return await self._attempt(prepared, attempts)
             except WebDataError as error:
                 pause = attempts.pause_after(error)
                 if pause is None:
                     raise
             await asyncio.sleep(pause)
 
-    async def _attempt(self, prepared: exchange.Prepared[ResponseT]) -> ResponseT:
+    async def _attempt(self, prepared: exchange.Prepared[ResponseT], attempts: Attempts) -> ResponseT:
+        attempts.begin()
         deadline = AsyncDeadline(prepared.seconds)
         with exchange.transport_errors(prepared, deadline):
             async with (
@@ -177,6 +200,7 @@ class AsyncWebDataClient:
                 deadline,
                 http.stream(**prepared.asynchronous(deadline)) as response,
             ):
+                attempts.status = response.status_code
                 reader = exchange.Reader(prepared, response)
                 received = 0
                 async for chunk in response.aiter_bytes():

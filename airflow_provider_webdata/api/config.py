@@ -68,7 +68,7 @@ class ClientConfig:
         object.__setattr__(self, "base_url", base_url)
         self._check_base_url()
         if not self.api_key:
-            raise ConfigurationError("the API key is empty: put the service's key into the password field")
+            raise ConfigurationError("the API key is empty: put the service's key there")
         if not _VISIBLE.fullmatch(self.api_key):
             # httpx would put the key into the text of its own error.
             raise ConfigurationError(

@@ -6,6 +6,7 @@ to the caller, who can give the slot back.
 
 from __future__ import annotations
 
+import logging
 import random
 import re
 import time
@@ -27,9 +28,14 @@ from airflow_provider_webdata.api.errors import (
 if TYPE_CHECKING:
     from airflow_provider_webdata.api.endpoints import Endpoint
 
+log = logging.getLogger(__name__)
+
 MAX_ATTEMPTS = 6
 FIRST_PAUSE_SECONDS = 0.5
 LONGEST_PAUSE_SECONDS = 10.0
+
+UNTOLD_PAUSE_SECONDS = 2.0
+"""A longer pause is logged."""
 
 LONGEST_PROCESSING_SECONDS = 20 * 60.0
 """How long a large document is asked for again, whatever the budget. See docs/service.md#large-documents."""
@@ -116,6 +122,8 @@ class Attempts:
         begun.
     :param can_be_sent: whether there still is a body to send.
     :param clock: returns seconds that only grow.
+    :ivar made: how many attempts were begun.
+    :ivar status: HTTP status of the last one, once its answer comes.
     """
 
     def __init__(
@@ -131,6 +139,13 @@ class Attempts:
         self._clock = clock
         self._start = clock()
         self._failed = 0
+        self.made = 0
+        self.status: int | None = None
+
+    def begin(self) -> None:
+        """Note that an attempt is made."""
+        self.made += 1
+        self.status = None
 
     def pause_after(self, error: WebDataError) -> float | None:
         """Return the seconds to wait before the next attempt; None: there is none.
@@ -143,7 +158,11 @@ class Attempts:
         pause = pause_between(error, self._failed)
         end = self._clock() - self._start + pause
         processes_too_long = isinstance(error, ProcessingContinuesError) and end > LONGEST_PROCESSING_SECONDS
-        return None if end >= self._budget or processes_too_long or not self._can_be_sent() else pause
+        if end >= self._budget or processes_too_long or not self._can_be_sent():
+            return None
+        if pause > UNTOLD_PAUSE_SECONDS:
+            log.warning("%s. Waiting %.1f s before attempt %d", error, pause, self._failed + 1)
+        return pause
 
 
 def pause_between(error: WebDataError, failed: int) -> float:

@@ -87,12 +87,14 @@ class ConnectionSettings:
     :param client: settings of the client.
     :param webhook: settings of the deliveries.
     :param media_hosts: names and addresses, in lower case, that media is fetched from though they are not public.
+    :param dashboard_url: address of the service's own dashboard, for links.
     """
 
     conn_id: str
     client: ClientConfig
     webhook: WebhookSettings
     media_hosts: frozenset[str] = frozenset()
+    dashboard_url: str | None = None
 
     def secrets(self) -> Iterator[str]:
         """Yield every value that must not be shown, for Airflow's secrets masker."""
@@ -128,7 +130,9 @@ def settings_of(
         client = ClientConfig(**options)
     except ConfigurationError as error:
         raise ConfigurationError(f"connection {reader.conn_id!r}: {_in_form_words(str(error))}") from None
-    return ConnectionSettings(reader.conn_id, client, reader.webhook(), reader.media_hosts())
+    return ConnectionSettings(
+        reader.conn_id, client, reader.webhook(), reader.media_hosts(), reader.dashboard_url()
+    )
 
 
 def webhook_settings_of(connection: AirflowConnection) -> WebhookSettings:
@@ -175,7 +179,7 @@ class _Reader:
         return {key.removeprefix("extra__webdata__"): value for key, value in extra.items()}
 
     def _warn_of_unknown(self) -> None:
-        known = [*_CLIENT_EXTRAS, *_WEBHOOK_EXTRAS, _MEDIA_HOSTS]
+        known = [*_CLIENT_EXTRAS, *_WEBHOOK_EXTRAS, *_OTHER_EXTRAS]
         for name in self._extra.keys() - set(known):
             near = difflib.get_close_matches(name, known, n=1)
             hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(known)}"
@@ -195,7 +199,7 @@ class _Reader:
             if (value := self._given(name)) is not None
         }
         if url := given.get("url"):
-            parts = self._address("webhook_url", url)
+            parts = self._address("webhook_url", url, "webhook_secret proves who sends")
             if not (parts.scheme == "https" or (parts.scheme == "http" and is_loopback(parts.hostname))):
                 self._refuse(
                     "webhook_url",
@@ -204,12 +208,7 @@ class _Reader:
                 )
             given["url"] = url.rstrip("/")
         if url := given.get("inbox_url"):
-            parts = self._address("inbox_url", url)
-            if parts.scheme not in {"http", "https"} or not parts.hostname:
-                self._refuse(
-                    "inbox_url", f"must be an http address (given: {url!r})", "write one, or clear it"
-                )
-            given["inbox_url"] = url.rstrip("/")
+            given["inbox_url"] = self._http_address("inbox_url", url, "tokens prove who reads").rstrip("/")
         self._check_webhook_secrets(given)
         if (header := given.get("signature_header")) and not _HEADER_NAME.fullmatch(header):
             self._refuse("signature_header", f"is no header name (given: {header!r})", "write one such name")
@@ -230,6 +229,23 @@ class _Reader:
                 )
         return named
 
+    def dashboard_url(self) -> str | None:
+        given = self._given(_DASHBOARD_URL)
+        if given is None:
+            return None
+        url = self._text(_DASHBOARD_URL, given)
+        if self._api_key() in url:
+            self._refuse(
+                _DASHBOARD_URL, "must not hold the API key", "leave it out: links show in Airflow's UI"
+            )
+        return self._http_address(_DASHBOARD_URL, url, "who follows it signs in")
+
+    def _http_address(self, name: str, url: str, without_login: str) -> str:
+        parts = self._address(name, url, without_login)
+        if parts.scheme not in {"http", "https"} or not parts.hostname:
+            self._refuse(name, f"must be an http address (given: {url!r})", "write one, or clear it")
+        return url
+
     def _parts(self, name: str, url: str) -> SplitResult:
         try:
             parts = urlsplit(url)
@@ -238,11 +254,11 @@ class _Reader:
             self._refuse(name, "is no address", "write one like https://host or https://host:port/path")
         return parts
 
-    def _address(self, name: str, url: str) -> SplitResult:
+    def _address(self, name: str, url: str, without_login: str) -> SplitResult:
         parts = self._parts(name, url)
         # Both would show in monitors, in logs and in XCom.
         if "@" in parts.netloc:
-            self._refuse(name, "must not hold a login", "leave it out: webhook_secret proves who sends")
+            self._refuse(name, "must not hold a login", f"leave it out: {without_login}")
         if "?" in url or "#" in url:
             self._refuse(name, "must have no query or fragment", "write one like https://host:port/path")
         return parts
@@ -400,6 +416,8 @@ _CLIENT_EXTRAS: dict[str, tuple[str, Callable[[_Reader, str, Any], Any]]] = {
 }
 
 _MEDIA_HOSTS = "media_hosts"
+_DASHBOARD_URL = "dashboard_url"
+_OTHER_EXTRAS = (_MEDIA_HOSTS, _DASHBOARD_URL)
 
 _WEBHOOK_EXTRAS = {
     "webhook_url": "url",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from airflow_provider_webdata.coded_errors import ArgumentError
+from airflow_provider_webdata.tasks.cached_pages import CachedPages
 from airflow_provider_webdata.tasks.operator import RequestFields
 from airflow_provider_webdata.tasks.result_output import ResultOutput
 from airflow_provider_webdata.tasks.searches.items import tagged, untagged
@@ -130,7 +131,7 @@ class WebDataSearchOperator(ResultOutput, fields=RequestFields("SearchRequest", 
         results = answer.pop("data", None) or {}
         answer.pop("success", None)
         outcome: dict[str, Any] = {"id": None, "creditsUsed": None, "warning": None, **answer}
-        self._report(outcome, results, context)
+        self._report(request.query, outcome, results, context)
         if self.output_url is not None:
             outcome["counts"] = _counts(results)
         if self.returns is None:
@@ -155,16 +156,26 @@ class WebDataSearchOperator(ResultOutput, fields=RequestFields("SearchRequest", 
         self.push(context, **_without_count(facts))
         return items
 
-    def _report(self, outcome: Mapping[str, Any], results: Mapping[str, Any], context: Context) -> None:
+    def _report(
+        self, query: str, outcome: Mapping[str, Any], results: Mapping[str, Any], context: Context
+    ) -> None:
+        from airflow_provider_webdata.api.errors import trimmed
         from airflow_provider_webdata.tasks.metrics import count
 
         counts = _counts(results)
         if outcome["warning"]:
             self.log.warning("The service warns: %s", outcome["warning"])
+        cached = CachedPages()
+        for item in _with_source(results):
+            cached.add(item)
         self.log.info(
-            "Search %s brought %s; credits used: %s",
+            "Search for %s (%s) brought %s%s; credits used: %s",
+            repr(trimmed(query)),
             outcome["id"] or "without id",
             ", ".join(f"{number} {kind}" for kind, number in counts.items()) or "no results",
+            f", {cached.count} of them from the service's cache, the oldest {cached.age()}"
+            if cached.count
+            else "",
             "unknown" if outcome["creditsUsed"] is None else outcome["creditsUsed"],
         )
         for kind, number in counts.items():

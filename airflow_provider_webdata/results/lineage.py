@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from airflow_provider_webdata.page_urls import page_url, shown_id
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -65,15 +67,22 @@ def dataset_of_input(given: str, conn_id: str) -> tuple[str, str]:
     return f"webdata://{conn_id}", given
 
 
-def operator_lineage(inputs: Iterable[str], written: WrittenFile | None, conn_id: str) -> Any | None:
+def operator_lineage(
+    inputs: Iterable[str], written: WrittenFile | None, conn_id: str, page: str = ""
+) -> Any | None:
     """Return the lineage of a task, or None if the OpenLineage provider is not installed.
 
     :param inputs: query or URLs; the first 100 are named.
+    :param page: path of the page of the task's job or monitor, if it has one; the facet `externalQuery` links to it.
     """
     try:
         from airflow.providers.openlineage.extractors import OperatorLineage
         from openlineage.client.event_v2 import InputDataset, OutputDataset
-        from openlineage.client.facet_v2 import output_statistics_output_dataset, schema_dataset
+        from openlineage.client.facet_v2 import (
+            external_query_run,
+            output_statistics_output_dataset,
+            schema_dataset,
+        )
     except ImportError:
         return None
 
@@ -96,6 +105,13 @@ def operator_lineage(inputs: Iterable[str], written: WrittenFile | None, conn_id
                 namespace=namespace, name=name, facets=facets, outputFacets={"outputStatistics": statistics}
             )
         )
+    run_facets = {}
+    if page:
+        run_facets["externalQuery"] = external_query_run.ExternalQueryRunFacet(
+            externalQueryId=shown_id(page), source=page_url(page)
+        )
     return OperatorLineage(
-        inputs=[InputDataset(namespace=namespace, name=name) for namespace, name in named], outputs=outputs
+        inputs=[InputDataset(namespace=namespace, name=name) for namespace, name in named],
+        outputs=outputs,
+        run_facets=run_facets,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.coded_errors import ArgumentError
+from airflow_provider_webdata.page_urls import job_page
 from airflow_provider_webdata.states.jobs import ProgressLog, checked_kind
 from airflow_provider_webdata.tasks.arguments import checked_text, number
 from airflow_provider_webdata.tasks.deferral import JOB_TRIGGER
@@ -96,6 +97,10 @@ class WebDataJobSensor(WaitsForJob, JobResults, WebDataSensor):
             self.refuse(error)
         if checked_text(self.job_id) is None:
             self.refuse("job_id is empty after rendering; it must name a job")
+
+    def show_page(self) -> None:
+        """Show the job."""
+        self.webdata_page = job_page(self.webdata_conn_id, self.kind, str(checked_text(self.job_id)))
 
     def poll(self, context: Context) -> dict[str, Any] | None:  # noqa: ARG002
         """Poll the job once."""

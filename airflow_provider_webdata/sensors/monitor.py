@@ -7,6 +7,7 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.coded_errors import ArgumentError
+from airflow_provider_webdata.page_urls import check_page, monitor_page
 from airflow_provider_webdata.states.checks import CHECK_COMPLETED, CheckCriteria
 from airflow_provider_webdata.tasks.arguments import checked_text
 from airflow_provider_webdata.tasks.deferral import CHECK_TRIGGER
@@ -109,6 +110,14 @@ class WebDataMonitorCheckSensor(SinceSensor):
             "policy": self.polling_policy.serialize(),
             "criteria": self.criteria.serialize(),
         }
+
+    def show_page(self) -> None:
+        """Show the check that is waited for, or the monitor."""
+        conn_id, monitor_id = self.webdata_conn_id, self._named_monitor()
+        check_id = checked_text(self.check_id)
+        self.webdata_page = (
+            check_page(conn_id, monitor_id, check_id) if check_id else monitor_page(conn_id, monitor_id)
+        )
 
     def poll(self, context: Context) -> dict[str, Any] | None:
         """Poll once: the service, or with `wait_by="webhook"` the inbox first."""

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from airflow.sdk.configuration import conf
 
+from airflow_provider_webdata.page_urls import event_page
+from airflow_provider_webdata.tasks.links import LINKS
 from airflow_provider_webdata.tasks.service_task import ServiceTask
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
-    from airflow.sdk import Context
+    from airflow.sdk import BaseOperatorLink, Context
 
 CHECK_TRIGGER = "airflow_provider_webdata.triggers.monitor.WebDataMonitorCheckTrigger"
 JOB_TRIGGER = "airflow_provider_webdata.triggers.job.WebDataJobTrigger"
@@ -44,6 +46,8 @@ class WaitingTask(ServiceTask):
 
     An event is a mapping with `status`: `done`, `skip`, `failed`, `timeout` or `error`.
     """
+
+    operator_extra_links: Collection[BaseOperatorLink] = LINKS
 
     def defer_until(
         self, deadline: float, trigger_class: str, trigger_kwargs: Mapping[str, Any], *, resumed: bool = False
@@ -80,7 +84,7 @@ class WaitingTask(ServiceTask):
         """
         from airflow_provider_webdata.tasks.failures import WaitTimeoutError
 
-        raise WaitTimeoutError(message)
+        raise self.explained(WaitTimeoutError(message))
 
     def execute_complete(self, context: Context, event: Mapping[str, Any] | None = None) -> Any:
         """Resume after the wait.
@@ -110,8 +114,10 @@ class WaitingTask(ServiceTask):
         """
         from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
 
-        from airflow_provider_webdata.tasks.failures import CheckFailedError, JobFailedError
+        from airflow_provider_webdata.hooks.remedies import advised
+        from airflow_provider_webdata.tasks.failures import CheckFailedError
 
+        self.webdata_page = event_page(self.webdata_conn_id, event) or self.webdata_page
         status = event.get("status")
         text = str(event.get("error") or event.get("message") or event.get("reason") or "")
         if status == "done":
@@ -121,12 +127,22 @@ class WaitingTask(ServiceTask):
         if status == "timeout":
             self.time_out(text)
         if status == "failed" and "check_id" in event:
-            raise CheckFailedError(text)
+            raise self.explained(CheckFailedError(text))
         if status == "failed":
-            self.refuse(JobFailedError(text))
+            self.fail_job(text)
+        text = advised(text, self.webdata_conn_id)
         if event.get("verdict") == "never":
             raise AirflowFailException(text)
         raise AirflowException(text or f"The trigger's event has an unknown status: {dict(event)!r}")
+
+    def fail_job(self, text: str) -> NoReturn:
+        """End a task whose job failed or was cancelled; no retry helps.
+
+        :param text: what became of the job.
+        """
+        from airflow_provider_webdata.tasks.failures import JobFailedError
+
+        self.refuse(JobFailedError(text))
 
     @contextmanager
     def patiently(self) -> Iterator[None]:

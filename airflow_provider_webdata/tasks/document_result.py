@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from airflow_provider_webdata.tasks.cached_pages import CachedPages
 from airflow_provider_webdata.tasks.large_document import LargeDocuments
 from airflow_provider_webdata.tasks.result_output import ResultOutput
 
@@ -58,12 +59,12 @@ class DocumentOperator(LargeDocuments, ResultOutput):
                 status,
                 f" ({error})" if error else "",
             )
+        cached = CachedPages()
+        cached.add({"metadata": metadata})
         self.log.info(
             "Document %s of %s%s; credits used: %s",
             summary["scrapeId"] or "without id",
             source,
-            f", from the service's cache of {metadata.get('cachedAt') or 'an unknown time'}"
-            if metadata.get("cacheState") == "hit"
-            else "",
+            f", from the service's cache {cached.age()}" if cached.count else "",
             "unknown" if summary["creditsUsed"] is None else summary["creditsUsed"],
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from datetime import datetime, timedelta, timezone
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 from airflow_provider_webdata.tasks.operator import WebDataOperator
 
@@ -28,19 +28,20 @@ class LargeDocuments(WebDataOperator):
     a retry or a worker slot: at most 5 times, and within 20 minutes of the first time.
     """
 
-    def _reschedule(self, error: WebDataError, context: Context, limited_since: datetime | None) -> NoReturn:
+    def _reschedule(self, error: WebDataError, context: Context, limited_since: datetime | None) -> None:
         from airflow_provider_webdata.api.errors import ProcessingContinuesError
 
         if isinstance(error, ProcessingContinuesError):
             self._reschedule_for_document(error, context)
-        super()._reschedule(error, context, limited_since)
+        else:
+            super()._reschedule(error, context, limited_since)
 
-    def _reschedule_for_document(self, error: ProcessingContinuesError, context: Context) -> NoReturn:
+    def _reschedule_for_document(self, error: ProcessingContinuesError, context: Context) -> None:
         from airflow.sdk.exceptions import AirflowRescheduleException
 
         ti = context.get("ti")
         if ti is None:
-            raise error
+            return
         now = datetime.now(timezone.utc)
         wait = error.retry_after
         when = now + timedelta(seconds=wait + random.uniform(0, max(1.0, wait / 10)))  # noqa: S311
@@ -52,7 +53,7 @@ class LargeDocuments(WebDataOperator):
                 since.isoformat(timespec="seconds"),
                 reschedules,
             )
-            raise error
+            return
         self.log.info(
             "The service still works on the document (%s pages%s). The task is rescheduled to %s",
             "unknown number of" if error.pages is None else error.pages,

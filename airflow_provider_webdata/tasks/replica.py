@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from typing import TYPE_CHECKING, TypeVar
 
@@ -10,8 +11,11 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 
+log = logging.getLogger(__name__)
+
 REPLICA_WAIT_SECONDS = 15.0
 _FIRST_PAUSE_SECONDS = 0.25
+_TOLD_PAUSE_SECONDS = 1.0
 _LONGEST_PAUSE_SECONDS = 4.0
 
 
@@ -29,5 +33,7 @@ def until_found(lookup: Callable[[], _T | None], seconds: float = REPLICA_WAIT_S
         left = deadline - time.monotonic()
         if left <= 0:
             return None
+        if pause == _TOLD_PAUSE_SECONDS:
+            log.info("The service does not show yet what should be there; looking for %.0f s more", left)
         time.sleep(min(pause, left))
         pause = min(pause * 2, _LONGEST_PAUSE_SECONDS)

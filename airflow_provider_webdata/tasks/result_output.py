@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.coded_errors import ArgumentError
+from airflow_provider_webdata.coded_errors import ArgumentError, CodedError
 from airflow_provider_webdata.tasks.arguments import checked_text, whole_number
 from airflow_provider_webdata.tasks.literals import is_literal
 from airflow_provider_webdata.tasks.operator import WebDataOperator
@@ -158,7 +158,7 @@ class ResultDelivery(ServiceTask):
         """Return what the task read and wrote; called by OpenLineage's listener where it is installed."""
         from airflow_provider_webdata.results.lineage import operator_lineage
 
-        return operator_lineage(self._lineage_inputs, self._written, self.webdata_conn_id)
+        return operator_lineage(self._lineage_inputs, self._written, self.webdata_conn_id, self.webdata_page)
 
     def _write(self, items: Iterable[Any], kind: str, report: MediaReport) -> Output:
         from airflow_provider_webdata.results.columns import columns_of
@@ -251,7 +251,8 @@ class ResultOutput(ResultDelivery, WebDataOperator):
             way_out = f"the answer is in this attempt's XCom 'undelivered': take it from there, or {way_out}"
         except Exception as failure:  # noqa: BLE001 - whatever happens here, no retry may pay again
             self.log.warning("The answer cannot be pushed to XCom either: %s", failure)
-        raise UndeliveredAnswerError(
+        undelivered = UndeliveredAnswerError(
             f"The answer was paid for and could not be delivered: {str(error) or type(error).__name__}. Nor could it "
             f"be kept for a retry, which would pay for it again: none is made; {way_out}"
-        ) from error
+        )
+        raise self.explained(undelivered) from (None if isinstance(error, CodedError) else error)

@@ -57,6 +57,9 @@ class WebDataSensor(WaitingTask, BaseSensorOperator):
     def check_arguments(self) -> None:
         """Fail before the wait where rendered arguments cannot work."""
 
+    def show_page(self) -> None:
+        """Set `webdata_page` to the page of what the rendered arguments name, if there is one."""
+
     def poll(self, context: Context) -> dict[str, Any] | None:
         """Poll once, without a trigger; return the event that the trigger would yield, or None.
 
@@ -102,6 +105,7 @@ class WebDataSensor(WaitingTask, BaseSensorOperator):
         :param context: the task's context.
         """
         self.check_arguments()
+        self.show_page()
         if self.deferrable:
             self._wait_in_triggerer(context)
         return self._without_soft_fail(super().execute, context)
@@ -133,6 +137,7 @@ class WebDataSensor(WaitingTask, BaseSensorOperator):
 
     def resume_execution(self, next_method: str, next_kwargs: dict[str, Any] | None, context: Context) -> Any:
         """Resume after the trigger; see `WaitingTask.execute_complete`."""
+        self.show_page()
         return self._without_soft_fail(super().resume_execution, next_method, next_kwargs, context)
 
     @staticmethod

@@ -5,13 +5,15 @@ from __future__ import annotations
 from contextlib import contextmanager
 from datetime import datetime, timedelta, timezone
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from airflow.sdk import BaseOperator
 
 from airflow_provider_webdata.coded_errors import ArgumentError, CodedError
+from airflow_provider_webdata.page_urls import page_url
 from airflow_provider_webdata.tasks.arguments import seconds
 from airflow_provider_webdata.tasks.checked_arguments import CheckedArguments
+from airflow_provider_webdata.tasks.links import DashboardLink
 from airflow_provider_webdata.tasks.retry_policy import (
     HAS_RETRY_POLICIES,
     WebDataRetryPolicy,
@@ -19,14 +21,16 @@ from airflow_provider_webdata.tasks.retry_policy import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     import jinja2
-    from airflow.sdk import Context
+    from airflow.sdk import BaseOperatorLink, Context
     from pydantic import JsonValue
 
     from airflow_provider_webdata.api.errors import WebDataError
     from airflow_provider_webdata.hooks.webdata import WebDataHook
+
+ErrorT = TypeVar("ErrorT", bound=CodedError)
 
 RATE_LIMIT_TIMEOUT_SECONDS = 6 * 3600.0
 
@@ -43,6 +47,10 @@ class ServiceTask(BaseOperator, metaclass=CheckedArguments):
     """
 
     template_fields: Sequence[str] = ("webdata_conn_id",)
+    operator_extra_links: Collection[BaseOperatorLink] = (DashboardLink(),)
+
+    webdata_page = ""
+    """Path of the page that shows what this task deals with, once that is known; see `page_urls`."""
 
     def __init__(
         self,
@@ -85,24 +93,42 @@ class ServiceTask(BaseOperator, metaclass=CheckedArguments):
             if error.verdict == "later":
                 self._reschedule(error, context, limited_since)
             self._fail(error)
+        except CodedError as error:
+            raise self.explained(error) from None
+
+    def explained(self, error: ErrorT) -> ErrorT:
+        """Return an error whose message says, too, which connection it was met with and what to do.
+
+        :param error: any that has a code. Raise it `from None`: what led to it is in its message, and in the log at
+            level debug.
+        """
+        from airflow_provider_webdata.hooks.remedies import advice_for
+
+        if error.__cause__ is not None:
+            self.log.debug("What led to it", exc_info=error)
+        error.advice = advice_for(error.help_code, error.text(), self.webdata_conn_id)
+        return error
 
     def _fail(self, error: WebDataError) -> NoReturn:
         from airflow.sdk.exceptions import AirflowFailException
 
         from airflow_provider_webdata.api.errors import InvalidRequestError
 
+        # Airflow shows the traceback of an error, and of all that led to it.
+        error = self.explained(error).with_traceback(None)
         asks_policy = HAS_RETRY_POLICIES and self.retry_policy is not None
         # The next attempt would send the same input, whatever a policy that does not know our errors says.
         if isinstance(error, InvalidRequestError) or (error.verdict == "never" and not asks_policy):
-            raise AirflowFailException(str(error)) from error
-        raise error
+            raise AirflowFailException(str(error)) from None
+        raise error from None
 
-    def _reschedule(self, error: WebDataError, context: Context, limited_since: datetime | None) -> NoReturn:
+    def _reschedule(self, error: WebDataError, context: Context, limited_since: datetime | None) -> None:
+        """Reschedule the task; return if it may not be."""
         from airflow.sdk.exceptions import AirflowRescheduleException
 
         ti = context.get("ti")
         if ti is None or self.rate_limit_timeout <= 0:
-            raise error
+            return
         now = datetime.now(timezone.utc)
         when = now + reschedule_delay(error)
         since = limited_since or ti.get_first_reschedule_date(context) or now
@@ -113,9 +139,23 @@ class ServiceTask(BaseOperator, metaclass=CheckedArguments):
                 when.isoformat(timespec="seconds"),
                 self.rate_limit_timeout,
             )
-            raise error
+            return
         self.log.info("%s. The task is rescheduled to %s", error, when.isoformat(timespec="seconds"))
         raise AirflowRescheduleException(when) from error  # type: ignore[no-untyped-call]
+
+    def post_execute(self, context: Context, result: Any = None) -> None:
+        """Have the asset events of the task's outlets link to its page."""
+        if self.webdata_page:
+            from airflow_provider_webdata.results.assets import annotate_outlets
+
+            annotate_outlets(context, {"page_url": page_url(self.webdata_page)})
+        super().post_execute(context, result)
+
+    def get_openlineage_facets_on_complete(self, task_instance: Any) -> Any | None:  # noqa: ARG002
+        """Return the link to the task's page; called by OpenLineage's listener where it is installed."""
+        from airflow_provider_webdata.results.lineage import operator_lineage
+
+        return operator_lineage((), None, self.webdata_conn_id, self.webdata_page)
 
     def push(self, context: Context, /, **values: Any) -> None:
         """Push XComs beside the return value."""
@@ -131,7 +171,7 @@ class ServiceTask(BaseOperator, metaclass=CheckedArguments):
         from airflow.sdk.exceptions import AirflowFailException
 
         error = ArgumentError(problem) if isinstance(problem, str) else problem
-        raise AirflowFailException(str(error)) from error.__cause__
+        raise AirflowFailException(str(self.explained(error))) from None
 
     def _do_render_template_fields(
         self,

@@ -8,6 +8,7 @@ from pydantic_core import to_json
 
 from airflow_provider_webdata.coded_errors import ArgumentError
 from airflow_provider_webdata.inbox.wire import INLINE_BODY_BYTES
+from airflow_provider_webdata.page_urls import check_page, delivery_page, page_url
 from airflow_provider_webdata.states.checks import CheckCriteria, finished_at, moment
 from airflow_provider_webdata.triggers.webhook import facts_of
 from airflow_provider_webdata.waiting.hub import Hub
@@ -32,8 +33,8 @@ class WebDataWebhookEventTrigger(StreamTrigger):
     """Makes one asset event of every delivery that fits all that is given.
 
     The event's `extra["payload"]` has `conn_id`, `delivery_id`, `event`, `key`, `job_id`, `monitor_id`, `success`,
-    `received_at`, `size`, and the delivery itself in `payload`; where that is larger than 16 KiB, `payload` is
-    missing and the delivery is read with `WebDataHook(conn_id).inbox().fetch(delivery_id)`.
+    `received_at`, `size`, `page_url` (its page in Airflow), and the delivery itself in `payload`; where that is larger
+    than 16 KiB, `payload` is missing and the delivery is read with `WebDataHook(conn_id).inbox().fetch(delivery_id)`.
 
     On Airflow 3.3 all watchers of a connection in a triggerer share one reader, and each keeps its cursor in the
     asset state store once Airflow has stored its events. A restart therefore loses nothing. It repeats nothing
@@ -95,9 +96,9 @@ class WebDataMonitorCheckEventTrigger(StreamTrigger):
     """Makes one asset event of every check of a monitor that has ended, however that was learned.
 
     The event's `extra["payload"]` has `conn_id`, `monitor_id`, `check_id`, `check_status`, `finished_at`, `via`,
-    `summary`, and the check itself in `check`, which is missing where it is larger than 16 KiB. The service is
-    asked about each check: the next poll finds one whose delivery was lost, and a check that was learned of twice
-    makes one event.
+    `summary`, `page_url` (its page in Airflow), and the check itself in `check`, which is missing where it is larger
+    than 16 KiB. The service is asked about each check: the next poll finds one whose delivery was lost, and a check
+    that was learned of twice makes one event.
 
     On Airflow 3.3 all watchers of a monitor in a triggerer share their polls, and each keeps its cursor in the
     asset state store once Airflow has stored its events. A restart therefore loses nothing. It repeats nothing
@@ -187,6 +188,7 @@ class WebDataMonitorCheckEventTrigger(StreamTrigger):
             "finished_at": check.finished_at,
             "via": via,
             "summary": wire.get("summary"),
+            "page_url": page_url(check_page(self.webdata_conn_id, self.monitor_id, check.id)),
         }
         if len(to_json(wire)) <= INLINE_BODY_BYTES:
             payload["check"] = wire
@@ -215,7 +217,11 @@ def payload_of(conn_id: str, delivery: Delivery) -> dict[str, Any]:
     :param conn_id: id of the connection.
     :param delivery: the delivery.
     """
-    payload = {"conn_id": conn_id, **facts_of(delivery)}
+    payload = {
+        "conn_id": conn_id,
+        **facts_of(delivery),
+        "page_url": page_url(delivery_page(delivery.id)),
+    }
     if delivery.has_body and delivery.size <= INLINE_BODY_BYTES:
         payload["payload"] = delivery.payload()
     return payload

@@ -10,7 +10,7 @@ from airflow_provider_webdata.waiting.hub import Hub
 from airflow_provider_webdata.waiting.mailbox import Expired, WaitFailure
 from airflow_provider_webdata.waiting.policy import PollingPolicy
 from airflow_provider_webdata.waiting.task_instance import still_waits
-from airflow_provider_webdata.waiting.wait_trigger import WaitTrigger, error_event
+from airflow_provider_webdata.waiting.wait_trigger import WaitTrigger, error_event, timeout_event
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -57,20 +57,21 @@ class WebDataJobTrigger(WaitTrigger):
         self.reports = reports
         self.cancel_on_kill = cancel_on_kill
 
+    @property
+    def _kind(self) -> str:
+        return self.kind
+
     async def _wait(self, hub: Hub, mailbox: Mailbox) -> dict[str, Any]:
         kind = checked_kind(self.kind)
+        what = f"{name_of(kind)} {self.job_id}"
         policy = PollingPolicy.deserialize(self.policy)
         follower = JobFollower(hub, mailbox, kind, self.job_id, self.log)
         try:
-            await follower.start(policy, reports=self.reports)
+            how = await follower.start(policy, reports=self.reports)
+            self._announce(what, how)
             found = await follower.end()
             if isinstance(found, Expired):
-                return {
-                    "status": "timeout",
-                    "message": f"Timed out waiting for {name_of(kind)} {self.job_id}: {follower.state()}",
-                    "kind": kind,
-                    "job_id": self.job_id,
-                }
+                return {**timeout_event(what, follower.state()), "kind": kind, "job_id": self.job_id}
             if isinstance(found, WaitFailure):
                 return {**error_event(found), "kind": kind, "job_id": self.job_id}
             return found.view.event(found.via)

@@ -9,7 +9,7 @@ from airflow_provider_webdata.states.checks import CheckCriteria, event_of
 from airflow_provider_webdata.waiting.followers.check_follower import CheckFollower
 from airflow_provider_webdata.waiting.mailbox import Expired, WaitFailure
 from airflow_provider_webdata.waiting.policy import PollingPolicy
-from airflow_provider_webdata.waiting.wait_trigger import WaitTrigger, error_event
+from airflow_provider_webdata.waiting.wait_trigger import WaitTrigger, error_event, timeout_event
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -55,23 +55,27 @@ class WebDataMonitorCheckTrigger(WaitTrigger):
         self.criteria = criteria
         self.check_id = check_id
 
+    @property
+    def _kind(self) -> str:
+        return "check"
+
     async def _wait(self, hub: Hub, mailbox: Mailbox) -> dict[str, Any]:
         policy = PollingPolicy.deserialize(self.policy)
         after = self._after() or self._start()
         queue = CheckQueue(CheckCriteria.deserialize(self.criteria), after, self.check_id)
         follower = CheckFollower(hub, mailbox, self.monitor_id, queue, self.log)
         try:
-            await follower.start(policy)
+            self._announce(self._what(after), await follower.start(policy))
             found = await follower.next()
             if isinstance(found, Expired):
-                return {"status": "timeout", "message": f"{self._timed_out(after)}: {follower.state()}"}
+                return timeout_event(self._what(after), follower.state())
             if isinstance(found, WaitFailure):
                 return error_event(found)
             return event_of(found.check, found.decision, monitor_id=self.monitor_id, via=found.via)
         finally:
             follower.close()
 
-    def _timed_out(self, after: datetime) -> str:
+    def _what(self, after: datetime) -> str:
         what = f"check {self.check_id}" if self.check_id else "a check"
         since = "" if self.check_id else f" that finished after {after.isoformat()}"
-        return f"Timed out waiting for {what} of monitor {self.monitor_id}{since}"
+        return f"{what} of monitor {self.monitor_id}{since}"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 
+from airflow_provider_webdata.waiting.policy import waiting_for
 from airflow_provider_webdata.waiting.serialization import serialized
 
 if TYPE_CHECKING:
@@ -34,6 +35,9 @@ class ResumeTrigger(BaseTrigger):
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
         """Sleep by the wall clock, then yield the event."""
+        self.log.info(
+            waiting_for("the time at which the service lets the result be read", "by the clock", self.when)
+        )
         while (left := self.when - time.time()) > 0:
             await asyncio.sleep(min(left, _LONGEST_NAP))
         yield TriggerEvent(self.event)  # type: ignore[no-untyped-call]

@@ -8,7 +8,7 @@ from airflow_provider_webdata.hooks.inbox import inbox_address
 from airflow_provider_webdata.inbox.reader import Delivery
 from airflow_provider_webdata.waiting.inbox.subscriptions import Subscription
 from airflow_provider_webdata.waiting.mailbox import Expired, Notice, WaitFailure
-from airflow_provider_webdata.waiting.wait_trigger import WaitTrigger, error_event
+from airflow_provider_webdata.waiting.wait_trigger import WaitTrigger, error_event, timeout_event
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -52,6 +52,10 @@ class WebDataWebhookTrigger(WaitTrigger):
         self.job_id = job_id
         self.monitor_id = monitor_id
 
+    @property
+    def _kind(self) -> str:
+        return "delivery"
+
     async def _wait(self, hub: Hub, mailbox: Mailbox) -> dict[str, Any]:
         since = self._after()
         if since is None and self.key is None:
@@ -67,6 +71,7 @@ class WebDataWebhookTrigger(WaitTrigger):
         # Without a secret nothing can be read, which no later attempt changes.
         inbox_address(await hub.connection.settings())
         hub.reader.subscribe(subscription)
+        self._announce(self._what(since), "by webhook")
         try:
             while True:
                 item = await mailbox.get()
@@ -75,13 +80,13 @@ class WebDataWebhookTrigger(WaitTrigger):
                 elif isinstance(item, WaitFailure):
                     return error_event(item)
                 elif isinstance(item, Expired):
-                    return {"status": "timeout", "message": f"{self._timed_out(since)}: {hub.reader.state()}"}
+                    return timeout_event(self._what(since), hub.reader.state())
                 elif isinstance(item, Delivery):
                     return {"status": "done", **facts_of(item)}
         finally:
             hub.reader.unsubscribe(subscription)
 
-    def _timed_out(self, since: Any) -> str:
+    def _what(self, since: Any) -> str:
         given = {
             "key": self.key,
             "job_id": self.job_id,
@@ -90,7 +95,7 @@ class WebDataWebhookTrigger(WaitTrigger):
         }
         what = ", ".join(f"{name} {value}" for name, value in given.items() if value) or "any"
         from_when = f" after {since.isoformat()}" if since is not None else ""
-        return f"Timed out waiting for a delivery ({what}) for connection {self.webdata_conn_id!r}{from_when}"
+        return f"a delivery ({what}) for connection {self.webdata_conn_id!r}{from_when}"
 
 
 def facts_of(delivery: Delivery) -> dict[str, Any]:

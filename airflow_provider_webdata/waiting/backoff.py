@@ -6,7 +6,7 @@ import random
 import time
 from typing import TYPE_CHECKING
 
-from airflow_provider_webdata.api.retry import FIRST_PAUSE_SECONDS
+from airflow_provider_webdata.api.retry import FIRST_PAUSE_SECONDS, UNTOLD_PAUSE_SECONDS
 from airflow_provider_webdata.waiting.mailbox import Notice
 
 if TYPE_CHECKING:
@@ -34,7 +34,8 @@ class Backoff:
     def failed(self, error: Exception, *, at_once: bool = False) -> float:
         """Count a failure and return the seconds to pause.
 
-        A single failure makes no notice: a connection that was closed while idle is no outage.
+        A single failure makes no notice, unless it names a time to come back: a connection that was closed while idle
+        is no outage.
 
         :param error: what was raised; its `retry_after` counts, if it has one.
         :param at_once: make a notice of the first failure already.
@@ -42,10 +43,16 @@ class Backoff:
         self._failures += 1
         if self._failures == 1:
             self._since = time.time()
-        if self.notice is None and (at_once or self._failures > 1):
-            self.notice = Notice(f"{self._name}: {error}; retrying until it works or the wait times out")
+        pause = self._pause(getattr(error, "retry_after", None))
+        if self.notice is None and (at_once or self._failures > 1 or pause > UNTOLD_PAUSE_SECONDS):
+            self.notice = Notice(
+                f"{self._name}: {error}; the next attempt is in {pause:.1f} s, retrying until it works or the wait "
+                "times out"
+            )
             self._notify(self.notice)
-        named = getattr(error, "retry_after", None)
+        return pause
+
+    def _pause(self, named: float | None) -> float:
         if named is not None:
             return min(float(named), LONGEST_NAMED_PAUSE) + random.uniform(0, 1)  # noqa: S311
         ceiling = min(FIRST_PAUSE_SECONDS * 2.0 ** min(self._failures - 1, 10), LONGEST_PAUSE)

@@ -13,12 +13,14 @@ from airflow.triggers.base import BaseTrigger, TriggerEvent
 
 from airflow_provider_webdata.api.errors import WebDataError
 from airflow_provider_webdata.coded_errors import ArgumentError
+from airflow_provider_webdata.component_metrics import count, timing
 from airflow_provider_webdata.states.checks import moment
 from airflow_provider_webdata.waiting.hub import Hub
+from airflow_provider_webdata.waiting.policy import waiting_for
 from airflow_provider_webdata.waiting.serialization import serialized
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Mapping
 
     from airflow_provider_webdata.waiting.mailbox import Mailbox, WaitFailure
 
@@ -44,6 +46,7 @@ class WaitTrigger(BaseTrigger):
         self.after = after
         self.deadline = deadline
         self.timeout_after: datetime | None = None
+        self._ends_at: float | None = None
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
         """Return the class's path and its arguments, without those at their defaults."""
@@ -57,7 +60,9 @@ class WaitTrigger(BaseTrigger):
         """Wait and yield one event."""
         resumable_at = time.monotonic() + self._hold_back_seconds()
         hub = Hub.of(self.webdata_conn_id)
-        with hub.waiting(self._deadline()) as mailbox:
+        began = time.monotonic()
+        self._ends_at = self._deadline()
+        with hub.waiting(self._ends_at) as mailbox:
             try:
                 event = await self._wait(hub, mailbox)
             except WebDataError as error:
@@ -69,8 +74,23 @@ class WaitTrigger(BaseTrigger):
                     "error": f"{type(error).__name__}: {error}",
                     "verdict": "unknown",
                 }
+        self._measure(event, time.monotonic() - began)
         await asyncio.sleep(max(resumable_at - time.monotonic(), 0))
         yield TriggerEvent(event)  # type: ignore[no-untyped-call]
+
+    def _measure(self, event: Mapping[str, Any], seconds: float) -> None:
+        tags = {"conn_id": self.webdata_conn_id, "kind": self._kind, "status": str(event["status"])}
+        count("webdata.waits", **tags, via=str(event.get("via", "none")))
+        timing("webdata.wait.duration", seconds, **tags)
+
+    @property
+    @abstractmethod
+    def _kind(self) -> str:
+        """What kind of thing is waited for, in metrics."""
+
+    def _announce(self, what: str, how: str) -> None:
+        """Log what is waited for, how, and until when."""
+        self.log.info(waiting_for(what, how, self._ends_at))
 
     def _hold_back_seconds(self) -> float:
         """Return for how many seconds an event is held back: the worker that deferred the task may still be there.
@@ -124,3 +144,12 @@ def error_event(failure: WaitFailure) -> dict[str, Any]:
     :param failure: why.
     """
     return {"status": "error", "error": failure.text, "verdict": failure.verdict}
+
+
+def timeout_event(what: str, seen: str) -> dict[str, Any]:
+    """Return the event for a wait whose deadline has come.
+
+    :param what: what was waited for.
+    :param seen: what was and was not seen.
+    """
+    return {"status": "timeout", "message": f"Timed out waiting for {what}: {seen}"}

@@ -30,6 +30,7 @@ EXTRA_FIELDS = {
     "previous_signing_secret": "password",
     "signature_header": "text",
     "inbox_url": "text",
+    "dashboard_url": "text",
 }
 
 

@@ -17,7 +17,7 @@ from airflow.providers_manager import ProvidersManager
 from airflow.sdk.providers_manager_runtime import ProvidersManagerTaskRuntime
 
 from airflow_provider_webdata.get_provider_info import get_provider_info
-from airflow_provider_webdata.hooks.connection import _CLIENT_EXTRAS, _MEDIA_HOSTS, _WEBHOOK_EXTRAS
+from airflow_provider_webdata.hooks.connection import _CLIENT_EXTRAS, _OTHER_EXTRAS, _WEBHOOK_EXTRAS
 from airflow_provider_webdata.sandbox.cli import add_arguments as sandbox_flags
 
 INFO = get_provider_info()
@@ -44,7 +44,7 @@ def test_modules_import(module):
     assert importlib.import_module(module).__doc__
 
 
-@pytest.mark.parametrize("path", [CONNECTION["hook-class-name"], *INFO["cli"]])
+@pytest.mark.parametrize("path", [CONNECTION["hook-class-name"], *INFO["cli"], *INFO["extra-links"]])
 def test_named_objects_exist(path):
     module, _, name = path.rpartition(".")
     assert callable(getattr(importlib.import_module(module), name))
@@ -60,7 +60,7 @@ def test_hook_knows_its_connection_type():
 
 def test_form_has_every_extra():
     """What the form offers is what the connection reads."""
-    assert set(FIELDS) == {*_CLIENT_EXTRAS, *_WEBHOOK_EXTRAS, _MEDIA_HOSTS}
+    assert set(FIELDS) == {*_CLIENT_EXTRAS, *_WEBHOOK_EXTRAS, *_OTHER_EXTRAS}
 
 
 def test_secrets_are_masked_in_the_form():

@@ -30,6 +30,7 @@ EXTRAS: dict[str, Any] = {
     "previous_signing_secret": "an-older-key-of-it",
     "signature_header": "X-Signature",
     "inbox_url": "http://inbox.example:8080",
+    "dashboard_url": "https://service.example/app",
 }
 SERVICE = {
     "conn_type": "webdata",
@@ -86,6 +87,7 @@ def paths() -> dict[str, Any]:
     """What is stored or configured by its path or name alone."""
     from airflow_provider_webdata.get_provider_info import get_provider_info
     from airflow_provider_webdata.plugin import WebDataPlugin
+    from airflow_provider_webdata.tasks.links import LINKS
     from airflow_provider_webdata.tasks.retry_policy import WebDataRetryPolicy
 
     info = get_provider_info()
@@ -96,4 +98,5 @@ def paths() -> dict[str, Any]:
         "connection_type": {kind["connection-type"]: kind["hook-class-name"]},
         "macros": {f"macros.{WebDataPlugin.name}.{macro.__name__}": True for macro in WebDataPlugin.macros},
         "resume_method": "execute_complete",
+        "extra_links": {link.name: link.xcom_key for link in LINKS},
     }

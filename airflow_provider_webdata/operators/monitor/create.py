@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 from airflow_provider_webdata.coded_errors import ArgumentError
+from airflow_provider_webdata.page_urls import monitor_page
 from airflow_provider_webdata.states.checks import CHECK_COMPLETED
 from airflow_provider_webdata.tasks.intent import Intent
 from airflow_provider_webdata.tasks.managed_webhook import (
@@ -183,6 +184,7 @@ class WebDataCreateMonitorOperator(
     def _answer(self, monitor: Monitor, context: Context) -> Any:
         from airflow_provider_webdata.tasks.failures import MonitorConflictError
 
+        self.webdata_page = monitor_page(self.webdata_conn_id, monitor.id)
         wire = monitor.to_wire(mask_headers=True)
         if monitor.status == "paused":
             self.log.warning("Monitor %s is paused and makes no checks", monitor.id)

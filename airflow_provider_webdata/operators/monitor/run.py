@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from airflow_provider_webdata.coded_errors import ArgumentError
+from airflow_provider_webdata.page_urls import check_page
 from airflow_provider_webdata.states.checks import CHECK_COMPLETED
 from airflow_provider_webdata.tasks.intent import Intent, may_have_acted
 from airflow_provider_webdata.tasks.managed_webhook import ManagedWebhook, checked_events
@@ -64,6 +65,7 @@ class WebDataRunMonitorOperator(WaitsForCheck, ExistingMonitorOperator):
         intent = Intent(context, "webdata_check")
         monitor_id = self._ready_monitor()
         check = self._started_before(monitor_id, intent) or self._start(monitor_id, intent)
+        self.webdata_page = check_page(self.webdata_conn_id, monitor_id, check.id)
         self.push(context, monitor_id=monitor_id, check_id=check.id)
         if not self.wait_for_completion:
             return check.to_wire(mask_headers=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from airflow_provider_webdata.page_urls import monitor_page
 from airflow_provider_webdata.tasks.monitors.monitor_operator import ExistingMonitorOperator
 from airflow_provider_webdata.tasks.operator import RequestFields
 
@@ -75,6 +76,7 @@ class WebDataUpdateMonitorOperator(ExistingMonitorOperator, fields=RequestFields
             # Its warnings (ids, judgeEnabled, schedule) are settled by what goes along, so none is logged.
             fields = body_for(MonitorUpdateRequest, self.given(), "update monitor").to_wire()
         monitor = self.found()
+        self.webdata_page = monitor_page(self.webdata_conn_id, monitor.id)
         patch = complete_update({**fields, **extra_body}, monitor.to_wire())
         self.log.info("Updating %s of monitor %s", ", ".join(patch), monitor.id)
         return self.hook.update_monitor(monitor.id, extra_body=patch).to_wire(mask_headers=True)

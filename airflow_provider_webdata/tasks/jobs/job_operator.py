@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from airflow_provider_webdata.coded_errors import ArgumentError
+from airflow_provider_webdata.page_urls import job_page
 from airflow_provider_webdata.tasks.arguments import number, seconds
 from airflow_provider_webdata.tasks.deferral import JOB_TRIGGER, is_deferrable
 from airflow_provider_webdata.tasks.jobs.job_wait import WaitsForJob
@@ -177,6 +178,7 @@ class WebDataJobOperator(WaitsForJob, JobResults, WebDataOperator):
     def _push_job(self, job: TaskJob, context: Context) -> None:
         from airflow_provider_webdata.states.jobs import first_few
 
+        self.webdata_page = job_page(self.webdata_conn_id, self.job_kind, job.job_id)
         values: dict[str, Any] = {"job_id": job.job_id}
         if job.invalid_urls:
             values["invalidURLs"] = job.invalid_urls
@@ -215,13 +217,11 @@ class WebDataJobOperator(WaitsForJob, JobResults, WebDataOperator):
                 happened = self._at_timeout(happened)
         return super().execute_complete(context, happened)
 
-    def judge(self, event: Mapping[str, Any]) -> None:
-        """Return if the job completed; after one that failed or was cancelled, a retry may start another."""
+    def fail_job(self, text: str) -> NoReturn:
+        """End the attempt; a retry may start another job."""
         from airflow_provider_webdata.tasks.failures import JobFailedError
 
-        if event.get("status") == "failed":
-            raise JobFailedError(str(event.get("error")))
-        super().judge(event)
+        raise self.explained(JobFailedError(text))
 
     def result_of(self, event: Mapping[str, Any], context: Context) -> Any:
         """Return the result of the job."""

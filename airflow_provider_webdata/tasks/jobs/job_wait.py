@@ -6,6 +6,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.tasks.deferral import WaitingTask
+from airflow_provider_webdata.waiting.policy import polls, waiting_for
 
 if TYPE_CHECKING:
     from airflow_provider_webdata.states.jobs import JobKind, ProgressLog
@@ -24,7 +25,9 @@ class WaitsForJob(WaitingTask):
         :param progress: logs how far it is.
         """
         from airflow_provider_webdata.tasks.jobs.poll import poll_job
+        from airflow_provider_webdata.tasks.metrics import count
 
+        count("webdata.polls", 1, {}, conn_id=self.webdata_conn_id, kind=kind)
         view = poll_job(self.hook, kind, job_id)
         progress.update(view)
         return view.event("polling") if view.is_over else None
@@ -41,6 +44,7 @@ class WaitsForJob(WaitingTask):
         from airflow_provider_webdata.states.jobs import ProgressLog, name_of
         from airflow_provider_webdata.tasks.retry_policy import reschedule_delay
 
+        self.log.info(waiting_for(f"{name_of(kind)} {job_id}", polls(interval), deadline))
         progress = ProgressLog(self.log)
         missing_since: float | None = None
         while True:

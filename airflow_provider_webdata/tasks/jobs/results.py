@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.tasks.arguments import number
+from airflow_provider_webdata.tasks.cached_pages import CachedPages
 from airflow_provider_webdata.tasks.result_output import ResultDelivery
 
 if TYPE_CHECKING:
@@ -128,20 +129,19 @@ class JobResults(ResultDelivery):
         summary: dict[str, Any] = {name: status.get(name) for name in _FACTS if name in status}
         summary["id"] = job_id
         errors = self._listed_errors(kind, job_id)
-        cached = 0
+        cached = CachedPages()
 
         def documents() -> Iterator[dict[str, Any]]:
-            nonlocal cached
             for part in self.hook.iter_job_documents(kind, job_id):
                 for document in part.documents:
                     errors.add_document(document)
-                    cached += (document.get("metadata") or {}).get("cacheState") == "hit"
+                    cached.add(document)
                     yield document
             summary["errors"] = errors.to_wire()
 
         value = self.deliver(documents(), "document", context, summary, inputs=inputs)
-        if cached:
-            self.log.info("%d pages came from the service's cache", cached)
+        if cached.count:
+            self.log.info("%d pages came from the service's cache, the oldest %s", cached.count, cached.age())
         self._report(kind, summary, context)
         self._judge_errors(errors, value, context)
         return value

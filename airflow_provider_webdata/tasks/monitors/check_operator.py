@@ -10,7 +10,13 @@ from airflow_provider_webdata.states.checks import CheckCriteria
 from airflow_provider_webdata.tasks.arguments import seconds
 from airflow_provider_webdata.tasks.deferral import CHECK_TRIGGER, WaitingTask, is_deferrable
 from airflow_provider_webdata.tasks.monitors.check_result import checked_pages
-from airflow_provider_webdata.waiting.policy import CHECK_POLL_INTERVAL, CHECK_SAFETY_POLL, PollingPolicy
+from airflow_provider_webdata.waiting.policy import (
+    CHECK_POLL_INTERVAL,
+    CHECK_SAFETY_POLL,
+    PollingPolicy,
+    polls,
+    waiting_for,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -119,18 +125,17 @@ class WaitsForCheck(WaitingTask):
         from airflow_provider_webdata.tasks.monitors.poll import poll_check
 
         queue = CheckQueue(self.criteria, after, check_id)
+        what = f"check {check_id}" if check_id else f"a check that finished after {after.isoformat()}"
+        what = f"{what} of monitor {monitor_id}"
+        self.log.info(waiting_for(what, polls(self.polling_policy.poll_interval), deadline))
         while True:
             with self.patiently():
                 if event := poll_check(self.hook, monitor_id, queue, via="polling"):
                     return event
             left = deadline - time.time()
             if left <= 0:
-                what = f"check {check_id}" if check_id else f"a check that finished after {after.isoformat()}"
-                return {
-                    "status": "timeout",
-                    "message": f"Timed out waiting for {what} of monitor {monitor_id} "
-                    f"(wait_timeout={self.wait_timeout:g} s)",
-                }
+                message = f"Timed out waiting for {what} (wait_timeout={self.wait_timeout:g} s)"
+                return {"status": "timeout", "message": message}
             time.sleep(min(self.polling_policy.poll_interval, left))
 
     def _span(self, context: Context) -> tuple[datetime, float, bool]:

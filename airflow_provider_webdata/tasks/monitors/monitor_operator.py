@@ -6,12 +6,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from airflow_provider_webdata.coded_errors import ArgumentError
 from airflow_provider_webdata.tasks.arguments import seconds
+from airflow_provider_webdata.tasks.links import LINKS
 from airflow_provider_webdata.tasks.operator import WebDataOperator
 from airflow_provider_webdata.tasks.replica import REPLICA_WAIT_SECONDS, until_found
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
     from datetime import timedelta
+
+    from airflow.sdk import BaseOperatorLink
 
     from airflow_provider_webdata.api.models import Monitor
 
@@ -25,6 +28,8 @@ class MonitorOperator(WebDataOperator):
         a replica, where what was just written may be missing for a moment. 0: read once.
     :param kwargs: arguments of `WebDataOperator` and `BaseOperator`.
     """
+
+    operator_extra_links: Collection[BaseOperatorLink] = LINKS
 
     def __init__(self, *, replica_wait: float | timedelta = REPLICA_WAIT_SECONDS, **kwargs: Any) -> None:
         super().__init__(**kwargs)

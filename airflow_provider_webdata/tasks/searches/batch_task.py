@@ -67,6 +67,7 @@ class BatchSearchTask(ResultOutput):
         if batch.rate_limit is not None:
             progressed = batch.tally.settled > len(settled)
             self._reschedule(batch.rate_limit, context, datetime.now(timezone.utc) if progressed else None)
+            self._fail(batch.rate_limit)
         if batch.stopped:
             raise AirflowException("The task was ended; its next attempt goes on from the results so far")
         too_many = self._too_many(batch.tally, most_errors)

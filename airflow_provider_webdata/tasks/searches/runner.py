@@ -21,6 +21,7 @@ from airflow_provider_webdata.api.errors import (
     WebDataError,
     trimmed,
 )
+from airflow_provider_webdata.api.retry import UNTOLD_PAUSE_SECONDS
 from airflow_provider_webdata.hooks.webdata_async import AsyncWebDataHook
 from airflow_provider_webdata.tasks.searches.record_writer import RecordWriter
 from airflow_provider_webdata.tasks.searches.records import ambiguous_record, answer_record
@@ -260,12 +261,12 @@ class SearchBatch:
             self._limit.succeeded(result.ticket)
             await writer.put(self._count(query, result.answer, reserved))
         elif isinstance(error, RateLimitError):
-            self._limit.slow_down(result.ticket, error.retry_after)
+            self._slow_down(result.ticket, error, error.retry_after)
             self._pending.appendleft(query)
             if self._limit.paused > self._patience:
                 self.rate_limit = error
         elif isinstance(error, TransportError) and not error.sent and self._may_reach_later(query):
-            self._limit.slow_down(result.ticket, None)
+            self._slow_down(result.ticket, error, None)
             self._pending.appendleft(query)
             if self._limit.paused > self._patience:
                 self._fatal = self._fatal or error
@@ -274,6 +275,13 @@ class SearchBatch:
         else:
             self._pending.appendleft(query)
             self._fatal = self._fatal or error
+
+    def _slow_down(self, ticket: int, error: WebDataError, wait: float | None) -> None:
+        before = self._limit.pause
+        self._limit.slow_down(ticket, wait)
+        # Many searches that are in flight meet the same limit.
+        if (pause := self._limit.pause) > UNTOLD_PAUSE_SECONDS >= before:
+            log.warning("%s. No search is begun for %.1f s", error, pause)
 
     def _may_reach_later(self, query: BatchQuery) -> bool:
         self._unreached[query.key] = self._unreached.get(query.key, 0) + 1

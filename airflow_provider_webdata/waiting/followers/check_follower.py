@@ -12,6 +12,7 @@ from airflow_provider_webdata.waiting.followers.listening import listens
 from airflow_provider_webdata.waiting.inbox.delivered_check import delivered_check
 from airflow_provider_webdata.waiting.inbox.subscriptions import Subscription
 from airflow_provider_webdata.waiting.mailbox import Expired, Notice, WaitFailure
+from airflow_provider_webdata.waiting.policy import by_webhook, polls
 from airflow_provider_webdata.waiting.polling.check_answers import CheckJudgment, CheckSnapshot, Unconfirmed
 from airflow_provider_webdata.waiting.polling.monitor_watch import MonitorWait, monitor_key
 
@@ -81,8 +82,8 @@ class CheckFollower:
         self._missing = 0
         self._passed_over = ""
 
-    async def start(self, policy: PollingPolicy) -> None:
-        """Subscribe.
+    async def start(self, policy: PollingPolicy) -> str:
+        """Subscribe, and return in words how the end of a check is learned.
 
         :param policy: how the end of a check is learned.
         :raises ConfigurationError: the connection cannot work, or has no webhook to wait for.
@@ -90,11 +91,14 @@ class CheckFollower:
         settings = await self._hub.connection.settings()
         managed_url = ""
         poll_interval = policy.poll_interval
+        how = polls(poll_interval)
         if listens(policy, settings):
             self._listen()
             if policy.wait_by == "webhook":
                 poll_interval = policy.safety_poll
+                how = by_webhook(poll_interval)
             else:
+                how = f"{by_webhook(policy.safety_poll)} if the monitor reports to this Airflow, else {how}"
                 managed_url = delivery_url(settings.webhook.url or "", settings.conn_id)
         self._poll = MonitorWait(
             self._mailbox,
@@ -106,6 +110,7 @@ class CheckFollower:
             managed_url=managed_url,
         )
         self._hub.poller.subscribe(self._poll)
+        return how
 
     def _listen(self) -> None:
         after, check_id = self._queue.after, self._queue.check_id

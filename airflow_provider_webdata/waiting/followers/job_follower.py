@@ -9,6 +9,7 @@ from airflow_provider_webdata.states.jobs import ProgressLog, last_events
 from airflow_provider_webdata.waiting.followers.listening import listens
 from airflow_provider_webdata.waiting.inbox.subscriptions import Subscription
 from airflow_provider_webdata.waiting.mailbox import Expired, Notice, WaitFailure
+from airflow_provider_webdata.waiting.policy import by_webhook, polls
 from airflow_provider_webdata.waiting.polling.job_watch import JobSnapshot, JobWait, JobWatch
 
 if TYPE_CHECKING:
@@ -61,8 +62,8 @@ class JobFollower:
         self._poll: JobWait | None = None
         self._delivered = False
 
-    async def start(self, policy: PollingPolicy, *, reports: bool) -> None:
-        """Subscribe.
+    async def start(self, policy: PollingPolicy, *, reports: bool) -> str:
+        """Subscribe, and return in words how the end is learned.
 
         :param policy: how the end is learned.
         :param reports: whether the job is known to report to this connection's inbox.
@@ -70,6 +71,7 @@ class JobFollower:
         """
         settings = await self._hub.connection.settings()
         interval = policy.poll_interval
+        how = polls(interval)
         if listens(policy, settings):
             self._subscription = Subscription(
                 self._mailbox, job_id=self._job_id, events=last_events(self._kind)
@@ -77,8 +79,12 @@ class JobFollower:
             self._hub.reader.subscribe(self._subscription)
             if reports or policy.wait_by == "webhook":
                 interval = policy.safety_poll
+                how = by_webhook(interval)
+            else:
+                how = f"by webhook if the job reports to this Airflow, and {polls(interval)}"
         self._poll = JobWait(self._mailbox, self._kind, self._job_id, interval)
         self._hub.poller.subscribe(self._poll)
+        return how
 
     def close(self) -> None:
         """Unsubscribe."""

@@ -14,6 +14,7 @@ from airflow_provider_webdata.api.errors import (
     TransportError,
     WebDataError,
 )
+from airflow_provider_webdata.component_metrics import count
 from airflow_provider_webdata.waiting.backoff import LONGEST_PAUSE, Backoff
 from airflow_provider_webdata.waiting.mailbox import Notice, WaitFailure
 from airflow_provider_webdata.waiting.polling.lookups import Lookups
@@ -182,6 +183,7 @@ class SharedPoller(SharedTask):
     async def _poll(self, watch: Watch) -> None:
         if not watch.waits:
             return
+        count("webdata.polls", conn_id=self._connection.conn_id, kind=watch.key[0])
         try:
             snapshots = await watch.poll(self.lookups)
         except NotFoundError as error:

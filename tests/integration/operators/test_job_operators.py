@@ -77,12 +77,13 @@ def test_started_waited_for_and_taken(run: Any, service: JobService, kind: str, 
 
 
 def test_pages_from_the_cache_are_counted(run: Any, service: JobService) -> None:
-    kept = {**PAGES[0], "metadata": {"cacheState": "hit"}}
-    service.ends_as = {"status": "completed", "data": [kept, *PAGES, kept]}
+    kept = {**PAGES[0], "metadata": {"cacheState": "hit", "cachedAt": "2026-01-30T02:00:04Z"}}
+    other = {**PAGES[0], "metadata": {"cacheState": "hit"}}
+    service.ends_as = {"status": "completed", "data": [kept, *PAGES, other]}
     done = run(TASKS["crawl"].format(more=""))
     assert done.state("job") == "success"
     assert "start crawl: pages may be up to 2 days old" in done.log
-    assert "2 pages came from the service's cache" in done.log
+    assert "2 pages came from the service's cache, the oldest of 2026-01-30T02:00:04Z, " in done.log
 
 
 @pytest.mark.rule("batch-ignore-invalid-urls", "crawl-credit-check")

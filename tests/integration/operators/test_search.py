@@ -50,7 +50,7 @@ def test_search_then_one_mapped_task_per_result(run_dag, sandbox):
     assert "search.warning" in done.xcom
     (sent,) = sandbox.control.requests("/v2/search")
     assert sent["body"] == {"query": "zeppelin", "limit": 2}
-    assert f"Search {done.xcom['search.id']} brought 2 web; credits used: 2" in done.log
+    assert f"Search for 'zeppelin' ({done.xcom['search.id']}) brought 2 web; credits used: 2" in done.log
 
 
 @pytest.mark.rule("search-data", "search-facts")

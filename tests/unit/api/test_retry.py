@@ -136,3 +136,15 @@ def test_six_attempts_ever_further_apart() -> None:
 def test_a_body_that_is_gone_is_not_sent_again() -> None:
     attempts = Attempts(endpoints.LIST_MONITORS, 3600.0, lambda: False)
     assert attempts.pause_after(errors.ServerError("x", 500, "")) is None
+
+
+@pytest.mark.parametrize(
+    ("wait", "told"), [(0.5, 0), (5.0, 1), (60.0, 0)], ids=["short", "long", "not waited"]
+)
+def test_long_pauses_are_logged(caplog: pytest.LogCaptureFixture, wait: float, told: int) -> None:
+    """With length and reason; a wait that does not fit into the budget is none."""
+    error = errors.RateLimitError("search", 429, "busy", retry_after=wait)
+    pause = Attempts(endpoints.SEARCH, 30.0, lambda: True).pause_after(error)
+    assert [record.getMessage() for record in caplog.records] == [
+        f"search: HTTP 429: busy; retry after {wait:g} s (WD-429). Waiting {pause or 0:.1f} s before attempt 2"
+    ] * told

@@ -112,6 +112,12 @@ def test_media_hosts(given):
     assert found == {"media.internal", "10.0.0.5", "::1"}
 
 
+@pytest.mark.parametrize("given", ["https://service.example/app", "http://10.0.0.5:3000/"])
+def test_dashboard(given):
+    """As it is written: it is a link for a reader."""
+    assert settings_of(connection(extra={"dashboard_url": given})).dashboard_url == given
+
+
 def test_what_is_left_out_keeps_the_defaults():
     """Empty fields of the form count as not given."""
     plain = settings_of(connection())
@@ -193,6 +199,20 @@ REFUSED = {
     ),
     "token in the inbox": (
         {"extra": {"inbox_url": "ftp://127.0.0.1:9/#hunter22"}}, "inbox_url must have no query or fragment",
+    ),
+    "dashboard of another scheme": (
+        {"extra": {"dashboard_url": "javascript:alert(1)"}}, "dashboard_url must be an http address",
+    ),
+    "dashboard without host": ({"extra": {"dashboard_url": "https:///app"}}, "dashboard_url must be an http"),
+    "dashboard by number": ({"extra": {"dashboard_url": 5}}, "dashboard_url must be text"),
+    "login in the dashboard": (
+        {"extra": {"dashboard_url": "https://u:hunter22@a.example"}}, "dashboard_url must not hold a login",
+    ),
+    "token in the dashboard": (
+        {"extra": {"dashboard_url": "https://a.example/?t=hunter22"}}, "dashboard_url must have no query",
+    ),
+    "key in the dashboard": (
+        {"extra": {"dashboard_url": f"https://a.example/{KEY}"}}, "dashboard_url must not hold the API key",
     ),
     "headers that are no object": ({"extra": {"secret_headers": "X: y"}}, "secret_headers must be a JSON object"),
     "header that is a number": ({"extra": {"secret_headers": {"X": 1}}}, "secret_headers must be a JSON object"),

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from airflow_provider_webdata.page_urls import job_page
 from airflow_provider_webdata.results.columns import columns_of
 from airflow_provider_webdata.results.lineage import (
     WrittenFile,
@@ -76,6 +77,18 @@ def test_nothing_written():
     lineage = operator_lineage([f"https://a.example/{n}" for n in range(500)], None, "web_eu")
     assert len(lineage.inputs) == 100
     assert lineage.outputs == []
+
+
+def test_page(monkeypatch):
+    """The facet that tools show as a link: the job's id, and its page."""
+    monkeypatch.setenv("AIRFLOW__API__BASE_URL", "https://airflow.example")
+    lineage = operator_lineage([], None, "web_eu", job_page("web_eu", "crawl", "j-1"))
+    facet = lineage.run_facets["externalQuery"]
+    assert facet.externalQueryId == "j-1"
+    assert facet.source == (
+        "https://airflow.example/webdata-ui/jobs/job?conn_id=web_eu&operation=crawl&job_id=j-1"
+    )
+    assert operator_lineage([], None, "web_eu").run_facets == {}
 
 
 def test_without_openlineage_nothing_happens():

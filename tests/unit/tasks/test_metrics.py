@@ -1,52 +1,35 @@
-"""Counters reach Airflow's metrics backend."""
+"""What tasks measure reaches Airflow's metrics backend."""
 
 from __future__ import annotations
 
-import inspect
+from collections.abc import Iterator
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from airflow.sdk.observability.stats import Stats
 
-from airflow_provider_webdata.tasks.metrics import count
-
-
-class Recorder:
-    """A metrics backend that records its calls."""
-
-    def __init__(self):
-        self.counted = []
-
-    def incr(self, stat, count=1, rate=1, *, tags=None):
-        self.counted.append((stat, count, tags))
+from airflow_provider_webdata.tasks.metrics import count, gauge
+from tests.support.metrics import Recorder, recording
 
 
 @pytest.fixture
-def backend():
-    from airflow.sdk._shared.observability.metrics.base_stats_logger import NoStatsLogger
-
-    def use(factory):
-        more = (
-            {"export_legacy_names": True}
-            if "export_legacy_names" in inspect.signature(Stats.initialize).parameters
-            else {}
-        )
-        Stats.initialize(factory=factory, **more)
-
-    recorder = Recorder()
-    use(lambda: recorder)
-    yield recorder
-    use(NoStatsLogger)
+def backend() -> Iterator[Recorder]:
+    with recording(Stats) as recorder:
+        yield recorder
 
 
-def test_count(backend):
+def test_count(backend: Recorder) -> None:
     """With the task's tags, and those of the operation; nothing is a number, too."""
-    context = {"ti": SimpleNamespace(dag_id="d", task_id="t")}
+    context: Any = {"ti": SimpleNamespace(dag_id="d", task_id="t")}
+    nothing: Any = {}
     count("webdata.search.results", 3, context, source="web")
-    count("webdata.credits_used", 0, {}, operation="search")
-    count("webdata.credits_used", 1.6, {}, operation="search")
-    assert backend.counted == [
-        ("webdata.search.results", 3, {"dag_id": "d", "task_id": "t", "source": "web"}),
-        ("webdata.credits_used", 0, {"operation": "search"}),
-        ("webdata.credits_used", 2, {"operation": "search"}),
+    count("webdata.credits_used", 0, nothing, operation="search")
+    count("webdata.credits_used", 1.6, nothing, operation="search")
+    gauge("webdata.credits_remaining", 7, context)
+    assert backend.calls == [
+        ("count", "webdata.search.results", 3, {"dag_id": "d", "task_id": "t", "source": "web"}),
+        ("count", "webdata.credits_used", 0, {"operation": "search"}),
+        ("count", "webdata.credits_used", 2, {"operation": "search"}),
+        ("gauge", "webdata.credits_remaining", 7, {"dag_id": "d", "task_id": "t"}),
     ]

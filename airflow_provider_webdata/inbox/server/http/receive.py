@@ -14,6 +14,7 @@ import anyio.to_thread
 from starlette.responses import JSONResponse
 
 from airflow_provider_webdata import __version__
+from airflow_provider_webdata.component_metrics import count
 from airflow_provider_webdata.inbox import probe
 from airflow_provider_webdata.inbox.envelope import NotJSONError
 from airflow_provider_webdata.inbox.server.storage.errors import StoreUnavailableError
@@ -126,7 +127,14 @@ class Receiver:
                 delivery = NewDelivery.from_body(conn_id, key, raw, now)
         except NotJSONError:
             return _NOT_JSON
-        return _STORED if await self._writer.submit(delivery) else _DUPLICATE
+        is_new = await self._writer.submit(delivery)
+        count(
+            "webdata.deliveries",
+            conn_id=conn_id,
+            operation=delivery.operation or "unknown",
+            result="stored" if is_new else "duplicate",
+        )
+        return _STORED if is_new else _DUPLICATE
 
     def _refused(self, gate: Gate, headers: Headers, sender: str) -> Response:
         if not self._refusals.take():

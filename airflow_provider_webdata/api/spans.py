@@ -1,0 +1,77 @@
+"""A span for each call, where OpenTelemetry records spans: Airflow sets that up where its tracing is on.
+
+OpenTelemetry is not imported here: where nobody has imported it, nobody records.
+"""
+
+from __future__ import annotations
+
+import sys
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from airflow_provider_webdata import __version__
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from airflow_provider_webdata.api.endpoints import Endpoint
+    from airflow_provider_webdata.api.retry import Attempts
+
+
+def active_tracer() -> Any | None:
+    """Return the tracer of this package, or None where nothing records spans."""
+    otel: Any = sys.modules.get("opentelemetry.trace")
+    if otel is None:
+        return None
+    provider = otel.get_tracer_provider()
+    if isinstance(provider, (otel.ProxyTracerProvider, otel.NoOpTracerProvider)):
+        return None
+    return provider.get_tracer("airflow_provider_webdata", __version__)
+
+
+class CallSpan:
+    """The span of one call, with all its attempts. It holds no address, parameter, text or secret.
+
+    :param span: of OpenTelemetry.
+    """
+
+    def __init__(self, span: Any) -> None:
+        self._span = span
+
+    def answered(self, answer: Any) -> None:
+        """Note what an answer says to have cost."""
+        used = getattr(answer, "credits_used", None)
+        if used is None:
+            used = getattr(getattr(getattr(answer, "data", None), "metadata", None), "credits_used", None)
+        if isinstance(used, (int, float)) and used >= 0:
+            self._span.set_attribute("webdata.credits", used)
+
+
+@contextmanager
+def call_span(tracer: Any, endpoint: Endpoint[Any], attempts: Attempts) -> Iterator[CallSpan]:
+    """Record the call that is made within this block.
+
+    :param tracer: of `active_tracer`.
+    :param endpoint: what is called.
+    :param attempts: of the call.
+    """
+    otel: Any = sys.modules["opentelemetry.trace"]
+    attributes = {"webdata.operation": endpoint.name, "http.request.method": endpoint.method}
+    # An exception's text may have parameters in it.
+    with tracer.start_as_current_span(
+        f"webdata {endpoint.name}",
+        kind=otel.SpanKind.CLIENT,
+        attributes=attributes,
+        record_exception=False,
+        set_status_on_exception=False,
+    ) as span:
+        try:
+            yield CallSpan(span)
+        except BaseException as error:
+            span.set_attribute("error.type", type(error).__name__)
+            span.set_status(otel.StatusCode.ERROR)
+            raise
+        finally:
+            span.set_attribute("webdata.attempts", attempts.made)
+            if attempts.status is not None:
+                span.set_attribute("http.response.status_code", attempts.status)

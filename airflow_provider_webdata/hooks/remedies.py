@@ -1,0 +1,62 @@
+"""What to do about an error, in the words of the connection form; docs/errors.md has more under the error's code."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+REMEDIES: Mapping[str, str] = {
+    "WD-010": 'check "Base URL" and "Proxy", and the network',
+    "WD-011": 'another server may answer in the service\'s place: check "Base URL" and "Proxy"',
+    "WD-012": 'ask for less, or raise "Max response size (MB)"',
+    "WD-030": "give it more time, or look at what it waits for",
+    "WD-031": "look at the job before a retry pays for another",
+    "WD-032": "look at the check, or let such checks pass",
+    "WD-036": "look at the service's dashboard",
+    "WD-037": "compare with the monitors that its team has",
+    "WD-401": 'check "API Key"',
+    "WD-402": "buy credits, or wait for the next billing period; then clear the task",
+    "WD-403": "have it enabled for the team, or leave it out",
+    "WD-404": "check the id, and that the team has it",
+    "WD-429": "make fewer calls at once, or allow a longer wait",
+    "WD-500": "try again later",
+    "WD-503": "try again later, or allow a longer wait",
+}
+
+UNTRUSTED = 'check "Base URL", "CA bundle" and "Verify TLS certificate"'
+"""Where the certificate is the reason."""
+
+_OWN_WORDS = frozenset({"", "WD-001", "WD-002", "WD-003", "WD-004", "WD-005", "WD-006", "WD-007", "WD-014"})
+"""Codes of errors that have nothing to do with what the connection leads to, or say themselves what to change."""
+
+_CODED = re.compile(r"(.*) \((WD-\d{3})\)", re.DOTALL)
+
+
+def advice_for(code: str, text: str, conn_id: str) -> str:
+    """Return which connection an error was met with, and what to do; empty where its message says enough.
+
+    :param code: the error's.
+    :param text: its message.
+    :param conn_id: the task's connection.
+    """
+    if code in _OWN_WORDS:
+        return ""
+    remedy = UNTRUSTED if code == "WD-010" and "certificate" in text.lower() else REMEDIES.get(code, "")
+    return f"Connection {conn_id!r}" + (f": {remedy}" if remedy else "")
+
+
+def advised(text: str, conn_id: str) -> str:
+    """Return the message of an error, as a trigger told it, with what to do in front of its code.
+
+    :param text: a message that ends with a code; another is returned as it is.
+    :param conn_id: the task's connection.
+    """
+    coded = _CODED.fullmatch(text)
+    if coded is None:
+        return text
+    told, code = coded.groups()
+    advice = advice_for(code, told, conn_id)
+    return f"{told}. {advice} ({code})" if advice else text

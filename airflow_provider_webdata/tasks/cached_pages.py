@@ -1,0 +1,46 @@
+"""What a task says of the pages that the service took from its cache."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class CachedPages:
+    """Counts the pages that came from the cache, and finds the oldest.
+
+    :ivar count: how many did.
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._cached_at: list[tuple[datetime, str]] = []
+
+    def add(self, document: Mapping[str, Any]) -> None:
+        """Look at a page, with wire names."""
+        from airflow_provider_webdata.states.checks import moment
+
+        metadata = document.get("metadata")
+        if not isinstance(metadata, dict) or metadata.get("cacheState") != "hit":
+            return
+        self.count += 1
+        text = str(metadata.get("cachedAt"))
+        if (cached_at := moment(text)) is not None:
+            self._cached_at = [min([*self._cached_at, (cached_at, text)])]
+
+    def age(self) -> str:
+        """Return in words of when the oldest is, and how old that makes it."""
+        if not self._cached_at:
+            return "of an unknown time"
+        ((cached_at, text),) = self._cached_at
+        return f"of {text}, {_in_words((datetime.now(timezone.utc) - cached_at).total_seconds())} old"
+
+
+def _in_words(seconds: float) -> str:
+    for unit, length in (("days", 86400), ("hours", 3600), ("minutes", 60)):
+        if seconds >= 2 * length:
+            return f"{seconds / length:.0f} {unit}"
+    return f"{max(seconds, 0):.0f} seconds"

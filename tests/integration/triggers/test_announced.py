@@ -1,0 +1,130 @@
+"""What the log of a deferred task says at the start of its wait: for what, how, and until when."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from airflow_provider_webdata.api.errors import RateLimitError
+from airflow_provider_webdata.states.checks import CheckCriteria
+from airflow_provider_webdata.triggers.job import WebDataJobTrigger
+from airflow_provider_webdata.triggers.monitor import WebDataMonitorCheckTrigger
+from airflow_provider_webdata.triggers.resume import ResumeTrigger
+from airflow_provider_webdata.triggers.webhook import WebDataWebhookTrigger
+from airflow_provider_webdata.waiting.backoff import Backoff
+from airflow_provider_webdata.waiting.mailbox import Notice
+from tests.support.job_service import JobService
+
+pytestmark = pytest.mark.usefixtures("leftovers")
+
+CONNECTION = "webdata_default"
+JOB = "0b9c1f4e-0000-4000-8000-000000000001"
+END = 1_900_000_000.5
+UNTIL = "until 2030-03-17T17:46:40Z"
+SAFETY = "by webhook, and polling the service every 300 s in case a delivery is lost"
+
+
+@pytest.fixture
+def service() -> Iterator[JobService]:
+    made = JobService()
+    yield made
+    made.stop()
+
+
+def told(logs: list[Any]) -> list[str]:
+    return [entry["event"] for entry in logs if entry["event"].startswith("Waiting for")]
+
+
+def policy(wait_by: str) -> dict[str, Any]:
+    return {"wait_by": wait_by, "poll_interval": 30.0, "safety_poll": 300.0}
+
+
+@pytest.mark.parametrize(
+    ("wait_by", "receives", "reports", "how"),
+    [
+        ("auto", False, False, "polling the service every 30 s"),
+        ("polling", True, True, "polling the service every 30 s"),
+        ("auto", True, True, SAFETY),
+        ("webhook", True, False, SAFETY),
+        (
+            "auto", True, False,
+            "by webhook if the job reports to this Airflow, and polling the service every 30 s",
+        ),
+    ],
+)  # fmt: skip
+async def test_job(
+    service: JobService,
+    connect: Callable[..., None],
+    inbox: Any,
+    tools: Any,
+    logs: list[Any],
+    wait_by: str,
+    receives: bool,
+    reports: bool,
+    how: str,
+) -> None:
+    connect(service.url, **(inbox.extra if receives else {}))
+    service.set("crawl", JOB, "scraping")
+    async with tools.waiting(
+        WebDataJobTrigger(CONNECTION, "crawl", JOB, policy(wait_by), reports, deadline=END)
+    ):
+        assert told(logs) == [f"Waiting for crawl {JOB}, {how}, {UNTIL}"]
+
+
+@pytest.mark.parametrize(
+    ("wait_by", "how"),
+    [
+        ("polling", "polling the service every 30 s"),
+        ("webhook", SAFETY),
+        ("auto", f"{SAFETY} if the monitor reports to this Airflow, else polling the service every 30 s"),
+    ],
+)
+async def test_check(world: Any, tools: Any, logs: list[Any], wait_by: str, how: str) -> None:
+    monitor_id = world.monitor()
+    trigger = WebDataMonitorCheckTrigger(
+        CONNECTION,
+        monitor_id,
+        policy(wait_by),
+        CheckCriteria().serialize(),
+        after="2026-01-31T10:00:00Z",
+        deadline=END,
+    )
+    async with tools.waiting(trigger):
+        what = f"a check of monitor {monitor_id} that finished after 2026-01-31T10:00:00+00:00"
+        assert told(logs) == [f"Waiting for {what}, {how}, {UNTIL}"]
+
+
+async def test_delivery(world: Any, tools: Any, logs: list[Any]) -> None:
+    async with tools.waiting(WebDataWebhookTrigger(CONNECTION, key="k", job_id=JOB)):
+        (line,) = told(logs)
+        assert line == (
+            f"Waiting for a delivery (key k, job_id {JOB}) for connection 'webdata_default', by webhook, "
+            "without a deadline"
+        )
+
+
+async def test_result_that_is_read_later(logs: list[Any]) -> None:
+    """The wait is over, and the service asked to come later for the result."""
+    [event async for event in ResumeTrigger(time.time(), {"status": "done"}).run()]
+    (line,) = told(logs)
+    assert re.fullmatch(r"Waiting for the time .* by the clock, until \d{4}-.*Z", line)
+
+
+@pytest.mark.parametrize(
+    ("retry_after", "noted"),
+    [(None, 0), (0.5, 0), (5.0, 1)],
+    ids=["growing", "short", "long"],
+)
+def test_named_pause(retry_after: float | None, noted: int) -> None:
+    """A pause that the service asks for is told at once if it is long; a single failure is not, else."""
+
+    error = RateLimitError("search", 429, "busy", retry_after=retry_after)
+    notices: list[Notice] = []
+    pause = Backoff("service", notices.append).failed(error)
+    assert len(notices) == noted
+    for notice in notices:
+        assert f"(WD-429); the next attempt is in {pause:.1f} s" in notice.text

@@ -1,0 +1,76 @@
+"""What waits and polls tell the metrics of Airflow's triggerer."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from airflow.observability.stats import Stats
+
+from airflow_provider_webdata.states.checks import CheckCriteria
+from airflow_provider_webdata.triggers.job import WebDataJobTrigger
+from airflow_provider_webdata.triggers.monitor import WebDataMonitorCheckTrigger
+from airflow_provider_webdata.triggers.webhook import WebDataWebhookTrigger
+from tests.support.job_service import JobService
+from tests.support.metrics import Recorder, recording
+
+pytestmark = pytest.mark.usefixtures("leftovers")
+
+CONNECTION = "webdata_default"
+JOB = "0b9c1f4e-0000-4000-8000-000000000001"
+POLICY = {"wait_by": "polling", "poll_interval": 1.0, "safety_poll": 300.0}
+
+
+@pytest.fixture
+def backend() -> Iterator[Recorder]:
+    with recording(Stats) as recorder:
+        yield recorder
+
+
+@pytest.mark.parametrize(("state", "status"), [("completed", "done"), ("failed", "failed")])
+async def test_job(connect: Any, tools: Any, backend: Recorder, state: str, status: str) -> None:
+    service = JobService()
+    connect(service.url, retry_budget=0)
+    service.set("crawl", JOB, state)
+    await tools.event_of(WebDataJobTrigger(CONNECTION, "crawl", JOB, POLICY, deadline=time.time() + 60))
+    service.stop()
+    tags = {"conn_id": CONNECTION, "kind": "crawl", "status": status}
+    assert backend.of("webdata.polls") == [{"conn_id": CONNECTION, "kind": "crawl"}]
+    assert backend.of("webdata.waits") == [{**tags, "via": "polling"}]
+    assert backend.of("webdata.wait.duration") == [tags]
+    ((milliseconds,),) = [[number] for _, name, number, _ in backend.calls if name == "webdata.wait.duration"]
+    assert 0 < milliseconds < 60_000
+
+
+async def test_check(world: Any, tools: Any, backend: Recorder) -> None:
+    monitor_id = world.monitor()
+    world.run(monitor_id)
+    await tools.event_of(
+        WebDataMonitorCheckTrigger(
+            CONNECTION, monitor_id, POLICY, CheckCriteria().serialize(), after="2020-01-01T00:00:00Z"
+        )
+    )
+    assert backend.of("webdata.polls") == [{"conn_id": CONNECTION, "kind": "monitor"}]
+    (tags,) = backend.of("webdata.waits")
+    assert tags == {"conn_id": CONNECTION, "kind": "check", "status": "done", "via": "polling"}
+
+
+async def test_wait_that_times_out(world: Any, tools: Any, backend: Recorder) -> None:
+    await tools.event_of(WebDataWebhookTrigger(CONNECTION, key="none", deadline=time.time() + 0.1))
+    (tags,) = backend.of("webdata.waits")
+    assert tags == {"conn_id": CONNECTION, "kind": "delivery", "status": "timeout", "via": "none"}
+
+
+async def test_delivery(world: Any, backend: Recorder) -> None:
+    """Counted where it arrives; a repetition is told apart."""
+    monitor_id = world.monitor()
+    world.run(monitor_id)
+    body = {"success": True, "type": "monitor.check.completed", "id": JOB, "webhookId": "w"}
+    for _ in range(2):
+        world.inbox.deliver(body, "k")
+    told = backend.of("webdata.deliveries")
+    assert {tags["conn_id"] for tags in told} == {CONNECTION}
+    assert {tags["operation"] for tags in told} == {"monitor"}
+    assert [tags["result"] for tags in told] == ["stored", "stored", "duplicate"]
