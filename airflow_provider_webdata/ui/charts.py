@@ -51,6 +51,6 @@ def bars(values: Sequence[Bar], title: str) -> Markup:
         )
         for index, bar in enumerate(values)
     )
-    return Markup('<svg class="chart" viewBox="0 0 {} {}" role="img" aria-label="{}">{}</svg>').format(
-        _WIDTH, _HEIGHT, title, drawn
-    )
+    return Markup(
+        '<svg class="chart" viewBox="0 0 {} {}" preserveAspectRatio="xMinYMax" role="img" aria-label="{}">{}</svg>'
+    ).format(_WIDTH, _HEIGHT, title, drawn)

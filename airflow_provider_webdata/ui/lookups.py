@@ -70,6 +70,15 @@ class Lookups:
         """Return the connections that Airflow can list, and those that have deliveries."""
         return await self._remembered("conn_ids", lambda: asyncio.to_thread(_conn_ids))
 
+    async def dashboard_url(self, conn_id: str) -> str | None:
+        """Return the address of the service's own dashboard, where the connection names it.
+
+        :param conn_id: the connection.
+        """
+        return await self._remembered(
+            (conn_id, "dashboard_url"), lambda: asyncio.to_thread(_dashboard_url, conn_id)
+        )
+
     async def _remembered(self, key: Hashable, ask: Callable[[], Coroutine[Any, Any, T]]) -> T:
         until, task = self._kept.get(key, (0.0, None))
         if task is None or until < time.monotonic():
@@ -114,6 +123,15 @@ class Lookups:
             hook = AsyncWebDataHook.of(settings, retry_budget=0)
             self._hooks[conn_id] = (settings, hook)
         return hook
+
+
+def _dashboard_url(conn_id: str) -> str | None:
+    # What is wrong with a connection is said where the service is asked.
+    with contextlib.suppress(StoreUnavailableError, ConfigurationError):
+        connection = find_connection(conn_id)
+        if connection is not None and connection.conn_type == "webdata":
+            return settings_of(connection).dashboard_url
+    return None
 
 
 def _conn_ids() -> list[str]:

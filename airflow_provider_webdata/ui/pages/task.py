@@ -40,6 +40,7 @@ async def page(page: Page) -> Response:
         deliveries=deliveries,
         result=_result(facts),
         link=_link(facts),
+        dashboard=await page.lookups.dashboard_url(facts.conn_id) if facts and facts.conn_id else None,
     )
 
 

@@ -30,6 +30,7 @@ from tests.support.waiting import PATIENCE
 SERVER = Path(__file__).with_name("pages_server.py")
 CONN_ID = "market"
 PREFIX = "/company"
+DASHBOARD = "https://dashboard.example/app"
 HOSTILE = "<script>alert('x')</script>\"'&{{ 7*7 }}"
 """What a stranger may put into every text that comes from outside."""
 
@@ -110,7 +111,7 @@ def pages(
         "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
         "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE": str(folder / "passwords.json"),
         "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": database,
-        "AIRFLOW_CONN_MARKET": connection_text(sandbox.url),
+        "AIRFLOW_CONN_MARKET": connection_text(sandbox.url, dashboard_url=DASHBOARD),
         "AIRFLOW_CONN_DEAD": connection_text("http://127.0.0.1:9"),
     }
     engine = create_engine(database)

@@ -11,7 +11,7 @@ import pytest
 
 from airflow_provider_webdata.page_urls import UI_PATH
 from airflow_provider_webdata.ui.application import ROUTES
-from tests.integration.ui.conftest import CONN_ID, PREFIX, Pages
+from tests.integration.ui.conftest import CONN_ID, DASHBOARD, PREFIX, Pages
 from tests.integration.ui.test_access import ids, params_of
 
 __all__ = ["ids"]
@@ -168,6 +168,7 @@ def test_the_tab_of_a_task(pages: Pages, ids: dict[str, Any]) -> None:
     text = pages.get("/task", **params).text
     assert ids["crawl"] in text
     assert "s3://bucket/pages.jsonl" in text
+    assert f'href="{DASHBOARD}"' in text
     waiting = pages.get("/task", **{**params, "task_id": "listen"}).text
     assert "Waits for" in waiting
 
