@@ -69,6 +69,37 @@ def test_connections_that_have_deliveries(store: DeliveryStore, new: NewOne) -> 
     assert len(set(store.conn_ids(3)) & set(names)) == 3
 
 
+def test_when_the_last_delivery_came(database: Database, new: NewOne) -> None:
+    """Published or not, and nothing is published for it."""
+    store = database.store()
+    assert store.last_received(CONN) is None
+    store.add([new(received_at=NOON - timedelta(days=1)), new(received_at=NOON, conn_id="another")])
+    assert store.last_received(CONN) == NOON - timedelta(days=1)
+    store.publish()
+    store.add([new(received_at=NOON)])
+    assert store.last_received(CONN) == NOON
+    store.publish()
+    assert (store.last_received(CONN), store.last_received("another")) == (NOON, NOON)
+    store.add([new(received_at=NOON + timedelta(days=1))])
+    engine = database.engine()
+    pending = "SELECT count(*) FROM webdata_inbox_delivery WHERE position IS NULL"
+    with engine.connect() as connection:
+        before = connection.exec_driver_sql(pending).scalar()
+        assert store.last_received(CONN) == NOON + timedelta(days=1)
+        assert connection.exec_driver_sql(pending).scalar() == before
+
+
+def test_the_revision_of_the_tables(database: Database) -> None:
+    store = database.store()
+    assert store.revision() is None
+    with database.engine().begin() as connection:
+        connection.exec_driver_sql("CREATE TABLE alembic_version_webdata (version_num VARCHAR(32))")
+    assert store.revision() is None
+    with database.engine().begin() as connection:
+        connection.exec_driver_sql("INSERT INTO alembic_version_webdata VALUES ('4c1f0a7d9b21')")
+    assert store.revision() == "4c1f0a7d9b21"
+
+
 def test_every_field_comes_back(store: DeliveryStore, new: NewOne) -> None:
     full = new("jöb", key="k~1", event="page", operation=None, name="page", success=None, body=b"\x00\xff{}")
     bare = new(key=None, event=None, operation=None, name=None, monitor_id=None, success=False)
