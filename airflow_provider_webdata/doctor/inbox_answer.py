@@ -53,7 +53,7 @@ def webhook_set(settings: ConnectionSettings) -> Finding:
         settings,
         "wrong",
         "there is a Webhook URL, but neither Webhook secret nor Signing secret: tasks wait by polling",
-        "Enter a Webhook secret, such as `openssl rand -hex 32` prints, or clear the Webhook URL.",
+        'Fill in "Webhook secret", with what `openssl rand -hex 32` prints, or clear "Webhook URL".',
     )
 
 
@@ -83,7 +83,7 @@ def webhook(settings: ConnectionSettings, seconds: float) -> Finding:
             settings,
             "wrong",
             f"{shown} cannot be reached from here: {trimmed(str(error), 200) or type(error).__name__}",
-            f"Check the Webhook URL, its certificate and the proxy in front of Airflow. {_OUTSIDE}",
+            f'Check "Webhook URL", its certificate and the proxy in front of Airflow. {_OUTSIDE}',
         )
 
 
@@ -115,7 +115,7 @@ def _not_an_inbox(response: httpx.Response) -> tuple[str, str] | None:
             f"no delivery is taken now ({answer})",
             "Look into the log of the API server, and of the proxy in front of it.",
         )
-    return (f"somebody else's server answers ({answer})", "Correct the Webhook URL.")
+    return (f"somebody else's server answers ({answer})", 'Correct "Webhook URL".')
 
 
 def _probed(settings: ConnectionSettings, shown: str, client: httpx.Client, url: str) -> Finding:
@@ -130,8 +130,9 @@ def _probed(settings: ConnectionSettings, shown: str, client: httpx.Client, url:
             settings,
             "wrong",
             f"{shown}: the inbox refuses this connection's secret or signature",
-            "The API server must read the same connection, with the same Webhook secret, Signing secret and Signature "
-            f"header, and the proxy must pass {SECRET_HEADER} on. A changed secret counts after half a minute.",
+            'The API server must read the same connection, with the same "Webhook secret", "Signing secret" and '
+            f'"Signature header", and the proxy must pass {SECRET_HEADER} on. A changed secret counts after half a '
+            "minute.",
         )
     if (status, error) == (400, NOT_JSON):
         return _of(
@@ -152,7 +153,7 @@ def _answered(settings: ConnectionSettings, shown: str, probe: bytes, body: dict
             settings,
             "wrong",
             f"{shown}: somebody else's server answers, which does not know the secret",
-            "Correct the Webhook URL.",
+            'Correct "Webhook URL".',
         )
     if (version := body.get("version")) != __version__:
         return _of(

@@ -137,14 +137,14 @@ class ServiceAnswer:
                 "tls",
                 "warning",
                 "plain http: anybody on the way can read the API key",
-                "Write https in the Base URL.",
+                'Write https in "Base URL".',
             )
         if not client.verify:
             return Finding(
                 "tls",
                 "warning",
                 "the certificate is not verified: anybody on the way can read the API key",
-                "Turn on Verify TLS certificate, and name a private authority in CA bundle.",
+                'Turn on "Verify TLS certificate", and name a private authority in "CA bundle".',
             )
         if self._meeting.tls is None:
             return Finding("tls", "unknown", "see host")

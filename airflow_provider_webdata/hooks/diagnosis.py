@@ -76,9 +76,7 @@ def diagnosis_of(error: WebDataError) -> Diagnosis:
     if isinstance(error, TransportError):
         return _unreachable(error)
     if isinstance(error, AuthenticationError):
-        return Diagnosis(
-            "key", f"The service refuses the API key: {error.message}", "Enter its own key under API Key."
-        )
+        return Diagnosis("key", f"The service refuses the API key: {error.message}", 'Check "API Key".')
     if isinstance(error, EntitlementError):
         return Diagnosis("rights", f"The service knows the key but forbids the call: {error.message}")
     if isinstance(error, NotFoundError) and "credit" in error.message.lower():
@@ -92,11 +90,9 @@ def diagnosis_of(error: WebDataError) -> Diagnosis:
     if isinstance(error, ServerError):
         return Diagnosis("service", f"The host answers with an error of its own: {error}", "Try again later.")
     if isinstance(error, (NotFoundError, InvalidResponseError)):
-        return Diagnosis(
-            "service", f"The host answers but is not this service: {error}", "Correct the Base URL."
-        )
+        return Diagnosis("service", f"The host answers but is not this service: {error}", 'Check "Base URL".')
     if isinstance(error, APIError):
-        return Diagnosis("service", f"The host answers, but not as expected: {error}", "Check the Base URL.")
+        return Diagnosis("service", f"The host answers, but not as expected: {error}", 'Check "Base URL".')
     return Diagnosis("fields", str(error))
 
 
@@ -105,13 +101,13 @@ def _unreachable(error: TransportError) -> Diagnosis:
         return Diagnosis(
             "tls",
             f"The TLS connection fails: {error.reason}",
-            "Check the name in the Base URL, set the CA bundle of a private certificate authority, or correct http "
-            "against https in the Base URL.",
+            'Check the name in "Base URL", set "CA bundle" for a private certificate authority, or correct http '
+            'against https in "Base URL".',
         )
     return Diagnosis(
         "host",
         f"The host is not reachable: {error.reason}",
-        "Check the Base URL, the Proxy and the network.",
+        'Check "Base URL" and "Proxy", and the network.',
     )
 
 

@@ -247,19 +247,19 @@ ROWS: dict[str, tuple[Arrange, Expected]] = {
     # Host and TLS
     "a name that does not resolve": (
         lambda w: w.connect("https://no-such-host.invalid"),
-        {"host": ("wrong", "The host is not reachable: ", "Check the Base URL")},
+        {"host": ("wrong", "The host is not reachable: ", 'Check "Base URL" and "Proxy"')},
     ),
     "a port where nobody listens": (
         lambda w: w.connect(f"http://127.0.0.1:{_free_port()}"),
-        {"host": ("wrong", "The host is not reachable: ", "Check the Base URL")},
+        {"host": ("wrong", "The host is not reachable: ", 'Check "Base URL" and "Proxy"')},
     ),
     "a host that does not answer": (
         lambda w: w.connect(w.serve(never_answer).url, timeout=0.2),
-        {"host": ("wrong", "no answer from http://127.0.0.1", "Check the Base URL")},
+        {"host": ("wrong", "no answer from http://127.0.0.1", 'Check "Base URL" and "Proxy"')},
     ),
     "another server": (
         lambda w: w.connect(_answering(w, body="<html>", **{"content-type": "text/html"})),
-        {"host": ("wrong", "is not this service", "Correct the Base URL")},
+        {"host": ("wrong", "is not this service", 'Check "Base URL"')},
     ),
     "a service that fails": (
         lambda w: w.connect(_answering(w, 500, _error("out of order"))),
@@ -267,7 +267,7 @@ ROWS: dict[str, tuple[Arrange, Expected]] = {
     ),
     "https to plain http": (
         lambda w: w.connect(w.sandbox.url.replace("http:", "https:")),
-        {"tls": ("wrong", "The TLS connection fails", "correct http against https in the Base URL")},
+        {"tls": ("wrong", "The TLS connection fails", 'correct http against https in "Base URL"')},
     ),
     "plain http to another machine": (
         lambda w: (
@@ -277,12 +277,12 @@ ROWS: dict[str, tuple[Arrange, Expected]] = {
         ),
         {
             "fields": ("warning", "host (Base URL) is plain http", "form"),
-            "tls": ("warning", "anybody on the way can read the API key", "Write https in the Base URL"),
+            "tls": ("warning", "anybody on the way can read the API key", 'Write https in "Base URL"'),
         },
     ),
     "a certificate of nobody known": (
         lambda w: _over_tls(w, 300, ca_file=None),
-        {"tls": ("wrong", "The TLS connection fails", "set the CA bundle")},
+        {"tls": ("wrong", "The TLS connection fails", 'set "CA bundle"')},
     ),
     "a good certificate": (lambda w: _over_tls(w, 300), {}),
     "a certificate that ends soon": (
@@ -291,7 +291,7 @@ ROWS: dict[str, tuple[Arrange, Expected]] = {
     ),
     "no verification": (
         lambda w: _over_tls(w, 300, ca_file=None, verify=False),
-        {"tls": ("warning", "not verified", "Turn on Verify TLS certificate")},
+        {"tls": ("warning", "not verified", 'Turn on "Verify TLS certificate"')},
     ),
     "a CA bundle that is none": (
         lambda w: _over_tls(w, 300, ca_file=__file__),
@@ -302,7 +302,7 @@ ROWS: dict[str, tuple[Arrange, Expected]] = {
     # Key, credits, rights
     "a wrong key": (
         lambda w: w.connect(key="wd-some-other-key"),
-        {"key": ("wrong", "The service refuses the API key", "under API Key")},
+        {"key": ("wrong", "The service refuses the API key", 'Check "API Key"')},
     ),
     "too many requests": (lambda w: w.connect(_answering(w, 429, _error("slow down"))), {}),
     "a forbidden call": (
@@ -338,7 +338,7 @@ ROWS: dict[str, tuple[Arrange, Expected]] = {
         lambda w: w.connect(_answering(w, 401, _error("no"), date=_dated(-1000))),
         {
             "clock": ("warning", "behind this machine's", "NTP"),
-            "key": ("wrong", "refuses the API key: no", "under API Key"),
+            "key": ("wrong", "refuses the API key: no", 'Check "API Key"'),
         },
     ),
     "a date that is none": (
@@ -349,15 +349,15 @@ ROWS: dict[str, tuple[Arrange, Expected]] = {
     "no webhooks": (_without_webhooks, {}),
     "a webhook URL without a secret": (
         lambda w: w.connect(webhook_secret=None),
-        {"webhook": ("wrong", "neither Webhook secret nor Signing secret", "Enter a Webhook secret")},
+        {"webhook": ("wrong", "neither Webhook secret nor Signing secret", 'Fill in "Webhook secret"')},
     ),
     "nobody at the webhook URL": (
         lambda w: w.connect(webhook_url=f"http://127.0.0.1:{_free_port()}"),
-        {"webhook": ("wrong", "cannot be reached from here: ", "Check the Webhook URL")},
+        {"webhook": ("wrong", "cannot be reached from here: ", 'Check "Webhook URL"')},
     ),
     "a server that takes anything": (
         lambda w: w.connect(webhook_url=_answering(w)),
-        {"webhook": ("wrong", "somebody else's server answers (HTTP 200)", "Correct the Webhook URL")},
+        {"webhook": ("wrong", "somebody else's server answers (HTTP 200)", 'Correct "Webhook URL"')},
     ),
     "a login": (
         lambda w: w.connect(webhook_url=_answering(w, 302, location="https://login.example/x")),
@@ -406,7 +406,7 @@ ROWS: dict[str, tuple[Arrange, Expected]] = {
     ),
     "another secret": (
         lambda w: _claims_to_be_an_inbox(w, 401, {"error": REFUSED}),
-        {"webhook": ("wrong", "the inbox refuses this connection's secret", "the same Webhook secret")},
+        {"webhook": ("wrong", "the inbox refuses this connection's secret", 'the same "Webhook secret"')},
     ),
     "signed deliveries": (lambda w: w.connect(signing_secret=SIGNING_SECRET), {}),
     "deliveries that are signed only": (
