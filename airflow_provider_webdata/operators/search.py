@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from airflow_provider_webdata.coded_errors import ArgumentError
-from airflow_provider_webdata.tasks.cached_pages import CachedPages
 from airflow_provider_webdata.tasks.operator import RequestFields
 from airflow_provider_webdata.tasks.result_output import ResultOutput
 from airflow_provider_webdata.tasks.searches.items import tagged, untagged
@@ -160,6 +159,7 @@ class WebDataSearchOperator(ResultOutput, fields=RequestFields("SearchRequest", 
         self, query: str, outcome: Mapping[str, Any], results: Mapping[str, Any], context: Context
     ) -> None:
         from airflow_provider_webdata.api.errors import trimmed
+        from airflow_provider_webdata.tasks.cached_pages import CachedPages
         from airflow_provider_webdata.tasks.metrics import count
 
         counts = _counts(results)

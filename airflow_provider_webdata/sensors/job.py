@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.coded_errors import ArgumentError
-from airflow_provider_webdata.page_urls import job_page
 from airflow_provider_webdata.states.jobs import ProgressLog, checked_kind
 from airflow_provider_webdata.tasks.arguments import checked_text, number
 from airflow_provider_webdata.tasks.deferral import JOB_TRIGGER
@@ -100,6 +99,8 @@ class WebDataJobSensor(WaitsForJob, JobResults, WebDataSensor):
 
     def show_page(self) -> None:
         """Show the job."""
+        from airflow_provider_webdata.page_urls import job_page
+
         self.webdata_page = job_page(self.webdata_conn_id, self.kind, str(checked_text(self.job_id)))
 
     def poll(self, context: Context) -> dict[str, Any] | None:  # noqa: ARG002

@@ -7,7 +7,6 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.coded_errors import ArgumentError
-from airflow_provider_webdata.page_urls import check_page, monitor_page
 from airflow_provider_webdata.states.checks import CHECK_COMPLETED, CheckCriteria
 from airflow_provider_webdata.tasks.arguments import checked_text
 from airflow_provider_webdata.tasks.deferral import CHECK_TRIGGER
@@ -113,6 +112,8 @@ class WebDataMonitorCheckSensor(SinceSensor):
 
     def show_page(self) -> None:
         """Show the check that is waited for, or the monitor."""
+        from airflow_provider_webdata.page_urls import check_page, monitor_page
+
         conn_id, monitor_id = self.webdata_conn_id, self._named_monitor()
         check_id = checked_text(self.check_id)
         self.webdata_page = (

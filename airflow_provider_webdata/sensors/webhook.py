@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.page_urls import monitor_page
 from airflow_provider_webdata.tasks.arguments import as_list, checked_text
 from airflow_provider_webdata.tasks.deferral import WEBHOOK_TRIGGER
 from airflow_provider_webdata.tasks.sensor import SinceSensor
@@ -77,6 +76,8 @@ class WebDataWebhookSensor(SinceSensor):
 
     def show_page(self) -> None:
         """Show the monitor, if one is named; later the delivery."""
+        from airflow_provider_webdata.page_urls import monitor_page
+
         if monitor_id := checked_text(self.monitor_id):
             self.webdata_page = monitor_page(self.webdata_conn_id, monitor_id)
 

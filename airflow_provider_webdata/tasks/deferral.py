@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from airflow.sdk.configuration import conf
 
-from airflow_provider_webdata.page_urls import event_page
 from airflow_provider_webdata.tasks.links import LINKS
 from airflow_provider_webdata.tasks.service_task import ServiceTask
 
@@ -115,6 +114,7 @@ class WaitingTask(ServiceTask):
         from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
 
         from airflow_provider_webdata.hooks.remedies import advised
+        from airflow_provider_webdata.page_urls import event_page
         from airflow_provider_webdata.tasks.failures import CheckFailedError
 
         self.webdata_page = event_page(self.webdata_conn_id, event) or self.webdata_page

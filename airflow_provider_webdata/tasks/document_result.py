@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.tasks.cached_pages import CachedPages
 from airflow_provider_webdata.tasks.large_document import LargeDocuments
 from airflow_provider_webdata.tasks.result_output import ResultOutput
 
@@ -59,6 +58,8 @@ class DocumentOperator(LargeDocuments, ResultOutput):
                 status,
                 f" ({error})" if error else "",
             )
+        from airflow_provider_webdata.tasks.cached_pages import CachedPages
+
         cached = CachedPages()
         cached.add({"metadata": metadata})
         self.log.info(

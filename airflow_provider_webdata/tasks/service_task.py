@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 from airflow.sdk import BaseOperator
 
 from airflow_provider_webdata.coded_errors import ArgumentError, CodedError
-from airflow_provider_webdata.page_urls import page_url
 from airflow_provider_webdata.tasks.arguments import seconds
 from airflow_provider_webdata.tasks.checked_arguments import CheckedArguments
 from airflow_provider_webdata.tasks.links import DashboardLink
@@ -146,6 +145,7 @@ class ServiceTask(BaseOperator, metaclass=CheckedArguments):
     def post_execute(self, context: Context, result: Any = None) -> None:
         """Have the asset events of the task's outlets link to its page."""
         if self.webdata_page:
+            from airflow_provider_webdata.page_urls import page_url
             from airflow_provider_webdata.results.assets import annotate_outlets
 
             annotate_outlets(context, {"page_url": page_url(self.webdata_page)})

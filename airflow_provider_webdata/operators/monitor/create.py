@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 from airflow_provider_webdata.coded_errors import ArgumentError
-from airflow_provider_webdata.page_urls import monitor_page
 from airflow_provider_webdata.states.checks import CHECK_COMPLETED
 from airflow_provider_webdata.tasks.intent import Intent
 from airflow_provider_webdata.tasks.managed_webhook import (
@@ -182,6 +181,7 @@ class WebDataCreateMonitorOperator(
         return None
 
     def _answer(self, monitor: Monitor, context: Context) -> Any:
+        from airflow_provider_webdata.page_urls import monitor_page
         from airflow_provider_webdata.tasks.failures import MonitorConflictError
 
         self.webdata_page = monitor_page(self.webdata_conn_id, monitor.id)

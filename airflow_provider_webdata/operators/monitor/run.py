@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from airflow_provider_webdata.coded_errors import ArgumentError
-from airflow_provider_webdata.page_urls import check_page
 from airflow_provider_webdata.states.checks import CHECK_COMPLETED
 from airflow_provider_webdata.tasks.intent import Intent, may_have_acted
 from airflow_provider_webdata.tasks.managed_webhook import ManagedWebhook, checked_events
@@ -61,6 +60,8 @@ class WebDataRunMonitorOperator(WaitsForCheck, ExistingMonitorOperator):
 
     def call_service(self, context: Context) -> Any:
         """Start a check, or find the one that runs, and return it with wire names."""
+        from airflow_provider_webdata.page_urls import check_page
+
         self.require_deliveries()
         intent = Intent(context, "webdata_check")
         monitor_id = self._ready_monitor()

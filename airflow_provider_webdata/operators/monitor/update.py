@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.page_urls import monitor_page
 from airflow_provider_webdata.tasks.monitors.monitor_operator import ExistingMonitorOperator
 from airflow_provider_webdata.tasks.operator import RequestFields
 
@@ -69,6 +68,7 @@ class WebDataUpdateMonitorOperator(ExistingMonitorOperator, fields=RequestFields
         from airflow_provider_webdata.api.models import MonitorUpdateRequest
         from airflow_provider_webdata.api.monitor_diff import complete_update
         from airflow_provider_webdata.hooks.calls import body_for
+        from airflow_provider_webdata.page_urls import monitor_page
 
         extra_body = self.checked_extra_body("update monitor") or {}
         fields: dict[str, Any] = {}

@@ -7,7 +7,6 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from airflow_provider_webdata.coded_errors import ArgumentError
-from airflow_provider_webdata.page_urls import job_page
 from airflow_provider_webdata.tasks.arguments import number, seconds
 from airflow_provider_webdata.tasks.deferral import JOB_TRIGGER, is_deferrable
 from airflow_provider_webdata.tasks.jobs.job_wait import WaitsForJob
@@ -176,6 +175,7 @@ class WebDataJobOperator(WaitsForJob, JobResults, WebDataOperator):
         )
 
     def _push_job(self, job: TaskJob, context: Context) -> None:
+        from airflow_provider_webdata.page_urls import job_page
         from airflow_provider_webdata.states.jobs import first_few
 
         self.webdata_page = job_page(self.webdata_conn_id, self.job_kind, job.job_id)

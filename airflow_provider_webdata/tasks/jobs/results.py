@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.tasks.arguments import number
-from airflow_provider_webdata.tasks.cached_pages import CachedPages
 from airflow_provider_webdata.tasks.result_output import ResultDelivery
 
 if TYPE_CHECKING:
@@ -129,6 +128,8 @@ class JobResults(ResultDelivery):
         summary: dict[str, Any] = {name: status.get(name) for name in _FACTS if name in status}
         summary["id"] = job_id
         errors = self._listed_errors(kind, job_id)
+        from airflow_provider_webdata.tasks.cached_pages import CachedPages
+
         cached = CachedPages()
 
         def documents() -> Iterator[dict[str, Any]]:
