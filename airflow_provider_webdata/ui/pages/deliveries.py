@@ -10,7 +10,7 @@ from urllib.parse import unquote, urlencode
 from airflow_provider_webdata.inbox.envelope import NotJSONError, parse_body
 from airflow_provider_webdata.inbox.server.storage.records import DeliveryFilter
 from airflow_provider_webdata.inbox.wire import INBOX_PATH
-from airflow_provider_webdata.ui.tasks import TaskName, runs_started_by
+from airflow_provider_webdata.ui.tasks import TaskName, Wait, runs_started_by, waiting_dags, waits
 
 from .page import BadQueryError, HiddenError, MissingError
 
@@ -96,6 +96,8 @@ async def one(page: Page) -> Response:
         raise HiddenError(
             f"This delivery belongs to connection {delivery.conn_id!r}, which you have no right to read."
         )
+    waiting = await page.thread(page.visitor.readable, await page.thread(waiting_dags))
+    now = await page.thread(waits, waiting) if waiting else []
     return page.render(
         "delivery.html",
         title=f"Delivery {delivery.id}",
@@ -103,7 +105,15 @@ async def one(page: Page) -> Response:
         payload=payload,
         problem=problem,
         origin=origin,
+        waits=[wait for wait in now if _waits_for(wait, delivery)],
         runs=runs,
+    )
+
+
+def _waits_for(wait: Wait, delivery: StoredDelivery) -> bool:
+    named = (("key", delivery.key), ("job_id", delivery.job_id), ("monitor_id", delivery.monitor_id))
+    return wait.conn_id == delivery.conn_id and any(
+        value is not None and wait.given.get(name) == value for name, value in named
     )
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from airflow_provider_webdata.page_urls import UI_PATH
 from airflow_provider_webdata.ui.application import ROUTES
-from tests.integration.ui.conftest import CONN_ID, DASHBOARD, PREFIX, Pages
+from tests.integration.ui.conftest import CONN_ID, DASHBOARD, HOSTILE, PREFIX, Pages
 from tests.integration.ui.test_access import ids, params_of
 
 __all__ = ["ids"]
@@ -124,6 +124,8 @@ def test_a_delivery(pages: Pages, ids: dict[str, Any]) -> None:
     assert "/dags/shop/runs/run/tasks/crawl" in text
     assert "<details open>" in text
     assert pages.get("/deliveries/delivery", id=10**12).status_code == 404
+    held = pages.deliver({"type": "any"}, key=HOSTILE)
+    assert ">shop.listen</a>" in pages.get("/deliveries/delivery", id=held).text
 
 
 def test_monitors(pages: Pages, ids: dict[str, Any]) -> None:
