@@ -6,7 +6,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from airflow.configuration import conf
 from airflow.plugins_manager import AirflowPlugin
 
 from airflow_provider_webdata.page_urls import UI_PATH
@@ -62,6 +61,8 @@ class _Lazy:
 
 def views() -> list[dict[str, str]]:
     """Return the entry in the menu and the tabs, which an option hides: Airflow shows them on every DAG's tasks."""
+    from airflow.configuration import conf
+
     # Where the API server is published below a path, the page's address starts with it.
     root = urlsplit(conf.get("api", "base_url", fallback="")).path.rstrip("/") + UI_PATH
     page = {"name": "Web Data", "href": f"{root}/", "destination": "nav", "url_route": "webdata"}

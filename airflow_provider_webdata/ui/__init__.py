@@ -4,3 +4,9 @@ The plugin mounts them on the API server; nothing here is imported before the fi
 `inbox.server.storage`, Airflow's tables through its own models, and the service through a connection's hook, with a
 deadline. Who may see what is Airflow's decision.
 """
+
+from __future__ import annotations
+
+from airflow_provider_webdata.supported_airflow import require_airflow
+
+require_airflow()

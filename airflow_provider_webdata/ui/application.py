@@ -18,7 +18,7 @@ from airflow_provider_webdata.inbox.server.storage.errors import StoreUnavailabl
 
 from .lookups import Lookups
 from .pages import deliveries, jobs, monitors, overview, task, waits
-from .pages.page import BadQueryError, HiddenError, MissingError, Page
+from .pages.page import Page
 from .rendering import HEADERS, render
 from .visitor import Visitor
 
@@ -71,12 +71,6 @@ def _guarded(
             raise HTTPException(403, "You have no right to view plugins.")
         try:
             return await view(Page(request, visitor, lookups))
-        except BadQueryError as error:
-            return _message(request, 400, str(error))
-        except HiddenError as error:
-            return _message(request, 403, str(error))
-        except MissingError as error:
-            return _message(request, 404, str(error))
         except StoreUnavailableError as error:
             return _message(request, 503, f"The inbox cannot be read: {error}.")
         except SQLAlchemyError as error:

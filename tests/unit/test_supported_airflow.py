@@ -68,7 +68,18 @@ def test_every_module_that_needs_airflow_says_so(stub: Path) -> None:
     sentence = f"{NEEDS}, and this is Airflow 3.1.8: upgrade Airflow, or uninstall airflow-provider-webdata"
     refused = {line.split()[1] for line in lines if line.startswith("REFUSED") and line.endswith(sentence)}
     loaded = {line.split()[1].removeprefix("airflow_provider_webdata.") for line in lines if "LOADED" in line}
-    rooms = {"operators", "sensors", "triggers", "hooks", "tasks", "waiting", "inbox.server", "plugin"}
+    rooms = {
+        "doctor",
+        "hooks",
+        "inbox.server",
+        "operators",
+        "plugin",
+        "sensors",
+        "tasks",
+        "triggers",
+        "ui",
+        "waiting",
+    }
     assert {f"airflow_provider_webdata.{room}" for room in rooms} <= refused
     # What knows nothing of Airflow goes on, and so does what Airflow reads at its start.
     assert {"api.client", "sandbox", "results.columns", "get_provider_info"} <= loaded

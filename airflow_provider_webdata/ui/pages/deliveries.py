@@ -7,12 +7,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlencode
 
+from starlette.exceptions import HTTPException
+
 from airflow_provider_webdata.inbox.envelope import NotJSONError, parse_body
 from airflow_provider_webdata.inbox.server.storage.records import DeliveryFilter
 from airflow_provider_webdata.inbox.wire import INBOX_PATH
 from airflow_provider_webdata.ui.tasks import TaskName, Wait, runs_started_by, waiting_dags, waits
-
-from .page import BadQueryError, HiddenError, MissingError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -73,8 +73,9 @@ def _by_id(wanted: DeliveryFilter, find: str) -> DeliveryFilter:
     if "://" in find:
         key = re.search(rf"{re.escape(INBOX_PATH)}/[^/]+/([^/?#]+)$", find)
         if key is None:
-            raise BadQueryError(
-                f"find takes an id, a key, or the address of a webhook: https://…{INBOX_PATH}/CONNECTION/KEY."
+            raise HTTPException(
+                400,
+                f"find takes an id, a key, or the address of a webhook: https://…{INBOX_PATH}/CONNECTION/KEY.",
             )
         find = unquote(key[1])
     return replace(wanted, keys=(find,), job_ids=(find,), monitor_ids=(find,))
@@ -85,16 +86,16 @@ async def one(page: Page) -> Response:
     delivery_id = page.whole("id", 0)
     delivery = await page.thread(page.store().get, None, delivery_id)
     if delivery is None:
-        raise MissingError(f"There is no delivery {delivery_id}: it may have been pruned.")
+        raise HTTPException(404, f"There is no delivery {delivery_id}: it may have been pruned.")
     payload, problem = _payload(delivery)
     origin = origin_of(payload)
     runs = await page.thread(runs_started_by, delivery.id, delivery.job_id, delivery.received_at)
     dag_ids = {dag_id for dag_id, _ in runs} | ({origin.dag_id} if origin else set())
     if dag_ids - await page.thread(page.visitor.readable, dag_ids):
-        raise HiddenError("This delivery belongs to a DAG that you have no right to read.")
+        raise HTTPException(403, "This delivery belongs to a DAG that you have no right to read.")
     if not dag_ids and not await page.thread(page.visitor.may_read_connection, delivery.conn_id):
-        raise HiddenError(
-            f"This delivery belongs to connection {delivery.conn_id!r}, which you have no right to read."
+        raise HTTPException(
+            403, f"This delivery belongs to connection {delivery.conn_id!r}, which you have no right to read."
         )
     waiting = await page.thread(page.visitor.readable, await page.thread(waiting_dags))
     now = await page.thread(waits, waiting) if waiting else []

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any
 
 import anyio
+from starlette.exceptions import HTTPException
 
 from airflow_provider_webdata.inbox.envelope import NotJSONError, parse_body
 from airflow_provider_webdata.inbox.server.storage.errors import StoreUnavailableError
@@ -17,7 +18,6 @@ from airflow_provider_webdata.ui.lookups import Found
 from airflow_provider_webdata.ui.tasks import TaskName, starters_of
 
 from .deliveries import origin_of
-from .page import BadQueryError
 
 if TYPE_CHECKING:
     from starlette.responses import Response
@@ -182,4 +182,4 @@ def _kind(given: str) -> JobKind:
     for kind in ALL_JOB_KINDS:
         if kind == given:
             return kind
-    raise BadQueryError(f"operation must be one of {', '.join(ALL_JOB_KINDS)}.")
+    raise HTTPException(400, f"operation must be one of {', '.join(ALL_JOB_KINDS)}.")

@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import anyio.to_thread
+from starlette.exceptions import HTTPException
 
 from airflow_provider_webdata.inbox.server.storage.database import airflow_engine
 from airflow_provider_webdata.inbox.server.storage.store import DeliveryStore
@@ -27,18 +28,6 @@ P = ParamSpec("P")
 _LONGEST_PARAMETER = 2000
 
 
-class BadQueryError(Exception):
-    """A parameter in the address cannot be used."""
-
-
-class HiddenError(Exception):
-    """The user may not see what is asked for."""
-
-
-class MissingError(Exception):
-    """There is no such thing."""
-
-
 class Page:
     """A request for a page.
 
@@ -55,27 +44,29 @@ class Page:
     def text(self, name: str) -> str:
         """Return a parameter, empty where it is not given.
 
-        :raises BadQueryError: it is too long, or holds what no id holds.
+        :raises HTTPException: it is too long, or holds what no id holds.
         """
         given = self.request.query_params.get(name, "").strip()
         if len(given) > _LONGEST_PARAMETER or not given.isprintable():
-            raise BadQueryError(f"{name} must be printable text of at most {_LONGEST_PARAMETER} characters.")
+            raise HTTPException(
+                400, f"{name} must be printable text of at most {_LONGEST_PARAMETER} characters."
+            )
         return given
 
     def required(self, name: str) -> str:
         """Return a parameter that the page cannot do without.
 
-        :raises BadQueryError: it is missing.
+        :raises HTTPException: it is missing.
         """
         given = self.text(name)
         if not given:
-            raise BadQueryError(f"{name} is missing in the address.")
+            raise HTTPException(400, f"{name} is missing in the address.")
         return given
 
     def whole(self, name: str, default: int, *, least: int = 0) -> int:
         """Return a whole number.
 
-        :raises BadQueryError: it is none, or less than `least`.
+        :raises HTTPException: it is none, or less than `least`.
         """
         given = self.text(name)
         if not given:
@@ -86,13 +77,13 @@ class Page:
         except ValueError:
             value = least - 1
         if value < least:
-            raise BadQueryError(f"{name} must be a whole number, at least {least}.")
+            raise HTTPException(400, f"{name} must be a whole number, at least {least}.")
         return value
 
     def moment(self, name: str) -> datetime | None:
         """Return a moment; one without a time zone is UTC's.
 
-        :raises BadQueryError: it is none.
+        :raises HTTPException: it is none.
         """
         given = self.text(name)
         if not given:
@@ -100,7 +91,7 @@ class Page:
         try:
             value = datetime.fromisoformat(given.replace("Z", "+00:00"))
         except ValueError:
-            raise BadQueryError(f"{name} must be a moment such as 2026-01-31T10:00.") from None
+            raise HTTPException(400, f"{name} must be a moment such as 2026-01-31T10:00.") from None
         return value if value.tzinfo else value.replace(tzinfo=timezone.utc)
 
     def render(self, template: str, **values: Any) -> Response:

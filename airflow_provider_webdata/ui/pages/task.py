@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from starlette.exceptions import HTTPException
+
 from airflow_provider_webdata.inbox.server.storage.errors import StoreUnavailableError
 from airflow_provider_webdata.inbox.server.storage.records import DeliveryFilter
 from airflow_provider_webdata.ui.tasks import TaskName, facts_of, facts_of_run
-
-from .page import HiddenError, Page
 
 if TYPE_CHECKING:
     from starlette.responses import Response
 
     from airflow_provider_webdata.inbox.server.storage.records import StoredDelivery
     from airflow_provider_webdata.ui.tasks import TaskFacts
+
+    from .page import Page
 
 TASKS = 100
 _SHOWN = ("output", "creditsUsed")
@@ -56,7 +58,7 @@ async def run(page: Page) -> Response:
 
 async def _check(page: Page, dag_id: str) -> None:
     if not await page.thread(page.visitor.may_read_dag, dag_id):
-        raise HiddenError(f"You have no right to read DAG {dag_id!r}.")
+        raise HTTPException(403, f"You have no right to read DAG {dag_id!r}.")
 
 
 def _deliveries(page: Page, facts: TaskFacts) -> list[StoredDelivery]:
