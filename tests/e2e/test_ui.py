@@ -205,4 +205,5 @@ def test_a_run_as_the_readme_shows_it(page: Page, shown: Shown) -> None:
 
 def _wait_for_parts(where: Page | FrameLocator) -> None:
     """Wait until everything is there that a page loads behind its frame."""
+    expect(where.locator("main")).to_be_visible()
     expect(where.get_by_text("Asking the service…")).to_have_count(0)
