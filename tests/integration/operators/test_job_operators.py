@@ -107,7 +107,10 @@ def test_a_failed_job_fails_the_attempt_and_a_retry_starts_another(
     assert done.run["tasks"]["job"] == {"state": "failed", "try_number": 2}, done.log[-3000:]
     assert len(service.started()) == 2
     what = "failed: the queue was full" if state == "failed" else "was cancelled"
-    assert f"{what}. Connection 'webdata_default': look at the job before a retry pays for another (WD-031)" in done.log
+    assert (
+        f"{what}. Connection 'webdata_default': look at the job before a retry pays for another (WD-031)"
+        in done.log
+    )
 
 
 # Put before the operators of a DAG: a class of its own, since the process that runs the DAGs is one for all tests.
