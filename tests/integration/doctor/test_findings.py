@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+import ssl
 import tempfile
 import threading
 from collections.abc import Callable
@@ -29,8 +30,8 @@ from airflow_provider_webdata.inbox.server import db_manager
 from airflow_provider_webdata.inbox.server.http import receive
 from airflow_provider_webdata.inbox.server.storage.errors import StoreUnavailableError
 from airflow_provider_webdata.inbox.wire import REFUSED
-from tests.integration.doctor.certificates import certificate
 from tests.integration.doctor.conftest import SECRETS, SIGNING_SECRET, World
+from tests.support.certificates import self_signed
 from tests.support.fault_server import answer, never_answer
 from tests.support.service import CONNECTION_ID, WEBHOOK_SECRET
 from tests.support.waiting import PATIENCE
@@ -81,9 +82,11 @@ def _error(text: str) -> str:
 
 
 def _over_tls(world: World, days: float, **extra: object) -> None:
-    path, context = certificate(
+    public, private = self_signed(
         Path(tempfile.mkdtemp(dir=Path(world.engine.url.database or "").parent)), days
     )
+    path, context = str(public), ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(public, private)
     steps = [answer(body=_usage(remainingCredits=5), headers={"date": _dated(0)})]
     world.connect(world.serve(*steps, tls=context).url, **{"ca_file": path, **extra})
 

@@ -1,23 +1,23 @@
-"""Certificates for the loopback address that vouch for themselves."""
+"""Certificates that vouch for themselves."""
 
 from __future__ import annotations
 
 import ipaddress
-import ssl
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
 
 
-def certificate(folder: Path, days: float) -> tuple[str, ssl.SSLContext]:
-    """Return the path of a certificate that ends in so many days, and the context of a server that has it."""
+def self_signed(folder: Path, days: float = 1) -> tuple[Path, Path]:
+    """Files of a certificate for localhost and 127.0.0.1 that ends in so many days, and of its key."""
     key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "a service of the tests")])
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
     now = datetime.now(timezone.utc)
-    host = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
+    hosts = [x509.DNSName("localhost"), x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]
     made = (
         x509.CertificateBuilder()
         .subject_name(name)
@@ -26,7 +26,7 @@ def certificate(folder: Path, days: float) -> tuple[str, ssl.SSLContext]:
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - timedelta(days=1))
         .not_valid_after(now + timedelta(days=days))
-        .add_extension(host, critical=False)
+        .add_extension(x509.SubjectAlternativeName(hosts), critical=False)
         .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
         .sign(key, hashes.SHA256())
     )
@@ -37,6 +37,4 @@ def certificate(folder: Path, days: float) -> tuple[str, ssl.SSLContext]:
             serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
         )
     )
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(public, private)
-    return str(public), context
+    return public, private
