@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 require_airflow()
 
+_NO = ("false", "f", "0", "no", "off")
+
 
 def tbs(start: Any, end: datetime | None = None, *, sort_by_date: bool = False) -> str:
     """Return the time filter of a search that covers an interval; in templates `macros.webdata.tbs`.
@@ -66,7 +68,8 @@ def views() -> list[dict[str, str]]:
     # Where the API server is published below a path, the page's address starts with it.
     root = urlsplit(conf.get("api", "base_url", fallback="")).path.rstrip("/") + UI_PATH
     page = {"name": "Web Data", "href": f"{root}/", "destination": "nav", "url_route": "webdata"}
-    if not conf.getboolean("webdata", "ui_tabs", fallback=True):
+    # One that is misspelt must not take the inbox along, which this module mounts too.
+    if conf.get("webdata", "ui_tabs", fallback="True").strip().lower() in _NO:
         return [page]
     run = "dag_id={DAG_ID}&run_id={RUN_ID}"
     task = f"{run}&task_id={{TASK_ID}}&map_index={{MAP_INDEX}}"

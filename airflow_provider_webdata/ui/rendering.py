@@ -52,7 +52,7 @@ def render(template: str, request: Request, *, status: int = 200, **values: Any)
 
 
 def moment_markup(value: datetime | None, *, missing: str = "never") -> Markup:
-    """Return a moment as an element that the page's script writes in the viewer's time zone.
+    """Return how long ago a moment is, as an element whose title the page's script writes in the viewer's time zone.
 
     :param value: aware.
     :param missing: what stands for None.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import httpx
 import pytest
 
 from airflow_provider_webdata.page_urls import UI_PATH
@@ -64,8 +65,6 @@ def test_every_route_asks_who_it_is(pages: Pages, ids: dict[str, Any], path: str
 
 @pytest.mark.parametrize("path", ROUTES)
 def test_no_route_changes_anything(pages: Pages, ids: dict[str, Any], path: str) -> None:
-    import httpx
-
     for method in ("POST", "PUT", "DELETE", "PATCH"):
         answer = httpx.request(
             method,

@@ -27,6 +27,10 @@ def test_addresses(monkeypatch: pytest.MonkeyPatch, base_url: str, root: str) ->
     assert len({view["url_route"] for view in views()}) == 3
 
 
-def test_tabs_can_be_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("AIRFLOW__WEBDATA__UI_TABS", "False")
-    assert [view["destination"] for view in views()] == ["nav"]
+@pytest.mark.parametrize(
+    ("given", "hidden"), [("False", True), (" 0 ", True), ("true", False), ("flase", False)]
+)
+def test_tabs_can_be_hidden(monkeypatch: pytest.MonkeyPatch, given: str, hidden: bool) -> None:
+    """What is misspelt hides nothing, and does not keep the plugin from being loaded."""
+    monkeypatch.setenv("AIRFLOW__WEBDATA__UI_TABS", given)
+    assert len(views()) == (1 if hidden else 3)
