@@ -45,12 +45,10 @@ class SharedConnection:
 
         :param refused: the hook whose key or secret was refused.
         """
-        if self._hook.made is refused:
-            await self.close()
+        if self._hook.made is refused and (hook := self.take()) is not None:
+            await hook.close()
         return await self.hook()
 
-    async def close(self) -> None:
-        """Close the hook's connections."""
-        hook = self._hook.take()
-        if hook is not None:
-            await hook.close()
+    def take(self) -> AsyncWebDataHook | None:
+        """Return the hook if the connection was read, and forget it: the next call reads it again."""
+        return self._hook.take()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from airflow_provider_webdata.waiting.mailbox import WaitFailure
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
+    from collections.abc import Awaitable, Callable, Coroutine
 
 log = logging.getLogger(__name__)
 
@@ -41,6 +41,8 @@ def spawn(work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
 class SharedTask(ABC):
     """Runs `_work` from the first `need()` until nobody `is_needed` any more.
 
+    What a run uses is its own: it is closed behind that run, while the next one may have begun already.
+
     :param name: of the task.
     """
 
@@ -48,6 +50,7 @@ class SharedTask(ABC):
         self._name = name
         self._task: asyncio.Task[None] | None = None
         self._end: asyncio.TimerHandle | None = None
+        self._closing: set[asyncio.Task[None]] = set()
 
     @property
     @abstractmethod
@@ -59,15 +62,19 @@ class SharedTask(ABC):
         """Work until cancelled."""
 
     @abstractmethod
+    def _detach(self) -> Callable[[], Awaitable[None]]:
+        """Forget at once what the run uses, so that the next gets its own, and return what closes it."""
+
+    @abstractmethod
     def _broadcast(self, item: Any) -> None:
         """Post an item to every wait."""
 
     def need(self) -> None:
         """Start the task, unless it runs."""
-        if self._end is not None:
-            self._end.cancel()
-            self._end = None
-        if self._task is None or self._task.done():
+        self._go_on()
+        if self._task is not None and self._task.done():
+            self._stop()
+        if self._task is None:
             self._task = spawn(self._guarded(), self._name)
 
     def release(self) -> None:
@@ -77,18 +84,27 @@ class SharedTask(ABC):
 
     async def stop(self) -> None:
         """End the task and wait for it."""
-        task = self._task
         self._stop()
-        if task is not None:
-            await asyncio.gather(task, return_exceptions=True)
+        await asyncio.gather(*self._closing, return_exceptions=True)
 
-    def _stop(self) -> None:
+    def _go_on(self) -> None:
         if self._end is not None:
             self._end.cancel()
             self._end = None
-        if self._task is not None:
-            self._task.cancel()
-            self._task = None
+
+    def _stop(self) -> None:
+        self._go_on()
+        task, self._task = self._task, None
+        if task is None:
+            return
+        task.cancel()
+        closing = spawn(self._close(task, self._detach()), f"{self._name}, closing")
+        self._closing.add(closing)
+        closing.add_done_callback(self._closing.discard)
+
+    async def _close(self, task: asyncio.Task[None], close: Callable[[], Awaitable[None]]) -> None:
+        await asyncio.gather(task, return_exceptions=True)
+        await close()
 
     async def _guarded(self) -> None:
         me = asyncio.current_task()
@@ -98,6 +114,7 @@ class SharedTask(ABC):
             # Stopped because nobody needs it any more, or together with the event loop.
             if self._task is me:
                 self._broadcast(WaitFailure(f"{self._name} was ended while it was needed"))
+                await self._detach()()
             raise
         except Exception as error:
             log.exception("%s ended unexpectedly", self._name)

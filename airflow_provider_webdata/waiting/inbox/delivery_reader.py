@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from airflow_provider_webdata.hooks.once import Once
@@ -117,7 +118,8 @@ class DeliveryReader(SharedTask):
         :param query: the other arguments of the reader's `feed`.
         :raises InboxError: the inbox did not answer.
         """
-        await self._following.wait()
+        while not self._following.is_set():
+            await self._following.wait()
         return await self._ask(lambda reader: reader.feed(after, **query))
 
     def state(self) -> str:
@@ -132,9 +134,9 @@ class DeliveryReader(SharedTask):
         )
 
     async def _work(self) -> None:
-        self._following.clear()
-        lookups = spawn(self._look_up(), f"{self._name}, backfill")
-        follow = spawn(self._follow(), f"{self._name}, feed")
+        following = self._following
+        lookups = spawn(self._look_up(following), f"{self._name}, backfill")
+        follow = spawn(self._follow(following), f"{self._name}, feed")
         try:
             done, _ = await asyncio.wait({lookups, follow}, return_when=asyncio.FIRST_COMPLETED)
             for task in done:
@@ -143,20 +145,25 @@ class DeliveryReader(SharedTask):
             for task in (lookups, follow):
                 task.cancel()
             await asyncio.gather(lookups, follow, return_exceptions=True)
-            await self._close_reader()
 
-    async def _follow(self) -> None:
+    def _detach(self) -> Callable[[], Awaitable[None]]:
+        former, self._following = self._following, asyncio.Event()
+        # Whoever waits for it goes on to wait for the next.
+        former.set()
+        return partial(_closed, self._reader.take())
+
+    async def _follow(self, following: asyncio.Event) -> None:
         cursor: str | None = None
         while True:
-            cursor = await self._read_page(cursor)
+            cursor = await self._read_page(cursor, following)
 
-    async def _read_page(self, cursor: str | None) -> str | None:
+    async def _read_page(self, cursor: str | None, following: asyncio.Event) -> str | None:
         """Read one page of the feed and return the cursor behind it."""
         try:
             if cursor is None:
                 # Answered at once, so that the past up to it can be looked up.
                 cursor = (await self._ask(lambda reader: reader.feed(END))).cursor
-                self._following.set()
+                following.set()
             after = cursor
             page = await self._ask(lambda reader: reader.feed(after, LONG_POLL))
         except CursorAheadError as error:
@@ -186,10 +193,10 @@ class DeliveryReader(SharedTask):
             if number % SLICE == 0:
                 await asyncio.sleep(0)
 
-    async def _look_up(self) -> None:
+    async def _look_up(self, following: asyncio.Event) -> None:
         # The feed asks the same server and posts notices about it; here requests are only repeated.
         backoff = Backoff(self._name, lambda _: None)
-        await self._following.wait()
+        await following.wait()
         while True:
             await self._backfill.until_added()
             try:
@@ -212,20 +219,20 @@ class DeliveryReader(SharedTask):
             # The secret may have changed since the connection was read.
             await self._connection.renew(hook)
             if self._reader.made is reader:
-                await self._close_reader()
+                await _closed(self._reader.take())
             raise
 
     async def _open_reader(self) -> AsyncInboxReader:
         return await (await self._connection.hook()).inbox()
-
-    async def _close_reader(self) -> None:
-        reader = self._reader.take()
-        if reader is not None:
-            with suppress(Exception):
-                await reader.aclose()
 
     def _broadcast(self, item: Any) -> None:
         for subscription in self._index:
             subscription.mailbox.post(item)
         for mailbox in self._watchers:
             mailbox.post(item)
+
+
+async def _closed(reader: AsyncInboxReader | None) -> None:
+    if reader is not None:
+        with suppress(Exception):
+            await reader.aclose()

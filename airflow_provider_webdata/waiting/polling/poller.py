@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.api.errors import (
@@ -54,8 +55,7 @@ class SharedPoller(SharedTask):
         self._changed = asyncio.Event()
         self._paused_until = 0.0
         self._backoff = Backoff(f"service of connection {connection.conn_id!r}", self._broadcast)
-        self.lookups = Lookups(connection)
-        self._sweep = MonitorSweep(self.lookups, self._schedule)
+        self._renew_lookups()
 
     @property
     def is_needed(self) -> bool:
@@ -120,14 +120,18 @@ class SharedPoller(SharedTask):
             self.release()
 
     async def _work(self) -> None:
-        try:
-            while True:
-                await self._until_due()
-                await self._round()
-        finally:
-            await self.lookups.stop()
-            with suppress(Exception):
-                await self._connection.close()
+        while True:
+            await self._until_due()
+            await self._round()
+
+    def _renew_lookups(self) -> None:
+        self.lookups = Lookups(self._connection)
+        self._sweep = MonitorSweep(self.lookups, self._schedule)
+
+    def _detach(self) -> Callable[[], Awaitable[None]]:
+        lookups, hook = self.lookups, self._connection.take()
+        self._renew_lookups()
+        return partial(_closed, lookups, hook)
 
     async def _until_due(self) -> None:
         while True:
@@ -237,6 +241,13 @@ class SharedPoller(SharedTask):
         for watch in self._watches.values():
             for wait in watch.waits:
                 wait.mailbox.post(item)
+
+
+async def _closed(lookups: Lookups, hook: AsyncWebDataHook | None) -> None:
+    await lookups.stop()
+    if hook is not None:
+        with suppress(Exception):
+            await hook.close()
 
 
 _CONNECTION_WIDE = (AuthenticationError, ConfigurationError, RateLimitError, TransportError)

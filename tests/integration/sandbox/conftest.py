@@ -33,10 +33,11 @@ class Api:
         return [item["url"].removeprefix("https://") for item in response.json()["data"]["web"]]
 
     def create(self, **body: Any) -> dict[str, Any]:
-        """Create a monitor of one page that runs every hour, or what the fields say."""
+        """Create a monitor of one page that runs in 11 to 12 hours, or what the fields say."""
+        hour = int(self.sandbox.control.state()["now"][11:13])
         given = {
             "name": "gauge",
-            "schedule": {"cron": "0 * * * *"},
+            "schedule": {"cron": f"0 {(hour + 12) % 24} * * *"},
             "targets": [{"type": "scrape", "urls": ["https://weather.example/levels"]}],
             **body,
         }

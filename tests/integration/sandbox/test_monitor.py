@@ -15,7 +15,7 @@ from .monitor_calls import LEVELS, search_target
 class TestCreate:
     @pytest.mark.rule("success-status", "monitor-status", "monitor-record")
     def test_what_comes_back(self, api) -> None:
-        monitor = api.create(name="gauge")
+        monitor = api.create(name="gauge", schedule={"cron": "0 * * * *"})
         assert uuid.UUID(monitor["id"])
         assert uuid.UUID(monitor["targets"][0].pop("id"))
         assert datetime.fromisoformat(monitor["nextRunAt"].replace("Z", "+00:00")).minute == 0
@@ -137,7 +137,7 @@ class TestCreate:
         ],
     )
     def test_estimate(self, api, fields: dict[str, Any], credits: int) -> None:
-        assert api.create(**fields)["estimatedCreditsPerMonth"] == credits
+        assert api.create(**{"schedule": {"cron": "0 * * * *"}, **fields})["estimatedCreditsPerMonth"] == credits
 
     @pytest.mark.rule("monitor-notification")
     def test_recipients_await_confirmation(self, api) -> None:
@@ -203,7 +203,7 @@ class TestReadUpdateDelete:
         ],
     )
     def test_patch_changes_what_it_names(self, api, patch: dict[str, Any], changed: dict[str, Any]) -> None:
-        before = api.create(name="a")
+        before = api.create(name="a", schedule={"cron": "0 * * * *"})
         after = api.patch(before["id"], **patch).json()["data"]
         moving = {"updatedAt", "nextRunAt"}
         assert {k: v for k, v in after.items() if k not in moving} == {

@@ -54,7 +54,7 @@ class TestRun:
         refused = api.http.post(f"/v2/monitor/{monitor}/run")
         assert refused.status_code == 409
         assert "checkId" not in refused.json()
-        sandbox.control.advance(3 * 3600)
+        sandbox.control.advance(13 * 3600)
         assert api.checks(monitor) == []
 
     @pytest.mark.rule("monitor-current-check", "monitor-next-run")
@@ -86,7 +86,7 @@ class TestRun:
     def test_skipped_without_credits(self, sandbox, api) -> None:
         monitor = api.create()["id"]
         sandbox.control.configure(credits=0)
-        sandbox.control.advance(3600)
+        sandbox.control.advance(12 * 3600)
         assert [check["status"] for check in api.checks(monitor)] == ["skipped_no_credits"]
 
     @pytest.mark.rule("monitor-next-run")
@@ -101,7 +101,7 @@ class TestRun:
         assert api.get(monitor)["nextRunAt"] is None
         resumed = api.patch(monitor, status="active").json()["data"]
         assert resumed["nextRunAt"]
-        sandbox.control.advance(3600)
+        sandbox.control.advance(12 * 3600)
         assert len(api.checks(monitor)) == 2
 
     def test_failed_by_a_fault(self, sandbox, api) -> None:

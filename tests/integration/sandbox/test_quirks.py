@@ -192,7 +192,7 @@ def _(sandbox, api) -> bool:
 def _(sandbox, api) -> bool:
     monitor = api.create()
     api.patch(monitor["id"], status="paused")
-    sandbox.control.advance(7200)
+    sandbox.control.advance(13 * 3600)
     resumed = api.patch(monitor["id"], status="active").json()["data"]
     sandbox.control.settle()
     due_at_once = len(api.checks(monitor["id"])) == 1
@@ -203,7 +203,7 @@ def _(sandbox, api) -> bool:
 def _(sandbox, api) -> bool:
     monitor = api.create(webhook={"url": HOOK})["id"]
     sandbox.control.configure(credits=0)
-    sandbox.control.advance(3600)
+    sandbox.control.advance(12 * 3600)
     assert api.checks(monitor)[0]["status"] == "skipped_no_credits"
     found = events(sandbox, "monitor.check.completed")
     return [event["data"][0]["status"] for event in found] == ["skipped_no_credits"]

@@ -164,7 +164,7 @@ def test_removed_pages_and_skipped_checks_send_nothing(sandbox, api, receiver) -
     assert api.run(monitor)["summary"]["removed"] == 1
     assert [body["data"][0]["url"] for _, body in receiver.all()] == ["https://t.example/"]
     sandbox.control.configure(credits=0)
-    sandbox.control.advance(3600)
+    sandbox.control.advance(12 * 3600)
     assert api.checks(monitor)[0]["status"] == "skipped_no_credits"
     assert receiver.all() == []
 

@@ -10,9 +10,11 @@ from typing import Any
 
 import pytest
 
+from airflow_provider_webdata.inbox.reader import END
 from airflow_provider_webdata.triggers.monitor import WebDataMonitorCheckTrigger
 from airflow_provider_webdata.triggers.webhook import WebDataWebhookTrigger
 from airflow_provider_webdata.waiting.hub import Hub
+from airflow_provider_webdata.waiting.mailbox import Mailbox
 from airflow_provider_webdata.waiting.polling import monitor_sweep
 
 pytestmark = pytest.mark.usefixtures("leftovers")
@@ -178,3 +180,22 @@ async def test_a_service_that_asks_for_a_pause_gets_it(world: Any, tools: Any) -
     assert world.asked("/v2/monitor/.*/checks") == 1, "a wait that began during the pause did not ask"
     first.cancel()
     await asyncio.gather(first, return_exceptions=True)
+
+
+async def test_a_run_that_ends_takes_nothing_from_the_next(world: Any) -> None:
+    hub = Hub.of("webdata_default")
+    for _ in range(3):
+        mailbox = Mailbox()
+        hub.reader.watch(mailbox)
+        await hub.reader.page(END)
+        await hub.poller.call(lambda hook: hook.list_monitors())
+        hub.reader.unwatch(mailbox)
+        stopping = [asyncio.create_task(task.stop()) for task in (hub.reader, hub.poller)]
+        await asyncio.sleep(0)
+        hub.reader.watch(mailbox)
+        await hub.reader.page(END)
+        await hub.poller.call(lambda hook: hook.list_monitors())
+        await asyncio.gather(*stopping)
+        await hub.reader.page(END)
+        hub.reader.unwatch(mailbox)
+        await hub.reader.stop()

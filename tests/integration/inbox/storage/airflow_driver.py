@@ -104,9 +104,10 @@ def make_tables() -> Any:
 
 
 def package(folder: str) -> None:
-    from airflow_provider_webdata.inbox.server.db_manager import InboxDBManager
+    from airflow_provider_webdata.inbox.server import db_manager
 
-    InboxDBManager.migration_dir = folder
+    db_manager.InboxDBManager.migration_dir = folder
+    db_manager.revisions.cache_clear()
 
 
 def upgrade(revision: str) -> str:
