@@ -137,7 +137,9 @@ class TestCreate:
         ],
     )
     def test_estimate(self, api, fields: dict[str, Any], credits: int) -> None:
-        assert api.create(**{"schedule": {"cron": "0 * * * *"}, **fields})["estimatedCreditsPerMonth"] == credits
+        assert (
+            api.create(**{"schedule": {"cron": "0 * * * *"}, **fields})["estimatedCreditsPerMonth"] == credits
+        )
 
     @pytest.mark.rule("monitor-notification")
     def test_recipients_await_confirmation(self, api) -> None:
