@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from airflow_provider_webdata.tasks.changed_results import ChangedResults
 from airflow_provider_webdata.tasks.jobs.job_operator import WebDataJobOperator
 from airflow_provider_webdata.tasks.operator import RequestFields
 
@@ -16,7 +17,9 @@ if TYPE_CHECKING:
 
 
 class WebDataBatchScrapeOperator(
-    WebDataJobOperator, fields=RequestFields("BatchScrapeRequest", defaults={"ignore_invalid_urls": True})
+    ChangedResults,
+    WebDataJobOperator,
+    fields=RequestFields("BatchScrapeRequest", defaults={"ignore_invalid_urls": True}),
 ):
     """Scrape many pages in one job, and wait for them. Bills credits.
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow_provider_webdata.coded_errors import ArgumentError
 from airflow_provider_webdata.tasks.arguments import checked_text
+from airflow_provider_webdata.tasks.changed_results import ChangedResults
 from airflow_provider_webdata.tasks.jobs.job_operator import WebDataJobOperator
 from airflow_provider_webdata.tasks.operator import RequestFields
 
@@ -17,7 +18,9 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.states.jobs import JobKind
 
 
-class WebDataCrawlOperator(WebDataJobOperator, fields=RequestFields("CrawlRequest", defaults={"limit": 100})):
+class WebDataCrawlOperator(
+    ChangedResults, WebDataJobOperator, fields=RequestFields("CrawlRequest", defaults={"limit": 100})
+):
     """Crawl a site, and wait for its pages. Bills credits.
 
     Every argument up to `integration` is a field of POST /v2/crawl, templated; what is left out is not sent: the
@@ -125,6 +128,10 @@ class WebDataCrawlOperator(WebDataJobOperator, fields=RequestFields("CrawlReques
     def targets(self) -> list[str]:
         """Return the URLs or texts by which the service would name the job."""
         return [self.url]
+
+    def covers_all(self, count: int) -> bool:
+        """Return whether a crawl that brought so many pages saw the whole site."""
+        return count < int(self.limit)
 
     def send(self, request: RequestModel, idempotency_key: str) -> JobStarted:
         """Start the crawl; the service takes an idempotency key once."""

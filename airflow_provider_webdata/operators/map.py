@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 from airflow_provider_webdata.coded_errors import ArgumentError
+from airflow_provider_webdata.tasks.changed_results import ChangedResults
 from airflow_provider_webdata.tasks.operator import RequestFields
 from airflow_provider_webdata.tasks.result_output import ResultOutput
 
@@ -14,9 +15,10 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
 
 _RESULT_KINDS = ("links", "urls")
+_SERVICE_LIMIT = 5000
 
 
-class WebDataMapOperator(ResultOutput, fields=RequestFields("MapRequest", own=("returns",))):
+class WebDataMapOperator(ChangedResults, ResultOutput, fields=RequestFields("MapRequest", own=("returns",))):
     """List the URLs of a site. One credit, whatever the number of links.
 
     Every argument up to `integration` is a field of POST /v2/map, templated; what is left out is not sent: the defaults
@@ -127,6 +129,10 @@ class WebDataMapOperator(ResultOutput, fields=RequestFields("MapRequest", own=("
         self.count_credits(answer.get("creditsUsed"), context, "map")
         self.push(context, **summary)
         return self.deliver(links, "link", context, summary, inputs=[request.url], value=self._value)
+
+    def covers_all(self, count: int) -> bool:
+        """Return whether so many links are all of the site's."""
+        return count < int(_SERVICE_LIMIT if self.limit is None else self.limit)
 
     def _value(self, links: list[Any], facts: dict[str, Any]) -> Any:
         if self.returns == "urls":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from airflow_provider_webdata.tasks.changed_results import ChangedResults
 from airflow_provider_webdata.tasks.document_result import DocumentOperator
 from airflow_provider_webdata.tasks.operator import RequestFields
 
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
 
 
-class WebDataScrapeOperator(DocumentOperator, fields=RequestFields("ScrapeRequest")):
+class WebDataScrapeOperator(ChangedResults, DocumentOperator, fields=RequestFields("ScrapeRequest")):
     """Scrape one page. Bills credits.
 
     Every argument up to `integration` is a field of POST /v2/scrape, templated; what is left out is not sent: the

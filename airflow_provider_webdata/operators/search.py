@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from airflow_provider_webdata.coded_errors import ArgumentError
+from airflow_provider_webdata.tasks.changed_results import ChangedResults
 from airflow_provider_webdata.tasks.operator import RequestFields
 from airflow_provider_webdata.tasks.result_output import ResultOutput
 from airflow_provider_webdata.tasks.searches.items import tagged, untagged
@@ -17,7 +18,9 @@ if TYPE_CHECKING:
 _RESULT_KINDS = ("web", "images", "news")
 
 
-class WebDataSearchOperator(ResultOutput, fields=RequestFields("SearchRequest", own=("returns",))):
+class WebDataSearchOperator(
+    ChangedResults, ResultOutput, fields=RequestFields("SearchRequest", own=("returns",))
+):
     """Search the web, and scrape the results where `scrape_options` asks for it. Bills credits.
 
     Every argument up to `integration` is a field of POST /v2/search, templated; what is left out is not sent: the

@@ -34,6 +34,9 @@ class Column:
     type: ColumnType
 
 
+CHANGES = (Column("change", ("change",), "text"), Column("last_seen", ("lastSeen",), "text"))
+"""What a manifest says of an item; behind the others where a task has one."""
+
 EXTRA = Column("extra", (), "json")
 """What fits no other column, as one JSON object; null when there is nothing."""
 

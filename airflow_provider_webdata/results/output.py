@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import gzip
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+from airflow_provider_webdata.results.compression import compressed
 from airflow_provider_webdata.results.encoding import json_text
 from airflow_provider_webdata.results.errors import OutputError
 from airflow_provider_webdata.results.storage import WholeFile, check_file, storage_path
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 FileFormat = Literal["jsonl", "jsonl.gz", "parquet"]
 
 FORMATS: tuple[FileFormat, ...] = ("jsonl", "jsonl.gz", "parquet")
-# JSON of pages shrinks to about a quarter; more effort saves little and takes long.
-_GZIP_LEVEL = 6
 
 
 def format_of(url: str) -> FileFormat:
@@ -143,26 +141,10 @@ class _Lines:
 
 class _CompressedLines:
     def __init__(self, file: WholeFile) -> None:
-        # Without a name and a time in it, the same items give the same bytes.
-        self._gzip = gzip.GzipFile(
-            filename="", mode="wb", compresslevel=_GZIP_LEVEL, fileobj=_Compressed(file), mtime=0
-        )
+        self._gzip = compressed(file)
 
     def write(self, item: Any) -> None:
         self._gzip.write(json_text(item).encode() + b"\n")
 
     def finish(self) -> None:
         self._gzip.close()
-
-
-class _Compressed:
-    """The file interface that gzip needs."""
-
-    def __init__(self, file: WholeFile) -> None:
-        self._file = file
-
-    def write(self, data: bytes) -> int:
-        return self._file.write(data)
-
-    def flush(self) -> None:
-        pass

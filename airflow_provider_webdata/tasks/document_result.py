@@ -44,7 +44,7 @@ class DocumentOperator(LargeDocuments, ResultOutput):
             context,
             summary,
             inputs=[source],
-            value=lambda documents, _facts: documents[0],
+            value=lambda documents, _facts: documents[0] if documents else None,
         )
 
     def _log_document(self, summary: dict[str, Any], metadata: dict[str, Any], source: str) -> None:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
 
     from airflow_provider_webdata.api.models.base import ResponseModel
+    from airflow_provider_webdata.results.columns import Column
     from airflow_provider_webdata.results.lineage import WrittenFile
     from airflow_provider_webdata.results.media import MediaReport
     from airflow_provider_webdata.results.output import Output
@@ -130,6 +131,16 @@ class ResultDelivery(ServiceTask):
         annotate_outlets(context, facts)
         return result
 
+    def finished(self, result: Any) -> Any:
+        """Return the result of a task that has delivered it."""
+        return result
+
+    def columns(self, kind: str) -> tuple[Column, ...]:
+        """Return the columns of a table of the results."""
+        from airflow_provider_webdata.results.columns import columns_of
+
+        return columns_of(kind)
+
     def with_media(self, items: Iterable[Any], report: MediaReport) -> Iterator[Any]:
         """Yield the items, a few at a time, with their media kept and their links replaced if `save_media` is set."""
         if self.save_media is None:
@@ -161,10 +172,9 @@ class ResultDelivery(ServiceTask):
         return operator_lineage(self._lineage_inputs, self._written, self.webdata_conn_id, self.webdata_page)
 
     def _write(self, items: Iterable[Any], kind: str, report: MediaReport) -> Output:
-        from airflow_provider_webdata.results.columns import columns_of
         from airflow_provider_webdata.results.output import open_output
 
-        with open_output(str(self.output_url), columns_of(kind)) as file:
+        with open_output(str(self.output_url), self.columns(kind)) as file:
             file.write(self.with_media(items, report))
         self._keep_written(file)
         return file

@@ -215,7 +215,7 @@ class WebDataJobOperator(WaitsForJob, JobResults, WebDataOperator):
         if happened.get("status") == "timeout":
             with self.calling(context):
                 happened = self._at_timeout(happened)
-        return super().execute_complete(context, happened)
+        return self.finished(super().execute_complete(context, happened))
 
     def fail_job(self, text: str) -> NoReturn:
         """End the attempt; a retry may start another job."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk.exceptions import AirflowException
 
 from airflow_provider_webdata.tasks.arguments import as_list, checked_number
+from airflow_provider_webdata.tasks.changed_results import ChangedResults
 from airflow_provider_webdata.tasks.result_output import ResultOutput
 from airflow_provider_webdata.tasks.searches.batch_queries import OPERATION, checked_queries
 from airflow_provider_webdata.tasks.searches.records import answered, by_search, items_of, with_items
@@ -26,7 +27,7 @@ _SHOWN_FAILURES = 5
 _MOST_MEDIA_ERRORS = 20
 
 
-class BatchSearchTask(ResultOutput):
+class BatchSearchTask(ChangedResults, ResultOutput):
     """Base of the operator for many searches.
 
     :param kwargs: arguments of the other base classes.
@@ -211,7 +212,7 @@ class BatchSearchTask(ResultOutput):
             context,
             facts,
             inputs=inputs,
-            value=lambda items, counted: {**counted, "results": by_search(ordered, items)},
+            value=lambda items, counted: {**counted, "results": by_search(ordered, self.in_place(items))},
         )
 
     def _kind(self, queries: Mapping[str, BatchQuery]) -> str:

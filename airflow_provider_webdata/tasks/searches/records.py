@@ -59,21 +59,21 @@ def items_of(records: Iterable[Record]) -> Iterator[dict[str, Any]]:
                 yield tagged(item, query=record["query"], source=source)
 
 
-def with_items(record: Record, items: Iterator[dict[str, Any]]) -> Record:
+def with_items(record: Record, items: Iterator[dict[str, Any] | None]) -> Record:
     """Return a record with its results replaced by what was made of its items.
 
-    :param items: as many as the record has are taken, in the order of `items_of`.
+    :param items: as many as the record has are taken, in the order of `items_of`; None in place of one drops it.
     """
     if "results" not in record:
         return record
     results = {
-        source: [untagged(next(items), "query", "source") for _ in found]
+        source: [untagged(item, "query", "source") for _ in found if (item := next(items)) is not None]
         for source, found in record["results"].items()
     }
     return {**record, "results": results}
 
 
-def by_search(records: Iterable[Record], items: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+def by_search(records: Iterable[Record], items: Iterable[dict[str, Any] | None]) -> list[dict[str, Any]]:
     """Return what XCom gets of each record, from items in the order of `items_of`."""
     rest = iter(items)
     names = ("query", "id", "creditsUsed", "warning")

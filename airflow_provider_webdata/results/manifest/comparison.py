@@ -1,0 +1,116 @@
+"""Compares the items of a run with the pages that were known before it, one by one as they come."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any, Literal
+
+from airflow_provider_webdata.results.manifest.content import digest
+from airflow_provider_webdata.results.manifest.entries import Entry
+from airflow_provider_webdata.results.manifest.urls import page_key
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from airflow_provider_webdata.results.manifest.content import Compare
+
+Change = Literal["new", "changed", "same", "removed", "failed"]
+
+CHANGES: tuple[Change, ...] = ("new", "changed", "same", "removed", "failed")
+
+_SITE_ERROR = 400
+
+
+class Comparison:
+    """What of a run's items is new, changed or the same.
+
+    :param known: the pages that were known before, by key; taken over.
+    :param moment: of the run, ISO 8601.
+    :param compare: by what items are compared.
+    :param ignore_query: whether URLs that differ in their query are one page.
+    :ivar counts: of the items so far, by their change.
+    """
+
+    def __init__(
+        self,
+        known: dict[str, Entry],
+        moment: str,
+        compare: Compare | tuple[str, ...],
+        *,
+        ignore_query: bool = False,
+    ) -> None:
+        self.counts: Counter[Change] = Counter()
+        self._entries = known
+        self._moment = moment
+        self._compare = compare
+        self._ignore_query = ignore_query
+        self._seen: dict[str, Change] = {}
+
+    def change_of(self, item: Mapping[str, Any]) -> Change:
+        """Count an item, and return whether it is new, changed, the same, or a page that failed."""
+        change = self._change_of(item)
+        self.counts[change] += 1
+        return change
+
+    def _change_of(self, item: Mapping[str, Any]) -> Change:
+        metadata = item.get("metadata")
+        metadata = metadata if isinstance(metadata, dict) else {}
+        url = item.get("url") or metadata.get("url") or metadata.get("sourceURL")
+        asked = metadata.get("sourceURL") or url
+        if not isinstance(url, str) or not isinstance(asked, str):
+            # What has no URL cannot be found again.
+            return "new"
+        status = metadata.get("statusCode")
+        if metadata.get("error") or (isinstance(status, int) and status >= _SITE_ERROR):
+            return "failed"
+        key = page_key(url if "url" in item else asked, ignore_query=self._ignore_query)
+        if (again := self._seen.get(key)) is not None:
+            return again
+        known = self._entries.get(key)
+        found = digest(item, self._compare)
+        change = self._judged(item, known, found)
+        if change is None:
+            return "failed"
+        self._seen[key] = change
+        moment = self._moment
+        self._entries[key] = Entry(
+            key,
+            url,
+            asked if asked != url else None,
+            found,
+            status if isinstance(status, int) else None,
+            moment if known is None else known.first_seen,
+            moment,
+            known.changed if known is not None and change == "same" else moment,
+        )
+        return change
+
+    def _judged(self, item: Mapping[str, Any], known: Entry | None, found: str) -> Change | None:
+        """Return the change; None where the service says that the page is gone."""
+        if self._compare == "changeTracking":
+            tracking = item.get("changeTracking")
+            said = tracking.get("changeStatus") if isinstance(tracking, dict) else None
+            if said == "removed":
+                return None
+            if said is not None and known is not None:
+                return "same" if said == "same" else "changed"
+        if known is None:
+            return "new"
+        return "same" if known.digest == found else "changed"
+
+    def removed(self, after: int) -> Iterator[Entry]:
+        """Forget, and yield, the pages that the last runs have not seen; call it once, at the end of a whole run.
+
+        :param after: so many runs that did not see a page make it a removed one.
+        """
+        for key in [key for key in self._entries if key not in self._seen]:
+            entry = self._entries[key]
+            entry.missing += 1
+            if entry.missing >= after:
+                del self._entries[key]
+                self.counts["removed"] += 1
+                yield entry
+
+    def entries(self) -> Iterator[Entry]:
+        """Yield the pages that are known after the run."""
+        yield from self._entries.values()

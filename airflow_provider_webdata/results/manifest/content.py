@@ -1,0 +1,90 @@
+"""What of an item counts as its content, and the digest of it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from airflow_provider_webdata.results.encoding import json_text
+from airflow_provider_webdata.results.errors import OutputError
+from airflow_provider_webdata.results.manifest.urls import without_tracking
+
+Compare = Literal["content", "url", "changeTracking"]
+
+MODES: tuple[Compare, ...] = ("content", "url", "changeTracking")
+
+# What differs from call to call though the page is the same.
+_VOLATILE = frozenset(
+    {
+        "metadata",
+        "warning",
+        "changeTracking",
+        "screenshot",
+        "audio",
+        "video",
+        "actions",
+        "keptMedia",
+        "position",
+    }
+)
+
+
+def compared(compare: str | Sequence[str] | None, kind: str) -> Compare | tuple[str, ...]:
+    """Return by what items are compared.
+
+    :param compare: `content`, `url`, `changeTracking`, or paths in an item, such as `json.price`; None: pages by
+        their content, links and search results by their URL.
+    :param kind: what the items are, see `results.columns.columns_of`.
+    :raises OutputError: it is none of these.
+    """
+    if compare is None:
+        return "content" if kind == "document" else "url"
+    if isinstance(compare, str):
+        for mode in MODES:
+            if compare == mode:
+                return mode
+        compare = (compare,) if "." in compare else ()
+    if not compare or not all(isinstance(path, str) and path.strip(". ") for path in compare):
+        raise OutputError(
+            f"compare must be one of {', '.join(MODES)}, or a list of paths in an item, such as ['json.price'] "
+            f"(given: {compare!r})"
+        )
+    return tuple(compare)
+
+
+def digest(item: Mapping[str, Any], by: Compare | tuple[str, ...]) -> str:
+    """Return the digest of an item's content: equal for equal content, whatever its white space.
+
+    :param by: see `compared`. `url`: the digest of nothing.
+    """
+    if by == "url":
+        return ""
+    content = _content(item) if isinstance(by, str) else {path: _at(item, path) for path in by}
+    return hashlib.blake2b(json_text(_normal(content)).encode(), digest_size=16).hexdigest()
+
+
+def _content(item: Mapping[str, Any]) -> Any:
+    """Return the page's markdown where there is any; else all that was asked for."""
+    if isinstance(text := item.get("markdown"), str):
+        return text
+    return {name: value for name, value in item.items() if name not in _VOLATILE}
+
+
+def _at(item: Any, path: str) -> Any:
+    for name in path.split("."):
+        if isinstance(item, Sequence) and not isinstance(item, str) and name.isdecimal():
+            item = item[int(name)] if int(name) < len(item) else None
+        else:
+            item = item.get(name) if isinstance(item, Mapping) else None
+    return item
+
+
+def _normal(value: Any) -> Any:
+    if isinstance(value, str):
+        return " ".join(without_tracking(value).split())
+    if isinstance(value, Mapping):
+        return {str(name): _normal(value[name]) for name in sorted(value, key=str)}
+    if isinstance(value, (list, tuple)):
+        return [_normal(part) for part in value]
+    return value

@@ -1,0 +1,66 @@
+"""A page in a manifest."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from airflow_provider_webdata.results.encoding import json_text
+
+
+@dataclass(slots=True)
+class Entry:
+    """What is known of a page after a run.
+
+    :param key: see `urls.page_key`.
+    :param url: as the service named it last.
+    :param source_url: as it was asked for, where that differs.
+    :param digest: of its content.
+    :param status: the site's HTTP status, where the service says it.
+    :param first_seen: the moment of the first run that saw it, ISO 8601.
+    :param last_seen: that of the last one.
+    :param changed: that of the last run in which it was new or changed.
+    :param missing: runs since then that could have seen it, and did not.
+    """
+
+    key: str
+    url: str
+    source_url: str | None
+    digest: str
+    status: int | None
+    first_seen: str
+    last_seen: str
+    changed: str
+    missing: int = 0
+
+    def line(self) -> str:
+        """Return its line in a manifest."""
+        values: dict[str, Any] = {
+            "url": self.url,
+            "sourceURL": self.source_url,
+            "key": None if self.key == self.url else self.key,
+            "digest": self.digest,
+            "status": self.status,
+            "firstSeen": self.first_seen,
+            "lastSeen": self.last_seen,
+            "lastChange": self.changed,
+            "missing": self.missing or None,
+        }
+        return json_text({name: value for name, value in values.items() if value is not None})
+
+    @classmethod
+    def of(cls, line: str) -> Entry:
+        """Return the page of a line."""
+        values = json.loads(line)
+        return cls(
+            values.get("key") or values["url"],
+            values["url"],
+            values.get("sourceURL"),
+            values["digest"],
+            values.get("status"),
+            values["firstSeen"],
+            values["lastSeen"],
+            values["lastChange"],
+            values.get("missing", 0),
+        )

@@ -1,0 +1,197 @@
+"""The manifests of a task: a folder with one file for each run, written whole or not at all.
+
+A run compares with what was before its own data interval, so that a run that is cleared, or filled in later, compares
+with the same file as the first time. A file names the files that it was compared with; files that no later one names
+were written by runs at the same time, and the next run takes the union of them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import hashlib
+import json
+import re
+import zlib
+from dataclasses import dataclass, field
+from datetime import timezone
+from typing import TYPE_CHECKING, Any
+
+from airflow_provider_webdata.results.compression import compressed
+from airflow_provider_webdata.results.encoding import json_text
+from airflow_provider_webdata.results.errors import OutputError
+from airflow_provider_webdata.results.manifest.entries import Entry
+from airflow_provider_webdata.results.storage import WholeFile, storage_path
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from datetime import datetime
+
+_FORMAT = 1
+_NAME = re.compile(r"\d{8}T\d{12}Z-[0-9a-f]{12}\.jsonl\.gz")
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run of a task.
+
+    :param moment: the end of its data interval, or when it was to run.
+    :param map_index: -1 for a task that is not mapped.
+    """
+
+    moment: datetime
+    dag_id: str
+    run_id: str
+    task_id: str
+    map_index: int = -1
+
+    @property
+    def stamp(self) -> str:
+        """The moment as it stands in a file's name, by which names sort."""
+        return self.moment.astimezone(timezone.utc).strftime("%Y%m%dT%H%M%S%fZ")
+
+    @property
+    def stored_moment(self) -> str:
+        """The moment as it stands in files."""
+        return self.moment.astimezone(timezone.utc).isoformat()
+
+    @property
+    def file_name(self) -> str:
+        """The name of the run's file."""
+        identity = json.dumps([self.dag_id, self.run_id, self.task_id, self.map_index])
+        return f"{self.stamp}-{hashlib.sha256(identity.encode()).hexdigest()[:12]}.jsonl.gz"
+
+
+@dataclass
+class Known:
+    """What was known before a run.
+
+    :param files: names of the files that it was read from, newest first.
+    :param entries: the pages, by key.
+    :param compares: by what the files' runs compared.
+    """
+
+    files: list[str] = field(default_factory=list)
+    entries: dict[str, Entry] = field(default_factory=dict)
+    compares: set[str] = field(default_factory=set)
+
+
+class ManifestFolder:
+    """A folder of manifests.
+
+    :param url: path or URL of the folder, in any storage that Airflow knows.
+    """
+
+    def __init__(self, url: str) -> None:
+        self.url = url.rstrip("/")
+
+    def known_before(self, run: Run) -> Known:
+        """Return what was known before a run.
+
+        :raises OutputError: the file that it was compared with the first time is gone, or a file cannot be read.
+        """
+        names = self._names()
+        before = [name for name in names if name < run.stamp]
+        known = Known()
+        covered: set[str] = set()
+        writers: dict[Any, Any] = {}
+        for name in before:
+            header = self._header(name)
+            self._check_writer(header, writers)
+            if name not in covered:
+                known.files.append(name)
+                known.compares.add(str(header.get("compare")))
+            covered.update(header.get("comparedWith", ()))
+        if run.file_name in names:
+            first = self._header(run.file_name).get("comparedWith", ())
+            if missing := set(first) - set(names):
+                raise OutputError(
+                    f"{self.url}: this run was compared with {min(missing)}, which is not there any more; a run that "
+                    "is older than the manifests that are kept cannot be repeated. Keep more of them (manifest_keep)"
+                )
+        # The newest file is right where several name a page.
+        for name in reversed(known.files):
+            for entry in self._entries(name):
+                known.entries.pop(entry.key, None)
+                known.entries[entry.key] = entry
+        return known
+
+    def write(self, run: Run, known: Known, entries: Iterable[Entry], compare: str) -> str:
+        """Write the file of a run, in place of the one that it may have written before, and return its URL."""
+        header = {
+            "format": _FORMAT,
+            "moment": run.stored_moment,
+            "dagId": run.dag_id,
+            "runId": run.run_id,
+            "taskId": run.task_id,
+            "mapIndex": run.map_index,
+            "compare": compare,
+            "comparedWith": known.files,
+        }
+        path = f"{self.url}/{run.file_name}"
+        with WholeFile(storage_path(path)) as file, compressed(file) as lines:
+            lines.write(json_text(header).encode() + b"\n")
+            for entry in entries:
+                lines.write(entry.line().encode() + b"\n")
+        return path
+
+    def prune(self, run: Run, keep: int) -> None:
+        """Delete all but the newest `keep` files up to that of a run; later runs keep theirs."""
+        for name in [name for name in self._names() if name <= run.file_name][keep:]:
+            # Another run may do the same.
+            with contextlib.suppress(FileNotFoundError):
+                storage_path(f"{self.url}/{name}").unlink()
+
+    def _check_writer(self, header: dict[str, Any], writers: dict[Any, Any]) -> None:
+        writer = (header.get("taskId"), header.get("mapIndex"))
+        other = writers.setdefault((header.get("dagId"), header.get("runId")), writer)
+        if writer != other:
+            raise OutputError(
+                f"manifest {self.url} is written by several tasks: {other[0]!r} (map index {other[1]}) and "
+                f"{writer[0]!r} (map index {writer[1]}) of DAG {header.get('dagId')!r}. Give each task a folder of its "
+                "own, and each mapped one, by a template such as {{ ti.map_index }}"
+            )
+
+    def _names(self) -> list[str]:
+        """Return the names of the files, newest first."""
+        folder = storage_path(self.url)
+        # Listings are kept by some storages, in which another run's file would not show.
+        folder.fs.invalidate_cache()
+        try:
+            paths = folder.fs.ls(folder.path, detail=False)
+        except FileNotFoundError:
+            return []
+        names = (str(path).rstrip("/").rpartition("/")[2] for path in paths)
+        return sorted((name for name in names if _NAME.fullmatch(name)), reverse=True)
+
+    def _header(self, name: str) -> dict[str, Any]:
+        header: dict[str, Any] = next(self._read(name))
+        return header
+
+    def _entries(self, name: str) -> Iterator[Entry]:
+        entries = self._read(name)
+        next(entries)
+        return entries
+
+    def _read(self, name: str) -> Iterator[Any]:
+        """Yield a file's header, then its pages."""
+        url = f"{self.url}/{name}"
+        path = storage_path(url)
+        with path.fs.open(path.path, "rb") as file, gzip.open(file, "rt", encoding="utf-8") as lines:
+            try:
+                header = json.loads(next(lines, ""))
+                if header["format"] > _FORMAT:
+                    raise OutputError(
+                        f"{url} was written by a newer airflow-provider-webdata: install that again, or give another "
+                        "manifest"
+                    )
+                yield header
+                for line in lines:
+                    yield Entry.of(line)
+            except (EOFError, gzip.BadGzipFile, zlib.error, ValueError, LookupError, TypeError) as error:
+                if isinstance(error, OutputError):
+                    raise
+                raise OutputError(
+                    f"{url} is damaged, or not a manifest ({type(error).__name__}: {error}). Delete it: the runs after "
+                    "it compare with the one before"
+                ) from error

@@ -1,0 +1,49 @@
+"""By which text two URLs are one page."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+_TRACKING = (
+    r"utm_\w+|gclid|dclid|gbraid|wbraid|fbclid|msclkid|yclid|igshid|mc_cid|mc_eid|_ga|_gl|mkt_tok|"
+    r"oly_anon_id|oly_enc_id|vero_id|_hsenc|_hsmi"
+)
+_TRACKING_NAME = re.compile(_TRACKING, re.IGNORECASE)
+_TRACKING_IN_TEXT = re.compile(rf"(?<=[?&])(?:{_TRACKING})=[^\s&#\"'<>)\]]*&?", re.IGNORECASE)
+_EMPTY_QUERY = re.compile(r"[?&](?=[\s#\"'<>)\]]|$)")
+_DEFAULT_PORTS = {"http": ":80", "https": ":443"}
+
+
+def page_key(url: str, *, ignore_query: bool = False) -> str:
+    """Return the text that is the same for all URLs of a page.
+
+    Without the fragment, the default port and tracking parameters such as `utm_source`; scheme and host in lower case;
+    the root as `/`.
+
+    :param ignore_query: whether the whole query is left out.
+    """
+    try:
+        parts = urlsplit(url.strip())
+    except ValueError:
+        return url
+    if not parts.netloc:
+        return url
+    host = parts.netloc.lower().removesuffix(_DEFAULT_PORTS.get(parts.scheme, ":"))
+    query = "" if ignore_query else _without_tracking(parts.query)
+    return f"{parts.scheme}://{host}{parts.path or '/'}{'?' if query else ''}{query}"
+
+
+def _without_tracking(query: str) -> str:
+    pairs = parse_qsl(query, keep_blank_values=True)
+    kept = [(name, value) for name, value in pairs if not _TRACKING_NAME.fullmatch(name)]
+    # What tracks nobody stays as it is written.
+    return query if len(kept) == len(pairs) else urlencode(kept)
+
+
+def without_tracking(text: str) -> str:
+    """Return a text whose links have no tracking parameters."""
+    if "=" not in text:
+        return text
+    cleaned = _TRACKING_IN_TEXT.sub("", text)
+    return text if cleaned == text else _EMPTY_QUERY.sub("", cleaned)

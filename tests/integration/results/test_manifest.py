@@ -1,0 +1,140 @@
+"""The manifests of a task: with what a run compares, and what becomes of runs at once, of gaps and of damage."""
+
+from __future__ import annotations
+
+import gzip
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+
+import pytest
+
+from airflow_provider_webdata.results.errors import OutputError
+from airflow_provider_webdata.results.manifest.entries import Entry
+from airflow_provider_webdata.results.manifest.folder import ManifestFolder, Run
+
+FIRST = datetime(2026, 1, 1, tzinfo=timezone.utc)
+
+
+def at(day: int, run_id: str | None = None, **more: int | str) -> Run:
+    return Run(FIRST + timedelta(days=day), "dag", run_id or f"run_{day}", **{"task_id": "crawl", **more})  # type: ignore[arg-type]
+
+
+def entry(name: str, digest: str = "0") -> Entry:
+    return Entry(f"https://a.example/{name}", f"https://a.example/{name}", None, digest, 200, "x", "y", "z")
+
+
+def wrote(folder: ManifestFolder, run: Run, *pages: Entry, by: str = "content") -> Path:
+    return Path(folder.write(run, folder.known_before(run), pages, by).removeprefix("file://"))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> ManifestFolder:
+    return ManifestFolder(f"file://{tmp_path}/seen/")
+
+
+def known(folder: ManifestFolder, run: Run) -> dict[str, str]:
+    return {key.rpartition("/")[2]: found.digest for key, found in folder.known_before(run).entries.items()}
+
+
+def test_the_newest_before_the_interval(folder: ManifestFolder) -> None:
+    assert folder.known_before(at(1)).files == []
+    for day in (1, 2, 3):
+        wrote(folder, at(day), entry("a", str(day)), entry(f"only_{day}"))
+    assert known(folder, at(4)) == {"a": "3", "only_3": "0"}
+    assert known(folder, at(3)) == {"a": "2", "only_2": "0"}, "its own file does not count"
+    assert known(folder, at(1)) == {}
+    assert len(folder.known_before(at(4)).files) == 1
+
+
+def test_the_same_pages_give_the_same_bytes(folder: ManifestFolder) -> None:
+    path = wrote(folder, at(1), entry("a"))
+    before = path.read_bytes()
+    assert wrote(folder, at(1), entry("a")) == path
+    assert path.read_bytes() == before
+    assert [file.name for file in path.parent.iterdir()] == [path.name]
+
+
+def test_all_that_is_known_of_a_page_is_kept(folder: ManifestFolder) -> None:
+    full = Entry("https://a.example/a", "https://a.example/b?c", "https://a.example/d", "f", 301, "1", "2", "3", 4)
+    wrote(folder, at(1), full, entry("ä\ud83d" * 3))
+    assert folder.known_before(at(2)).entries[full.key] == full
+
+
+def test_runs_at_the_same_time(folder: ManifestFolder) -> None:
+    wrote(folder, at(1), entry("a", "1"))
+    second, third, manual = at(2), at(3), at(3, "manual")
+    begun = [(run, folder.known_before(run)) for run in (second, third, manual)]
+    for number, (run, before) in enumerate(begun):
+        folder.write(run, before, [entry("a", str(number)), entry(run.run_id)], "content")
+    after = folder.known_before(at(4))
+    assert len(after.files) == 3
+    assert {key.rpartition("/")[2] for key in after.entries} == {"a", "run_2", "run_3", "manual"}
+    assert after.entries["https://a.example/a"].digest in "12", "the newest are right"
+    folder.write(at(4), after, after.entries.values(), "content")
+    assert len(folder.known_before(at(5)).files) == 1
+    assert known(folder, at(5)).keys() == {"a", "run_2", "run_3", "manual"}
+
+
+def test_an_interval_that_is_filled_in_later(folder: ManifestFolder) -> None:
+    for day in (5, 6):
+        wrote(folder, at(day), entry(f"of_{day}"))
+    wrote(folder, at(2), entry("of_2"))
+    assert known(folder, at(3)) == {"of_2": "0"}
+    assert known(folder, at(7)) == {"of_6": "0", "of_2": "0"}
+
+
+@pytest.mark.parametrize("keep", [1, 2, 3])
+def test_the_last_ones_are_kept(folder: ManifestFolder, keep: int) -> None:
+    for day in (1, 2, 3, 4):
+        path = wrote(folder, at(day), entry("a", str(day)))
+        folder.prune(at(day), keep)
+    assert len(list(path.parent.iterdir())) == keep
+    assert known(folder, at(5)) == {"a": "4"}
+    early = wrote(folder, at(0), entry("a", "0"))
+    folder.prune(at(0), keep)
+    assert early.exists(), "what fills a gap is needed by the next one that does"
+    assert len(list(path.parent.iterdir())) == keep + 1
+
+
+def test_a_run_whose_file_to_compare_with_is_gone(folder: ManifestFolder) -> None:
+    for day in (1, 2, 3):
+        wrote(folder, at(day), entry("a"))
+    folder.prune(at(3), 2)
+    with pytest.raises(OutputError, match=r"this run was compared with 20260102T.*cannot be repeated.*manifest_keep"):
+        folder.known_before(at(2))
+
+
+def test_tasks_that_share_a_folder(folder: ManifestFolder) -> None:
+    for index in (0, 1):
+        wrote(folder, at(1, map_index=index), entry("a"))
+    with pytest.raises(OutputError, match=r"written by several tasks: 'crawl' \(map index .*ti.map_index"):
+        folder.known_before(at(2))
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (b"", "damaged"),
+        (b"no gzip", "Not a gzipped file"),
+        (gzip.compress(b""), "damaged"),
+        (gzip.compress(b"{}\n"), "damaged"),
+        (gzip.compress(b'{"format":2}\n'), "newer"),
+        (gzip.compress(b"[]\n"), "damaged"),
+        (gzip.compress(b'{"format":1}\n{"url"'), "damaged"),
+        (gzip.compress(b'{"format":1}\n{}\n'), "damaged"),
+        (gzip.compress(b'{"format":1}\n')[:-9], "damaged"),
+    ],
+    ids=["nothing", "no gzip", "empty", "no format", "newer", "list", "cut line", "no page", "cut file"],
+)
+def test_damage(folder: ManifestFolder, content: bytes, why: str) -> None:
+    path = wrote(folder, at(1), entry("a"))
+    path.write_bytes(content)
+    with pytest.raises(OutputError, match=why):
+        folder.known_before(at(2))
+
+
+def test_other_files_do_no_harm(folder: ManifestFolder, tmp_path: Path) -> None:
+    wrote(folder, at(1), entry("a"))
+    for name in ("README", ".20260105T000000000000Z-000000000000.jsonl.gz.x.part", "20260105.jsonl.gz"):
+        (tmp_path / "seen" / name).write_text("x")
+    assert known(folder, at(9)) == {"a": "0"}

@@ -1,0 +1,173 @@
+"""What of a run's items is new, changed, the same, removed or failed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from airflow_provider_webdata.results.errors import OutputError
+from airflow_provider_webdata.results.manifest.comparison import Comparison
+from airflow_provider_webdata.results.manifest.content import compared, digest
+from airflow_provider_webdata.results.manifest.entries import Entry
+
+
+def page(name: str, text: str = "text", **more: Any) -> dict[str, Any]:
+    return {"markdown": text, "metadata": {"sourceURL": f"https://a.example/{name}", "statusCode": 200, **more}}
+
+
+def runs(*seen: list[dict[str, Any]], compare: Any = "content", after: int = 2, **options: Any) -> list[Any]:
+    """Return, for each run, the changes of its items and the URLs of what it removed."""
+    entries: dict[str, Entry] = {}
+    told = []
+    for number, items in enumerate(seen):
+        comparison = Comparison(entries, f"2026-01-{number + 1:02}", compare, **options)
+        changes = [comparison.change_of(item) for item in items]
+        removed = [entry.url for entry in comparison.removed(after)]
+        assert sum(comparison.counts.values()) == len(items) + len(removed)
+        told.append((changes, removed))
+        entries = {entry.key: Entry.of(entry.line()) for entry in comparison.entries()}
+    return told
+
+
+CASES: list[tuple[str, list[list[dict[str, Any]]], list[Any]]] = [
+    ("nothing", [[]], [([], [])]),
+    ("the same twice", [[page("a")], [page("a")]], [(["new"], []), (["same"], [])]),
+    ("white space", [[page("a", "b c")], [page("a", " b \n\n c")]], [(["new"], []), (["same"], [])]),
+    (
+        "tracking parameters in links",
+        [[page("a", "[x](https://b.example/?utm_id=1)")], [page("a", "[x](https://b.example/?utm_id=2)")]],
+        [(["new"], []), (["same"], [])],
+    ),
+    ("other text", [[page("a")], [page("a", "other")]], [(["new"], []), (["changed"], [])]),
+    (
+        "gone for good",
+        [[page("a"), page("b")], [page("a")], [page("a")], [page("a")]],
+        [(["new", "new"], []), (["same"], []), (["same"], ["https://a.example/b"]), (["same"], [])],
+    ),
+    (
+        "missing once",
+        [[page("a"), page("b")], [page("a")], [page("a"), page("b")], [page("a")]],
+        [(["new", "new"], []), (["same"], []), (["same", "same"], []), (["same"], [])],
+    ),
+    (
+        "failing, then gone",
+        [[page("a")], [page("a", "Not found", statusCode=404)], [page("a", "", error="timeout")]],
+        [(["new"], []), (["failed"], []), (["failed"], ["https://a.example/a"])],
+    ),
+    (
+        "back again",
+        [[page("a")], [], [], [page("a")]],
+        [(["new"], []), ([], []), ([], ["https://a.example/a"]), (["new"], [])],
+    ),
+    ("twice in one run", [[page("a"), page("a")], [page("a")]], [(["new", "new"], []), (["same"], [])]),
+    (
+        "moved: it is found by what was asked for",
+        [[page("a")], [page("a", url="https://a.example/new")]],
+        [(["new"], []), (["same"], [])],
+    ),
+    ("without a URL", [[{"markdown": "x"}], [{"markdown": "x"}]], [(["new"], []), (["new"], [])]),
+    (
+        "no markdown: all that was asked for",
+        [
+            [{"json": {"price": 1}, "metadata": {"sourceURL": "https://a.example/", "scrapeId": "1"}}],
+            [{"json": {"price": 1}, "metadata": {"sourceURL": "https://a.example/", "scrapeId": "2"}}],
+            [{"json": {"price": 2}, "metadata": {"sourceURL": "https://a.example/", "scrapeId": "3"}}],
+        ],
+        [(["new"], []), (["same"], []), (["changed"], [])],
+    ),
+]
+
+
+@pytest.mark.parametrize(("seen", "told"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
+def test_runs(seen: list[list[dict[str, Any]]], told: list[Any]) -> None:
+    assert runs(*seen) == told
+
+
+def test_by_paths() -> None:
+    def priced(price: int, title: str) -> dict[str, Any]:
+        return {**page("a", title), "json": {"offers": [{"price": price}]}}
+
+    by = compared(["json.offers.0.price"], "document")
+    told = runs([priced(1, "a")], [priced(1, "b")], [priced(2, "b")], compare=by)
+    assert [changes for changes, _ in told] == [["new"], ["same"], ["changed"]]
+
+
+@pytest.mark.parametrize(
+    ("said", "change"),
+    [("same", "same"), ("changed", "changed"), ("new", "changed"), ("removed", "failed"), (None, "changed")],
+)
+def test_by_what_the_service_says(said: str | None, change: str) -> None:
+    tracked = {**page("a", "b"), "changeTracking": {"changeStatus": said}}
+    told = runs([page("a")], [tracked], compare="changeTracking")
+    assert told[1][0] == [change]
+
+
+def test_links_by_url() -> None:
+    link = {"url": "https://a.example/b?c=1", "title": "x"}
+    told = runs([link], [{**link, "title": "y"}], [{**link, "url": "https://a.example/b?c=2"}], compare="url")
+    assert told == [(["new"], []), (["same"], []), (["new"], [])]
+    told = runs([link], [{**link, "url": "https://a.example/b?c=2"}], compare="url", ignore_query=True)
+    assert told[1] == (["same"], [])
+
+
+@pytest.mark.parametrize(
+    ("compare", "kind", "by"),
+    [
+        (None, "document", "content"),
+        (None, "search_news", "url"),
+        (None, "link", "url"),
+        ("content", "link", "content"),
+        ("json.price", "document", ("json.price",)),
+        (["markdown", "metadata.title"], "document", ("markdown", "metadata.title")),
+    ],
+)
+def test_what_is_compared(compare: Any, kind: str, by: Any) -> None:
+    assert compared(compare, kind) == by
+
+
+@pytest.mark.parametrize("compare", ["contents", "", [], [""], ["a", 3], ["."]])
+def test_nothing_to_compare_by(compare: Any) -> None:
+    with pytest.raises(OutputError, match="compare must be one of content, url, changeTracking"):
+        compared(compare, "document")
+
+
+_SITES = st.dictionaries(st.sampled_from("abcdef"), st.sampled_from(["x", "y", None]), max_size=6)
+
+
+@given(st.lists(_SITES, max_size=6), st.integers(1, 3))
+def test_any_history(sites: list[dict[str, str | None]], after: int) -> None:
+    """Replaying what flowed on gives what was seen, but for what is not missing for long enough."""
+    seen = [
+        [page(name, text or "", **({"statusCode": 500} if text is None else {})) for name, text in site.items()]
+        for site in sites
+    ]
+    copy: dict[str, str] = {}
+    missing: dict[str, int] = {}
+    for items, (changes, removed) in zip(seen, runs(*seen, after=after), strict=True):
+        read = {
+            item["metadata"]["sourceURL"]: item["markdown"]
+            for item in items
+            if item["metadata"]["statusCode"] == 200
+        }
+        for item, change in zip(items, changes, strict=True):
+            url = item["metadata"]["sourceURL"]
+            expected = "changed" if url in copy and copy[url] != read.get(url) else "same" if url in copy else "new"
+            assert change == (expected if url in read else "failed")
+        copy.update(read)
+        missing = {url: 0 if url in read else missing.get(url, 0) + 1 for url in copy}
+        assert set(removed) == {url for url, count in missing.items() if count >= after}
+        for url in removed:
+            del copy[url]
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.floats(allow_nan=True) | st.text() | st.integers(),
+        lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    )
+)
+def test_any_content_has_a_digest(value: Any) -> None:
+    assert digest({"json": value}, "content") == digest({"json": value, "warning": "x"}, "content")

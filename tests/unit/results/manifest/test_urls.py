@@ -1,0 +1,57 @@
+"""By which text two URLs are one page."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from airflow_provider_webdata.results.manifest.urls import page_key, without_tracking
+
+
+@pytest.mark.parametrize(
+    ("url", "key"),
+    [
+        ("https://a.example", "https://a.example/"),
+        ("HTTPS://A.example/B", "https://a.example/B"),
+        ("https://a.example:443/b#part", "https://a.example/b"),
+        ("http://a.example:80/", "http://a.example/"),
+        ("http://a.example:8080/", "http://a.example:8080/"),
+        ("https://a.example/?utm_source=x&id=2", "https://a.example/?id=2"),
+        ("https://a.example/?UTM_Source=x", "https://a.example/"),
+        ("https://a.example/?gclid=1&fbclid=2&a=%C3%A4", "https://a.example/?a=%C3%A4"),
+        ("https://a.example/?b=2&a=1", "https://a.example/?b=2&a=1"),
+        ("https://a.example/?q=a+b%20c", "https://a.example/?q=a+b%20c"),
+        ("https://a.example/b?", "https://a.example/b"),
+        (" https://a.example/b ", "https://a.example/b"),
+        ("no url", "no url"),
+        ("https://[broken", "https://[broken"),
+        ("", ""),
+    ],
+)
+def test_one_key_for_all_urls_of_a_page(url: str, key: str) -> None:
+    assert page_key(url) == key
+
+
+def test_the_query_may_be_left_out() -> None:
+    assert page_key("https://a.example/b?c=1&utm_source=x", ignore_query=True) == "https://a.example/b"
+
+
+@given(st.text())
+def test_a_key_is_its_own_key(url: str) -> None:
+    assert page_key(page_key(url)) == page_key(url)
+
+
+@pytest.mark.parametrize(
+    ("text", "cleaned"),
+    [
+        ("[a](https://a.example/?utm_source=x&id=2)", "[a](https://a.example/?id=2)"),
+        ("[a](https://a.example/?id=2&utm_source=x)", "[a](https://a.example/?id=2)"),
+        ("[a](https://a.example/?gclid=x) b", "[a](https://a.example/) b"),
+        ("https://a.example/?utm_a=1&utm_b=2", "https://a.example/"),
+        ("Is a=b? utm_source=x stays", "Is a=b? utm_source=x stays"),
+        ("What? Nothing = nothing", "What? Nothing = nothing"),
+    ],
+)
+def test_links_without_tracking(text: str, cleaned: str) -> None:
+    assert without_tracking(text) == cleaned
