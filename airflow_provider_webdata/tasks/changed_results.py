@@ -98,7 +98,7 @@ class ChangedResults(ResultDelivery):
         """Read what is known, call the service, and skip the task where nothing changed and that is wished."""
         if self.manifest is not None:
             # Before anything is paid for.
-            self._read_manifest(context)
+            self.read_manifest(context)
         return self.finished(super().execute(context))
 
     def finished(self, result: Any) -> Any:
@@ -128,7 +128,7 @@ class ChangedResults(ResultDelivery):
         from airflow_provider_webdata.results.manifest.comparison import Comparison
         from airflow_provider_webdata.results.manifest.content import compared
 
-        folder, run, known = self._read_manifest(context)
+        folder, run, known = self.read_manifest(context)
         compare = compared(self.compare, kind)
         by = compare if isinstance(compare, str) else ",".join(compare)
         if known.compares - {by}:
@@ -140,7 +140,7 @@ class ChangedResults(ResultDelivery):
         comparison = Comparison(known.entries, run.stored_moment, compare, ignore_query=self.ignore_query)
         changes: dict[str, Any] = {}
         result = super().deliver(
-            self._compared(items, kind, comparison, summary, changes),
+            self._compared(items, kind, comparison, summary, changes, self.known_pages(context)),
             kind,
             context,
             ChainMap(changes, summary),  # type: ignore[arg-type]
@@ -148,7 +148,7 @@ class ChangedResults(ResultDelivery):
             value=value,
         )
         path = folder.write(run, known, comparison.entries(), by)
-        folder.prune(run, self.manifest_keep)
+        folder.tidy(run, self.manifest_keep)
         counts = changes["changes"]
         self.push(context, **changes)
         self.log.info(
@@ -178,6 +178,10 @@ class ChangedResults(ResultDelivery):
         """Return whether a call that brought so many results saw all that there is."""
         return True
 
+    def known_pages(self, context: Context) -> Sequence[str]:  # noqa: ARG002
+        """Return the keys of the pages that are there and were not asked for."""
+        return ()
+
     def _compared(
         self,
         items: Iterable[Any],
@@ -185,6 +189,7 @@ class ChangedResults(ResultDelivery):
         comparison: Comparison,
         summary: Mapping[str, Any],
         changes: dict[str, Any],
+        known_pages: Sequence[str],
     ) -> Iterator[Any]:
         from airflow_provider_webdata.results.manifest.comparison import CHANGES
         from airflow_provider_webdata.tasks.searches.items import tagged
@@ -196,11 +201,15 @@ class ChangedResults(ResultDelivery):
             flowing.append(flows)
             if flows:
                 yield tagged(item, change=change)
+        comparison.leave(known_pages)
         if self._saw_all(kind, len(flowing), comparison, summary):
             for entry in comparison.removed(self.removed_after):
                 if self.emit == "changed":
                     yield _tombstone(entry, kind)
-        changes["changes"] = {name: comparison.counts[name] for name in CHANGES}
+        counts = comparison.counts
+        changes["changes"] = {
+            name: counts[name] for name in CHANGES if name != "known" or counts[name] or known_pages
+        }
 
     def _saw_all(self, kind: str, count: int, comparison: Comparison, summary: Mapping[str, Any]) -> bool:
         """Return whether what this run did not see may be gone."""
@@ -214,7 +223,7 @@ class ChangedResults(ResultDelivery):
         counts = comparison.counts
         return bool(counts["new"] or counts["changed"] or counts["same"]) or not counts["failed"]
 
-    def _read_manifest(self, context: Context) -> tuple[ManifestFolder, Run, Known]:
+    def read_manifest(self, context: Context) -> tuple[ManifestFolder, Run, Known]:
         """Return where the manifests are, this run, and what was known before it."""
         from airflow_provider_webdata.results.errors import OutputError
         from airflow_provider_webdata.results.manifest.folder import ManifestFolder

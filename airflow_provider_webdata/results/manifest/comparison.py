@@ -10,13 +10,13 @@ from airflow_provider_webdata.results.manifest.entries import Entry
 from airflow_provider_webdata.results.manifest.urls import page_key
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from airflow_provider_webdata.results.manifest.content import Compare
 
-Change = Literal["new", "changed", "same", "removed", "failed"]
+Change = Literal["new", "changed", "same", "known", "removed", "failed"]
 
-CHANGES: tuple[Change, ...] = ("new", "changed", "same", "removed", "failed")
+CHANGES: tuple[Change, ...] = ("new", "changed", "same", "known", "removed", "failed")
 
 _SITE_ERROR = 400
 
@@ -97,6 +97,13 @@ class Comparison:
         if known is None:
             return "new"
         return "same" if known.digest == found else "changed"
+
+    def leave(self, keys: Iterable[str]) -> None:
+        """Count pages that are there and were not asked for, and leave them as they are known."""
+        for key in keys:
+            if key in self._entries and key not in self._seen:
+                self._seen[key] = "known"
+                self.counts["known"] += 1
 
     def removed(self, after: int) -> Iterator[Entry]:
         """Forget, and yield, the pages that the last runs have not seen; call it once, at the end of a whole run.

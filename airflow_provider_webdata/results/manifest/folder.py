@@ -21,6 +21,7 @@ from airflow_provider_webdata.results.compression import compressed
 from airflow_provider_webdata.results.encoding import json_text
 from airflow_provider_webdata.results.errors import OutputError
 from airflow_provider_webdata.results.manifest.entries import Entry
+from airflow_provider_webdata.results.manifest.plan import Plan
 from airflow_provider_webdata.results.storage import WholeFile, storage_path
 
 if TYPE_CHECKING:
@@ -135,12 +136,40 @@ class ManifestFolder:
                 lines.write(entry.line().encode() + b"\n")
         return path
 
-    def prune(self, run: Run, keep: int) -> None:
-        """Delete all but the newest `keep` files up to that of a run; later runs keep theirs."""
+    def plan_of(self, run: Run) -> Plan | None:
+        """Return what a run that is not over has planned to read.
+
+        :raises OutputError: its file is damaged.
+        """
+        path = storage_path(self._plan_url(run))
+        try:
+            return Plan(**json.loads(path.fs.cat_file(path.path)))
+        except FileNotFoundError:
+            return None
+        except (ValueError, TypeError) as error:
+            raise OutputError(f"{self._plan_url(run)} is damaged: {error}; delete it to plan anew") from error
+
+    def write_plan(self, run: Run, plan: Plan) -> None:
+        """Write what a run is going to read, for its later attempts."""
+        with WholeFile(storage_path(self._plan_url(run))) as file:
+            file.write(json_text(plan.to_json()).encode())
+
+    def tidy(self, run: Run, keep: int) -> None:
+        """Delete the plan of a run that is over, and all but the newest `keep` files up to that of the run.
+
+        Later runs keep theirs.
+        """
+        self._delete(self._plan_url(run))
         for name in [name for name in self._names() if name <= run.file_name][keep:]:
-            # Another run may do the same.
-            with contextlib.suppress(FileNotFoundError):
-                storage_path(f"{self.url}/{name}").unlink()
+            self._delete(f"{self.url}/{name}")
+
+    def _plan_url(self, run: Run) -> str:
+        return f"{self.url}/{run.file_name.removesuffix('.jsonl.gz')}.plan.json"
+
+    def _delete(self, url: str) -> None:
+        # Another run may do the same.
+        with contextlib.suppress(FileNotFoundError):
+            storage_path(url).unlink()
 
     def _check_writer(self, header: dict[str, Any], writers: dict[Any, Any]) -> None:
         writer = (header.get("taskId"), header.get("mapIndex"))

@@ -17,12 +17,16 @@ from datetime import datetime
 from airflow_provider_webdata.operators.batch_scrape import WebDataBatchScrapeOperator
 from airflow_provider_webdata.operators.batch_search import WebDataBatchSearchOperator
 from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
+from airflow_provider_webdata.operators.incremental_crawl import WebDataIncrementalCrawlOperator
 from airflow_provider_webdata.operators.map import WebDataMapOperator
 from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
 logical_dates = ["2026-01-{day:02}T00:00:00+00:00"]
 """
-CRAWL = """WebDataCrawlOperator(task_id="t", url="https://shop.example/", scrape_options={"max_age": 0}, deferrable=False, MORE)"""
-ALL = '["https://shop.example/", "https://shop.example/a", "https://shop.example/b"]'
+CRAWL = (
+    'WebDataCrawlOperator(task_id="t", url="https://corner.example/", scrape_options={"max_age": 0}, '
+    "deferrable=False, poll_interval=1, MORE)"
+)
+ALL = '["https://corner.example/", "https://corner.example/a", "https://corner.example/b"]'
 
 
 class Site:
@@ -35,14 +39,16 @@ class Site:
 
     def show(self, **pages: str) -> None:
         links = "".join(f'<a href="/{name}">{name}</a> ' for name in "abc")
-        self.control.set_page("https://shop.example/", f"<main>{links}</main>")
+        self.control.set_page("https://corner.example/", f"<main>{links}</main>")
         for name, html in pages.items():
-            self.control.set_page(f"https://shop.example/{name}", f"<main>{html}</main>")
+            self.control.set_page(f"https://corner.example/{name}", f"<main>{html}</main>")
 
-    def run(self, day: int, operator: str, **more: Any) -> Outcome:
+    def run(self, day: int, operator: str, connection: dict[str, Any] | None = None, **more: Any) -> Outcome:
         given = {"manifest": str(self.folder / "seen"), "emit": "changed", **more}
         arguments = ", ".join(f"{name}={value!r}" for name, value in given.items())
-        return self._run_dag(operator.replace("MORE", arguments), IMPORTS.format(day=day))
+        return self._run_dag(
+            operator.replace("MORE", arguments), IMPORTS.format(day=day), **(connection or {})
+        )
 
     def crawl(self, day: int, **more: Any) -> tuple[dict[str, int], list[tuple[str, str]]]:
         """Return the counts of a day's crawl, and change and URL of what flowed on."""
@@ -69,42 +75,38 @@ def test_a_site_over_its_runs(site: Site, tmp_path: Path) -> None:
     site.show(b="<p>second, changed</p>", c="<p>third</p>")
     second = site.crawl(3)
     assert second == (counts(new=1, changed=1, same=2), [("changed", "b"), ("new", "c")])
-    site.control.delete_page("https://shop.example/a")
+    site.control.delete_page("https://corner.example/a")
     assert site.crawl(4) == (counts(same=3, failed=1), []), "missing once is not removed"
     assert site.crawl(5) == (counts(same=3, failed=1, removed=1), [("removed", "a")])
     tombstone = json.loads((tmp_path / "5.jsonl").read_text())
     assert tombstone == {
         "change": "removed",
         "lastSeen": "2026-01-03T00:00:00+00:00",
-        "metadata": {"url": "https://shop.example/a", "sourceURL": "https://shop.example/a"},
+        "metadata": {"url": "https://corner.example/a", "sourceURL": "https://corner.example/a"},
     }
     assert site.crawl(6) == (counts(same=3, failed=1), []), "it is removed once"
     # Cleared: each compares with what was before it.
-    five, manifests = (tmp_path / "5.jsonl").read_bytes(), sorted((tmp_path / "seen").iterdir())
-    before = [file.read_bytes() for file in manifests]
+    five = (tmp_path / "5.jsonl").read_bytes()
     assert site.crawl(5)[1] == [("removed", "a")]
     assert (tmp_path / "5.jsonl").read_bytes() == five
-    again = sorted((tmp_path / "seen").iterdir())
-    assert len(again) == len(manifests) + 1, "the run of another DAG has a file of its own"
-    assert before[4] in [file.read_bytes() for file in again] or len(before) == 6
 
 
 @pytest.mark.parametrize(
     ("operator", "first", "second", "value"),
     [
         (
-            'WebDataScrapeOperator(task_id="t", url="https://shop.example/a", MORE)',
+            'WebDataScrapeOperator(task_id="t", url="https://corner.example/a", MORE)',
             counts(new=1),
             counts(same=1),
             None,
         ),
         (
-            f'WebDataBatchScrapeOperator(task_id="t", urls={ALL}, deferrable=False, MORE)',
+            f'WebDataBatchScrapeOperator(task_id="t", urls={ALL}, deferrable=False, poll_interval=1, MORE)',
             counts(new=3),
             counts(same=3),
             [],
         ),
-        ('WebDataMapOperator(task_id="t", url="https://shop.example/", MORE)', None, None, []),
+        ('WebDataMapOperator(task_id="t", url="https://corner.example/", MORE)', None, None, []),
         ('WebDataSearchOperator(task_id="t", query="river", sources=["web", "news"], MORE)', None, None, {}),
         ('WebDataBatchSearchOperator(task_id="t", queries=["river", "levels"], MORE)', None, None, []),
     ],
@@ -129,11 +131,11 @@ def test_every_operator(site: Site, operator: str, first: Any, second: Any, valu
 @pytest.mark.parametrize("on_unchanged", ["skip", "empty"])
 @pytest.mark.parametrize(
     "operator",
-    [CRAWL, 'WebDataScrapeOperator(task_id="t", url="https://shop.example/a", MORE)'],
+    [CRAWL, 'WebDataScrapeOperator(task_id="t", url="https://corner.example/a", MORE)'],
     ids=["crawl", "scrape"],
 )
 def test_nothing_changed(site: Site, operator: str, on_unchanged: str) -> None:
-    body = operator + ' >> WebDataScrapeOperator(task_id="next", url="https://shop.example/b")'
+    body = operator + ' >> WebDataScrapeOperator(task_id="next", url="https://corner.example/b")'
     site.run(1, operator)
     done = site.run(2, body, on_unchanged=on_unchanged)
     skipped = on_unchanged == "skip"
@@ -144,7 +146,9 @@ def test_all_with_their_changes(site: Site) -> None:
     site.run(1, CRAWL)
     site.show(a="<p>changed</p>")
     done = site.run(2, CRAWL, emit="all")
-    changes = {item["metadata"]["sourceURL"][-1]: item["change"] for item in done.xcom["t.return_value"]["data"]}
+    changes = {
+        item["metadata"]["sourceURL"][-1]: item["change"] for item in done.xcom["t.return_value"]["data"]
+    }
     assert changes == {"/": "same", "a": "changed", "b": "same", "c": "failed"}
 
 
@@ -157,7 +161,7 @@ def test_a_limit_hides_pages_and_removes_none(site: Site) -> None:
 
 def test_a_site_that_is_down_loses_no_page(site: Site) -> None:
     site.crawl(1, removed_after=1)
-    site.control.delete_page("https://shop.example/")
+    site.control.delete_page("https://corner.example/")
     assert site.crawl(2, removed_after=1)[0] == counts(failed=1)
 
 
@@ -173,3 +177,61 @@ def test_nothing_is_paid_where_the_manifest_cannot_be_written(site: Site, more: 
     assert done.state("t") == "failed"
     assert said in done.log
     assert site.control.jobs("crawl") == []
+
+
+INCREMENTAL = (
+    'WebDataIncrementalCrawlOperator(task_id="t", url="https://corner.example/", refresh_after=3 * 86400, max_age=0, '
+    "deferrable=False, poll_interval=1, MORE)"
+)
+SITEMAP = "https://corner.example/sitemap.xml"
+
+
+def show_sitemap(site: Site, **dates: str) -> None:
+    pages = "".join(
+        f"<url><loc>https://corner.example/{name}</loc><lastmod>{date}</lastmod></url>"
+        for name, date in dates.items()
+    )
+    site.control.set_page(SITEMAP, f"<urlset>{pages}</urlset>")
+
+
+def spent(site: Site) -> int:
+    return 10_000 - site.control.state()["credits"]
+
+
+def test_a_site_is_read_in_part(site: Site, tmp_path: Path) -> None:
+    """What is new, old, or dated after it was read is asked for, and nothing else is paid for."""
+    site.control.configure(credits=10_000)
+    site.show(c="<p>third</p>")
+
+    def run(day: int) -> tuple[dict[str, int], list[str], int]:
+        before = spent(site)
+        done = site.run(day, INCREMENTAL, output=str(tmp_path / "out.jsonl"))
+        assert done.state("t") == "success", done.log[-3000:]
+        items = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
+        found = [f"{item['change']} {item['metadata']['sourceURL'].rpartition('/')[2]}" for item in items]
+        return done.xcom["t.changes"], sorted(found), spent(site) - before
+
+    told = {}
+    told[1] = run(1)
+    show_sitemap(site, a="2026-01-01", b="2025-12-24T10:00:00Z")
+    site.show(a="<p>changed</p>", b="<p>changed as well, and not dated</p>")
+    told[2] = run(2)
+    told[3] = run(3)
+    told[4] = run(4)
+    assert told == {
+        1: (counts(new=4), ["new ", "new a", "new b", "new c"], 1 + 4),
+        2: (counts(changed=1, known=3), ["changed a"], 1 + 1 + 1),
+        3: (counts(known=4), [], 1 + 1),
+        4: (counts(same=2, changed=1, known=1), ["changed b"], 1 + 1 + 3),
+    }
+
+
+def test_a_later_attempt_keeps_to_the_plan(site: Site) -> None:
+    site.control.configure(credits=10_000)
+    headers = {"Retry-After": "1"}
+    site.control.add_fault("status", path="/v2/batch/scrape", status=429, headers=headers, times=1)
+    done = site.run(1, INCREMENTAL, {"retry_budget": 0})
+    assert done.state("t") == "success", done.log[-3000:]
+    assert len(done.run["reschedules"]) == 1
+    assert len(site.control.requests("/v2/map")) == 1
+    assert not [file for file in (site.folder / "seen").iterdir() if file.name.endswith(".plan.json")]

@@ -55,7 +55,9 @@ def test_the_same_pages_give_the_same_bytes(folder: ManifestFolder) -> None:
 
 
 def test_all_that_is_known_of_a_page_is_kept(folder: ManifestFolder) -> None:
-    full = Entry("https://a.example/a", "https://a.example/b?c", "https://a.example/d", "f", 301, "1", "2", "3", 4)
+    full = Entry(
+        "https://a.example/a", "https://a.example/b?c", "https://a.example/d", "f", 301, "1", "2", "3", 4
+    )
     wrote(folder, at(1), full, entry("ä\ud83d" * 3))
     assert folder.known_before(at(2)).entries[full.key] == full
 
@@ -87,11 +89,11 @@ def test_an_interval_that_is_filled_in_later(folder: ManifestFolder) -> None:
 def test_the_last_ones_are_kept(folder: ManifestFolder, keep: int) -> None:
     for day in (1, 2, 3, 4):
         path = wrote(folder, at(day), entry("a", str(day)))
-        folder.prune(at(day), keep)
+        folder.tidy(at(day), keep)
     assert len(list(path.parent.iterdir())) == keep
     assert known(folder, at(5)) == {"a": "4"}
     early = wrote(folder, at(0), entry("a", "0"))
-    folder.prune(at(0), keep)
+    folder.tidy(at(0), keep)
     assert early.exists(), "what fills a gap is needed by the next one that does"
     assert len(list(path.parent.iterdir())) == keep + 1
 
@@ -99,8 +101,10 @@ def test_the_last_ones_are_kept(folder: ManifestFolder, keep: int) -> None:
 def test_a_run_whose_file_to_compare_with_is_gone(folder: ManifestFolder) -> None:
     for day in (1, 2, 3):
         wrote(folder, at(day), entry("a"))
-    folder.prune(at(3), 2)
-    with pytest.raises(OutputError, match=r"this run was compared with 20260102T.*cannot be repeated.*manifest_keep"):
+    folder.tidy(at(3), 2)
+    with pytest.raises(
+        OutputError, match=r"this run was compared with 20260102T.*cannot be repeated.*manifest_keep"
+    ):
         folder.known_before(at(2))
 
 

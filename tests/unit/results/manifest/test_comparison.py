@@ -15,7 +15,10 @@ from airflow_provider_webdata.results.manifest.entries import Entry
 
 
 def page(name: str, text: str = "text", **more: Any) -> dict[str, Any]:
-    return {"markdown": text, "metadata": {"sourceURL": f"https://a.example/{name}", "statusCode": 200, **more}}
+    return {
+        "markdown": text,
+        "metadata": {"sourceURL": f"https://a.example/{name}", "statusCode": 200, **more},
+    }
 
 
 def runs(*seen: list[dict[str, Any]], compare: Any = "content", after: int = 2, **options: Any) -> list[Any]:
@@ -141,7 +144,10 @@ _SITES = st.dictionaries(st.sampled_from("abcdef"), st.sampled_from(["x", "y", N
 def test_any_history(sites: list[dict[str, str | None]], after: int) -> None:
     """Replaying what flowed on gives what was seen, but for what is not missing for long enough."""
     seen = [
-        [page(name, text or "", **({"statusCode": 500} if text is None else {})) for name, text in site.items()]
+        [
+            page(name, text or "", **({"statusCode": 500} if text is None else {}))
+            for name, text in site.items()
+        ]
         for site in sites
     ]
     copy: dict[str, str] = {}
@@ -154,7 +160,9 @@ def test_any_history(sites: list[dict[str, str | None]], after: int) -> None:
         }
         for item, change in zip(items, changes, strict=True):
             url = item["metadata"]["sourceURL"]
-            expected = "changed" if url in copy and copy[url] != read.get(url) else "same" if url in copy else "new"
+            expected = (
+                "changed" if url in copy and copy[url] != read.get(url) else "same" if url in copy else "new"
+            )
             assert change == (expected if url in read else "failed")
         copy.update(read)
         missing = {url: 0 if url in read else missing.get(url, 0) + 1 for url in copy}

@@ -1,0 +1,67 @@
+"""What of a site is to be read: pages that are new, old, or said to have changed."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from airflow_provider_webdata.results.manifest.urls import page_key
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from datetime import timedelta
+
+    from airflow_provider_webdata.results.manifest.entries import Entry
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a run reads, and what it leaves as it is known.
+
+    :param read: URLs to read.
+    :param known: keys of the pages that are left.
+    :param credits: what making the plan cost.
+    :param is_whole: whether the site was listed whole.
+    """
+
+    read: list[str]
+    known: list[str]
+    credits: float
+    is_whole: bool
+
+    def to_json(self) -> dict[str, Any]:
+        """Return its stored form."""
+        return asdict(self)
+
+
+def planned(
+    urls: Iterable[str],
+    entries: Mapping[str, Entry],
+    changed: Mapping[str, datetime],
+    moment: datetime,
+    refresh_after: timedelta,
+    *,
+    ignore_query: bool = False,
+) -> tuple[list[str], list[str]]:
+    """Return the URLs to read, each page once, and the keys of the pages to leave.
+
+    :param urls: of the site.
+    :param entries: the pages that are known, by key.
+    :param changed: when pages changed, by key, as the sitemap says.
+    :param moment: of this run.
+    :param refresh_after: how long after it was read a page is read again.
+    """
+    read: dict[str, str] = {}
+    known: dict[str, None] = {}
+    for url in urls:
+        key = page_key(url, ignore_query=ignore_query)
+        entry = entries.get(key)
+        if entry is not None and not entry.missing:
+            seen = datetime.fromisoformat(entry.last_seen)
+            dated = changed.get(key)
+            if moment - seen < refresh_after and (dated is None or dated <= seen):
+                known[key] = None
+                continue
+        read.setdefault(key, url)
+    return list(read.values()), list(known)
