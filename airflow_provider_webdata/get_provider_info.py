@@ -46,6 +46,7 @@ def get_provider_info() -> dict[str, Any]:
                     "airflow_provider_webdata.operators.extract",
                     "airflow_provider_webdata.operators.agent",
                     "airflow_provider_webdata.operators.scrape",
+                    "airflow_provider_webdata.operators.incremental_crawl",
                     "airflow_provider_webdata.operators.map",
                     "airflow_provider_webdata.operators.parse",
                     "airflow_provider_webdata.operators.interact",

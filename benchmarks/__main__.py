@@ -14,6 +14,7 @@ from benchmarks import (
     delivery_latency,
     import_cost,
     inbox_throughput,
+    manifest_cost,
     page_cost,
     peak_memory,
     search_cost,
@@ -30,6 +31,7 @@ BENCHMARKS: dict[str, ModuleType] = {
     "delivery_latency": delivery_latency,
     "waiting_cost": waiting_cost,
     "page_cost": page_cost,
+    "manifest_cost": manifest_cost,
 }
 
 

@@ -3,21 +3,34 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from airflow_provider_webdata.coded_errors import ArgumentError
-from airflow_provider_webdata.operators.batch_scrape import WebDataBatchScrapeOperator
 from airflow_provider_webdata.tasks.arguments import seconds
+from airflow_provider_webdata.tasks.changed_results import ChangedResults
+from airflow_provider_webdata.tasks.jobs.job_operator import WebDataJobOperator
+from airflow_provider_webdata.tasks.operator import RequestFields
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from airflow.sdk import Context
 
+    from airflow_provider_webdata.api.models import JobStarted
+    from airflow_provider_webdata.api.models.base import RequestModel
     from airflow_provider_webdata.results.manifest.plan import Plan
+    from airflow_provider_webdata.states.jobs import JobKind
 
 
-class WebDataIncrementalCrawlOperator(WebDataBatchScrapeOperator):
+class WebDataIncrementalCrawlOperator(
+    ChangedResults,
+    WebDataJobOperator,
+    fields=RequestFields(
+        "BatchScrapeRequest",
+        own=("url", "refresh_after", "manifest", "map_options", "sitemap_url"),
+        without=("urls", "append_to_id"),
+        defaults={"ignore_invalid_urls": True},
+    ),
+):
     """Read of a site the pages that are new, old, or changed by its sitemap, in one job. Bills credits.
 
     One call of map lists the site (1 credit), one scrape reads the `lastmod` of its sitemap (1 credit), and a batch
@@ -29,18 +42,57 @@ class WebDataIncrementalCrawlOperator(WebDataBatchScrapeOperator):
     What is to be read is written into the manifest's folder first, so that a retry pays for the listing once and finds
     the job of the attempt before.
 
-    :param url: the site.
+    :param url: the site (templated).
     :param refresh_after: how long after it was read a page is read again: seconds, or a `timedelta`.
     :param manifest: folder of what was seen; see `ChangedResults`. It is required here.
     :param map_options: further fields of POST /v2/map, such as `{"limit": 20000, "include_paths": ["/docs/.*"]}`
         (templated); `limit` is 5,000 unless given, and the sitemap is read anew.
     :param sitemap_url: where the sitemap with the dates is (templated). Default: `/sitemap.xml` of the site; an empty
         text reads none.
-    :param kwargs: arguments of `WebDataBatchScrapeOperator`, all but `urls`.
+    :param formats: what to return, as names or mappings with `type`. `changeTracking` needs `markdown` too; at most one
+        screenshot. Default: `markdown`.
+    :param only_main_content: drop headers, navigation, footers. Default: true.
+    :param only_clean_content: also drop leftover boilerplate by a language model. Default: false.
+    :param include_tags: HTML tags (or CSS selectors) to keep.
+    :param exclude_tags: HTML tags (or CSS selectors) to drop.
+    :param max_age: milliseconds, at least 0: a page that the service's cache holds may be this old; 0 has it fetched
+        anew. Default: 2 days, 2 years under `lockdown`.
+    :param min_age: milliseconds, at least 0; when set, only the cache is asked. 1 takes a page of any age.
+    :param headers: sent with the page request; their values are hidden in logs and rendered templates.
+    :param wait_for: milliseconds to wait before the content is taken, 0 to 60,000. Default: 0.
+    :param mobile: emulate a mobile device. Default: false.
+    :param skip_tls_verification: take pages with a certificate that is not valid. Default: true.
+    :param timeout: milliseconds that the service may take, 1000 to 300,000. Default: 60,000.
+    :param parsers: how files are read, `pdf` and `image`, as names or mappings with `type`; an empty list returns PDFs
+        as they are. Default: `pdf`.
+    :param actions: mappings with `type`, at most 50, done on the page before its content is taken.
+    :param location: where the page is fetched from: `country`, `languages`.
+    :param remove_base64_images: replace images that stand in the text itself. Default: true.
+    :param block_ads: load no advertising. Default: true.
+    :param proxy: `basic`, `enhanced` (also called `stealth`) or `auto`. Default: `auto`.
+    :param store_in_cache: keep the page in the service's cache. Default: true.
+    :param lockdown: serve from the cache only, at 5 credits a hit and 1 a miss. Default: false.
+    :param redact_pii: true, or a mapping with `mode`, `entities`, `replaceStyle`. Default: false.
+    :param profile: browser state to use: `name`, `saveChanges`.
+    :param threat_protection: threat protection override, for teams that have it.
+    :param audit_metadata: whom to name in the audit log: `username`.
+    :param fast_mode: a switch that is not documented publicly.
+    :param check_prompt_injection: look for injected prompts, for 4 more credits; one that is found is an error (403).
+    :param zero_data_retention: keep nothing, for teams that have it; with neither screenshots nor `only_clean_content`.
+        Default: false.
+    :param webhook: where the job reports to: `url`, `events`, `headers`, `metadata`.
+    :param max_concurrency: pages scraped at once, at least 1. Default: the team's limit.
+    :param ignore_invalid_urls: drop bad URLs and go on without them. Default: true; that of the service: true, yet
+        servers were seen that refuse the whole batch for one bad URL where it is left out.
+    :param origin: label of the caller, for the service's own statistics. Default: `api`.
+    :param integration: another such label.
+    :param kwargs: arguments of `ChangedResults`, `WebDataJobOperator`, of `JobResults` (`max_error_ratio`), of
+        `ResultOutput` (`output`, `save_media`), `WebDataOperator` and `BaseOperator`.
     """
 
+    job_kind: ClassVar[JobKind] = "batch_scrape"
     template_fields: Sequence[str] = (
-        *WebDataBatchScrapeOperator.template_fields,
+        *WebDataJobOperator.template_fields,
         "url",
         "map_options",
         "sitemap_url",
@@ -56,13 +108,77 @@ class WebDataIncrementalCrawlOperator(WebDataBatchScrapeOperator):
         manifest: str,
         map_options: Mapping[str, Any] | None = None,
         sitemap_url: str | None = None,
+        # fields of BatchScrapeRequest, written by tools/operator_fields.py
+        formats: Sequence[str | Mapping[str, Any]] | None = None,
+        only_main_content: bool | str | None = None,
+        only_clean_content: bool | str | None = None,
+        include_tags: Sequence[str] | None = None,
+        exclude_tags: Sequence[str] | None = None,
+        max_age: int | str | None = None,
+        min_age: int | str | None = None,
+        headers: Mapping[str, str] | None = None,
+        wait_for: int | str | None = None,
+        mobile: bool | str | None = None,
+        skip_tls_verification: bool | str | None = None,
+        timeout: int | str | None = None,
+        parsers: Sequence[str | Mapping[str, Any]] | None = None,
+        actions: Sequence[Mapping[str, Any]] | None = None,
+        location: Mapping[str, Any] | None = None,
+        remove_base64_images: bool | str | None = None,
+        block_ads: bool | str | None = None,
+        proxy: str | None = None,
+        store_in_cache: bool | str | None = None,
+        lockdown: bool | str | None = None,
+        redact_pii: bool | str | Mapping[str, Any] | None = None,
+        profile: Mapping[str, Any] | None = None,
+        threat_protection: Mapping[str, Any] | None = None,
+        audit_metadata: Mapping[str, Any] | None = None,
+        fast_mode: bool | str | None = None,
+        check_prompt_injection: bool | str | None = None,
+        zero_data_retention: bool | str | None = None,
+        webhook: Mapping[str, Any] | str | None = None,
+        max_concurrency: int | str | None = None,
+        ignore_invalid_urls: bool | str = True,
+        origin: str | None = None,
+        integration: str | None = None,
+        # end of fields
         **kwargs: Any,
     ) -> None:
-        if "urls" in kwargs:
-            raise ArgumentError(
-                "urls are found by this operator: give url, or use WebDataBatchScrapeOperator"
-            )
-        super().__init__(urls=[url], manifest=manifest, **kwargs)
+        super().__init__(manifest=manifest, **kwargs)
+        # fields of BatchScrapeRequest, written by tools/operator_fields.py
+        self.formats = formats
+        self.only_main_content = only_main_content
+        self.only_clean_content = only_clean_content
+        self.include_tags = include_tags
+        self.exclude_tags = exclude_tags
+        self.max_age = max_age
+        self.min_age = min_age
+        self.headers = headers
+        self.wait_for = wait_for
+        self.mobile = mobile
+        self.skip_tls_verification = skip_tls_verification
+        self.timeout = timeout
+        self.parsers = parsers
+        self.actions = actions
+        self.location = location
+        self.remove_base64_images = remove_base64_images
+        self.block_ads = block_ads
+        self.proxy = proxy
+        self.store_in_cache = store_in_cache
+        self.lockdown = lockdown
+        self.redact_pii = redact_pii
+        self.profile = profile
+        self.threat_protection = threat_protection
+        self.audit_metadata = audit_metadata
+        self.fast_mode = fast_mode
+        self.check_prompt_injection = check_prompt_injection
+        self.zero_data_retention = zero_data_retention
+        self.webhook = webhook
+        self.max_concurrency = max_concurrency
+        self.ignore_invalid_urls = ignore_invalid_urls
+        self.origin = origin
+        self.integration = integration
+        # end of fields
         self.url = url
         self.refresh_after = timedelta(seconds=seconds("refresh_after", refresh_after, zero=True))
         self.map_options = map_options
@@ -70,11 +186,24 @@ class WebDataIncrementalCrawlOperator(WebDataBatchScrapeOperator):
 
     def call_service(self, context: Context) -> Any:
         """Find out what is to be read, read it, and return it."""
-        plan = self._made_plan(context)
-        if plan.read:
-            self.urls = plan.read
+        if self._made_plan(context).read:
             return super().call_service(context)
         return self.deliver([], "document", context, {"id": None, "creditsUsed": 0}, inputs=[self.url])
+
+    def given(self) -> dict[str, Any]:
+        """Return the request's fields that were given, and the pages to read once they are known."""
+        return super().given() | ({"urls": self._plan.read} if self._plan is not None else {})
+
+    def targets(self) -> list[str]:
+        """Return the URLs by which the service would name the job."""
+        return self._plan.read if self._plan is not None else [self.url]
+
+    def send(self, request: RequestModel, idempotency_key: str) -> JobStarted:  # noqa: ARG002
+        """Start the batch."""
+        return self.hook.start_batch_scrape(
+            request,  # type: ignore[arg-type]
+            extra_body=self.checked_extra_body("start batch scrape"),
+        )
 
     def covers_all(self, count: int) -> bool:  # noqa: ARG002
         """Return whether the site was listed whole."""

@@ -8,7 +8,7 @@ from airflow_provider_webdata.coded_errors import ArgumentError
 from airflow_provider_webdata.tasks.changed_results import ChangedResults
 from airflow_provider_webdata.tasks.operator import RequestFields
 from airflow_provider_webdata.tasks.result_output import ResultOutput
-from airflow_provider_webdata.tasks.searches.items import tagged, untagged
+from airflow_provider_webdata.tasks.tagged_items import tagged, untagged
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

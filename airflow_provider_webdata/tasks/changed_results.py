@@ -192,7 +192,7 @@ class ChangedResults(ResultDelivery):
         known_pages: Sequence[str],
     ) -> Iterator[Any]:
         from airflow_provider_webdata.results.manifest.comparison import CHANGES
-        from airflow_provider_webdata.tasks.searches.items import tagged
+        from airflow_provider_webdata.tasks.tagged_items import tagged
 
         self._flowing = flowing = []
         for item in items:

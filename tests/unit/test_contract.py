@@ -50,14 +50,18 @@ def tasks_in(module: str) -> list[type[BaseOperator]]:
 
 TASKS = [task for room in ("operators", "sensors") for module in modules(room) for task in tasks_in(module)]
 WITH_FIELDS = [task for task in TASKS if getattr(task, "request_fields", ())]
-REPLACED = {"WebDataBatchSearchOperator": {"query"}}
-"""Fields that another argument takes the place of."""
+REPLACED = {
+    "WebDataBatchSearchOperator": {"query"},
+    "WebDataIncrementalCrawlOperator": {"urls", "append_to_id"},
+}
+"""Fields that an operator does not take: another argument is in their place, or they make no sense there."""
 
 ARGUMENTS: dict[str, dict[str, Any]] = {
     "WebDataUpdateMonitorOperator": {"monitor_id": "m"},
     "WebDataDeleteMonitorOperator": {"monitor_id": "m"},
     "WebDataRunMonitorOperator": {"monitor_id": "m"},
     "WebDataJobSensor": {"kind": "crawl"},
+    "WebDataIncrementalCrawlOperator": {"refresh_after": 60},
 }
 """What a task needs beside its required parameters."""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.tasks.searches.items import tagged, untagged
+from airflow_provider_webdata.tasks.tagged_items import tagged, untagged
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -20,7 +20,7 @@ from airflow_provider_webdata.operators.monitor import (
 from airflow_provider_webdata.operators.parse import WebDataParseOperator
 from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
 from airflow_provider_webdata.tasks.arguments import as_list, checked_number
-from airflow_provider_webdata.tasks.searches.items import tagged, untagged
+from airflow_provider_webdata.tasks.tagged_items import tagged, untagged
 from tests.support.direct import TaskInstance, context_of
 from tests.support.service import connection_text
 

@@ -1,4 +1,4 @@
-"""Result items of several searches or sources in one list: each tagged with where it came from, and back."""
+"""Result items with tags in front: where one came from, and whether it is new."""
 
 from __future__ import annotations
 
