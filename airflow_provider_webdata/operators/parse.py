@@ -117,15 +117,14 @@ class WebDataParseOperator(DocumentOperator, fields=RequestFields("ParseOptions"
                 return self.hook.parse(file, name, size, options, extra_body=extra_body)
 
         answer = self.paid_answer(
-            {
-                "parse": options.to_wire(),
-                "extra": extra_body,
-                "file": [str(path), name, size, path.fs.checksum(path.path)],
-            },
+            "parse",
+            {**options.to_wire(), "filename": name},
             context,
             upload,
+            extra_body=extra_body,
+            file=[str(path), size, path.fs.checksum(path.path)],
         )
-        return self.deliver_document(answer, "parse", str(path), context)
+        return self.deliver_document(answer, "parse", str(path), context, options.to_wire())
 
     def _checked_file(self) -> tuple[ObjectStoragePath, str, int]:
         """Return the file's path, the name to send, and its bytes.

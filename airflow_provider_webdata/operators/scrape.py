@@ -141,8 +141,10 @@ class WebDataScrapeOperator(DocumentOperator, fields=RequestFields("ScrapeReques
         request = self.checked_request(ScrapeRequest, "scrape")
         extra_body = self.checked_extra_body("scrape")
         answer = self.paid_answer(
-            {"scrape": request.to_wire(), "extra": extra_body},
+            "scrape",
+            request.to_wire(),
             context,
             lambda: self.hook.scrape(request, extra_body=extra_body),
+            extra_body=extra_body,
         )
-        return self.deliver_document(answer, "scrape", request.url, context)
+        return self.deliver_document(answer, "scrape", request.url, context, request.to_wire())
