@@ -47,7 +47,8 @@ class WebDataMapOperator(ResultOutput, fields=RequestFields("MapRequest", own=("
     :param origin: label of the caller, for the service's own statistics. Default: `api`.
     :param integration: another such label.
     :param returns: `links` or `urls`: return the list of links, or that of their URLs, alone.
-    :param kwargs: arguments of `ResultOutput` (`output`), `WebDataOperator` and `BaseOperator`.
+    :param kwargs: arguments of `ResultOutput` (`output`), `BillingOperator` (`credit_limit`), `WebDataOperator` and
+        `BaseOperator`.
     """
 
     def __init__(

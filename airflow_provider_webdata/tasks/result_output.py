@@ -222,6 +222,7 @@ class ResultOutput(ResultDelivery, BillingOperator):
         call: Callable[[], ResponseModel],
         *,
         extra_body: Mapping[str, Any] | None = None,
+        filename: str | None = None,
         **more: Any,
     ) -> dict[str, Any]:
         """Return the answer of a call that bills, in wire form: one that an earlier attempt kept, or a new one.
@@ -230,6 +231,7 @@ class ResultOutput(ResultDelivery, BillingOperator):
         :param body: the request in wire form.
         :param call: makes the call.
         :param extra_body: what is sent with it unchecked.
+        :param filename: of an upload, which says whether it is a PDF.
         :param more: what else the call depends on, as JSON.
         :raises CreditLimitError: the call may exceed `credit_limit`.
         """
@@ -240,7 +242,8 @@ class ResultOutput(ResultDelivery, BillingOperator):
         self._paid = KeptAnswer(request, output, context, self.log)
 
         def made() -> dict[str, Any]:
-            self.hold_credit_limit(operation, body, context, extra_body)
+            priced = body if filename is None else {**body, "filename": filename}
+            self.hold_credit_limit(operation, priced, context, extra_body)
             return call().to_wire()
 
         return self._paid.or_call(made)
