@@ -26,6 +26,7 @@ _INBOX = f"{_PACKAGE}.inbox.server.cli"
 _SERVE = f"{_PACKAGE}.inbox.server.serve"
 _INIT = f"{_PACKAGE}.init.command"
 _DOCTOR = f"{_PACKAGE}.doctor.command"
+_COSTS = f"{_PACKAGE}.costs.command"
 
 
 class _OwnFlags(Arg):
@@ -89,6 +90,18 @@ _CHECKED_CONN_IDS = _arg(
 _JSON = _arg("--json", help="Print the findings as JSON", action="store_true")
 _OFFLINE = _arg("--offline", help="Send nothing to the service and the inbox", action="store_true")
 
+_DAG_IDS = _arg("--dag-id", help="Only this DAG; may be repeated (default: all)", action="append", default=[])
+_SINCE = _arg(
+    "--since", help="What was told at this date or time or later; UTC unless it says", required=True
+)
+_UNTIL = _arg("--until", help="And before this one (default: now)")
+_BY = _arg(
+    "--by", help="What is summed (default: %(default)s)", choices=("dag", "run", "task"), default="dag"
+)
+_BILLED_CONN_ID = _arg(
+    "--conn-id", help="Show what the service says of this connection's team, too (default: nothing is sent)"
+)
+
 
 def get_commands() -> list[GroupCommand]:
     """Return the commands that Airflow's command line adds."""
@@ -99,7 +112,7 @@ def get_commands() -> list[GroupCommand]:
         args=(_OwnFlags(_SANDBOX),),
     )
     inbox = GroupCommand(name="inbox", help="Webhook deliveries that were received", subcommands=_inbox())
-    subcommands = (_init(), _doctor(), inbox, sandbox)
+    subcommands = (_init(), _doctor(), _costs(), inbox, sandbox)
     return [GroupCommand(name="webdata", help="Tools for the web data service", subcommands=subcommands)]
 
 
@@ -123,6 +136,17 @@ def _doctor() -> ActionCommand:
         "credits, clock, webhook URL and readers. Changes nothing. The exit status is 1 where something is wrong.",
         func=lazy_load_command(f"{_DOCTOR}.doctor"),
         args=(_CHECKED_CONN_IDS, _JSON, _OFFLINE, ARG_VERBOSE),
+    )
+
+
+def _costs() -> ActionCommand:
+    return ActionCommand(
+        name="costs",
+        help="Say what each DAG, run or task spent",
+        description="Sum the credits that tasks pushed to XCom, and show them beside what the service bills the team. "
+        "Airflow keeps the XComs of a run as long as the run; those of a task that was cleared are replaced.",
+        func=lazy_load_command(f"{_COSTS}.costs"),
+        args=(_DAG_IDS, _SINCE, _UNTIL, _BY, _BILLED_CONN_ID, ARG_OUTPUT, ARG_VERBOSE),
     )
 
 

@@ -71,7 +71,7 @@ class WebDataBatchScrapeOperator(
     :param origin: label of the caller, for the service's own statistics. Default: `api`.
     :param integration: another such label.
     :param kwargs: arguments of `WebDataJobOperator`, of `JobResults` (`max_error_ratio`), of `ResultOutput`
-        (`output`, `save_media`), `WebDataOperator` and `BaseOperator`.
+        (`output`, `save_media`), `BillingOperator` (`credit_limit`), `WebDataOperator` and `BaseOperator`.
     """
 
     job_kind: ClassVar[JobKind] = "batch_scrape"

@@ -17,7 +17,7 @@ class WebDataBatchSearchOperator(
     fields=RequestFields(
         "SearchRequest",
         without=("query",),
-        own=("queries", "max_concurrency", "max_credits", "max_error_ratio", "repeat_ambiguous"),
+        own=("queries", "max_concurrency", "max_error_ratio", "repeat_ambiguous"),
     ),
 ):
     """Make many searches, thousands if need be, in one task. Bills credits.
@@ -35,6 +35,10 @@ class WebDataBatchSearchOperator(
     A search that fails does not stop the others. One that the service itself calls failed is made again by the next
     attempt. One whose answer was lost may have been billed: it is reported as `ambiguous` and only made again with
     `repeat_ambiguous`. A refused key, or credits that have run out, stop all.
+
+    With `credit_limit`, no search is begun that may exceed it: the task stops, and succeeds, and `left` has the rest.
+    What a search costs is known afterwards only: the most that it may cost, by the documented prices, is set aside for
+    each one in flight. Where no documented price bounds a search, the task fails before the first.
 
     Equal requests are made once. The arguments from `limit` to `integration` are the fields of a search, templated, and
     hold for each search that does not say otherwise.
@@ -69,20 +73,17 @@ class WebDataBatchSearchOperator(
     :param integration: another such label.
     :param max_concurrency: most searches in flight, at least 1; default 10. The connection's `max_concurrency` holds
         as well.
-    :param max_credits: stop, and succeed, before more credits than this are spent by all attempts together (templated).
-        What a search costs is known afterwards only: the documented price, or the dearest search so far, is set
-        aside for each one in flight.
     :param max_error_ratio: largest part of the searches, 0 to 1, that may fail (templated); default 0. Beyond it the
         attempt fails, and a retry makes those again that failed; without a retry left, the results are delivered all
         the same, and the task fails.
     :param repeat_ambiguous: make searches again that may have been billed, when a later attempt comes to them.
-    :param kwargs: arguments of `ResultOutput` (`output`, `save_media`), `WebDataOperator` and `BaseOperator`.
+    :param kwargs: arguments of `ResultOutput` (`output`, `save_media`), `BillingOperator` (`credit_limit`),
+        `WebDataOperator` and `BaseOperator`.
     """
 
     template_fields: Sequence[str] = (
         *BatchSearchTask.template_fields,
         "queries",
-        "max_credits",
         "max_error_ratio",
     )
 
@@ -110,7 +111,6 @@ class WebDataBatchSearchOperator(
         integration: str | None = None,
         # end of fields
         max_concurrency: int = 10,
-        max_credits: float | str | None = None,
         max_error_ratio: float | str = 0.0,
         repeat_ambiguous: bool = False,
         **kwargs: Any,
@@ -137,6 +137,5 @@ class WebDataBatchSearchOperator(
         self.integration = integration
         # end of fields
         self.max_concurrency = whole_number("max_concurrency", max_concurrency)
-        self.max_credits = max_credits
         self.max_error_ratio = max_error_ratio
         self.repeat_ambiguous = repeat_ambiguous

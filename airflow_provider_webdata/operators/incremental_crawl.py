@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from airflow_provider_webdata.api.models import JobStarted
     from airflow_provider_webdata.api.models.base import RequestModel
+    from airflow_provider_webdata.results.manifest.folder import Known, Run
     from airflow_provider_webdata.results.manifest.plan import Plan
     from airflow_provider_webdata.states.jobs import JobKind
 
@@ -214,23 +215,30 @@ class WebDataIncrementalCrawlOperator(
         return self._made_plan(context).known
 
     def _made_plan(self, context: Context) -> Plan:
-        from airflow_provider_webdata.tasks.jobs.site_plan import Site
-
         if self._plan is None:
             folder, run, known = self.read_manifest(context)
             self._plan = folder.plan_of(run)
             if self._plan is None:
-                site = Site(
-                    self.url, self.map_options or {}, self.sitemap_url, self.refresh_after, self.ignore_query
-                )
-                self._plan = site.plan(self.hook, known.entries, run.moment, self.log)
+                self._plan = self._new_plan(known, run, context)
                 folder.write_plan(run, self._plan)
-            left = len(self._plan.known)
-            self.log.info(
-                "%d pages: %d to read, %d known; at least %g credits saved",
-                left + len(self._plan.read),
-                len(self._plan.read),
-                left,
-                max(0, left - self._plan.credits),
-            )
         return self._plan
+
+    def _new_plan(self, known: Known, run: Run, context: Context) -> Plan:
+        from airflow_provider_webdata.tasks.jobs.site_plan import LIST_CREDITS, Site
+
+        site = Site(self.url, self.map_options or {}, self.sitemap_url, self.refresh_after, self.ignore_query)
+        self.hold_credit_limit("map", site.request, context)
+        plan = site.plan(self.hook, known.entries, run.moment, self.log)
+        self.count_credits(LIST_CREDITS, context, "map")
+        if plan.credits > LIST_CREDITS:
+            self.count_credits(plan.credits - LIST_CREDITS, context, "scrape")
+        left = len(plan.known)
+        self.count_saved(left, context, "batch_scrape")
+        self.log.info(
+            "%d pages: %d to read, %d known; at least %g credits saved",
+            left + len(plan.read),
+            len(plan.read),
+            left,
+            max(0, left - plan.credits),
+        )
+        return plan

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from airflow_provider_webdata.coded_errors import ArgumentError
 from airflow_provider_webdata.tasks.arguments import as_list, checked_text
 from airflow_provider_webdata.tasks.failures import StepFailedError
-from airflow_provider_webdata.tasks.operator import RequestFields, WebDataOperator
+from airflow_provider_webdata.tasks.operator import RequestFields
+from airflow_provider_webdata.tasks.spending import BillingOperator
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -29,7 +30,7 @@ _OF_OWN_SESSION = ("stream_web_view", "profile", "block_ads", "record_session", 
 
 
 class WebDataInteractOperator(
-    WebDataOperator,
+    BillingOperator,
     fields=RequestFields(
         "InteractRequest", own=("steps", "scrape_id", "language", "step_timeout", "check_exit_code")
     ),
@@ -69,12 +70,13 @@ class WebDataInteractOperator(
     :param record_session: record the session.
     :param origin: label of the caller, for the service's own statistics. Default: `api`.
     :param integration: another such label.
-    :param kwargs: arguments of `WebDataOperator` and `BaseOperator`. `extra_body` goes into the request that opens the
+    :param kwargs: arguments of `BillingOperator` (`credit_limit`), `WebDataOperator` and `BaseOperator`. `extra_body`
+        goes into the request that opens the
         session, with `scrape_id` into that of each step.
     """
 
     template_fields: Sequence[str] = (
-        *WebDataOperator.template_fields,
+        *BillingOperator.template_fields,
         "steps",
         "scrape_id",
         "language",
@@ -136,10 +138,10 @@ class WebDataInteractOperator(
     def call_service(self, context: Context) -> dict[str, Any]:
         """Open the browser, run the steps and close it; return what they brought."""
         from airflow_provider_webdata.results.xcom import warn_if_large
-        from airflow_provider_webdata.tasks.metrics import count
 
         named = self._checked_steps()
         browser = self._browser = self._made_browser(context, [step for _, step in named])
+        self._hold_limit([step for _, step in named], context)
         done: list[dict[str, Any]] = []
         failure: str | None = "The task was ended before it began"
         complete = False
@@ -152,8 +154,7 @@ class WebDataInteractOperator(
             closed = browser.close(self.hook)
             self._browser = None
             outcome = _outcome(browser, done, closed)
-            if closed is not None and isinstance(closed.credits_billed, (int, float)):
-                count("webdata.credits_used", closed.credits_billed, context, operation="interact")
+            self._count(browser, outcome, closed, context)
             if not complete:
                 # What was paid for stays readable where the task does not get to return it.
                 self.push(context, **outcome)
@@ -215,6 +216,22 @@ class WebDataInteractOperator(
             self.ttl = _needed_ttl(steps)
         request = self.checked_request(InteractRequest, "interact")
         return SessionBrowser(self.hook, request, extra_body, Intent(context, "webdata_session"))
+
+    def _hold_limit(self, steps: Sequence[RequestModel], context: Context) -> None:
+        ttls = [getattr(step, "ttl", None) for step in steps] if self.scrape_id is not None else [self.ttl]
+        body = {
+            "ttl": max((int(ttl) for ttl in ttls if ttl is not None), default=None),
+            "prompt": any(getattr(step, "prompt", None) is not None for step in steps),
+        }
+        self.hold_credit_limit("interact", body, context, self.checked_extra_body("interact"))
+
+    def _count(
+        self, browser: Browser, outcome: Mapping[str, Any], closed: SessionClosed | None, context: Context
+    ) -> None:
+        for session_id, leftover in browser.leftovers.items():
+            self.count_credits(leftover.credits_billed, context, "interact", call=session_id)
+        if closed is not None or outcome["steps"] or outcome.get("sessionId"):
+            self.count_credits(outcome["creditsBilled"], context, "interact", call=outcome.get("sessionId"))
 
     def _checked_steps(self) -> list[tuple[str, RequestModel]]:
         """Return the steps with what names them in logs.

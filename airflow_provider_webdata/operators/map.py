@@ -49,7 +49,8 @@ class WebDataMapOperator(ChangedResults, ResultOutput, fields=RequestFields("Map
     :param origin: label of the caller, for the service's own statistics. Default: `api`.
     :param integration: another such label.
     :param returns: `links` or `urls`: return the list of links, or that of their URLs, alone.
-    :param kwargs: arguments of `ResultOutput` (`output`), `WebDataOperator` and `BaseOperator`.
+    :param kwargs: arguments of `ResultOutput` (`output`), `BillingOperator` (`credit_limit`), `WebDataOperator` and
+        `BaseOperator`.
     """
 
     def __init__(
@@ -110,14 +111,17 @@ class WebDataMapOperator(ChangedResults, ResultOutput, fields=RequestFields("Map
     def call_service(self, context: Context) -> Any:
         """List the site's URLs and return them, or where they were written."""
         from airflow_provider_webdata.api.models import MapRequest
+        from airflow_provider_webdata.api.prices import MAP
         from airflow_provider_webdata.tasks.metrics import count
 
         request = self.checked_request(MapRequest, "map")
         extra_body = self.checked_extra_body("map")
         answer = self.paid_answer(
-            {"map": request.to_wire(), "extra": extra_body},
+            "map",
+            request.to_wire(),
             context,
             lambda: self.hook.map(request, extra_body=extra_body),
+            extra_body=extra_body,
         )
         links = answer.pop("links", None) or []
         answer.pop("success", None)
@@ -126,7 +130,8 @@ class WebDataMapOperator(ChangedResults, ResultOutput, fields=RequestFields("Map
             self.log.warning("The service warns: %s", summary["warning"])
         self.log.info("%s has %d links", request.url, len(links))
         count("webdata.map.links", len(links), context)
-        self.count_credits(answer.get("creditsUsed"), context, "map")
+        # The service does not say what a map cost; documented is one price.
+        self.count_answer(answer.get("creditsUsed", MAP), context, "map", summary["id"])
         self.push(context, **summary)
         return self.deliver(links, "link", context, summary, inputs=[request.url], value=self._value)
 

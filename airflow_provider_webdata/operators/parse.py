@@ -51,7 +51,8 @@ class WebDataParseOperator(DocumentOperator, fields=RequestFields("ParseOptions"
     :param audit_metadata: whom to name in the audit log: `username`.
     :param origin: label of the caller, for the service's own statistics. Default: `api`.
     :param integration: another such label.
-    :param kwargs: arguments of `ResultOutput` (`output`, `save_media`), `WebDataOperator` and `BaseOperator`.
+    :param kwargs: arguments of `ResultOutput` (`output`, `save_media`), `BillingOperator` (`credit_limit`),
+        `WebDataOperator` and `BaseOperator`.
     """
 
     template_fields: Sequence[str] = (*DocumentOperator.template_fields, "file", "filename")
@@ -117,15 +118,15 @@ class WebDataParseOperator(DocumentOperator, fields=RequestFields("ParseOptions"
                 return self.hook.parse(file, name, size, options, extra_body=extra_body)
 
         answer = self.paid_answer(
-            {
-                "parse": options.to_wire(),
-                "extra": extra_body,
-                "file": [str(path), name, size, path.fs.checksum(path.path)],
-            },
+            "parse",
+            options.to_wire(),
             context,
             upload,
+            extra_body=extra_body,
+            filename=name,
+            file=[str(path), name, size, path.fs.checksum(path.path)],
         )
-        return self.deliver_document(answer, "parse", str(path), context)
+        return self.deliver_document(answer, "parse", str(path), context, options.to_wire())
 
     def _checked_file(self) -> tuple[ObjectStoragePath, str, int]:
         """Return the file's path, the name to send, and its bytes.

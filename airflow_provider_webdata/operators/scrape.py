@@ -59,7 +59,8 @@ class WebDataScrapeOperator(ChangedResults, DocumentOperator, fields=RequestFiel
         Default: false.
     :param origin: label of the caller, for the service's own statistics. Default: `api`.
     :param integration: another such label.
-    :param kwargs: arguments of `ResultOutput` (`output`, `save_media`), `WebDataOperator` and `BaseOperator`.
+    :param kwargs: arguments of `ResultOutput` (`output`, `save_media`), `BillingOperator` (`credit_limit`),
+        `WebDataOperator` and `BaseOperator`.
     """
 
     for_many: ClassVar[Mapping[str, str]] = {"url": "WebDataBatchScrapeOperator(urls=[...])"}
@@ -142,8 +143,10 @@ class WebDataScrapeOperator(ChangedResults, DocumentOperator, fields=RequestFiel
         request = self.checked_request(ScrapeRequest, "scrape")
         extra_body = self.checked_extra_body("scrape")
         answer = self.paid_answer(
-            {"scrape": request.to_wire(), "extra": extra_body},
+            "scrape",
+            request.to_wire(),
             context,
             lambda: self.hook.scrape(request, extra_body=extra_body),
+            extra_body=extra_body,
         )
-        return self.deliver_document(answer, "scrape", request.url, context)
+        return self.deliver_document(answer, "scrape", request.url, context, request.to_wire())

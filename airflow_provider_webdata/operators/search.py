@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from airflow.sdk import Context
 
+    from airflow_provider_webdata.api.models import SearchRequest
+
 _RESULT_KINDS = ("web", "images", "news")
 
 
@@ -59,7 +61,8 @@ class WebDataSearchOperator(
     :param origin: label of the caller, for the service's own statistics. Default: `api`.
     :param integration: another such label.
     :param returns: `web`, `images` or `news`: return this list alone.
-    :param kwargs: arguments of `ResultOutput` (`output`, `save_media`), `WebDataOperator` and `BaseOperator`.
+    :param kwargs: arguments of `ResultOutput` (`output`, `save_media`), `BillingOperator` (`credit_limit`),
+        `WebDataOperator` and `BaseOperator`.
     """
 
     for_many: ClassVar[Mapping[str, str]] = {"query": "WebDataBatchSearchOperator(queries=[...])"}
@@ -126,14 +129,16 @@ class WebDataSearchOperator(
         request = self.checked_request(SearchRequest, "search")
         extra_body = self.checked_extra_body("search")
         answer = self.paid_answer(
-            {"search": request.to_wire(), "extra": extra_body},
+            "search",
+            request.to_wire(),
             context,
             lambda: self.hook.search(request, extra_body=extra_body),
+            extra_body=extra_body,
         )
         results = answer.pop("data", None) or {}
         answer.pop("success", None)
         outcome: dict[str, Any] = {"id": None, "creditsUsed": None, "warning": None, **answer}
-        self._report(request.query, outcome, results, context)
+        self._report(request, outcome, results, context)
         if self.output_url is not None:
             outcome["counts"] = _counts(results)
         if self.returns is None:
@@ -159,11 +164,12 @@ class WebDataSearchOperator(
         return items
 
     def _report(
-        self, query: str, outcome: Mapping[str, Any], results: Mapping[str, Any], context: Context
+        self, request: SearchRequest, outcome: Mapping[str, Any], results: Mapping[str, Any], context: Context
     ) -> None:
         from airflow_provider_webdata.api.errors import trimmed
         from airflow_provider_webdata.tasks.cached_pages import CachedPages
         from airflow_provider_webdata.tasks.metrics import count
+        from airflow_provider_webdata.tasks.searches.credit_parts import credit_parts
 
         counts = _counts(results)
         if outcome["warning"]:
@@ -173,7 +179,7 @@ class WebDataSearchOperator(
             cached.add(item)
         self.log.info(
             "Search for %s (%s) brought %s%s; credits used: %s",
-            repr(trimmed(query)),
+            repr(trimmed(request.query)),
             outcome["id"] or "without id",
             ", ".join(f"{number} {kind}" for kind, number in counts.items()) or "no results",
             f", {cached.count} of them from the service's cache, the oldest {cached.age()}"
@@ -183,7 +189,13 @@ class WebDataSearchOperator(
         )
         for kind, number in counts.items():
             count("webdata.search.results", number, context, source=kind)
-        self.count_credits(outcome["creditsUsed"], context, "search")
+        self.count_answer(
+            outcome["creditsUsed"],
+            context,
+            "search",
+            outcome["id"],
+            **credit_parts(request.to_wire(), outcome["creditsUsed"], results),
+        )
 
 
 def _counts(results: Mapping[str, Any]) -> dict[str, int]:

@@ -35,10 +35,12 @@ class Browser(Protocol):
 
     :ivar facts: what names it in XCom.
     :ivar secrets: the URLs that control it.
+    :ivar leftovers: sessions that an earlier attempt left open, by id, as they were closed.
     """
 
     facts: dict[str, Any]
     secrets: set[str]
+    leftovers: dict[str, SessionClosed]
 
     def open(self) -> None:
         """Open it, or leave that to the first step."""
@@ -74,6 +76,7 @@ class SessionBrowser:
     ) -> None:
         self.facts: dict[str, Any] = {"sessionId": None}
         self.secrets: set[str] = set()
+        self.leftovers: dict[str, SessionClosed] = {}
         self._hook = hook
         self._request = request
         self._extra_body = extra_body
@@ -120,9 +123,10 @@ class SessionBrowser:
         return closed
 
     def _close_leftover(self) -> None:
-        if self._intent.started_id:
-            log.info("Closing session %s, which an earlier attempt left open", self._intent.started_id)
-            _close(self._hook, self._intent.started_id)
+        if session_id := self._intent.started_id:
+            log.info("Closing session %s, which an earlier attempt left open", session_id)
+            if closed := _close(self._hook, session_id):
+                self.leftovers[session_id] = closed
         elif self._intent.remembers:
             self._known = set(self._intent.recall("known") or ())
             self._close_lost(self._hook, 0)
@@ -168,6 +172,7 @@ class ScrapeBrowser:
     def __init__(self, hook: WebDataHook, scrape_id: str, extra_body: Mapping[str, Any] | None) -> None:
         self.facts: dict[str, Any] = {"scrapeId": scrape_id}
         self.secrets: set[str] = set()
+        self.leftovers: dict[str, SessionClosed] = {}
         self._hook = hook
         self._scrape_id = scrape_id
         self._extra_body = extra_body

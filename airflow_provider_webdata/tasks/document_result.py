@@ -8,6 +8,8 @@ from airflow_provider_webdata.tasks.large_document import LargeDocuments
 from airflow_provider_webdata.tasks.result_output import ResultOutput
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from airflow.sdk import Context
 
 _SITE_ERROR = 400
@@ -20,13 +22,19 @@ class DocumentOperator(LargeDocuments, ResultOutput):
     says. The keys `scrapeId`, `creditsUsed`, `statusCode` and `warning` hold these facts of it either way.
     """
 
-    def deliver_document(self, wire: dict[str, Any], operation: str, source: str, context: Context) -> Any:
+    def deliver_document(
+        self, wire: dict[str, Any], operation: str, source: str, context: Context, options: Mapping[str, Any]
+    ) -> Any:
         """Log a document, deliver it, and return the task's XCom.
 
         :param wire: the answer in wire form.
         :param operation: `scrape` or `parse`, for the credits in the metrics.
         :param source: the document's URL.
+        :param options: scrape options, in wire form.
         """
+        from airflow_provider_webdata.api.prices import page_extras
+        from airflow_provider_webdata.tasks.credit_account import by_format
+
         document = wire["data"]
         metadata = document.get("metadata") or {}
         summary = {
@@ -36,7 +44,14 @@ class DocumentOperator(LargeDocuments, ResultOutput):
             "warning": wire.get("warning") or document.get("warning"),
         }
         self._log_document(summary, metadata, source)
-        self.count_credits(summary["creditsUsed"], context, operation)
+        used = summary["creditsUsed"]
+        self.count_answer(
+            used,
+            context,
+            operation,
+            summary["scrapeId"],
+            formats=by_format(used or 0, 1, page_extras(options)),
+        )
         self.push(context, **summary)
         return self.deliver(
             [document],

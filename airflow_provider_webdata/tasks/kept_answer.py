@@ -37,6 +37,9 @@ class KeptAnswer:
         if output is not None:
             self._places.append(lambda: FileRecords(output, context))
         self.is_earlier = False
+        max_tries = getattr(context.get("ti"), "max_tries", 0)
+        self.name = f"{self._key[:16]}/{max_tries}"
+        """Names the call, for all attempts until the task is cleared."""
 
     @property
     def answer(self) -> dict[str, Any] | None:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from airflow_provider_webdata.coded_errors import ArgumentError, CodedError
 from airflow_provider_webdata.tasks.arguments import checked_text, whole_number
 from airflow_provider_webdata.tasks.literals import is_literal
-from airflow_provider_webdata.tasks.operator import WebDataOperator
 from airflow_provider_webdata.tasks.service_task import ServiceTask
+from airflow_provider_webdata.tasks.spending import BillingOperator, SpendingTask
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -26,7 +26,7 @@ _DEFAULT_MEDIA_MB = 500.0
 _DEFAULT_MEDIA_CONCURRENCY = 4
 
 
-class ResultDelivery(ServiceTask):
+class ResultDelivery(SpendingTask):
     """Base of operators and sensors whose results may go to a file instead of XCom, and whose pages' media may be kept.
 
     Airflow gives every operator an attribute `output`, which stands for its XCom; so what was given as `output`
@@ -197,17 +197,17 @@ class ResultDelivery(ServiceTask):
         return {**summary, **counts, "media": report.to_wire()}
 
 
-class ResultOutput(ResultDelivery, WebDataOperator):
+class ResultOutput(ResultDelivery, BillingOperator):
     """Base of operators that deliver what one call brings; see `ResultDelivery`.
 
     An answer that was paid for and could not be delivered is kept for the next attempt, which delivers it and makes no
     call, provided that it would make the same: in Airflow's task state store (3.3), up to 16 MiB, else beside the
     output. Where neither takes it, the task fails without a retry, and the answer is in its XCom `undelivered`.
 
-    :param kwargs: arguments of `ResultDelivery`, `WebDataOperator` and `BaseOperator`.
+    :param kwargs: arguments of `ResultDelivery`, `BillingOperator`, `WebDataOperator` and `BaseOperator`.
     """
 
-    template_fields: Sequence[str] = (*WebDataOperator.template_fields, "output_url", "save_media")
+    template_fields: Sequence[str] = (*BillingOperator.template_fields, "output_url", "save_media")
 
     _paid: KeptAnswer | None = None
 
@@ -225,29 +225,60 @@ class ResultOutput(ResultDelivery, WebDataOperator):
         return result
 
     def paid_answer(
-        self, request: Mapping[str, Any], context: Context, call: Callable[[], ResponseModel]
+        self,
+        operation: str,
+        body: Mapping[str, Any],
+        context: Context,
+        call: Callable[[], ResponseModel],
+        *,
+        extra_body: Mapping[str, Any] | None = None,
+        filename: str | None = None,
+        **more: Any,
     ) -> dict[str, Any]:
         """Return the answer of a call that bills, in wire form: one that an earlier attempt kept, or a new one.
 
-        :param request: all that the call depends on, as JSON.
+        :param operation: as `api.prices.price_bound` calls it.
+        :param body: the request in wire form.
         :param call: makes the call.
+        :param extra_body: what is sent with it unchecked.
+        :param filename: of an upload, which says whether it is a PDF.
+        :param more: what else the call depends on, as JSON.
+        :raises CreditLimitError: the call may exceed `credit_limit`.
         """
         from airflow_provider_webdata.tasks.kept_answer import KeptAnswer
 
         output = None if self.output_url is None else str(self.output_url)
+        request = {operation: body, "extra": extra_body, **more}
         self._paid = KeptAnswer(request, output, context, self.log)
-        return self._paid.or_call(lambda: call().to_wire())
 
-    def count_credits(self, used: Any, context: Context, operation: str) -> None:
-        """Count what the answer cost, where the service says it, once for all attempts.
+        def made() -> dict[str, Any]:
+            priced = body if filename is None else {**body, "filename": filename}
+            self.hold_credit_limit(operation, priced, context, extra_body)
+            return call().to_wire()
 
-        :param operation: its name in the metrics.
+        return self._paid.or_call(made)
+
+    def count_answer(
+        self, used: Any, context: Context, operation: str, answer_id: str | None, **parts: Any
+    ) -> None:
+        """Count what the answer cost, once for all attempts.
+
+        :param used: credits, as the service says; None where it does not.
+        :param operation: its name.
+        :param answer_id: the answer's, where it has one.
+        :param parts: `formats` and `scraping` of `count_credits`.
         """
-        from airflow_provider_webdata.tasks.metrics import count
-
-        is_new = self._paid is None or not self._paid.is_earlier
-        if is_new and isinstance(used, (int, float)):
-            count("webdata.credits_used", used, context, operation=operation)
+        paid = self._paid
+        is_earlier = paid is not None and paid.is_earlier
+        self.count_credits(
+            used,
+            context,
+            operation,
+            call=answer_id or (paid.name if paid is not None else None),
+            saved=used or 0 if is_earlier else 0,
+            is_earlier=is_earlier,
+            **parts,
+        )
 
     def _keep_answer(self, error: BaseException, context: Context) -> None:
         """Keep an answer that was not delivered; fail the task for good where that is not possible."""

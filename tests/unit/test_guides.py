@@ -53,7 +53,7 @@ def test_each_figure_of_the_costs_stands_in_its_rule(what: str, price: str, link
     assert figures(prose) <= figures(rules), what
 
 
-@pytest.mark.parametrize("page", ["faq.md", "upgrade.md", "errors.md"])
+@pytest.mark.parametrize("page", ["faq.md", "upgrade.md", "errors.md", "costs.md"])
 def test_each_command_is_one_of_airflows(page: str) -> None:
     text = (DOCS / page).read_text(encoding="utf-8")
     blocks = [

@@ -12,6 +12,7 @@ from dataclasses import fields
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import patch
 
 from tests.support.direct import StateStore, TaskInstance, context_of
 from tools.stored.examples import CONNECTION_ID, DEADLINE, NOON, delivery, working_in
@@ -43,11 +44,21 @@ def task_state() -> dict[str, Any]:
         "requested": _remembered("webdata_job", lambda intent: intent.remember(**requested.to_json())),
         "started": _remembered("webdata_job", lambda intent: intent.remember(**started.to_json())),
     }
+    found["webdata_credits"] = {"spent": _account()}
     store = StateStore()
     _check_operator()._span(context_of(TaskInstance(max_tries=MAX_TRIES), store))  # type: ignore[arg-type]
     waiting = {**store.get("webdata_wait"), "after": NOON.isoformat(), "deadline": DEADLINE}
     found["webdata_wait"] = {"waiting": waiting}
     return found
+
+
+def _account() -> Any:
+    from airflow_provider_webdata.tasks.credit_account import CreditAccount
+
+    store = StateStore()
+    account = CreditAccount(context_of(TaskInstance(max_tries=MAX_TRIES), store))  # type: ignore[arg-type]
+    account.enter("scrape/a", {"scrape": 5}, {"page": 1, "json": 4}, saved=5)
+    return store.get("webdata_credits")
 
 
 def _remembered(key: str, act: Callable[[Any], Any]) -> Any:
@@ -148,6 +159,8 @@ PAID_CALLS: dict[str, dict[str, Any]] = {
 
 def paid_request(operator: str, arguments: dict[str, Any]) -> Any:
     """Return what an operator's answer is kept under."""
+    from airflow_provider_webdata.tasks import kept_answer
+
     module, _, name = operator.partition(".")
     cls = getattr(importlib.import_module(f"airflow_provider_webdata.operators.{module}"), name)
     asked: list[Any] = []
@@ -155,15 +168,15 @@ def paid_request(operator: str, arguments: dict[str, Any]) -> Any:
     class Stop(Exception):  # noqa: N818
         """The request is known."""
 
-    def paid_answer(request: Any, *_: Any) -> Any:
+    def keep(request: Any, *_: Any) -> Any:
         asked.append(request)
         raise Stop
 
-    with tempfile.TemporaryDirectory() as folder, working_in(Path(folder)):
+    in_folder = tempfile.TemporaryDirectory()
+    with in_folder as folder, working_in(Path(folder)), patch.object(kept_answer, "KeptAnswer", keep):
         if "file" in arguments:
             Path(arguments["file"]).write_text("<p>a page</p>")
         task = cls(task_id="t", webdata_conn_id=CONNECTION_ID, **arguments)
-        task.paid_answer = paid_answer
         with suppress(Stop):
             task.call_service(context_of(TaskInstance()))
     (request,) = asked

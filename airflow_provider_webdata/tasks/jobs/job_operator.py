@@ -11,7 +11,7 @@ from airflow_provider_webdata.tasks.arguments import number, seconds
 from airflow_provider_webdata.tasks.deferral import JOB_TRIGGER, is_deferrable
 from airflow_provider_webdata.tasks.jobs.job_wait import WaitsForJob
 from airflow_provider_webdata.tasks.jobs.results import JobResults
-from airflow_provider_webdata.tasks.operator import WebDataOperator
+from airflow_provider_webdata.tasks.spending import BillingOperator
 from airflow_provider_webdata.waiting.policy import JOB_POLL_INTERVAL, JOB_SAFETY_POLL, PollingPolicy
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 JOB_WAIT_TIMEOUT = timedelta(days=1)
 
 
-class WebDataJobOperator(WaitsForJob, JobResults, WebDataOperator):
+class WebDataJobOperator(WaitsForJob, JobResults, BillingOperator):
     """Base of the operators that start a job and wait for it.
 
     The job is started once, however many attempts the task makes. A retry finds what an earlier attempt started: it
@@ -66,7 +66,7 @@ class WebDataJobOperator(WaitsForJob, JobResults, WebDataOperator):
 
     job_kind: ClassVar[JobKind]
     template_fields: Sequence[str] = (
-        *WebDataOperator.template_fields,
+        *BillingOperator.template_fields,
         "output_url",
         "save_media",
         "max_error_ratio",
@@ -157,12 +157,15 @@ class WebDataJobOperator(WaitsForJob, JobResults, WebDataOperator):
 
         model = getattr(models, self.request_model)
         operation = f"start {self.job_kind.replace('_', ' ')}"
-        self.checked_request(model, operation)
-        self.checked_extra_body(operation)
+        request = self.checked_request(model, operation)
+        extra_body = self.checked_extra_body(operation)
 
         def send(webhook: Mapping[str, Any] | None, idempotency_key: str) -> JobStarted:
             fields = self.given() if webhook is None else {**self.given(), "webhook": webhook}
             return self.send(body_for(model, fields, operation), idempotency_key)
+
+        def check() -> None:
+            self.hold_credit_limit(self.job_kind, request.to_wire(), context, extra_body)
 
         return JobStart(
             self.hook,
@@ -170,6 +173,7 @@ class WebDataJobOperator(WaitsForJob, JobResults, WebDataOperator):
             context,
             self._managed_webhook(origin_of(context)),
             self.targets(),
+            check,
             send,
             self.log,
         )
@@ -215,6 +219,7 @@ class WebDataJobOperator(WaitsForJob, JobResults, WebDataOperator):
         if happened.get("status") == "timeout":
             with self.calling(context):
                 happened = self._at_timeout(happened)
+        self._count_lost(happened, context)
         return self.finished(super().execute_complete(context, happened))
 
     def fail_job(self, text: str) -> NoReturn:
@@ -229,8 +234,34 @@ class WebDataJobOperator(WaitsForJob, JobResults, WebDataOperator):
         return self.collect(self.job_kind, event["job_id"], context, inputs=self.targets())
 
     def _finish(self, event: Mapping[str, Any], context: Context) -> Any:
+        self._count_lost(event, context)
         self.judge(event)
         return self.result_of(event, context)
+
+    def _count_lost(self, event: Mapping[str, Any], context: Context) -> None:
+        """Count what a job cost whose result is not taken: it failed, was cancelled or timed out."""
+        from airflow_provider_webdata.api.errors import WebDataError
+
+        job_id = event.get("job_id")
+        if job_id is None or event.get("status") not in {"failed", "timeout"}:
+            return
+        try:
+            with self.hook:
+                status = self.hook.job_status(self.job_kind, job_id, limit=1).to_wire()
+        except WebDataError as error:
+            self.log.warning("What job %s cost is not known: %s", job_id, error)
+            status = {}
+        self.count_job(self.job_kind, {**status, "id": job_id}, context)
+
+    def page_extras(self) -> Mapping[str, int]:
+        """Return what formats and options add to the price of each of the job's pages."""
+        from airflow_provider_webdata.api import models
+        from airflow_provider_webdata.api.prices import page_extras
+        from airflow_provider_webdata.hooks.calls import body_for
+
+        body = body_for(getattr(models, self.request_model), self.given(), self.job_kind).to_wire()
+        options = body.get("scrapeOptions", body)
+        return page_extras(options, zero_data_retention=bool(body.get("zeroDataRetention")))
 
     # The job's early end.
 

@@ -111,11 +111,32 @@ class JobResults(ResultDelivery):
             return self._pages(kind, job_id, context, inputs)
         return self._answer(kind, job_id, context, inputs)
 
+    def count_job(self, kind: JobKind, status: Mapping[str, Any], context: Context) -> None:
+        """Count what a job has cost so far.
+
+        :param status: of the job, with wire names and `id`.
+        """
+        from airflow_provider_webdata.api.prices import credits_of_tokens
+        from airflow_provider_webdata.tasks.credit_account import by_format
+
+        used, pages, tokens = status.get("creditsUsed"), status.get("completed"), status.get("tokensUsed")
+        if used is None and isinstance(tokens, (int, float)):
+            used = credits_of_tokens(tokens)
+        formats: dict[str, float] = {}
+        if isinstance(pages, int) and isinstance(used, (int, float)) and used > 0:
+            formats = by_format(used, pages, self.page_extras())
+        self.count_credits(used, context, kind, call=status["id"], formats=formats)
+
+    def page_extras(self) -> Mapping[str, int]:
+        """Return what formats and options add to the price of each of the job's pages, where that is known."""
+        return {}
+
     def _answer(self, kind: JobKind, job_id: str, context: Context, inputs: Sequence[str]) -> Any:
         answer = self.hook.job_status(kind, job_id).to_wire()
         answer.pop("success", None)
         data = answer.pop("data", None)
         summary: dict[str, Any] = {"id": job_id, **answer}
+        self.count_job(kind, summary, context)
         self._report(kind, summary, context)
         found = data if isinstance(data, list) else [data]
         items = [item if isinstance(item, dict) else {"value": item} for item in found]
@@ -127,6 +148,7 @@ class JobResults(ResultDelivery):
         status = self.hook.job_status(kind, job_id, limit=1).to_wire()
         summary: dict[str, Any] = {name: status.get(name) for name in _FACTS if name in status}
         summary["id"] = job_id
+        self.count_job(kind, summary, context)
         errors = self._listed_errors(kind, job_id)
         from airflow_provider_webdata.tasks.cached_pages import CachedPages
 
@@ -171,8 +193,6 @@ class JobResults(ResultDelivery):
             summary.get("status"),
             used if is_known else "unknown",
         )
-        if isinstance(used, (int, float)) and used > 0:
-            count("webdata.credits_used", used, context, operation=kind)
         if isinstance(pages := summary.get("completed"), int):
             count("webdata.job.pages", pages, context, operation=kind)
 

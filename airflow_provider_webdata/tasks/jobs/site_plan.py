@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.results.manifest.entries import Entry
     from airflow_provider_webdata.results.manifest.plan import Plan
 
-_LIST_CREDITS = 1.0
+LIST_CREDITS = 1.0
+"""What listing a site costs."""
 _SERVICE_LIMIT = 5000
 
 
@@ -34,6 +35,11 @@ class Site:
     refresh_after: timedelta
     ignore_query: bool
 
+    @property
+    def request(self) -> dict[str, Any]:
+        """What lists the site."""
+        return {"ignore_cache": True, **self.options, "url": self.url}
+
     def plan(self, hook: WebDataHook, entries: Mapping[str, Entry], moment: datetime, log: Any) -> Plan:
         """Return what is to be read. Bills a credit for the list, and one for the dates where pages are known.
 
@@ -42,15 +48,14 @@ class Site:
         """
         from airflow_provider_webdata.results.manifest.plan import Plan, planned
 
-        request = {"ignore_cache": True, **self.options, "url": self.url}
-        links = [link.url for link in hook.map(request).links or () if link.url]
+        links = [link.url for link in hook.map(self.request).links or () if link.url]
         pages = [url for url in links if url != self._sitemap] or [self.url]
         dates, cost = self._dates(hook, log) if entries else ({}, 0.0)
         read, known = planned(
             pages, entries, dates, moment, self.refresh_after, ignore_query=self.ignore_query
         )
         limit = self.options.get("limit", _SERVICE_LIMIT)
-        return Plan(read, known, _LIST_CREDITS + cost, is_whole=len(links) < int(limit))
+        return Plan(read, known, LIST_CREDITS + cost, is_whole=len(links) < int(limit))
 
     @property
     def _sitemap(self) -> str:

@@ -47,6 +47,7 @@ class JobStart:
 
     :param webhook: the managed webhook of the job.
     :param targets: URLs or texts by which the team's activity would name the job.
+    :param check: fails where the request must not be sent; called before each one is.
     :param send: starts the job: takes the webhook, in wire form, or None, and the idempotency key.
     """
 
@@ -57,6 +58,7 @@ class JobStart:
         context: Context,
         webhook: ManagedWebhook,
         targets: Sequence[str],
+        check: Callable[[], None],
         send: Callable[[Mapping[str, Any] | None, str], Any],
         log: Any,
     ) -> None:
@@ -64,6 +66,7 @@ class JobStart:
         self._kind: JobKind = kind
         self._webhook = webhook
         self._targets = targets
+        self._check = check
         self._send = send
         self._log = log
         self._intent = Intent(context, "webdata_job")
@@ -132,6 +135,7 @@ class JobStart:
     def _send_request(self) -> Finding:
         from airflow_provider_webdata.api.errors import IdempotencyKeyUsedError, WebDataError
 
+        self._check()
         self._record_request()
         webhook = self._webhook.new(self._key())
         try:

@@ -35,7 +35,6 @@ class BatchSearchTask(ChangedResults, ResultOutput):
 
     queries: Sequence[str | Mapping[str, Any]] | str
     max_concurrency: int
-    max_credits: float | str | None
     max_error_ratio: float | str
     repeat_ambiguous: bool
 
@@ -45,14 +44,15 @@ class BatchSearchTask(ChangedResults, ResultOutput):
         """Make the searches that no earlier attempt has made, and deliver the results of all."""
         from airflow_provider_webdata.tasks.failures import TooManyFailuresError
         from airflow_provider_webdata.tasks.kept_records import records_of
-        from airflow_provider_webdata.tasks.metrics import count
 
-        most_credits = checked_number(OPERATION, "max_credits", self.max_credits)
+        credit_limit = checked_number(OPERATION, "credit_limit", self.credit_limit)
         most_errors = checked_number(OPERATION, "max_error_ratio", self.max_error_ratio, 1) or 0.0
         extra_body = self.checked_extra_body(OPERATION)
         queries = checked_queries(as_list(self.queries), self._request_of, extra_body, self.log)
+        if credit_limit is not None:
+            self._refuse_unbounded(credit_limit, queries.values(), extra_body)
         kept = records_of(self.output_url, context)
-        batch = self._made_batch(kept, most_credits)
+        batch = self._made_batch(kept, credit_limit)
         settled = batch.count_earlier(kept.read(), queries, repeat_ambiguous=self.repeat_ambiguous)
         before = batch.tally.credits_used
         if settled:
@@ -60,9 +60,7 @@ class BatchSearchTask(ChangedResults, ResultOutput):
         try:
             self._run(batch, [query for key, query in queries.items() if key not in settled])
         finally:
-            count(
-                "webdata.credits_used", batch.tally.credits_used - before, context, operation="batch_search"
-            )
+            self.count_credits(batch.tally.credits_used - before, context, "batch_search", saved=before)
             facts = _facts(batch.tally)
             self.push(context, **facts)
         if batch.rate_limit is not None:
@@ -107,7 +105,22 @@ class BatchSearchTask(ChangedResults, ResultOutput):
                 tally.credits_used,
             )
 
-    def _made_batch(self, kept: KeptRecords, max_credits: float | None) -> SearchBatch:
+    def _refuse_unbounded(
+        self, credit_limit: float, queries: Iterable[BatchQuery], extra_body: Mapping[str, Any] | None
+    ) -> None:
+        """Fail the task where what a search may cost has no documented bound."""
+        from airflow_provider_webdata.api.prices import price_bound
+        from airflow_provider_webdata.tasks.failures import CreditLimitError
+
+        for query in queries:
+            bound = price_bound("search", self._request_of(query.given).to_wire(), extra_body)
+            if not bound.is_known:
+                raise CreditLimitError(
+                    f"{OPERATION}: nothing was sent, because credit_limit={credit_limit:g} cannot be held: search "
+                    f"{query.text!r}: {'; '.join(bound.unknown)}"
+                )
+
+    def _made_batch(self, kept: KeptRecords, credit_limit: float | None) -> SearchBatch:
         from airflow_provider_webdata.tasks.searches.adaptive_limit import AdaptiveLimit
         from airflow_provider_webdata.tasks.searches.credit_budget import CreditBudget
         from airflow_provider_webdata.tasks.searches.runner import SearchBatch
@@ -122,7 +135,7 @@ class BatchSearchTask(ChangedResults, ResultOutput):
             lambda records: kept.save(self._with_media_kept(records)),
             lambda query: self._request_of(query.given),
             extra_body=self.checked_extra_body(OPERATION),
-            budget=CreditBudget(max_credits),
+            budget=CreditBudget(credit_limit),
             patience=patience,
         )
 

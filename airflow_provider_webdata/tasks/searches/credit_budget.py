@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
+
+from airflow_provider_webdata.api.prices import price_bound
 
 if TYPE_CHECKING:
     from airflow_provider_webdata.api.models import SearchRequest
 
 
-def estimated_credits(request: SearchRequest) -> float:
-    """Return about what a search costs, by the documented prices."""
-    results = (request.limit or 10) * len(request.sources or "w")
-    enterprise = request.enterprise or ()
-    per_ten = 10 if "zdr" in enterprise else 2
-    scraped = results if request.scrape_options is not None and request.scrape_options.formats else 0
-    return per_ten * math.ceil(results / 10) + scraped
-
-
 class CreditBudget:
     """What was spent, and what is reserved for the searches in flight.
 
-    What a search costs is known afterwards only. Until then its estimated price is reserved, or that of the dearest
-    search so far: scraping may cost far more than the estimate.
+    What a search costs is known afterwards only. Until then the most that it may cost is reserved, by the documented
+    prices, or that of the dearest search so far, should the service bill more than it documents.
 
     :param most: credits that may be spent; None: without limit.
     """
@@ -60,4 +52,4 @@ class CreditBudget:
         return self._reserved.pop(key, 0.0)
 
     def _price(self, request: SearchRequest) -> float:
-        return max(estimated_credits(request), self._dearest)
+        return max(price_bound("search", request.to_wire()).credits, self._dearest)

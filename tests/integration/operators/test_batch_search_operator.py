@@ -160,7 +160,7 @@ BAD_INPUT = {
     "bad field of a mapping": ("queries=[{'query': 'q', 'limit': 101}]", ["queries, item 1", "limit", "101"]),
     "bad shared field": ("queries=['q'], limit='{{ 0 }}'", ["limit"]),
     "no queries": ("queries=[]", ["queries: at least one is needed"]),
-    "no number": ("queries=['q'], max_credits='many'", ["max_credits", "many"]),
+    "no number": ("queries=['q'], credit_limit='many'", ["credit_limit", "many"]),
     "ratio over one": ("queries=['q'], max_error_ratio='2'", ["max_error_ratio", "at most 1"]),
 }
 
@@ -196,7 +196,9 @@ def test_credits_end_it_cleanly(sandbox, connect, tmp_path):
     connect(sandbox.url)
     ti = TaskInstance()
     queries = ["zeppelin", "balloon", {"query": "glider"}, "zeppelin 1"]
-    value = execute(ti, queries=queries, max_credits="5", max_concurrency=3, output=str(tmp_path / "a.jsonl"))
+    value = execute(
+        ti, queries=queries, credit_limit="5", max_concurrency=3, output=str(tmp_path / "a.jsonl")
+    )
     assert (value["done"], value["creditsUsed"]) == (2, 4)
     assert value["left"] == ti.xcom["left"] == [{"query": "glider"}, "zeppelin 1"]
     assert sorted(asked(sandbox)) == ["balloon", "zeppelin"]
@@ -209,7 +211,7 @@ def test_credits_of_earlier_tries_count(sandbox, connect, tmp_path):
     connect(sandbox.url)
     output = str(tmp_path / "a.jsonl")
     sandbox.control.add_fault("status", path=SEARCH, status=500, body={"success": False, "error": "oops"})
-    arguments = {"queries": ["zeppelin", "balloon", "glider"], "max_credits": 4, "max_concurrency": 1}
+    arguments = {"queries": ["zeppelin", "balloon", "glider"], "credit_limit": 4, "max_concurrency": 1}
     with pytest.raises(AirflowException, match="1 of 3"):
         execute(TaskInstance(max_tries=1), output=output, **arguments)
     value = execute(TaskInstance(try_number=2, max_tries=1), output=output, **arguments)

@@ -84,6 +84,7 @@ class Task:
             context,
             webhook,
             [TARGET],
+            lambda: None,
             send,
             logging.getLogger("test"),
         )

@@ -155,7 +155,7 @@ def test_dag_survives_serialization():
         WebDataParseOperator(task_id="parse", file="s3://c@b/k.pdf", parsers=[{"type": "pdf"}])
         WebDataInteractOperator(task_id="interact", steps=["x", {"code": "y"}], profile={"name": "p"})
         WebDataCreditUsageOperator(task_id="credits", min_remaining=5, on_low="skip")
-        WebDataBatchSearchOperator(task_id="many", queries=["q", {"query": "r"}], max_credits=10)
+        WebDataBatchSearchOperator(task_id="many", queries=["q", {"query": "r"}], credit_limit=10)
     restored = DagSerialization.deserialize_dag(DagSerialization.serialize_dag(dag))
     assert set(restored.task_dict) == set(dag.task_dict)
 

@@ -4,32 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from airflow_provider_webdata.api.models import SearchRequest
-from airflow_provider_webdata.tasks.searches.credit_budget import CreditBudget, estimated_credits
-
-SCRAPED = {"scrape_options": {"formats": ["markdown"]}}
-PRICES = [
-    ({}, 2),
-    ({"limit": 10}, 2),
-    ({"limit": 11}, 4),
-    ({"limit": 100}, 20),
-    ({"limit": 10, "sources": ["web", "news"]}, 4),
-    ({"enterprise": ["zdr"]}, 10),
-    ({"enterprise": ["anon"]}, 2),
-    ({"limit": 5, **SCRAPED}, 7),
-    ({"limit": 5, "scrape_options": {"only_main_content": True}}, 2),
-]
+from airflow_provider_webdata.tasks.searches.credit_budget import CreditBudget
 
 
 def search(**fields: Any) -> SearchRequest:
     return SearchRequest(query="q", **fields)
-
-
-@pytest.mark.parametrize(("fields", "price"), PRICES)
-def test_price(fields: dict[str, Any], price: float) -> None:
-    assert estimated_credits(search(**fields)) == price
 
 
 def test_without_a_limit_everything_is_affordable() -> None:

@@ -1,0 +1,280 @@
+"""What a request may cost at most, by the documented prices: docs/service.md#credits.
+
+Requests are taken in wire form. Where sources differ, the dearer reading counts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+Wire = Mapping[str, Any]
+
+MAP = 1
+"""Credits of a map, which the service does not tell."""
+
+_TOKENS_PER_CREDIT = 15
+
+_PAGE = 1
+_SEARCH_PER_TEN = 2
+_ENTERPRISE_PER_TEN = {"anon": 2, "zdr": 10}
+_FORMATS = {
+    **dict.fromkeys(("markdown", "summary", "html", "rawHtml", "links", "images", "screenshot"), 0),
+    **dict.fromkeys(("json", "question", "highlights", "audio", "video"), 4),
+    "deterministicJson": 10,
+}
+_JSON_TRACKING = 4
+_REDACTION = 4
+_INJECTION_CHECK = 4
+_ZERO_DATA_RETENTION = 1
+_ENHANCED_OR_LOCKDOWN = 5
+_SCANNED_URL = 2
+_PAGE_OF_X = 29
+_X = (".x.com", ".twitter.com")
+_BROWSER_MINUTE, _BROWSER_MINUTE_WITH_PROMPT = 2, 7
+
+_DEFAULT_RESULTS = 10
+_DEFAULT_LINKS = 5000
+_DEFAULT_CRAWL_PAGES = 10_000
+_DEFAULT_AGENT_CREDITS = 2500
+_DEFAULT_BROWSER_SECONDS = 600
+
+
+@dataclass(frozen=True)
+class PriceBound:
+    """The most that one request may cost.
+
+    :param credits: what of it has a documented price.
+    :param how: what that is made of.
+    :param unknown: what nothing documented bounds, each with what to change; empty: `credits` is a bound.
+    """
+
+    credits: float
+    how: str
+    unknown: tuple[str, ...] = ()
+
+    @property
+    def is_known(self) -> bool:
+        """Whether `credits` bounds the cost."""
+        return not self.unknown
+
+
+def price_bound(operation: str, body: Wire, extra_body: Wire | None = None) -> PriceBound:
+    """Return the most that a request may cost.
+
+    :param operation: `search`, `scrape`, `batch_scrape`, `crawl`, `map`, `parse`, `extract`, `agent` or `interact`.
+    :param body: the request; with parse also `filename`, with interact whether a step has a `prompt`.
+    :param extra_body: what is sent with it unchecked.
+    """
+    bound = _BOUNDS[operation](body)
+    if not extra_body:
+        return bound
+    unchecked = "extra_body is sent unchecked, and may change what is billed: leave it out"
+    return PriceBound(bound.credits, bound.how, (*bound.unknown, unchecked))
+
+
+def page_extras(options: Wire, *, zero_data_retention: bool = False) -> dict[str, int]:
+    """Return what formats and options add to each page, by their names.
+
+    :param options: scrape options, or the options of a parse.
+    :param zero_data_retention: whether the request asks for it beside them.
+    """
+    found: dict[str, int] = {}
+    for item in options.get("formats") or ():
+        name, details = (item, {}) if isinstance(item, str) else (item["type"], item)
+        price = _FORMATS.get(name, 0)
+        if name == "changeTracking" and "json" in (details.get("modes") or ()):
+            price = _JSON_TRACKING
+        if price:
+            found[name] = found.get(name, 0) + price
+    if options.get("redactPII"):
+        found["redactPII"] = _REDACTION
+    if options.get("checkPromptInjection"):
+        found["checkPromptInjection"] = _INJECTION_CHECK
+    if zero_data_retention or options.get("zeroDataRetention"):
+        found["zeroDataRetention"] = _ZERO_DATA_RETENTION
+    if _scans(options):
+        found["threatProtection"] = _SCANNED_URL
+    return found
+
+
+def credits_of_tokens(tokens: float) -> int:
+    """Return the credits of an extract job's tokens."""
+    return math.ceil(tokens / _TOKENS_PER_CREDIT)
+
+
+def search_price(results: int, enterprise: Iterable[str] = ()) -> int:
+    """Return the credits of a search, without what scraping its results costs.
+
+    :param results: how many of one source.
+    :param enterprise: kinds of zero data retention; whether they come on top is not said, and is assumed.
+    """
+    per_ten = _SEARCH_PER_TEN + sum(_ENTERPRISE_PER_TEN.get(kind, 0) for kind in enterprise)
+    return per_ten * math.ceil(results / 10)
+
+
+def _search(body: Wire) -> PriceBound:
+    limit = body.get("limit") or _DEFAULT_RESULTS
+    sources = len(body.get("sources") or ()) or 1
+    results = limit * sources
+    credits = sources * search_price(limit, body.get("enterprise") or ())
+    how = f"{credits} for {results} results"
+    if _scans(body):
+        credits += results * _SCANNED_URL
+        how += f", {_SCANNED_URL} more for each that is scanned"
+    options = body.get("scrapeOptions") or {}
+    if not options.get("formats"):
+        return PriceBound(credits, how)
+    page = _page(options, "scrape_options.", of_x=_may_find_x(body))
+    return PriceBound(
+        credits + results * page.credits, f"{how}, and for each that is scraped {page.how}", page.unknown
+    )
+
+
+def _may_find_x(body: Wire) -> bool:
+    if included := body.get("includeDomains"):
+        return any(_is_x(host) for host in included)
+    return not {host[1:] for host in _X} <= set(body.get("excludeDomains") or ())
+
+
+def _scrape(body: Wire) -> PriceBound:
+    return _page(body, of_x=_is_x(body["url"]))
+
+
+def _batch_scrape(body: Wire) -> PriceBound:
+    urls = body["urls"]
+    of_x = sum(_is_x(url) for url in urls)
+    page = _page(body)
+    how = f"{len(urls)} pages at {page.how}" + (f", and {_PAGE_OF_X} for {of_x} of X" if of_x else "")
+    return PriceBound(len(urls) * page.credits + of_x * _PAGE_OF_X, how, page.unknown)
+
+
+def _crawl(body: Wire) -> PriceBound:
+    limit = body.get("limit") or _DEFAULT_CRAWL_PAGES
+    options = body.get("scrapeOptions") or {}
+    leaves = body.get("allowExternalLinks")
+    # A prompt may decide on what is not given.
+    leaves = bool(body.get("prompt")) if leaves is None else leaves
+    page = _page(
+        options,
+        "scrape_options.",
+        of_x=leaves or _is_x(body["url"]),
+        zero_data_retention=bool(body.get("zeroDataRetention")),
+    )
+    unknown = page.unknown
+    if _scans(options):
+        unknown += ("threat protection bills each URL that is scanned, however many those of a crawl are",)
+    return PriceBound(limit * page.credits, f"{limit} pages at {page.how}", unknown)
+
+
+def _map(body: Wire) -> PriceBound:
+    if not _scans(body):
+        return PriceBound(MAP, "1 a call")
+    links = body.get("limit") or _DEFAULT_LINKS
+    return PriceBound(
+        MAP + _SCANNED_URL * (links + 1), f"1, and {_SCANNED_URL} for each of {links} links and the site"
+    )
+
+
+def _parse(body: Wire) -> PriceBound:
+    is_pdf = str(body.get("filename", ".pdf")).lower().endswith(".pdf")
+    return _page({"proxy": "basic", **body}, may_be_pdf=is_pdf)
+
+
+def _extract(_: Wire) -> PriceBound:
+    return PriceBound(
+        0,
+        "",
+        ("extract bills by use: take an agent, whose max_credits bounds it, or leave out credit_limit",),
+    )
+
+
+def _agent(body: Wire) -> PriceBound:
+    given = body.get("maxCredits")
+    most = _DEFAULT_AGENT_CREDITS if given is None else given
+    unknown = ("threat protection bills each URL that is scanned: leave it out",) if _scans(body) else ()
+    return PriceBound(
+        most, "max_credits" + (", which is 2500 unless given" if given is None else ""), unknown
+    )
+
+
+def _interact(body: Wire) -> PriceBound:
+    seconds = max(body.get("ttl") or _DEFAULT_BROWSER_SECONDS, 60)
+    rate = _BROWSER_MINUTE_WITH_PROMPT if body.get("prompt") else _BROWSER_MINUTE
+    return PriceBound(math.ceil(seconds * rate / 60), f"{rate} a minute for the browser's ttl of {seconds} s")
+
+
+def _page(
+    options: Wire,
+    prefix: str = "",
+    *,
+    of_x: bool = False,
+    may_be_pdf: bool = True,
+    zero_data_retention: bool = False,
+) -> PriceBound:
+    extras = page_extras(options, zero_data_retention=zero_data_retention)
+    basic = options.get("proxy") == "basic" and not options.get("lockdown")
+    parts = {"page": _PAGE if basic else _ENHANCED_OR_LOCKDOWN, **extras}
+    unknown = [
+        f"no price is documented for the format {name!r}: leave it out of {prefix}formats"
+        for name in _unpriced(options)
+    ]
+    if may_be_pdf and options.get("parsers") != []:
+        most = _most_pdf_pages(options)
+        if most is None:
+            unknown.append(
+                f"a PDF bills each of its pages: bound them with {prefix}parsers="
+                "[{'type': 'pdf', 'maxPages': ...}], or take it as it is with parsers=[]"
+            )
+        else:
+            again = sum(extras.get(name, 0) for name in ("redactPII", "zeroDataRetention"))
+            parts["further pages of a PDF"] = (most - 1) * (_PAGE + again)
+    if of_x:
+        parts["page of X"] = _PAGE_OF_X
+    shown = " + ".join(f"{credits} ({name})" for name, credits in parts.items() if credits)
+    return PriceBound(sum(parts.values()), shown, tuple(unknown))
+
+
+def _unpriced(options: Wire) -> list[str]:
+    names = {item if isinstance(item, str) else item["type"] for item in options.get("formats") or ()}
+    return sorted(names - _FORMATS.keys() - {"changeTracking"})
+
+
+def _most_pdf_pages(options: Wire) -> int | None:
+    given = [item for item in options.get("parsers") or () if item != "image"]
+    limits = [
+        None if isinstance(item, str) else item.get("maxPages")
+        for item in given
+        if isinstance(item, str) or item["type"] == "pdf"
+    ]
+    known = [limit for limit in limits if limit is not None]
+    return max(known) if known and len(known) == len(limits) else None
+
+
+def _scans(body: Wire) -> bool:
+    given = body.get("threatProtection")
+    return given is not None and given.get("mode") != "off"
+
+
+def _is_x(url: str) -> bool:
+    try:
+        host = (urlsplit(url if "://" in url else f"//{url}").hostname or "").rstrip(".")
+    except ValueError:
+        return False
+    return f".{host}".endswith(_X)
+
+
+_BOUNDS: dict[str, Callable[[Wire], PriceBound]] = {
+    "search": _search,
+    "scrape": _scrape,
+    "batch_scrape": _batch_scrape,
+    "crawl": _crawl,
+    "map": _map,
+    "parse": _parse,
+    "extract": _extract,
+    "agent": _agent,
+    "interact": _interact,
+}

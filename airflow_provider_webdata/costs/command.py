@@ -1,0 +1,124 @@
+"""The command: what was spent, and beside it what the service says."""
+
+from __future__ import annotations
+
+import json
+import sys
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING, Any
+
+from airflow.cli.simple_table import AirflowConsole
+from airflow.utils import yaml
+from airflow.utils.cli import suppress_logs_and_warning
+from airflow.utils.providers_configuration_loader import providers_configuration_loaded
+from airflow.utils.session import create_session
+from rich.markup import escape
+from sqlalchemy.exc import SQLAlchemyError
+
+from airflow_provider_webdata.api.errors import WebDataError
+from airflow_provider_webdata.hooks.webdata import WebDataHook
+from airflow_provider_webdata.inbox.server.airflow_connections import find_connection
+from airflow_provider_webdata.inbox.server.storage.errors import StoreUnavailableError
+
+from .spent import Spent, spent, total
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Mapping, Sequence
+
+
+@suppress_logs_and_warning
+@providers_configuration_loaded
+def costs(args: argparse.Namespace) -> None:
+    """Print what DAGs, runs or tasks spent.
+
+    :param args: dag_id, a list; since; until; by; conn_id; output.
+    """
+    since = _moment("--since", args.since)
+    until = None if args.until is None else _moment("--until", args.until)
+    if until is not None and until <= since:
+        raise SystemExit(f"--until must be later than --since (given: {args.until!r} and {args.since!r})")
+    try:
+        with create_session() as session:
+            found = spent(session, args.by, args.dag_id, since, until)
+    except SQLAlchemyError as error:
+        raise SystemExit(f"Airflow's metadata database cannot be read: {type(error).__name__}") from None
+    service = None if args.conn_id is None else _service(args.conn_id, since, until)
+    if args.output in {"json", "yaml"}:
+        document = {
+            "since": since.isoformat(),
+            "until": None if until is None else until.isoformat(),
+            "used": total(found),
+            "spent": [one.as_dict() for one in found],
+            **({} if service is None else {"service": service}),
+        }
+        sys.stdout.write(
+            yaml.dump(document) if args.output == "yaml" else f"{json.dumps(document, indent=2)}\n"
+        )
+        return
+    if found:
+        AirflowConsole().print_as([_row(one) for one in found], args.output)
+    sys.stdout.write(f"{total(found):g} credits in all\n")
+    for line in _lines(service or {}):
+        sys.stdout.write(f"{line}\n")
+
+
+def _moment(flag: str, text: str) -> datetime:
+    """Return a date or time; without a zone it is UTC."""
+    try:
+        moment = datetime.fromisoformat(text.strip().replace("Z", "+00:00"))
+        return moment.replace(tzinfo=moment.tzinfo or timezone.utc).astimezone(timezone.utc)
+    except (ValueError, OverflowError):
+        raise SystemExit(
+            f"{flag} must be a date or time such as 2026-01-31 or 2026-01-31T06:00+01:00 (given: {text!r})"
+        ) from None
+
+
+def _row(one: Spent) -> dict[str, Any]:
+    row = one.as_dict()
+    for name in ("by_operation", "by_format"):
+        row[name] = ", ".join(f"{part} {credits:g}" for part, credits in row[name].items())
+    return {name: escape(value) if isinstance(value, str) else value for name, value in row.items()}
+
+
+def _service(conn_id: str, since: datetime, until: datetime | None) -> dict[str, Any]:
+    """Return what the service says of the billing periods that the time touches."""
+    try:
+        connection = find_connection(conn_id)
+        if connection is None:
+            raise SystemExit(f"There is no connection {conn_id!r}: name one with --conn-id")
+        if connection.conn_type != WebDataHook.conn_type:
+            raise SystemExit(
+                f"Connection {conn_id!r} is of type {connection.conn_type!r}: name one of type webdata"
+            )
+        with WebDataHook.of(connection) as hook:
+            usage = hook.credit_usage()
+            periods = hook.credit_history().periods
+    except (StoreUnavailableError, WebDataError) as error:
+        raise SystemExit(f"What the service says is not known: {error}") from None
+    shown = [
+        {"start": period.start_date, "end": period.end_date, "used": period.used}
+        for period in periods
+        if _touches(period.start_date, period.end_date, since, until)
+    ]
+    return {"conn_id": conn_id, "remaining": usage.remaining_credits, "periods": shown}
+
+
+def _touches(start: str | None, end: str | None, since: datetime, until: datetime | None) -> bool:
+    from airflow_provider_webdata.states.checks import moment
+
+    begins, ends = moment(start), moment(end)
+    is_before = until is not None and begins is not None and begins >= until
+    return not is_before and not (ends is not None and ends <= since)
+
+
+def _lines(service: Mapping[str, Any]) -> Sequence[str]:
+    if not service:
+        return ()
+    periods = [
+        f"The service: {'unknown' if period['used'] is None else format(period['used'], 'g')} credits from "
+        f"{period['start'] or 'an unknown time'} to {period['end'] or 'an unknown time'}, by the whole team"
+        for period in service["periods"]
+    ] or ["The service tells of no billing period in this time"]
+    left = service["remaining"]
+    return [*periods, f"{'Unknown' if left is None else format(left, 'g')} credits are left"]

@@ -1,0 +1,120 @@
+"""What tasks spent, read from Airflow's XCom table and summed."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from airflow.models.xcom import XComModel
+from sqlalchemy import select
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from datetime import datetime
+
+    from sqlalchemy.orm import Session
+
+By = Literal["dag", "run", "task"]
+
+_KEY = "credits"
+_NAMES: dict[By, tuple[str, ...]] = {
+    "dag": ("dag_id",),
+    "run": ("dag_id", "run_id"),
+    "task": ("dag_id", "run_id", "task_id", "map_index"),
+}
+_AT_ONCE = 1000
+
+
+@dataclass
+class Spent:
+    """What one DAG, run or task spent.
+
+    :param names: the ids by which it is known.
+    :param tasks: how many task instances tell of it.
+    :param used: credits.
+    :param saved: credits that were not spent.
+    :param unknown: calls whose cost the service did not tell.
+    :param operations: credits by operation.
+    :param formats: credits of pages by format.
+    """
+
+    names: dict[str, Any]
+    tasks: int = 0
+    used: float = 0
+    saved: float = 0
+    unknown: int = 0
+    operations: Counter[str] = field(default_factory=Counter)
+    formats: Counter[str] = field(default_factory=Counter)
+
+    def add(self, credits: dict[str, Any]) -> None:
+        """Add what a task instance tells."""
+        self.tasks += 1
+        self.used += credits["used"]
+        self.saved += credits.get("saved") or 0
+        self.unknown += credits.get("unknown") or 0
+        self.operations.update(credits["byOperation"])
+        self.formats.update(credits.get("byFormat") or {})
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it for machines."""
+        return {
+            **self.names,
+            "tasks": self.tasks,
+            "used": self.used,
+            "saved": self.saved,
+            "unknown": self.unknown,
+            "by_operation": dict(self.operations),
+            "by_format": dict(self.formats),
+        }
+
+
+def spent(
+    session: Session, by: By, dag_ids: Sequence[str], since: datetime, until: datetime | None
+) -> list[Spent]:
+    """Return what was spent, the dearest first.
+
+    :param session: of Airflow's metadata database.
+    :param by: what is summed.
+    :param dag_ids: only of these DAGs; empty: of all.
+    :param since: only what tasks told at this time or later.
+    :param until: and before this one.
+    """
+    found: dict[tuple[Any, ...], Spent] = {}
+    for row, credits in _told(session, dag_ids, since, until):
+        names = {name: getattr(row, name) for name in _NAMES[by]}
+        found.setdefault(tuple(names.values()), Spent(names)).add(credits)
+    return sorted(found.values(), key=lambda one: (-one.used, *map(str, one.names.values())))
+
+
+def total(all_spent: Iterable[Spent]) -> float:
+    """Return the sum."""
+    return sum(one.used for one in all_spent)
+
+
+def _told(
+    session: Session, dag_ids: Sequence[str], since: datetime, until: datetime | None
+) -> Iterator[tuple[Any, dict[str, Any]]]:
+    wanted = select(
+        XComModel.dag_id, XComModel.run_id, XComModel.task_id, XComModel.map_index, XComModel.value
+    ).where(XComModel.key == _KEY, XComModel.timestamp >= since)
+    if until is not None:
+        wanted = wanted.where(XComModel.timestamp < until)
+    if dag_ids:
+        wanted = wanted.where(XComModel.dag_id.in_(dag_ids))
+    for row in session.execute(wanted.execution_options(yield_per=_AT_ONCE)):
+        if (credits := _credits(row.value)) is not None:
+            yield row, credits
+
+
+def _credits(value: Any) -> dict[str, Any] | None:
+    """Return the credits in an XCom; None where another task's XCom has the same key."""
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except ValueError:
+            return None
+    if not isinstance(value, dict) or not isinstance(value.get("byOperation"), dict):
+        return None
+    return value if isinstance(value.get("used"), (int, float)) else None

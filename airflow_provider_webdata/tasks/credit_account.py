@@ -1,0 +1,140 @@
+"""What a task instance has spent, by operation and format, and what it did not have to spend."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from airflow.sdk import Context
+
+_KEY = "webdata_credits"
+_PARTS = ("byOperation", "byFormat")
+
+
+class CreditAccount:
+    """The credits of a task instance, with those of its earlier attempts.
+
+    Airflow 3.3 keeps them in its task state store, also when the task is cleared. Airflow 3.2 has no such store: there
+    the account is that of one attempt.
+    """
+
+    def __init__(self, context: Context) -> None:
+        self._store: Any = context.get("task_state_store")
+        self._ti = context.get("ti")
+        stored: Any = self._store.get(_KEY) if self._store is not None else None
+        self._entries: dict[str, dict[str, Any]] = stored if isinstance(stored, dict) else {}
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether earlier attempts are in it, if there were any."""
+        return self._store is not None or getattr(self._ti, "try_number", 1) <= 1
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing was entered yet."""
+        return not self._entries
+
+    @property
+    def since_cleared(self) -> float:
+        """Credits spent by the attempts since the task was cleared, if ever."""
+        return sum(_used(entry) for entry in self._entries.values() if entry["maxTries"] == self._max_tries)
+
+    def enter(
+        self,
+        call: str | None,
+        by_operation: Mapping[str, float],
+        by_format: Mapping[str, float],
+        *,
+        saved: float = 0,
+        is_known: bool = True,
+    ) -> float:
+        """Enter what a call cost, once however often it is told; return by how much that raises the account.
+
+        :param call: what names the call; None: it has no name, and is added to the others without.
+        :param by_operation: credits by operation.
+        :param by_format: those of them that have a page, by format; what no format adds is `page`.
+        :param saved: credits that were not spent.
+        :param is_known: whether the service told what it cost.
+        """
+        key = call or f"unnamed/{self._max_tries}"
+        before = self._entries.get(key)
+        entry: dict[str, Any] = {
+            "maxTries": self._max_tries,
+            "saved": saved + (before["saved"] if before else 0),
+            "unknown": int(not is_known),
+            "byOperation": dict(by_operation),
+            "byFormat": dict(by_format),
+        }
+        if before is not None:
+            if call is None:
+                entry["unknown"] += before["unknown"]
+                for part in _PARTS:
+                    entry[part] = _added(before[part], entry[part])
+            else:
+                entry["maxTries"] = before["maxTries"]
+        self._entries[key] = entry
+        if self._store is not None:
+            self._store.set(_KEY, self._entries)
+        return _used(entry) - (_used(before) if before else 0)
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return the XCom `credits`: `used`, `saved`, `unknown` (calls whose cost is not known), and two breakdowns."""
+        entries = self._entries.values()
+        return {
+            "used": sum(map(_used, entries)),
+            "saved": sum(entry["saved"] for entry in entries),
+            "unknown": sum(entry["unknown"] for entry in entries),
+            **{part: _added(*(entry[part] for entry in entries)) for part in _PARTS},
+        }
+
+    @property
+    def _max_tries(self) -> int:
+        # Airflow raises it when the task is cleared.
+        return int(getattr(self._ti, "max_tries", 0) or 0)
+
+
+def in_words(credits: Mapping[str, Any]) -> str:
+    """Return an account for the log.
+
+    :param credits: as in XCom.
+    """
+    parts = ", ".join(f"{name} {used:g}" for name, used in credits["byOperation"].items())
+    formats = ", ".join(f"{name} {used:g}" for name, used in credits["byFormat"].items())
+    text = f"{credits['used']:g} used" + (
+        f" ({parts}{f'; by format: {formats}' if formats else ''})" if parts else ""
+    )
+    if credits["unknown"]:
+        text += f", and what the service does not tell of {credits['unknown']} calls"
+    return f"{text}; {credits['saved']:g} saved"
+
+
+def by_format(used: float, pages: int, extras: Mapping[str, int]) -> dict[str, float]:
+    """Return what of the credits of pages each format accounts for, by its documented price.
+
+    :param used: what the pages cost, as the service says.
+    :param pages: how many they are.
+    :param extras: what each format adds to a page.
+    """
+    left = max(used - pages, 0)
+    found: dict[str, float] = {}
+    for name, price in extras.items():
+        if part := min(price * pages, left):
+            found[name] = part
+            left -= part
+    rest = used - sum(found.values())
+    return {"page": rest, **found} if used else {}
+
+
+def _used(entry: Mapping[str, Any]) -> float:
+    used: float = sum(entry["byOperation"].values())
+    return used
+
+
+def _added(*parts: Mapping[str, float]) -> dict[str, float]:
+    total: Counter[str] = Counter()
+    for part in parts:
+        total.update(part)
+    return dict(total)

@@ -1,0 +1,147 @@
+"""What tasks that bill share: a limit before each call, and an account of what was spent after it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from airflow_provider_webdata.tasks.arguments import checked_number, number
+from airflow_provider_webdata.tasks.operator import WebDataOperator
+from airflow_provider_webdata.tasks.service_task import ServiceTask
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from airflow.sdk import Context
+
+
+class SpendingTask(ServiceTask):
+    """Base of the tasks that tell what was spent.
+
+    The XCom key `credits` holds `used`, `saved` (what it would have cost to ask again for what an earlier attempt had
+    got), `unknown` (how many calls the service does not tell the cost of), `byOperation` and `byFormat`. Earlier
+    attempts are included on Airflow 3.3; on 3.2, which keeps no task state, each attempt counts by itself, and the
+    log says so.
+    """
+
+    def count_credits(
+        self,
+        used: Any,
+        context: Context,
+        operation: str,
+        *,
+        call: str | None = None,
+        formats: Mapping[str, float] | None = None,
+        scraping: float = 0,
+        saved: float = 0,
+        is_earlier: bool = False,
+    ) -> None:
+        """Enter what a call cost into the account, push and log the account, and count it in the metrics.
+
+        :param used: credits, as the service says; None, or less than 0, where it does not.
+        :param operation: its name.
+        :param call: what names the call, which is counted once for all attempts; None: it has no name.
+        :param formats: what of the cost each format accounts for.
+        :param scraping: what of it is for scraping the results of a search.
+        :param saved: credits that were not spent.
+        :param is_earlier: whether an earlier attempt made the call and counted it in the metrics.
+        """
+        from airflow_provider_webdata.tasks.credit_account import CreditAccount, in_words
+        from airflow_provider_webdata.tasks.metrics import count
+
+        is_known = isinstance(used, (int, float)) and used >= 0
+        parts = {operation: used - scraping if is_known else 0, **({"scrape": scraping} if scraping else {})}
+        account = CreditAccount(context)
+        added = account.enter(
+            f"{operation}/{call}" if call else None,
+            {name: part for name, part in parts.items() if part},
+            formats or {},
+            saved=saved,
+            is_known=is_known,
+        )
+        credits = account.to_wire()
+        missing = (
+            "" if account.is_complete else "; without earlier attempts, of which Airflow 3.2 keeps no record"
+        )
+        self.log.info("Credits of this task: %s%s", in_words(credits), missing)
+        self.push(context, credits=credits)
+        if added > 0 and not is_earlier:
+            count("webdata.credits_used", added, context, operation=operation)
+
+    def count_saved(self, saved: float, context: Context, operation: str) -> None:
+        """Enter credits that were not spent, such as for pages that were known already.
+
+        :param saved: credits.
+        :param operation: what would have cost them.
+        """
+        self.count_credits(0, context, operation, saved=saved)
+
+    def push_earlier_credits(self, context: Context) -> None:
+        """Push what earlier attempts spent: Airflow deletes the XComs of each before the next."""
+        from airflow_provider_webdata.tasks.credit_account import CreditAccount
+
+        if (
+            getattr(context.get("ti"), "try_number", 1) > 1
+            and not (account := CreditAccount(context)).is_empty
+        ):
+            self.push(context, credits=account.to_wire())
+
+
+class BillingOperator(SpendingTask, WebDataOperator):
+    """Base of the operators whose calls are billed.
+
+    :param credit_limit: most credits that all attempts may spend until the task is cleared (templated); on Airflow 3.2,
+        which keeps no task state, each attempt. Nothing is sent that may cost more, by the documented prices at their
+        highest, or whose price has no documented bound: the task fails with WD-034, which says why. None (default): no
+        limit.
+    :param kwargs: arguments of the other base classes.
+    """
+
+    template_fields: Sequence[str] = (*WebDataOperator.template_fields, "credit_limit")
+
+    def __init__(self, *, credit_limit: float | str | None = None, **kwargs: Any) -> None:
+        if not isinstance(credit_limit, str):
+            number("credit_limit", credit_limit)
+        super().__init__(**kwargs)
+        self.credit_limit = credit_limit
+
+    def execute(self, context: Context) -> Any:
+        """Push what earlier attempts spent, then call the service."""
+        self.push_earlier_credits(context)
+        return super().execute(context)
+
+    def hold_credit_limit(
+        self,
+        operation: str,
+        body: Mapping[str, Any],
+        context: Context,
+        extra_body: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Return if a request that is about to be sent cannot exceed `credit_limit`.
+
+        :param operation: as `api.prices.price_bound` calls it.
+        :param body: the request in wire form.
+        :param extra_body: what is sent with it unchecked.
+        :raises CreditLimitError: it may cost more, or nothing documented says how much.
+        :raises InvalidRequestError: `credit_limit` is no number of at least 0.
+        """
+        limit = checked_number(operation, "credit_limit", self.credit_limit)
+        if limit is None:
+            return
+        from airflow_provider_webdata.api.prices import price_bound
+        from airflow_provider_webdata.tasks.credit_account import CreditAccount
+        from airflow_provider_webdata.tasks.failures import CreditLimitError
+
+        bound = price_bound(operation, body, extra_body)
+        name = operation.replace("_", " ")
+        if not bound.is_known:
+            raise CreditLimitError(
+                f"{name}: nothing was sent, because credit_limit={limit:g} cannot be held: {'; '.join(bound.unknown)}"
+            )
+        price = f"up to {bound.credits:g} credits: {bound.how}"
+        spent = CreditAccount(context).since_cleared
+        if spent + bound.credits > limit:
+            earlier = f", after {spent:g} that were spent already" if spent else ""
+            raise CreditLimitError(
+                f"{name}: nothing was sent, because it may exceed credit_limit={limit:g}{earlier}: it may cost {price}"
+            )
+        self.log.info("%s: may cost %s; credit_limit=%g", name, price, limit)

@@ -1,0 +1,163 @@
+"""`airflow webdata costs`, on an Airflow with runs of two DAGs and a sandbox that bills."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from airflow import settings
+from airflow.cli.cli_parser import get_parser
+from sqlalchemy import create_engine
+from sqlalchemy.orm import Session, scoped_session, sessionmaker
+
+from airflow_provider_webdata.sandbox.server import SandboxServer
+from airflow_provider_webdata.testing.migrated_database import MigratedDatabase
+from tests.support.airflow_rows import START, add_task
+from tests.support.service import SANDBOX_KEY, connection_text
+
+SINCE = f"{START - timedelta(hours=1):%Y-%m-%dT%H:%M:%S}"
+
+
+def told(**by_operation: float) -> dict[str, Any]:
+    return {
+        "used": sum(by_operation.values()),
+        "saved": 1,
+        "unknown": 0,
+        "byOperation": by_operation,
+        "byFormat": {"page": 1},
+    }
+
+
+@pytest.fixture
+def database(
+    tmp_path: Path, migrated_database: MigratedDatabase, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[None]:
+    migrated_database.copy_to(tmp_path)
+    engine = create_engine(f"sqlite:///{tmp_path}/airflow.db")
+    sessions = scoped_session(sessionmaker(engine, expire_on_commit=False))
+    monkeypatch.setattr(settings, "engine", engine)
+    monkeypatch.setattr(settings, "Session", sessions)
+    with Session(engine) as session:
+        add_task(session, "news", "search", operator="S", xcoms={"credits": told(search=2, scrape=30)})
+        add_task(session, "news", "map", operator="M", xcoms={"credits": told(map=1), "creditsUsed": 1})
+        add_task(session, "shop", "crawl", operator="C", xcoms={"credits": told(crawl=5)})
+        # Of tasks that are none of ours.
+        add_task(session, "shop", "bank", operator="B", xcoms={"credits": 500, "used": 3})
+        add_task(session, "shop", "text", operator="B", xcoms={"credits": {"used": "all"}})
+        session.commit()
+    yield
+    sessions.remove()
+    engine.dispose()
+
+
+@pytest.fixture
+def run(database: None, capsys: pytest.CaptureFixture[str]) -> Any:
+    """Run the command; return the end of it, or what it printed."""
+
+    def run_it(*flags: str) -> str:
+        args = get_parser().parse_args(["webdata", "costs", *flags])
+        capsys.readouterr()
+        try:
+            args.func(args)
+        except SystemExit as end:
+            return str(end.code)
+        return capsys.readouterr().out
+
+    return run_it
+
+
+BY = {
+    "dag": [{"dag_id": "news", "used": 33}, {"dag_id": "shop", "used": 5}],
+    "run": [{"dag_id": "news", "run_id": "run", "used": 33}, {"dag_id": "shop", "run_id": "run", "used": 5}],
+    "task": [
+        {"task_id": "search", "map_index": -1, "used": 32, "by_operation": {"search": 2, "scrape": 30}},
+        {"task_id": "crawl", "used": 5, "by_format": {"page": 1}},
+        {"task_id": "map", "used": 1, "saved": 1, "unknown": 0, "tasks": 1},
+    ],
+}
+
+
+def test_sums_by_dag_run_and_task(run: Any) -> None:
+    for by, expected in BY.items():
+        document = json.loads(run("--since", SINCE, "--by", by, "--output", "json"))
+        assert document["used"] == 38
+        assert "service" not in document
+        shown = document["spent"]
+        assert [
+            {name: one[name] for name in names} for one, names in zip(shown, expected, strict=True)
+        ] == expected
+
+
+def test_of_some_dags_at_some_time(run: Any) -> None:
+    def used(*flags: str) -> float:
+        return float(json.loads(run("-o", "json", *flags))["used"])
+
+    later, before = START + timedelta(minutes=1), START - timedelta(days=1)
+    assert used("--since", SINCE, "--dag-id", "shop") == 5
+    assert used("--since", SINCE, "--dag-id", "shop", "--dag-id", "news") == 38
+    assert used("--since", later.isoformat()) == 0
+    assert used("--since", f"{before:%Y-%m-%d}", "--until", SINCE) == 0
+    assert used("--since", f"{before:%Y-%m-%d}", "--until", later.isoformat().replace("+00:00", "Z")) == 38
+
+
+def test_for_people(run: Any) -> None:
+    printed = run("--since", SINCE, "--by", "task", "--output", "plain")
+    assert "search 2, scrape 30" in printed
+    assert printed.endswith("38 credits in all\n")
+    assert run("--since", "2199-01-01") == "0 credits in all\n"
+    assert "used: 38" in run("--since", SINCE, "--output", "yaml")
+
+
+def test_beside_what_the_service_says(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    with SandboxServer() as sandbox:
+        monkeypatch.setenv("AIRFLOW_CONN_BILLED", connection_text(sandbox.url))
+        body = {"url": "https://docs.pipeline.example/"}
+        headers = {"Authorization": f"Bearer {SANDBOX_KEY}"}
+        assert httpx.post(f"{sandbox.url}/v2/scrape", json=body, headers=headers).status_code == 200
+        printed = run("--since", SINCE, "--conn-id", "billed", "--output", "json")
+        service = json.loads(printed)["service"]
+        assert [period["used"] for period in service["periods"]] == [1]
+        assert service["remaining"] == 99_999
+        table = run("--since", SINCE, "--conn-id", "billed")
+        assert "The service: 1 credits from" in table
+        assert "99999 credits are left" in table
+        assert SANDBOX_KEY not in printed + table
+        past = json.loads(
+            run("--since", "1999-01-01", "--until", "1999-02-01", "--conn-id", "billed", "-o", "json")
+        )
+        assert past["service"]["periods"] == []
+
+
+WRONG = {
+    "no date": (["--since", "yesterday"], "--since must be a date or time such as 2026-01-31"),
+    "no day": (["--since", "2026-02-31"], "given: '2026-02-31'"),
+    "no end": (["--since", "2026-01-01", "--until", "soon"], "--until must be a date or time"),
+    "end first": (["--since", "2026-01-02", "--until", "2026-01-01"], "--until must be later than --since"),
+    "no connection": (["--since", "2026-01-01", "--conn-id", "nowhere"], "There is no connection 'nowhere'"),
+    "another type": (
+        ["--since", "2026-01-01", "--conn-id", "other"],
+        "is of type 'http': name one of type webdata",
+    ),
+    "not reached": (["--since", "2026-01-01", "--conn-id", "away"], "What the service says is not known"),
+}
+
+
+def test_what_is_wrong_is_said(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AIRFLOW_CONN_OTHER", '{"conn_type": "http", "host": "h", "password": "a-secret"}')
+    monkeypatch.setenv("AIRFLOW_CONN_AWAY", connection_text("http://127.0.0.1:1", retry_budget=0))
+    for flags, words in WRONG.values():
+        told = run(*flags)
+        assert words in told
+        assert "a-secret" not in told
+        assert SANDBOX_KEY not in told
+
+
+def test_the_time_is_asked_for(run: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        get_parser().parse_args(["webdata", "costs"])
+    assert "--since" in capsys.readouterr().err

@@ -1,0 +1,293 @@
+"""What operators that bill refuse to spend, and what they say they spent."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import airflow.sdk.execution_time.context
+import pytest
+from airflow.sdk.exceptions import AirflowException
+from airflow.sdk.observability.stats import Stats
+
+from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
+from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
+from airflow_provider_webdata.operators.search import WebDataSearchOperator
+from airflow_provider_webdata.sandbox.server import SandboxServer
+from airflow_provider_webdata.tasks.credit_account import CreditAccount
+from airflow_provider_webdata.tasks.failures import CreditLimitError
+from tests.support.direct import StateStore, TaskInstance, context_of
+from tests.support.job_service import JobService
+from tests.support.metrics import recording
+from tests.support.service import connection_text
+
+HAS_STORE = hasattr(airflow.sdk.execution_time.context, "TaskStateStoreAccessor")
+IMPORTS = """
+from airflow_provider_webdata.operators.agent import WebDataAgentOperator
+from airflow_provider_webdata.operators.batch_scrape import WebDataBatchScrapeOperator
+from airflow_provider_webdata.operators.batch_search import WebDataBatchSearchOperator
+from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
+from airflow_provider_webdata.operators.extract import WebDataExtractOperator
+from airflow_provider_webdata.operators.interact import WebDataInteractOperator
+from airflow_provider_webdata.operators.map import WebDataMapOperator
+from airflow_provider_webdata.operators.parse import WebDataParseOperator
+from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
+
+URL = "https://docs.pipeline.example/"
+BASIC = {"proxy": "basic", "parsers": [{"type": "pdf", "maxPages": 1}]}
+AS_JSON = {**BASIC, "formats": ["markdown", {"type": "json", "prompt": "the title"}]}
+"""
+PDF_HINT = "a PDF bills each of its pages"
+
+TOLD = dict[str, float]
+# Operator, arguments, a limit that refuses it, the lowest that does not, and what the account then says of the credits
+# by operation and by format.
+CALLS: dict[str, tuple[str, str, float, float, TOLD, TOLD]] = {
+    "search": ("Search", "query='river'", 1.5, 2, {"search": 2}, {}),
+    "scrape": ("Scrape", "url=URL, **BASIC", 0, 1, {"scrape": 1}, {"page": 1}),
+    "as_json": ("Scrape", "url=URL, **AS_JSON", 4, 5, {"scrape": 5}, {"page": 1, "json": 4}),
+    "map": ("Map", "url=URL", 0.5, 1, {"map": 1}, {}),
+    "parse": ("Parse", "file=FILE", 0, 1, {"parse": 1}, {"page": 1}),
+    "batch": (
+        "BatchScrape",
+        "urls=[URL, URL + 'releases'], deferrable=False, poll_interval=1, **AS_JSON",
+        9,
+        10,
+        {"batch_scrape": 10},
+        {"page": 2, "json": 8},
+    ),
+    "crawl": (
+        "Crawl",
+        "url=URL, limit=1, deferrable=False, poll_interval=1, scrape_options=AS_JSON",
+        4,
+        5,
+        {"crawl": 5},
+        {"page": 1, "json": 4},
+    ),
+    "browse": ("Interact", "steps=['echo high'], ttl=90, language='bash'", 2, 3, {"interact": 2}, {}),
+}
+UNBOUNDED = {
+    "any_page": ("Scrape", "url=URL", PDF_HINT),
+    "any_results": (
+        "Search",
+        "query='q', scrape_options={'formats': ['markdown']}",
+        "scrape_options.parsers",
+    ),
+    "many": ("BatchSearch", "queries=['q'], scrape_options={'formats': ['markdown']}", "search 'q': a PDF"),
+    "any_crawl": ("Crawl", "url=URL, limit=1", PDF_HINT),
+    "extract": ("Extract", "urls=[URL], prompt='p'", "extract bills by use"),
+    "unchecked": ("Map", "url=URL, extra_body={'limit': 5}", "extra_body is sent unchecked"),
+    "agent": (
+        "Agent",
+        "prompt='p'",
+        "it may cost up to 2500 credits: max_credits, which is 2500 unless given",
+    ),
+}
+
+
+def body_of(tasks: dict[str, tuple[str, str]], folder: Path) -> str:
+    return "\n".join(
+        f"WebData{name}Operator(task_id={task!r}, retries=2, retry_delay=datetime.timedelta(0), {arguments})"
+        for task, (name, arguments) in tasks.items()
+    ).replace("FILE", repr(f"{folder}/a.html"))
+
+
+@pytest.fixture(autouse=True)
+def report(tmp_path: Path) -> None:
+    (tmp_path / "a.html").write_text("<p>Wheat</p>")
+
+
+def test_nothing_is_sent_that_may_exceed_the_limit(
+    run_dag: Any, sandbox: SandboxServer, tmp_path: Path
+) -> None:
+    """Nor where nothing documented bounds the price. No retry is made."""
+    tasks = {
+        task: (name, f"{arguments}, credit_limit='{{{{ {limit} }}}}'")
+        for task, (name, arguments, limit, *_) in CALLS.items()
+    } | {task: (name, f"{arguments}, credit_limit=1000") for task, (name, arguments, _) in UNBOUNDED.items()}
+    done = run_dag(body_of(tasks, tmp_path), before=IMPORTS)
+    assert sandbox.control.requests() == []
+    states = {
+        task: (told["state"], told["try_number"], f"{task}.credits" in done.xcom)
+        for task, told in done.run["tasks"].items()
+    }
+    assert states == dict.fromkeys(tasks, ("failed", 1, False))
+    assert done.log.count("(WD-034)") >= len(tasks)
+    for _, _, words in UNBOUNDED.values():
+        assert words in done.log
+    for name in ("scrape", "map", "parse", "crawl", "batch scrape", "interact", "search"):
+        assert re.search(
+            rf"{name}: nothing was sent, because it may exceed credit_limit=[\d.]+: it may cost", done.log
+        )
+
+
+def test_each_task_tells_what_it_spent(run_dag: Any, tmp_path: Path) -> None:
+    """By operation and format, under a limit that is just high enough."""
+    tasks = {
+        task: (name, f"{arguments}, credit_limit={limit}")
+        for task, (name, arguments, _, limit, *_) in CALLS.items()
+    } | {"many": ("BatchSearch", "queries=['river', 'coffee'], credit_limit=4")}
+    done = run_dag(body_of(tasks, tmp_path), before=IMPORTS)
+    assert {task: done.state(task) for task in tasks} == dict.fromkeys(tasks, "success"), done.log[-5000:]
+    told = {task: done.xcom[f"{task}.credits"] for task in tasks}
+    expected = {
+        task: {
+            "used": sum(by_operation.values()),
+            "saved": 0,
+            "unknown": 0,
+            "byOperation": by_operation,
+            "byFormat": by_format,
+        }
+        for task, (*_, by_operation, by_format) in {
+            **CALLS,
+            "many": ({"batch_search": 4}, {}),
+        }.items()
+    }
+    assert told == expected
+    assert "Credits of this task: 5 used (scrape 5; by format: page 1, json 4); 0 saved" in done.log
+
+
+# Attempts.
+
+
+@pytest.fixture
+def connect(monkeypatch: pytest.MonkeyPatch) -> Any:
+    def set_connection(url: str, **extra: Any) -> None:
+        monkeypatch.setenv("AIRFLOW_CONN_WEBDATA_DEFAULT", connection_text(url, **extra))
+
+    return set_connection
+
+
+def attempt(operator: Any, store: StateStore | None, number: int, max_tries: int = 2) -> dict[str, Any]:
+    """Return what an attempt pushed, whether it failed or not."""
+    ti = TaskInstance(try_number=number, max_tries=max_tries)
+    try:
+        operator.execute(context_of(ti, store))
+    except (AirflowException, OSError):
+        ti.xcom["failed"] = True
+    return ti.xcom
+
+
+def undeliverable(operator: Any) -> Any:
+    def fail(*_: Any, **__: Any) -> None:
+        raise OSError("the disk is full")
+
+    operator.deliver = fail
+    return operator
+
+
+def test_what_an_earlier_attempt_paid_for_is_counted_once(sandbox: SandboxServer, connect: Any) -> None:
+    """The second delivers what the first had got; cleared, the task pays again, and all of it is told."""
+    connect(sandbox.url)
+    store = StateStore()
+    with recording(Stats) as metrics:
+        first = attempt(undeliverable(WebDataSearchOperator(task_id="t", query="river")), store, 1)
+        assert (first["credits"]["used"], first["credits"]["saved"]) == (2, 0)
+        second = attempt(WebDataSearchOperator(task_id="t", query="river"), store, 2)
+        assert (second["credits"]["used"], second["credits"]["saved"]) == (2, 2)
+        cleared = attempt(WebDataSearchOperator(task_id="t", query="river"), store, 3, max_tries=4)
+        assert (cleared["credits"]["used"], cleared["credits"]["saved"]) == (4, 2)
+    counted = [number for _, name, number, _ in metrics.calls if name == "webdata.credits_used"]
+    assert sum(counted) == 4
+
+
+def test_an_attempt_that_fails_before_its_call_tells_of_the_earlier_ones(
+    sandbox: SandboxServer, connect: Any
+) -> None:
+    connect(sandbox.url)
+    store = StateStore()
+    broken = "https://never-there.example/"
+    attempt(undeliverable(WebDataSearchOperator(task_id="t", query="river")), store, 1)
+    assert attempt(WebDataScrapeOperator(task_id="t", url=broken, credit_limit=0), store, 2) == {
+        "failed": True,
+        "credits": {"used": 2, "saved": 0, "unknown": 0, "byOperation": {"search": 2}, "byFormat": {}},
+    }
+
+
+def test_the_limit_is_that_of_all_attempts_until_the_task_is_cleared(
+    sandbox: SandboxServer, connect: Any
+) -> None:
+    connect(sandbox.url)
+    store = StateStore()
+
+    def search(query: str) -> WebDataSearchOperator:
+        return WebDataSearchOperator(task_id="t", query=query, credit_limit=3)
+
+    attempt(undeliverable(search("river")), store, 1)
+    context = context_of(TaskInstance(try_number=2, max_tries=2), store)
+    with pytest.raises(CreditLimitError, match="credit_limit=3, after 2 that were spent already"):
+        search("coffee").execute(context)
+    assert attempt(search("coffee"), store, 3, max_tries=4)["credits"]["used"] == 4
+
+
+def test_without_a_store_an_account_knows_what_it_lacks(sandbox: SandboxServer, connect: Any) -> None:
+    connect(sandbox.url)
+    attempt(undeliverable(WebDataSearchOperator(task_id="t", query="river")), None, 1)
+    assert attempt(WebDataSearchOperator(task_id="t", query="river"), None, 2)["credits"]["used"] == 2
+    complete = {
+        (number, store is not None): CreditAccount(
+            context_of(TaskInstance(try_number=number), store)
+        ).is_complete
+        for number in (1, 2)
+        for store in (None, StateStore())
+    }
+    assert complete == {(1, False): True, (2, False): False, (1, True): True, (2, True): True}
+
+
+@pytest.fixture
+def jobs() -> Any:
+    service = JobService()
+    service.ends_after = 1
+    yield service
+    service.stop()
+
+
+def test_a_job_that_failed_counts_too(jobs: JobService, connect: Any) -> None:
+    """Cleared, its task starts another, whose pages are paid on top."""
+    connect(jobs.url, retry_budget=0)
+    store = StateStore()
+
+    def crawl() -> WebDataCrawlOperator:
+        return WebDataCrawlOperator(task_id="t", url="https://a.example/", deferrable=False, poll_interval=1)
+
+    jobs.ends_as = {
+        "status": "failed",
+        "error": "no",
+        "creditsUsed": 3,
+        "total": 3,
+        "completed": 3,
+        "data": [],
+    }
+    failed = attempt(crawl(), store, 1)
+    assert (failed["failed"], failed["credits"]["byOperation"]) == (True, {"crawl": 3})
+    jobs.ends_as = {"status": "completed", "creditsUsed": 4, "total": 4, "completed": 4, "data": []}
+    done = attempt(crawl(), store, 2, max_tries=4)
+    assert done["credits"]["byOperation"] == {"crawl": 7}
+
+
+def test_what_the_service_does_not_tell_is_unknown(jobs: JobService, connect: Any) -> None:
+    connect(jobs.url, retry_budget=0)
+    jobs.ends_as = {"status": "completed", "creditsUsed": -1, "total": 1, "completed": 1, "data": []}
+    task = WebDataCrawlOperator(task_id="t", url="https://a.example/", deferrable=False, poll_interval=1)
+    credits = attempt(task, StateStore(), 1)["credits"]
+    assert (credits["used"], credits["unknown"]) == (0, 1)
+
+
+@pytest.mark.skipif(not HAS_STORE, reason="Airflow 3.2 keeps no task state")
+def test_attempts_of_a_real_task(run_dag: Any) -> None:
+    """Airflow deletes the XComs of an attempt, and its task state store keeps the account."""
+    before = """
+def lose_first_answer(context):
+    def fail(*_, **__):
+        raise OSError("the disk is full")
+
+    task = context["task"]
+    task.__dict__.pop("deliver", None)
+    if context["ti"].try_number == 1:
+        task.__dict__["deliver"] = fail
+"""
+    more = "retries=1, retry_delay=datetime.timedelta(0), on_execute_callback=lose_first_answer"
+    done = run_dag(f"WebDataSearchOperator(task_id='t', query='river', {more})", before)
+    assert done.state("t") == "success", done.log[-3000:]
+    assert (done.xcom["t.credits"]["used"], done.xcom["t.credits"]["saved"]) == (2, 2)

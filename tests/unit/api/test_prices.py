@@ -1,0 +1,211 @@
+"""What a request may cost at most: by hand, and never less than what the sandbox bills."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from airflow_provider_webdata.api import models as m
+from airflow_provider_webdata.api.prices import page_extras, price_bound
+from airflow_provider_webdata.sandbox.operations.interact import PER_MINUTE, PER_MINUTE_WITH_PROMPT
+from airflow_provider_webdata.sandbox.reference.prices import page_cost, search_cost
+from airflow_provider_webdata.sandbox.reference.scrape_options import format_names, options_of, pdf_parser
+from tests.support.request_fields import drawn
+
+URL = "https://river.example/floods"
+AS_IT_IS: dict[str, Any] = {"parsers": []}
+BASIC = {"proxy": "basic", "parsers": []}
+SCAN = {"threatProtection": {"mode": "normal"}}
+
+
+def page(**more: Any) -> dict[str, Any]:
+    return {"url": URL, **BASIC, **more}
+
+
+def formats(*names: Any) -> dict[str, Any]:
+    return page(formats=["markdown", *names])
+
+
+def pdf(pages: int, **more: Any) -> dict[str, Any]:
+    return page(parsers=[{"type": "pdf", "maxPages": pages}], **more)
+
+
+CHANGES = {"type": "changeTracking", "modes": ["json", "git-diff"]}
+BOUNDS: list[tuple[str, dict[str, Any], float]] = [
+    ("scrape", page(), 1),
+    ("scrape", {"url": URL, **AS_IT_IS}, 5),
+    ("scrape", {"url": URL, "proxy": "enhanced", **AS_IT_IS}, 5),
+    ("scrape", page(lockdown=True), 5),
+    ("scrape", formats("json"), 5),
+    ("scrape", formats("json", {"type": "question", "question": "q"}, "audio", "links"), 13),
+    ("scrape", formats("deterministicJson"), 11),
+    ("scrape", formats("changeTracking"), 1),
+    ("scrape", formats(CHANGES), 5),
+    ("scrape", page(redactPII=True), 5),
+    ("scrape", page(redactPII={"mode": "fast"}), 5),
+    ("scrape", page(checkPromptInjection=True), 5),
+    ("scrape", page(zeroDataRetention=True), 2),
+    ("scrape", page(**SCAN), 3),
+    ("scrape", page(threatProtection={"riskScoreThreshold": 5}), 3),
+    ("scrape", page(threatProtection={"mode": "off"}), 1),
+    ("scrape", pdf(10), 10),
+    ("scrape", pdf(10, redactPII=True), 50),
+    ("scrape", page(url="https://x.com/someone"), 30),
+    ("scrape", page(url="mobile.twitter.com/someone"), 30),
+    ("scrape", page(url="https://notx.com/"), 1),
+    ("batch_scrape", {"urls": [URL, URL, "https://x.com/a"], **BASIC, "formats": ["json"]}, 44),
+    ("crawl", {"url": URL, "limit": 50, "scrapeOptions": BASIC}, 50),
+    ("crawl", {"url": URL, "limit": 50, "scrapeOptions": BASIC, "zeroDataRetention": True}, 100),
+    ("crawl", {"url": URL, "limit": 2, "scrapeOptions": BASIC, "allowExternalLinks": True}, 60),
+    ("crawl", {"url": URL, "limit": 2, "scrapeOptions": BASIC, "prompt": "news"}, 60),
+    ("crawl", {"url": URL, "scrapeOptions": BASIC}, 10_000),
+    ("search", {"query": "q"}, 2),
+    ("search", {"query": "q", "limit": 11}, 4),
+    ("search", {"query": "q", "limit": 100, "sources": ["web", "news"]}, 40),
+    ("search", {"query": "q", "enterprise": ["zdr"]}, 12),
+    ("search", {"query": "q", "scrapeOptions": {"onlyMainContent": True}}, 2),
+    ("search", {"query": "q", "limit": 5, **SCAN}, 12),
+    (
+        "search",
+        {
+            "query": "q",
+            "limit": 5,
+            "includeDomains": ["river.example"],
+            "scrapeOptions": {**BASIC, "formats": ["markdown"]},
+        },
+        7,
+    ),
+    ("search", {"query": "q", "limit": 5, "scrapeOptions": {**BASIC, "formats": ["markdown"]}}, 152),
+    ("map", {"url": URL}, 1),
+    ("map", {"url": URL, "limit": 10, **SCAN}, 23),
+    ("parse", {"filename": "a.docx"}, 1),
+    ("parse", {"filename": "a.pdf", **AS_IT_IS}, 1),
+    ("parse", {"filename": "a.PDF", "parsers": [{"type": "pdf", "maxPages": 3}], "formats": ["json"]}, 7),
+    ("agent", {"prompt": "p"}, 2500),
+    ("agent", {"prompt": "p", "maxCredits": 12.5}, 12.5),
+    ("interact", {"ttl": 600}, 20),
+    ("interact", {"ttl": 30}, 2),
+    ("interact", {"ttl": 90, "prompt": True}, 11),
+    ("interact", {}, 20),
+]
+
+
+@pytest.mark.rule("credits-page")
+@pytest.mark.rule("credits-map")
+@pytest.mark.rule("credits-search")
+@pytest.mark.rule("credits-pdf")
+@pytest.mark.rule("credits-formats")
+@pytest.mark.rule("credits-zero-data-retention")
+@pytest.mark.rule("credits-enhanced-proxy")
+@pytest.mark.rule("credits-lockdown")
+@pytest.mark.rule("credits-threat")
+@pytest.mark.rule("credits-interact")
+@pytest.mark.rule("credits-agent")
+@pytest.mark.parametrize(("operation", "body", "credits"), BOUNDS)
+def test_bound(operation: str, body: dict[str, Any], credits: float) -> None:
+    bound = price_bound(operation, body)
+    assert bound.unknown == ()
+    assert bound.credits == credits
+    assert bound.how
+
+
+UNKNOWN: list[tuple[str, dict[str, Any], str]] = [
+    ("scrape", {"url": URL}, "a PDF bills each of its pages"),
+    ("scrape", page(parsers=["pdf"]), "a PDF bills"),
+    ("scrape", page(parsers=["image"]), "a PDF bills"),
+    ("scrape", page(parsers=["pdf", {"type": "pdf", "maxPages": 2}]), "a PDF bills"),
+    ("parse", {"filename": "a.pdf"}, "a PDF bills"),
+    ("scrape", formats("branding"), "the format 'branding'"),
+    ("search", {"query": "q", "scrapeOptions": {"formats": ["markdown"]}}, "scrape_options.parsers"),
+    ("crawl", {"url": URL, "limit": 5}, "scrape_options.parsers"),
+    ("crawl", {"url": URL, "limit": 5, "scrapeOptions": {**BASIC, **SCAN}}, "threat protection"),
+    ("agent", {"prompt": "p", **SCAN}, "threat protection"),
+    ("extract", {"urls": [URL], "prompt": "p"}, "by use"),
+]
+
+
+@pytest.mark.parametrize(("operation", "body", "words"), UNKNOWN)
+def test_what_has_no_bound_says_what_to_change(operation: str, body: dict[str, Any], words: str) -> None:
+    bound = price_bound(operation, body)
+    assert not bound.is_known
+    assert words in "; ".join(bound.unknown)
+
+
+def test_what_is_sent_unchecked_has_no_bound() -> None:
+    assert price_bound("map", {"url": URL}, {}).is_known
+    assert "extra_body" in price_bound("map", {"url": URL}, {"limit": 9}).unknown[0]
+
+
+def test_extras_by_format() -> None:
+    body = {**formats("json", CHANGES), "redactPII": True, "zeroDataRetention": True}
+    assert page_extras(body) == {"json": 4, "changeTracking": 4, "redactPII": 4, "zeroDataRetention": 1}
+
+
+DRAWN = settings(
+    max_examples=60,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large],
+)
+PAGES = st.integers(1, 12)
+PARSERS = st.sampled_from([[], [{"type": "pdf", "maxPages": 3}], [{"type": "pdf"}, "image"], ["pdf"]])
+
+
+def billed(options: dict[str, Any], pdf_pages: int) -> int:
+    """Return what the sandbox bills for a page."""
+    taken = min(pdf_pages, pdf_parser(options).get("maxPages", pdf_pages))
+    return page_cost(options, pdf_pages=taken)
+
+
+def holds(operation: str, body: dict[str, Any], cost: float) -> None:
+    bound = price_bound(operation, body)
+    assert not bound.is_known or cost <= bound.credits
+
+
+@DRAWN
+@given(drawn(m.ScrapeRequest), PARSERS, PAGES)
+def test_a_page(body: dict[str, Any], parsers: Any, pdf_pages: int) -> None:
+    wire = m.ScrapeRequest.model_validate({**body, "parsers": parsers}).to_wire()
+    cost = billed(options_of(wire), pdf_pages)
+    holds("scrape", wire, cost)
+    many = {**{name: value for name, value in wire.items() if name != "url"}, "urls": [wire["url"]] * 3}
+    holds("batch_scrape", many, 3 * cost)
+
+
+@DRAWN
+@given(drawn(m.CrawlRequest), PARSERS, PAGES)
+def test_a_crawl(body: dict[str, Any], parsers: Any, pdf_pages: int) -> None:
+    body = {**body, "scrapeOptions": {**body.get("scrapeOptions", {}), "parsers": parsers}}
+    wire = m.CrawlRequest.model_validate(body).to_wire()
+    options = {"zeroDataRetention": wire.get("zeroDataRetention", False), **wire["scrapeOptions"]}
+    holds("crawl", wire, wire.get("limit", 10_000) * billed(options, pdf_pages))
+
+
+@DRAWN
+@given(drawn(m.SearchRequest), PARSERS, PAGES, st.data())
+def test_a_search(body: dict[str, Any], parsers: Any, pdf_pages: int, data: st.DataObject) -> None:
+    if "scrapeOptions" in body:
+        body = {**body, "scrapeOptions": {**body["scrapeOptions"], "parsers": parsers}}
+    wire = m.SearchRequest.model_validate(body).to_wire()
+    most = wire.get("limit", 10) * (len(wire.get("sources", ())) or 1)
+    found = data.draw(st.integers(0, most))
+    options = wire.get("scrapeOptions", {})
+    pages = found * billed(options, pdf_pages) if format_names(options) else 0
+    holds("search", wire, search_cost(found, wire.get("enterprise", ())) + pages)
+
+
+@DRAWN
+@given(drawn(m.ParseOptions), PARSERS, PAGES)
+def test_a_parse(body: dict[str, Any], parsers: Any, pdf_pages: int) -> None:
+    wire = m.ParseOptions.model_validate({**body, "parsers": parsers}).to_wire()
+    holds("parse", {**wire, "filename": "a.pdf"}, billed(wire, pdf_pages))
+    holds("parse", {**wire, "filename": "a.docx"}, page_cost(wire))
+
+
+@given(st.integers(30, 3600), st.booleans(), st.floats(0, 1))
+def test_a_browser(ttl: int, prompt: bool, part: float) -> None:
+    rate = PER_MINUTE_WITH_PROMPT if prompt else PER_MINUTE
+    holds("interact", {"ttl": ttl, "prompt": prompt}, max(rate, math.ceil(ttl * part * rate / 60)))
