@@ -224,14 +224,15 @@ class WebDataIncrementalCrawlOperator(
         return self._plan
 
     def _new_plan(self, known: Known, run: Run, context: Context) -> Plan:
-        from airflow_provider_webdata.tasks.jobs.site_plan import LIST_CREDITS, Site
+        from airflow_provider_webdata.api.prices import MAP
+        from airflow_provider_webdata.tasks.jobs.site_plan import Site
 
         site = Site(self.url, self.map_options or {}, self.sitemap_url, self.refresh_after, self.ignore_query)
         self.hold_credit_limit("map", site.request, context)
         plan = site.plan(self.hook, known.entries, run.moment, self.log)
-        self.count_credits(LIST_CREDITS, context, "map")
-        if plan.credits > LIST_CREDITS:
-            self.count_credits(plan.credits - LIST_CREDITS, context, "scrape")
+        self.count_credits(MAP, context, "map")
+        if plan.credits > MAP:
+            self.count_credits(plan.credits - MAP, context, "scrape")
         left = len(plan.known)
         self.count_saved(left, context, "batch_scrape")
         self.log.info(

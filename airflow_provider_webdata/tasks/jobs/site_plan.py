@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.results.manifest.entries import Entry
     from airflow_provider_webdata.results.manifest.plan import Plan
 
-LIST_CREDITS = 1.0
-"""What listing a site costs."""
 _SERVICE_LIMIT = 5000
 
 
@@ -46,6 +44,7 @@ class Site:
         :param entries: the pages that are known, by key.
         :param moment: of the run.
         """
+        from airflow_provider_webdata.api.prices import MAP
         from airflow_provider_webdata.results.manifest.plan import Plan, planned
 
         links = [link.url for link in hook.map(self.request).links or () if link.url]
@@ -55,7 +54,7 @@ class Site:
             pages, entries, dates, moment, self.refresh_after, ignore_query=self.ignore_query
         )
         limit = self.options.get("limit", _SERVICE_LIMIT)
-        return Plan(read, known, LIST_CREDITS + cost, is_whole=len(links) < int(limit))
+        return Plan(read, known, MAP + cost, is_whole=len(links) < int(limit))
 
     @property
     def _sitemap(self) -> str:
