@@ -30,8 +30,8 @@ class WebDataToTableOperator(BaseOperator, metaclass=CheckedArguments):
     file's items, those that a later one with the same key replaced) and `files`. Asset events of its outlets have them
     too.
 
-    :param path: path or URL of a file that ends in `.jsonl`, `.jsonl.gz` or `.parquet`, or a list of such files, which
-        are loaded together (templated).
+    :param path: path or URL of a file that ends in `.jsonl`, `.jsonl.gz` or `.parquet`, of a list of files of a
+        partitioned output (`.files.json`), or several of these, which are loaded together (templated).
     :param table: name of the table, or `schema.name` (templated). Names are quoted, so that case counts where the
         database lets it.
     :param conn_id: id of the database's connection, whose hook derives from `DbApiHook` (templated).
@@ -100,7 +100,7 @@ class WebDataToTableOperator(BaseOperator, metaclass=CheckedArguments):
 
         table = table_name(self.table)
         try:
-            paths = self._paths()
+            paths = self._files()
             connection: Any = BaseHook.get_connection(self.conn_id)
             database = database_of(connection.get_hook(), self.conn_id)
             loaded = load_files(
@@ -143,7 +143,7 @@ class WebDataToTableOperator(BaseOperator, metaclass=CheckedArguments):
         from airflow_provider_webdata.results.output import FORMATS
 
         paths = [str(path) for path in as_list(self.path)]
-        endings = tuple(f".{known}" for known in FORMATS)
+        endings = (*(f".{known}" for known in FORMATS), ".files.json")
         if wrong := [path for path in paths if not path.endswith(endings)]:
             raise ArgumentError(
                 f"path must name a file that ends in one of {', '.join(endings)} (given: {wrong[0]!r})"
@@ -151,3 +151,12 @@ class WebDataToTableOperator(BaseOperator, metaclass=CheckedArguments):
         if not paths and isinstance(self.path, str):
             raise ArgumentError("path is empty after rendering; name the file that output= has written")
         return paths
+
+    def _files(self) -> list[str]:
+        from airflow_provider_webdata.results.partitions import LIST_SUFFIX, files_of
+
+        return [
+            file
+            for path in self._paths()
+            for file in (files_of(path) if path.endswith(LIST_SUFFIX) else [path])
+        ]

@@ -141,7 +141,7 @@ def kind_of(items: Sequence[Any]) -> str | None:
         return None
     if not present:
         return "generic"
-    if "retrieval" in TABLES and all(item.keys() >= _FLAT for item in present):
+    if all(item.keys() >= _FLAT for item in present):
         return "retrieval"
     if any("url" not in item and isinstance(item.get("metadata"), Mapping) for item in present):
         return "document"
@@ -176,19 +176,22 @@ def _rows_of_batches(batches: Iterable[Any], columns: tuple[Column, ...]) -> Ite
     known = page_key([column.name for column in columns])
     for batch in batches:
         for values in batch.to_pylist():
-            if values.get("change") == "removed":
-                yield Removed(_url_of_tombstone(values))
+            if known is not None and (url := _removed_url(values)) is not None:
+                yield Removed(url)
             else:
                 yield _known_by(values, known)
 
 
-def _url_of_tombstone(values: Row) -> str:
-    for name in ("url", "source_url"):
-        if values.get(name):
-            return str(values[name])
-    # Where the table has no column for it.
-    extra = json.loads(values.get(EXTRA.name) or "{}")
-    return str(extra.get("url"))
+def _removed_url(values: Row) -> str | None:
+    """Return the URL of a row that is a tombstone; where there are no columns for it, `extra` has what it says."""
+    extra = values.get(EXTRA.name) or ""
+    if values.get("change") != "removed" and '"change":"removed"' not in extra:
+        return None
+    beside = json.loads(extra) if extra else {}
+    if not isinstance(beside, dict):
+        return None
+    item = {**beside, **{name: value for name, value in values.items() if value is not None}}
+    return str(item["url"]) if _is_tombstone(item) else None
 
 
 def _known_by(values: Row, known: str | None) -> Row:

@@ -20,6 +20,8 @@ from airflow_provider_webdata.operators.to_table import WebDataToTableOperator
 from airflow_provider_webdata.results.columns import columns_of, row
 from airflow_provider_webdata.results.encoding import json_text
 from airflow_provider_webdata.results.output import open_output
+from airflow_provider_webdata.results.partitions import open_partitions
+from airflow_provider_webdata.results.retrieval import KIND, flat_document, flat_documents
 from airflow_provider_webdata.tasks.failures import TableError
 from airflow_provider_webdata.tasks.tables.database import Database
 from airflow_provider_webdata.tasks.tables.items import ResultsFile
@@ -73,10 +75,11 @@ def test_a_table_is_made_and_loaded_twice(database: Target, written: Written, na
 
 
 @everywhere
-def test_rows_are_upserted_and_removed_pages_deleted(database: Target, written: Written) -> None:
+@pytest.mark.parametrize("name", ["second.jsonl", "second.parquet"])
+def test_rows_are_upserted_and_removed_pages_deleted(database: Target, written: Written, name: str) -> None:
     load(written([page(1), page(2), page(3)]))
     second = [page(2, "new", change="changed"), gone(3), gone(8), page(4, change="new")]
-    assert load(written(second)) == {
+    assert load(written(second, name)) == {
         "table": "pages",
         "loaded": 2,
         "deleted": 1,
@@ -137,6 +140,28 @@ def test_several_files_are_loaded_together(database: Target, written: Written) -
         "files": 3,
     }
     assert texts(database) == {1: "text", 2: "b"}
+
+
+@everywhere
+def test_flat_documents_are_upserted_and_deleted_by_page(database: Target, tmp_path: Path) -> None:
+    def deliver(items: list[Any]) -> dict[str, Any]:
+        path = str(tmp_path / "flat.parquet")
+        with open_output(path, columns_of(KIND)) as file:
+            file.write(flat_documents(items))
+        return load(path)
+
+    deliver([page(1), page(2)])
+    assert deliver([page(1, "new"), gone(2)])["deleted"] == 1
+    assert database.rows("pages", "url", "text") == [("https://river.example/1", "new")]
+    assert {name for (name,) in database.rows("pages", "id")} == {flat_document(page(1))["id"]}
+
+
+@everywhere
+def test_a_partitioned_output_is_loaded_by_its_list(database: Target, tmp_path: Path) -> None:
+    with open_partitions(f"{tmp_path}/run.parquet", columns_of("document"), "host", "2026-01-31") as output:
+        output.write([page(1), page(2), {"markdown": "b", "metadata": {"sourceURL": "https://b.example/3"}}])
+    assert load(output.url) == {"table": "pages", "loaded": 3, "deleted": 0, "duplicates": 0, "files": 2}
+    assert texts(database) == {1: "text", 2: "text", 3: "b"}
 
 
 TRICKS = [
