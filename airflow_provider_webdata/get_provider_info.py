@@ -52,6 +52,7 @@ def get_provider_info() -> dict[str, Any]:
                     "airflow_provider_webdata.operators.interact",
                     "airflow_provider_webdata.operators.credit_usage",
                     "airflow_provider_webdata.operators.batch_search",
+                    "airflow_provider_webdata.operators.to_table",
                 ],
             }
         ],

@@ -140,6 +140,12 @@ TABLES: Mapping[str, tuple[Column, ...]] = {
         EXTRA,
     ),
     "link": (*_columns("text", url="url", title="title", description="description"), EXTRA),
+    "retrieval": (
+        *_columns("text", id="id", url="url", title="title", text="text"),
+        *_columns("json", metadata="metadata"),
+        *_columns("text", digest="digest"),
+        EXTRA,
+    ),
     "generic": (EXTRA,),
 }
 """The columns by kind of item. New ones may be added at the end of the service's own; none is renamed or retyped."""
@@ -149,7 +155,8 @@ def columns_of(kind: str) -> tuple[Column, ...]:
     """Return the columns for items of a kind.
 
     :param kind: `document` (a scraped page), `search_web`, `search_news`, `search_images`, `search` (results of
-        several sources together), `link` (of a site map) or `generic` (anything: all of it is in `extra`).
+        several sources together), `link` (of a site map), `retrieval` (what `retrieval.flat_documents` makes) or
+        `generic` (anything: all of it is in `extra`).
     :raises ValueError: there is no such kind.
     """
     if kind not in TABLES:

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from airflow_provider_webdata.results.columns import Column
     from airflow_provider_webdata.results.manifest.comparison import Comparison
-    from airflow_provider_webdata.results.manifest.entries import Entry
     from airflow_provider_webdata.results.manifest.folder import Known, ManifestFolder, Run
 
 _EMIT = ("all", "changed")
@@ -32,8 +31,8 @@ class ChangedResults(ResultDelivery):
     `change`: `new`, `changed` or `same`. XCom `changes` counts them, and what was `removed` or `failed`.
 
     A page counts as removed when `removed_after` runs that went over the whole site have not seen it, or only with an
-    error. With `emit="changed"` an item stands for it at the end: `change` is `removed`, `lastSeen` the run that saw it
-    last, its URLs are where its items have them. Results of searches are never removed.
+    error. With `emit="changed"` an item stands for it at the end: `change` is `removed`, `url` what it was known by,
+    `lastSeen` the run that saw it last. Results of searches are never removed.
 
     :param manifest: path or URL of a folder of this task's own, in any storage that Airflow knows (templated).
     :param emit: `all` results (default), or only what is `changed`: new, changed and removed items; needs `manifest`.
@@ -205,7 +204,7 @@ class ChangedResults(ResultDelivery):
         if self._saw_all(kind, len(flowing), comparison, summary):
             for entry in comparison.removed(self.removed_after):
                 if self.emit == "changed":
-                    yield _tombstone(entry, kind)
+                    yield {"change": "removed", "url": entry.url, "lastSeen": entry.last_seen}
         counts = comparison.counts
         changes["changes"] = {
             name: counts[name] for name in CHANGES if name != "known" or counts[name] or known_pages
@@ -253,11 +252,3 @@ def _run_of(context: Context) -> Run:
     dag_run, ti = context["dag_run"], context["ti"]
     moment = getattr(dag_run, "data_interval_end", None) or dag_run.run_after
     return Run(moment, ti.dag_id, ti.run_id, ti.task_id, -1 if ti.map_index is None else ti.map_index)
-
-
-def _tombstone(entry: Entry, kind: str) -> dict[str, Any]:
-    """Return what stands for a removed item; its URLs are where those of its kind are."""
-    tombstone: dict[str, Any] = {"change": "removed", "lastSeen": entry.last_seen}
-    if kind != "document":
-        return {**tombstone, "url": entry.url}
-    return {**tombstone, "metadata": {"url": entry.url, "sourceURL": entry.source_url or entry.url}}

@@ -70,3 +70,9 @@ class StepFailedError(CodedError, AirflowException):
     """A step of a browser session failed."""
 
     help_code = "WD-039"
+
+
+class TableError(CodedError, AirflowFailException):
+    """Results cannot be loaded into a table as it is, or from such a file."""
+
+    help_code = "WD-060"

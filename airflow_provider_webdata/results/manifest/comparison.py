@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Literal
 
+from airflow_provider_webdata.results.item_urls import url_of
 from airflow_provider_webdata.results.manifest.content import digest
 from airflow_provider_webdata.results.manifest.entries import Entry
-from airflow_provider_webdata.results.manifest.urls import page_key
+from airflow_provider_webdata.results.manifest.urls import canonical_url
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from airflow_provider_webdata.results.manifest.content import Compare
+from airflow_provider_webdata.results.item_urls import url_of
+from airflow_provider_webdata.results.manifest.content import Compare
 
 Change = Literal["new", "changed", "same", "known", "removed", "failed"]
 
@@ -53,17 +55,16 @@ class Comparison:
         return change
 
     def _change_of(self, item: Mapping[str, Any]) -> Change:
-        metadata = item.get("metadata")
-        metadata = metadata if isinstance(metadata, dict) else {}
-        url = item.get("url") or metadata.get("url") or metadata.get("sourceURL")
-        asked = metadata.get("sourceURL") or url
-        if not isinstance(url, str) or not isinstance(asked, str):
+        url = url_of(item)
+        if url is None:
             # What has no URL cannot be found again.
             return "new"
+        metadata = item.get("metadata")
+        metadata = metadata if isinstance(metadata, dict) else {}
         status = metadata.get("statusCode")
         if metadata.get("error") or (isinstance(status, int) and status >= _SITE_ERROR):
             return "failed"
-        key = page_key(url if "url" in item else asked, ignore_query=self._ignore_query)
+        key = canonical_url(url, ignore_query=self._ignore_query)
         if (again := self._seen.get(key)) is not None:
             return again
         known = self._entries.get(key)
@@ -76,7 +77,6 @@ class Comparison:
         self._entries[key] = Entry(
             key,
             url,
-            asked if asked != url else None,
             found,
             status if isinstance(status, int) else None,
             moment if known is None else known.first_seen,

@@ -13,9 +13,8 @@ from airflow_provider_webdata.results.encoding import json_text
 class Entry:
     """What is known of a page after a run.
 
-    :param key: see `urls.page_key`.
-    :param url: as the service named it last.
-    :param source_url: as it was asked for, where that differs.
+    :param key: see `urls.canonical_url`.
+    :param url: as the service named it last; see `item_urls.url_of`.
     :param digest: of its content.
     :param status: the site's HTTP status, where the service says it.
     :param first_seen: the moment of the first run that saw it, ISO 8601.
@@ -26,7 +25,6 @@ class Entry:
 
     key: str
     url: str
-    source_url: str | None
     digest: str
     status: int | None
     first_seen: str
@@ -38,7 +36,6 @@ class Entry:
         """Return its line in a manifest."""
         values: dict[str, Any] = {
             "url": self.url,
-            "sourceURL": self.source_url,
             "key": None if self.key == self.url else self.key,
             "digest": self.digest,
             "status": self.status,
@@ -56,7 +53,6 @@ class Entry:
         return cls(
             values.get("key") or values["url"],
             values["url"],
-            values.get("sourceURL"),
             values["digest"],
             values.get("status"),
             values["firstSeen"],

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.results.manifest.urls import page_key
+from airflow_provider_webdata.results.manifest.urls import canonical_url
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -55,7 +55,7 @@ def planned(
     read: dict[str, str] = {}
     known: dict[str, None] = {}
     for url in urls:
-        key = page_key(url, ignore_query=ignore_query)
+        key = canonical_url(url, ignore_query=ignore_query)
         entry = entries.get(key)
         if entry is not None and not entry.missing:
             seen = datetime.fromisoformat(entry.last_seen)

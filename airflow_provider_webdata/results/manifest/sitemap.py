@@ -7,7 +7,7 @@ import re
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
-from airflow_provider_webdata.results.manifest.urls import page_key
+from airflow_provider_webdata.results.manifest.urls import canonical_url
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,7 +22,7 @@ def last_changes(sitemap: str, *, ignore_query: bool = False) -> Iterator[tuple[
     """Yield the key of each page that a sitemap dates, and when it changed.
 
     :param sitemap: its text. An index of sitemaps dates no pages.
-    :param ignore_query: see `urls.page_key`.
+    :param ignore_query: see `urls.canonical_url`.
     """
     for found in _URL.finditer(sitemap):
         url, changed = _LOC.search(found[1]), _LASTMOD.search(found[1])
@@ -34,5 +34,5 @@ def last_changes(sitemap: str, *, ignore_query: bool = False) -> Iterator[tuple[
             moment = datetime.fromisoformat(text.replace("Z", "+00:00"))
         except ValueError:
             continue
-        key = page_key(html.unescape(url[1]), ignore_query=ignore_query)
+        key = canonical_url(html.unescape(url[1]), ignore_query=ignore_query)
         yield key, moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)

@@ -15,7 +15,7 @@ _EMPTY_QUERY = re.compile(r"[?&](?=[\s#\"'<>)\]]|$)")
 _DEFAULT_PORTS = {"http": ":80", "https": ":443"}
 
 
-def page_key(url: str, *, ignore_query: bool = False) -> str:
+def canonical_url(url: str, *, ignore_query: bool = False) -> str:
     """Return the text that is the same for all URLs of a page.
 
     Without the fragment, the default port and tracking parameters such as `utm_source`; scheme and host in lower case;

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from airflow_provider_webdata.results.item_urls import url_of
 from airflow_provider_webdata.sandbox.server import SandboxServer
 from tests.support.dag_runner import Outcome
 
@@ -56,7 +57,7 @@ class Site:
         done = self.run(day, CRAWL, output=str(output), **more)
         assert done.state("t") == "success", done.log[-3000:]
         items = [json.loads(line) for line in output.read_text().splitlines()]
-        found = [(item["change"], item["metadata"]["sourceURL"].rpartition("/")[2]) for item in items]
+        found = [(item["change"], (url_of(item) or "").rpartition("/")[2]) for item in items]
         return done.xcom["t.changes"], sorted(found)
 
 
@@ -81,8 +82,8 @@ def test_a_site_over_its_runs(site: Site, tmp_path: Path) -> None:
     tombstone = json.loads((tmp_path / "5.jsonl").read_text())
     assert tombstone == {
         "change": "removed",
+        "url": "https://corner.example/a",
         "lastSeen": "2026-01-03T00:00:00+00:00",
-        "metadata": {"url": "https://corner.example/a", "sourceURL": "https://corner.example/a"},
     }
     assert site.crawl(6) == (counts(same=3, failed=1), []), "it is removed once"
     # Cleared: each compares with what was before it.

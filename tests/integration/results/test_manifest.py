@@ -20,7 +20,7 @@ def at(day: int, run_id: str | None = None, **more: int | str) -> Run:
 
 
 def entry(name: str, digest: str = "0") -> Entry:
-    return Entry(f"https://a.example/{name}", f"https://a.example/{name}", None, digest, 200, "x", "y", "z")
+    return Entry(f"https://a.example/{name}", f"https://a.example/{name}", digest, 200, "x", "y", "z")
 
 
 def wrote(folder: ManifestFolder, run: Run, *pages: Entry, by: str = "content") -> Path:
@@ -55,9 +55,7 @@ def test_the_same_pages_give_the_same_bytes(folder: ManifestFolder) -> None:
 
 
 def test_all_that_is_known_of_a_page_is_kept(folder: ManifestFolder) -> None:
-    full = Entry(
-        "https://a.example/a", "https://a.example/b?c", "https://a.example/d", "f", 301, "1", "2", "3", 4
-    )
+    full = Entry("https://a.example/a", "https://a.example/b?c", "f", 301, "1", "2", "3", 4)
     wrote(folder, at(1), full, entry("ä\ud83d" * 3))
     assert folder.known_before(at(2)).entries[full.key] == full
 

@@ -13,6 +13,7 @@ from airflow_provider_webdata.results.encoding import json_text
 STABLE = {
     "link": "url:text title:text description:text extra:json",
     "generic": "extra:json",
+    "retrieval": "id:text url:text title:text text:text metadata:json digest:text extra:json",
     "search_images": "query:text source:text position:integer url:text title:text image_url:text image_width:integer "
     "image_height:integer extra:json",
     "document": "url:text title:text description:text source_url:text language:text status_code:integer "

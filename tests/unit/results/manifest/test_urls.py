@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_provider_webdata.results.manifest.urls import page_key, without_tracking
+from airflow_provider_webdata.results.manifest.urls import canonical_url, without_tracking
 
 
 @pytest.mark.parametrize(
@@ -30,16 +30,16 @@ from airflow_provider_webdata.results.manifest.urls import page_key, without_tra
     ],
 )
 def test_one_key_for_all_urls_of_a_page(url: str, key: str) -> None:
-    assert page_key(url) == key
+    assert canonical_url(url) == key
 
 
 def test_the_query_may_be_left_out() -> None:
-    assert page_key("https://a.example/b?c=1&utm_source=x", ignore_query=True) == "https://a.example/b"
+    assert canonical_url("https://a.example/b?c=1&utm_source=x", ignore_query=True) == "https://a.example/b"
 
 
 @given(st.text())
 def test_a_key_is_its_own_key(url: str) -> None:
-    assert page_key(page_key(url)) == page_key(url)
+    assert canonical_url(canonical_url(url)) == canonical_url(url)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,204 @@
+"""Files by partition, and one list of them, which is written last: who goes by the list sees all files or none."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections import OrderedDict
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import quote, urlsplit
+
+from airflow_provider_webdata.results.encoding import json_text
+from airflow_provider_webdata.results.errors import OutputError
+from airflow_provider_webdata.results.item_urls import url_of
+from airflow_provider_webdata.results.output import format_of, open_output
+from airflow_provider_webdata.results.storage import WholeFile, storage_path
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from types import TracebackType
+
+    from typing_extensions import Self
+
+    from airflow_provider_webdata.results.columns import Column
+
+PartitionBy = Literal["date", "host"]
+PARTITIONS: tuple[PartitionBy, ...] = ("date", "host")
+
+LIST_SUFFIX = ".files.json"
+# As Hive, and all who read its partitions, call what has no value.
+_NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
+_LONGEST_HOST = 240
+# An operating system allows a process about a thousand open files.
+_MOST_OPEN = 64
+
+
+def list_url(url: str) -> str:
+    """Return where the list of files is, of an output that is partitioned.
+
+    :param url: as for `output.open_output`.
+    """
+    return url.removesuffix(f".{format_of(url)}") + LIST_SUFFIX
+
+
+def partition_url(url: str, partition_by: PartitionBy, value: str) -> str:
+    """Return where a partition's file is: `folder/host=a.example/name.parquet` of `folder/name.parquet`."""
+    folder, slash, name = url.rpartition("/")
+    return f"{folder}{slash}{partition_by}={quote(value, safe=' ')}/{name}"
+
+
+def files_of(url: str) -> list[str]:
+    """Return the files that a list names.
+
+    :param url: of the list.
+    :raises OutputError: it is not there, or no such list.
+    """
+    try:
+        path: Any = storage_path(url)
+        with path.open("rb") as file:
+            return [str(entry["path"]) for entry in json.load(file)["files"]]
+    except FileNotFoundError as error:
+        raise OutputError(f"{url} is not there; name a list that partition_by= has written") from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise OutputError(f"{url} is no list of files: {error}") from error
+
+
+class PartitionedOutput:
+    """Files of items, one for each partition; see `open_partitions`.
+
+    :ivar url: of the list of files.
+    :ivar format: of each file.
+    :ivar count: items written so far.
+    :ivar bytes: of all files, once the `with` block has ended.
+    :ivar files: `path`, `partition`, `count` and `bytes` of each file, once the `with` block has ended.
+    """
+
+    def __init__(self, url: str, columns: Iterable[Column], partition_by: PartitionBy, day: str) -> None:
+        if partition_by not in PARTITIONS:
+            raise OutputError(
+                f"partition_by must be one of {', '.join(PARTITIONS)} (given: {partition_by!r})"
+            )
+        self.url = list_url(url)
+        self.format = format_of(url)
+        self.columns = tuple(columns)
+        self.count = 0
+        self.bytes = 0
+        self.files: list[dict[str, Any]] = []
+        self._target = url
+        self._by = partition_by
+        self._day = day
+        self._spool: _Spool | None = None
+
+    def __enter__(self) -> Self:
+        """Make room for what is written."""
+        self._spool = _Spool()
+        return self
+
+    def write(self, items: Iterable[Any]) -> None:
+        """Write items, JSON objects as the service sent them, one by one as the iterable yields them."""
+        if self._spool is None:
+            raise ValueError(f"{self.url} is not open")
+        for item in items:
+            self._spool.add(self._day if self._by == "date" else host_of(item), item)
+            self.count += 1
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Write the files, then the list; after an error, nothing."""
+        spool, self._spool = self._spool, None
+        if spool is None:
+            return
+        try:
+            if kind is None:
+                self._publish(spool)
+        finally:
+            spool.close()
+
+    def _publish(self, spool: _Spool) -> None:
+        for value in spool.partitions():
+            with open_output(partition_url(self._target, self._by, value), self.columns) as file:
+                file.write(spool.items(value))
+            partition = {self._by: None if value == _NO_VALUE else value}
+            self.files.append(
+                {"path": file.url, "partition": partition, "count": file.count, "bytes": file.bytes}
+            )
+            self.bytes += file.bytes
+        before: list[str] = []
+        # An earlier attempt may have had partitions that are none any more.
+        with suppress(OutputError):
+            before = files_of(self.url)
+        with WholeFile(storage_path(self.url)) as out:
+            out.write(json_text({"files": self.files}).encode())
+        for stale in {*before} - {entry["path"] for entry in self.files}:
+            with suppress(FileNotFoundError):
+                storage_path(stale).unlink()
+
+
+def open_partitions(
+    url: str, columns: Iterable[Column], partition_by: PartitionBy, day: str
+) -> PartitionedOutput:
+    """Return files of items by partition, to write in a `with` block.
+
+    Until the block ends, the items are in temporary files of this machine. Then each partition's file is written, whole
+    or not at all, and at last the list, a JSON object with `files`. What an earlier attempt listed, and this one did
+    not write, is deleted.
+
+    :param url: `folder/name.parquet` is written to `folder/host=a.example/name.parquet` and so on, with the list in
+        `folder/name.files.json`.
+    :param columns: of each table.
+    :param partition_by: `host` of the page's URL, or `date`.
+    :param day: the run's date, such as `2026-01-31`.
+    :raises OutputError: its format or its storage is unknown here, or a package is missing.
+    """
+    return PartitionedOutput(url, columns, partition_by, day)
+
+
+def host_of(item: Any) -> str:
+    """Return the host of an item's page, in lower case."""
+    key = url_of(item)
+    try:
+        host = urlsplit(key).hostname if key else None
+    except ValueError:
+        host = None
+    # What is longer is no name that the web knows, and none that a file system takes.
+    return host if host and len(quote(host)) <= _LONGEST_HOST else _NO_VALUE
+
+
+class _Spool:
+    """Items by partition in temporary files, few of which are open."""
+
+    def __init__(self) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="webdata-partitions-")
+        self._numbers: dict[str, int] = {}
+        self._open: OrderedDict[str, Any] = OrderedDict()
+
+    def add(self, value: str, item: Any) -> None:
+        file = self._open.get(value)
+        if file is None:
+            if len(self._open) >= _MOST_OPEN:
+                self._open.popitem(last=False)[1].close()
+            self._numbers.setdefault(value, len(self._numbers))
+            file = self._open[value] = self._file(value).open("ab")
+        self._open.move_to_end(value)
+        file.write(json_text(item).encode() + b"\n")
+
+    def partitions(self) -> list[str]:
+        """Return the partitions, in an order that does not depend on that of the items."""
+        while self._open:
+            self._open.popitem()[1].close()
+        return sorted(self._numbers)
+
+    def items(self, value: str) -> Iterator[Any]:
+        with self._file(value).open("rb") as file:
+            for line in file:
+                yield json.loads(line)
+
+    def close(self) -> None:
+        self.partitions()
+        self._folder.cleanup()
+
+    def _file(self, value: str) -> Path:
+        return Path(self._folder.name, str(self._numbers[value]))

@@ -1,0 +1,83 @@
+"""Flat documents for retrieval: one row a page, with an id that stays, so that vector stores take upserts and deletes.
+
+Splitting the text, and embedding it, is for who embeds.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import uuid
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from airflow_provider_webdata.results.encoding import json_text
+from airflow_provider_webdata.results.item_urls import url_of
+from airflow_provider_webdata.surrogates import is_utf8
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+KIND = "retrieval"
+"""What `columns.columns_of` calls them."""
+
+_TEXTS = ("markdown", "summary", "html", "description", "snippet")
+# What another run has otherwise for the same page, and what is in columns.
+_OF_A_CALL = frozenset(
+    {"scrapeId", "cachedAt", "cacheState", "creditsUsed", "proxyUsed", "concurrencyLimited"}
+    | {"concurrencyQueueDurationMs", "indexId", "url", "title"}
+)
+_BESIDE = ("query", "source", "category", "date")
+
+
+def flat_documents(items: Iterable[Any]) -> Iterator[dict[str, Any]]:
+    """Yield items as flat documents: `id`, `url`, `title`, `text`, `metadata` and `digest`.
+
+    `id` is a UUID made of the URL that the page is known by (`item_urls.url_of`), or of the digest where there is
+    none: the same for the same page, in all runs. `text` is the first that there is of markdown, summary, HTML,
+    description, snippet; else it is empty. `metadata` holds what is known of the page, but not of the call that
+    brought it. `digest` is the SHA-256 of the text, in hexadecimal.
+
+    With a manifest, `change` stays in front, and a removed page has `id` beside `url` and `lastSeen`.
+
+    :param items: pages, search results or links, as the service sent them.
+    """
+    for item in items:
+        yield flat_document(item if isinstance(item, Mapping) else {"markdown": json_text(item)})
+
+
+def flat_document(item: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an item as a flat document; see `flat_documents`."""
+    key = url_of(item)
+    change = {"change": item["change"]} if "change" in item else {}
+    if item.get("change") == "removed":
+        return {
+            **change,
+            "id": _id(key or ""),
+            **{name: value for name, value in item.items() if name != "change"},
+        }
+    given = item.get("metadata")
+    page: Mapping[str, Any] = given if isinstance(given, Mapping) else {}
+    text = next((text for name in _TEXTS if (text := _text(item.get(name)))), "")
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    beside = {name: item[name] for name in _BESIDE if item.get(name) is not None}
+    about = {name: value for name, value in page.items() if name not in _OF_A_CALL and value is not None}
+    return {
+        **change,
+        "id": _id(key or digest),
+        "url": key,
+        "title": _text(item.get("title")) or _text(page.get("title")),
+        "text": text,
+        "metadata": {**beside, **about},
+        "digest": digest,
+    }
+
+
+def _id(key: str) -> str:
+    # Vector stores take UUIDs; some take nothing else. uuid5 hashes UTF-8, which halves of characters have none of.
+    return str(uuid.uuid5(uuid.NAMESPACE_URL, key.encode("utf-8", "backslashreplace").decode()))
+
+
+def _text(value: Any) -> str | None:
+    if not isinstance(value, str) or not value:
+        return None
+    return value if is_utf8(value) else value.encode("utf-8", "backslashreplace").decode()

@@ -1,0 +1,1 @@
+"""Results files into tables: what the files hold, and how each kind of database takes it, in one transaction."""

@@ -1,0 +1,87 @@
+"""DuckDB: Arrow tables into a temporary table, and `ON CONFLICT` from there."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from airflow_provider_webdata.tasks.tables.database import Existing, StagingDatabase, Values
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping, Sequence
+
+    from airflow_provider_webdata.results.columns import ColumnType
+    from airflow_provider_webdata.tasks.tables.layout import Layout, TableName
+
+_BATCH_ROWS = 10_000
+_TEXTS = ("VARCHAR",)
+
+
+class DuckDB(StagingDatabase):
+    """DuckDB, by its own module; without pyarrow, rows go one by one."""
+
+    types: ClassVar[Mapping[ColumnType, str]] = {
+        "text": "VARCHAR",
+        "json": "VARCHAR",
+        "integer": "BIGINT",
+        "number": "DOUBLE",
+    }
+    accepted: ClassVar[Mapping[ColumnType, Collection[str]]] = {
+        "text": _TEXTS,
+        "json": ("JSON", *_TEXTS),
+        "integer": ("BIGINT", "HUGEINT", "INTEGER"),
+        "number": ("DOUBLE",),
+    }
+    row_number = "rowid"
+
+    def begin(self, table: TableName) -> None:  # noqa: ARG002
+        # One process writes to a file at a time, as DuckDB sees to it.
+        self.execute("BEGIN TRANSACTION")
+
+    def cursor(self) -> Any:
+        # A cursor of its own would be another transaction.
+        return self.connection
+
+    def existing(self, table: TableName) -> dict[str, Existing]:
+        found = self.execute(
+            "SELECT column_name, data_type, is_nullable = 'NO' AND column_default IS NULL "
+            "FROM information_schema.columns WHERE lower(table_name) = lower(?) "
+            "AND lower(table_schema) = lower(coalesce(?, current_schema())) "
+            "AND table_catalog = current_database()",
+            (table.table, table.schema),
+        ).fetchall()
+        return {name: Existing(type_, required) for name, type_, required in found}
+
+    def fill_stage(self, layout: Layout, rows: Iterator[Values]) -> int:
+        try:
+            import pyarrow as pa
+        except ImportError:
+            pa = None
+        count = 0
+        while batch := [*islice(rows, _BATCH_ROWS)]:
+            count += len(batch)
+            if pa is None:
+                marks = ", ".join("?" * len(layout.columns))
+                self.connection.executemany(f"INSERT INTO {self.stage} VALUES ({marks})", batch)
+            else:
+                self._insert_arrow(layout, batch, pa)
+        return count
+
+    def _insert_arrow(self, layout: Layout, batch: list[Values], pa: Any) -> None:
+        types = {"text": pa.string(), "json": pa.string(), "integer": pa.int64(), "number": pa.float64()}
+        arrays = [
+            pa.array([values[place] for values in batch], type=types[column.type])
+            for place, column in enumerate(layout.columns)
+        ]
+        name = f"{self.stage}_arrow"
+        self.connection.register(name, pa.table(arrays, names=[f"c{place}" for place in range(len(arrays))]))
+        try:
+            self.execute(f"INSERT INTO {self.stage} SELECT * FROM {name}")
+        finally:
+            self.connection.unregister(name)
+
+    def delete_pages(self, table: str, column: str, urls: Sequence[str]) -> int:
+        [[deleted]] = self.execute(
+            f"DELETE FROM {table} WHERE {column} IN (SELECT unnest(?))", ([*urls],)
+        ).fetchall()
+        return int(deleted)

@@ -1,0 +1,224 @@
+"""One load: files into a table, whole or not at all."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack, contextmanager, suppress
+from typing import TYPE_CHECKING, Any
+
+from airflow_provider_webdata.tasks.failures import TableError
+from airflow_provider_webdata.tasks.tables.database import Loaded
+from airflow_provider_webdata.tasks.tables.items import Removed, ResultsFile
+from airflow_provider_webdata.tasks.tables.layout import layout, url_column
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from airflow_provider_webdata.results.columns import Column, ColumnType
+    from airflow_provider_webdata.tasks.tables.database import Database, Existing, Values
+    from airflow_provider_webdata.tasks.tables.layout import Layout, TableName
+
+_HELD: Mapping[ColumnType, str] = {
+    "text": "texts of any length as they are",
+    "json": "JSON as it is",
+    "integer": "whole numbers of 64 bits",
+    "number": "binary numbers of 64 bits",
+}
+
+
+def database_of(hook: Any, conn_id: str) -> Database:
+    """Return a new connection of a hook, in the way that its database is loaded.
+
+    :raises TableError: it is no hook of a database.
+    """
+    try:
+        from airflow.providers.common.sql.hooks.sql import DbApiHook
+    except ImportError as error:
+        raise TableError(
+            "Tables need the package apache-airflow-providers-common-sql: pip install 'airflow-provider-webdata[sql]' "
+            "on the workers, and the provider of the database"
+        ) from error
+    if not isinstance(hook, DbApiHook):
+        raise TableError(
+            f"conn_id: the connection {conn_id!r} leads to no SQL database ({type(hook).__name__}); name one that does"
+        )
+    connection: Any = hook.get_conn()
+    driver = type(connection).__module__.partition(".")[0]
+    if driver in {"psycopg", "psycopg2"} and hook.dialect_name == "postgresql":
+        from airflow_provider_webdata.tasks.tables.postgresql import PostgreSQL
+
+        return PostgreSQL(connection)
+    if driver == "sqlite3":
+        from airflow_provider_webdata.tasks.tables.sqlite import SQLite
+
+        return SQLite(connection)
+    if driver in {"duckdb", "_duckdb"}:
+        from airflow_provider_webdata.tasks.tables.duckdb import DuckDB
+
+        return DuckDB(connection)
+    from airflow_provider_webdata.tasks.tables.other_database import OtherDatabase
+
+    return OtherDatabase(connection, hook)
+
+
+def load_files(
+    database: Database,
+    paths: Sequence[str],
+    table: TableName,
+    log: Any,
+    *,
+    kind: str | None = None,
+    key: Sequence[str] | None = None,
+    columns: Sequence[str] | Mapping[str, str] | None = None,
+    create_table: bool = True,
+    add_columns: bool = False,
+    replace: bool = False,
+) -> Loaded:
+    """Load files of one kind into a table, in one transaction; the table is as it was if anything fails.
+
+    :param database: closed in the end.
+    :param kind: of the items, see `results.columns.columns_of`; None: found from the items.
+    :param key: columns that tell rows apart; see `layout.layout`.
+    :param columns: which are loaded, and under which names; see `layout.layout`.
+    :param create_table: whether a table that is not there is made.
+    :param add_columns: whether columns that the table lacks are added.
+    :param replace: whether the table then holds what the files hold, and nothing else.
+    :raises TableError: a file is no results file, or the table does not fit.
+    """
+    with ExitStack() as open_things:
+        open_things.callback(database.connection.close)
+        files = [open_things.enter_context(ResultsFile(path, kind)) for path in paths]
+        open_things.enter_context(_transaction(database, table))
+        found = _columns_of_all(files)
+        existing = database.existing(table)
+        removed: dict[str, None] = {}
+        if not found:
+            return _delete_only(database, table, files, existing)
+        made = layout(table, found, key, columns, replace=replace)
+        if not existing:
+            _create(database, made, log, create_table=create_table)
+        else:
+            _fit(database, made, existing, log, add_columns=add_columns)
+        if not replace:
+            database.check_key(made)
+        rows = _values(files, made, removed, replace=replace)
+        return database.load(made, rows, removed, replace=replace)
+
+
+@contextmanager
+def _transaction(database: Database, table: TableName) -> Iterator[None]:
+    database.begin(table)
+    try:
+        yield
+    except BaseException:
+        # The error that led here is the one to raise; a connection that is closed undoes as well.
+        with suppress(Exception):
+            database.rollback()
+        raise
+    database.commit()
+
+
+def _columns_of_all(files: Sequence[ResultsFile]) -> tuple[Column, ...]:
+    known = [file for file in files if file.columns]
+    if not known:
+        return ()
+    first, *others = known
+    names = {column.name for column in first.columns}
+    for other in others:
+        if more := [column.name for column in other.columns if column.name not in names]:
+            raise TableError(
+                f"path: {other.url} has the column {more[0]!r}, which {first.url} has not; load files of one kind "
+                "together, or say which by kind"
+            )
+    return first.columns
+
+
+def _delete_only(
+    database: Database, table: TableName, files: Sequence[ResultsFile], existing: Mapping[str, Existing]
+) -> Loaded:
+    """Load files that are empty, or have removed pages alone: what they are is to be seen from the table."""
+    removed = dict.fromkeys(row.url for file in files for row in file.rows() if isinstance(row, Removed))
+    if not removed or not existing:
+        return Loaded()
+    column = url_column([*existing])
+    if column is None:
+        raise _no_url_column(table)
+    return Loaded(deleted=database.delete_pages(database.path_of(table), database.quoted(column), [*removed]))
+
+
+def _create(database: Database, made: Layout, log: Any, *, create_table: bool) -> None:
+    statement = database.create_statement(made)
+    if not create_table:
+        raise TableError(
+            f"The table {made.table} is not there, and create_table=False; make it, for example by: {statement}"
+        )
+    database.execute(statement)
+    log.info("Made the table %s with %d columns", made.table, len(made.columns))
+
+
+def _fit(
+    database: Database,
+    made: Layout,
+    existing: Mapping[str, Existing],
+    log: Any,
+    *,
+    add_columns: bool,
+) -> None:
+    """Check that a table takes the rows, and add the columns that it lacks where that is wanted."""
+    for column in made.columns:
+        there = existing.get(column.name)
+        if there is None:
+            statement = database.add_statement(made.table, column)
+            if not add_columns:
+                raise TableError(
+                    f"The table {made.table} has no column {column.name!r}: {statement}; or let the task do that with "
+                    "add_columns=True; or name the columns to load in columns"
+                )
+            database.execute(statement)
+            log.info("Added the column %s to the table %s", column.name, made.table)
+            continue
+        accepted = database.accepted.get(column.type)
+        if accepted is not None and there.type.partition("(")[0].strip() not in accepted:
+            raise TableError(
+                f"The column {column.name!r} of the table {made.table} has the type {there.type}, which does not hold "
+                f"{_HELD[column.type]}: make it {database.types[column.type]}, or leave it out of columns"
+            )
+    loaded = {*made.names}
+    if empty := [name for name, column in existing.items() if column.required and name not in loaded]:
+        raise TableError(
+            f"The column {empty[0]!r} of the table {made.table} must not be null, and the file has nothing for it: "
+            "give it a default, or allow null"
+        )
+
+
+def _values(
+    files: Sequence[ResultsFile], made: Layout, removed: dict[str, None], *, replace: bool
+) -> Iterator[Values]:
+    """Yield the rows of files in the layout's order; fill `removed` with what is gone after the last one."""
+    sources = [column.source for column in made.columns]
+    names = {column.name: column.source for column in made.columns}
+    key = [names[name] for name in made.key]
+    known = None if made.url_column is None else names[made.url_column]
+    for file in files:
+        for number, row in enumerate(file.rows(), 1):
+            if isinstance(row, Removed):
+                if known is None and not replace:
+                    raise _no_url_column(made.table)
+                removed[row.url] = None
+                continue
+            for name in key:
+                if row.get(name) is None:
+                    raise TableError(
+                        f"key: item {number} of {file.url} has no {name}, so that no row can be told by it; name "
+                        "another key, or mode='replace' without one"
+                    )
+            # It has come again after its end.
+            if removed and known is not None:
+                removed.pop(row.get(known), None)  # type: ignore[arg-type]
+            yield tuple([row.get(source) for source in sources])
+
+
+def _no_url_column(table: TableName) -> TableError:
+    return TableError(
+        f"columns: the file says which pages are gone by their URL, and the table {table} has no column for it; load "
+        "source_url (of pages) or url too"
+    )

@@ -1,0 +1,142 @@
+"""Any other database: delete by key and insert, in standard SQL, a thousand rows at a time."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from airflow_provider_webdata.tasks.tables.database import Database, Existing, Loaded, Values
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from airflow_provider_webdata.results.columns import ColumnType
+    from airflow_provider_webdata.tasks.tables.layout import Layout, TableColumn, TableName
+
+_BATCH_ROWS = 1_000
+# What an index of MySQL takes at four bytes a character.
+_KEY_CHARACTERS = 700
+
+
+class OtherDatabase(Database):
+    """A database of which only the hook's SQLAlchemy dialect is known.
+
+    The keys of a file are in memory while it is loaded.
+    """
+
+    types: ClassVar[Mapping[ColumnType, str]] = {}
+
+    def __init__(self, connection: Any, hook: Any) -> None:
+        super().__init__(connection)
+        self._hook = hook
+        self._dialect = hook.get_sqlalchemy_engine().dialect
+        self._mark: str = hook.placeholder
+        # Some dialects write names for statements that have values.
+        self._doubles = "%%" in self._dialect.identifier_preparer.quote_identifier("%")
+
+    def quoted(self, name: str) -> str:
+        if "\0" in name:
+            return super().quoted(name)
+        return self._without_values(self._dialect.identifier_preparer.quote(name))
+
+    def begin(self, table: TableName) -> None:  # noqa: ARG002
+        if self._hook.supports_autocommit:
+            self._hook.set_autocommit(self.connection, False)
+
+    def existing(self, table: TableName) -> dict[str, Existing]:
+        """Return its columns by name; of their types, only the database itself knows what it takes."""
+        try:
+            cursor = self.execute(f"SELECT * FROM {self.path_of(table)} WHERE 1 = 0")
+        except Exception:  # noqa: BLE001 - each driver has its own; what else it was shows when the table is made
+            self.rollback()
+            return {}
+        return {column[0]: Existing("", required=False) for column in cursor.description}
+
+    def create_statement(self, layout: Layout) -> str:
+        from sqlalchemy import Column, MetaData, Table
+        from sqlalchemy.schema import CreateTable
+
+        key = layout.key
+        columns = [
+            Column(
+                column.name,
+                self._type(column, len(key) if column.name in key else 0),
+                primary_key=column.name in key,
+                nullable=column.name not in key,
+                autoincrement=False,
+            )
+            for column in layout.columns
+        ]
+        table = Table(layout.table.table, MetaData(), *columns, schema=layout.table.schema)
+        return self._without_values(str(CreateTable(table).compile(dialect=self._dialect)))
+
+    def definition(self, column: TableColumn) -> str:
+        return f"{self.quoted(column.name)} {self._type(column, 0).compile(dialect=self._dialect)}"
+
+    def load(
+        self, layout: Layout, rows: Iterator[Values], removed: dict[str, None], *, replace: bool
+    ) -> Loaded:
+        table = self.path_of(layout.table)
+        places = [layout.names.index(name) for name in layout.key]
+        loaded, seen, is_first = Loaded(), set[Values](), True
+        delete = f"DELETE FROM {self._in_bound(table)} WHERE {self._equal(layout.key)}"
+        insert = self._bound(f"INSERT INTO {table} ({self.listed(layout.names)})", len(layout.names))
+        while batch := [*islice(rows, _BATCH_ROWS)]:
+            if replace and is_first:
+                self.execute(f"DELETE FROM {table}")
+            is_first = False
+            loaded.rows += len(batch)
+            if layout.key:
+                by_key = {tuple(values[place] for place in places): values for values in batch}
+                loaded.duplicates += len(batch) - len(by_key) + len(seen & by_key.keys())
+                if not replace or seen & by_key.keys():
+                    self.cursor().executemany(delete, [*by_key])
+                seen.update(by_key)
+                batch = [*by_key.values()]
+            self.cursor().executemany(insert, batch)
+        loaded.rows -= loaded.duplicates
+        if removed and layout.url_column is not None:
+            loaded.deleted = self.delete_pages(table, self.quoted(layout.url_column), [*removed])
+            if layout.key == (layout.url_column,):
+                # Such a page came first, and its end later.
+                came_first = len(seen & {(url,) for url in removed})
+                loaded.rows -= came_first
+                loaded.deleted -= came_first
+        return loaded
+
+    def delete_pages(self, table: str, column: str, urls: Sequence[str]) -> int:
+        deleted = 0
+        for url in urls:
+            cursor = self.execute(
+                f"DELETE FROM {self._in_bound(f'{table} WHERE {column}')} = {self._mark}", (url,)
+            )
+            deleted += max(cursor.rowcount, 0)
+        return deleted
+
+    def _equal(self, names: Sequence[str]) -> str:
+        return " AND ".join(f"{self._in_bound(self.quoted(name))} = {self._mark}" for name in names)
+
+    def _bound(self, start: str, count: int) -> str:
+        return f"{self._in_bound(start)} VALUES ({', '.join([self._mark] * count)})"
+
+    def _without_values(self, sql: str) -> str:
+        return sql.replace("%%", "%") if self._doubles else sql
+
+    def _in_bound(self, sql: str) -> str:
+        return sql.replace("%", "%%") if self._mark == "%s" else sql
+
+    def _type(self, column: TableColumn, of_key: int) -> Any:
+        """Return a column's type; `of_key` is how many columns the key has that it is one of, else 0."""
+        from sqlalchemy import BigInteger, Float, String, Text
+        from sqlalchemy.dialects import mysql
+
+        if column.type == "integer":
+            return BigInteger()
+        if column.type == "number":
+            return Float(53)
+        if of_key:
+            # No index takes texts of any length; MySQL's own order takes /A and /a for one.
+            short = String(_KEY_CHARACTERS // of_key)
+            exact = mysql.VARCHAR(_KEY_CHARACTERS // of_key, collation="utf8mb4_bin")
+            return short.with_variant(exact, "mysql", "mariadb")
+        return Text().with_variant(mysql.LONGTEXT(), "mysql", "mariadb")

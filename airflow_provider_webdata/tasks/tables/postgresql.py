@@ -1,0 +1,139 @@
+"""PostgreSQL: `COPY` into a temporary table, and `ON CONFLICT` from there."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from airflow_provider_webdata.tasks.failures import TableError
+from airflow_provider_webdata.tasks.tables.database import Existing, StagingDatabase, Values
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+
+    from airflow_provider_webdata.results.columns import ColumnType
+    from airflow_provider_webdata.tasks.tables.layout import Layout, TableName
+
+_CHUNK_CHARACTERS = 2 * 2**20
+_NAME_BYTES = 63
+_TEXTS = ("text", "character varying", "citext")
+# The backslash first: the others bring some.
+_ESCAPES = (("\\", "\\\\"), ("\n", "\\n"), ("\t", "\\t"), ("\r", "\\r"))
+_COLUMNS = """
+SELECT attname, format_type(atttypid, NULL), attnotnull AND NOT atthasdef AND attidentity = ''
+FROM pg_catalog.pg_attribute
+WHERE attrelid = to_regclass(%s) AND attnum > 0 AND NOT attisdropped AND attgenerated = ''
+"""
+
+
+class PostgreSQL(StagingDatabase):
+    """PostgreSQL, by psycopg2 or psycopg 3."""
+
+    # `json` keeps what the service sent to the letter; `jsonb` refuses some of it.
+    types: ClassVar[Mapping[ColumnType, str]] = {
+        "text": "text",
+        "json": "json",
+        "integer": "bigint",
+        "number": "double precision",
+    }
+    accepted: ClassVar[Mapping[ColumnType, Collection[str]]] = {
+        "text": _TEXTS,
+        "json": ("json", "jsonb", *_TEXTS),
+        "integer": ("bigint", "integer", "numeric"),
+        "number": ("double precision", "numeric"),
+    }
+    row_number = "ctid"
+    stage_ends = " ON COMMIT DROP"
+
+    def quoted(self, name: str) -> str:
+        # PostgreSQL would cut it, and take two columns for one.
+        if len(name.encode()) > _NAME_BYTES:
+            raise TableError(f"a name in PostgreSQL has at most {_NAME_BYTES} bytes (given: {name!r})")
+        return super().quoted(name)
+
+    def begin(self, table: TableName) -> None:
+        self.connection.autocommit = False
+        # Two loads into one table wait for each other; whoever reads it or writes other things does not.
+        self.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", (f"webdata table {table}",))
+
+    def existing(self, table: TableName) -> dict[str, Existing]:
+        found = self.execute(_COLUMNS, (self.path_of(table),)).fetchall()
+        return {name: Existing(type_, required) for name, type_, required in found}
+
+    def fill_stage(self, layout: Layout, rows: Iterator[Values]) -> int:  # noqa: ARG002
+        counted = _Counted(rows)
+        self._copy(self.stage, _chunks(counted))
+        return counted.count
+
+    def delete_pages(self, table: str, column: str, urls: Sequence[str]) -> int:
+        gone = f"{self.stage}_removed"
+        self.execute(f"CREATE TEMPORARY TABLE IF NOT EXISTS {gone} (url text) ON COMMIT DROP")
+        self.execute(f"TRUNCATE {gone}")
+        self._copy(gone, _chunks((url,) for url in urls))
+        deleted: int = self.execute(
+            f"DELETE FROM {table} WHERE {column} IN (SELECT url FROM {gone})"
+        ).rowcount
+        return deleted
+
+    def cursor(self) -> Any:
+        # Whatever cursor the connection's settings ask for, rows are tuples here.
+        if type(self.connection).__module__.startswith("psycopg2"):
+            from psycopg2.extensions import cursor as plain
+
+            return self.connection.cursor(cursor_factory=plain)
+        from psycopg.rows import tuple_row
+
+        return self.connection.cursor(row_factory=tuple_row)
+
+    def _copy(self, table: str, chunks: Iterable[bytes]) -> None:
+        statement = f"COPY {table} FROM STDIN WITH (FORMAT text, ENCODING 'UTF8')"
+        cursor = self.cursor()
+        if hasattr(cursor, "copy_expert"):
+            for chunk in chunks:
+                cursor.copy_expert(statement, io.BytesIO(chunk), 2**20)
+            return
+        with cursor.copy(statement) as copy:
+            for chunk in chunks:
+                copy.write(chunk)
+
+
+class _Counted:
+    def __init__(self, rows: Iterator[Values]) -> None:
+        self.count = 0
+        self._rows = rows
+
+    def __iter__(self) -> Iterator[Values]:
+        for self.count, values in enumerate(self._rows, 1):  # noqa: B020
+            yield values
+
+
+def _chunks(rows: Iterable[Values]) -> Iterator[bytes]:
+    """Yield rows in the text format of COPY, a few MiB at a time."""
+    lines: list[str] = []
+    held = 0
+    for values in rows:
+        line = "\t".join([_escaped(value) for value in values])
+        lines.append(line)
+        held += len(line)
+        if held > _CHUNK_CHARACTERS:
+            yield _encoded(lines)
+            lines, held = [], 0
+    if lines:
+        yield _encoded(lines)
+
+
+def _encoded(lines: Sequence[str]) -> bytes:
+    # PostgreSQL has no NUL in texts; browsers, too, read it as U+FFFD.
+    return ("\n".join(lines) + "\n").replace("\0", "\ufffd").encode()
+
+
+def _escaped(value: Any) -> str:
+    if value is None:
+        return "\\N"
+    if not isinstance(value, str):
+        return repr(value)
+    text = value
+    for character, escape in _ESCAPES:
+        if character in text:
+            text = text.replace(character, escape)
+    return text

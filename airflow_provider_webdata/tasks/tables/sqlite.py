@@ -1,0 +1,59 @@
+"""SQLite: many inserts by one call into a temporary table, and `ON CONFLICT` from there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from airflow_provider_webdata.tasks.tables.database import Existing, StagingDatabase, Values
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping, Sequence
+
+    from airflow_provider_webdata.results.columns import ColumnType
+    from airflow_provider_webdata.tasks.tables.layout import Layout, TableName
+
+# A type that turns texts into numbers where they look like some would lose what they were.
+_TEXTS = ("TEXT", "CLOB", "VARCHAR", "CHARACTER", "NVARCHAR", "JSONTEXT", "BLOB", "")
+
+
+class SQLite(StagingDatabase):
+    """SQLite, by Python's own module."""
+
+    types: ClassVar[Mapping[ColumnType, str]] = {
+        "text": "TEXT",
+        "json": "TEXT",
+        "integer": "INTEGER",
+        "number": "REAL",
+    }
+    accepted: ClassVar[Mapping[ColumnType, Collection[str]]] = {
+        "text": _TEXTS,
+        "json": _TEXTS,
+        "integer": ("INTEGER", "INT", "BIGINT", "BLOB", ""),
+        "number": ("REAL", "DOUBLE", "DOUBLE PRECISION", "FLOAT", "BLOB", ""),
+    }
+    row_number = "rowid"
+
+    def begin(self, table: TableName) -> None:  # noqa: ARG002
+        # Python would begin a transaction by itself, but not before the table is made; IMMEDIATE keeps others out.
+        self.connection.isolation_level = None
+        self.execute("BEGIN IMMEDIATE")
+
+    def existing(self, table: TableName) -> dict[str, Existing]:
+        found = self.execute(
+            'SELECT name, type, "notnull" AND dflt_value IS NULL FROM pragma_table_info(?, ?)',
+            (table.table, table.schema or "main"),
+        ).fetchall()
+        return {name: Existing(type_.upper(), bool(required)) for name, type_, required in found}
+
+    def fill_stage(self, layout: Layout, rows: Iterator[Values]) -> int:
+        marks = ", ".join("?" * len(layout.columns))
+        cursor = self.connection.executemany(f"INSERT INTO {self.stage} VALUES ({marks})", rows)
+        count: int = cursor.rowcount
+        return max(count, 0)
+
+    def delete_pages(self, table: str, column: str, urls: Sequence[str]) -> int:
+        cursor = self.connection.executemany(
+            f"DELETE FROM {table} WHERE {column} = ?", ((url,) for url in urls)
+        )
+        count: int = cursor.rowcount
+        return max(count, 0)

@@ -1,0 +1,181 @@
+"""Outputs by partition: a file for each, and a list that is there when all of them are."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pyarrow import parquet
+
+from airflow_provider_webdata.results import partitions
+from airflow_provider_webdata.results.columns import columns_of
+from airflow_provider_webdata.results.errors import OutputError
+from airflow_provider_webdata.results.partitions import files_of, host_of, list_url, open_partitions
+
+PAGES = columns_of("document")
+DAY = "2026-01-31"
+
+
+def page(url: str, text: str = "x") -> dict[str, Any]:
+    return {"markdown": text, "metadata": {"sourceURL": url}}
+
+
+def write(url: str, items: list[Any], by: Any = "host") -> partitions.PartitionedOutput:
+    with open_partitions(url, PAGES, by, DAY) as output:
+        output.write(items)
+    return output
+
+
+def names(folder: Path) -> set[str]:
+    return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "jsonl.gz", "parquet"])
+def test_each_host_has_a_file_and_all_are_listed(tmp_path: Path, suffix: str) -> None:
+    items = [
+        page("https://B.example:8/1"),
+        page("https://a.example/"),
+        page("https://b.example/2"),
+        {"markdown": "?"},
+    ]
+    output = write(f"{tmp_path}/run.{suffix}", items)
+    hosts = ["__HIVE_DEFAULT_PARTITION__", "a.example", "b.example"]
+    assert names(tmp_path) == {"run.files.json", *(f"host={host}/run.{suffix}" for host in hosts)}
+    assert [(file["partition"], file["count"]) for file in output.files] == [
+        ({"host": None}, 1),
+        ({"host": "a.example"}, 1),
+        ({"host": "b.example"}, 2),
+    ]
+    assert (output.url, output.count) == (f"{tmp_path}/run.files.json", 4)
+    assert output.bytes == sum(Path(file["path"]).stat().st_size for file in output.files)
+    assert json.loads(Path(output.url).read_text()) == {"files": output.files}
+    assert files_of(output.url) == [file["path"] for file in output.files]
+    last = Path(output.files[-1]["path"])
+    if suffix == "parquet":
+        found = parquet.ParquetFile(last).read().column("source_url").to_pylist()
+    else:
+        data = last.read_bytes()
+        lines = (gzip.decompress(data) if suffix == "jsonl.gz" else data).splitlines()
+        found = [json.loads(line)["metadata"]["sourceURL"] for line in lines]
+    assert found == ["https://B.example:8/1", "https://b.example/2"]
+
+
+def test_a_date_is_that_of_the_run(tmp_path: Path) -> None:
+    output = write(f"{tmp_path}/a/run.jsonl", [page("https://a.example"), 7], "date")
+    assert names(tmp_path) == {"a/run.files.json", f"a/date={DAY}/run.jsonl"}
+    assert output.files[0]["partition"] == {"date": DAY}
+
+
+def test_nothing_is_written_where_there_is_nothing(tmp_path: Path) -> None:
+    assert write(f"{tmp_path}/run.jsonl", []).files == []
+    assert names(tmp_path) == {"run.files.json"}
+
+
+def test_an_error_leaves_nothing(tmp_path: Path) -> None:
+    def items() -> Any:
+        yield page("https://a.example")
+        raise RuntimeError("the service")
+
+    with pytest.raises(RuntimeError), open_partitions(f"{tmp_path}/run.jsonl", PAGES, "host", DAY) as output:
+        output.write(items())
+    assert names(tmp_path) == set()
+
+
+def test_a_file_that_cannot_be_written_leaves_the_former_list(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = f"{tmp_path}/run.jsonl"
+    first = write(url, [page("https://a.example"), page("https://b.example")])
+    writing = partitions.open_output
+
+    def failing(target: str, columns: Any) -> Any:
+        if "host=b.example" in target:
+            raise OSError("the disk is full")
+        return writing(target, columns)
+
+    monkeypatch.setattr(partitions, "open_output", failing)
+    with pytest.raises(OSError, match="the disk is full"):
+        write(url, [page("https://a.example", "new"), page("https://b.example", "new")])
+    assert json.loads(Path(first.url).read_text()) == {"files": first.files}
+
+
+def test_a_repeated_run_replaces_all_files(tmp_path: Path) -> None:
+    url = f"{tmp_path}/run.jsonl"
+    write(url, [page("https://a.example"), page("https://b.example")])
+    (tmp_path / "host=b.example" / "other.jsonl").write_text("")
+    write(url, [page("https://a.example", "new"), page("https://c.example")])
+    assert names(tmp_path) == {
+        "run.files.json",
+        "host=a.example/run.jsonl",
+        "host=b.example/other.jsonl",
+        "host=c.example/run.jsonl",
+    }
+    assert json.loads((tmp_path / "host=a.example" / "run.jsonl").read_text())["markdown"] == "new"
+
+
+def test_the_same_items_give_the_same_bytes(tmp_path: Path) -> None:
+    items = [page(f"https://h{number % 7}.example/{number}") for number in range(50)]
+    first, second = (write(f"{tmp_path}/{name}/run.jsonl", items) for name in "ab")
+    for one, other in zip(first.files, second.files, strict=True):
+        assert Path(one["path"]).read_bytes() == Path(other["path"]).read_bytes()
+
+
+def test_few_files_are_open_at_a_time(tmp_path: Path) -> None:
+    def items() -> Any:
+        for number in range(1_000):
+            yield page(f"https://h{number % 500}.example/")
+            most.append(len(os.listdir("/proc/self/fd")))
+
+    most: list[int] = []
+    before = len(os.listdir("/proc/self/fd"))
+    output = write(f"{tmp_path}/run.jsonl", items())  # type: ignore[arg-type]
+    assert max(most) - before <= 70
+    assert [file["count"] for file in output.files] == [2] * 500
+
+
+HOSTS = st.text(st.characters(exclude_categories=()), max_size=8) | st.just("ä" * 200)
+
+
+@settings(max_examples=30)
+@given(st.lists(HOSTS, max_size=8))
+def test_no_host_leads_out_of_the_folder_and_no_item_is_lost(tmp_path_factory: Any, hosts: list[str]) -> None:
+    folder = tmp_path_factory.mktemp("any")
+    items = [page(f"https://{host}/x", str(number)) for number, host in enumerate(hosts)]
+    output = write(f"{folder}/run.jsonl", items)
+    assert all(Path(file["path"]).parent.parent == folder for file in output.files)
+    lines = [
+        json.loads(line) for path in files_of(output.url) for line in Path(path).read_bytes().splitlines()
+    ]
+    assert sorted(item["markdown"] for item in lines) == sorted(item["markdown"] for item in items)
+    counts = Counter(map(host_of, items))
+    assert sorted(file["count"] for file in output.files) == sorted(counts.values())
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (None, "is not there"),
+        ("{}", "no list of files"),
+        ("x", "no list of files"),
+        ("[]", "no list of files"),
+    ],
+)
+def test_what_is_no_list_is_named(tmp_path: Path, content: str | None, words: str) -> None:
+    path = tmp_path / "x.files.json"
+    if content is not None:
+        path.write_text(content)
+    with pytest.raises(OutputError, match=words):
+        files_of(str(path))
+
+
+def test_the_list_is_beside_the_files() -> None:
+    assert list_url("s3://b/k/run.jsonl.gz") == "s3://b/k/run.files.json"
+    with pytest.raises(OutputError, match="partition_by must be one of date, host"):
+        open_partitions("x.jsonl", PAGES, "hosts", DAY)  # type: ignore[arg-type]

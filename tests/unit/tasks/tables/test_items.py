@@ -1,0 +1,95 @@
+"""What a file's items are found to be, and what tells its rows apart."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from airflow_provider_webdata.results.columns import TABLES, columns_of
+from airflow_provider_webdata.tasks.failures import TableError
+from airflow_provider_webdata.tasks.tables.items import kind_of
+from airflow_provider_webdata.tasks.tables.layout import TableName, layout, table_name
+
+PAGE = {"markdown": "x", "metadata": {"sourceURL": "https://a.example"}}
+LINK = {"url": "https://a.example", "title": "x"}
+RESULT = {**LINK, "position": 1}
+GONE = {"change": "removed", "url": "https://a.example", "lastSeen": "2026-01-01"}
+
+
+@pytest.mark.parametrize(
+    ("items", "kind"),
+    [
+        ([], None),
+        ([GONE], None),
+        ([PAGE], "document"),
+        ([GONE, PAGE], "document"),
+        ([{"change": "new", **PAGE}], "document"),
+        ([LINK], "link"),
+        ([{"url": "https://a.example"}], "link"),
+        ([{"change": "same", **LINK}], "link"),
+        ([LINK, RESULT], "search"),
+        ([{**RESULT, "metadata": {"title": "x"}}], "search"),
+        ([{"price": 7}], "generic"),
+        ([LINK, {"price": 7}], "generic"),
+        ([{"url": 7}], "generic"),
+        ([7, "x", None], "generic"),
+    ],
+)
+def test_the_kind_is_found_from_the_items(items: list[Any], kind: str | None) -> None:
+    assert kind_of(items) == kind
+
+
+@pytest.mark.parametrize(
+    ("kind", "key", "url_column"),
+    [
+        ("document", "source_url", "source_url"),
+        ("link", "url", "url"),
+        *((kind, "url", "url") for kind in TABLES if kind.startswith("search")),
+    ],
+)
+def test_rows_are_told_apart_by_what_a_page_is_known_by(kind: str, key: str, url_column: str) -> None:
+    made = layout(TableName(None, "t"), columns_of(kind), None, None, replace=False)
+    assert (made.key, made.url_column) == ((key,), url_column)
+
+
+@pytest.mark.parametrize("kind", TABLES)
+def test_a_table_has_all_but_what_is_about_a_run(kind: str) -> None:
+    made = layout(TableName(None, "t"), columns_of(kind), None, None, replace=True)
+    assert {*made.names} == {column.name for column in columns_of(kind)} - {"change", "last_seen"}
+
+
+def test_columns_are_chosen_and_named() -> None:
+    chosen = {"url": "link", "title": "name", "change": "how"}
+    made = layout(TableName(None, "t"), columns_of("link"), None, chosen, replace=False)
+    assert made.names == ("link", "name", "how")
+    assert (made.key, made.url_column) == (("link",), "link")
+
+
+@pytest.mark.parametrize(
+    ("kind", "key", "chosen", "words"),
+    [
+        ("generic", None, None, "key: these items have no column that tells them apart"),
+        ("link", ["urls"], None, "key: the column 'urls' is not among those that are loaded"),
+        ("link", None, ["title"], "key: the column 'url' is not among"),
+        ("link", None, ["url", "titel"], "columns: the file has no column 'titel'; it has url, title"),
+        ("link", None, {"url": "a", "title": "a"}, "two columns have one name"),
+    ],
+)
+def test_a_layout_that_cannot_be_names_the_argument(kind: str, key: Any, chosen: Any, words: str) -> None:
+    with pytest.raises(TableError, match=words):
+        layout(TableName(None, "t"), columns_of(kind), key, chosen, replace=False)
+
+
+@pytest.mark.parametrize(
+    ("given", "parts"), [("pages", ("pages",)), ("web.pages", ("web", "pages")), ("a b", ("a b",))]
+)
+def test_a_table_is_named_with_or_without_its_schema(given: str, parts: tuple[str, ...]) -> None:
+    assert table_name(given).parts == parts
+    assert str(table_name(given)) == given
+
+
+@pytest.mark.parametrize("given", ["", ".", "a.", ".a", "a.b.c", "a\0"])
+def test_what_names_no_table_is_refused(given: str) -> None:
+    with pytest.raises(TableError, match="table must be"):
+        table_name(given)
