@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from airflow_provider_webdata.coded_errors import ArgumentError, CodedError
 from airflow_provider_webdata.tasks.arguments import checked_text, whole_number
@@ -20,8 +20,10 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.results.lineage import WrittenFile
     from airflow_provider_webdata.results.media import MediaReport
     from airflow_provider_webdata.results.output import Output
+    from airflow_provider_webdata.results.partitions import PartitionedOutput
     from airflow_provider_webdata.tasks.kept_answer import KeptAnswer
 
+_PARTITIONS = ("date", "host")
 _DEFAULT_MEDIA_MB = 500.0
 _DEFAULT_MEDIA_CONCURRENCY = 4
 
@@ -35,6 +37,11 @@ class ResultDelivery(SpendingTask):
     :param output: path or URL of a file for the results, in any storage that Airflow knows; its suffix is the format:
         `.jsonl`, `.jsonl.gz` or `.parquet` (templated). It is written whole or not at all, and replaced by a retry.
         XCom then holds `path`, `count` and `bytes` instead of the results.
+    :param partition_by: `host` of the page, or `date` of the run (the start of its data interval): a file for each,
+        such as `folder/host=a.example/name.parquet` of `folder/name.parquet`. `path` is then that of a list of them,
+        `folder/name.files.json`, and `files` names them in XCom and in asset events. Needs `output`.
+    :param documents: give flat rows for retrieval instead of the items: `id` (the same for a page in all runs), `url`,
+        `title`, `text`, `metadata` and `digest`. For pages, search results and links.
     :param save_media: path or URL of a folder for screenshots, audio, video and PDFs, which are kept there before their
         links expire (templated); the links in the results then lead to the kept files.
     :param max_media_mb: largest such file that is kept, in MiB, more than 0; default 500.
@@ -52,6 +59,8 @@ class ResultDelivery(SpendingTask):
         self,
         *,
         output: str | None = None,
+        partition_by: Literal["date", "host"] | None = None,
+        documents: bool = False,
         save_media: str | None = None,
         max_media_mb: float = _DEFAULT_MEDIA_MB,
         media_concurrency: int = _DEFAULT_MEDIA_CONCURRENCY,
@@ -62,10 +71,16 @@ class ResultDelivery(SpendingTask):
             from airflow_provider_webdata.results.output import format_of
 
             format_of(output)
+        if partition_by is not None and (partition_by not in _PARTITIONS or output is None):
+            raise ArgumentError(
+                f"partition_by must be one of {', '.join(_PARTITIONS)}, and needs output= (given: {partition_by!r})"
+            )
         if not isinstance(max_media_mb, (int, float)) or not 0 < max_media_mb < float("inf"):
             raise ArgumentError(f"max_media_mb must be a number above 0 (given: {max_media_mb!r})")
         super().__init__(**kwargs)
         self.output_url = output
+        self.partition_by = partition_by
+        self.documents = documents
         self.save_media = save_media
         self.max_media_mb = max_media_mb
         self.media_concurrency = whole_number("media_concurrency", media_concurrency)
@@ -118,13 +133,16 @@ class ResultDelivery(SpendingTask):
 
         report = MediaReport()
         self._lineage_inputs = tuple(inputs)
+        items = self.with_media(items, report)
+        if self.documents:
+            from airflow_provider_webdata.results.retrieval import KIND, flat_documents
+
+            items, kind, value = flat_documents(items), KIND, None
         if self.output_url is not None:
-            file = self._write(items, kind, report)
-            counts = {"path": file.url, "count": file.count, "bytes": file.bytes}
-            facts = self._facts(summary, counts, report)
+            facts = self._facts(summary, self._write(items, kind, context), report)
             result: Any = facts
         else:
-            data = [*self.with_media(items, report)]
+            data = [*items]
             facts = self._facts(summary, {"count": len(data)}, report)
             result = {**facts, "data": data} if value is None else value(data, facts)
             warn_if_large(result, self.log)
@@ -171,15 +189,28 @@ class ResultDelivery(SpendingTask):
 
         return operator_lineage(self._lineage_inputs, self._written, self.webdata_conn_id, self.webdata_page)
 
-    def _write(self, items: Iterable[Any], kind: str, report: MediaReport) -> Output:
-        from airflow_provider_webdata.results.output import open_output
+    def _write(self, items: Iterable[Any], kind: str, context: Context) -> dict[str, Any]:
+        """Write the items, and return what XCom tells of the file or files."""
+        from airflow_provider_webdata.results.partitions import PartitionedOutput
 
-        with open_output(str(self.output_url), self.columns(kind)) as file:
-            file.write(self.with_media(items, report))
+        with self._opened(kind, context) as file:
+            file.write(items)
         self._keep_written(file)
-        return file
+        counts: dict[str, Any] = {"path": file.url, "count": file.count, "bytes": file.bytes}
+        return {**counts, "files": file.files} if isinstance(file, PartitionedOutput) else counts
 
-    def _keep_written(self, file: Output) -> None:
+    def _opened(self, kind: str, context: Context) -> Output | PartitionedOutput:
+        from airflow_provider_webdata.results.output import open_output
+        from airflow_provider_webdata.results.partitions import open_partitions
+
+        if self.partition_by is None:
+            return open_output(str(self.output_url), self.columns(kind))
+        dag_run = context["dag_run"]
+        moment = getattr(dag_run, "data_interval_start", None) or dag_run.run_after
+        day = moment.date().isoformat()
+        return open_partitions(str(self.output_url), self.columns(kind), self.partition_by, day)
+
+    def _keep_written(self, file: Output | PartitionedOutput) -> None:
         from airflow_provider_webdata.results.lineage import WrittenFile
 
         columns = file.columns if file.format == "parquet" else ()

@@ -13,8 +13,7 @@ from airflow_provider_webdata.results.manifest.urls import canonical_url
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-from airflow_provider_webdata.results.item_urls import url_of
-from airflow_provider_webdata.results.manifest.content import Compare
+    from airflow_provider_webdata.results.manifest.content import Compare
 
 Change = Literal["new", "changed", "same", "known", "removed", "failed"]
 
