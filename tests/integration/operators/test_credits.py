@@ -235,6 +235,14 @@ def test_without_a_store_an_account_knows_what_it_lacks(sandbox: SandboxServer, 
     assert complete == {(1, False): True, (2, False): False, (1, True): True, (2, True): True}
 
 
+def test_what_was_known_already_is_saved() -> None:
+    ti = TaskInstance()
+    WebDataCrawlOperator(task_id="t", url="https://a.example/").count_saved(
+        374, context_of(ti, StateStore()), "crawl"
+    )
+    assert (ti.xcom["credits"]["used"], ti.xcom["credits"]["saved"]) == (0, 374)
+
+
 @pytest.fixture
 def jobs() -> Any:
     service = JobService()
