@@ -17,6 +17,7 @@ from benchmarks import (
     page_cost,
     peak_memory,
     search_cost,
+    table_load,
     waiting_cost,
 )
 
@@ -30,6 +31,7 @@ BENCHMARKS: dict[str, ModuleType] = {
     "delivery_latency": delivery_latency,
     "waiting_cost": waiting_cost,
     "page_cost": page_cost,
+    "table_load": table_load,
 }
 
 

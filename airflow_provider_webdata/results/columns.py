@@ -170,16 +170,16 @@ def row(item: Any, columns: tuple[Column, ...]) -> dict[str, Any]:
     if not isinstance(item, Mapping):
         return {column.name: None for column in columns} | {EXTRA.name: json_text(item)}
     values: dict[str, Any] = {}
-    taken: set[tuple[str, ...]] = set()
+    gone: set[tuple[str, ...]] = set()
     for column in columns:
         if column is EXTRA:
             continue
-        given = _at(item, column.path)
+        path = column.path
+        given = item.get(path[0]) if len(path) == 1 else _at(item, path)
         values[column.name] = fitting = None if given is None else _fitting(given, column.type)
-        if fitting is not None:
-            taken.add(column.path)
-    nulls = {column.path for column in columns if column.path and _at(item, column.path) is None}
-    left = dict(_remaining(item, taken | nulls, ()))
+        if given is None or fitting is not None:
+            gone.add(path)
+    left = dict(_remaining(item, gone, ()))
     return {**values, EXTRA.name: json_text(left) if left else None}
 
 
