@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.results.columns import EXTRA, TABLES, Column, columns_of, row
+from airflow_provider_webdata.results.columns import EXTRA, TABLES, Column, columns_of, row_maker
 from airflow_provider_webdata.results.output import format_of
 from airflow_provider_webdata.results.page_keys import page_key_of
 from airflow_provider_webdata.results.storage import storage_path
@@ -159,6 +159,7 @@ def _rows_of(items: Iterable[Any], columns: tuple[Column, ...]) -> Iterator[Row 
     known = page_key([column.name for column in columns])
     # An item of any shape may have a key of that name.
     has_changes = columns != (EXTRA,)
+    made = row_maker(columns)
     for item in items:
         change = None
         if has_changes and isinstance(item, Mapping) and item.get("change") in _CHANGES:
@@ -167,7 +168,7 @@ def _rows_of(items: Iterable[Any], columns: tuple[Column, ...]) -> Iterator[Row 
                 continue
             change = item["change"]
             item = {name: value for name, value in item.items() if name not in ("change", "lastSeen")}
-        values = row(item, columns)
+        values = made(item)
         if change is not None:
             values["change"] = change
         yield _known_by(values, known)
