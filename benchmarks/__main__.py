@@ -18,6 +18,7 @@ from benchmarks import (
     page_cost,
     peak_memory,
     search_cost,
+    table_load,
     waiting_cost,
 )
 
@@ -32,6 +33,7 @@ BENCHMARKS: dict[str, ModuleType] = {
     "waiting_cost": waiting_cost,
     "page_cost": page_cost,
     "manifest_cost": manifest_cost,
+    "table_load": table_load,
 }
 
 

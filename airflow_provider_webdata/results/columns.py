@@ -8,7 +8,7 @@ with the names that the service used. A column is null where the service sent no
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -170,20 +170,28 @@ def row(item: Any, columns: tuple[Column, ...]) -> dict[str, Any]:
     :param item: a JSON object as the service sent it. Another JSON value goes into `extra` as a whole.
     :param columns: the table's columns; `extra` among them.
     """
-    if not isinstance(item, Mapping):
-        return {column.name: None for column in columns} | {EXTRA.name: json_text(item)}
-    values: dict[str, Any] = {}
-    taken: set[tuple[str, ...]] = set()
+    return row_maker(columns)(item)
+
+
+def row_maker(columns: tuple[Column, ...]) -> Callable[[Any], dict[str, Any]]:
+    """Return what `row` does with items of these columns, for many of them."""
+    empty: dict[str, Any] = {column.name: None for column in columns}
+    places: dict[str, Any] = {}
     for column in columns:
-        if column is EXTRA:
-            continue
-        given = _at(item, column.path)
-        values[column.name] = fitting = None if given is None else _fitting(given, column.type)
-        if fitting is not None:
-            taken.add(column.path)
-    nulls = {column.path for column in columns if column.path and _at(item, column.path) is None}
-    left = dict(_remaining(item, taken | nulls, ()))
-    return {**values, EXTRA.name: json_text(left) if left else None}
+        if column.path:
+            *outer, last = column.path
+            inner = places
+            for name in outer:
+                inner = inner.setdefault(name, {})
+            inner[last] = column
+
+    def made(item: Any) -> dict[str, Any]:
+        values = empty.copy()
+        left = _take(item, places, values) if isinstance(item, Mapping) else item
+        values[EXTRA.name] = json_text(left) if left or not isinstance(item, Mapping) else None
+        return values
+
+    return made
 
 
 def item_of(values: Mapping[str, Any], columns: tuple[Column, ...]) -> Any:
@@ -206,13 +214,6 @@ def item_of(values: Mapping[str, Any], columns: tuple[Column, ...]) -> Any:
     return item
 
 
-def _at(item: Mapping[str, Any], path: tuple[str, ...]) -> Any:
-    value: Any = item
-    for name in path:
-        value = value.get(name) if isinstance(value, Mapping) else None
-    return value
-
-
 def _fitting(value: Any, type_: ColumnType) -> Any:
     """Return the value as its column holds it, or None if the column cannot hold it without loss."""
     if type_ == "json":
@@ -228,15 +229,22 @@ def _fitting(value: Any, type_: ColumnType) -> Any:
     return value if isinstance(value, float) else None
 
 
-def _remaining(
-    item: Mapping[str, Any], gone: set[tuple[str, ...]], at: tuple[str, ...]
-) -> Iterator[tuple[str, Any]]:
+def _take(item: Mapping[str, Any], places: Mapping[str, Any], values: dict[str, Any]) -> dict[str, Any]:
+    """Put the parts of an item that have a column into `values`, and return the rest."""
+    left: dict[str, Any] = {}
     for name, value in item.items():
-        path = (*at, name)
-        if path in gone:
-            continue
-        if value and isinstance(value, Mapping) and any(other[: len(path)] == path for other in gone):
-            if rest := dict(_remaining(value, gone, path)):
-                yield name, rest
-            continue
-        yield name, value
+        place = places.get(name)
+        if isinstance(place, Column):
+            if value is None:
+                continue
+            fitting = _fitting(value, place.type)
+            if fitting is None:
+                left[name] = value
+            else:
+                values[place.name] = fitting
+        elif place is not None and value and isinstance(value, Mapping):
+            if rest := _take(value, place, values):
+                left[name] = rest
+        else:
+            left[name] = value
+    return left

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.results.columns import row
+from airflow_provider_webdata.results.columns import row_maker
 from airflow_provider_webdata.results.errors import OutputError
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class ParquetItems:
 
         types = {"text": pa.string(), "json": pa.string(), "integer": pa.int64(), "number": pa.float64()}
         self._schema = pa.schema([pa.field(column.name, types[column.type]) for column in columns])
-        self._columns = columns
+        self._row = row_maker(columns)
         self._rows: list[dict[str, Any]] = []
         self._held = 0
         self._table_of = pa.Table.from_pylist
@@ -49,7 +49,7 @@ class ParquetItems:
 
     def write(self, item: Any) -> None:
         """Write an item."""
-        made = row(item, self._columns)
+        made = self._row(item)
         self._rows.append(made)
         self._held += sum(len(value) for value in made.values() if isinstance(value, str))
         if self._held >= ROW_GROUP_BYTES or len(self._rows) >= ROW_GROUP_ROWS:

@@ -50,11 +50,7 @@ def flat_document(item: Mapping[str, Any]) -> dict[str, Any]:
     key = url_of(item)
     change = {"change": item["change"]} if "change" in item else {}
     if item.get("change") == "removed":
-        return {
-            **change,
-            "id": _id(key or ""),
-            **{name: value for name, value in item.items() if name != "change"},
-        }
+        return {**change, "id": _id(key or ""), "url": key, "lastSeen": item.get("lastSeen")}
     given = item.get("metadata")
     page: Mapping[str, Any] = given if isinstance(given, Mapping) else {}
     text = next((text for name in _TEXTS if (text := _text(item.get(name)))), "")

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.results.columns import EXTRA, TABLES, Column, columns_of, row
+from airflow_provider_webdata.results.columns import EXTRA, TABLES, Column, columns_of, row_maker
+from airflow_provider_webdata.results.item_urls import url_of
 from airflow_provider_webdata.results.output import format_of
 from airflow_provider_webdata.results.storage import storage_path
 from airflow_provider_webdata.tasks.failures import TableError
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-_CHANGES = frozenset({"new", "changed", "same", "removed"})
+_CHANGES = frozenset({"new", "changed", "same", "known", "failed", "removed"})
 _LINK = frozenset({"url", "title", "description", "change"})
 _FLAT = frozenset({"id", "text", "digest"})
 # So many items say what kind they are.
@@ -151,22 +152,23 @@ def kind_of(items: Sequence[Any]) -> str | None:
 
 
 def _is_tombstone(item: Mapping[str, Any]) -> bool:
-    return item.get("change") == "removed" and isinstance(item.get("url"), str)
+    return item.get("change") == "removed" and url_of(item) is not None
 
 
 def _rows_of(items: Iterable[Any], columns: tuple[Column, ...]) -> Iterator[Row | Removed]:
     known = url_column([column.name for column in columns])
     # An item of any shape may have a key of that name.
     has_changes = columns != (EXTRA,)
+    made = row_maker(columns)
     for item in items:
         change = None
         if has_changes and isinstance(item, Mapping) and item.get("change") in _CHANGES:
             if _is_tombstone(item):
-                yield Removed(item["url"])
+                yield Removed(str(url_of(item)))
                 continue
             change = item["change"]
             item = {name: value for name, value in item.items() if name not in ("change", "lastSeen")}
-        values = row(item, columns)
+        values = made(item)
         if change is not None:
             values["change"] = change
         yield _known_by(values, known)
@@ -176,22 +178,23 @@ def _rows_of_batches(batches: Iterable[Any], columns: tuple[Column, ...]) -> Ite
     known = url_column([column.name for column in columns])
     for batch in batches:
         for values in batch.to_pylist():
-            if known is not None and (url := _removed_url(values)) is not None:
+            if known is not None and (url := _removed_url(values, known)) is not None:
                 yield Removed(url)
             else:
                 yield _known_by(values, known)
 
 
-def _removed_url(values: Row) -> str | None:
-    """Return the URL of a row that is a tombstone; where there are no columns for it, `extra` has what it says."""
+def _removed_url(values: Row, known: str) -> str | None:
+    """Return the URL of a row that is a tombstone; where there is no column for it, `extra` has what it says."""
     extra = values.get(EXTRA.name) or ""
-    if values.get("change") != "removed" and '"change":"removed"' not in extra:
+    if values.get("change") == "removed":
+        return values[known] or values.get("url")
+    if '"change":"removed"' not in extra:
         return None
-    beside = json.loads(extra) if extra else {}
-    if not isinstance(beside, dict):
+    item = json.loads(extra)
+    if not isinstance(item, Mapping) or item.get("change") != "removed":
         return None
-    item = {**beside, **{name: value for name, value in values.items() if value is not None}}
-    return str(item["url"]) if _is_tombstone(item) else None
+    return values[known] or values.get("url") or url_of(item)
 
 
 def _known_by(values: Row, known: str | None) -> Row:

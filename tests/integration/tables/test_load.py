@@ -45,7 +45,10 @@ def page(number: int, text: str = "text", **more: Any) -> dict[str, Any]:
 
 
 def gone(number: int) -> dict[str, Any]:
-    return {"change": "removed", "url": f"https://river.example/{number}", "lastSeen": "2026-01-01T00:00:00Z"}
+    """What stands for a removed page: where pages have their URLs (even numbers), or beside (odd ones)."""
+    url = f"https://river.example/{number}"
+    urls: dict[str, Any] = {"url": url} if number % 2 else {"metadata": {"url": f"{url}/", "sourceURL": url}}
+    return {"change": "removed", "lastSeen": "2026-01-01T00:00:00Z", **urls}
 
 
 def texts(database: Target) -> dict[int, str]:
@@ -77,12 +80,12 @@ def test_a_table_is_made_and_loaded_twice(database: Target, written: Written, na
 @everywhere
 @pytest.mark.parametrize("name", ["second.jsonl", "second.parquet"])
 def test_rows_are_upserted_and_removed_pages_deleted(database: Target, written: Written, name: str) -> None:
-    load(written([page(1), page(2), page(3)]))
-    second = [page(2, "new", change="changed"), gone(3), gone(8), page(4, change="new")]
+    load(written([page(1), page(2), page(3), page(6)]))
+    second = [page(2, "new", change="changed"), gone(3), gone(6), gone(8), page(4, change="new")]
     assert load(written(second, name)) == {
         "table": "pages",
         "loaded": 2,
-        "deleted": 1,
+        "deleted": 2,
         "duplicates": 0,
         "files": 1,
     }
@@ -108,9 +111,9 @@ def test_an_empty_file_changes_nothing(database: Target, written: Written, mode:
 @everywhere
 def test_removed_pages_alone_are_deleted(database: Target, written: Written) -> None:
     assert load(written([gone(1)]))["deleted"] == 0, "no table yet"
-    load(written([page(1), page(2)]))
-    assert load(written([gone(1), gone(7)]))["deleted"] == 1
-    assert texts(database) == {2: "text"}
+    load(written([page(1), page(2), page(3)]))
+    assert load(written([gone(1), gone(2), gone(7)]))["deleted"] == 2
+    assert texts(database) == {3: "text"}
 
 
 @everywhere

@@ -16,6 +16,8 @@ LINK = {"url": "https://a.example", "title": "x"}
 RESULT = {**LINK, "position": 1}
 GONE = {"change": "removed", "url": "https://a.example", "lastSeen": "2026-01-01"}
 
+GONE_PAGE = {"change": "removed", "lastSeen": "2026-01-01", "metadata": {"url": "b", "sourceURL": "a"}}
+
 
 @pytest.mark.parametrize(
     ("items", "kind"),
@@ -24,6 +26,8 @@ GONE = {"change": "removed", "url": "https://a.example", "lastSeen": "2026-01-01
         ([GONE], None),
         ([PAGE], "document"),
         ([GONE, PAGE], "document"),
+        ([GONE_PAGE], None),
+        ([GONE_PAGE, LINK], "link"),
         ([{"change": "new", **PAGE}], "document"),
         ([LINK], "link"),
         ([{"url": "https://a.example"}], "link"),

@@ -1,0 +1,144 @@
+"""100,000 pages into a table of PostgreSQL, as a ratio to COPY of the same rows from a file in its own format."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import psycopg2
+
+from airflow_provider_webdata.results.columns import columns_of
+from airflow_provider_webdata.results.output import open_output
+from tests.support.postgres import Postgres
+
+ROWS = 100_000
+ROUNDS = 3
+TEXT_CHARACTERS = 2_000
+_LOAD = """
+import re, sys, time
+from pathlib import Path
+from airflow_provider_webdata.operators.to_table import WebDataToTableOperator
+import airflow_provider_webdata.tasks.tables.load, airflow.providers.postgres.hooks.postgres
+
+def peak():
+    return int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1]) / 1024
+
+task = WebDataToTableOperator(task_id="load", path=sys.argv[1], table=sys.argv[2], conn_id="bench", kind="document")
+before, start = peak(), time.perf_counter()
+task.execute({})
+print(time.perf_counter() - start, peak() - before)
+"""
+
+
+def run() -> list[dict[str, object]]:
+    """Return a row for each file and load: seconds, ratio to COPY (median of rounds), and memory over Airflow."""
+    with tempfile.TemporaryDirectory() as name, Postgres() as server:
+        folder = Path(name)
+        url = server.create_database("bench").replace("+psycopg2", "")
+        files = _files(folder)
+        found: dict[tuple[str, str], list[tuple[float, float, float]]] = {}
+        for number in range(ROUNDS):
+            made = f"made_{number}"
+            _load(url, files["jsonl"], made)
+            copy = _copied(url, made, folder / "rows.copy")
+            for kind, file in files.items():
+                for load in ("first", "again, all rows upserted"):
+                    seconds, memory = _load(url, file, f"t_{kind.replace('.', '_')}_{number}")
+                    found.setdefault((kind, load), []).append((seconds, seconds / copy, memory))
+            found.setdefault(("COPY", ""), []).append((copy, 1.0, 0.0))
+            _query(url, f"DROP TABLE {made}")
+    return [
+        {
+            "file": kind,
+            "load": load,
+            "seconds": round(statistics.median(value[0] for value in values), 2),
+            "ratio to COPY": round(statistics.median(value[1] for value in values), 2),
+            "MB over Airflow": round(max(value[2] for value in values)),
+        }
+        for (kind, load), values in found.items()
+    ]
+
+
+def _files(folder: Path) -> dict[str, str]:
+    draw = random.Random(7)
+    words = [f"word{number}" for number in range(3_000)]
+
+    def page(number: int) -> dict[str, object]:
+        url = f"https://site{number % 100}.example/section/{number}"
+        text = " ".join(draw.choices(words, k=TEXT_CHARACTERS // 8))
+        metadata = {
+            "sourceURL": url,
+            "url": url,
+            "title": f"Page {number}",
+            "description": text[:150],
+            "language": "en",
+            "statusCode": 200,
+            "contentType": "text/html",
+            "scrapeId": f"id-{number}",
+            "creditsUsed": 1,
+            "proxyUsed": "basic",
+            "cacheState": "miss",
+        }
+        return {"markdown": text.replace(" word9", "\n\nword9"), "links": [url, url], "metadata": metadata}
+
+    files = {}
+    for kind in ("jsonl", "jsonl.gz", "parquet"):
+        draw.seed(7)
+        files[kind] = str(folder / f"pages.{kind}")
+        with open_output(files[kind], columns_of("document")) as file:
+            file.write(page(number) for number in range(ROWS))
+    return files
+
+
+def _load(url: str, file: str, table: str) -> tuple[float, float]:
+    parts = urlsplit(url)
+    connection = {
+        "conn_type": "postgres",
+        "host": parts.hostname,
+        "port": parts.port,
+        "login": parts.username,
+        "password": parts.password,
+        "schema": parts.path[1:],
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", _LOAD, file, table],
+        env={**os.environ, "AIRFLOW_CONN_BENCH": json.dumps(connection)},
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    seconds, memory = map(float, done.stdout.splitlines()[-1].split())
+    return seconds, memory
+
+
+def _copied(url: str, table: str, file: Path) -> float:
+    """Return how long COPY takes for the rows of a table, into one with the same columns and primary key."""
+    with file.open("wb") as out:
+        _copy(url, f"COPY {table} TO STDOUT", out)
+    _query(url, f"CREATE TABLE {table}_copy (LIKE {table} INCLUDING ALL)")
+    start = time.perf_counter()
+    with file.open("rb") as rows:
+        _copy(url, f"COPY {table}_copy FROM STDIN", rows)
+    seconds = time.perf_counter() - start
+    _query(url, f"DROP TABLE {table}_copy")
+    return seconds
+
+
+def _copy(url: str, statement: str, file: object) -> None:
+    with psycopg2.connect(url) as connection, connection.cursor() as cursor:
+        cursor.copy_expert(statement, file)
+    connection.close()
+
+
+def _query(url: str, statement: str) -> None:
+    with psycopg2.connect(url) as connection, connection.cursor() as cursor:
+        cursor.execute(statement)
+    connection.close()
