@@ -81,7 +81,7 @@ class OtherDatabase(Database):
         loaded, seen, is_first = Loaded(), set[Values](), True
         delete = f"DELETE FROM {self._in_bound(table)} WHERE {self._equal(layout.key)}"
         insert = self._bound(f"INSERT INTO {table} ({self.listed(layout.names)})", len(layout.names))
-        while batch := [*islice(rows, _BATCH_ROWS)]:
+        while batch := [_without_nul(values) for values in islice(rows, _BATCH_ROWS)]:
             if replace and is_first:
                 self.execute(f"DELETE FROM {table}")
             is_first = False
@@ -140,3 +140,10 @@ class OtherDatabase(Database):
             exact = mysql.VARCHAR(_KEY_CHARACTERS // of_key, collation="utf8mb4_bin")
             return short.with_variant(exact, "mysql", "mariadb")
         return Text().with_variant(mysql.LONGTEXT(), "mysql", "mariadb")
+
+
+def _without_nul(values: Values) -> Values:
+    # Not every database takes it in texts; browsers, too, read it as U+FFFD.
+    if not any(isinstance(value, str) and "\0" in value for value in values):
+        return values
+    return tuple(value.replace("\0", "\ufffd") if isinstance(value, str) else value for value in values)

@@ -185,7 +185,7 @@ ROWS = [
         None, requests=2),
     Row("429 over the budget, in seconds", SEARCH, [failure(429, {"Retry-After": "90"}, error="x"), OK_SEARCH],
         errors.RateLimitError, has={"retry_after": 90.0, "verdict": "later"}),
-    Row("429 over the budget, as a date", LIST, [failure(429, {"Retry-After": in_seconds(600)}, error="x")],
+    Row("429 over the budget, as a date", LIST, [failure(429, {"Retry-After": in_seconds(86_400)}, error="x")],
         errors.RateLimitError),
     Row("429 over the budget, only in the text", SEARCH, [failure(429, error=RATE_TEXT), OK_SEARCH],
         errors.RateLimitError, has={"retry_after": 37.0}),

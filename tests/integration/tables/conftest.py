@@ -116,7 +116,7 @@ class Target:
 
     @property
     def keeps_nul(self) -> bool:
-        return not issubclass(HOOKS[self.name], PostgresHook)
+        return self.name in ("sqlite", "duckdb")
 
 
 @pytest.fixture(scope="session")
