@@ -280,3 +280,37 @@ def test_every_combination_is_a_decision() -> None:
     for failed, partial, skipped, state in itertools.product(choices, choices, choices, states):
         wanted = CheckCriteria(on_failed=failed, on_partial=partial, on_skipped=skipped, otherwise="skip")  # type: ignore[arg-type]
         assert wanted.decide(check(status=state)).outcome in ("done", "failed", "wait")
+
+
+@pytest.mark.parametrize(
+    ("criteria", "status", "error", "outcome", "reason"),
+    [
+        ({"on_skipped": "fail"}, "skipped_overlap", None, "failed", "it was skipped (skipped_overlap)"),
+        ({"on_skipped": "accept"}, "skipped_no_credits", "x", "done", "it was skipped (skipped_no_credits)"),
+        ({}, "skipped_overlap", "busy", "wait", "it was skipped (skipped_overlap): busy"),
+        ({"on_partial": "fail"}, "partial", None, "failed", "some of its pages failed (partial)"),
+        ({"on_partial": "wait"}, "partial", "two", "wait", "some of its pages failed (partial): two"),
+        ({}, "partial", "two", "done", ""),
+        ({}, "failed", "no credits", "failed", "it failed: no credits"),
+        ({"on_failed": "wait"}, "failed", None, "wait", "it failed"),
+        ({"on_failed": "accept"}, "failed", "x", "done", "it failed"),
+        ({}, "a-state-of-tomorrow", "x", "failed", "it failed: x"),
+        ({}, "a-state-of-tomorrow", None, "done", ""),
+        ({}, None, "x", "failed", "it failed: x"),
+        ({}, "completed", "x", "done", ""),
+        ({"only_if_changed": True}, "completed", None, "wait", "no page is changed, new or removed"),
+        (
+            {"only_if_changed": True, "otherwise": "skip"},
+            "partial",
+            None,
+            "skip",
+            "no page is changed, new or removed",
+        ),
+        ({"only_if_meaningful": True}, "completed", None, "wait", "no change was judged meaningful"),
+    ],
+)
+def test_the_reason_in_words(
+    criteria: dict[str, Any], status: str | None, error: str | None, outcome: str, reason: str
+) -> None:
+    decision = CheckCriteria(**criteria).decide(check(status=status, error=error))
+    assert (decision.outcome, decision.reason) == (outcome, reason)
