@@ -135,7 +135,9 @@ class ResultDelivery(SpendingTask):
         self._lineage_inputs = tuple(inputs)
         items = self.with_media(items, report)
         if self.documents and kind == "generic":
-            self.log.warning("documents=True has no effect: the results are no pages, search results or links")
+            self.log.warning(
+                "documents=True has no effect: the results are no pages, search results or links"
+            )
         elif self.documents:
             from airflow_provider_webdata.results.retrieval import KIND, flat_documents
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import textwrap
 from collections.abc import Iterator
@@ -50,13 +51,14 @@ def is_run(found: Snippet) -> bool:
 
 
 @pytest.fixture(scope="module")
-def storage(s3_client: Any, s3_connection: str) -> dict[str, str]:
-    """The buckets that examples write to, and the report that one reads; return how Airflow gets there."""
+def storage(s3_client: Any, s3_connection: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Buckets and a database that examples write to, the report that one reads; return how Airflow gets there."""
     for bucket in ("reports", "parsed", "my-bucket"):
         s3_client.create_bucket(Bucket=bucket)
     for day in (pendulum.today("UTC"), pendulum.tomorrow("UTC")):
         s3_client.put_object(Bucket="reports", Key=f"{day:%Y-%m-%d}.pdf", Body=PDF.read_bytes())
-    return {"AIRFLOW_CONN_AWS_DEFAULT": s3_connection}
+    warehouse = {"conn_type": "sqlite", "host": str(tmp_path_factory.mktemp("warehouse") / "warehouse.db")}
+    return {"AIRFLOW_CONN_AWS_DEFAULT": s3_connection, "AIRFLOW_CONN_WAREHOUSE": json.dumps(warehouse)}
 
 
 def dag_file(found: Snippet, folder: Path) -> str:
