@@ -143,7 +143,9 @@ async def test_waits_share_a_hook(connect: Any) -> None:
     second, *others = await asyncio.gather(*(shared.renew(first) for _ in range(FIRST_CALLS)))
     assert second is not first
     assert all(hook is second for hook in others)
-    await shared.close()
+    assert shared.take() is second
+    assert shared.take() is None
+    await second.close()
 
 
 async def test_what_all_callers_left_is_ready_for_the_next() -> None:
