@@ -63,6 +63,6 @@ def test_a_program_and_its_children_are_found_by_what_was_written_down(tmp_path:
     session = Session.from_state(written[0])
     assert wait_until(lambda: (tmp_path / "log").read_text() == "two words; $HOME\n<>\n")
     assert wait_until(lambda: not session.leader_runs())
-    assert [process.name() for process in session.members()] == ["sleep"]
+    assert wait_until(lambda: [process.name() for process in session.members()] == ["sleep"])
     session.stop()
     assert session.members() == []
