@@ -14,6 +14,9 @@ from .outline import outline_of
 LONGEST_TEXT = 200
 """Characters; the service has no longer names and ids."""
 
+LONGEST_URL = 2048
+"""Characters of a page's URL; of a page with a longer one, none is kept."""
+
 OPERATIONS = ("batch_scrape", "crawl", "extract", "agent", "monitor")
 """What an event's name may begin with, before the first dot."""
 
@@ -33,6 +36,7 @@ class Envelope:
     :param monitor_id: `data.monitorId`.
     :param webhook_id: the id of the event, the same on every redelivery.
     :param success: as it came; false for a page or check that failed.
+    :param page_url: of the page that it tells of: what was asked for, else where redirects led.
     """
 
     event: str | None = None
@@ -42,6 +46,7 @@ class Envelope:
     monitor_id: str | None = None
     webhook_id: str | None = None
     success: bool | None = None
+    page_url: str | None = None
 
     @classmethod
     def read(cls, body: bytes) -> Envelope:
@@ -75,6 +80,7 @@ class Envelope:
             monitor_id=_text(first.get("monitorId")),
             webhook_id=_text(payload.get("webhookId")),
             success=success if isinstance(success, bool) else None,
+            page_url=_page_url(first),
         )
 
 
@@ -122,8 +128,16 @@ def same_event(one: str, other: str) -> bool:
     )
 
 
-def _text(value: Any) -> str | None:
-    if not isinstance(value, str) or not value or len(value) > LONGEST_TEXT:
+def _page_url(first: dict[str, Any]) -> str | None:
+    metadata = first.get("metadata")
+    if not isinstance(metadata, dict):
+        metadata = {}
+    urls = (first.get("url"), metadata.get("sourceURL"), metadata.get("url"))
+    return next(filter(None, (_text(url, LONGEST_URL) for url in urls)), None)
+
+
+def _text(value: Any, longest: int = LONGEST_TEXT) -> str | None:
+    if not isinstance(value, str) or not value or len(value) > longest:
         return None
     # A database may refuse NUL.
     return value if value.isprintable() else None

@@ -17,6 +17,9 @@ DEEPEST = 200
 LONGEST_RAW_TEXT = 2500
 """Bytes of a text that is read at all: 200 characters, each written as two escapes, and quotes."""
 
+LONGEST_RAW_URL = 25_000
+"""The same of 2,048 characters."""
+
 _CHUNK = 2**16
 _ESCAPE = re.compile(rb"\\*")
 _RUN = re.compile(rb"\[+|\]+")
@@ -36,6 +39,13 @@ class _Body(msgspec.Struct):
 class _Data(msgspec.Struct):
     checkId: msgspec.Raw = _NULL  # noqa: N815
     monitorId: msgspec.Raw = _NULL  # noqa: N815
+    url: msgspec.Raw = _NULL
+    metadata: msgspec.Raw = _NULL
+
+
+class _Metadata(msgspec.Struct):
+    sourceURL: msgspec.Raw = _NULL  # noqa: N815
+    url: msgspec.Raw = _NULL
 
 
 class _Array(msgspec.Struct, array_like=True):
@@ -44,6 +54,7 @@ class _Array(msgspec.Struct, array_like=True):
 
 _body = msgspec.json.Decoder(_Body)
 _data = msgspec.json.Decoder(_Data)
+_metadata = msgspec.json.Decoder(_Metadata)
 _array = msgspec.json.Decoder(_Array)
 _anything = msgspec.json.Decoder(msgspec.Raw)
 _scalar = msgspec.json.Decoder(str | bool | None)
@@ -72,18 +83,28 @@ def _fields(outer: _Body) -> dict[str, Any]:
     if data.startswith(b"["):
         data = bytes(_array.decode(data).first)
     inner = _data.decode(data) if data.startswith(b"{") else _Data()
+    page = bytes(inner.metadata)
+    metadata = _metadata.decode(page) if page.startswith(b"{") else _Metadata()
     return {
         "type": _value(outer.type),
         "id": _value(outer.id),
         "webhookId": _value(outer.webhookId),
         "success": _value(outer.success),
-        "data": {"checkId": _value(inner.checkId), "monitorId": _value(inner.monitorId)},
+        "data": {
+            "checkId": _value(inner.checkId),
+            "monitorId": _value(inner.monitorId),
+            "url": _value(inner.url, LONGEST_RAW_URL),
+            "metadata": {
+                "sourceURL": _value(metadata.sourceURL, LONGEST_RAW_URL),
+                "url": _value(metadata.url, LONGEST_RAW_URL),
+            },
+        },
     }
 
 
-def _value(raw: msgspec.Raw) -> str | bool | None:
+def _value(raw: msgspec.Raw, longest: int = LONGEST_RAW_TEXT) -> str | bool | None:
     written = bytes(raw)
-    if len(written) > LONGEST_RAW_TEXT or not written.startswith((b'"', b"t", b"f")):
+    if len(written) > longest or not written.startswith((b'"', b"t", b"f")):
         return None
     value: str | bool | None = _scalar.decode(written)
     return value

@@ -129,7 +129,7 @@ def _decoded(address: InboxAddress, response: httpx.Response, decoder: msgspec.j
     try:
         return decoder.decode(response.content)
     except msgspec.MsgspecError as error:
-        kind = response.headers.get("content-type", "no content type").partition(";")[0]
+        kind = response.headers.get("content-type", "text without a content type").partition(";")[0]
         if "json" not in kind:
             raise _missing(address, f"what is there answers with {kind}") from None
         raise InboxAnswerError(f"the inbox at {address.url} answers what cannot be read: {error}") from None

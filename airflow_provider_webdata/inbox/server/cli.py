@@ -41,12 +41,13 @@ _UNITS = {"d": "days", "h": "hours", "m": "minutes"}
 def list_deliveries(args: argparse.Namespace) -> None:
     """List deliveries, the newest first.
 
-    :param args: conn_id, event, key, job_id, monitor_id, limit, output.
+    :param args: conn_id, event, key, job_id, monitor_id, page_url, limit, output.
     """
     wanted = DeliveryFilter(
         keys=(args.key,) if args.key else (),
         job_ids=(args.job_id,) if args.job_id else (),
         monitor_ids=(args.monitor_id,) if args.monitor_id else (),
+        page_urls=(args.page_url,) if args.page_url else (),
         events=tuple(args.event),
     )
     if args.limit < 1:

@@ -32,7 +32,7 @@ _FILTERS = ("conn_id", "event", "find", "since", "until")
 
 
 async def page(page: Page) -> Response:
-    """List deliveries, the newest first, by connection, event, id and time.
+    """List deliveries, the newest first, by connection, event, id, page and time.
 
     Every filter has an index, which ends with the position: a page of a million deliveries reads as many rows of it as
     it shows.
@@ -67,16 +67,13 @@ async def page(page: Page) -> Response:
 
 
 def _by_id(wanted: DeliveryFilter, find: str) -> DeliveryFilter:
-    """Return the filter with each meaning that an id can have; the address of a delivery stands for its key."""
+    """Return the filter with each meaning that a text can have; the address of a webhook stands for its key."""
     if not find:
         return wanted
     if "://" in find:
         key = re.search(rf"{re.escape(INBOX_PATH)}/[^/]+/([^/?#]+)$", find)
         if key is None:
-            raise HTTPException(
-                400,
-                f"find takes an id, a key, or the address of a webhook: https://…{INBOX_PATH}/CONNECTION/KEY.",
-            )
+            return replace(wanted, page_urls=(find,))
         find = unquote(key[1])
     return replace(wanted, keys=(find,), job_ids=(find,), monitor_ids=(find,))
 

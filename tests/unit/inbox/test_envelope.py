@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -94,7 +95,9 @@ JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
     lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
 )
-FIELDS = st.sampled_from(["type", "id", "webhookId", "success", "data", "monitorId", "checkId"])
+FIELDS = st.sampled_from(
+    ["type", "id", "webhookId", "success", "data", "monitorId", "checkId", "url", "metadata"]
+)
 
 
 @pytest.mark.rule("envelope-data")
@@ -107,6 +110,27 @@ def test_any_shape(payload):
     for text in (envelope.event, envelope.job_id, envelope.monitor_id, envelope.webhook_id):
         assert text is None or (0 < len(text) <= 200 and text.isprintable())
     assert envelope.success in (True, False, None)
+    assert envelope.page_url is None or 0 < len(envelope.page_url) <= 2048
+
+
+@pytest.mark.parametrize(
+    ("data", "page_url"),
+    [
+        ({"url": "https://a.example/p"}, "https://a.example/p"),
+        (
+            [{"metadata": {"sourceURL": "https://a.example/s", "url": "https://a.example/u"}}],
+            "https://a.example/s",
+        ),
+        ([{"metadata": {"url": "https://a.example/u"}}], "https://a.example/u"),
+        ([{"metadata": {"sourceURL": "x" * 2049, "url": "https://a.example/u"}}], "https://a.example/u"),
+        ([{"url": "x" * 2048}], "x" * 2048),
+        ([{"url": 5, "metadata": []}], None),
+        ([], None),
+    ],
+)
+def test_the_page(data: Any, page_url: str | None) -> None:
+    payload = {"type": "crawl.page", "data": data}
+    assert Envelope.read(json.dumps(payload).encode()).page_url == Envelope.of(payload).page_url == page_url
 
 
 @pytest.mark.rule("event-names")

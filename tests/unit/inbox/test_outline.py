@@ -14,14 +14,26 @@ from airflow_provider_webdata.inbox.envelope import Envelope, NotJSONError, pars
 from airflow_provider_webdata.inbox.outline import DEEPEST, outline_of
 
 SIZE = 2**19
-FIELDS = ["type", "id", "webhookId", "success", "data", "monitorId", "checkId", "other"]
+FIELDS = [
+    "type", "id", "webhookId", "success", "data", "monitorId", "checkId", "url", "metadata", "sourceURL", "other",
+]  # fmt: skip
 JSON = st.recursive(
     st.none()
     | st.booleans()
     | st.integers()
     | st.floats(allow_nan=False, allow_infinity=False)
     | st.text(st.characters(exclude_categories=["Cs"]))
-    | st.sampled_from(["monitor.check.completed", "x" * 200, "\U0001f600" * 200, "x" * 201, '\\"[{']),
+    | st.sampled_from(
+        [
+            "monitor.check.completed",
+            "x" * 200,
+            "\U0001f600" * 200,
+            "x" * 201,
+            "\U0001f600" * 2048,
+            "x" * 2049,
+            '\\"[{',
+        ]
+    ),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(FIELDS), inner, max_size=4),
 )
 unhurried = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])

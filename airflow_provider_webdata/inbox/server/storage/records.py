@@ -25,6 +25,7 @@ class NewDelivery:
     :param name: the event without its operation.
     :param job_id: id of the job, for monitors of the check.
     :param monitor_id: id of the monitor.
+    :param page_url: of the page that it tells of.
     :param success: as it came.
     :param body: the body as it came.
     :param received_at: aware.
@@ -38,6 +39,7 @@ class NewDelivery:
     name: str | None
     job_id: str | None
     monitor_id: str | None
+    page_url: str | None
     success: bool | None
     body: bytes = field(repr=False)
     received_at: datetime
@@ -62,6 +64,7 @@ class NewDelivery:
             name=envelope.name,
             job_id=envelope.job_id,
             monitor_id=envelope.monitor_id,
+            page_url=envelope.page_url,
             success=envelope.success,
             body=body,
             received_at=received_at,
@@ -91,9 +94,10 @@ def _identity(conn_id: str, key: str | None, envelope: Envelope, body: bytes) ->
 class DeliveryFilter:
     """Which deliveries a reader asks for; what is empty does not limit.
 
-    :param keys: correlation keys. A delivery matches by any of keys, job ids and monitor ids together.
+    :param keys: correlation keys. A delivery matches by any of keys, ids and page URLs together.
     :param job_ids: ids of jobs, for monitors of checks.
     :param monitor_ids: ids of monitors.
+    :param page_urls: URLs of the pages that deliveries tell of.
     :param events: names of events, with or without the operation; matched in addition to the above.
     :param received_after: aware; what was received then or later.
     :param received_before: aware; what was received then or earlier, and published within an hour.
@@ -102,9 +106,20 @@ class DeliveryFilter:
     keys: tuple[str, ...] = ()
     job_ids: tuple[str, ...] = ()
     monitor_ids: tuple[str, ...] = ()
+    page_urls: tuple[str, ...] = ()
     events: tuple[str, ...] = ()
     received_after: datetime | None = None
     received_before: datetime | None = None
+
+    @property
+    def page_hashes(self) -> tuple[int, ...]:
+        """What stands for the page URLs in the table."""
+        return tuple(map(page_hash, self.page_urls))
+
+
+def page_hash(url: str) -> int:
+    """Return 64 bits that stand for a URL of any length: no two in billions are alike."""
+    return int.from_bytes(hashlib.sha256(url.encode(errors="surrogatepass")).digest()[:8], "big", signed=True)
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,7 @@ _ANY_OF = (
     (delivery.c.correlation_key, "keys"),
     (delivery.c.job_id, "job_ids"),
     (delivery.c.monitor_id, "monitor_ids"),
+    (delivery.c.page_hash, "page_hashes"),
 )
 
 

@@ -16,7 +16,15 @@ from airflow_provider_webdata.inbox.wire import INLINE_BODY_BYTES
 from . import sequencer
 from .database import insert_or_ignore, lone_statement, transaction
 from .errors import CursorPastEndError, DeliveryNotFoundError, RefusedError, TablesMissingError
-from .records import Changes, DeliveryFilter, EventCount, NewDelivery, StoredDelivery, StoredPage
+from .records import (
+    Changes,
+    DeliveryFilter,
+    EventCount,
+    NewDelivery,
+    StoredDelivery,
+    StoredPage,
+    page_hash,
+)
 from .searches import selection
 from .tables import VERSION_TABLE, delivery
 
@@ -36,7 +44,7 @@ MOST_EVENTS = 100
 """Most events that are counted."""
 
 _WITHOUT_BODY = [
-    column for column in delivery.c if column.name not in {"dedupe", "operation", "name", "body"}
+    column for column in delivery.c if column.name not in {"dedupe", "page_hash", "operation", "name", "body"}
 ]
 # Alembic's own way writes two lines into the log.
 _REVISION = select(column("version_num", String)).select_from(table(VERSION_TABLE))
@@ -328,6 +336,7 @@ def _row_of(new: NewDelivery) -> dict[str, Any]:
         "name": new.name,
         "job_id": new.job_id,
         "monitor_id": new.monitor_id,
+        "page_hash": None if new.page_url is None else page_hash(new.page_url),
         "success": new.success,
         "received_at": new.received_at,
         "size": len(new.body),

@@ -91,6 +91,8 @@ delivery = Table(
     Column("name", exact_text(TEXT_LENGTH)),
     Column("job_id", exact_text(TEXT_LENGTH)),
     Column("monitor_id", exact_text(TEXT_LENGTH)),
+    # Of the page's URL, which may be too long for an index: see `records.page_hash`.
+    Column("page_hash", BigInteger),
     Column("success", Boolean(create_constraint=False)),
     Column("received_at", UTCDateTime(), nullable=False),
     Column("size", Integer, nullable=False),
@@ -103,6 +105,7 @@ delivery = Table(
     Index("idx_webdata_inbox_delivery_correlation_key", "conn_id", "correlation_key", "position"),
     Index("idx_webdata_inbox_delivery_job_id", "conn_id", "job_id", "position"),
     Index("idx_webdata_inbox_delivery_monitor_id", "conn_id", "monitor_id", "position"),
+    Index("idx_webdata_inbox_delivery_page_hash", "conn_id", "page_hash", "position"),
     Index("idx_webdata_inbox_delivery_event", "conn_id", "name", "operation", "position"),
     # What waits for its position, oldest first. MySQL knows no partial index and keeps all rows in it.
     Index(

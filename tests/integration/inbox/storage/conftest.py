@@ -108,6 +108,7 @@ def new() -> NewOne:
             "name": "page",
             "job_id": job_id or f"job-{number}",
             "monitor_id": "monitor-1",
+            "page_url": None,
             "success": True,
             "body": b'{"type": "monitor.page"}',
             "received_at": datetime.now(timezone.utc),

@@ -87,7 +87,17 @@ def terminal(migrated: Terminal) -> Terminal:
             {"type": "monitor.check.completed", "id": "check-1", "data": [{"monitorId": "m-1"}]},
             31,
         ),
-        ("test", None, {"type": "page", "id": "job-2", "success": False}, 20),
+        (
+            "test",
+            None,
+            {
+                "type": "page",
+                "id": "job-2",
+                "success": False,
+                "data": [{"metadata": {"sourceURL": "https://a.example/?p=1"}}],
+            },
+            20,
+        ),
         ("test", None, {"type": "[/red]odd[bold]", "note": "ünïcode"}, 0),
     ]
     migrated.store.add(
@@ -110,6 +120,8 @@ def test_list(terminal: Terminal) -> None:
         "--key key-2": [2],
         "--job-id check-1": [2, 1],
         "--monitor-id m-1 --event monitor.page": [1],
+        "--page-url https://a.example/?p=1": [3],
+        "--page-url https://a.example/": [],
         "--limit 2": [4, 3],
     }
     answers = terminal.run(*(f"list -o json {flags}" for flags in cases))

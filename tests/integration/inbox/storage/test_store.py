@@ -142,6 +142,9 @@ def test_large_bodies_are_fetched_one_by_one(
         (DeliveryFilter(job_ids=("c", "e")), "ce"),
         (DeliveryFilter(monitor_ids=("m2",)), "cd"),
         (DeliveryFilter(keys=("k1",), job_ids=("c",), monitor_ids=("m2",)), "abcd"),
+        (DeliveryFilter(page_urls=("https://p.example/k2",)), "c"),
+        (DeliveryFilter(page_urls=("https://p.example/K2",)), ""),
+        (DeliveryFilter(page_urls=("https://p.example/k2",), job_ids=("e",)), "ce"),
         (DeliveryFilter(events=("monitor.page",)), "ac"),
         (DeliveryFilter(events=("page",)), "ace"),
         (DeliveryFilter(events=("crawl.page",)), "ce"),
@@ -175,6 +178,7 @@ def test_filters(store: DeliveryStore, new: NewOne, wanted: DeliveryFilter, foun
                 operation=operation,
                 name=name,
                 monitor_id=monitor,
+                page_url=key and f"https://p.example/{key}",
                 received_at=at,
             )
         )

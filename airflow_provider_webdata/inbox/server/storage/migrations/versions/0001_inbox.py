@@ -20,6 +20,7 @@ INDEXES = {
     "correlation_key": ["conn_id", "correlation_key", "position"],
     "job_id": ["conn_id", "job_id", "position"],
     "monitor_id": ["conn_id", "monitor_id", "position"],
+    "page_hash": ["conn_id", "page_hash", "position"],
     "event": ["conn_id", "name", "operation", "position"],
     "received_at": ["received_at"],
 }
@@ -45,6 +46,7 @@ def upgrade() -> None:
         sa.Column("name", text(200)),
         sa.Column("job_id", text(200)),
         sa.Column("monitor_id", text(200)),
+        sa.Column("page_hash", sa.BigInteger()),
         sa.Column("success", sa.Boolean()),
         sa.Column(
             "received_at",
