@@ -15,6 +15,7 @@ from airflow_provider_webdata.api import exchange, spans
 from airflow_provider_webdata.api.config import ClientConfig
 from airflow_provider_webdata.api.deadline import AsyncDeadline, Deadline, hold_to_deadlines
 from airflow_provider_webdata.api.errors import WebDataError
+from airflow_provider_webdata.api.file_transfer import FileTransfer
 from airflow_provider_webdata.api.pools import AsyncPools
 from airflow_provider_webdata.api.retry import Attempts
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from airflow_provider_webdata.api.endpoints import Endpoint, ResponseT
+    from airflow_provider_webdata.api.models import ParseUpload
     from airflow_provider_webdata.api.models.base import RequestModel
     from airflow_provider_webdata.api.multipart import Upload
 
@@ -74,6 +76,16 @@ class WebDataClient:
             self.config, endpoint, path, query, body, extra_body, upload, idempotency_key=idempotency_key
         )
         return self._execute(prepared)
+
+    def send_file(self, target: ParseUpload, upload: Upload) -> None:
+        """Send a file where the service wants it, without the key.
+
+        :param target: the service's answer to `PARSE_UPLOAD`.
+        :param upload: the file; its size must be known.
+        :raises UploadError: the storage did not take it, or the file is not what it was said to be.
+        :raises InvalidResponseError: nothing can be sent there.
+        """
+        FileTransfer(self.config, target, upload).send()
 
     def follow(self, endpoint: Endpoint[ResponseT], link: str) -> ResponseT:
         """Fetch the page behind a `next` link, on this connection's own origin whatever host the link names.
@@ -165,6 +177,10 @@ class AsyncWebDataClient:
             self.config, endpoint, path, query, body, extra_body, upload, idempotency_key=idempotency_key
         )
         return await self._execute(prepared)
+
+    async def send_file(self, target: ParseUpload, upload: Upload) -> None:
+        """See `WebDataClient.send_file`."""
+        await FileTransfer(self.config, target, upload).asend()
 
     async def follow(self, endpoint: Endpoint[ResponseT], link: str) -> ResponseT:
         """Fetch the page behind a `next` link; see `WebDataClient.follow`."""

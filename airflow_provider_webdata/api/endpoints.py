@@ -27,11 +27,13 @@ class Endpoint(Generic[ResponseT]):
     :param method: HTTP method.
     :param path: path with `{placeholders}`, from `/v2` on.
     :param response: gives the model of the answer, which is loaded when the endpoint is first called.
-    :param request: gives the model of the body, if it has one.
+    :param request: gives the model of the body, or of the query of a GET, if it has one.
     :param starts_nothing: a POST that may be repeated after a lost answer: it neither starts nor bills anything.
+    :param bills: a GET that bills credits, so that it is not repeated after a lost answer.
     :param judged_by_status: the object's `status` tells how it went and `success` does not (jobs and checks), or
         its `exitCode` and `killed` (code that ran in a browser session).
     :param service_seconds: how long the service may work on a given body before it answers, in seconds.
+    :param uses_up_body: what the body names is gone once the service has answered, so that nothing can be repeated.
     :param takes_idempotency_key: whether the service honours `x-idempotency-key` here.
     """
 
@@ -41,14 +43,16 @@ class Endpoint(Generic[ResponseT]):
     response: Callable[[], type[ResponseT]]
     request: Callable[[], type[RequestModel]] | None = None
     starts_nothing: bool = False
+    bills: bool = False
     judged_by_status: bool = False
     service_seconds: Callable[[Mapping[str, Any]], float] | None = None
+    uses_up_body: bool = False
     takes_idempotency_key: bool = False
 
     @property
     def repeatable(self) -> bool:
         """Whether the call may be repeated after a lost answer without harm."""
-        return self.method != "POST" or self.starts_nothing
+        return self.starts_nothing if self.method == "POST" else not self.bills
 
 
 SEARCH = Endpoint(
@@ -58,6 +62,67 @@ SEARCH = Endpoint(
     lambda: models.SearchResponse,
     request=lambda: models.SearchRequest,
     service_seconds=service_time.search,
+)
+
+DEVELOPER_SEARCH = Endpoint(
+    "developer search",
+    "POST",
+    "/v2/search/developer",
+    lambda: models.DeveloperSearchResponse,
+    request=lambda: models.DeveloperSearchRequest,
+    service_seconds=service_time.search,
+)
+PAPER_SEARCH = Endpoint(
+    "paper search",
+    "GET",
+    "/v2/search/research/papers",
+    lambda: models.PaperSearchResponse,
+    request=lambda: models.PaperSearchRequest,
+    bills=True,
+    service_seconds=service_time.search,
+)
+PAPER = Endpoint(
+    "paper",
+    "GET",
+    "/v2/search/research/papers/{paper_id}",
+    lambda: models.PaperResponse,
+    request=lambda: models.PaperRequest,
+    bills=True,
+    service_seconds=service_time.search,
+)
+SIMILAR_PAPERS = Endpoint(
+    "similar papers",
+    "GET",
+    "/v2/search/research/papers/{paper_id}/similar",
+    lambda: models.SimilarPapersResponse,
+    request=lambda: models.SimilarPapersRequest,
+    bills=True,
+    service_seconds=service_time.search,
+)
+GOVERNMENT_SEARCH = Endpoint(
+    "government search",
+    "POST",
+    "/v2/search/gov",
+    lambda: models.GovernmentSearchResponse,
+    request=lambda: models.GovernmentSearchRequest,
+    service_seconds=service_time.search,
+)
+
+SEARCH_FEEDBACK = Endpoint(
+    "search feedback",
+    "POST",
+    "/v2/search/{search_id}/feedback",
+    lambda: models.FeedbackResponse,
+    request=lambda: models.SearchFeedbackRequest,
+    starts_nothing=True,
+)
+FEEDBACK = Endpoint(
+    "feedback",
+    "POST",
+    "/v2/feedback",
+    lambda: models.FeedbackResponse,
+    request=lambda: models.FeedbackRequest,
+    starts_nothing=True,
 )
 
 SCRAPE = Endpoint(
@@ -143,6 +208,26 @@ PARSE = Endpoint(
     service_seconds=service_time.without_default,
 )
 
+PARSE_UPLOAD = Endpoint(
+    "parse upload",
+    "POST",
+    "/v2/parse/upload-url",
+    lambda: models.ParseUploadResponse,
+    request=lambda: models.ParseUploadRequest,
+)
+PARSE_REFERENCE = Endpoint(
+    "parse by reference",
+    "POST",
+    "/v2/parse",
+    lambda: models.ScrapeResponse,
+    request=lambda: models.ParseReferenceRequest,
+    service_seconds=service_time.without_default,
+    uses_up_body=True,
+)
+"""The same call as parse, of a file that was sent to the storage that `PARSE_UPLOAD` named."""
+
+PARSE_FORMATS = Endpoint("parse formats", "GET", "/v2/parse/formats", lambda: models.FileFormatsResponse)
+
 START_EXTRACT = Endpoint(
     "start extract",
     "POST",
@@ -167,6 +252,14 @@ AGENT_STATUS = Endpoint(
     "agent status", "GET", "/v2/agent/{job_id}", lambda: models.AgentStatus, judged_by_status=True
 )
 CANCEL_AGENT = Endpoint("cancel agent", "DELETE", "/v2/agent/{job_id}", lambda: models.CancelResponse)
+LIST_AGENTS = Endpoint("list agents", "GET", "/v2/agent", lambda: models.AgentRuns)
+AGENT_THREAD = Endpoint(
+    "agent thread", "GET", "/v2/agent/threads/{thread_id}", lambda: models.AgentThreadResponse
+)
+AGENT_TRACE = Endpoint("agent trace", "GET", "/v2/agent/{job_id}/trace", lambda: models.AgentTrace)
+AGENT_SNAPSHOT = Endpoint(
+    "agent snapshot", "GET", "/v2/agent/{job_id}/snapshots/{snapshot_id}", lambda: models.AgentSnapshot
+)
 
 OPEN_SESSION = Endpoint(
     "open session",
@@ -243,3 +336,14 @@ TOKEN_HISTORY = Endpoint(
 )
 QUEUE_STATUS = Endpoint("queue status", "GET", "/v2/team/queue-status", lambda: models.QueueStatus)
 ACTIVITY = Endpoint("activity", "GET", "/v2/team/activity", lambda: models.Activity)
+CONCURRENCY = Endpoint("concurrency", "GET", "/v2/concurrency-check", lambda: models.Concurrency)
+THREAT_POLICY = Endpoint(
+    "threat policy", "GET", "/v2/team/threat-protection", lambda: models.ThreatPolicyResponse
+)
+REPLACE_THREAT_POLICY = Endpoint(
+    "replace threat policy",
+    "PUT",
+    "/v2/team/threat-protection",
+    lambda: models.ThreatPolicyResponse,
+    request=lambda: models.ThreatPolicyRequest,
+)

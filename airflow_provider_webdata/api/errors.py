@@ -469,6 +469,21 @@ class UnfinishedJobError(WebDataError):
         )
 
 
+class CallRefusedError(WebDataError):
+    """A guarded hook refuses a call: it may cost more, or visit other hosts, than its caps allow.
+
+    :param reason: what was refused, and why.
+    :param credits_used: what was billed all the same, because only the answer showed it; None: not known.
+    """
+
+    help_code = "WD-027"
+    verdict = "never"
+
+    def __init__(self, reason: str, *, credits_used: float | None = 0) -> None:
+        super().__init__(reason)
+        self.credits_used = credits_used
+
+
 PROCESSING_WAIT_SECONDS = (5.0, 600.0)
 """Shortest and longest wait before a large document is asked for again. See docs/service.md#large-documents."""
 
@@ -514,6 +529,10 @@ _BY_STATUS: dict[int, type[APIError]] = {
 }
 
 
+UPLOADS_USED_UP = "PARSE_UPLOAD_UNPARSED_LIMIT_REACHED"
+"""Too many files of the last 24 hours were uploaded and never parsed."""
+
+
 def error_class(
     status: int, code: str | None, details: Any = None, *, names_wait: bool = False
 ) -> type[APIError]:
@@ -534,6 +553,9 @@ def error_class(
         return CacheMissError
     if status == 408 and isinstance(details, Mapping) and details.get("state") == "processing_continues":
         return ProcessingContinuesError
+    if code == UPLOADS_USED_UP:
+        # A 429 that no wait of minutes ends.
+        return ClientError
     if status == 503 and names_wait:
         return UnavailableError
     if status >= 500:

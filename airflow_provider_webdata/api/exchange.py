@@ -99,6 +99,8 @@ class Prepared(Generic[ResponseT]):
 
     def can_be_sent(self) -> bool:
         """Return whether the body is still there: a file that cannot be read twice goes out once."""
+        if self.endpoint.uses_up_body:
+            return False
         return self.multipart is None or self.multipart.upload.can_start
 
     def blocking(self) -> dict[str, Any]:
@@ -137,8 +139,18 @@ def http_options(config: ClientConfig) -> dict[str, Any]:
         },
         # A redirect is an answer to report, never one to follow: the key must not leave this host.
         "follow_redirects": False,
-        "verify": config.verify,
+        **route_options(config),
     }
+    if config.max_concurrency is not None:
+        options["limits"] = httpx.Limits(
+            max_connections=config.max_concurrency, max_keepalive_connections=config.max_concurrency
+        )
+    return options
+
+
+def route_options(config: ClientConfig) -> dict[str, Any]:
+    """Return those of `http_options` that say how any host is reached: certificates and the proxy."""
+    options: dict[str, Any] = {"verify": config.verify}
     if config.verify and config.ca_file:
         try:
             options["verify"] = ssl.create_default_context(cafile=config.ca_file)
@@ -146,10 +158,6 @@ def http_options(config: ClientConfig) -> dict[str, Any]:
             raise ConfigurationError(f"ca_file {config.ca_file!r} cannot be used: {error}") from error
     if config.proxy:
         options["proxy"] = config.proxy
-    if config.max_concurrency is not None:
-        options["limits"] = httpx.Limits(
-            max_connections=config.max_concurrency, max_keepalive_connections=config.max_concurrency
-        )
     return options
 
 
@@ -175,19 +183,18 @@ def prepare(
         {name: _segment(endpoint, name, value) for name, value in (path or {}).items()}
     )
     request: dict[str, Any] = {"method": endpoint.method, "url": _address(url)}
-    params = {
-        name: _encodable(endpoint, name, value) for name, value in (query or {}).items() if value is not None
-    }
-    if params:
-        request["params"] = params
     wire: dict[str, Any] = {}
     if body is not None or extra_body:
         wire = {**(body.to_wire() if body is not None else {}), **(extra_body or {})}
+    asked = {**(query or {}), **wire} if endpoint.method == "GET" else query or {}
+    params = {name: _encodable(endpoint, name, value) for name, value in asked.items() if value is not None}
+    if params:
+        request["params"] = params
     multipart = None
     if upload is not None:
         multipart = MultipartBody(upload, {"options": _json(endpoint, wire).decode()} if wire else {})
         request["headers"] = multipart.headers
-    elif body is not None or extra_body:
+    elif endpoint.method != "GET" and (body is not None or extra_body):
         request["content"] = _json(endpoint, wire)
         request["headers"] = {"content-type": "application/json"}
     if idempotency_key is not None:
@@ -424,7 +431,7 @@ class Reader(Generic[ResponseT]):
         return f"it redirects to {self._line(place)}; set the connection's host to the service's own address"
 
     def _kind(self) -> str:
-        return self._line(self._headers.get("content-type", "no content type").partition(";")[0])
+        return self._line(self._headers.get("content-type", "text without a content type").partition(";")[0])
 
     def _beginning(self) -> str:
         body = _readable(self._buffer.getvalue()[:_MAX_ERROR_BYTES])
@@ -460,7 +467,7 @@ class Reader(Generic[ResponseT]):
         return value
 
     def _api_error(self, body: dict[str, Any]) -> APIError:
-        code = body.get("code")
+        code = body.get("code", body.get("feedbackErrorCode"))
         code = self._line(str(code)) if isinstance(code, (str, int)) and not isinstance(code, bool) else None
         message = self._message(body)
         details = body.get("details")

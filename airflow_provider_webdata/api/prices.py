@@ -37,7 +37,8 @@ _X = (".x.com", ".twitter.com")
 _BROWSER_MINUTE, _BROWSER_MINUTE_WITH_PROMPT = 2, 7
 
 _DEFAULT_RESULTS = 10
-_DEFAULT_LINKS = 5000
+_DEFAULT_PAPERS = 40
+DEFAULT_LINKS = 5000
 _DEFAULT_CRAWL_PAGES = 10_000
 _DEFAULT_AGENT_CREDITS = 2500
 _DEFAULT_BROWSER_SECONDS = 600
@@ -65,7 +66,8 @@ class PriceBound:
 def price_bound(operation: str, body: Wire, extra_body: Wire | None = None) -> PriceBound:
     """Return the most that a request may cost.
 
-    :param operation: `search`, `scrape`, `batch_scrape`, `crawl`, `map`, `parse`, `extract`, `agent` or `interact`.
+    :param operation: `search`, `developer_search`, `paper_search`, `scrape`, `batch_scrape`, `crawl`, `map`, `parse`,
+        `extract`, `agent` or `interact`.
     :param body: the request; with parse also `filename`, with interact whether a step has a `prompt`.
     :param extra_body: what is sent with it unchecked.
     """
@@ -134,6 +136,19 @@ def _search(body: Wire) -> PriceBound:
     )
 
 
+def _developer_search(body: Wire) -> PriceBound:
+    return _of_index(body.get("k") or _DEFAULT_RESULTS)
+
+
+def _paper_search(body: Wire) -> PriceBound:
+    return _of_index(body.get("k") or _DEFAULT_PAPERS)
+
+
+def _of_index(results: int) -> PriceBound:
+    credits = search_price(results)
+    return PriceBound(credits, f"{credits} for {results} results")
+
+
 def _may_find_x(body: Wire) -> bool:
     if included := body.get("includeDomains"):
         return any(_is_x(host) for host in included)
@@ -173,7 +188,7 @@ def _crawl(body: Wire) -> PriceBound:
 def _map(body: Wire) -> PriceBound:
     if not _scans(body):
         return PriceBound(MAP, "1 a call")
-    links = body.get("limit") or _DEFAULT_LINKS
+    links = body.get("limit") or DEFAULT_LINKS
     return PriceBound(
         MAP + _SCANNED_URL * (links + 1), f"1, and {_SCANNED_URL} for each of {links} links and the site"
     )
@@ -195,9 +210,14 @@ def _extract(_: Wire) -> PriceBound:
 def _agent(body: Wire) -> PriceBound:
     given = body.get("maxCredits")
     most = _DEFAULT_AGENT_CREDITS if given is None else given
-    unknown = ("threat protection bills each URL that is scanned: leave it out",) if _scans(body) else ()
+    unknown = ["threat protection bills each URL that is scanned: leave it out"] if _scans(body) else []
+    exchange = body.get("exchange") or {}
+    if exchange and exchange.get("enabled") is not False:
+        unknown.append(
+            "no document says whether max_credits bounds calls of providers: exchange={'enabled': False}"
+        )
     return PriceBound(
-        most, "max_credits" + (", which is 2500 unless given" if given is None else ""), unknown
+        most, "max_credits" + (", which is 2500 unless given" if given is None else ""), tuple(unknown)
     )
 
 
@@ -269,6 +289,8 @@ def _is_x(url: str) -> bool:
 
 _BOUNDS: dict[str, Callable[[Wire], PriceBound]] = {
     "search": _search,
+    "developer_search": _developer_search,
+    "paper_search": _paper_search,
     "scrape": _scrape,
     "batch_scrape": _batch_scrape,
     "crawl": _crawl,

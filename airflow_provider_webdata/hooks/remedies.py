@@ -17,6 +17,7 @@ REMEDIES: Mapping[str, str] = {
     "WD-032": "look at the check, or let such checks pass",
     "WD-036": "look at the service's dashboard",
     "WD-037": "compare with the monitors that its team has",
+    "WD-061": "look at XCom 'validation', and change the schema or the prompt",
     "WD-401": 'check "API Key"',
     "WD-402": "buy credits, or wait for the next billing period; then clear the task",
     "WD-403": "have it enabled for the team, or leave it out",
@@ -29,7 +30,9 @@ REMEDIES: Mapping[str, str] = {
 UNTRUSTED = 'check "Base URL", "CA bundle" and "Verify TLS certificate"'
 """Where the certificate is the reason."""
 
-_OWN_WORDS = frozenset({"", "WD-001", "WD-002", "WD-003", "WD-004", "WD-005", "WD-006", "WD-007", "WD-014"})
+_OWN_WORDS = frozenset(
+    {"", "WD-001", "WD-002", "WD-003", "WD-004", "WD-005", "WD-006", "WD-007", "WD-014", "WD-027"}
+)
 """Codes of errors that have nothing to do with what the connection leads to, or say themselves what to change."""
 
 _CODED = re.compile(r"(.*) \((WD-\d{3})\)", re.DOTALL)

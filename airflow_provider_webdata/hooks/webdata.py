@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING
 from airflow.sdk import BaseHook
 
 from airflow_provider_webdata.api.client import WebDataClient
-from airflow_provider_webdata.api.errors import WebDataError
+from airflow_provider_webdata.api.errors import CallRefusedError, WebDataError
 from airflow_provider_webdata.hooks.connection import AirflowConnection, ConnectionSettings, settings_of
 from airflow_provider_webdata.hooks.diagnosis import credits_left, diagnose
 from airflow_provider_webdata.hooks.masking import mask
+from airflow_provider_webdata.hooks.operations.agents import AgentOperations
+from airflow_provider_webdata.hooks.operations.feedback import FeedbackOperations
 from airflow_provider_webdata.hooks.operations.files import FileOperations
+from airflow_provider_webdata.hooks.operations.indexes import IndexOperations
 from airflow_provider_webdata.hooks.operations.jobs import JobOperations
 from airflow_provider_webdata.hooks.operations.monitors import MonitorOperations
 from airflow_provider_webdata.hooks.operations.pages import PageOperations
@@ -20,9 +23,13 @@ from airflow_provider_webdata.hooks.operations.sessions import SessionOperations
 from airflow_provider_webdata.hooks.operations.team import TeamOperations
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from types import TracebackType
 
     from airflow_provider_webdata.api.endpoints import Endpoint, ResponseT
+    from airflow_provider_webdata.api.models import ParseUpload
+    from airflow_provider_webdata.api.multipart import Upload
+    from airflow_provider_webdata.hooks.call_guard import CallGuard
     from airflow_provider_webdata.hooks.calls import Call
     from airflow_provider_webdata.inbox.reader import InboxReader
 
@@ -33,8 +40,11 @@ _FIRST_USE = threading.RLock()
 
 class WebDataHook(
     PageOperations,
+    IndexOperations,
     JobOperations,
+    AgentOperations,
     FileOperations,
+    FeedbackOperations,
     SessionOperations,
     MonitorOperations,
     TeamOperations,
@@ -60,6 +70,7 @@ class WebDataHook(
         self.webdata_conn_id = webdata_conn_id
         self._settings: ConnectionSettings | None = None
         self._client: WebDataClient | None = None
+        self._guard: CallGuard | None = None
 
     def get_settings(self) -> ConnectionSettings:
         """Return the connection's settings, read once; Airflow's masker knows every secret in them."""
@@ -70,7 +81,15 @@ class WebDataHook(
         return self._settings
 
     def get_conn(self) -> WebDataClient:
-        """Return the client of this hook, for calls that have no method of their own."""
+        """Return the client of this hook, for calls that have no method of their own.
+
+        :raises CallRefusedError: the hook is a guarded one, whose caps the client does not know.
+        """
+        if self._guard is not None:
+            raise CallRefusedError("a guarded hook gives no client: call its methods")
+        return self._connected()
+
+    def _connected(self) -> WebDataClient:
         client = self._client
         if client is None:
             with _FIRST_USE:
@@ -101,6 +120,46 @@ class WebDataHook(
         """
         made = type(self)(self.webdata_conn_id)
         made._settings = self._settings
+        made._guard = self._guard
+        return made
+
+    def guarded(
+        self,
+        *,
+        max_credits: float | None = None,
+        max_calls: int | None = None,
+        allowed_domains: Iterable[str] | None = None,
+        blocked_domains: Iterable[str] | None = None,
+    ) -> WebDataHook:
+        """Return another hook of the same connection, which refuses calls that exceed caps; nothing is sent then.
+
+        It refuses private hosts, `extra_body` and `get_conn()` as well. Close it by itself.
+
+        :param max_credits: most credits that all its calls together may cost, by the documented prices at their
+            highest; what has no such bound is refused. None: no limit.
+        :param max_calls: most calls that bill. None: no limit.
+        :param allowed_domains: host names, each with its subdomains, that may be visited; one that is named itself may
+            be private. None: all that are public.
+        :param blocked_domains: host names, each with its subdomains, that may not be visited.
+        :raises ArgumentError: a cap is no number of at least 0, or a domain no host name.
+        """
+        from airflow_provider_webdata.hooks.call_guard import CallGuard
+
+        guard = CallGuard(
+            max_credits=max_credits,
+            max_calls=max_calls,
+            allowed_domains=allowed_domains,
+            blocked_domains=blocked_domains,
+        )
+        return self.guarded_by(guard)
+
+    def guarded_by(self, guard: CallGuard) -> WebDataHook:
+        """Return another hook of the same connection, held by caps that it may share with others.
+
+        :param guard: the caps, and what was spent of them.
+        """
+        made = self.sibling()
+        made._guard = guard
         return made
 
     def __enter__(self) -> WebDataHook:
@@ -114,10 +173,18 @@ class WebDataHook(
         self.close()
 
     def _execute(self, call: Call[ResponseT]) -> ResponseT:
-        return self.get_conn().call(call.endpoint, **call.arguments())
+        if self._guard is None:
+            return self._connected().call(call.endpoint, **call.arguments())
+        admitted = self._guard.admit(call)
+        with self._guard.settling(admitted):
+            admitted.answer = answer = self._connected().call(call.endpoint, **admitted.call.arguments())
+        return answer
+
+    def _send_file(self, target: ParseUpload, upload: Upload) -> None:
+        self._connected().send_file(target, upload)
 
     def _follow(self, endpoint: Endpoint[ResponseT], link: str) -> ResponseT:
-        return self.get_conn().follow(endpoint, link)
+        return self._connected().follow(endpoint, link)
 
     def test_connection(self) -> tuple[bool, str]:
         """Check the connection with the real key, without spending credits.

@@ -22,11 +22,15 @@ from airflow_provider_webdata.sandbox.operations.activity import Activity
 from airflow_provider_webdata.sandbox.operations.agent import Agent
 from airflow_provider_webdata.sandbox.operations.batch_scrape import BatchScrape
 from airflow_provider_webdata.sandbox.operations.crawl import Crawl
+from airflow_provider_webdata.sandbox.operations.developer import DeveloperSearch
 from airflow_provider_webdata.sandbox.operations.extract import Extract
+from airflow_provider_webdata.sandbox.operations.feedback import Feedback
+from airflow_provider_webdata.sandbox.operations.government import GovernmentSearch
 from airflow_provider_webdata.sandbox.operations.interact import Interact
 from airflow_provider_webdata.sandbox.operations.map import Map
 from airflow_provider_webdata.sandbox.operations.monitor import Monitor
 from airflow_provider_webdata.sandbox.operations.parse import Parse
+from airflow_provider_webdata.sandbox.operations.research import Research
 from airflow_provider_webdata.sandbox.operations.scrape import Scrape
 from airflow_provider_webdata.sandbox.operations.search import Search
 from airflow_provider_webdata.sandbox.operations.team import Team
@@ -68,6 +72,10 @@ class Sandbox:
         activity = Activity(core.store, core.clock)
         operations = (
             Search(core, index, scraper),
+            DeveloperSearch(core, index),
+            Research(core, index),
+            GovernmentSearch(core, index),
+            Feedback(core),
             Scrape(core, self.web, self.canned, scrapes, processing),
             self.batch_scrape,
             self.crawl,

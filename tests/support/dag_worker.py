@@ -45,6 +45,8 @@ def run(path: str) -> dict[str, Any]:
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
+    # As Airflow does: classes in the file are looked up there.
+    sys.modules[spec.name] = module
     spec.loader.exec_module(module)
     dags = getattr(module, "dags", None) or [module.dag]
     when = getattr(module, "logical_dates", None)
@@ -60,16 +62,23 @@ def run(path: str) -> dict[str, Any]:
 @contextmanager
 def responding(responses: dict[str, str]) -> Iterator[None]:
     """Respond to what tasks ask, as a person in the UI does."""
+    if not responses:
+        yield
+        return
+    from airflow.models import import_all_models
+    from sqlalchemy.orm import configure_mappers
+
+    # Not from two threads at once: SQLAlchemy's lock and Python's of imports would wait for each other.
+    import_all_models()  # type: ignore[no-untyped-call]
+    configure_mappers()
     over = threading.Event()
     person = threading.Thread(target=_respond, args=(responses, over))
-    if responses:
-        person.start()
+    person.start()
     try:
         yield
     finally:
         over.set()
-        if responses:
-            person.join()
+        person.join()
 
 
 def _respond(responses: dict[str, str], over: threading.Event) -> None:
@@ -86,9 +95,12 @@ def _respond(responses: dict[str, str], over: threading.Event) -> None:
     waiting = getattr(TaskInstanceState, "AWAITING_INPUT", None)
     while not over.wait(0.2):
         with create_session() as session:
-            for asked in session.scalars(select(HITLDetail).where(HITLDetail.responded_at.is_(None))).all():
+            for asked in session.scalars(select(HITLDetail)).all():
                 ti = session.get(TaskInstance, asked.ti_id)
-                if ti is None or ti.task_id not in responses or waiting not in (None, ti.state):
+                if ti is None or ti.task_id not in responses:
+                    continue
+                # Again where `dag.test()` has written its own "awaiting input" over the response.
+                if ti.state != waiting if waiting else asked.responded_at:
                     continue
                 asked.chosen_options = [responses[ti.task_id]]
                 asked.responded_at = utcnow()
@@ -124,7 +136,10 @@ def told(dag_run: Any) -> dict[str, Any]:
             },
             "xcom": {f"{_key(row)}.{row.key}": _value(row) for row in session.scalars(of_run(XComModel))},
             "rendered": {
-                _key(row): row.rendered_fields for row in session.scalars(of_run(RenderedTaskInstanceFields))
+                _key(ti): fields
+                for ti in instances
+                if (fields := RenderedTaskInstanceFields.get_templated_fields(ti, session=session))
+                is not None
             },
             "reschedules": reschedules,
         }

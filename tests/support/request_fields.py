@@ -36,6 +36,10 @@ TEXTS: dict[str, tuple[Any, SearchStrategy[Any]]] = {
     "_top_level_domain": ("zip", st.sampled_from(["zip", "xyz", "xn--p1ai"])),
     "_web_address": ("https://a.example/start", url),
     "_droppable_address": ("https://a.example/start", url),
+    "_whole_address": ("https://a.example/start", url),
+    "_day": ("2026-01-31", st.dates().map(str).filter(lambda day: day[0] != "0")),
+    "_label": ("missing_markdown", st.from_regex(r"[a-z0-9][a-z0-9_-]{0,79}", fullmatch=True)),
+    "_small": ({"run": 5}, st.dictionaries(said, st.integers(0, 9) | st.text(plain, max_size=20), max_size=3)),
     "_receiver": ("https://hooks.example/in", st.just("https://hooks.example/in")),
     "_identifier": ("7f3c1a52-9d0e-4b7a-8f65-0123456789ab", st.uuids().map(str)),
     "_email": ("a@example.com", st.just("a@example.com")),
@@ -62,6 +66,13 @@ EVENTS = {
 }
 
 BASES: dict[str, dict[str, Any]] = {
+    "SearchFeedbackRequest": {
+        "rating": "partial",
+        "valuableSources": [{"url": "https://a.example/start"}],
+        "missingContent": [{"topic": "x"}],
+    },
+    "FeedbackRequest": {"note": "n"},
+    "PaperRequest": {"query": "q"},
     "ExtractRequest": {"prompt": "p"},
     "ScrapeInteractRequest": {"code": "exit 0"},
     "MonitorSchedule": {"cron": "0 9 * * 1-5"},

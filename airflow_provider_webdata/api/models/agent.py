@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
-from airflow_provider_webdata.api.models.base import Lenient, RequestModel, ResponseModel
-from airflow_provider_webdata.api.models.fields import JsonSchema, Listed, Number, Switch, Text, WebAddress
+from airflow_provider_webdata.api.models.base import Lenient, RequestModel, ResponseModel, problem
+from airflow_provider_webdata.api.models.fields import (
+    Identifier,
+    Integer,
+    JsonSchema,
+    Listed,
+    Number,
+    String,
+    Switch,
+    Text,
+    WebAddress,
+)
 from airflow_provider_webdata.api.models.scrape import AuditMetadata
 from airflow_provider_webdata.api.models.threat import ThreatProtection
 from airflow_provider_webdata.api.models.webhook import WebhookConfig, check_job_events
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 _DEFAULT_MAX_CREDITS = 2500
 
@@ -29,6 +42,67 @@ class AgentWebhookConfig(WebhookConfig):
         return check_job_events(events, ("started", "action", "completed", "failed", "cancelled"))
 
 
+class AgentLocation(RequestModel):
+    """Where the run's pages are fetched from.
+
+    :param country: ISO 3166-1 alpha-2 in capitals.
+    """
+
+    country: Annotated[String, Field(pattern=r"^[A-Z]{2}$")] | None = None
+
+
+class AgentApproval(RequestModel):
+    """Yes to what the last turn of a thread asked for.
+
+    :param approval_id: id of the `pendingApproval`, required.
+    :param call_ids: which of its calls; all when omitted.
+    :param always: ask no more in this thread.
+    """
+
+    approval_id: Identifier
+    call_ids: Listed[Text] | None = None
+    always: Switch | None = None
+
+
+class AgentRefusal(RequestModel):
+    """No to what the last turn of a thread asked for.
+
+    :param approval_id: id of the `pendingApproval`, required.
+    """
+
+    approval_id: Identifier
+
+
+class AgentExchange(RequestModel):
+    """Providers of data that a run may call, beside the web.
+
+    :param enabled: whether it may. Service default: true.
+    :param toolkits: at most 5 providers; all when omitted.
+    :param max_calls: most calls of this turn, 1 to 30.
+    :param require_approval: end the turn before a call that costs more, and ask; needs the mode `chat`.
+    :param approve: yes to what the last turn asked for; needs a thread.
+    :param decline: no to it; needs a thread, and excludes `approve`.
+    :param on_terms_required: about providers whose terms the team has not accepted: `skip` them (service default), or
+        `ask`. They are never called.
+    """
+
+    enabled: Switch | None = None
+    toolkits: Annotated[Listed[Text], Field(max_length=5)] | None = None
+    max_calls: Annotated[Integer, Field(ge=1, le=30)] | None = None
+    require_approval: Switch | None = None
+    approve: AgentApproval | None = None
+    decline: AgentRefusal | None = None
+    on_terms_required: Literal["skip", "ask"] | None = None
+
+    @model_validator(mode="after")
+    def _one_answer(self) -> Self:
+        if self.approve is not None and self.decline is not None:
+            raise problem(
+                "agent_exchange", "'approve' and 'decline' answer the same question; give one of them"
+            )
+        return self
+
+
 class AgentRequest(RequestModel):
     """Body of `POST /v2/agent`; only `prompt` is required.
 
@@ -42,7 +116,14 @@ class AgentRequest(RequestModel):
     :param audit_metadata: whom to name in the audit log: `username`.
     :param threat_protection: threat protection override, for teams that have it.
     :param webhook: where the job reports to: `url`, `events`, `headers`, `metadata`.
-    :param effort: `low`, `medium` or `high`. Not documented publicly, as is the next.
+    :param effort: `low`, `medium` or `high`. Not documented publicly, as are the rest but `origin`.
+    :param mode: `extract` has each turn of a thread return all its data; `chat` may answer a later turn in words alone,
+        as `message`. Default: that of the thread, else `extract`.
+    :param thread_id: UUID of the thread that this run goes on with: the `threadId` of an earlier run. Its `mode`,
+        `urls`, `schema` and `exchange` hold unless given. Default: a new thread.
+    :param exchange: providers of data that the run may call: `enabled`, `toolkits`, `maxCalls`, `requireApproval`,
+        `approve`, `decline`, `onTermsRequired`.
+    :param location: where its pages are fetched from: `country`.
     :param zero_data_retention: keep nothing, for teams that have it. Default: false.
     :param origin: label of the caller, for the service's own statistics. Default: `api`.
     :param integration: another such label.
@@ -60,9 +141,28 @@ class AgentRequest(RequestModel):
     threat_protection: ThreatProtection | None = None
     webhook: AgentWebhookConfig | None = None
     effort: Literal["low", "medium", "high"] | None = None
+    mode: Literal["extract", "chat"] | None = None
+    thread_id: Identifier | None = None
+    exchange: AgentExchange | None = None
+    location: AgentLocation | None = None
     zero_data_retention: Switch | None = None
     origin: Text | None = None
     integration: Text | None = None
+
+    @model_validator(mode="after")
+    def _exchange_fits(self) -> Self:
+        exchange = self.exchange
+        if exchange is None:
+            return self
+        if self.thread_id is None and (exchange.approve is not None or exchange.decline is not None):
+            raise problem(
+                "agent_thread", "'exchange' answers what a thread has asked; give its 'threadId' as well"
+            )
+        if exchange.require_approval and self.mode != "chat":
+            raise problem(
+                "agent_mode", "exchange.requireApproval needs mode 'chat', given in the same request"
+            )
+        return self
 
     def _own_warnings(self) -> list[str]:
         found = []
@@ -80,6 +180,14 @@ class AgentStatus(ResponseModel):
 
     `status` is processing, completed, failed, cancelled or newer. `data` is there when it is completed, `error`
     when it failed. The result can be read for 24 hours, until `expires_at`.
+
+    :ivar partial: what a run had found that stopped at its limit; `partial_schema_valid` says whether it is whole.
+    :ivar stop_reason: why it stopped, such as `credit_limit_reached`.
+    :ivar thread_id: the thread that it belongs to, and in `thread_turn` its place there, from 1.
+    :ivar message: its answer in words, which stands for `data` in the mode `chat`.
+    :ivar suggestions: what could be asked next, each with `label` and `prompt`.
+    :ivar pending_approval: what it ended to ask for: paid calls, or terms of providers.
+    :ivar exchange: what it called of providers of data.
     """
 
     success: bool | None = None
@@ -89,3 +197,14 @@ class AgentStatus(ResponseModel):
     model: Lenient[str | None] = None
     credits_used: Lenient[int | float | None] = None
     expires_at: Lenient[str | None] = None
+    effort: Lenient[str | None] = None
+    mode: Lenient[str | None] = None
+    partial: Any = None
+    partial_schema_valid: Lenient[bool | None] = None
+    stop_reason: Lenient[str | None] = None
+    thread_id: Lenient[str | None] = None
+    thread_turn: Lenient[int | None] = None
+    message: Lenient[str | None] = None
+    suggestions: Any = None
+    pending_approval: Any = None
+    exchange: Any = None

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
+from datetime import date
 from numbers import Integral
 from typing import Annotated, Any, TypeVar, get_args
 
 from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, ValidationInfo
+from pydantic_core import to_json
 
 from airflow_provider_webdata.api.models.base import RequestModel, nearest, problem
 
@@ -220,6 +222,46 @@ def _web_address(value: str) -> str:
     return value
 
 
+def _whole_address(value: str) -> str:
+    if "://" not in value:
+        raise problem("url", "a URL with its protocol is expected: https://...")
+    return value
+
+
+def _day(value: str) -> str:
+    try:
+        day = date.fromisoformat(value)
+    except ValueError:
+        day = None
+    if day is None or day.isoformat() != value:
+        raise problem("day", "a day is expected, as YYYY-MM-DD")
+    return value
+
+
+def _label(value: str) -> str:
+    if not re.fullmatch(r"[a-z0-9][a-z0-9_-]{0,79}", value):
+        raise problem(
+            "label",
+            "at most 80 lower-case letters, digits, '_' and '-' are expected, a letter or digit first",
+        )
+    return value
+
+
+def not_larger_than(limit: int) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    """Return a validator that refuses a JSON object of more than so many bytes.
+
+    :param limit: bytes, in UTF-8 and without blanks.
+    """
+
+    def _small(value: dict[str, Any]) -> dict[str, Any]:
+        size = len(to_json(value))
+        if size > limit:
+            raise problem("json_size", f"at most {limit} bytes of JSON are taken (given: {size})")
+        return value
+
+    return _small
+
+
 def _droppable_address(value: str, info: ValidationInfo) -> str:
     return value if info.data.get("ignore_invalid_urls") else _web_address(value)
 
@@ -276,8 +318,17 @@ StringMap = Annotated[dict[str, str], PlainValidator(_string_map)]
 Headers = Annotated[StringMap, AfterValidator(_headers)]
 """HTTP headers; the values may be credentials, so fields of this type have `repr=False`."""
 
-JsonSchema = Annotated[dict[str, Any], PlainValidator(_json_object), AfterValidator(_json_schema)]
+JsonObject = Annotated[dict[str, Any], PlainValidator(_json_object)]
+"""A JSON object of any fields."""
+
+JsonSchema = Annotated[JsonObject, AfterValidator(_json_schema)]
 """A JSON Schema of any draft."""
+
+Label = Annotated[String, AfterValidator(_label)]
+"""A short name, such as `missing_markdown`."""
+
+Day = Annotated[String, AfterValidator(_day)]
+"""A day, such as `2026-01-31`."""
 
 Hostname = Annotated[String, AfterValidator(hostname)]
 DomainPattern = Annotated[String, AfterValidator(_domain_pattern)]
@@ -285,6 +336,9 @@ TopLevelDomain = Annotated[String, AfterValidator(_top_level_domain)]
 
 WebAddress = Annotated[String, AfterValidator(_web_address)]
 """An http or https URL; the service puts `http://` in front when the protocol is missing."""
+
+WholeAddress = Annotated[WebAddress, AfterValidator(_whole_address)]
+"""An http or https URL with its protocol."""
 
 DroppableAddress = Annotated[String, AfterValidator(_droppable_address)]
 """As `WebAddress`, but any text where `ignore_invalid_urls`, declared before, makes the service drop bad ones."""

@@ -7,7 +7,7 @@ from typing import Annotated, Literal, get_args
 
 from pydantic import Field
 
-from airflow_provider_webdata.api.models.base import RequestModel
+from airflow_provider_webdata.api.models.base import Lenient, RequestModel, ResponseModel
 from airflow_provider_webdata.api.models.fields import (
     Headers,
     Integer,
@@ -22,7 +22,7 @@ from airflow_provider_webdata.api.models.parsers import Parser
 from airflow_provider_webdata.api.models.scrape import AuditMetadata, PIIOptions
 
 MAX_FILE_BYTES = 50 * 2**20
-"""Most bytes of an uploaded file. The documented 50 MB, read as MiB: what lies between is the service's to judge."""
+"""Most bytes of a file in a form. The documented 50 MB, read as MiB: what lies between is the service's to judge."""
 
 FILE_EXTENSIONS = (
     *(".html", ".htm", ".xhtml", ".pdf", ".docx", ".doc", ".docm", ".odt", ".ods", ".odp", ".rtf"),
@@ -103,3 +103,78 @@ class ParseOptions(RequestModel):
     audit_metadata: AuditMetadata | None = None
     origin: Text | None = None
     integration: Text | None = None
+
+
+class ParseReferenceRequest(ParseOptions):
+    """Body of `POST /v2/parse` for a file that was uploaded before: the options, and which file.
+
+    :param upload_ref: `upload_ref` of the upload; as good as a key for the file. It serves for one call.
+    """
+
+    upload_ref: Text = Field(repr=False)
+
+
+class ParseUploadRequest(RequestModel):
+    """Body of `POST /v2/parse/upload-url`; only `filename` is required.
+
+    :param filename: name of the file, 1 to 512 characters; its ending says what it is.
+    :param content_type: media type, 1 to 255 characters.
+    :param declared_size_bytes: bytes, at least 1. More than the service takes is refused.
+    """
+
+    filename: Annotated[Text, Field(min_length=1, max_length=512)]
+    content_type: Annotated[Text, Field(min_length=1, max_length=255)] | None = None
+    declared_size_bytes: Annotated[Integer, Field(ge=1)] | None = None
+
+
+class ParseUpload(ResponseModel):
+    """Where the service wants a file, and by what it knows it then. Serves for 10 minutes and one parse.
+
+    :ivar upload_url: signed, as good as a key for the file.
+    :ivar method: `PUT`, the file as body; or `POST`, a form with `form_fields` and, last, the file.
+    :ivar form_fields: on the wire `fields`.
+    :ivar expires_at: ISO 8601.
+    """
+
+    upload_url: str = Field(repr=False)
+    upload_ref: str = Field(repr=False)
+    method: Lenient[str | None] = None
+    headers: Lenient[dict[str, str] | None] = Field(None, repr=False)
+    form_fields: Lenient[dict[str, str] | None] = Field(None, alias="fields", repr=False)
+    expires_at: Lenient[str | None] = None
+    max_size_bytes: Lenient[int | None] = None
+
+
+class ParseUploadResponse(ResponseModel):
+    """Answer of `POST /v2/parse/upload-url`."""
+
+    success: bool | None = None
+    data: ParseUpload
+
+
+class FileFormat(ResponseModel):
+    """A kind of file that can be parsed.
+
+    :ivar kind: `document`, `image`, ...; the set is open.
+    :ivar extensions: such as `.pdf`.
+    :ivar available: whether it is for this team.
+    """
+
+    format: str | None = None
+    kind: Lenient[str | None] = None
+    extensions: Lenient[list[str] | None] = None
+    mime_types: Lenient[list[str] | None] = None
+    available: Lenient[bool | None] = None
+
+
+class FileFormats(ResponseModel):
+    """The part `data` of the kinds of files."""
+
+    formats: list[FileFormat]
+
+
+class FileFormatsResponse(ResponseModel):
+    """Answer of `GET /v2/parse/formats`."""
+
+    success: bool | None = None
+    data: FileFormats

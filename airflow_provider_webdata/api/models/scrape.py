@@ -114,6 +114,7 @@ class MonitorScrapeOptions(RequestModel):
     audit_metadata: AuditMetadata | None = None
     fast_mode: Switch | None = None
     check_prompt_injection: Switch | None = None
+    safe_mode: Switch | None = None
 
     @field_validator("formats")
     @classmethod
@@ -208,6 +209,8 @@ class ScrapeOptions(MonitorScrapeOptions):
     :param audit_metadata: whom to name in the audit log: `username`.
     :param fast_mode: a switch that is not documented publicly.
     :param check_prompt_injection: look for injected prompts, for 4 more credits; one that is found is an error (403).
+    :param safe_mode: hold the request to the safe mode of the organization: what that excludes is an error (403). Not
+        documented publicly.
     """
 
     default_max_age = DEFAULT_MAX_AGE

@@ -103,6 +103,14 @@ class QueueStatus(ResponseModel):
     most_recent_success: str | None = None
 
 
+class Concurrency(ResponseModel):
+    """Answer of `GET /v2/concurrency-check`: jobs of the team that run, and how many may run at once."""
+
+    success: bool | None = None
+    concurrency: int | float | None = None
+    max_concurrency: int | float | None = None
+
+
 class ActivityItem(ResponseModel):
     """One call of the last 24 hours. It has neither status nor metadata, and monitors do not appear.
 

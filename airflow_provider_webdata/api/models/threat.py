@@ -1,4 +1,4 @@
-"""The threat protection override, which search and scrape options share."""
+"""Threat protection: the override that search and scrape options share, and the organization's own policy."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from airflow_provider_webdata.api.models.base import RequestModel
-from airflow_provider_webdata.api.models.fields import DomainPattern, Integer, Listed, TopLevelDomain
+from airflow_provider_webdata.api.models.base import Lenient, RequestModel, ResponseModel
+from airflow_provider_webdata.api.models.fields import DomainPattern, Integer, Listed, Switch, TopLevelDomain
 
 
 class ThreatProtection(RequestModel):
@@ -30,3 +30,45 @@ class ThreatProtection(RequestModel):
     whitelist: Annotated[Listed[DomainPattern], Field(max_length=1000)] | None = None
     blocked_tlds: Annotated[Listed[TopLevelDomain], Field(max_length=1000)] | None = None
     failure_policy: Literal["open", "closed"] | None = None
+
+
+class ThreatPolicyRequest(ThreatProtection):
+    """Body of `PUT /v2/team/threat-protection`: the whole policy. What is left out goes back to its default.
+
+    :param mode: `off`, or `normal` (2 more credits per URL scanned).
+    :param risk_score_threshold: 0 to 100; at or above it a URL is blocked. Lower is stricter. Default: 75.
+    :param blacklist: at most 1000 domains always blocked, `example.com` or `*.example.com`. Default: none.
+    :param whitelist: at most 1000 domains always allowed, same format; wins over every other rule. Default: none.
+    :param blocked_tlds: at most 1000 top-level domains, lower case, without the dot. Default: none.
+    :param failure_policy: when the classifier cannot be reached, `closed` blocks and `open` allows. Default: `closed`.
+    :param allow_request_overrides: whether a request may bring a `threat_protection` of its own. Default: true.
+    """
+
+    mode: Literal["off", "normal"]
+    allow_request_overrides: Switch | None = None
+
+
+class ThreatPolicy(ResponseModel):
+    """The policy in force, defaults included.
+
+    :ivar mode: `off`, `normal`, or one that this version does not know.
+    :ivar configured: whether there is one that somebody saved.
+    :ivar updated_at: ISO 8601, or null.
+    """
+
+    mode: Lenient[str | None] = None
+    risk_score_threshold: Lenient[int | float | None] = None
+    blacklist: Lenient[list[str] | None] = None
+    whitelist: Lenient[list[str] | None] = None
+    blocked_tlds: Lenient[list[str] | None] = None
+    failure_policy: Lenient[str | None] = None
+    allow_request_overrides: Lenient[bool | None] = None
+    configured: Lenient[bool | None] = None
+    updated_at: Lenient[str | None] = None
+
+
+class ThreatPolicyResponse(ResponseModel):
+    """Answer of `GET` and `PUT /v2/team/threat-protection`."""
+
+    success: bool | None = None
+    data: ThreatPolicy

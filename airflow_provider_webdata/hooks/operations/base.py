@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from airflow_provider_webdata.api.endpoints import Endpoint, ResponseT
+    from airflow_provider_webdata.api.models import ParseUpload
+    from airflow_provider_webdata.api.multipart import Upload
     from airflow_provider_webdata.hooks.calls import Call
 
 
@@ -13,6 +15,9 @@ class Operations:
     """Base of the blocking methods; the hook provides what is missing."""
 
     def _execute(self, call: Call[ResponseT]) -> ResponseT:
+        raise NotImplementedError
+
+    def _send_file(self, target: ParseUpload, upload: Upload) -> None:
         raise NotImplementedError
 
     def _follow(self, endpoint: Endpoint[ResponseT], link: str) -> ResponseT:
@@ -23,6 +28,9 @@ class AsyncOperations:
     """Base of the asynchronous methods; the hook provides what is missing."""
 
     async def _execute(self, call: Call[ResponseT]) -> ResponseT:
+        raise NotImplementedError
+
+    async def _send_file(self, target: ParseUpload, upload: Upload) -> None:
         raise NotImplementedError
 
     async def _follow(self, endpoint: Endpoint[ResponseT], link: str) -> ResponseT:

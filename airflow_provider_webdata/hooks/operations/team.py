@@ -1,4 +1,4 @@
-"""The team that owns the API key: credits, tokens, queue, what was called. Costs nothing.
+"""The team that owns the API key: credits, tokens, queue, what was called, its policy. Costs nothing.
 
 See docs/service.md#team.
 """
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from airflow_provider_webdata.api import endpoints, models
 from airflow_provider_webdata.api.errors import InvalidResponseError
-from airflow_provider_webdata.hooks.calls import PAGE_SIZE, Call
+from airflow_provider_webdata.hooks.calls import PAGE_SIZE, Body, Call
 from airflow_provider_webdata.hooks.operations.base import AsyncOperations, Operations
 
 if TYPE_CHECKING:
@@ -71,6 +71,28 @@ class TeamOperations(Operations):
         """Return how many scrape jobs of the team wait and run, and how many may run at once."""
         return self._execute(Call(endpoints.QUEUE_STATUS))
 
+    def concurrency(self) -> models.Concurrency:
+        """Return how many jobs of the team run, and how many may run at once."""
+        return self._execute(Call(endpoints.CONCURRENCY))
+
+    def threat_policy(self) -> models.ThreatPolicy:
+        """Return the organization's threat protection policy. See docs/service.md#threat-policy.
+
+        :raises EntitlementError: the team lacks the feature.
+        """
+        return self._execute(Call(endpoints.THREAT_POLICY)).data
+
+    def replace_threat_policy(
+        self, request: models.ThreatPolicyRequest | Body, *, extra_body: Body | None = None
+    ) -> models.ThreatPolicy:
+        """Replace the organization's threat protection policy as a whole, and return what is in force then.
+
+        :param request: only `mode` is required; what is left out goes back to its default.
+        :param extra_body: merged into the body unchecked.
+        :raises EntitlementError: the team lacks the feature, the key is no admin's, or protection is enforced.
+        """
+        return self._execute(Call.of(endpoints.REPLACE_THREAT_POLICY, request, extra_body=extra_body)).data
+
     def activity(
         self, *, endpoint: str | None = None, limit: int | None = None, cursor: str | None = None
     ) -> models.Activity:
@@ -117,6 +139,21 @@ class AsyncTeamOperations(AsyncOperations):
     async def queue_status(self) -> models.QueueStatus:
         """See `TeamOperations.queue_status`."""
         return await self._execute(Call(endpoints.QUEUE_STATUS))
+
+    async def concurrency(self) -> models.Concurrency:
+        """See `TeamOperations.concurrency`."""
+        return await self._execute(Call(endpoints.CONCURRENCY))
+
+    async def threat_policy(self) -> models.ThreatPolicy:
+        """See `TeamOperations.threat_policy`."""
+        return (await self._execute(Call(endpoints.THREAT_POLICY))).data
+
+    async def replace_threat_policy(
+        self, request: models.ThreatPolicyRequest | Body, *, extra_body: Body | None = None
+    ) -> models.ThreatPolicy:
+        """See `TeamOperations.replace_threat_policy`."""
+        call = Call.of(endpoints.REPLACE_THREAT_POLICY, request, extra_body=extra_body)
+        return (await self._execute(call)).data
 
     async def activity(
         self, *, endpoint: str | None = None, limit: int | None = None, cursor: str | None = None

@@ -124,6 +124,10 @@ class Index:
         ]
         return [page for _, page in self._ranked(hits, False)[:limit]]
 
+    def all(self) -> list[Page]:
+        """Return all pages that can be found."""
+        return [page for page in self._web if page.status == 200]
+
     def hosts(self) -> list[str]:
         """Return the hosts whose pages are searched."""
         return sorted({page.host for page in self._web})
@@ -230,6 +234,16 @@ def category_of(page: Page, asked: list[str]) -> str | None:
         "gov": page.is_government,
     }
     return next((name for name in asked if is_in[name]), None)
+
+
+def passages(page: Page, query: str, limit: int) -> list[tuple[str, float]]:
+    """Return the sentences of the page with most of the query's words, best first, each with the part that it has."""
+    wanted = set(words(query))
+    scored = [
+        (len(wanted & set(words(text))) / max(1, len(wanted)), text) for text in sentences(page.body_text)
+    ]
+    ranked = sorted(scored, key=lambda item: -item[0])
+    return [(text, round(score, 6)) for score, text in ranked[:limit]]
 
 
 def highlight(page: Page, query: str, *, markdown: bool = False) -> str | None:

@@ -11,6 +11,7 @@ import logging
 import re
 import time
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 from airflow_provider_webdata.sandbox.operations.call import Call, Reply, Upload
 from airflow_provider_webdata.sandbox.reference.errors import ServiceError
@@ -18,7 +19,7 @@ from airflow_provider_webdata.sandbox.reference.errors import ServiceError
 from .rate_limits import WINDOW, too_many
 from .request import Request, parsed
 from .response import apply_quirks, send_reply
-from .uploads import receive_upload
+from .uploads import receive_raw, receive_upload
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -85,7 +86,10 @@ class Dispatcher:
     async def _read(self, request: Request) -> tuple[bytes | None, Any, bool]:
         """Return the raw body, what it says, and whether it could be read."""
         endpoint, _ = self._match(request)
-        if endpoint is not None and endpoint.upload:
+        is_json = request.headers.get("content-type", "").startswith("application/json")
+        if endpoint is not None and endpoint.raw:
+            return b"", await receive_raw(request.headers, request.chunks()), True
+        if endpoint is not None and endpoint.upload and not is_json:
             return b"", await receive_upload(request.headers, request.chunks()), True
         raw = await request.read()
         return raw, *parsed(raw)
@@ -181,7 +185,7 @@ class Dispatcher:
         endpoint, params = self._match(request)
         if endpoint is None:
             raise ServiceError(404, "Not Found")
-        if any(not _UUID.fullmatch(value) for value in params.values()):
+        if not endpoint.free_ids and any(not _UUID.fullmatch(value) for value in params.values()):
             raise ServiceError(400, "Invalid job ID format. Job ID must be a valid UUID.")
         self._authenticate(request, endpoint)
         self._rate_limits.count(endpoint.rate_class)
@@ -193,7 +197,14 @@ class Dispatcher:
             await asyncio.sleep(self._core.settings.latency_ms / 1000)
         self._media.origin = request.origin
         call = Call(
-            request.method, request.path, params, request.query, body, request.origin, request.headers
+            request.method,
+            request.path,
+            params,
+            request.query,
+            body,
+            request.origin,
+            request.headers,
+            request.query_lists,
         )
         reply = await endpoint.handler(call)
         self._activity.note(endpoint, call, reply)
@@ -204,12 +215,15 @@ class Dispatcher:
     def _match(self, request: Request) -> tuple[Endpoint | None, dict[str, str]]:
         """Return what answers the request, if anything does, and the parts of its path."""
         for endpoint in self._endpoints:
-            match = endpoint.pattern.fullmatch(request.path)
+            # Undecoded: an id may have a slash in it.
+            match = endpoint.pattern.fullmatch(request.raw_path)
             if match and endpoint.method == request.method:
-                return endpoint, match.groupdict()
+                return endpoint, {name: unquote(value) for name, value in match.groupdict().items()}
         return None, {}
 
     def _authenticate(self, request: Request, endpoint: Endpoint) -> None:
+        if endpoint.raw:
+            return
         given = request.headers.get("authorization")
         if given is None and endpoint.keyless and self._core.quirks.on("keyless-limit"):
             if not self._core.quirks.take("keyless-limit"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qs
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -22,7 +22,9 @@ class Request:
         self.method: str = scope["method"]
         self.path: str = scope["path"]
         self.headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
-        self.query = dict(parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True))
+        self.raw_path: str = scope["raw_path"].decode("latin-1")
+        self.query_lists = parse_qs(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+        self.query = {name: values[-1] for name, values in self.query_lists.items()}
         self.origin = f"{scope['scheme']}://{self.headers.get('host', 'localhost')}"
         self.accepts_gzip = "gzip" in self.headers.get("accept-encoding", "")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from tempfile import SpooledTemporaryFile
 from typing import TYPE_CHECKING
 
 from starlette.datastructures import Headers, UploadFile
@@ -21,6 +22,7 @@ MAX_FILE = 50 * 1024 * 1024
 # Room for the options and the lines around the parts; a body beyond both holds a file that is too large.
 _AROUND = 1024 * 1024
 _BLOCK = 256 * 1024
+_IN_MEMORY = 1024 * 1024
 TOO_LARGE = "File size exceeds the maximum of 50MB"
 
 
@@ -53,6 +55,20 @@ async def receive_upload(headers: Mapping[str, str], chunks: AsyncIterator[bytes
     if upload.content is None:
         await form.close()
     return upload
+
+
+async def receive_raw(headers: Mapping[str, str], chunks: AsyncIterator[bytes]) -> Upload:
+    """Read a body that is a file, or a form with one."""
+    if headers.get("content-type", "").lower().startswith("multipart/form-data"):
+        return await receive_upload(headers, chunks)
+    file = SpooledTemporaryFile(max_size=_IN_MEMORY)  # noqa: SIM115 - the upload closes it
+    size, digest = 0, hashlib.sha256()
+    async for chunk in chunks:
+        size += len(chunk)
+        digest.update(chunk)
+        file.write(chunk)
+    file.seek(0)
+    return Upload(content=file, size=size, sha256=digest.hexdigest())
 
 
 def _read(form: FormData) -> Upload:

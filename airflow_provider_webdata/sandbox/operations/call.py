@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 class Call:
     """One request to the service, its body already parsed.
 
-    ``params`` are the parts of the path, ``origin`` the scheme and host the caller used, ``headers`` have names in
-    lower case.
+    ``params`` are the parts of the path, ``query_lists`` all values of each name of the query, ``origin`` the scheme
+    and host the caller used, ``headers`` have names in lower case.
     """
 
     method: str
@@ -26,6 +26,7 @@ class Call:
     body: Any
     origin: str
     headers: Mapping[str, str] = field(default_factory=dict)
+    query_lists: Mapping[str, list[str]] = field(default_factory=dict)
 
 
 @dataclass

@@ -20,7 +20,9 @@ class Endpoint:
     :param path: a regular expression, in which ``{name}`` stands for a part that the call is given.
     :param rate_class: the class of the rate limit that the call counts against.
     :param keyless: whether it can do without a key.
+    :param free_ids: whether the parts of its path are other ids than UUIDs.
     :param upload: whether it takes a form with a file instead of JSON.
+    :param raw: whether it takes a file as the body, and needs no key: its address is one.
     :param own_latency: whether the handler waits for the latency itself, against a timeout of its own.
     :param activity: the name under which the team's activity lists it; not listed when absent.
     :param target: the field of the body that says what the activity was about.
@@ -31,7 +33,9 @@ class Endpoint:
     handler: Callable[[Call], Awaitable[Reply]]
     rate_class: str
     keyless: bool = False
+    free_ids: bool = False
     upload: bool = False
+    raw: bool = False
     own_latency: bool = False
     activity: str | None = None
     target: str | None = None

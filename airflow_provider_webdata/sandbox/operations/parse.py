@@ -5,20 +5,25 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import mimetypes
+import secrets
 import uuid
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.sandbox.engine.admission import refuse_unsupported
-from airflow_provider_webdata.sandbox.engine.documents import convert, kind_of
+from airflow_provider_webdata.sandbox.engine.documents import KINDS, convert, kind_of
 from airflow_provider_webdata.sandbox.engine.formats import PAGE_BREAK, produce
 from airflow_provider_webdata.sandbox.reference.errors import ServiceError, UnsupportedHereError
 from airflow_provider_webdata.sandbox.reference.prices import page_cost
 from airflow_provider_webdata.sandbox.reference.rules import check
 from airflow_provider_webdata.sandbox.reference.scrape_options import pdf_parser
+from airflow_provider_webdata.sandbox.reference.timestamps import iso
 
-from .call import Reply
+from .call import Reply, Upload
 from .endpoint import Endpoint
-from .validation import details_of, refuse_unknown_keys
+from .validation import details_of, refuse_unknown_keys, valid
 
 if TYPE_CHECKING:
     from airflow_provider_webdata.sandbox.engine.page import Page
@@ -26,27 +31,113 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.sandbox.state.core import Core
     from airflow_provider_webdata.sandbox.state.processing import Processing
 
-    from .call import Call, Upload
+    from .call import Call
 
 DEFAULT_TIMEOUT = 30_000
+STORAGE = "/v2/parse/upload/{name}"
+MAX_FILE = 50 * 2**20
+LIFETIME = 600.0
+MOST_UNPARSED, UNPARSED_WINDOW = 10, 86_400.0
 _NO_UPLOAD_FORMATS = frozenset({"screenshot", "branding", "changeTracking"})
 
 
 class Parse:
-    """Answers ``POST /v2/parse``."""
+    """Answers ``POST /v2/parse``, and takes the files that are parsed by reference."""
 
     def __init__(self, core: Core, processing: Processing) -> None:
         self._core, self._processing = core, processing
+        self._files: dict[str, Upload] = {}
 
     def endpoints(self) -> list[Endpoint]:
         """Return the calls that are answered here."""
         return [
             Endpoint("POST", "/v2/parse", self.parse, "scrape", keyless=True, upload=True),
+            Endpoint("GET", "/v2/parse/formats", self.formats, "scrape"),
+            Endpoint("POST", "/v2/parse/upload-url", self.destination, "scrape", keyless=True),
+            Endpoint("PUT", STORAGE, self.receive, "scrape", raw=True),
+            Endpoint("POST", STORAGE, self.receive, "scrape", raw=True),
         ]
+
+    async def formats(self, _: Call) -> Reply:
+        """List the kinds of files."""
+        formats = [
+            {
+                "format": kind,
+                "kind": "document",
+                "extensions": [f".{kind}"],
+                "mimeTypes": [mimetypes.guess_type(f"a.{kind}")[0] or "application/octet-stream"],
+                "available": True,
+            }
+            for kind in KINDS
+        ]
+        return Reply(200, {"success": True, "data": {"formats": formats}})
+
+    async def destination(self, call: Call) -> Reply:
+        """Say where a file is to go: by PUT, or by a form as storages of clouds take it."""
+        body = valid("parse.upload-url", call.body)
+        kind_of(body["filename"])
+        core, now = self._core, self._core.clock.now()
+        most = core.quirks.number("large-uploads") * 2**20 or MAX_FILE
+        if body.get("declaredSizeBytes", 1) > most:
+            raise ServiceError(400, f"Number must be less than or equal to {most}", code="BAD_REQUEST")
+        unparsed = [item for item in core.store.list("upload") if item["since"] > now - UNPARSED_WINDOW]
+        if len(unparsed) >= MOST_UNPARSED:
+            text = (
+                "Too many unparsed uploads. Parse or wait for existing upload references before minting more."
+            )
+            raise ServiceError(429, text, code="PARSE_UPLOAD_UNPARSED_LIMIT_REACHED")
+        name, ref = str(uuid.uuid4()), secrets.token_urlsafe(24)
+        core.store.put(
+            "upload", ref, {"name": name, "filename": body["filename"], "since": now, "most": most}
+        )
+        is_form = core.quirks.on("upload-form")
+        data: Json = {
+            "uploadUrl": f"{call.origin}/v2/parse/upload/{name}" + ("" if is_form else f"?uploadRef={ref}"),
+            "uploadRef": ref,
+            "method": "POST" if is_form else "PUT",
+            "headers": {}
+            if is_form
+            else {"Content-Type": body.get("contentType", "application/octet-stream")},
+            "expiresAt": iso(core.clock.datetime() + timedelta(seconds=LIFETIME)),
+            "maxSizeBytes": most,
+        }
+        if is_form:
+            data["fields"] = {"key": f"parse-uploads/{name}", "policy": ref}
+        return Reply(200, {"success": True, "data": data})
+
+    async def receive(self, call: Call) -> Reply:
+        """Take a file; nobody but who was told the address knows it."""
+        awaited = [item for item in self._core.store.list("upload") if item["name"] == call.params["name"]]
+        upload: Upload = call.body
+        if not awaited or self._core.clock.now() > awaited[0]["since"] + LIFETIME:
+            raise ServiceError(404, "Upload URL not found or expired.", code="NOT_FOUND")
+        if upload.error is not None or upload.content is None or not 0 < upload.size <= awaited[0]["most"]:
+            raise ServiceError(400, upload.error or "Uploaded file exceeds maximum size.", code="BAD_REQUEST")
+        self._files[awaited[0]["name"]] = replace(upload, filename=awaited[0]["filename"])
+        upload.content = None  # it outlives this call
+        return Reply(200, {"success": True})
+
+    def _uploaded(self, body: Any) -> Upload:
+        """Return the file that a body refers to, with the options in it; it serves once."""
+        ref = str(body.get("uploadRef")) if isinstance(body, dict) else ""
+        awaited = self._core.store.get("upload", ref)
+        file = self._files.pop(awaited["name"], None) if awaited else None
+        if awaited is None or file is None or self._core.clock.now() > awaited["since"] + LIFETIME:
+            text = "Uploaded file is not available. Upload the file before parsing."
+            raise ServiceError(400, text, code="BAD_REQUEST")
+        self._core.store.delete("upload", ref)
+        options = {name: value for name, value in body.items() if name != "uploadRef"}
+        return replace(file, options=json.dumps(options))
 
     async def parse(self, call: Call) -> Reply:
         """Validate, convert, bill."""
-        upload: Upload = call.body
+        upload = call.body if isinstance(call.body, Upload) else self._uploaded(call.body)
+        try:
+            return await self._parsed(upload)
+        finally:
+            upload.close()
+
+    async def _parsed(self, upload: Upload) -> Reply:
         if upload.error is not None or upload.content is None:
             raise ServiceError(400, upload.error or "No file was uploaded", code="BAD_REQUEST")
         kind = kind_of(upload.filename)
@@ -79,6 +170,7 @@ class Parse:
             metadata.update(numPages=len(taken), totalPages=len(sections))
         document["metadata"] = metadata
         self._core.credits.spend(cost)
+        self._core.store.put("parse", metadata["scrapeId"], {"created_at": self._core.clock.iso()})
         return Reply(200, {"success": True, "data": document})
 
 

@@ -8,6 +8,7 @@ from airflow_provider_webdata.sandbox.reference.prices import TOKENS_PER_CREDIT
 
 from .call import Reply
 from .endpoint import Endpoint
+from .validation import valid
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,6 +21,16 @@ if TYPE_CHECKING:
     from .page_jobs import PageJobs
 
 KEY_NAME = "Default"
+POLICY = "/v2/team/threat-protection"
+DEFAULT_POLICY: Json = {
+    "mode": "off",
+    "riskScoreThreshold": 75,
+    "blacklist": [],
+    "whitelist": [],
+    "blockedTlds": [],
+    "failurePolicy": "closed",
+    "allowRequestOverrides": True,
+}
 
 
 class Team:
@@ -37,6 +48,8 @@ class Team:
             Endpoint("GET", "/v2/team/token-usage/historical", self.token_history, "account"),
             Endpoint("GET", "/v2/team/queue-status", self.queue_status, "account"),
             Endpoint("GET", "/v2/concurrency-check", self.concurrency, "crawl-status"),
+            Endpoint("GET", POLICY, self.policy, "account"),
+            Endpoint("PUT", POLICY, self.replace_policy, "account"),
         ]
 
     async def credit_usage(self, _: Call) -> Reply:
@@ -83,6 +96,20 @@ class Team:
         """Answer with how many pages are being scraped."""
         limit = self._core.settings.concurrency
         return Reply(200, {"success": True, "concurrency": self._pages()[0], "maxConcurrency": limit})
+
+    async def policy(self, _: Call) -> Reply:
+        """Answer with the threat protection policy."""
+        self._core.settings.require_entitlement("threatProtection")
+        stored = self._core.store.get("meta", "threat-policy")
+        told = {**DEFAULT_POLICY, "configured": stored is not None, "updatedAt": None, **(stored or {})}
+        return Reply(200, {"success": True, "data": told})
+
+    async def replace_policy(self, call: Call) -> Reply:
+        """Store a policy as a whole; what it leaves out is at its default then."""
+        self._core.settings.require_entitlement("threatProtection")
+        body = valid("team.threat-protection", call.body)
+        self._core.store.put("meta", "threat-policy", {**body, "updatedAt": self._core.clock.iso()})
+        return await self.policy(call)
 
     def _pages(self) -> tuple[int, int, list[str]]:
         """Return how many pages of jobs are being scraped, how many wait, and when jobs were completed."""

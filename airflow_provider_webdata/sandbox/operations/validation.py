@@ -6,10 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.sandbox.reference.errors import ServiceError
 from airflow_provider_webdata.sandbox.reference.rules import check
+from airflow_provider_webdata.sandbox.reference.schema import BODIES
 from airflow_provider_webdata.sandbox.reference.urls import is_public, with_scheme
+from airflow_provider_webdata.sandbox.reference.wire import whole_number
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from airflow_provider_webdata.sandbox.reference.wire import Issue, Json
+
+    from .call import Call
 
 
 def valid(operation: str, body: Any) -> Json:
@@ -19,6 +25,36 @@ def valid(operation: str, body: Any) -> Json:
     :raises ServiceError: 400 ``BAD_REQUEST`` with ``details``.
     """
     return without_issues(body, check(operation, body))
+
+
+def query_body(operation: str, call: Call) -> Json:
+    """Return the query of a call as the body that a POST would have: lists, numbers and switches instead of text."""
+    fields = BODIES[operation]["properties"]
+    return {
+        name: _typed(values, fields.get(name, {}).get("type")) for name, values in call.query_lists.items()
+    }
+
+
+def _typed(values: Sequence[str], kind: Any) -> Any:
+    last = values[-1]
+    if kind == "array":
+        return [part for value in values for part in value.split(",")]
+    if kind == "integer":
+        number = whole_number(last)
+        return last if number is None else number
+    return {"true": True, "false": False}.get(last, last) if kind == "boolean" else last
+
+
+def valid_query(operation: str, body: Any) -> Json:
+    """Return what an index is asked when it keeps the rules.
+
+    :param operation: a key of :data:`~airflow_provider_webdata.sandbox.reference.schema.BODIES`.
+    :raises ServiceError: 400 with ``details``.
+    """
+    if issues := check(operation, body):
+        raise ServiceError(400, "Invalid query parameters", details=details_of(issues))
+    checked: Json = body
+    return checked
 
 
 def without_issues(body: Any, issues: list[Issue]) -> Json:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
@@ -194,6 +195,14 @@ def check_agent(body: Json) -> Iterator[Issue]:
         yield Issue(("prompt",), "Prompt cannot be empty")
     for number, url in enumerate(body.get("urls", [])):
         yield from _url(url, ("urls", number))
+    exchange = body.get("exchange", {})
+    answers = [name for name in ("approve", "decline") if name in exchange]
+    if len(answers) > 1:
+        yield Issue(("exchange",), "exchange.approve and exchange.decline cannot both be specified")
+    if answers and "threadId" not in body:
+        yield Issue(("threadId",), "exchange.approve and exchange.decline require threadId")
+    if exchange.get("requireApproval") and body.get("mode") != "chat":
+        yield Issue(("mode",), "exchange.requireApproval requires mode chat")
     yield from _json_schema(body)
     yield from _job_fields(body)
 
@@ -219,6 +228,55 @@ def check_scrape_interact(body: Json) -> Iterator[Issue]:
     """Rules of a call that uses the browser of a scrape."""
     if "code" not in body and "prompt" not in body:
         yield Issue((), "Either code or prompt must be provided")
+
+
+def check_developer_search(body: Json) -> Iterator[Issue]:
+    """Rules of a developer search."""
+    types = set(body.get("types", []))
+    if types == {"doc"} and body.get("repos"):
+        yield Issue(("repos",), "repos cannot match any requested type; add repository types or drop repos")
+    if types and "doc" not in types and body.get("sources"):
+        yield Issue(("sources",), "sources cannot match any requested type; add doc or drop sources")
+
+
+def check_paper(body: Json) -> Iterator[Issue]:
+    """Rules of the look at one paper."""
+    if "k" in body and "query" not in body:
+        yield Issue(("k",), "k is only valid when query is present")
+
+
+SUBSTANCE = {
+    "good": ("valuableSources",),
+    "partial": ("valuableSources", "missingContent"),
+    "bad": ("missingContent", "querySuggestions"),
+}
+ANY_SUBSTANCE = (
+    *("issues", "note", "valuableSources", "missingContent", "querySuggestions", "url", "pageNumbers"),
+)
+LARGEST_METADATA = 8192
+
+
+def check_search_feedback(body: Json) -> Iterator[Issue]:
+    """Rules of feedback on a search."""
+    yield from _topics(body)
+    if not any(body.get(name) for name in SUBSTANCE[body["rating"]]):
+        yield Issue((), "Feedback must be substantive.")
+
+
+def check_feedback(body: Json) -> Iterator[Issue]:
+    """Rules of feedback on any call."""
+    yield from _topics(body)
+    if not any(body.get(name) for name in ANY_SUBSTANCE):
+        yield Issue((), "Feedback must be substantive.")
+    size = len(json.dumps(body.get("metadata", {}), separators=(",", ":"), ensure_ascii=False).encode())
+    if size > LARGEST_METADATA:
+        yield Issue(("metadata",), "metadata must be 8KB or smaller")
+
+
+def _topics(body: Json) -> Iterator[Issue]:
+    for number, item in enumerate(body.get("missingContent", [])):
+        if not item["topic"].strip():
+            yield Issue(("missingContent", number, "topic"), "String must contain at least 1 character(s)")
 
 
 def check_monitor_create(body: Json) -> Iterator[Issue]:
@@ -310,6 +368,11 @@ def _webhook(webhook: Json) -> Iterator[Issue]:
 
 _RULES: dict[str, Callable[[Any], Iterator[Issue]]] = {
     "search": check_search,
+    "search.developer": check_developer_search,
+    "search.research.paper": check_paper,
+    "search.feedback": check_search_feedback,
+    "feedback": check_feedback,
+    "team.threat-protection": lambda body: _threat_lists(body, ()),
     "monitor.create": check_monitor_create,
     "monitor.update": check_monitor_update,
     "scrapeOptions": check_scrape_options,
@@ -319,6 +382,7 @@ _RULES: dict[str, Callable[[Any], Iterator[Issue]]] = {
     "crawl.params": lambda body: _url(body["url"], ("url",)),
     "map": check_map,
     "parse": check_scrape_options,
+    "parse.reference": check_scrape_options,
     "extract": check_extract,
     "agent": check_agent,
     "scrape.interact": check_scrape_interact,

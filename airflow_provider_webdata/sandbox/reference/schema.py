@@ -179,6 +179,8 @@ THREAT_PROTECTION = _object(
     }
 )
 
+THREAT_POLICY = _object({**THREAT_PROTECTION["properties"], "allowRequestOverrides": BOOLEAN}, "mode")
+
 PII_ENTITIES = ("PERSON", "EMAIL", "PHONE", "LOCATION", "FINANCIAL", "SECRET")
 PII = _object(
     {
@@ -248,6 +250,17 @@ PARSE = _object(
         "mobile": {"const": False},
         "actions": _array({}, high=0),
     }
+)
+
+PARSE_REFERENCE = _object({**PARSE["properties"], "uploadRef": _text(1)}, "uploadRef")
+PARSE_UPLOAD = _object(
+    {
+        "filename": _text(1, 512),
+        "contentType": _text(1, 255),
+        # How much it may be depends on the server.
+        "declaredSizeBytes": _integer(1),
+    },
+    "filename",
 )
 
 TTL, ACTIVITY_TTL = _integer(30, 3600), _integer(10, 3600)
@@ -390,6 +403,18 @@ EXTRACT = _object(
         "timeout": _integer(1),
     }
 )
+ANSWER_FOR_AGENT = {"approvalId": UUID}
+EXCHANGE = _object(
+    {
+        "enabled": BOOLEAN,
+        "toolkits": _array(STRING, high=5),
+        "maxCalls": _integer(1, 30),
+        "requireApproval": BOOLEAN,
+        "approve": _object({**ANSWER_FOR_AGENT, "callIds": STRINGS, "always": BOOLEAN}, "approvalId"),
+        "decline": _object(ANSWER_FOR_AGENT, "approvalId"),
+        "onTermsRequired": _one_of("skip", "ask"),
+    }
+)
 AGENT = _object(
     {
         "prompt": _text(1, 10_000),
@@ -406,7 +431,7 @@ AGENT = _object(
         "effort": _one_of("low", "medium", "high"),
         "mode": _one_of("extract", "chat"),
         "threadId": UUID,
-        "exchange": OBJECT,
+        "exchange": EXCHANGE,
         "location": _object({"country": {"type": "string", "pattern": r"\A[A-Z]{2}\Z"}}),
         "zeroDataRetention": BOOLEAN,
         "integration": {"type": ["string", "null"]},
@@ -503,8 +528,93 @@ _MONITOR_FIELDS: dict[str, Schema] = {
 MONITOR_CREATE = _object(_MONITOR_FIELDS, "name", "schedule", "targets")
 MONITOR_UPDATE = _object({**_MONITOR_FIELDS, "status": _one_of("active", "paused")})
 
+LONG_URL: Schema = {"type": "string", "pattern": r"\Ahttps?://[^\s/?#]"}
+NAMES = _array({"type": "string", "pattern": r"\A[a-z0-9][a-z0-9_-]*\Z", "maxLength": 80}, high=20)
+SEARCH_FEEDBACK_FIELDS: dict[str, Schema] = {
+    "rating": _one_of("good", "partial", "bad"),
+    "valuableSources": _array(_object({"url": LONG_URL, "reason": _text(high=1000)}, "url"), high=50),
+    "missingContent": _array(
+        _object({"topic": _text(1, 200), "description": _text(high=2000)}, "topic"), high=20
+    ),
+    "querySuggestions": _text(high=2000),
+    **LABELS,
+}
+SEARCH_FEEDBACK = _object(SEARCH_FEEDBACK_FIELDS, "rating")
+FEEDBACK = _object(
+    {
+        **SEARCH_FEEDBACK_FIELDS,
+        "endpoint": _one_of("search", "scrape", "parse", "map"),
+        "jobId": UUID,
+        "missingContent": {**SEARCH_FEEDBACK_FIELDS["missingContent"], "maxItems": 50},
+        "issues": NAMES,
+        "tags": NAMES,
+        "note": _text(high=4000),
+        "url": LONG_URL,
+        "pageNumbers": _array(_integer(1), high=100),
+        "metadata": OBJECT,
+    },
+    *("endpoint", "jobId", "rating"),
+)
+
+WORDS = {"type": "string", "minLength": 1, "pattern": r"\S"}
+DAY = {"type": "string", "pattern": r"\A\d{4}-\d{2}-\d{2}\Z"}
+DEVELOPER_SEARCH = _object(
+    {
+        "query": WORDS,
+        "k": _integer(1, 100),
+        "types": _array(_one_of("doc", "issue", "pull_request", "readme")),
+        "repos": _array(WORDS),
+        "sources": _array(_text(1, 512), high=20),
+        "skills": _one_of("only"),
+        "passages": _integer(1, 5),
+        "language": WORDS,
+        # One text by the documentation, a list by the official client.
+        "topic": {"anyOf": [WORDS, _array(WORDS)]},
+        "license": WORDS,
+        "min_stars": _integer(0),
+        "max_stars": _integer(0),
+        "archived": BOOLEAN,
+        "fork": BOOLEAN,
+        **LABELS,
+    },
+    "query",
+)
+PAPER_SEARCH = _object(
+    {
+        "query": WORDS,
+        "k": _integer(1, 500),
+        "authors": _array(WORDS),
+        "categories": _array(WORDS),
+        "from": DAY,
+        "to": DAY,
+        **LABELS,
+    },
+    "query",
+)
+ONE_PAPER = _object({"query": WORDS, "k": _integer(1, 50), **LABELS})
+SIMILAR_PAPERS = _object(
+    {
+        "intent": WORDS,
+        "mode": _one_of("similar", "citers", "references"),
+        "k": _integer(1, 500),
+        "rerank": BOOLEAN,
+        "anchor": _array(WORDS),
+        **LABELS,
+    },
+    "intent",
+)
+GOVERNMENT_SEARCH = _object({"query": WORDS, "k": _integer(1, 100), **LABELS}, "query")
+
 BODIES: dict[str, Schema] = {
     "search": SEARCH,
+    "search.developer": DEVELOPER_SEARCH,
+    "search.research.papers": PAPER_SEARCH,
+    "search.research.paper": ONE_PAPER,
+    "search.research.similar": SIMILAR_PAPERS,
+    "search.gov": GOVERNMENT_SEARCH,
+    "search.feedback": SEARCH_FEEDBACK,
+    "feedback": FEEDBACK,
+    "team.threat-protection": THREAT_POLICY,
     "monitor.create": MONITOR_CREATE,
     "monitor.update": MONITOR_UPDATE,
     "scrapeOptions": SCRAPE_OPTIONS,
@@ -514,6 +624,8 @@ BODIES: dict[str, Schema] = {
     "crawl.params": CRAWL_PARAMS,
     "map": MAP,
     "parse": PARSE,
+    "parse.reference": PARSE_REFERENCE,
+    "parse.upload-url": PARSE_UPLOAD,
     "extract": EXTRACT,
     "agent": AGENT,
     "interact": INTERACT,

@@ -132,6 +132,12 @@ QUIRKS: dict[str, Quirk] = {
         ),
         Quirk("unknown-fields", "fields that no document lists, everywhere", "open-responses"),
         Quirk("unknown-code", "errors carry a code that no document lists", "error-unknown"),
+        Quirk(
+            "upload-form",
+            "files that are parsed by reference go up in a form, not as a body",
+            "parse-storage",
+        ),
+        Quirk("large-uploads", "files that are parsed by reference may have N MiB", "parse-storage", 100),
         Quirk("chunked", "answers come in chunks, without Content-Length", "transport"),
     )
 }

@@ -23,6 +23,8 @@ CRAWL = models.CrawlRequest(url="https://a.example", limit=5)
 JOB = {"job_id": "j-1"}
 SESSION = {"session_id": "s-1"}
 SCRAPE = {"scrape_id": "p-1"}
+PAPER = {"paper_id": "arxiv:1"}
+FOUND = '{"success": true, "results": []}'
 CONTENT = b"%PDF-1.7 content"
 RAN = '{"success": true, "stdout": "1", "exitCode": 0, "killed": false}'
 
@@ -84,6 +86,25 @@ BILLING = {
     "interact with scrape": call(
         endpoints.INTERACT_SCRAPE, RAN, path=SCRAPE, body=models.ScrapeInteractRequest(prompt="p")
     ),
+    "developer search": call(
+        endpoints.DEVELOPER_SEARCH, FOUND, body=models.DeveloperSearchRequest(query="q")
+    ),
+    "government search": call(
+        endpoints.GOVERNMENT_SEARCH, '{"data": {}}', body=models.GovernmentSearchRequest(query="q")
+    ),
+    "paper search": call(endpoints.PAPER_SEARCH, FOUND, body=models.PaperSearchRequest(query="q")),
+    "paper": call(endpoints.PAPER, '{"paper": {}}', path=PAPER, body=models.PaperRequest(query="q")),
+    "similar papers": call(
+        endpoints.SIMILAR_PAPERS, FOUND, path=PAPER, body=models.SimilarPapersRequest(intent="i")
+    ),
+    "parse upload": call(
+        endpoints.PARSE_UPLOAD,
+        '{"data": {"uploadUrl": "https://files.example/u", "uploadRef": "r"}}',
+        body=models.ParseUploadRequest(filename="a.pdf"),
+    ),
+    "parse by reference": call(
+        endpoints.PARSE_REFERENCE, PAGE, body=models.ParseReferenceRequest(upload_ref="r", timeout=1000)
+    ),
 }
 HARMLESS = {
     "get scrape": call(endpoints.GET_SCRAPE, PAGE, path=SCRAPE),
@@ -121,6 +142,31 @@ HARMLESS = {
     "cancel agent": call(endpoints.CANCEL_AGENT, '{"success": true}', path=JOB),
     "list sessions": call(endpoints.LIST_SESSIONS, '{"success": true, "sessions": []}'),
     "close session": call(endpoints.CLOSE_SESSION, '{"success": true}', path=SESSION),
+    "list agents": call(endpoints.LIST_AGENTS, '{"agents": []}'),
+    "agent thread": call(
+        endpoints.AGENT_THREAD, '{"thread": {"id": "t", "runs": []}}', path={"thread_id": "t"}
+    ),
+    "agent trace": call(endpoints.AGENT_TRACE, '{"events": []}', path=JOB),
+    "agent snapshot": call(endpoints.AGENT_SNAPSHOT, '{"snapshot": "x"}', path={**JOB, "snapshot_id": "s"}),
+    "parse formats": call(endpoints.PARSE_FORMATS, '{"data": {"formats": []}}'),
+    "search feedback": call(
+        endpoints.SEARCH_FEEDBACK,
+        '{"success": true}',
+        path={"search_id": "s"},
+        body=models.SearchFeedbackRequest(rating="bad", query_suggestions="x"),
+    ),
+    "feedback": call(
+        endpoints.FEEDBACK,
+        '{"success": true}',
+        body=models.FeedbackRequest(endpoint="scrape", job_id=KEY, rating="good", note="n"),
+    ),
+    "concurrency": call(endpoints.CONCURRENCY, '{"concurrency": 0}'),
+    "threat policy": call(endpoints.THREAT_POLICY, '{"data": {"mode": "off"}}'),
+    "replace threat policy": call(
+        endpoints.REPLACE_THREAT_POLICY,
+        '{"data": {"mode": "off"}}',
+        body=models.ThreatPolicyRequest(mode="off"),
+    ),
     "stop interaction": call(endpoints.STOP_SCRAPE_INTERACT, '{"success": true}', path=SCRAPE),
 }
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
-from airflow_provider_webdata.api import errors
+from airflow_provider_webdata.api import errors, models
 from tests.integration.hooks.test_jobs import JOB, told
+from tests.support.fault_server import answer
 from tests.support.waiting import settled
 
 ITEM = {
@@ -29,6 +31,7 @@ async def test_figures_of_the_team(serve: Any) -> None:
         {"success": True, "data": {"remainingTokens": 75}},
         {"success": True, "periods": [{**period, "totalTokens": 9}]},
         {"success": True, "jobsInQueue": 3, "maxConcurrency": 5},
+        {"success": True, "concurrency": 2, "maxConcurrency": 5},
     )
     assert (await settled(hook.credit_usage())).remaining_credits == 5
     assert [one.used for one in (await settled(hook.credit_history())).periods] == [7]
@@ -36,6 +39,8 @@ async def test_figures_of_the_team(serve: Any) -> None:
     assert (await settled(hook.token_usage())).remaining_tokens == 75
     assert [one.total_tokens for one in (await settled(hook.token_history(by_api_key=False))).periods] == [9]
     assert (await settled(hook.queue_status())).jobs_in_queue == 3
+    running = await settled(hook.concurrency())
+    assert (running.concurrency, running.max_concurrency) == (2, 5)
     assert [target for _, target in told(server)] == [
         "/v2/team/credit-usage",
         "/v2/team/credit-usage/historical",
@@ -43,7 +48,32 @@ async def test_figures_of_the_team(serve: Any) -> None:
         "/v2/team/token-usage",
         "/v2/team/token-usage/historical?byApiKey=false",
         "/v2/team/queue-status",
+        "/v2/concurrency-check",
     ]
+    await settled(hook.close())
+
+
+@pytest.mark.rule("threat-policy-answer", "threat-policy-fields", "threat-policy-entitlement")
+async def test_threat_policy(serve: Any) -> None:
+    """A PUT may be made again: it leaves the same policy."""
+    stored = {"mode": "zscaler", "blacklist": ["*.a.example"], "configured": True, "zscaler": {"cloud": "x"}}
+    server, hook = serve(
+        {"success": True, "data": stored},
+        answer(502, "bad gateway"),
+        {"success": True, "data": {"mode": "normal"}},
+        answer(403, json.dumps({"success": False, "error": "not enabled"})),
+    )
+    policy = await settled(hook.threat_policy())
+    assert (policy.mode, policy.blacklist, policy.configured) == ("zscaler", ["*.a.example"], True)
+    assert policy.to_wire() == stored
+    request = models.ThreatPolicyRequest(mode="normal", allow_request_overrides=False)
+    assert (await settled(hook.replace_threat_policy(request, extra_body={"new": 1}))).mode == "normal"
+    with pytest.raises(errors.InvalidRequestError, match="mode"):
+        await settled(hook.replace_threat_policy({"blacklist": []}))
+    with pytest.raises(errors.EntitlementError, match="not enabled"):
+        await settled(hook.replace_threat_policy({"mode": "off"}))
+    assert told(server) == [(method, "/v2/team/threat-protection") for method in ("GET", "PUT", "PUT", "PUT")]
+    assert json.loads(server.requests[2].body) == {"mode": "normal", "allowRequestOverrides": False, "new": 1}
     await settled(hook.close())
 
 

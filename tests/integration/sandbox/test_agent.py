@@ -16,7 +16,7 @@ class TestAgent:
         response = start(
             api, "agent", prompt="levels", urls=gauges[:2], strictConstrainToURLs=True, schema=SCHEMA
         )
-        assert response.json().keys() == {"success", "id"}
+        assert response.json().keys() == {"success", "id", "threadId", "threadTurn"}
         job = response.json()["id"]
         for _ in range(3):
             found = status(api, "agent", job)
@@ -162,8 +162,18 @@ class TestAgent:
         assert (
             start(api, "agent", prompt="x", nonsense=1).json()["error"].startswith("Unrecognized key in body")
         )
-        for body in ({"mode": "chat"}, {"threadId": NOBODY}, {"exchange": {}}):
-            assert start(api, "agent", prompt="x", **body).json()["code"] == "UNSUPPORTED_IN_SANDBOX"
+        answer = {"threadId": NOBODY, "exchange": {"decline": {"approvalId": NOBODY}}}
+        assert start(api, "agent", prompt="x", **answer).json()["code"] == "UNSUPPORTED_IN_SANDBOX"
+        for body in (
+            {"exchange": answer["exchange"]},
+            {"exchange": {"requireApproval": True}},
+            {"exchange": {"requireApproval": True}, "mode": "extract"},
+            {**answer, "exchange": {**answer["exchange"], "approve": {"approvalId": NOBODY}}},
+            {"exchange": {"toolkits": ["a"] * 6}},
+            {"exchange": {"maxCalls": 31}},
+            {"location": {"country": "de"}},
+        ):
+            assert start(api, "agent", prompt="x", **body).json()["code"] == "BAD_REQUEST", body
 
     @pytest.mark.rule("threat-entitlement")
     def test_entitlements(self, sandbox, api) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import httpx
 import pytest
+from firecrawl import Firecrawl
 
 from airflow_provider_webdata.sandbox.http.uploads import MAX_FILE
 
@@ -343,3 +344,57 @@ class TestTime:
         assert details["retryAfterSeconds"] == int(hint)
         assert details["estimatedRemainingSeconds"] == seconds - 30
         assert details["mayExceedProcessingWindow"] is beyond
+
+
+UPLOAD_URL = "/v2/parse/upload-url"
+
+
+def destination(api: Any, **body: Any) -> httpx.Response:
+    return api.http.post(UPLOAD_URL, json={"filename": "levels.html", **body})
+
+
+@pytest.mark.rule("parse-upload", "parse-storage", "parse-reference-once")
+@pytest.mark.parametrize("quirks", [[], ["upload-form"]])
+def test_by_reference(sandbox, api, quirks) -> None:
+    sandbox.control.set_quirks(quirks)
+    target = destination(api, declaredSizeBytes=len(HTML), contentType="text/html").json()["data"]
+    reference = {"uploadRef": target["uploadRef"], "formats": ["markdown"]}
+    assert "not available" in refused(api.http.post("/v2/parse", json=reference), 400, "BAD_REQUEST")
+    if quirks:
+        stored = httpx.post(
+            target["uploadUrl"], data=target["fields"], files={"file": ("x", HTML)}, trust_env=False
+        )
+    else:
+        stored = httpx.put(target["uploadUrl"], content=HTML, headers=target["headers"], trust_env=False)
+    assert stored.status_code == 200, stored.text
+    document = api.http.post("/v2/parse", json=reference).json()["data"]
+    assert document["markdown"].startswith("# Levels")
+    assert document["metadata"]["sourceFile"] == "levels.html"
+    assert "not available" in refused(api.http.post("/v2/parse", json=reference), 400, "BAD_REQUEST")
+
+
+@pytest.mark.rule("parse-upload", "parse-storage")
+def test_by_reference_refused(sandbox, api) -> None:
+    refused(destination(api, filename="x.txt"), 400, "UNSUPPORTED_FILE_TYPE")
+    refused(destination(api, declaredSizeBytes=MAX_FILE + 1), 400, "BAD_REQUEST")
+    refused(destination(api, filename=""), 400, "BAD_REQUEST")
+    refused(api.http.post("/v2/parse", json={"uploadRef": "nonsense"}), 400, "BAD_REQUEST")
+    target = destination(api).json()["data"]
+    sandbox.control.advance(601)
+    assert httpx.put(target["uploadUrl"], content=HTML, trust_env=False).status_code == 404
+
+
+@pytest.mark.rule("parse-uploads-used-up")
+def test_unparsed_uploads(sandbox, api) -> None:
+    assert {destination(api).status_code for _ in range(10)} == {200}
+    refused(destination(api), 429, "PARSE_UPLOAD_UNPARSED_LIMIT_REACHED")
+    sandbox.control.advance(86_401)
+    assert destination(api).status_code == 200
+
+
+@pytest.mark.rule("parse-kinds", "parse-extension")
+def test_kinds(sandbox, api) -> None:
+    told = api.http.get("/v2/parse/formats").json()["data"]["formats"]
+    assert {".pdf", ".csv", ".docx"} <= {name for kind in told for name in kind["extensions"]}
+    client = Firecrawl(api_key=sandbox.api_key, api_url=sandbox.url)
+    assert [kind.format for kind in client.get_parse_formats()] == [kind["format"] for kind in told]

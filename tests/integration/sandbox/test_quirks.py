@@ -444,6 +444,21 @@ def _(sandbox, api) -> bool:
     return "creditsUsed" in period
 
 
+@shows("upload-form")
+def _(sandbox, api) -> bool:
+    target = api.http.post("/v2/parse/upload-url", json={"filename": "a.html"}).json()["data"]
+    assert ("fields" in target) is (target["method"] == "POST")
+    return target["method"] == "POST"
+
+
+@shows("large-uploads")
+def _(sandbox, api) -> bool:
+    body = {"filename": "a.html", "declaredSizeBytes": 100 * 2**20}
+    answer = api.http.post("/v2/parse/upload-url", json=body)
+    assert answer.status_code in (200, 400)
+    return answer.status_code == 200 and answer.json()["data"]["maxSizeBytes"] == 100 * 2**20
+
+
 @pytest.fixture
 def quirk(sandbox) -> Iterator[Callable[[str], None]]:
     yield lambda name: sandbox.control.set_quirks([name])
@@ -460,7 +475,7 @@ def quirk(sandbox) -> Iterator[Callable[[str], None]]:
 @pytest.mark.rule("schedule-cron-days", "schedule-stored", "monitor-update-goal", "monitor-resume")
 @pytest.mark.rule("check-pages-order", "team-credits-history", "webhook-url", "delivery-headers")
 @pytest.mark.rule("envelope-webhook-id", "envelope-data", "event-job-page", "event-job-completed")
-@pytest.mark.rule("event-none-for-skipped", "event-monitor-page-data")
+@pytest.mark.rule("event-none-for-skipped", "event-monitor-page-data", "parse-storage")
 @pytest.mark.parametrize("name", QUIRKS)
 def test_it_shows(sandbox, api, quirk, name: str) -> None:
     quirk(name)

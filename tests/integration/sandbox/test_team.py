@@ -235,3 +235,41 @@ def test_they_cost_nothing_and_share_a_rate_class(sandbox, api, path: str) -> No
     sandbox.control.configure(rate_limits={"account": 1})
     codes = [api.http.get(f"/v2/team/{path}").status_code for _ in range(2)]
     assert codes == [200, 429]
+
+
+POLICY = "/v2/team/threat-protection"
+
+
+@pytest.mark.rule("threat-policy-answer", "threat-policy-replaced")
+def test_threat_policy_is_replaced_as_a_whole(sandbox, api) -> None:
+    sandbox.control.configure(entitlements=["threatProtection"])
+    first = api.http.get(POLICY).json()["data"]
+    assert (first["mode"], first["riskScoreThreshold"], first["configured"]) == ("off", 75, False)
+    sent = {
+        "mode": "normal",
+        "riskScoreThreshold": 50,
+        "blacklist": ["*.a.example"],
+        "allowRequestOverrides": False,
+    }
+    told = api.http.put(POLICY, json=sent).json()["data"]
+    assert {name: told[name] for name in sent} == sent
+    assert told["configured"] is True
+    assert from_iso(told["updatedAt"])
+    api.http.put(POLICY, json={"mode": "normal"})
+    again = api.http.get(POLICY).json()["data"]
+    assert (again["riskScoreThreshold"], again["blacklist"], again["allowRequestOverrides"]) == (75, [], True)
+
+
+@pytest.mark.rule("threat-policy-fields", "threat-policy-overrides", "threat-policy-entitlement")
+def test_threat_policies_that_are_refused(sandbox, api) -> None:
+    assert api.http.get(POLICY).status_code == api.http.put(POLICY, json={"mode": "off"}).status_code == 403
+    sandbox.control.configure(entitlements=["threatProtection"])
+    for body in (
+        {},
+        {"mode": "loud"},
+        {"mode": "off", "riskScoreThreshold": 101},
+        {"mode": "off", "blacklist": ["https://a.example"]},
+        {"mode": "off", "allowRequestOverrides": "no"},
+        {"mode": "off", "nonsense": 1},
+    ):
+        assert api.http.put(POLICY, json=body).status_code == 400, body

@@ -36,6 +36,10 @@ def pdf(pages: int, **more: Any) -> dict[str, Any]:
 
 CHANGES = {"type": "changeTracking", "modes": ["json", "git-diff"]}
 BOUNDS: list[tuple[str, dict[str, Any], float]] = [
+    ("developer_search", {"query": "q"}, 2),
+    ("developer_search", {"query": "q", "k": 11}, 4),
+    ("paper_search", {"query": "q"}, 8),
+    ("paper_search", {"query": "q", "k": 500}, 100),
     ("scrape", page(), 1),
     ("scrape", {"url": URL, **AS_IT_IS}, 5),
     ("scrape", {"url": URL, "proxy": "enhanced", **AS_IT_IS}, 5),
@@ -87,6 +91,7 @@ BOUNDS: list[tuple[str, dict[str, Any], float]] = [
     ("parse", {"filename": "a.PDF", "parsers": [{"type": "pdf", "maxPages": 3}], "formats": ["json"]}, 7),
     ("agent", {"prompt": "p"}, 2500),
     ("agent", {"prompt": "p", "maxCredits": 12.5}, 12.5),
+    ("agent", {"prompt": "p", "maxCredits": 12.5, "exchange": {"enabled": False}}, 12.5),
     ("interact", {"ttl": 600}, 20),
     ("interact", {"ttl": 30}, 2),
     ("interact", {"ttl": 90, "prompt": True}, 11),
@@ -124,6 +129,8 @@ UNKNOWN: list[tuple[str, dict[str, Any], str]] = [
     ("crawl", {"url": URL, "limit": 5}, "scrape_options.parsers"),
     ("crawl", {"url": URL, "limit": 5, "scrapeOptions": {**BASIC, **SCAN}}, "threat protection"),
     ("agent", {"prompt": "p", **SCAN}, "threat protection"),
+    ("agent", {"prompt": "p", "exchange": {"maxCalls": 3}}, "calls of providers"),
+    ("agent", {"prompt": "p", "exchange": {"enabled": True}}, "calls of providers"),
     ("extract", {"urls": [URL], "prompt": "p"}, "by use"),
 ]
 

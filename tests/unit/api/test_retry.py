@@ -7,7 +7,14 @@ from typing import Any
 import pytest
 
 from airflow_provider_webdata.api import endpoints, errors
-from airflow_provider_webdata.api.retry import Attempts, may_repeat, named_wait
+from airflow_provider_webdata.api.retry import (
+    FIRST_PAUSE_SECONDS,
+    LONGEST_PAUSE_SECONDS,
+    Attempts,
+    may_repeat,
+    named_wait,
+    pause_between,
+)
 
 DAY = 24 * 3600.0
 TEXT = (
@@ -55,12 +62,37 @@ def test_named_wait(
 
 
 @pytest.mark.rule("retry-after")
-@pytest.mark.parametrize(("offset", "low", "high"), [(120, 110, 120), (-120, 0, 0)])
-def test_named_wait_as_a_date(offset: int, low: float, high: float) -> None:
-    date = format_datetime(datetime.now(timezone.utc) + timedelta(seconds=offset), usegmt=True)
+@pytest.mark.parametrize(
+    "zone", [timezone.utc, None, timezone(timedelta(hours=9))], ids=["UTC", "none", "Japan"]
+)
+@pytest.mark.parametrize(("offset", "low", "high"), [(3600, 3000, 3600), (-3600, 0, 0)])
+def test_named_wait_as_a_date(offset: int, low: float, high: float, zone: timezone | None) -> None:
+    when = datetime.now(timezone.utc) + timedelta(seconds=offset)
+    # Without a zone it is written as -0000, and means UTC.
+    date = format_datetime(when.replace(tzinfo=None) if zone is None else when.astimezone(zone))
     wait = named_wait({"retry-after": date}, "", {})
     assert wait is not None
     assert low <= wait <= high
+
+
+@pytest.mark.rule("retry-after")
+@pytest.mark.parametrize(
+    ("error", "failed", "low", "high"),
+    [
+        (errors.RateLimitError("x", 429, "", retry_after=0.0), 1, 0.0, 0.05),
+        (errors.RateLimitError("x", 429, "", retry_after=5.0), 3, 5.0, 5.55),
+        (errors.RateLimitError("x", 429, "", retry_after=100.0), 1, 100.0, 101.0),
+        (errors.TransportError("x", "", sent=False), 1, FIRST_PAUSE_SECONDS / 2, FIRST_PAUSE_SECONDS),
+        (errors.TransportError("x", "", sent=False), 2, FIRST_PAUSE_SECONDS, 2 * FIRST_PAUSE_SECONDS),
+        (errors.TransportError("x", "", sent=False), 50, LONGEST_PAUSE_SECONDS / 2, LONGEST_PAUSE_SECONDS),
+    ],
+)
+def test_pauses(error: errors.WebDataError, failed: int, low: float, high: float) -> None:
+    """Of a thousand, all lie in the range and some near both of its ends."""
+    pauses = [pause_between(error, failed) for _ in range(1000)]
+    edge = (high - low) / 10
+    assert low <= min(pauses) < low + edge
+    assert high - edge < max(pauses) <= high
 
 
 @pytest.mark.rule("repeat-safe", "repeat-unsafe", "repeat-rate-limit")

@@ -91,6 +91,8 @@ def test_each_choice(name: str, status: str, error: str | None, choice: Any, out
         ({"changed": 1, "new": 0, "removed": 0}, True, True),
         ({"changed": 0, "new": 1, "removed": 0}, True, True),
         ({"changed": 0, "new": 0, "removed": 1}, True, False),
+        ({"changed": 1, "new": 1, "removed": 2}, True, True),
+        ({"changed": 1, "new": 1}, True, True),
         ({"changed": 0, "new": 0, "removed": 0, "error": 5}, False, False),
     ],
 )
@@ -162,6 +164,31 @@ def test_candidates_are_all_that_ended_later_oldest_first(
     assert drained(queue, checks) == [str(end) for end in expected]
 
 
+def test_checks_that_ended_in_the_same_moment() -> None:
+    checks = [check("a", end=1), check("b", end=0), check("c", end=1)]
+    assert drained(CheckQueue(EVERY, T0 - timedelta(seconds=1)), checks) == ["b", "a", "c"]
+    assert drained(CheckQueue(EVERY, T0), checks) == ["a", "c"], "one that ended just then is known"
+
+
+def test_the_queue_tells_the_criteria_what_was_judged() -> None:
+    for judged, outcome in ((True, "done"), (False, "skip"), (None, "skip")):
+        queue = CheckQueue(CheckCriteria(only_if_meaningful=True, otherwise="skip"), None)
+        queue.add([check("a", end=1, summary={"changed": 1})])
+        assert queue.needs_pages
+        assert queue.decide(meaningful=judged).outcome == outcome
+
+
+def test_how_long_a_late_check_counts() -> None:
+    """Ten minutes before the one that ended last, and never again before that."""
+    queue = CheckQueue(EVERY, None)
+    assert drained(queue, [check("b", end=20 * MINUTE)], [check("late", end=15 * MINUTE)]) == ["b", "late"]
+    assert queue.after == T0 + timedelta(minutes=10)
+    assert queue.was_decided("b")
+    assert drained(queue, [check("c", end=30 * MINUTE)]) == ["c"]
+    assert queue.was_decided("b"), "it ended exactly so long before"
+    assert not queue.was_decided("late")
+
+
 @given(ends=st.lists(st.integers(-50, 50), min_size=1, max_size=12, unique=True), which=st.integers(0, 11))
 def test_a_named_check_comes_first_and_then_what_ended_after_it(ends: list[int], which: int) -> None:
     named = ends[which % len(ends)]
@@ -211,11 +238,13 @@ def test_when_a_check_ended(fields: Any, expected: int | None) -> None:
     [
         ("2026-01-01T00:00:00Z", T0),
         ("2026-01-01T00:00:00z", T0),
+        ("2026-01-01T09:00:00+09:00", T0),
         ("2026-01-01T00:00:00.5Z", T0 + timedelta(milliseconds=500)),
         ("2026-01-01T00:00:00.123456789Z", T0 + timedelta(microseconds=123456)),
         ("2026-01-01T02:00:00+02:00", T0),
         ("2026-01-01T00:00:00", T0),
         ("2026-01-01", T0),
+        ("2026-01-01T00:00:00.1234567+00:00", T0 + timedelta(microseconds=123456)),
         (" 2026-01-01T00:00:00Z ", T0),
         ("", None),
         (None, None),
@@ -252,8 +281,16 @@ def test_events(decision: Decision, key: str, text: str | None) -> None:
 @pytest.mark.parametrize(
     "given,word",
     [
-        *(({name: "ignore"}, name) for name in ("on_failed", "on_partial", "on_skipped", "otherwise")),
-        ({"only_if_new": True}, "does not know only_if_new of CheckCriteria"),
+        *(
+            ({name: "ignore"}, rf"^{name} must be one of fail, accept, wait \(given: 'ignore'\) \(WD-003\)$")
+            for name in ("on_failed", "on_partial", "on_skipped")
+        ),
+        ({"otherwise": "fail"}, r"^otherwise must be one of wait, skip \(given: 'fail'\) \(WD-003\)$"),
+        (
+            {"only_if_new": True, "after_all": 1},
+            "does not know after_all, only_if_new of CheckCriteria, only on_failed, on_partial, on_skipped, "
+            "only_if_changed, only_if_meaningful, otherwise: install the release that deferred",
+        ),
     ],
 )
 def test_bad_criteria_are_named(given: Any, word: str) -> None:

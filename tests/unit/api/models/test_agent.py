@@ -20,6 +20,8 @@ from tests.unit.api.models.limits import (
     within,
 )
 
+ID = "0190c0de-0000-7000-8000-000000000001"
+
 
 def agent(**fields: Any) -> dict[str, Any]:
     return {"prompt": "p", **fields}
@@ -56,6 +58,49 @@ ROWS: dict[str, Row] = {
         ["spark", "", 1],
     ),
     "agent effort": (m.AgentRequest, lambda v: agent(effort=v), "effort", ["low", "medium", "high"], ["max"]),
+    "agent mode": (m.AgentRequest, lambda v: agent(mode=v), "mode", ["extract", "chat"], ["talk", ""]),
+    "agent threadId": (m.AgentRequest, lambda v: agent(threadId=v), "threadId", [ID], ["x", "", 7]),
+    "agent location": (
+        m.AgentRequest,
+        lambda v: agent(location={"country": v}),
+        "location.country",
+        ["DE"],
+        ["de", "DEU", ""],
+    ),
+    "agent toolkits": (
+        m.AgentRequest,
+        lambda v: agent(exchange={"toolkits": v}),
+        "exchange.toolkits",
+        [["a"] * 5, []],
+        [["a"] * 6],
+    ),
+    "agent calls": (
+        m.AgentRequest,
+        lambda v: agent(exchange={"maxCalls": v}),
+        "exchange.maxCalls",
+        [1, 30],
+        [0, 31, 1.5],
+    ),
+    "agent terms": (
+        m.AgentRequest,
+        lambda v: agent(exchange={"onTermsRequired": v}),
+        "exchange.onTermsRequired",
+        ["skip", "ask"],
+        ["accept", ""],
+    ),
+    "agent approval": (
+        m.AgentRequest,
+        lambda v: agent(threadId=ID, exchange={"approve": {"approvalId": v, "always": True}}),
+        "exchange.approve.approvalId",
+        [ID],
+        ["x", None],
+    ),
+    "agent switch of exchange": (
+        m.AgentRequest,
+        lambda v: agent(exchange={"enabled": v}),
+        "exchange.enabled",
+        *SWITCHES,
+    ),
     "agent event": (
         m.AgentRequest,
         lambda v: agent(webhook={"url": HOOK, "events": [v]}),
@@ -203,3 +248,35 @@ def test_answers_that_are_none(model: Any, answer: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="Field required") as caught:
         model.model_validate(answer)
     assert SECRET not in str(caught.value)
+
+
+YES, NO = {"approve": {"approvalId": ID}}, {"decline": {"approvalId": ID}}
+
+
+@pytest.mark.rule("agent-exchange")
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"exchange": YES}, "give its 'threadId' as well"),
+        ({"exchange": NO, "mode": "chat"}, "give its 'threadId' as well"),
+        ({"exchange": {**YES, **NO}, "threadId": ID}, "give one of them"),
+        ({"exchange": {"requireApproval": True}}, "needs mode 'chat'"),
+        ({"exchange": {"requireApproval": True}, "mode": "extract", "threadId": ID}, "needs mode 'chat'"),
+    ],
+)
+def test_an_exchange_that_cannot_be(problems: Any, fields: dict[str, Any], words: str) -> None:
+    assert words in str(problems(m.AgentRequest, agent(**fields)))
+
+
+@pytest.mark.rule("agent-exchange")
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"exchange": YES, "threadId": ID},
+        {"exchange": NO, "threadId": ID},
+        {"exchange": {"requireApproval": True}, "mode": "chat"},
+        {"exchange": {"requireApproval": False}},
+    ],
+)
+def test_an_exchange_that_fits(fields: dict[str, Any]) -> None:
+    assert m.AgentRequest.model_validate(agent(**fields)).to_wire() == agent(**fields)

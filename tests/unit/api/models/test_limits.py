@@ -262,6 +262,7 @@ ROWS: dict[str, Row] = {
             "lockdown",
             "fastMode",
             "checkPromptInjection",
+            "safeMode",
         )
     },
     # Formats.

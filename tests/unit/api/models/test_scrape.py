@@ -31,6 +31,7 @@ SWITCHES_OF_OPTIONS = (
     "lockdown",
     "fastMode",
     "checkPromptInjection",
+    "safeMode",
 )
 ROWS: dict[str, Row] = {
     "scrape url": field(m.ScrapeRequest, "url", (ADDRESSES[0], [*ADDRESSES[1], None])),

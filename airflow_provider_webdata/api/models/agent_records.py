@@ -1,0 +1,112 @@
+"""What the service keeps of agent runs: the list of them, their threads, traces and snapshots."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from airflow_provider_webdata.api.models.base import Lenient, ResponseModel
+
+
+class AgentRun(ResponseModel):
+    """A run in the list of runs.
+
+    :ivar target_hint: what it is about: its first URL, else its prompt.
+    :ivar options: what it was started with: `urls`, `prompt`, `schema`, `model`, `effort`.
+    """
+
+    id: str
+    created_at: str | None = None
+    target_hint: str | None = None
+    origin: str | None = None
+    integration: str | None = None
+    status: str | None = None
+    options: dict[str, Any] | None = None
+
+
+class AgentRuns(ResponseModel):
+    """Answer of `GET /v2/agent`: at most 20 runs, newest first.
+
+    :ivar next: address of the next ones; its host may be wrong.
+    """
+
+    success: bool | None = None
+    agents: list[AgentRun]
+    next: str | None = None
+
+
+class AgentTurn(ResponseModel):
+    """A run of a thread.
+
+    :ivar turn: its place in the thread, from 1.
+    :ivar status: of an open set, such as `succeeded`, which is not that of `AgentStatus`.
+    :ivar data: its result, where that was asked for.
+    """
+
+    id: str
+    turn: int | None = None
+    mode: str | None = None
+    prompt: str | None = None
+    status: str | None = None
+    created_at: str | None = None
+    finished_at: str | None = None
+    credits_used: Lenient[int | float | None] = None
+    message: str | None = None
+    data: Any = None
+
+
+class AgentThread(ResponseModel):
+    """A thread and its runs, oldest first.
+
+    :ivar status: `idle` or `running`: it takes one run at a time.
+    """
+
+    id: str
+    status: str | None = None
+    created_at: str | None = None
+    updated_at: str | None = None
+    runs: list[AgentTurn]
+
+
+class AgentThreadResponse(ResponseModel):
+    """Answer of `GET /v2/agent/threads/{threadId}`."""
+
+    success: bool | None = None
+    thread: AgentThread
+
+
+class AgentTraceEvent(ResponseModel):
+    """A step of a run.
+
+    :ivar type: of an open set, such as `tool_call.started`; it says which other fields there are.
+    :ivar agent: which part of the agent did it: `id`, `role`, `name`.
+    """
+
+    type: str
+    event_id: str | None = None
+    occurred_at: str | None = None
+    agent: dict[str, Any] | None = None
+
+
+class AgentTrace(ResponseModel):
+    """Answer of `GET /v2/agent/{jobId}/trace`: what a run did, oldest first.
+
+    :ivar active_browser_sessions: browsers that run now, each with `id` and `liveViewUrl`; where that was asked for.
+    """
+
+    success: bool | None = None
+    id: str | None = None
+    events: list[AgentTraceEvent]
+    credits_used: Lenient[int | float | None] = None
+    active_browser_sessions: list[dict[str, Any]] | None = None
+
+
+class AgentSnapshot(ResponseModel):
+    """Answer of `GET /v2/agent/{jobId}/snapshots/{snapshotId}`: what an `artifact.updated` of a trace refers to.
+
+    :ivar snapshot: the content, as text.
+    """
+
+    success: bool | None = None
+    id: str | None = None
+    snapshot_id: str | None = None
+    snapshot: str

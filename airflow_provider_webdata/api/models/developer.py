@@ -1,0 +1,115 @@
+"""Searches of the service's index of developer sources: issues, pull requests, READMEs, documentation."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import Field, model_validator
+
+from airflow_provider_webdata.api.models.base import Lenient, RequestModel, ResponseModel, problem
+from airflow_provider_webdata.api.models.fields import Integer, Listed, String, Switch, Text
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+_OF_REPOSITORIES = {"issue", "pull_request", "readme"}
+
+
+class DeveloperSearchRequest(RequestModel):
+    """Body of `POST /v2/search/developer`; only `query` is required. 2 credits for each 10 results, rounded up.
+
+    :param query: a question, or words.
+    :param k: most results, 1 to 100. Default: 10.
+    :param types: kinds of results: `doc`, `issue`, `pull_request`, `readme`. Default: all.
+    :param repos: only these repositories, such as `pipeline/pipeline`; documentation stays.
+    :param sources: only these sites of documentation, at most 20 ids of 1 to 512 characters; repositories stay.
+    :param skills: `only`: nothing but files that describe skills to agents.
+    :param passages: most passages of each result, 1 to 5. Default: 1.
+    :param language: main language of the repository, such as `Rust`. This and the next six are about repositories:
+        without `sources`, they leave out documentation.
+    :param topic: topic of the repository, such as `async`.
+    :param license: its licence, such as `MIT`.
+    :param min_stars: its least number of stars, at least 0.
+    :param max_stars: its most stars, at least 0.
+    :param archived: with or without repositories that are archived.
+    :param fork: with or without forks.
+    :param origin: label of the caller, for the service's own statistics. Default: `api`.
+    :param integration: another such label.
+    """
+
+    query: Text
+    k: Annotated[Integer, Field(ge=1, le=100)] | None = None
+    types: Listed[Literal["doc", "issue", "pull_request", "readme"]] | None = None
+    repos: Listed[Text] | None = None
+    sources: (
+        Annotated[Listed[Annotated[String, Field(min_length=1, max_length=512)]], Field(max_length=20)] | None
+    ) = None
+    skills: Literal["only"] | None = None
+    passages: Annotated[Integer, Field(ge=1, le=5)] | None = None
+    language: Text | None = None
+    topic: Text | None = None
+    license: Text | None = None
+    min_stars: Annotated[Integer, Field(ge=0)] | None = Field(None, alias="min_stars")
+    max_stars: Annotated[Integer, Field(ge=0)] | None = Field(None, alias="max_stars")
+    archived: Switch | None = None
+    fork: Switch | None = None
+    origin: Text | None = None
+    integration: Text | None = None
+
+    @model_validator(mode="after")
+    def _can_match(self) -> Self:
+        asked = set(self.types or ())
+        if asked and self.repos and not asked & _OF_REPOSITORIES:
+            raise problem(
+                "cannot_match", "repos cannot match any of types: add a type of repositories or drop repos"
+            )
+        if asked and self.sources and "doc" not in asked:
+            raise problem("cannot_match", "sources cannot match any of types: add 'doc' or drop sources")
+        return self
+
+    def _own_warnings(self) -> list[str]:
+        if self.min_stars is not None and self.max_stars is not None and self.min_stars > self.max_stars:
+            return ["min_stars: more than max_stars, so that no repository matches"]
+        return []
+
+
+class DeveloperPassage(ResponseModel):
+    """A part of a result that fits the query, in Markdown.
+
+    :ivar citation_url: where it stands; on the wire `citation_url`.
+    """
+
+    text: Lenient[str | None] = None
+    citation_url: Lenient[str | None] = Field(None, alias="citation_url")
+
+
+class DeveloperResult(ResponseModel):
+    """An issue, a pull request, a README or a page of documentation.
+
+    :ivar id: begins with its kind, such as `issue:pipeline/pipeline#42`.
+    :ivar title: often absent of documentation.
+    :ivar license: the repository's, as text or as an object.
+    """
+
+    id: str | None = None
+    type: Lenient[str | None] = None
+    url: str | None = None
+    title: Lenient[str | None] = None
+    passages: Lenient[list[DeveloperPassage] | None] = None
+    license: Any = None
+
+
+class DeveloperSearchResponse(ResponseModel):
+    """Answer of `POST /v2/search/developer`.
+
+    :ivar coverage: for each kind of result `ok`, `degraded`, `unavailable` or `skipped`: why one may be missing.
+    :ivar repos: of each repository that was asked for, whether it is in the index.
+    :ivar sources: of each site of documentation that was asked for, whether it is in the index.
+    """
+
+    success: bool | None = None
+    results: list[DeveloperResult]
+    coverage: Lenient[dict[str, Any] | None] = None
+    reranked: Lenient[bool | None] = None
+    repos: Lenient[list[dict[str, Any]] | None] = None
+    sources: Lenient[list[dict[str, Any]] | None] = None

@@ -1,0 +1,154 @@
+"""What a caller says of the result of a call, and what the service makes of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import AfterValidator, Field, model_validator
+
+from airflow_provider_webdata.api.models.base import RequestModel, ResponseModel, problem
+from airflow_provider_webdata.api.models.fields import (
+    Identifier,
+    Integer,
+    JsonObject,
+    Label,
+    Listed,
+    String,
+    Text,
+    WholeAddress,
+    not_larger_than,
+)
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+Rating = Literal["good", "partial", "bad"]
+
+_SAYS_WHAT = {
+    "good": ("valuable_sources",),
+    "partial": ("valuable_sources", "missing_content"),
+    "bad": ("missing_content", "query_suggestions"),
+}
+"""What feedback on a search has to say, by its rating: one of these at least."""
+
+
+class ValuableSource(RequestModel):
+    """A result that was of use.
+
+    :param url: its URL, with protocol.
+    :param reason: why, at most 1,000 characters.
+    """
+
+    url: WholeAddress
+    reason: Annotated[String, Field(max_length=1000)] | None = None
+
+
+class MissingContent(RequestModel):
+    """What was not found.
+
+    :param topic: in a few words, 1 to 200 characters.
+    :param description: at most 2,000 characters.
+    """
+
+    topic: Annotated[Text, Field(min_length=1, max_length=200)]
+    description: Annotated[String, Field(max_length=2000)] | None = None
+
+
+class SearchFeedbackRequest(RequestModel):
+    """Body of `POST /v2/search/{jobId}/feedback`.
+
+    :param rating: `good`, `partial` or `bad`. A good search names `valuable_sources`, a partial one those or
+        `missing_content`, a bad one `missing_content` or `query_suggestions`.
+    :param valuable_sources: at most 50 results that were of use: `url`, `reason`.
+    :param missing_content: at most 20 things that were not found: `topic`, `description`.
+    :param query_suggestions: what a search for this should know, at most 2,000 characters.
+    :param origin: label of the caller, for the service's own statistics. Default: `api`.
+    :param integration: another such label.
+    """
+
+    nullable = frozenset({"integration"})
+
+    rating: Rating
+    valuable_sources: Annotated[Listed[ValuableSource], Field(max_length=50)] | None = None
+    missing_content: Annotated[Listed[MissingContent], Field(max_length=20)] | None = None
+    query_suggestions: Annotated[String, Field(max_length=2000)] | None = None
+    origin: Text | None = None
+    integration: Text | None = None
+
+    @model_validator(mode="after")
+    def _says_what(self) -> Self:
+        fields = _SAYS_WHAT[self.rating]
+        if not any(getattr(self, name) for name in fields):
+            wire = [type(self).model_fields[name].alias or name for name in fields]
+            raise problem("says_nothing", f"feedback with rating '{self.rating}' needs {' or '.join(wire)}")
+        return self
+
+
+class FeedbackRequest(RequestModel):
+    """Body of `POST /v2/feedback`: what one of the others than the rating says is required.
+
+    :param endpoint: what was called: `search`, `scrape`, `parse` or `map`.
+    :param job_id: UUID of that call: `id` of a search or a map, `metadata.scrapeId` of a page or a parsed file.
+    :param rating: `good`, `partial` or `bad`. A good search names `valuable_sources`, a partial one those or
+        `missing_content`, a bad one `missing_content` or `query_suggestions`.
+    :param valuable_sources: at most 50 results that were of use: `url`, `reason`.
+    :param missing_content: at most 50 things that were not found: `topic`, `description`; of a search, 20.
+    :param query_suggestions: what a search for this should know, at most 2,000 characters.
+    :param issues: at most 20 names of what is wrong, such as `missing_markdown`.
+    :param tags: at most 20 names of your own. Names are lower-case letters, digits, `_` and `-`.
+    :param note: in words, at most 4,000 characters.
+    :param url: the page that this is about, with protocol.
+    :param page_numbers: at most 100 pages of a document, from 1 on.
+    :param metadata: further facts as a mapping, at most 8 KB of JSON; no results.
+    :param origin: label of the caller, for the service's own statistics. Default: `api`.
+    :param integration: another such label.
+    """
+
+    nullable = frozenset({"integration"})
+
+    endpoint: Literal["search", "scrape", "parse", "map"]
+    job_id: Identifier
+    rating: Rating
+    valuable_sources: Annotated[Listed[ValuableSource], Field(max_length=50)] | None = None
+    missing_content: Annotated[Listed[MissingContent], Field(max_length=50)] | None = None
+    query_suggestions: Annotated[String, Field(max_length=2000)] | None = None
+    issues: Annotated[Listed[Label], Field(max_length=20)] | None = None
+    tags: Annotated[Listed[Label], Field(max_length=20)] | None = None
+    note: Annotated[String, Field(max_length=4000)] | None = None
+    url: WholeAddress | None = None
+    page_numbers: Annotated[Listed[Annotated[Integer, Field(ge=1)]], Field(max_length=100)] | None = None
+    metadata: Annotated[JsonObject, AfterValidator(not_larger_than(8192))] | None = None
+    origin: Text | None = None
+    integration: Text | None = None
+
+    @model_validator(mode="after")
+    def _says_something(self) -> Self:
+        said: tuple[Any, ...] = (
+            *(self.valuable_sources, self.missing_content, self.query_suggestions),
+            *(self.issues, self.note, self.url, self.page_numbers),
+        )
+        if not any(said):
+            raise problem(
+                "says_nothing",
+                "feedback needs one of issues, note, valuableSources, missingContent, querySuggestions, url and "
+                "pageNumbers",
+            )
+        return self
+
+
+class FeedbackResponse(ResponseModel):
+    """Answer to feedback.
+
+    :ivar credits_refunded: credits that the team got back for it.
+    :ivar already_submitted: whether there was feedback on this call before, which stands.
+    :ivar daily_cap_reached: whether the team gets back no more credits on this day (UTC).
+    """
+
+    success: bool | None = None
+    feedback_id: str | None = None
+    credits_refunded: int | float | None = None
+    already_submitted: bool | None = None
+    daily_cap_reached: bool | None = None
+    credits_refunded_today: int | float | None = None
+    daily_refund_cap: int | float | None = None
+    warning: str | None = None

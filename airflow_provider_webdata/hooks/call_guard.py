@@ -1,0 +1,258 @@
+"""What a guarded hook may spend, how often it may call, and where it may have the service go."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Generic
+
+from airflow_provider_webdata.api.endpoints import Endpoint, ResponseT
+from airflow_provider_webdata.api.errors import (
+    CacheMissError,
+    CallRefusedError,
+    ClientError,
+    ConfigurationError,
+    InvalidRequestError,
+    NotFoundError,
+    PageError,
+    RateLimitError,
+    TransportError,
+    UploadError,
+)
+from airflow_provider_webdata.api.prices import MAP, PriceBound, price_bound
+from airflow_provider_webdata.coded_errors import ArgumentError
+from airflow_provider_webdata.hooks.calls import checked_body
+from airflow_provider_webdata.hooks.host_rules import HostRules
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from airflow_provider_webdata.hooks.calls import Call
+
+_PRICED = {
+    "search": "search",
+    "developer search": "developer_search",
+    "paper search": "paper_search",
+    "scrape": "scrape",
+    "map": "map",
+    "parse": "parse",
+    "parse by reference": "parse",
+    "start batch scrape": "batch_scrape",
+    "start crawl": "crawl",
+    "start extract": "extract",
+    "start agent": "agent",
+    "open session": "interact",
+}
+"""What `api.prices` calls an endpoint that bills."""
+
+_PAID_WITH_ANOTHER = frozenset({"execute", "parse upload"})
+"""Endpoints whose price another call's has in it: that of the session, of the parsing."""
+
+_STAYS = frozenset(
+    {"search", "scrape", "map", "parse", "parse by reference", "start batch scrape", "start crawl"}
+)
+"""Endpoints that visit what the request names, and the same domain at most."""
+
+_BILLS_NOTHING = (
+    ClientError,
+    ConfigurationError,
+    InvalidRequestError,
+    NotFoundError,
+    RateLimitError,
+    UploadError,
+)
+
+
+@dataclass
+class AdmittedCall(Generic[ResponseT]):
+    """A call that the guard lets pass.
+
+    :param call: what is to be sent.
+    :param bound: the most that it may cost.
+    :param answer: what came back, for the guard to see.
+    """
+
+    call: Call[ResponseT]
+    bound: float
+    answer: ResponseT | None = None
+
+
+class CallGuard:
+    """Caps that calls are held against before they are sent, for any number of hooks and threads.
+
+    Calls that read, cancel or delete are free, and pass. What changes a monitor or the team's policy has no price that
+    is known, and may have any host visited.
+
+    :param max_credits: most credits that all calls together may cost. A call is refused where it may cost more than is
+        left, by the documented prices at their highest, or where nothing documented bounds its price. A job counts with
+        the most that it may cost. None: no limit.
+    :param max_calls: most calls that bill. None: no limit.
+    :param allowed_domains: host names, each with its subdomains, that may be visited. None: all that are public.
+    :param blocked_domains: host names, each with its subdomains, that may not.
+    :param spent: credits that were spent before.
+    :raises ArgumentError: a cap is no such number, or a domain no host name.
+    """
+
+    def __init__(
+        self,
+        *,
+        max_credits: float | None = None,
+        max_calls: int | None = None,
+        allowed_domains: Iterable[str] | None = None,
+        blocked_domains: Iterable[str] | None = None,
+        spent: float = 0,
+    ) -> None:
+        for name, cap in (("max_credits", max_credits), ("max_calls", max_calls)):
+            if cap is not None and (
+                isinstance(cap, bool) or not isinstance(cap, (int, float)) or not cap >= 0
+            ):
+                raise ArgumentError(f"{name}: must be a number of at least 0 (given: {cap!r})")
+        self.hosts = HostRules(allowed_domains, blocked_domains)
+        self._max_credits = max_credits
+        self._max_calls = max_calls
+        self._spent = spent
+        self._reserved = 0.0
+        self._calls = 0
+        self._lock = threading.Lock()
+
+    @property
+    def spent(self) -> float:
+        """Credits that were spent, or may have been."""
+        return self._spent
+
+    def admit(self, call: Call[ResponseT]) -> AdmittedCall[ResponseT]:
+        """Return a call as it may be sent; host names are looked up, which may take a while.
+
+        :raises CallRefusedError: it may cost too much, or visit what it may not.
+        """
+        endpoint = call.endpoint
+        changes = endpoint.method in {"PATCH", "PUT"}
+        if (endpoint.repeatable and not changes) or endpoint.name in _PAID_WITH_ANOTHER:
+            return AdmittedCall(call, 0)
+        body = {} if call.body is None else call.body.to_wire()
+        if call.extra_body:
+            raise _refused(endpoint, "extra_body is sent unchecked, and a guarded hook takes none")
+        call = self._within_domains(call, body)
+        return AdmittedCall(call, self._reserve(endpoint, body, call))
+
+    @contextmanager
+    def settling(self, admitted: AdmittedCall[Any]) -> Iterator[None]:
+        """Send the call within this block and set its answer; what it cost is counted.
+
+        :raises CallRefusedError: a redirect led the page to where it may not be read.
+        """
+        cost: float | None = None
+        try:
+            yield
+            cost = _cost(admitted)
+        except BaseException as error:
+            cost = cost_of_failure(error)
+            raise
+        finally:
+            with self._lock:
+                self._reserved -= admitted.bound
+                self._spent += admitted.bound if cost is None else cost
+        self._check_arrival(admitted)
+
+    def _within_domains(self, call: Call[ResponseT], body: Mapping[str, Any]) -> Call[ResponseT]:
+        endpoint = call.endpoint
+        if self.hosts.limits_domains:
+            leaves = body.get("allowExternalLinks") or (endpoint.name == "start crawl" and body.get("prompt"))
+            acts = body.get("actions") or (body.get("scrapeOptions") or {}).get("actions")
+            if endpoint.name not in _STAYS or leaves or acts:
+                raise _refused(endpoint, "it may visit any domain, so that it cannot be held to some")
+        for url in (body.get("url"), *(body.get("urls") or ())):
+            if url is not None and (problem := self.hosts.problem(url, resolve=True)):
+                raise _refused(endpoint, problem)
+        if endpoint.name == "search" and self.hosts.limits_domains:
+            return replace(call, body=checked_body(endpoint, {**body, **self._search_domains(call, body)}))
+        return call
+
+    def _search_domains(self, call: Call[Any], body: Mapping[str, Any]) -> dict[str, list[str]]:
+        """Return the fields that hold a search to the domains; the service takes only one of the two."""
+        given, excluded = body.get("includeDomains"), body.get("excludeDomains") or ()
+        for host in given or ():
+            if problem := self.hosts.problem(host, resolve=False):
+                raise _refused(call.endpoint, f"include_domains: {problem}")
+        if given:
+            return {}
+        if self.hosts.allowed is None:
+            return {"excludeDomains": list(dict.fromkeys([*excluded, *self.hosts.blocked]))}
+        if excluded:
+            raise _refused(call.endpoint, "exclude_domains cannot stand beside allowed_domains: leave it out")
+        return {"includeDomains": list(self.hosts.allowed)}
+
+    def _reserve(self, endpoint: Endpoint[Any], body: Mapping[str, Any], call: Call[Any]) -> float:
+        bound = _bound(endpoint, body, call)
+        with self._lock:
+            if self._max_calls is not None and self._calls >= self._max_calls:
+                raise _refused(endpoint, f"max_calls={self._max_calls} is reached")
+            if self._max_credits is not None:
+                if not bound.is_known:
+                    raise _refused(
+                        endpoint,
+                        f"max_credits={self._max_credits:g} cannot be held: {'; '.join(bound.unknown)}",
+                    )
+                left = self._max_credits - self._spent - self._reserved
+                if bound.credits > left:
+                    raise _refused(
+                        endpoint,
+                        f"it may cost up to {bound.credits:g} credits, and of max_credits={self._max_credits:g} there "
+                        f"are {max(left, 0):g} left",
+                    )
+            self._calls += 1
+            self._reserved += bound.credits
+        return bound.credits
+
+    def _check_arrival(self, admitted: AdmittedCall[Any]) -> None:
+        metadata = getattr(getattr(admitted.answer, "data", None), "metadata", None)
+        url = getattr(metadata, "url", None)
+        # A page's own tag of that name may be anything.
+        if admitted.call.endpoint.name != "scrape" or not isinstance(url, str) or not url:
+            return
+        if problem := self.hosts.problem(url, resolve=False):
+            raise CallRefusedError(
+                f"scrape: the page was led to another address: {problem}. It is billed",
+                credits_used=_cost(admitted),
+            )
+
+
+def _bound(endpoint: Endpoint[Any], body: Mapping[str, Any], call: Call[Any]) -> PriceBound:
+    operation = _PRICED.get(endpoint.name)
+    if operation is None:
+        return PriceBound(0, "", (f"no price of a call to {endpoint.name} is known beforehand",))
+    if call.upload is not None:
+        body = {**body, "filename": call.upload.name}
+    if operation == "interact":
+        body = {**body, "prompt": True}
+    return price_bound(operation, body)
+
+
+def _cost(admitted: AdmittedCall[Any]) -> float | None:
+    answer: Any = admitted.answer
+    name = admitted.call.endpoint.name
+    if name == "map":
+        return MAP
+    if name in {"search", "developer search", "paper search"}:
+        used = getattr(answer, "credits_used", None)
+    elif name in {"scrape", "parse", "parse by reference"}:
+        used = answer.data.metadata.credits_used if answer.data.metadata else None
+    else:
+        used = None
+    return used if isinstance(used, (int, float)) and used >= 0 else None
+
+
+def cost_of_failure(error: BaseException) -> float | None:
+    """Return what a call that failed cost, or None if nobody can tell. See docs/service.md#credits-failed."""
+    if isinstance(error, CallRefusedError):
+        return error.credits_used
+    if isinstance(error, TransportError):
+        return None if error.sent else 0
+    if isinstance(error, (PageError, CacheMissError)):
+        return 1
+    return 0 if isinstance(error, _BILLS_NOTHING) else None
+
+
+def _refused(endpoint: Endpoint[Any], why: str) -> CallRefusedError:
+    return CallRefusedError(f"{endpoint.name}: nothing was sent: {why}")

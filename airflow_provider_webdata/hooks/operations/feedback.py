@@ -1,0 +1,64 @@
+"""What a caller says of a result. See docs/service.md#feedback."""
+
+from __future__ import annotations
+
+from airflow_provider_webdata.api import endpoints, models
+from airflow_provider_webdata.hooks.calls import Body, Call
+from airflow_provider_webdata.hooks.operations.base import AsyncOperations, Operations
+
+
+class FeedbackOperations(Operations):
+    """Feedback, blocking."""
+
+    def search_feedback(
+        self,
+        search_id: str,
+        request: models.SearchFeedbackRequest | Body,
+        *,
+        extra_body: Body | None = None,
+    ) -> models.FeedbackResponse:
+        """Say whether a search was of use. Costs nothing; the first time, a credit may come back.
+
+        Only the first feedback on a search counts: of a further one, `already_submitted` is true.
+
+        :param search_id: `id` of the search's answer.
+        :param request: only `rating` is required, with what it asks for. See docs/service.md#feedback-substance.
+        :param extra_body: merged into the body unchecked.
+        :raises ConflictError: it cannot be taken: too late, or the search failed; `code` says which.
+        """
+        return self._execute(
+            Call.of(endpoints.SEARCH_FEEDBACK, request, path={"search_id": search_id}, extra_body=extra_body)
+        )
+
+    def feedback(
+        self, request: models.FeedbackRequest | Body, *, extra_body: Body | None = None
+    ) -> models.FeedbackResponse:
+        """Say whether the result of a search, scrape, parse or map was of use; as `search_feedback` otherwise.
+
+        :param request: `endpoint`, `job_id`, `rating`, and one of the others. See docs/service.md#feedback-job.
+        :param extra_body: merged into the body unchecked.
+        :raises ConflictError: it cannot be taken: too late, or the call failed; `code` says which.
+        """
+        return self._execute(Call.of(endpoints.FEEDBACK, request, extra_body=extra_body))
+
+
+class AsyncFeedbackOperations(AsyncOperations):
+    """Feedback, without blocking; see `FeedbackOperations`."""
+
+    async def search_feedback(
+        self,
+        search_id: str,
+        request: models.SearchFeedbackRequest | Body,
+        *,
+        extra_body: Body | None = None,
+    ) -> models.FeedbackResponse:
+        """See `FeedbackOperations.search_feedback`."""
+        return await self._execute(
+            Call.of(endpoints.SEARCH_FEEDBACK, request, path={"search_id": search_id}, extra_body=extra_body)
+        )
+
+    async def feedback(
+        self, request: models.FeedbackRequest | Body, *, extra_body: Body | None = None
+    ) -> models.FeedbackResponse:
+        """See `FeedbackOperations.feedback`."""
+        return await self._execute(Call.of(endpoints.FEEDBACK, request, extra_body=extra_body))

@@ -1,0 +1,96 @@
+"""Feedback on what earlier calls brought."""
+
+from __future__ import annotations
+
+import uuid
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from airflow_provider_webdata.sandbox.reference.errors import ServiceError
+from airflow_provider_webdata.sandbox.reference.rules import check
+from airflow_provider_webdata.sandbox.reference.timestamps import from_iso
+
+from .call import Reply
+from .endpoint import Endpoint
+from .validation import details_of
+
+if TYPE_CHECKING:
+    from airflow_provider_webdata.sandbox.reference.wire import Json
+    from airflow_provider_webdata.sandbox.state.core import Core
+
+    from .call import Call
+
+WINDOW = timedelta(seconds=120)
+REFUND = 1
+DAILY_CAP = 10
+
+
+class Feedback:
+    """Answers ``POST /v2/search/{jobId}/feedback`` and ``POST /v2/feedback``."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    def endpoints(self) -> list[Endpoint]:
+        """Return the calls that are answered here."""
+        return [
+            Endpoint("POST", "/v2/search/{job_id}/feedback", self.on_search, "account"),
+            Endpoint("POST", "/v2/feedback", self.on_any, "account"),
+        ]
+
+    async def on_search(self, call: Call) -> Reply:
+        """Take feedback on a search."""
+        _valid("search.feedback", call.body)
+        return self._taken("search", call.params["job_id"], call.body)
+
+    async def on_any(self, call: Call) -> Reply:
+        """Take feedback on a search, scrape, parse or map."""
+        _valid("feedback", call.body)
+        return self._taken(call.body["endpoint"], call.body["jobId"], call.body)
+
+    def _taken(self, endpoint: str, job_id: str, body: Json) -> Reply:
+        core = self._core
+        job = self._job(endpoint, job_id)
+        if job is None:
+            code = "SEARCH_NOT_FOUND" if endpoint == "search" else "JOB_NOT_FOUND"
+            raise _refusal(404, f"{endpoint} job not found for this team.", code)
+        earlier = core.store.get("feedback", job_id)
+        today = self._refunded_today()
+        told: Json = {"success": True, "creditsRefundedToday": today, "dailyRefundCap": DAILY_CAP}
+        if earlier is not None:
+            warning = "Feedback was already submitted for this job; no additional refund issued."
+            told.update(feedbackId=earlier["id"], creditsRefunded=0, alreadySubmitted=True, warning=warning)
+            return Reply(200, told)
+        if core.clock.datetime() - from_iso(job["created_at"]) > WINDOW:
+            seconds = int(WINDOW.total_seconds())
+            text = f"Feedback must be submitted within {seconds} seconds of the job."
+            raise _refusal(409, text, "FEEDBACK_WINDOW_EXPIRED")
+        refund = min(REFUND if endpoint == "search" else 0, DAILY_CAP - today)
+        core.credits.spend(-refund)
+        kept = {"id": str(uuid.uuid4()), "refund": refund, "day": core.clock.iso()[:10], "body": body}
+        core.store.put("feedback", job_id, kept)
+        told.update(feedbackId=kept["id"], creditsRefunded=refund, creditsRefundedToday=today + refund)
+        if today + refund >= DAILY_CAP:
+            told["dailyCapReached"] = True
+            told["warning"] = f"Daily refund cap of {DAILY_CAP} credits reached for this team (UTC day)."
+        return Reply(200, told)
+
+    def _job(self, endpoint: str, job_id: str) -> Json | None:
+        if endpoint == "parse":
+            return self._core.store.get("parse", job_id)
+        job = self._core.store.get("activity", job_id)
+        return job if job is not None and job["endpoint"] == endpoint else None
+
+    def _refunded_today(self) -> int:
+        today = self._core.clock.iso()[:10]
+        return sum(item["refund"] for item in self._core.store.list("feedback") if item["day"] == today)
+
+
+def _valid(operation: str, body: Any) -> None:
+    issues = check(operation, body)
+    if issues:
+        raise _refusal(400, "Invalid request body", "INVALID_BODY", details_of(issues))
+
+
+def _refusal(status: int, text: str, code: str, details: Any = None) -> ServiceError:
+    return ServiceError(status, text, details=details, extra={"feedbackErrorCode": code})

@@ -1,0 +1,50 @@
+"""The search of government sources: those pages that declare themselves an authority's."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from airflow_provider_webdata.sandbox.engine.index import Filters, Index, highlight
+from airflow_provider_webdata.sandbox.reference.prices import search_cost
+
+from .call import Reply
+from .endpoint import Endpoint
+from .validation import query_body, valid_query
+
+if TYPE_CHECKING:
+    from airflow_provider_webdata.sandbox.state.core import Core
+
+    from .call import Call
+
+PATH = "/v2/search/gov"
+DEFAULT_RESULTS = 10
+
+
+class GovernmentSearch:
+    """Answers ``GET`` and ``POST /v2/search/gov``."""
+
+    def __init__(self, core: Core, index: Index) -> None:
+        self._core, self._index = core, index
+
+    def endpoints(self) -> list[Endpoint]:
+        """Return the calls that are answered here."""
+        return [Endpoint(method, PATH, self.search, "search", keyless=True) for method in ("GET", "POST")]
+
+    async def search(self, call: Call) -> Reply:
+        """Validate, search, bill."""
+        operation = "search.gov"
+        body = valid_query(operation, query_body(operation, call) if call.method == "GET" else call.body)
+        self._core.credits.require()
+        limit = body.get("k", DEFAULT_RESULTS)
+        pages = self._index.web(body["query"], Filters(), limit, categories=["gov"])
+        self._core.credits.spend(search_cost(len(pages)))
+        web = [
+            {
+                "url": page.url,
+                "title": page.title,
+                "description": highlight(page, body["query"]) or page.description,
+                "position": position,
+            }
+            for position, page in enumerate(pages, 1)
+        ]
+        return Reply(200, {"success": True, "data": {"web": web}})

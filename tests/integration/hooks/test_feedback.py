@@ -1,0 +1,44 @@
+"""Feedback through both hooks, over real HTTP."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from airflow_provider_webdata.api import errors
+from tests.integration.hooks.test_jobs import JOB, told
+from tests.support.fault_server import answer
+from tests.support.waiting import settled
+
+GOOD = {"rating": "good", "valuable_sources": [{"url": "https://a.example/"}]}
+
+
+@pytest.mark.rule("feedback-answer", "feedback-once")
+async def test_feedback(serve: Any) -> None:
+    """A lost answer is no harm: a further feedback changes nothing."""
+    first = {"success": True, "feedbackId": JOB, "creditsRefunded": 1}
+    again = {**first, "creditsRefunded": 0, "alreadySubmitted": True}
+    server, hook = serve(first, answer(502, "bad gateway"), again)
+    found = await settled(hook.search_feedback(JOB, GOOD, extra_body={"new": 1}))
+    assert (found.feedback_id, found.credits_refunded, found.already_submitted) == (JOB, 1, None)
+    request = {"endpoint": "scrape", "jobId": JOB, "rating": "bad", "note": "n"}
+    assert (await settled(hook.feedback(request))).already_submitted
+    assert told(server) == [("POST", f"/v2/search/{JOB}/feedback"), *[("POST", "/v2/feedback")] * 2]
+    sent = [json.loads(request.body) for request in server.requests]
+    assert sent == [
+        {"rating": "good", "valuableSources": [{"url": "https://a.example/"}], "new": 1},
+        *[request] * 2,
+    ]
+    await settled(hook.close())
+
+
+@pytest.mark.rule("feedback-errors")
+async def test_refusals_have_their_code(serve: Any) -> None:
+    body = {"success": False, "error": "Too late.", "feedbackErrorCode": "FEEDBACK_WINDOW_EXPIRED"}
+    _, hook = serve(answer(409, json.dumps(body)))
+    with pytest.raises(errors.ConflictError, match="FEEDBACK_WINDOW_EXPIRED: Too late") as caught:
+        await settled(hook.search_feedback(JOB, GOOD))
+    assert caught.value.code == "FEEDBACK_WINDOW_EXPIRED"
+    await settled(hook.close())

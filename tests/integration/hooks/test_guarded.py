@@ -1,0 +1,268 @@
+"""The caps of a guarded hook, against a sandbox that counts what it is asked."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from airflow_provider_webdata.api.errors import CallRefusedError, PageError, TransportError, WebDataError
+from airflow_provider_webdata.coded_errors import ArgumentError
+from airflow_provider_webdata.hooks.webdata import WebDataHook
+from airflow_provider_webdata.hooks.webdata_async import AsyncWebDataHook
+from tests.support.fault_server import answer, reset
+from tests.support.waiting import settled
+
+PAGE = "https://river.example/floods"
+BOUNDED = {"parsers": [{"type": "pdf", "maxPages": 1}]}
+CHEAP = {"proxy": "basic", **BOUNDED}
+MONITOR = {
+    "name": "m",
+    "schedule": {"text": "hourly"},
+    "targets": [{"type": "scrape", "urls": [PAGE]}],
+}
+ID = "11111111-2222-4333-8444-555555555555"
+
+
+@pytest.fixture
+async def hook(kind_of_hook: Any, sandbox: Any, connect: Any) -> Any:
+    connect(sandbox.url, sandbox.api_key)
+    return kind_of_hook()
+
+
+# What is asked for, with which caps, and what the refusal says; nothing is sent.
+REFUSED: dict[str, tuple[str, tuple[Any, ...], dict[str, Any], str]] = {
+    "too dear": ("scrape", ({"url": PAGE, **BOUNDED},), {"max_credits": 4}, "up to 5 credits.* 4 left"),
+    "unknown price": ("scrape", ({"url": PAGE},), {"max_credits": 400}, "a PDF bills each of its pages"),
+    "extract": ("start_extract", ({"urls": [PAGE], "prompt": "p"},), {"max_credits": 400}, "bills by use"),
+    "monitor": ("create_monitor", (MONITOR,), {"max_credits": 400}, "no price .* create monitor"),
+    "agent": ("start_agent", ({"prompt": "p"},), {"max_credits": 99}, "up to 2500 credits"),
+    "browser": ("open_session", ({"ttl": 60},), {"max_credits": 6}, "up to 7 credits"),
+    "developer search": ("search_developer", ({"query": "q"},), {"max_credits": 1}, "up to 2 credits"),
+    "paper search": ("search_papers", ({"query": "q", "k": 100},), {"max_credits": 19}, "up to 20 credits"),
+    "government search": ("search_government", ({"query": "q"},), {"max_credits": 99}, "no price .* known"),
+    "paper": ("get_paper", ("arxiv:1706.03762",), {"max_credits": 99}, "no price .* known"),
+    "no call": ("map", ({"url": PAGE},), {"max_calls": 0}, "max_calls=0 is reached"),
+    "other domain": (
+        "scrape",
+        ({"url": "https://evil.example/"},),
+        {"allowed_domains": ["river.example"]},
+        r"evil\.example is not among the allowed domains \(river\.example\)",
+    ),
+    "one of many": (
+        "start_batch_scrape",
+        ({"urls": [PAGE, "https://evil.example/"]},),
+        {"blocked_domains": ["evil.example"]},
+        "evil.example is a blocked domain",
+    ),
+    "leaves the site": (
+        "start_crawl",
+        ({"url": PAGE, "allowExternalLinks": True},),
+        {"allowed_domains": ["river.example"]},
+        "may visit any domain",
+    ),
+    "clicks away": (
+        "scrape",
+        ({"url": PAGE, "actions": [{"type": "click", "selector": "a"}]},),
+        {"allowed_domains": ["river.example"]},
+        "may visit any domain",
+    ),
+    "clicks away in a search": (
+        "search",
+        (
+            {
+                "query": "q",
+                "scrapeOptions": {"formats": ["markdown"], "actions": [{"type": "wait", "milliseconds": 1}]},
+            },
+        ),
+        {"blocked_domains": ["evil.example"]},
+        "may visit any domain",
+    ),
+    "agent anywhere": ("start_agent", ({"prompt": "p"},), {"blocked_domains": ["a.example"]}, "any domain"),
+    "browser anywhere": ("open_session", ({},), {"allowed_domains": ["a.example"]}, "any domain"),
+    "search elsewhere": (
+        "search",
+        ({"query": "q", "includeDomains": ["evil.example"]},),
+        {"allowed_domains": ["river.example"]},
+        "include_domains: evil.example is not among",
+    ),
+    "search without": (
+        "search",
+        ({"query": "q", "excludeDomains": ["a.river.example"]},),
+        {"allowed_domains": ["river.example"]},
+        "exclude_domains cannot stand beside",
+    ),
+    "monitor at any cost": (
+        "update_monitor",
+        ("m", {"name": "n"}),
+        {"max_credits": 100},
+        "no price of a call",
+    ),
+    "policy for all": (
+        "replace_threat_policy",
+        ({"mode": "off"},),
+        {"blocked_domains": ["a.example"]},
+        "may visit any domain",
+    ),
+    "private": ("scrape", ({"url": "http://169.254.169.254/"},), {}, "169.254.169.254 is a private address"),
+    "private crawl": ("start_crawl", ({"url": "http://10.0.0.1/"},), {}, "private address"),
+    "private agent": ("start_agent", ({"prompt": "p", "urls": ["http://[::1]/"]},), {}, "private address"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+async def test_what_exceeds_a_cap_is_not_sent(hook: Any, sandbox: Any, name: str) -> None:
+    method, given, caps, told = REFUSED[name]
+    guarded = hook.guarded(**caps)
+    with pytest.raises(CallRefusedError, match=told) as refused:
+        await settled(getattr(guarded, method)(*given))
+    assert "nothing was sent" in str(refused.value)
+    assert str(refused.value).endswith("(WD-027)")
+    assert sandbox.control.requests() == []
+    await settled(guarded.close())
+
+
+async def test_what_is_unchecked_is_refused(hook: Any, sandbox: Any) -> None:
+    guarded = hook.guarded()
+    with pytest.raises(CallRefusedError, match="extra_body is sent unchecked"):
+        await settled(guarded.scrape({"url": PAGE}, extra_body={"url": "http://10.0.0.1/"}))
+    with pytest.raises(CallRefusedError, match="gives no client"):
+        await settled(guarded.get_conn())
+    assert sandbox.control.requests() == []
+
+
+async def test_credits_are_counted_as_they_are_spent(hook: Any, sandbox: Any) -> None:
+    guarded = hook.guarded(max_credits=8, allowed_domains=["river.example"])
+    found = await settled(guarded.scrape({"url": PAGE, **BOUNDED}))
+    assert found.data.metadata.credits_used == 1
+    await settled(guarded.map({"url": PAGE}))
+    results = await settled(guarded.search({"query": "river", "limit": 5}))
+    assert results.credits_used == 2
+    assert sandbox.control.requests("/v2/search")[0]["body"]["includeDomains"] == ["river.example"]
+    # 4 are spent, and a page may cost 5.
+    with pytest.raises(CallRefusedError, match="of max_credits=8 there are 4 left"):
+        await settled(guarded.scrape({"url": PAGE, **BOUNDED}))
+    await settled(guarded.scrape({"url": PAGE, **CHEAP}))
+    # Reading is free.
+    assert (await settled(guarded.get_scrape(found.data.metadata.scrape_id))).data.markdown
+    assert (await settled(guarded.credit_usage())).remaining_credits
+    await settled(guarded.close())
+
+
+async def test_a_job_counts_with_the_most_that_it_may_cost(hook: Any, sandbox: Any) -> None:
+    guarded = hook.guarded(max_credits=12)
+    crawl = {"url": PAGE, "limit": 10, "scrapeOptions": CHEAP}
+    await settled(guarded.start_crawl(crawl))
+    assert await settled(guarded.active_crawls())
+    with pytest.raises(CallRefusedError, match="2 left"):
+        await settled(guarded.start_crawl(crawl))
+    assert len(sandbox.control.requests("/v2/crawl", method="POST")) == 1
+    await settled(guarded.close())
+
+
+async def test_searches_of_an_index_are_counted(hook: Any) -> None:
+    guarded = hook.guarded(max_credits=5)
+    await settled(guarded.search_developer({"query": "river"}))
+    await settled(guarded.search_papers({"query": "river", "k": 10}))
+    with pytest.raises(CallRefusedError, match="1 left"):
+        await settled(guarded.search_developer({"query": "river"}))
+    await settled(guarded.close())
+
+
+async def test_blocked_domains_are_left_out_of_a_search(hook: Any, sandbox: Any) -> None:
+    guarded = hook.guarded(blocked_domains=["evil.example"])
+    await settled(guarded.search({"query": "river", "excludeDomains": ["shop.example"]}))
+    (sent,) = sandbox.control.requests("/v2/search")
+    assert sent["body"]["excludeDomains"] == ["shop.example", "evil.example"]
+    await settled(guarded.close())
+
+
+async def test_a_file_is_parsed_within_the_caps(hook: Any, sandbox: Any) -> None:
+    guarded = hook.guarded(max_credits=1, allowed_domains=["river.example"])
+    assert (await settled(guarded.parse(io.BytesIO(b"<p>The river.</p>"), "river.html"))).data.markdown
+    with pytest.raises(CallRefusedError, match="0 left"):
+        await settled(guarded.parse(io.BytesIO(b"<p>The river.</p>"), "river.html"))
+    await settled(guarded.close())
+
+
+async def test_a_page_that_leads_elsewhere_is_billed_and_not_read(serve: Any) -> None:
+    page = {
+        "success": True,
+        "data": {"markdown": "hush", "metadata": {"url": "http://10.0.0.1/keys", "creditsUsed": 1}},
+    }
+    server, hook = serve(page)
+    guarded = hook.guarded(max_credits=6)
+    with pytest.raises(CallRefusedError, match=r"led to another address: 10\.0\.0\.1 .* It is billed"):
+        await settled(guarded.scrape({"url": PAGE, **BOUNDED}))
+    with pytest.raises(CallRefusedError, match="led to another address"):
+        await settled(guarded.scrape({"url": PAGE, **BOUNDED}))
+    with pytest.raises(CallRefusedError, match="4 left"):
+        await settled(guarded.scrape({"url": PAGE, **BOUNDED}))
+    assert len(server.requests) == 2
+    await settled(guarded.close())
+
+
+DNS = json.dumps({"success": False, "code": "SCRAPE_DNS_RESOLUTION_ERROR", "error": "no such host"})
+
+
+@pytest.mark.parametrize(
+    ("step", "error", "left"),
+    [
+        # Nobody knows whether it was billed: it counts in full.
+        (reset, TransportError, 5),
+        (answer(500, "{}"), WebDataError, 5),
+        (answer(200, "no json"), WebDataError, 5),
+        # Documented: 1 for a host that does not resolve, nothing for a request that is refused.
+        (answer(500, DNS), PageError, 9),
+        (answer(400, '{"error": "bad"}'), WebDataError, 10),
+        (answer(402, '{"error": "no credits"}'), WebDataError, 10),
+    ],
+)
+@pytest.mark.rule("credits-failed")
+async def test_what_a_failed_call_counts(serve: Any, step: Any, error: Any, left: int) -> None:
+    _, hook = serve(step)
+    guarded = hook.guarded(max_credits=10)
+    with pytest.raises(error):
+        await settled(guarded.scrape({"url": PAGE, **BOUNDED}))
+    with pytest.raises(CallRefusedError, match=rf"there are {left} left"):
+        await settled(guarded.start_agent({"prompt": "p", "maxCredits": 11}))
+    await settled(guarded.close())
+
+
+async def test_calls_at_once_do_not_exceed_a_cap_together(sandbox: Any, connect: Any) -> None:
+    connect(sandbox.url, sandbox.api_key)
+    request = {"url": PAGE, **BOUNDED}
+
+    async with AsyncWebDataHook().guarded(max_credits=10) as guarded:
+        found = await asyncio.gather(*(guarded.scrape(request) for _ in range(8)), return_exceptions=True)
+    assert sum(not isinstance(one, CallRefusedError) for one in found) == 2
+
+    sandbox.control.clear_requests()
+    with WebDataHook().guarded(max_calls=3) as hook, ThreadPoolExecutor(8) as threads:
+        futures = [threads.submit(hook.scrape, request) for _ in range(8)]
+        refused = [future.exception() for future in futures if future.exception() is not None]
+    assert len(refused) == 5
+    assert len(sandbox.control.requests("/v2/scrape")) == 3
+
+
+@pytest.mark.parametrize(
+    "caps",
+    [
+        {"max_credits": -1},
+        {"max_calls": True},
+        {"max_credits": "5"},
+        {"allowed_domains": ["https://a.example"]},
+    ],
+)
+def test_a_cap_that_cannot_work_is_an_error(kind_of_hook: Any, caps: Any) -> None:
+    with pytest.raises(ArgumentError, match=next(iter(caps))):
+        kind_of_hook().guarded(**caps)
+
+
+def test_a_sibling_keeps_the_caps() -> None:
+    with pytest.raises(CallRefusedError):
+        WebDataHook().guarded(max_calls=1).sibling().get_conn()

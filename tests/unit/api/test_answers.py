@@ -1,0 +1,168 @@
+"""What an answer that is no result is said to be, word by word."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import httpx
+import pytest
+
+from airflow_provider_webdata.api import endpoints
+from airflow_provider_webdata.api.config import ClientConfig
+from airflow_provider_webdata.api.errors import InvalidRequestError, WebDataError
+from airflow_provider_webdata.api.exchange import Reader, prepare
+from airflow_provider_webdata.api.models import SearchRequest
+
+CONFIG = ClientConfig("https://api.example/base", "fc-secret-key", headers={"x-tenant": "tenant-one"})
+JOB = "01234567-89ab-cdef-0123-456789abcdef"
+X, Y, Z = "x" * 200, "y" * 200, "z" * 150
+HOST = "check that the connection's host is the service. It begins: "
+PROXY = "probably from a proxy in front of the service"
+
+
+def error_of(status: int, headers: dict[str, str], body: Any) -> WebDataError:
+    prepared = prepare(CONFIG, endpoints.SEARCH, None, None, SearchRequest(query="q"), None)
+    reader = Reader(prepared, httpx.Response(status, headers=headers))
+    reader.feed(body if isinstance(body, bytes) else json.dumps(body).encode())
+    with pytest.raises(WebDataError) as caught:
+        reader.finish()
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("body", "headers", "said"),
+    [
+        (b"", {}, "it has no body"),
+        (b"\xef\xbb\xbf", {}, "it has no body"),
+        (b"[1]", {}, "the body: Input should be a valid dictionary or instance of SearchResponse (1 such places)"),
+        (
+            {"success": True, "data": {"web": [{"url": 1}, {"url": 2}]}, "id": 7},
+            {},
+            "data.web.0.url: Input should be a valid string (3 such places)",
+        ),
+        (b'  {"a": ', {}, "its JSON is damaged or cut short after 8 bytes"),
+        (b" [1, ", {}, "its JSON is damaged or cut short after 5 bytes"),
+        (b" " * 63 + b"[1, ", {}, "its JSON is damaged or cut short after 67 bytes"),
+        (b" " * 64 + b"[1, ", {}, f"it is text without a content type, not JSON; {HOST}[1,"),
+        (
+            b"<html>fc-secret-key of tenant-one</html>",
+            {"content-type": "text/html; charset=utf-8"},
+            f"it is text/html, not JSON; {HOST}<html>*** of ***</html>",
+        ),
+        (b"hello " * 100, {}, f"it is text without a content type, not JSON; {HOST}{('hello ' * 34)[:199]}\u2026"),
+    ],
+    ids=[
+        "nothing", "a byte order mark", "a list", "three places", "half an object", "half a list", "blanks",
+        "more blanks", "a page with secrets", "a long text",
+    ],
+)  # fmt: skip
+def test_a_success_that_is_not_usable(body: Any, headers: dict[str, str], said: str) -> None:
+    assert (
+        str(error_of(200, headers, body)) == f"search: the answer (HTTP 200) is not usable: {said} (WD-011)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("location", "said"),
+    [
+        (None, "it redirects, and does not say where to; check the connection's host"),
+        ("https://[x", "it redirects, and does not say where to; check the connection's host"),
+        ("/login?x=1", "it redirects to /login on the same host; check the path in the connection's host"),
+        ("login", "it redirects to /base/v2/login on the same host; check the path in the connection's host"),
+        (
+            "https://u:p@w@evil.example/x",
+            "it redirects to https://evil.example; set the connection's host to the service's own address",
+        ),
+        (
+            "http://api.example/x",
+            "it redirects to http://api.example; set the connection's host to the service's own address",
+        ),
+    ],
+)
+def test_a_redirect(location: str | None, said: str) -> None:
+    error = error_of(302, {} if location is None else {"Location": location}, b"")
+    assert str(error) == f"search: the answer (HTTP 302) is not usable: {said} (WD-011)"
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ({"error": ["one", 2, None]}, "one; 2; None"),
+        (
+            {"error": [{"path": ["a", 0], "message": "bad"}, {"path": "b", "message": "worse"}]},
+            "a.0: bad; b: worse",
+        ),
+        ({"error": [{"message": "no path"}, {"path": None, "message": "none: "}]}, "no path; none"),
+        ({"error": [{"path": ["a"]}, {"path": ""}, 5]}, "a; 5"),
+        ({"error": [{"path": "X", "message": "X!"}]}, "X: X!"),
+        ({"error": list("abcdef")}, "a; b; c; d; e"),
+        (
+            {"error": [X, X + "x", {"message": Y + "y"}]},
+            f"{X}; {X[1:]}\u2026; {Y[1:]}\u2026"[:499] + "\u2026",
+        ),
+        ({"error": "Bad", "details": [{"path": ["n"], "message": "few"}]}, "Bad (n: few)"),
+        ({"error": "Bad", "details": [Z] * 6}, f"Bad ({'; '.join([Z] * 5)})"),
+        ({"error": "Bad", "details": [X] * 6}, f"Bad ({'; '.join([X] * 5)}"[:999] + "\u2026"),
+        ({"a": 1}, "the service gave no reason"),
+        ({"error": "", "message": "by message"}, "by message"),
+        (b"", f"an empty body came, {PROXY}"),
+        (b"[1]", "the error body is no JSON object, or damaged; it begins: [1]"),
+        (b"Bad\x1b[0m", f"no JSON error body came but text without a content type, {PROXY}; it begins: Bad"),
+    ],
+)
+def test_a_failure(body: Any, said: str) -> None:
+    assert str(error_of(400, {}, body)) == f"search: HTTP 400: {said} (WD-400)"
+
+
+def test_the_kind_of_a_failure() -> None:
+    error = error_of(502, {"Content-Type": "text/html;charset=utf-8"}, b"<h1>Bad gateway</h1>")
+    said = f"no JSON error body came but text/html, {PROXY}; it begins: <h1>Bad gateway</h1>"
+    assert str(error) == f"search: HTTP 502: {said} (WD-500)"
+
+
+class NoJSON:
+    def __repr__(self) -> str:
+        return "<what JSON does not have>"
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "arguments", "said"),
+    [
+        (
+            endpoints.SEARCH,
+            {"extra_body": {"good": 1, "bad": "\ud83d", "worse": NoJSON()}},
+            "extra_body: what is given as 'bad' holds half of a surrogate pair, which UTF-8 cannot carry\n  - "
+            "extra_body: what is given as 'worse' is no JSON: Unable to serialize unknown type: "
+            f"{NoJSON!r}",
+        ),
+        (endpoints.CRAWL_STATUS, {"path": {"job_id": " "}}, "job_id: must be an identifier (given: ' ')"),
+        (
+            endpoints.CRAWL_STATUS,
+            {"path": {"job_id": "a\ud83d"}},
+            "job_id: it holds half of a surrogate pair, which UTF-8 cannot carry (given: 'a\\ud83d')",
+        ),
+        (
+            endpoints.SEARCH,
+            {"idempotency_key": JOB},
+            "idempotency_key: the service ignores it here, so that it would promise too much",
+        ),
+        (
+            endpoints.START_CRAWL,
+            {"idempotency_key": "key"},
+            "idempotency_key: must be a UUID (given: 'key')",
+        ),
+    ],
+    ids=["extra body", "blank", "half", "ignored key", "odd key"],
+)
+def test_a_call_that_cannot_be_made(endpoint: Any, arguments: dict[str, Any], said: str) -> None:
+    given = {"path": None, "query": None, "body": None, "extra_body": None, **arguments}
+    with pytest.raises(InvalidRequestError) as caught:
+        prepare(CONFIG, endpoint, **given)
+    problems = "the request has a problem" if "\n" not in said else "the request has 2 problems"
+    assert str(caught.value) == f"{endpoint.name}: nothing was sent, {problems}:\n  - {said} (WD-002)"
+
+
+def test_a_path_is_one_segment() -> None:
+    prepared = prepare(CONFIG, endpoints.CRAWL_STATUS, {"job_id": " X/../Y "}, None, None, None)
+    assert str(prepared.request["url"]) == "https://api.example/base/v2/crawl/X%2F..%2FY"

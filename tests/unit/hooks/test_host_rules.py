@@ -1,0 +1,146 @@
+"""Which hosts a guarded hook lets the service visit, however a URL is written."""
+
+from __future__ import annotations
+
+import socket
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from airflow_provider_webdata.coded_errors import ArgumentError
+from airflow_provider_webdata.hooks.host_rules import HostRules, host_of
+
+PRIVATE = [
+    "http://127.0.0.1/",
+    "http://127.1/",
+    "http://2130706433/",
+    "http://0x7f.0.0.1/",
+    "http://017700000001/",
+    "http://[::1]/",
+    "http://[::ffff:10.0.0.1]/",
+    "http://[64:ff9b::a00:1]/",
+    "http://[fe80::1]/",
+    "http://10.0.0.1:8080/admin",
+    "http://172.16.5.4/",
+    "http://192.168.1.1/",
+    "http://169.254.169.254/latest/meta-data/",
+    "http://0.0.0.0/",
+    "http://224.0.0.1/",
+    "127.0.0.1:8080/admin",
+    "localhost/",
+    "http://LOCALHOST./",
+    "http://api.localhost/",
+    "http://metadata.google.internal/",
+    "http://printer.local/",
+    "http://intranet/wiki",
+    "http://\uff11\uff12\uff17.0.0.1/",
+    "http://127\u30020\u30020\u30021/",
+]
+UNREADABLE = [
+    "http://127.0.0.1\\@good.example/",
+    "http://good.example\\.evil.example/",
+    "http://user:secret@good.example/",
+    "http://good.example @evil.example/",
+    "http://good.example\n.evil.example/",
+    "http://%31%32%37.0.0.1/",
+    "http://good.example:port/",
+    "http://[::1/",
+    "ftp://good.example/",
+    "file:///etc/passwd",
+    "javascript://good.example/",
+    "http://",
+    "",
+]
+
+
+@pytest.fixture(autouse=True)
+def names(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[str]]:
+    """What names lead to; others are not known."""
+    known = {
+        "good.example": ["93.184.216.34"],
+        "two-faced.example": ["93.184.216.34", "10.0.0.7"],
+        "inside.example": ["10.0.0.7"],
+    }
+
+    def lookup(host: str, *_: Any, **__: Any) -> list[Any]:
+        if host not in known:
+            raise socket.gaierror
+        return [(0, 0, 0, "", (address, 0)) for address in known[host]]
+
+    monkeypatch.setattr(socket, "getaddrinfo", lookup)
+    return known
+
+
+@pytest.mark.parametrize("url", PRIVATE)
+def test_private_addresses_are_refused_in_every_spelling(url: str) -> None:
+    problem = HostRules(None, None).problem(url, resolve=False)
+    assert problem is not None
+    assert problem.endswith("is a private address, or leads to one")
+
+
+@pytest.mark.parametrize("url", UNREADABLE)
+def test_urls_that_programs_read_in_different_ways_are_refused(url: str) -> None:
+    assert host_of(url) is None
+    assert "is no http(s) URL" in str(HostRules(["good.example"], None).problem(url, resolve=False))
+
+
+@pytest.mark.parametrize(
+    ("host", "is_refused"),
+    [
+        ("good.example", False),
+        ("unknown.example", False),
+        ("inside.example", True),
+        ("two-faced.example", True),
+    ],
+)
+def test_a_name_is_looked_up(host: str, is_refused: bool) -> None:
+    rules = HostRules(None, None)
+    assert (rules.problem(f"https://{host}/", resolve=True) is not None) is is_refused
+    # What was looked up once is known.
+    assert (rules.problem(f"https://{host}/", resolve=False) is not None) is is_refused
+
+
+@pytest.mark.parametrize(
+    ("allowed", "blocked", "url", "is_allowed"),
+    [
+        (["good.example"], None, "https://good.example/a", True),
+        (["good.example"], None, "https://docs.good.example/", True),
+        (["GOOD.example."], None, "good.example:8443/a", True),
+        (["good.example"], None, "https://notgood.example/", False),
+        (["good.example"], None, "https://good.example.evil.example/", False),
+        (["good.example"], None, "https://evil.example/?good.example", False),
+        (["good.example"], None, "https://evil.example#good.example", False),
+        (["docs.good.example"], None, "https://good.example/", False),
+        ([], None, "https://good.example/", False),
+        (None, ["evil.example"], "https://good.example/", True),
+        (None, ["evil.example"], "https://www.evil.example/", False),
+        (["good.example"], ["old.good.example"], "https://old.good.example/", False),
+        (["b\u00fccher.example"], None, "https://xn--bcher-kva.example/", True),
+        # Who names a private host means it; those below it are not named.
+        (["10.0.0.5", "wiki.internal"], None, "http://10.0.0.5/", True),
+        (["10.0.0.5", "wiki.internal"], None, "http://wiki.internal/", True),
+        (["wiki.internal"], None, "http://deep.wiki.internal/", False),
+        (["::1"], None, "http://[::1]/", True),
+    ],
+)
+def test_domains(allowed: Any, blocked: Any, url: str, is_allowed: bool) -> None:
+    assert (HostRules(allowed, blocked).problem(url, resolve=False) is None) is is_allowed
+
+
+@pytest.mark.parametrize(
+    "domain", ["https://a.example", "a.example/path", "*.a.example", "", "a b", "a@b.example"]
+)
+def test_what_is_no_domain_is_an_error(domain: str) -> None:
+    with pytest.raises(ArgumentError, match=r"allowed_domains: .* is no host name"):
+        HostRules([domain], None)
+    with pytest.raises(ArgumentError, match="blocked_domains: must be a list"):
+        HostRules(None, "a.example")
+
+
+@given(st.text())
+def test_any_text_is_judged(url: str) -> None:
+    host = host_of(url)
+    assert host is None or host == host_of(f"http://[{host}]/" if ":" in host else f"http://{host}/")
+    HostRules(["good.example"], None).problem(url, resolve=False)
