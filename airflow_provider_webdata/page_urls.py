@@ -72,6 +72,14 @@ def shown_id(page: str) -> str:
     return parse_qsl(urlsplit(page).query)[-1][1]
 
 
+def shown_monitor(page: str) -> str | None:
+    """Return the id of the monitor that a page, or that of one of its checks, shows; None of any other.
+
+    :param page: its path, from one of the functions here.
+    """
+    return dict(parse_qsl(urlsplit(page).query)).get("monitor_id")
+
+
 def page_url(page: str) -> str:
     """Return the address of a page: below `[api] base_url`, or a path alone where that is not set.
 

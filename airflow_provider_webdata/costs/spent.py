@@ -82,9 +82,10 @@ def spent(
     :param until: and before this one.
     """
     found: dict[tuple[Any, ...], Spent] = {}
+    jobs: dict[str, float] = {}
     for row, credits in _told(session, dag_ids, since, until):
         names = {name: getattr(row, name) for name in _NAMES[by]}
-        found.setdefault(tuple(names.values()), Spent(names)).add(credits)
+        found.setdefault(tuple(names.values()), Spent(names)).add(_without_known(credits, jobs))
     return sorted(found.values(), key=lambda one: (-one.used, *map(str, one.names.values())))
 
 
@@ -101,11 +102,31 @@ def _told(
     ).where(XComModel.key == _KEY, XComModel.timestamp >= since)
     if until is not None:
         wanted = wanted.where(XComModel.timestamp < until)
+    # The first to tell of a job is the one that it is counted for.
+    wanted = wanted.order_by(XComModel.timestamp, XComModel.task_id, XComModel.map_index)
     if dag_ids:
         wanted = wanted.where(XComModel.dag_id.in_(dag_ids))
     for row in session.execute(wanted.execution_options(yield_per=_AT_ONCE)):
         if (credits := _credits(row.value)) is not None:
             yield row, credits
+
+
+def _without_known(credits: dict[str, Any], jobs: dict[str, float]) -> dict[str, Any]:
+    """Return credits without those of jobs that a task before has told of: an operator and a sensor may take one.
+
+    :param jobs: what each job cost as told so far; updated.
+    """
+    told = credits.get("jobs")
+    operations, formats = Counter(credits["byOperation"]), Counter(credits.get("byFormat") or {})
+    used = credits["used"]
+    for job, cost in told.items() if isinstance(told, dict) else ():
+        known = min(jobs.get(job, 0), cost)
+        jobs[job] = max(jobs.get(job, 0), cost)
+        used -= known
+        operations[job.partition("/")[0]] -= known
+        # Which formats it had is told by the first.
+        formats["page"] -= min(known, formats["page"])
+    return {**credits, "used": used, "byOperation": +operations, "byFormat": +formats}
 
 
 def _credits(value: Any) -> dict[str, Any] | None:

@@ -23,8 +23,9 @@ class WebDataAgentOperator(WebDataJobOperator, fields=RequestFields("AgentReques
     the place of that of this Airflow's inbox. How the run is started once, waited for and cancelled is said in
     `WebDataJobOperator`; a cancelled run stops at its next step, and bills until then.
 
-    XCom: the service's answer with wire names: `data`, `creditsUsed`, `model` and the rest, with `id`; with `output`,
-    what was written and where instead of `data`.
+    XCom: the service's answer with wire names: `data`, `creditsUsed`, `model`, `threadId` and the rest, with `id`; with
+    `output`, what was written and where instead of `data`. Of a run that fails, the log has the last steps; of one that
+    stopped at its limit, the XCom `partial` has what it had found.
 
     :param prompt: what to find out, at most 10,000 characters.
     :param urls: where to look first, or only there with `strict_constrain_to_urls`.
@@ -36,12 +37,20 @@ class WebDataAgentOperator(WebDataJobOperator, fields=RequestFields("AgentReques
     :param audit_metadata: whom to name in the audit log: `username`.
     :param threat_protection: threat protection override, for teams that have it.
     :param webhook: where the job reports to: `url`, `events`, `headers`, `metadata`.
-    :param effort: `low`, `medium` or `high`. Not documented publicly, as is the next.
+    :param effort: `low`, `medium` or `high`. Not documented publicly, as are the rest but `origin`.
+    :param mode: `extract` has each turn of a thread return all its data; `chat` may answer a later turn in words alone,
+        as `message`. Default: that of the thread, else `extract`.
+    :param thread_id: UUID of the thread that this run goes on with: the `threadId` of an earlier run. Its `mode`,
+        `urls`, `schema` and `exchange` hold unless given. Default: a new thread.
+    :param exchange: providers of data that the run may call: `enabled`, `toolkits`, `maxCalls`, `requireApproval`,
+        `approve`, `decline`, `onTermsRequired`.
+    :param location: where its pages are fetched from: `country`.
     :param zero_data_retention: keep nothing, for teams that have it. Default: false.
     :param origin: label of the caller, for the service's own statistics. Default: `api`.
     :param integration: another such label.
-    :param kwargs: arguments of `WebDataJobOperator`, of `JobResults` (`max_error_ratio`), of `ResultOutput`
-        (`output`, `save_media`), `BillingOperator` (`credit_limit`), `WebDataOperator` and `BaseOperator`.
+    :param kwargs: arguments of `WebDataJobOperator`, of `JobResults` (`max_error_ratio`), of `ValidatedResults`
+        (`result_schema`), of `ResultOutput` (`output`, `save_media`), `BillingOperator` (`credit_limit`),
+        `WebDataOperator` and `BaseOperator`.
     """
 
     job_kind: ClassVar[JobKind] = "agent"
@@ -60,6 +69,10 @@ class WebDataAgentOperator(WebDataJobOperator, fields=RequestFields("AgentReques
         threat_protection: Mapping[str, Any] | None = None,
         webhook: Mapping[str, Any] | str | None = None,
         effort: str | None = None,
+        mode: str | None = None,
+        thread_id: str | None = None,
+        exchange: Mapping[str, Any] | None = None,
+        location: Mapping[str, Any] | None = None,
         zero_data_retention: bool | str | None = None,
         origin: str | None = None,
         integration: str | None = None,
@@ -78,6 +91,10 @@ class WebDataAgentOperator(WebDataJobOperator, fields=RequestFields("AgentReques
         self.threat_protection = threat_protection
         self.webhook = webhook
         self.effort = effort
+        self.mode = mode
+        self.thread_id = thread_id
+        self.exchange = exchange
+        self.location = location
         self.zero_data_retention = zero_data_retention
         self.origin = origin
         self.integration = integration

@@ -61,6 +61,8 @@ class WebDataBatchScrapeOperator(
     :param audit_metadata: whom to name in the audit log: `username`.
     :param fast_mode: a switch that is not documented publicly.
     :param check_prompt_injection: look for injected prompts, for 4 more credits; one that is found is an error (403).
+    :param safe_mode: hold the request to the safe mode of the organization: what that excludes is an error (403). Not
+        documented publicly.
     :param zero_data_retention: keep nothing, for teams that have it; with neither screenshots nor `only_clean_content`.
         Default: false.
     :param webhook: where the job reports to: `url`, `events`, `headers`, `metadata`.
@@ -70,8 +72,9 @@ class WebDataBatchScrapeOperator(
     :param append_to_id: UUID of a batch scrape that takes the URLs up.
     :param origin: label of the caller, for the service's own statistics. Default: `api`.
     :param integration: another such label.
-    :param kwargs: arguments of `WebDataJobOperator`, of `JobResults` (`max_error_ratio`), of `ResultOutput`
-        (`output`, `save_media`), `BillingOperator` (`credit_limit`), `WebDataOperator` and `BaseOperator`.
+    :param kwargs: arguments of `ChangedResults` (`manifest`, `emit`), `ValidatedResults` (`result_schema`),
+        `WebDataJobOperator`, `JobResults` (`max_error_ratio`), `ResultOutput` (`output`, `save_media`),
+        `BillingOperator` (`credit_limit`), `WebDataOperator` and `BaseOperator`.
     """
 
     job_kind: ClassVar[JobKind] = "batch_scrape"
@@ -107,6 +110,7 @@ class WebDataBatchScrapeOperator(
         audit_metadata: Mapping[str, Any] | None = None,
         fast_mode: bool | str | None = None,
         check_prompt_injection: bool | str | None = None,
+        safe_mode: bool | str | None = None,
         zero_data_retention: bool | str | None = None,
         webhook: Mapping[str, Any] | str | None = None,
         max_concurrency: int | str | None = None,
@@ -146,6 +150,7 @@ class WebDataBatchScrapeOperator(
         self.audit_metadata = audit_metadata
         self.fast_mode = fast_mode
         self.check_prompt_injection = check_prompt_injection
+        self.safe_mode = safe_mode
         self.zero_data_retention = zero_data_retention
         self.webhook = webhook
         self.max_concurrency = max_concurrency

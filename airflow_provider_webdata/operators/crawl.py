@@ -55,8 +55,9 @@ class WebDataCrawlOperator(
     :param zero_data_retention: keep nothing, for teams that have it. Default: false.
     :param origin: label of the caller, for the service's own statistics. Default: `api`.
     :param integration: another such label.
-    :param kwargs: arguments of `WebDataJobOperator`, of `JobResults` (`max_error_ratio`), of `ResultOutput`
-        (`output`, `save_media`), `BillingOperator` (`credit_limit`), `WebDataOperator` and `BaseOperator`.
+    :param kwargs: arguments of `ChangedResults` (`manifest`, `emit`), `ValidatedResults` (`result_schema`),
+        `WebDataJobOperator`, `JobResults` (`max_error_ratio`), `ResultOutput` (`output`, `save_media`),
+        `BillingOperator` (`credit_limit`), `WebDataOperator` and `BaseOperator`.
     """
 
     job_kind: ClassVar[JobKind] = "crawl"
@@ -118,8 +119,9 @@ class WebDataCrawlOperator(
         self.integration = integration
         # end of fields
 
-    def _check_arguments(self) -> None:
-        super()._check_arguments()
+    def check_arguments(self) -> None:
+        """Fail before anything is paid for, without a limit too."""
+        super().check_arguments()
         if checked_text(self.limit) is None:
             self.refuse(
                 "limit is empty after rendering: without it, the service takes 10,000 pages; give a number"

@@ -46,8 +46,9 @@ class WebDataExtractOperator(WebDataJobOperator, fields=RequestFields("ExtractRe
     :param webhook: where the job reports to: `url`, `events`, `headers`, `metadata`.
     :param origin: label of the caller, for the service's own statistics. Default: `api`.
     :param integration: another such label.
-    :param kwargs: arguments of `WebDataJobOperator`, of `JobResults` (`max_error_ratio`), of `ResultOutput`
-        (`output`, `save_media`), `BillingOperator` (`credit_limit`), `WebDataOperator` and `BaseOperator`.
+    :param kwargs: arguments of `WebDataJobOperator`, of `JobResults` (`max_error_ratio`), of `ValidatedResults`
+        (`result_schema`), of `ResultOutput` (`output`, `save_media`), `BillingOperator` (`credit_limit`),
+        `WebDataOperator` and `BaseOperator`.
     """
 
     job_kind: ClassVar[JobKind] = "extract"

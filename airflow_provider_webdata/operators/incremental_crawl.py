@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from airflow_provider_webdata.tasks.arguments import seconds
+from airflow_provider_webdata.tasks.arguments import seconds, whole_number
 from airflow_provider_webdata.tasks.changed_results import ChangedResults
 from airflow_provider_webdata.tasks.jobs.job_operator import WebDataJobOperator
 from airflow_provider_webdata.tasks.operator import RequestFields
@@ -27,18 +27,18 @@ class WebDataIncrementalCrawlOperator(
     WebDataJobOperator,
     fields=RequestFields(
         "BatchScrapeRequest",
-        own=("url", "refresh_after", "manifest", "map_options", "sitemap_url"),
+        own=("url", "refresh_after", "manifest", "map_options", "sitemap_url", "max_sitemaps"),
         without=("urls", "append_to_id"),
         defaults={"ignore_invalid_urls": True},
     ),
 ):
     """Read of a site the pages that are new, old, or changed by its sitemap, in one job. Bills credits.
 
-    One call of map lists the site (1 credit), one scrape reads the `lastmod` of its sitemap (1 credit), and a batch
-    scrape reads the pages that the manifest does not know, that were read `refresh_after` ago, or that changed since.
-    A page from the service's cache costs as much as any: only what is not asked for saves. The log says what was
-    saved. All that is said in `ChangedResults` holds: pages that were left count as `known`, those that the site does
-    not list any more as missing.
+    One call of map lists the site (1 credit). From the second run on, a scrape reads the `lastmod` of each of its
+    sitemaps (1 credit each, at most `max_sitemaps`). A batch scrape reads the pages that the manifest does not know,
+    that were read `refresh_after` ago, or that changed since. A page from the service's cache costs as much as any:
+    only what is not asked for saves. The log says what was saved. All that is said in `ChangedResults` holds: pages
+    that were left count as `known`, those that the site does not list any more as missing.
 
     What is to be read is written into the manifest's folder first, so that a retry pays for the listing once and finds
     the job of the attempt before.
@@ -49,7 +49,8 @@ class WebDataIncrementalCrawlOperator(
     :param map_options: further fields of POST /v2/map, such as `{"limit": 20000, "include_paths": ["/docs/.*"]}`
         (templated); `limit` is 5,000 unless given, and the sitemap is read anew.
     :param sitemap_url: where the sitemap with the dates is (templated). Default: `/sitemap.xml` of the site; an empty
-        text reads none.
+        text reads none. The sitemaps that an index lists are read too, unless it says that they have not changed.
+    :param max_sitemaps: how many sitemaps are read at most, at least 1: those that changed last. Default: 10.
     :param formats: what to return, as names or mappings with `type`. `changeTracking` needs `markdown` too; at most one
         screenshot. Default: `markdown`.
     :param only_main_content: drop headers, navigation, footers. Default: true.
@@ -79,6 +80,8 @@ class WebDataIncrementalCrawlOperator(
     :param audit_metadata: whom to name in the audit log: `username`.
     :param fast_mode: a switch that is not documented publicly.
     :param check_prompt_injection: look for injected prompts, for 4 more credits; one that is found is an error (403).
+    :param safe_mode: hold the request to the safe mode of the organization: what that excludes is an error (403). Not
+        documented publicly.
     :param zero_data_retention: keep nothing, for teams that have it; with neither screenshots nor `only_clean_content`.
         Default: false.
     :param webhook: where the job reports to: `url`, `events`, `headers`, `metadata`.
@@ -87,8 +90,9 @@ class WebDataIncrementalCrawlOperator(
         servers were seen that refuse the whole batch for one bad URL where it is left out.
     :param origin: label of the caller, for the service's own statistics. Default: `api`.
     :param integration: another such label.
-    :param kwargs: arguments of `ChangedResults`, `WebDataJobOperator`, of `JobResults` (`max_error_ratio`), of
-        `ResultOutput` (`output`, `save_media`), `WebDataOperator` and `BaseOperator`.
+    :param kwargs: arguments of `ChangedResults` (`emit`), `ValidatedResults` (`result_schema`),
+        `WebDataJobOperator`, `JobResults` (`max_error_ratio`), `ResultOutput` (`output`, `save_media`),
+        `BillingOperator` (`credit_limit`), `WebDataOperator` and `BaseOperator`.
     """
 
     job_kind: ClassVar[JobKind] = "batch_scrape"
@@ -109,6 +113,7 @@ class WebDataIncrementalCrawlOperator(
         manifest: str,
         map_options: Mapping[str, Any] | None = None,
         sitemap_url: str | None = None,
+        max_sitemaps: int = 10,
         # fields of BatchScrapeRequest, written by tools/operator_fields.py
         formats: Sequence[str | Mapping[str, Any]] | None = None,
         only_main_content: bool | str | None = None,
@@ -136,6 +141,7 @@ class WebDataIncrementalCrawlOperator(
         audit_metadata: Mapping[str, Any] | None = None,
         fast_mode: bool | str | None = None,
         check_prompt_injection: bool | str | None = None,
+        safe_mode: bool | str | None = None,
         zero_data_retention: bool | str | None = None,
         webhook: Mapping[str, Any] | str | None = None,
         max_concurrency: int | str | None = None,
@@ -173,6 +179,7 @@ class WebDataIncrementalCrawlOperator(
         self.audit_metadata = audit_metadata
         self.fast_mode = fast_mode
         self.check_prompt_injection = check_prompt_injection
+        self.safe_mode = safe_mode
         self.zero_data_retention = zero_data_retention
         self.webhook = webhook
         self.max_concurrency = max_concurrency
@@ -184,16 +191,23 @@ class WebDataIncrementalCrawlOperator(
         self.refresh_after = timedelta(seconds=seconds("refresh_after", refresh_after, zero=True))
         self.map_options = map_options
         self.sitemap_url = sitemap_url
+        self.max_sitemaps = whole_number("max_sitemaps", max_sitemaps)
 
     def call_service(self, context: Context) -> Any:
         """Find out what is to be read, read it, and return it."""
+        from airflow_provider_webdata.api import models
+        from airflow_provider_webdata.hooks.calls import body_for
+
+        # The listing is paid for: what the batch would be refused for is found before it.
+        self.check_arguments()
+        body_for(models.BatchScrapeRequest, {**self.given(), "urls": self.targets()}, "start batch scrape")
         if self._made_plan(context).read:
             return super().call_service(context)
         return self.deliver([], "document", context, {"id": None, "creditsUsed": 0}, inputs=[self.url])
 
     def given(self) -> dict[str, Any]:
         """Return the request's fields that were given, and the pages to read once they are known."""
-        return super().given() | ({"urls": self._plan.read} if self._plan is not None else {})
+        return super().given() | ({"urls": self._plan.read or [self.url]} if self._plan is not None else {})
 
     def targets(self) -> list[str]:
         """Return the URLs by which the service would name the job."""
@@ -227,12 +241,26 @@ class WebDataIncrementalCrawlOperator(
         from airflow_provider_webdata.api.prices import MAP
         from airflow_provider_webdata.tasks.jobs.site_plan import Site
 
-        site = Site(self.url, self.map_options or {}, self.sitemap_url, self.refresh_after, self.ignore_query)
+        site = Site(
+            self.url,
+            self.map_options or {},
+            self.sitemap_url,
+            self.max_sitemaps,
+            self.refresh_after,
+            self.ignore_query,
+        )
+
+        def scrape(request: dict[str, Any]) -> tuple[str, float]:
+            self.hold_credit_limit("scrape", request, context)
+            document = self.hook.scrape(request).data
+            cost = (document.metadata and document.metadata.credits_used) or 1.0
+            self.count_credits(cost, context, "scrape")
+            return document.raw_html or "", cost
+
         self.hold_credit_limit("map", site.request, context)
-        plan = site.plan(self.hook, known.entries, run.moment, self.log)
+        links = [link.url for link in self.hook.map(site.request).links or () if link.url]
         self.count_credits(MAP, context, "map")
-        if plan.credits > MAP:
-            self.count_credits(plan.credits - MAP, context, "scrape")
+        plan = site.plan(links, known.entries, run.moment, scrape, self.log)
         left = len(plan.known)
         self.count_saved(left, context, "batch_scrape")
         self.log.info(

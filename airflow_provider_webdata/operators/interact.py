@@ -71,8 +71,7 @@ class WebDataInteractOperator(
     :param origin: label of the caller, for the service's own statistics. Default: `api`.
     :param integration: another such label.
     :param kwargs: arguments of `BillingOperator` (`credit_limit`), `WebDataOperator` and `BaseOperator`. `extra_body`
-        goes into the request that opens the
-        session, with `scrape_id` into that of each step.
+        goes into the request that opens the session, with `scrape_id` into that of each step.
     """
 
     template_fields: Sequence[str] = (

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
 
 _RESULT_KINDS = ("links", "urls")
-_SERVICE_LIMIT = 5000
 
 
 class WebDataMapOperator(ChangedResults, ResultOutput, fields=RequestFields("MapRequest", own=("returns",))):
@@ -49,8 +48,8 @@ class WebDataMapOperator(ChangedResults, ResultOutput, fields=RequestFields("Map
     :param origin: label of the caller, for the service's own statistics. Default: `api`.
     :param integration: another such label.
     :param returns: `links` or `urls`: return the list of links, or that of their URLs, alone.
-    :param kwargs: arguments of `ResultOutput` (`output`), `BillingOperator` (`credit_limit`), `WebDataOperator` and
-        `BaseOperator`.
+    :param kwargs: arguments of `ChangedResults` (`manifest`, `emit`), `ResultOutput` (`output`), `BillingOperator`
+        (`credit_limit`), `WebDataOperator` and `BaseOperator`.
     """
 
     def __init__(
@@ -137,7 +136,9 @@ class WebDataMapOperator(ChangedResults, ResultOutput, fields=RequestFields("Map
 
     def covers_all(self, count: int) -> bool:
         """Return whether so many links are all of the site's."""
-        return count < int(_SERVICE_LIMIT if self.limit is None else self.limit)
+        from airflow_provider_webdata.api.prices import DEFAULT_LINKS
+
+        return count < int(DEFAULT_LINKS if self.limit is None else self.limit)
 
     def _value(self, links: list[Any], facts: dict[str, Any]) -> Any:
         if self.returns == "urls":

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
+from airflow_provider_webdata.coded_errors import ArgumentError
 from airflow_provider_webdata.tasks.document_result import DocumentOperator
 from airflow_provider_webdata.tasks.operator import RequestFields
 
@@ -15,11 +16,17 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.api.models import ScrapeResponse
 
 
-class WebDataParseOperator(DocumentOperator, fields=RequestFields("ParseOptions", own=("file", "filename"))):
+_WAYS = ("auto", "form", "reference")
+
+
+class WebDataParseOperator(
+    DocumentOperator, fields=RequestFields("ParseOptions", own=("file", "filename", "upload"))
+):
     """Upload a file and get its content as markdown or another format. Bills credits.
 
-    The file is read and sent a block at a time, never held whole. Its size (50 MB at most) and its ending are
-    checked before anything is sent. A file that is not there fails the attempt, which the task's retries may help:
+    The file is read and sent a block at a time, never held whole. Its ending is checked before anything is sent, and
+    its size: what is too large for a form (50 MB) goes to a storage that the service names, and is parsed by reference,
+    where the service takes it. A file that is not there fails the attempt, which the task's retries may help:
     it may be about to arrive.
 
     Arguments from `formats` to `integration` are fields of POST /v2/parse, templated; what is left out is not sent: the
@@ -32,6 +39,8 @@ class WebDataParseOperator(DocumentOperator, fields=RequestFields("ParseOptions"
         `s3://conn_id@bucket/report.pdf` (templated).
     :param filename: name that the service is given, whose ending says what the file is; default: the last part of
         `file` (templated).
+    :param upload: how the file is sent: `auto` (default; by its size), `form` (with the call), or `reference` (to the
+        storage that the service names; for where a proxy in between takes no large bodies).
     :param formats: `markdown`, `summary`, `html`, `rawHtml`, `links`, `images`, `json`, as names or mappings with
         `type`. Default: `markdown`.
     :param only_main_content: drop headers, navigation, footers. Default: true.
@@ -51,8 +60,8 @@ class WebDataParseOperator(DocumentOperator, fields=RequestFields("ParseOptions"
     :param audit_metadata: whom to name in the audit log: `username`.
     :param origin: label of the caller, for the service's own statistics. Default: `api`.
     :param integration: another such label.
-    :param kwargs: arguments of `ResultOutput` (`output`, `save_media`), `BillingOperator` (`credit_limit`),
-        `WebDataOperator` and `BaseOperator`.
+    :param kwargs: arguments of `ValidatedResults` (`result_schema`), `ResultOutput` (`output`, `save_media`),
+        `BillingOperator` (`credit_limit`), `WebDataOperator` and `BaseOperator`.
     """
 
     template_fields: Sequence[str] = (*DocumentOperator.template_fields, "file", "filename")
@@ -62,6 +71,7 @@ class WebDataParseOperator(DocumentOperator, fields=RequestFields("ParseOptions"
         *,
         file: str,
         filename: str | None = None,
+        upload: Literal["auto", "form", "reference"] = "auto",
         # fields of ParseOptions, written by tools/operator_fields.py
         formats: Sequence[str | Mapping[str, Any]] | None = None,
         only_main_content: bool | str | None = None,
@@ -82,9 +92,12 @@ class WebDataParseOperator(DocumentOperator, fields=RequestFields("ParseOptions"
         # end of fields
         **kwargs: Any,
     ) -> None:
+        if upload not in _WAYS:
+            raise ArgumentError(f"upload must be one of {', '.join(_WAYS)} (given: {upload!r})")
         super().__init__(**kwargs)
         self.file = file
         self.filename = filename
+        self.upload = upload
         # fields of ParseOptions, written by tools/operator_fields.py
         self.formats = formats
         self.only_main_content = only_main_content
@@ -112,16 +125,16 @@ class WebDataParseOperator(DocumentOperator, fields=RequestFields("ParseOptions"
         extra_body = self.checked_extra_body("parse")
         path, name, size = self._checked_file()
 
-        def upload() -> ScrapeResponse:
+        def parsed() -> ScrapeResponse:
             self.log.info("Uploading %s, %d bytes", path, size)
             with path.open("rb") as file:  # type: ignore[no-untyped-call]
-                return self.hook.parse(file, name, size, options, extra_body=extra_body)
+                return self.hook.parse(file, name, size, options, extra_body=extra_body, upload=self.upload)
 
         answer = self.paid_answer(
             "parse",
             options.to_wire(),
             context,
-            upload,
+            parsed,
             extra_body=extra_body,
             filename=name,
             file=[str(path), name, size, path.fs.checksum(path.path)],
@@ -160,7 +173,7 @@ class WebDataParseOperator(DocumentOperator, fields=RequestFields("ParseOptions"
             )
         elif path.is_dir():
             problems.append(f"file: {path} is a folder")
-        elif (size := path.stat().st_size) > MAX_FILE_BYTES:
+        elif (size := path.stat().st_size) > MAX_FILE_BYTES and self.upload == "form":
             problems.append(f"file: at most {MAX_FILE_BYTES} bytes are taken ({path} has {size})")
         elif size == 0:
             problems.append(f"file: {path} is empty")

@@ -55,12 +55,15 @@ class WebDataScrapeOperator(ChangedResults, DocumentOperator, fields=RequestFiel
     :param audit_metadata: whom to name in the audit log: `username`.
     :param fast_mode: a switch that is not documented publicly.
     :param check_prompt_injection: look for injected prompts, for 4 more credits; one that is found is an error (403).
+    :param safe_mode: hold the request to the safe mode of the organization: what that excludes is an error (403). Not
+        documented publicly.
     :param zero_data_retention: keep nothing, for teams that have it; with neither screenshots nor `only_clean_content`.
         Default: false.
     :param origin: label of the caller, for the service's own statistics. Default: `api`.
     :param integration: another such label.
-    :param kwargs: arguments of `ResultOutput` (`output`, `save_media`), `BillingOperator` (`credit_limit`),
-        `WebDataOperator` and `BaseOperator`.
+    :param kwargs: arguments of `ChangedResults` (`manifest`, `emit`), `ValidatedResults` (`result_schema`),
+        `ResultOutput` (`output`, `save_media`), `BillingOperator` (`credit_limit`), `WebDataOperator` and
+        `BaseOperator`.
     """
 
     for_many: ClassVar[Mapping[str, str]] = {"url": "WebDataBatchScrapeOperator(urls=[...])"}
@@ -96,6 +99,7 @@ class WebDataScrapeOperator(ChangedResults, DocumentOperator, fields=RequestFiel
         audit_metadata: Mapping[str, Any] | None = None,
         fast_mode: bool | str | None = None,
         check_prompt_injection: bool | str | None = None,
+        safe_mode: bool | str | None = None,
         zero_data_retention: bool | str | None = None,
         origin: str | None = None,
         integration: str | None = None,
@@ -131,6 +135,7 @@ class WebDataScrapeOperator(ChangedResults, DocumentOperator, fields=RequestFiel
         self.audit_metadata = audit_metadata
         self.fast_mode = fast_mode
         self.check_prompt_injection = check_prompt_injection
+        self.safe_mode = safe_mode
         self.zero_data_retention = zero_data_retention
         self.origin = origin
         self.integration = integration

@@ -9,6 +9,7 @@ from airflow_provider_webdata.tasks.changed_results import ChangedResults
 from airflow_provider_webdata.tasks.operator import RequestFields
 from airflow_provider_webdata.tasks.result_output import ResultOutput
 from airflow_provider_webdata.tasks.tagged_items import tagged, untagged
+from airflow_provider_webdata.tasks.validated_results import ValidatedResults
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -21,7 +22,7 @@ _RESULT_KINDS = ("web", "images", "news")
 
 
 class WebDataSearchOperator(
-    ChangedResults, ResultOutput, fields=RequestFields("SearchRequest", own=("returns",))
+    ChangedResults, ValidatedResults, ResultOutput, fields=RequestFields("SearchRequest", own=("returns",))
 ):
     """Search the web, and scrape the results where `scrape_options` asks for it. Bills credits.
 
@@ -61,8 +62,9 @@ class WebDataSearchOperator(
     :param origin: label of the caller, for the service's own statistics. Default: `api`.
     :param integration: another such label.
     :param returns: `web`, `images` or `news`: return this list alone.
-    :param kwargs: arguments of `ResultOutput` (`output`, `save_media`), `BillingOperator` (`credit_limit`),
-        `WebDataOperator` and `BaseOperator`.
+    :param kwargs: arguments of `ChangedResults` (`manifest`, `emit`), `ValidatedResults` (`result_schema`),
+        `ResultOutput` (`output`, `save_media`), `BillingOperator` (`credit_limit`), `WebDataOperator` and
+        `BaseOperator`.
     """
 
     for_many: ClassVar[Mapping[str, str]] = {"query": "WebDataBatchSearchOperator(queries=[...])"}

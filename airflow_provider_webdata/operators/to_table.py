@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     from airflow.sdk import Context
 
+    from airflow_provider_webdata.tasks.tables.database import Loaded
+
 _MODES = ("upsert", "replace")
 
 
@@ -37,10 +39,12 @@ class WebDataToTableOperator(BaseOperator, metaclass=CheckedArguments):
     :param conn_id: id of the database's connection, whose hook derives from `DbApiHook` (templated).
     :param kind: what the items are: `document`, `search`, `link`, ... (the kinds of the table of columns, see
         `results.columns.columns_of`). Default: found from the first 100 items; in Parquet, columns say it themselves.
+    :param result_schema: the schema that the items of JSON Lines were validated by, as the operator that wrote them has
+        it: its properties become columns. In Parquet they are.
     :param key: the file's column, or columns, that tell rows apart. Default: `source_url` of pages, `url` of links and
         search results, `id` of flat documents.
-    :param columns: the file's columns to load, or a mapping of these to names in the table. Default: all but `change`
-        and `last_seen`, which are about a run.
+    :param columns: the file's columns to load, or a mapping of these to names in the table. Default: all but `change`,
+        `last_seen` and `page`, which are about a run.
     :param create_table: make the table if it is not there, with the key as its primary key. Default: true.
     :param add_columns: add columns that the table lacks. Default: false, which is an error that says how.
     :param mode: `upsert` (default); or `replace`: the table then holds what the file holds. A file without items leaves
@@ -51,6 +55,8 @@ class WebDataToTableOperator(BaseOperator, metaclass=CheckedArguments):
     template_fields: Sequence[str] = ("path", "table", "conn_id")
     ui_color = "#d9ecf2"
 
+    _loaded: tuple[Sequence[str], Loaded] | None = None
+
     def __init__(
         self,
         *,
@@ -58,6 +64,7 @@ class WebDataToTableOperator(BaseOperator, metaclass=CheckedArguments):
         table: str,
         conn_id: str,
         kind: str | None = None,
+        result_schema: Mapping[str, Any] | type | str | None = None,
         key: str | Sequence[str] | None = None,
         columns: Sequence[str] | Mapping[str, str] | None = None,
         create_table: bool = True,
@@ -72,6 +79,7 @@ class WebDataToTableOperator(BaseOperator, metaclass=CheckedArguments):
         self.table = table
         self.conn_id = conn_id
         self.kind = kind
+        self.result_schema = result_schema
         self.key = key
         self.columns = columns
         self.create_table = create_table
@@ -95,20 +103,21 @@ class WebDataToTableOperator(BaseOperator, metaclass=CheckedArguments):
 
         from airflow_provider_webdata.results.assets import annotate_outlets
         from airflow_provider_webdata.results.errors import OutputError
+        from airflow_provider_webdata.results.result_schema import ResultSchema
         from airflow_provider_webdata.tasks.tables.layout import table_name
         from airflow_provider_webdata.tasks.tables.load import database_of, load_files
 
-        table = table_name(self.table)
         try:
+            table = table_name(self.table)
             paths = self._files()
-            connection: Any = BaseHook.get_connection(self.conn_id)
-            database = database_of(connection.get_hook(), self.conn_id)
+            database = database_of(BaseHook.get_connection(self.conn_id))
             loaded = load_files(
                 database,
                 paths,
                 table,
                 self.log,
                 kind=self.kind,
+                schema=None if self.result_schema is None else ResultSchema.of(self.result_schema),
                 key=None if self.key is None else as_list(self.key),
                 columns=self.columns,
                 create_table=self.create_table,
@@ -137,7 +146,22 @@ class WebDataToTableOperator(BaseOperator, metaclass=CheckedArguments):
             "files": len(paths),
         }
         annotate_outlets(context, facts)
+        self._loaded = paths, loaded
         return facts
+
+    def get_openlineage_facets_on_complete(self, task_instance: Any) -> Any | None:  # noqa: ARG002
+        """Return the files and the table; called by OpenLineage's listener where it is installed."""
+        if self._loaded is None:
+            return None
+        from airflow.sdk import BaseHook
+
+        from airflow_provider_webdata.results.lineage import load_lineage
+        from airflow_provider_webdata.tasks.tables.dataset import dataset_of_table
+        from airflow_provider_webdata.tasks.tables.layout import table_name
+
+        paths, loaded = self._loaded
+        table = dataset_of_table(BaseHook.get_connection(self.conn_id), table_name(self.table))
+        return load_lineage(paths, table, loaded.rows, loaded.columns)
 
     def _paths(self) -> list[str]:
         from airflow_provider_webdata.results.output import FORMATS

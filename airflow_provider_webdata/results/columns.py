@@ -15,7 +15,7 @@ from typing import Any, Literal
 from airflow_provider_webdata.results.encoding import json_text
 from airflow_provider_webdata.surrogates import is_utf8
 
-ColumnType = Literal["text", "integer", "number", "json"]
+ColumnType = Literal["text", "integer", "number", "boolean", "json"]
 
 _INT64 = range(-(2**63), 2**63)
 
@@ -26,15 +26,21 @@ class Column:
 
     :param name: its name, in snake_case.
     :param path: where its value is in an item: wire names, from the outside in.
-    :param type: `text`; `integer` (64 bits); `number` (64 bits, binary); `json` (JSON text of any value).
+    :param type: `text`; `integer` (64 bits); `number` (64 bits, binary); `boolean`; `json` (JSON text of any value).
+    :param is_copy: whether another column holds the value as well: null where it is not of this one's type.
     """
 
     name: str
     path: tuple[str, ...]
     type: ColumnType
+    is_copy: bool = False
 
 
-CHANGES = (Column("change", ("change",), "text"), Column("last_seen", ("lastSeen",), "text"))
+CHANGES = (
+    Column("change", ("change",), "text"),
+    Column("last_seen", ("lastSeen",), "text"),
+    Column("page", ("page",), "text"),
+)
 """What a manifest says of an item; behind the others where a task has one."""
 
 EXTRA = Column("extra", (), "json")
@@ -139,6 +145,17 @@ TABLES: Mapping[str, tuple[Column, ...]] = {
         *_CONTENT,
         EXTRA,
     ),
+    "developer": (
+        *_columns("text", id="id", type="type", url="url", title="title"),
+        *_columns("json", passages="passages", license="license"),
+        EXTRA,
+    ),
+    "paper": (
+        *_columns("text", paper_id="paperId", primary_id="primaryId", title="title", abstract="abstract"),
+        *_columns("number", score="score"),
+        *_columns("json", ids="ids", signals="signals"),
+        EXTRA,
+    ),
     "link": (*_columns("text", url="url", title="title", description="description"), EXTRA),
     "retrieval": (
         *_columns("text", id="id", url="url", title="title", text="text"),
@@ -155,8 +172,8 @@ def columns_of(kind: str) -> tuple[Column, ...]:
     """Return the columns for items of a kind.
 
     :param kind: `document` (a scraped page), `search_web`, `search_news`, `search_images`, `search` (results of
-        several sources together), `link` (of a site map), `retrieval` (what `retrieval.flat_documents` makes) or
-        `generic` (anything: all of it is in `extra`).
+        several sources together), `developer` and `paper` (results of those indexes), `link` (of a site map),
+        `retrieval` (what `retrieval.flat_documents` makes) or `generic` (anything: all of it is in `extra`).
     :raises ValueError: there is no such kind.
     """
     if kind not in TABLES:
@@ -177,8 +194,9 @@ def row_maker(columns: tuple[Column, ...]) -> Callable[[Any], dict[str, Any]]:
     """Return what `row` does with items of these columns, for many of them."""
     empty: dict[str, Any] = {column.name: None for column in columns}
     places: dict[str, Any] = {}
+    copies = [column for column in columns if column.is_copy]
     for column in columns:
-        if column.path:
+        if column.path and not column.is_copy:
             *outer, last = column.path
             inner = places
             for name in outer:
@@ -189,6 +207,11 @@ def row_maker(columns: tuple[Column, ...]) -> Callable[[Any], dict[str, Any]]:
         values = empty.copy()
         left = _take(item, places, values) if isinstance(item, Mapping) else item
         values[EXTRA.name] = json_text(left) if left or not isinstance(item, Mapping) else None
+        for column in copies:
+            value = item
+            for name in column.path:
+                value = value.get(name) if isinstance(value, Mapping) else None
+            values[column.name] = None if value is None else _fitting(value, column.type)
         return values
 
     return made
@@ -204,7 +227,7 @@ def item_of(values: Mapping[str, Any], columns: tuple[Column, ...]) -> Any:
     item: Any = {} if left is None else json.loads(left)
     for column in columns:
         value = values.get(column.name)
-        if column is EXTRA or value is None:
+        if column is EXTRA or column.is_copy or value is None:
             continue
         *outer, last = column.path
         inner = item
@@ -220,6 +243,8 @@ def _fitting(value: Any, type_: ColumnType) -> Any:
         return json_text(value)
     if type_ == "text":
         return value if isinstance(value, str) and is_utf8(value) else None
+    if type_ == "boolean":
+        return value if isinstance(value, bool) else None
     if isinstance(value, bool):
         return None
     if type_ == "integer":

@@ -1,4 +1,4 @@
-"""OpenLineage: what a task read from the web and which file it wrote, if that provider is installed."""
+"""OpenLineage: what a task read and what it wrote, if that provider is installed."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from airflow_provider_webdata.page_urls import page_url, shown_id
+from airflow_provider_webdata.monitor_assets import dataset, monitor_uri
+from airflow_provider_webdata.page_urls import page_url, shown_id, shown_monitor
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from airflow_provider_webdata.results.columns import Column
 
@@ -73,8 +74,38 @@ def operator_lineage(
     """Return the lineage of a task, or None if the OpenLineage provider is not installed.
 
     :param inputs: query or URLs; the first 100 are named.
-    :param page: path of the page of the task's job or monitor, if it has one; the facet `externalQuery` links to it.
+    :param page: path of the page of the task's job or monitor, if it has one; the facet `externalQuery` links to it,
+        and a monitor is an input.
     """
+    read = [dataset_of_input(given, conn_id) for given in [*inputs][:_MOST_INPUTS]]
+    if monitor := shown_monitor(page):
+        read.append(dataset(monitor_uri(monitor, conn_id)))
+    outputs = []
+    if written is not None:
+        columns = {column.name: column.type for column in written.columns}
+        outputs.append((dataset_of_file(written.url), written.count, written.bytes, columns))
+    return _lineage(read, outputs, page)
+
+
+def load_lineage(
+    files: Iterable[str], table: tuple[str, str], rows: int, columns: Mapping[str, str]
+) -> Any | None:
+    """Return the lineage of a load into a table, or None if the OpenLineage provider is not installed.
+
+    :param files: paths or URLs of the files.
+    :param table: its namespace and name.
+    :param rows: that it has from the files.
+    :param columns: their types by name.
+    """
+    return _lineage([dataset_of_file(url) for url in files], [(table, rows, None, columns)])
+
+
+def _lineage(
+    inputs: Iterable[tuple[str, str]],
+    outputs: Iterable[tuple[tuple[str, str], int, int | None, Mapping[str, str]]],
+    page: str = "",
+) -> Any | None:
+    """Return a lineage; of outputs what they are, their rows, bytes, and types of columns."""
     try:
         from airflow.providers.openlineage.extractors import OperatorLineage
         from openlineage.client.event_v2 import InputDataset, OutputDataset
@@ -86,32 +117,26 @@ def operator_lineage(
     except ImportError:
         return None
 
-    named = dict.fromkeys(dataset_of_input(given, conn_id) for given in [*inputs][:_MOST_INPUTS])
-    outputs = []
-    if written is not None:
-        namespace, name = dataset_of_file(written.url)
+    def output(named: tuple[str, str], rows: int, size: int | None, columns: Mapping[str, str]) -> Any:
         statistics = output_statistics_output_dataset.OutputStatisticsOutputDatasetFacet(
-            rowCount=written.count, size=written.bytes
+            rowCount=rows, size=size
         )
         fields = [
-            schema_dataset.SchemaDatasetFacetFields(name=column.name, type=column.type)
-            for column in written.columns
+            schema_dataset.SchemaDatasetFacetFields(name=name, type=type_) for name, type_ in columns.items()
         ]
-        facets: dict[str, Any] = (
-            {"schema": schema_dataset.SchemaDatasetFacet(fields=fields)} if fields else {}
+        return OutputDataset(
+            *named,
+            facets={"schema": schema_dataset.SchemaDatasetFacet(fields=fields)} if fields else {},
+            outputFacets={"outputStatistics": statistics},
         )
-        outputs.append(
-            OutputDataset(
-                namespace=namespace, name=name, facets=facets, outputFacets={"outputStatistics": statistics}
-            )
-        )
+
     run_facets = {}
     if page:
         run_facets["externalQuery"] = external_query_run.ExternalQueryRunFacet(
             externalQueryId=shown_id(page), source=page_url(page)
         )
     return OperatorLineage(
-        inputs=[InputDataset(namespace=namespace, name=name) for namespace, name in named],
-        outputs=outputs,
+        inputs=[InputDataset(*named) for named in dict.fromkeys(inputs)],
+        outputs=[output(*written) for written in outputs],
         run_facets=run_facets,
     )

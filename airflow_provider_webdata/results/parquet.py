@@ -8,7 +8,7 @@ from airflow_provider_webdata.results.columns import row_maker
 from airflow_provider_webdata.results.errors import OutputError
 
 if TYPE_CHECKING:
-    from airflow_provider_webdata.results.columns import Column
+    from airflow_provider_webdata.results.columns import Column, ColumnType
     from airflow_provider_webdata.results.storage import WholeFile
 
 ROW_GROUP_BYTES = 16 * 2**20
@@ -30,6 +30,20 @@ def require_pyarrow() -> Any:
     return pyarrow
 
 
+JSON_COLUMN = {b"webdata.type": b"json"}
+"""Metadata of the columns whose text is JSON."""
+
+
+def arrow_type(type_: ColumnType) -> Any:
+    """Return the type of a column in Arrow.
+
+    :raises OutputError: pyarrow is not installed.
+    """
+    pa = require_pyarrow()
+    types = {"integer": pa.int64(), "number": pa.float64(), "boolean": pa.bool_()}
+    return types.get(type_) or pa.string()
+
+
 class ParquetItems:
     """Writes items as rows; at most one row group is held in memory."""
 
@@ -37,8 +51,16 @@ class ParquetItems:
         pa = require_pyarrow()
         from pyarrow import parquet
 
-        types = {"text": pa.string(), "json": pa.string(), "integer": pa.int64(), "number": pa.float64()}
-        self._schema = pa.schema([pa.field(column.name, types[column.type]) for column in columns])
+        self._schema = pa.schema(
+            [
+                pa.field(
+                    column.name,
+                    arrow_type(column.type),
+                    metadata=JSON_COLUMN if column.type == "json" else None,
+                )
+                for column in columns
+            ]
+        )
         self._row = row_maker(columns)
         self._rows: list[dict[str, Any]] = []
         self._held = 0

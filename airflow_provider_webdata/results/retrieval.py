@@ -32,10 +32,10 @@ _BESIDE = ("query", "source", "category", "date")
 def flat_documents(items: Iterable[Any]) -> Iterator[dict[str, Any]]:
     """Yield items as flat documents: `id`, `url`, `title`, `text`, `metadata` and `digest`.
 
-    `id` is a UUID made of the URL that the page is known by (`item_urls.url_of`), or of the digest where there is
-    none: the same for the same page, in all runs. `text` is the first that there is of markdown, summary, HTML,
-    description, snippet; else it is empty. `metadata` holds what is known of the page, but not of the call that
-    brought it. `digest` is the SHA-256 of the text, in hexadecimal.
+    `id` is a UUID made of `url`, or of the digest where there is none: the same for the same page, in all runs. `url`
+    is what the page has in all runs where a manifest says so, else what it is known by (`item_urls.url_of`). `text` is
+    the first that there is of markdown, summary, HTML, description, snippet; else it is empty. `metadata` holds what is
+    known of the page, but not of the call that brought it. `digest` is the SHA-256 of the text, in hexadecimal.
 
     With a manifest, `change` stays in front, and a removed page has `id` beside `url` and `lastSeen`.
 
@@ -47,7 +47,8 @@ def flat_documents(items: Iterable[Any]) -> Iterator[dict[str, Any]]:
 
 def flat_document(item: Mapping[str, Any]) -> dict[str, Any]:
     """Return an item as a flat document; see `flat_documents`."""
-    key = url_of(item)
+    key = _text(item.get("page")) if "change" in item else None
+    key = key or url_of(item)
     change = {"change": item["change"]} if "change" in item else {}
     if item.get("change") == "removed":
         return {**change, "id": _id(key or ""), "url": key, "lastSeen": item.get("lastSeen")}

@@ -42,8 +42,9 @@ class WebDataJobSensor(WaitsForJob, JobResults, WebDataSensor):
     :param poll_interval: seconds between polls by the triggerer; a number or a timedelta. A sensor that is not
         deferrable polls every `poke_interval`.
     :param safety_poll: seconds between polls with `wait_by="webhook"`.
-    :param kwargs: arguments of `JobResults` (`max_error_ratio`), `ResultDelivery` (`output`, `save_media`),
-        `WebDataSensor` and `BaseSensorOperator`, such as `deferrable`, `timeout`, `mode` and `soft_fail`.
+    :param kwargs: arguments of `JobResults` (`max_error_ratio`), `ValidatedResults` (`result_schema`), `ResultDelivery`
+        (`output`, `save_media`), `WebDataSensor` and `BaseSensorOperator`, such as `deferrable`, `timeout`, `mode` and
+        `soft_fail`.
     """
 
     trigger_class = JOB_TRIGGER
@@ -127,4 +128,4 @@ class WebDataJobSensor(WaitsForJob, JobResults, WebDataSensor):
 
     def result_of(self, event: Mapping[str, Any], context: Context) -> Any:
         """Return the result of the job."""
-        return self.collect(self.kind, event["job_id"], context)
+        return self.finished(self.collect(self.kind, event["job_id"], context), context)

@@ -28,11 +28,13 @@ class ChangedResults(ResultDelivery):
     With `manifest`, each run writes what it saw there and compares with the newest file that is older than its own data
     interval; a run without one counts from when it was to run. So a run that is cleared, or made later, compares with
     what was before it, and gives the same again where the service answers the same. Each item gets a first field
-    `change`: `new`, `changed` or `same`. XCom `changes` counts them, and what was `removed` or `failed`.
+    `change`: `new`, `changed`, `same`, or `failed` for a page that came with an error only, which flows on with
+    `emit="all"`. Where its URL is not the one that its page has in all runs (without fragment and tracking parameters),
+    `page` is that one. XCom `changes` counts the items, and what was `removed`.
 
     A page counts as removed when `removed_after` runs that went over the whole site have not seen it, or only with an
-    error. With `emit="changed"` an item stands for it at the end: `change` is `removed`, `url` what it was known by,
-    `lastSeen` the run that saw it last. Results of searches are never removed.
+    error. With `emit="changed"` an item stands for it at the end: `change` is `removed`, `page` and `url` are what it
+    has in all runs, `lastSeen` is the run that saw it last. Results of searches are never removed.
 
     :param manifest: path or URL of a folder of this task's own, in any storage that Airflow knows (templated).
     :param emit: `all` results (default), or only what is `changed`: new, changed and removed items; needs `manifest`.
@@ -94,17 +96,18 @@ class ChangedResults(ResultDelivery):
         self.on_unchanged = on_unchanged
 
     def execute(self, context: Context) -> Any:
-        """Read what is known, call the service, and skip the task where nothing changed and that is wished."""
+        """Read what is known, then call the service."""
         if self.manifest is not None:
             # Before anything is paid for.
             self.read_manifest(context)
-        return self.finished(super().execute(context))
+        return super().execute(context)
 
-    def finished(self, result: Any) -> Any:
+    def finished(self, result: Any, context: Context) -> Any:
         """Return the result of a task that has delivered it.
 
         :raises AirflowSkipException: nothing changed, and the task is to be skipped then.
         """
+        result = super().finished(result, context)
         if self._is_unchanged and self.on_unchanged == "skip":
             from airflow.sdk.exceptions import AirflowSkipException
 
@@ -199,12 +202,20 @@ class ChangedResults(ResultDelivery):
             flows = self.emit == "all" or change in ("new", "changed")
             flowing.append(flows)
             if flows:
-                yield tagged(item, change=change)
+                page = comparison.page_of(item)
+                # A field of its own with that name is not ours.
+                is_told = page is not None or "page" in item
+                yield tagged(item, change=change, **({"page": page} if is_told else {}))
         comparison.leave(known_pages)
         if self._saw_all(kind, len(flowing), comparison, summary):
             for entry in comparison.removed(self.removed_after):
                 if self.emit == "changed":
-                    yield {"change": "removed", "url": entry.url, "lastSeen": entry.last_seen}
+                    yield {
+                        "change": "removed",
+                        "page": entry.key,
+                        "url": entry.key,
+                        "lastSeen": entry.last_seen,
+                    }
         counts = comparison.counts
         changes["changes"] = {
             name: counts[name] for name in CHANGES if name != "known" or counts[name] or known_pages

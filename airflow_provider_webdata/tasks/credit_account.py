@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from logging import Logger
 
     from airflow.sdk import Context
+    from airflow.sdk.types import Logger as TaskLogger
 
 _KEY = "webdata_credits"
 _PARTS = ("byOperation", "byFormat")
@@ -81,19 +83,68 @@ class CreditAccount:
         return _used(entry) - (_used(before) if before else 0)
 
     def to_wire(self) -> dict[str, Any]:
-        """Return the XCom `credits`: `used`, `saved`, `unknown` (calls whose cost is not known), and two breakdowns."""
+        """Return the XCom `credits`: `used`, `saved`, `unknown` (calls whose cost is not known), and the breakdowns.
+
+        `jobs`, where there are any, has what each cost by its kind and id: several tasks may take the result of one.
+        """
+        from airflow_provider_webdata.states.jobs import ALL_JOB_KINDS
+
         entries = self._entries.values()
+        jobs = {
+            name: _used(entry)
+            for name, entry in self._entries.items()
+            if name.partition("/")[0] in ALL_JOB_KINDS and _used(entry)
+        }
         return {
             "used": sum(map(_used, entries)),
             "saved": sum(entry["saved"] for entry in entries),
             "unknown": sum(entry["unknown"] for entry in entries),
             **{part: _added(*(entry[part] for entry in entries)) for part in _PARTS},
+            **({"jobs": jobs} if jobs else {}),
         }
 
     @property
     def _max_tries(self) -> int:
         # Airflow raises it when the task is cleared.
         return int(getattr(self._ti, "max_tries", 0) or 0)
+
+
+def enter_call(
+    account: CreditAccount,
+    context: Context,
+    log: Logger | TaskLogger,
+    used: Any,
+    operation: str,
+    *,
+    call: str | None = None,
+    formats: Mapping[str, float] | None = None,
+    scraping: float = 0,
+    saved: float = 0,
+    is_earlier: bool = False,
+) -> dict[str, Any]:
+    """Enter what a call cost into an account, log the account, count the call in the metrics; return the account.
+
+    See `SpendingTask.count_credits` for the arguments.
+    """
+    from airflow_provider_webdata.tasks.metrics import count
+
+    is_known = isinstance(used, (int, float)) and used >= 0
+    parts = {operation: used - scraping if is_known else 0, **({"scrape": scraping} if scraping else {})}
+    added = account.enter(
+        f"{operation}/{call}" if call else None,
+        {name: part for name, part in parts.items() if part},
+        formats or {},
+        saved=saved,
+        is_known=is_known,
+    )
+    credits = account.to_wire()
+    missing = (
+        "" if account.is_complete else "; without earlier attempts, of which Airflow 3.2 keeps no record"
+    )
+    log.info("Credits of this task: %s%s", in_words(credits), missing)
+    if added > 0 and not is_earlier:
+        count("webdata.credits_used", added, context, operation=operation)
+    return credits
 
 
 def in_words(credits: Mapping[str, Any]) -> str:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.tasks.large_document import LargeDocuments
 from airflow_provider_webdata.tasks.result_output import ResultOutput
+from airflow_provider_webdata.tasks.validated_results import ValidatedResults
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 _SITE_ERROR = 400
 
 
-class DocumentOperator(LargeDocuments, ResultOutput):
+class DocumentOperator(LargeDocuments, ValidatedResults, ResultOutput):
     """An operator whose call returns one document.
 
     XCom: the document with the service's names (`markdown`, `metadata`, ...); with `output`, what `ResultOutput`

@@ -76,3 +76,9 @@ class TableError(CodedError, AirflowFailException):
     """Results cannot be loaded into a table as it is, or from such a file."""
 
     help_code = "WD-060"
+
+
+class InvalidResultsError(CodedError, AirflowFailException):
+    """Results break the schema that they are to hold, and `on_invalid` is `fail`."""
+
+    help_code = "WD-061"

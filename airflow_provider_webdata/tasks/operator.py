@@ -164,6 +164,17 @@ class WebDataOperator(ServiceTask):
         fields = {name: getattr(self, name) for name in self.request_fields}
         return {name: value for name, value in fields.items() if value is not None}
 
+    def request_body(self) -> Mapping[str, Any]:
+        """Return the request that the arguments make, in wire form.
+
+        :raises InvalidRequestError: a field breaks a documented rule.
+        """
+        from airflow_provider_webdata.api import models
+        from airflow_provider_webdata.hooks.calls import body_for
+
+        model: type[RequestModel] = getattr(models, self.request_model)
+        return body_for(model, self.given(), self.request_model).to_wire()
+
     def checked_request(self, model: type[RequestT], operation: str) -> RequestT:
         """Return the request that the arguments make, and log its warnings and notes.
 

@@ -153,7 +153,7 @@ class ResultDelivery(SpendingTask):
         annotate_outlets(context, facts)
         return result
 
-    def finished(self, result: Any) -> Any:
+    def finished(self, result: Any, context: Context) -> Any:  # noqa: ARG002
         """Return the result of a task that has delivered it."""
         return result
 
@@ -257,7 +257,7 @@ class ResultOutput(ResultDelivery, BillingOperator):
             raise
         if self._paid is not None:
             self._paid.delivered()
-        return result
+        return self.finished(result, context)
 
     def paid_answer(
         self,

@@ -20,7 +20,7 @@ from airflow_provider_webdata.tasks.retry_policy import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     import jinja2
     from airflow.sdk import BaseOperatorLink, Context
@@ -141,6 +141,10 @@ class ServiceTask(BaseOperator, metaclass=CheckedArguments):
             return
         self.log.info("%s. The task is rescheduled to %s", error, when.isoformat(timespec="seconds"))
         raise AirflowRescheduleException(when) from error  # type: ignore[no-untyped-call]
+
+    def request_body(self) -> Mapping[str, Any]:
+        """Return the request that the arguments make, in wire form; empty of a task that sends none."""
+        return {}
 
     def post_execute(self, context: Context, result: Any = None) -> None:
         """Have the asset events of the task's outlets link to its page."""

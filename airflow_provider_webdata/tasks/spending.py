@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
     from airflow.sdk import Context
 
+    from airflow_provider_webdata.tasks.credit_account import CreditAccount
+
 
 class SpendingTask(ServiceTask):
     """Base of the tasks that tell what was spent.
@@ -22,6 +24,17 @@ class SpendingTask(ServiceTask):
     attempts are included on Airflow 3.3; on 3.2, which keeps no task state, each attempt counts by itself, and the
     log says so.
     """
+
+    _account: tuple[object, CreditAccount] | None = None
+
+    def credit_account(self, context: Context) -> CreditAccount:
+        """Return the account of the attempt; on 3.2, nothing but this object knows what its calls have cost."""
+        from airflow_provider_webdata.tasks.credit_account import CreditAccount
+
+        ti = context.get("ti")
+        if self._account is None or self._account[0] is not ti:
+            self._account = (ti, CreditAccount(context))
+        return self._account[1]
 
     def count_credits(
         self,
@@ -45,27 +58,21 @@ class SpendingTask(ServiceTask):
         :param saved: credits that were not spent.
         :param is_earlier: whether an earlier attempt made the call and counted it in the metrics.
         """
-        from airflow_provider_webdata.tasks.credit_account import CreditAccount, in_words
-        from airflow_provider_webdata.tasks.metrics import count
+        from airflow_provider_webdata.tasks.credit_account import enter_call
 
-        is_known = isinstance(used, (int, float)) and used >= 0
-        parts = {operation: used - scraping if is_known else 0, **({"scrape": scraping} if scraping else {})}
-        account = CreditAccount(context)
-        added = account.enter(
-            f"{operation}/{call}" if call else None,
-            {name: part for name, part in parts.items() if part},
-            formats or {},
+        credits = enter_call(
+            self.credit_account(context),
+            context,
+            self.log,
+            used,
+            operation,
+            call=call,
+            formats=formats,
+            scraping=scraping,
             saved=saved,
-            is_known=is_known,
+            is_earlier=is_earlier,
         )
-        credits = account.to_wire()
-        missing = (
-            "" if account.is_complete else "; without earlier attempts, of which Airflow 3.2 keeps no record"
-        )
-        self.log.info("Credits of this task: %s%s", in_words(credits), missing)
         self.push(context, credits=credits)
-        if added > 0 and not is_earlier:
-            count("webdata.credits_used", added, context, operation=operation)
 
     def count_saved(self, saved: float, context: Context, operation: str) -> None:
         """Enter credits that were not spent, such as for pages that were known already.
@@ -77,11 +84,9 @@ class SpendingTask(ServiceTask):
 
     def push_earlier_credits(self, context: Context) -> None:
         """Push what earlier attempts spent: Airflow deletes the XComs of each before the next."""
-        from airflow_provider_webdata.tasks.credit_account import CreditAccount
-
         if (
             getattr(context.get("ti"), "try_number", 1) > 1
-            and not (account := CreditAccount(context)).is_empty
+            and not (account := self.credit_account(context)).is_empty
         ):
             self.push(context, credits=account.to_wire())
 
@@ -128,7 +133,6 @@ class BillingOperator(SpendingTask, WebDataOperator):
         if limit is None:
             return
         from airflow_provider_webdata.api.prices import price_bound
-        from airflow_provider_webdata.tasks.credit_account import CreditAccount
         from airflow_provider_webdata.tasks.failures import CreditLimitError
 
         bound = price_bound(operation, body, extra_body)
@@ -138,7 +142,7 @@ class BillingOperator(SpendingTask, WebDataOperator):
                 f"{name}: nothing was sent, because credit_limit={limit:g} cannot be held: {'; '.join(bound.unknown)}"
             )
         price = f"up to {bound.credits:g} credits: {bound.how}"
-        spent = CreditAccount(context).since_cleared
+        spent = self.credit_account(context).since_cleared
         if spent + bound.credits > limit:
             earlier = f", after {spent:g} that were spent already" if spent else ""
             raise CreditLimitError(

@@ -10,10 +10,10 @@ if TYPE_CHECKING:
 _OWN = "own_"
 
 
-def tagged(item: Mapping[str, Any], **tags: str) -> dict[str, Any]:
+def tagged(item: Mapping[str, Any], **tags: Any) -> dict[str, Any]:
     """Return a result with tags in front. A field of its own that is named like a tag becomes `own_...`.
 
-    :param tags: `source`, and `query` where there are several.
+    :param tags: such as `source`, and `query` where there are several.
     """
     return tags | {f"{_OWN}{name}" if name in tags else name: value for name, value in item.items()}
 

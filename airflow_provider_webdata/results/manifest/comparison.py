@@ -97,6 +97,12 @@ class Comparison:
             return "new"
         return "same" if known.digest == found else "changed"
 
+    def page_of(self, item: Mapping[str, Any]) -> str | None:
+        """Return the URL that an item's page has in all runs, where its own is spelled otherwise."""
+        url = url_of(item)
+        key = None if url is None else canonical_url(url, ignore_query=self._ignore_query)
+        return None if key == url else key
+
     def leave(self, keys: Iterable[str]) -> None:
         """Count pages that are there and were not asked for, and leave them as they are known."""
         for key in keys:

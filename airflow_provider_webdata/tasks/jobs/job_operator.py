@@ -96,6 +96,10 @@ class WebDataJobOperator(WaitsForJob, JobResults, BillingOperator):
         self.attach_webhook = attach_webhook
         self._running_job: str | None = None
         self._killed = False
+        if self.result_rows is not None and self.job_kind in ("crawl", "batch_scrape"):
+            raise ArgumentError(
+                f"result_rows has no effect: a {self.job_kind.replace('_', ' ')} has pages, and each is a result"
+            )
 
     # What a subclass states.
 
@@ -109,9 +113,13 @@ class WebDataJobOperator(WaitsForJob, JobResults, BillingOperator):
 
     # The task.
 
+    def execute(self, context: Context) -> Any:
+        """Start the job, or find the one of an earlier attempt, and return its result or its id."""
+        return self.finished(super().execute(context), context)
+
     def call_service(self, context: Context) -> Any:
         """Start the job, or find the one of an earlier attempt, and return its result or its id."""
-        self._check_arguments()
+        self.check_arguments()
         start = self._job_start(context)
         job = start.find_or_start()
         self._running_job = job.job_id
@@ -122,7 +130,7 @@ class WebDataJobOperator(WaitsForJob, JobResults, BillingOperator):
             return job.job_id
         return self._wait(start, job, context)
 
-    def _check_arguments(self) -> None:
+    def check_arguments(self) -> None:
         """Fail before anything is paid for."""
         self.check_result_arguments()
         try:
@@ -220,7 +228,7 @@ class WebDataJobOperator(WaitsForJob, JobResults, BillingOperator):
             with self.calling(context):
                 happened = self._at_timeout(happened)
         self._count_lost(happened, context)
-        return self.finished(super().execute_complete(context, happened))
+        return self.finished(super().execute_complete(context, happened), context)
 
     def fail_job(self, text: str) -> NoReturn:
         """End the attempt; a retry may start another job."""
@@ -232,6 +240,12 @@ class WebDataJobOperator(WaitsForJob, JobResults, BillingOperator):
         """Return the result of the job."""
         self._running_job = None
         return self.collect(self.job_kind, event["job_id"], context, inputs=self.targets())
+
+    def is_found_again(self, context: Context) -> bool:
+        """Return whether an earlier attempt started the job."""
+        from airflow_provider_webdata.tasks.jobs.start import is_of_earlier_attempt
+
+        return is_of_earlier_attempt(context)
 
     def _finish(self, event: Mapping[str, Any], context: Context) -> Any:
         self._count_lost(event, context)
@@ -251,15 +265,16 @@ class WebDataJobOperator(WaitsForJob, JobResults, BillingOperator):
         except WebDataError as error:
             self.log.warning("What job %s cost is not known: %s", job_id, error)
             status = {}
+        if (partial := status.get("partial")) is not None:
+            self.push(context, partial=partial)
+            self.log.warning("What the run had found when it stopped is in XCom 'partial'")
         self.count_job(self.job_kind, {**status, "id": job_id}, context)
 
     def page_extras(self) -> Mapping[str, int]:
         """Return what formats and options add to the price of each of the job's pages."""
-        from airflow_provider_webdata.api import models
         from airflow_provider_webdata.api.prices import page_extras
-        from airflow_provider_webdata.hooks.calls import body_for
 
-        body = body_for(getattr(models, self.request_model), self.given(), self.job_kind).to_wire()
+        body = self.request_body()
         options = body.get("scrapeOptions", body)
         return page_extras(options, zero_data_retention=bool(body.get("zeroDataRetention")))
 

@@ -9,6 +9,8 @@ from airflow_provider_webdata.tasks.deferral import WaitingTask
 from airflow_provider_webdata.waiting.policy import polls, waiting_for
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from airflow_provider_webdata.states.jobs import JobKind, ProgressLog
 
 _MISSING_LIMIT_SECONDS = 30.0
@@ -16,6 +18,14 @@ _MISSING_LIMIT_SECONDS = 30.0
 
 class WaitsForJob(WaitingTask):
     """Base of the tasks that wait for a job."""
+
+    def judge(self, event: Mapping[str, Any]) -> None:
+        """Return if a job completed; else say what an agent run did, and end the task as the event says."""
+        if event.get("status") == "failed" and event.get("kind") == "agent":
+            from airflow_provider_webdata.tasks.jobs.failed_run import log_last_steps
+
+            log_last_steps(self.hook, event["job_id"], self.log)
+        super().judge(event)
 
     def poll_job_once(self, kind: JobKind, job_id: str, progress: ProgressLog) -> dict[str, Any] | None:
         """Poll a job; return the event that the trigger would yield if it is over, or None.

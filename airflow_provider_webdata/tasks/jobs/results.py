@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from airflow_provider_webdata.coded_errors import ArgumentError
 from airflow_provider_webdata.tasks.arguments import number
-from airflow_provider_webdata.tasks.result_output import ResultDelivery
+from airflow_provider_webdata.tasks.validated_results import ValidatedResults
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -78,25 +79,38 @@ class PageErrors:
         return {"count": self.count, "robotsBlocked": self.robots_blocked, "pages": self.pages}
 
 
-class JobResults(ResultDelivery):
+class JobResults(ValidatedResults):
     """Base of the tasks that take a job's result.
 
     XCom of a crawl or batch scrape: a mapping with `id`, `status`, `total`, `completed`, `creditsUsed`, `expiresAt`,
     `errors` (`count`, `robotsBlocked`, and the first 100 under `pages`) and `data`, the pages with wire names in
     the order of their completion; with `output`, what was written and where instead of `data`. Of an extract job
-    or agent run: the service's answer, with `id` and `data`.
+    or agent run: the service's answer, with `id` and `data`; of a turn that an agent answers in words, `message`.
 
     :param max_error_ratio: fail the task if a larger part of the pages than this, from 0 to 1, failed (templated).
         None (default): never. The result is stored and pushed all the same, and no retry is made, as it would not
         differ.
+    :param result_rows: of extract and agent: name of the list in `data` whose elements are the results, such as
+        `companies`, or `answer.companies`: each is an item of `output`, and `result_schema` is that of one. What else
+        `data` has is in XCom. Where there is no such list, `data` is the one item. Default: `data` is the item, or its
+        elements are where it is a list.
     :param kwargs: arguments of the other base classes.
     """
 
-    def __init__(self, *, max_error_ratio: float | str | None = None, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        *,
+        max_error_ratio: float | str | None = None,
+        result_rows: str | None = None,
+        **kwargs: Any,
+    ) -> None:
         if not isinstance(max_error_ratio, str):
             number("max_error_ratio", max_error_ratio, 1)
+        if result_rows is not None and not (isinstance(result_rows, str) and all(result_rows.split("."))):
+            raise ArgumentError(f"result_rows must name a list in data (given: {result_rows!r})")
         super().__init__(**kwargs)
         self.max_error_ratio = max_error_ratio
+        self.result_rows = result_rows
 
     def collect(self, kind: JobKind, job_id: str, context: Context, inputs: Sequence[str] = ()) -> Any:
         """Return the result of a job that is over; with `output`, its summary.
@@ -108,13 +122,22 @@ class JobResults(ResultDelivery):
         from airflow_provider_webdata.states.jobs import PAGED_KINDS
 
         if kind in PAGED_KINDS:
+            if self.result_rows is not None:
+                self.log.warning("result_rows=%r has no effect: this job has pages", self.result_rows)
             return self._pages(kind, job_id, context, inputs)
         return self._answer(kind, job_id, context, inputs)
 
-    def count_job(self, kind: JobKind, status: Mapping[str, Any], context: Context) -> None:
+    def rows_path(self) -> Sequence[str]:
+        """Return the names in `result_rows`."""
+        return self.result_rows.split(".") if self.result_rows is not None else ()
+
+    def count_job(
+        self, kind: JobKind, status: Mapping[str, Any], context: Context, *, is_saved: bool = False
+    ) -> None:
         """Count what a job has cost so far.
 
         :param status: of the job, with wire names and `id`.
+        :param is_saved: whether another job would have cost that again.
         """
         from airflow_provider_webdata.api.prices import credits_of_tokens
         from airflow_provider_webdata.tasks.credit_account import by_format
@@ -125,7 +148,12 @@ class JobResults(ResultDelivery):
         formats: dict[str, float] = {}
         if isinstance(pages, int) and isinstance(used, (int, float)) and used > 0:
             formats = by_format(used, pages, self.page_extras())
-        self.count_credits(used, context, kind, call=status["id"], formats=formats)
+        saved = used or 0 if is_saved else 0
+        self.count_credits(used, context, kind, call=status["id"], formats=formats, saved=saved)
+
+    def is_found_again(self, context: Context) -> bool:  # noqa: ARG002
+        """Return whether an earlier attempt started the job."""
+        return False
 
     def page_extras(self) -> Mapping[str, int]:
         """Return what formats and options add to the price of each of the job's pages, where that is known."""
@@ -136,9 +164,14 @@ class JobResults(ResultDelivery):
         answer.pop("success", None)
         data = answer.pop("data", None)
         summary: dict[str, Any] = {"id": job_id, **answer}
-        self.count_job(kind, summary, context)
+        self.count_job(kind, summary, context, is_saved=self.is_found_again(context))
         self._report(kind, summary, context)
-        found = data if isinstance(data, list) else [data]
+        found, rest = _rows_in(data, self.rows_path())
+        if self.output_url is not None and rest:
+            summary["data"] = rest
+        if data is None and answer.get("message"):
+            # A turn of a thread that was answered in words.
+            found = []
         items = [item if isinstance(item, dict) else {"value": item} for item in found]
         return self.deliver(
             items, "generic", context, summary, inputs=inputs, value=lambda _, facts: {**facts, "data": data}
@@ -148,7 +181,7 @@ class JobResults(ResultDelivery):
         status = self.hook.job_status(kind, job_id, limit=1).to_wire()
         summary: dict[str, Any] = {name: status.get(name) for name in _FACTS if name in status}
         summary["id"] = job_id
-        self.count_job(kind, summary, context)
+        self.count_job(kind, summary, context, is_saved=self.is_found_again(context))
         errors = self._listed_errors(kind, job_id)
         from airflow_provider_webdata.tasks.cached_pages import CachedPages
 
@@ -219,6 +252,20 @@ class JobResults(ResultDelivery):
                 f"max_error_ratio={most:g} allows; the result is stored and in XCom all the same"
             )
         )
+
+
+def _rows_in(data: Any, path: Sequence[str]) -> tuple[list[Any], Any]:
+    """Return the results in the data of a job, and what the data has besides."""
+    if not path:
+        return (data if isinstance(data, list) else [data]), None
+    name, *deeper = path
+    if not isinstance(data, dict) or name not in data:
+        return [data], None
+    others = {key: value for key, value in data.items() if key != name}
+    if not deeper:
+        return (data[name], others) if isinstance(data[name], list) else ([data], None)
+    rows, rest = _rows_in(data[name], deeper)
+    return (rows, {**others, name: rest}) if rest is not None else ([data], None)
 
 
 def texts(given: Any) -> list[str]:

@@ -33,8 +33,19 @@ if TYPE_CHECKING:
 LISTED_AFTER = timedelta(minutes=2)
 """After so long, the service lists what was started."""
 
+_INTENT = "webdata_job"
 _RESULT_LIFE = timedelta(hours=24)
 _MOST_GENERATIONS = 20
+
+
+def is_of_earlier_attempt(context: Context) -> bool:
+    """Return whether the task's job was started by an attempt before this one; without a store, nobody knows."""
+    attempt = StartRecord.of(Intent(context, _INTENT)).attempt
+    return attempt is not None and attempt < _attempt_of(context)
+
+
+def _attempt_of(context: Context) -> int:
+    return int(getattr(context.get("ti"), "try_number", 1))
 
 
 class JobStart:
@@ -69,7 +80,8 @@ class JobStart:
         self._check = check
         self._send = send
         self._log = log
-        self._intent = Intent(context, "webdata_job")
+        self._intent = Intent(context, _INTENT)
+        self._attempt = _attempt_of(context)
         self._identity = JobIdentity.of(context, self._intent)
         self._record = StartRecord.of(self._intent)
         # Airflow 3.2: an earlier attempt may have sent a request, and had no place to record it.
@@ -149,6 +161,8 @@ class JobStart:
                 return Finding(Event.REJECTED)
             self._log.warning("%s. Searching for a job that was started all the same", error)
             return Finding(Event.ANSWER_LOST)
+        # An earlier attempt's request, which is sent again with its key, may not have come through.
+        self._store(replace(self._record, attempt=self._attempt))
         job = TaskJob(answer.id, webhook is not None, list(answer.invalid_urls or ()))
         self._log.info("Started job %s", job.job_id)
         return Finding(Event.ANSWERED, job=job)
@@ -164,7 +178,8 @@ class JobStart:
             self._unrecorded = False
         else:
             known, since = (*record.past, *self._listed_ids()), datetime.now(timezone.utc)
-        self._store(replace(record, known=known, requested_at=since.isoformat() if since else None))
+        requested_at = since.isoformat() if since else None
+        self._store(replace(record, known=known, requested_at=requested_at, attempt=self._attempt))
 
     def _listed_ids(self) -> list[str]:
         from airflow_provider_webdata.api.errors import WebDataError

@@ -109,6 +109,7 @@ class StartRecord:
     :param past: ids of the jobs of former generations.
     :param known: ids that the service listed before the request.
     :param requested_at: when the request was first sent, ISO 8601; None: no request is out.
+    :param attempt: number of the attempt that sent the request.
     :param job_id: id of the job, once it is known.
     :param reports: whether the job reports to this Airflow's inbox.
     :param invalid_urls: URLs that the service dropped.
@@ -119,6 +120,7 @@ class StartRecord:
     past: tuple[str, ...] = ()
     known: tuple[str, ...] = ()
     requested_at: str | None = None
+    attempt: int | None = None
     job_id: str | None = None
     reports: bool = False
     invalid_urls: tuple[Any, ...] = ()

@@ -13,6 +13,7 @@ from airflow_provider_webdata.tasks.changed_results import ChangedResults
 from airflow_provider_webdata.tasks.result_output import ResultOutput
 from airflow_provider_webdata.tasks.searches.batch_queries import OPERATION, checked_queries
 from airflow_provider_webdata.tasks.searches.records import answered, by_search, items_of, with_items
+from airflow_provider_webdata.tasks.validated_results import ValidatedResults
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -27,7 +28,7 @@ _SHOWN_FAILURES = 5
 _MOST_MEDIA_ERRORS = 20
 
 
-class BatchSearchTask(ChangedResults, ResultOutput):
+class BatchSearchTask(ChangedResults, ValidatedResults, ResultOutput):
     """Base of the operator for many searches.
 
     :param kwargs: arguments of the other base classes.
@@ -82,6 +83,11 @@ class BatchSearchTask(ChangedResults, ResultOutput):
             )
         kept.forget()
         return result
+
+    def request_body(self) -> Mapping[str, Any]:
+        """Return the fields that all searches have in common, in wire form."""
+        first, *others = (self._request_of(query).to_wire() for query in as_list(self.queries))
+        return {name: value for name, value in first.items() if all(o.get(name) == value for o in others)}
 
     def on_kill(self) -> None:
         """Begin no further search: a user has ended the task."""

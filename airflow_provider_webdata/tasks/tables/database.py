@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow_provider_webdata.tasks.failures import TableError
@@ -36,11 +36,13 @@ class Loaded:
     :param rows: that the table has from the file.
     :param deleted: rows whose page is gone.
     :param duplicates: rows of the file that a later one with the same key replaced.
+    :param columns: that the rows have, with their types.
     """
 
     rows: int = 0
     deleted: int = 0
     duplicates: int = 0
+    columns: dict[str, str] = field(default_factory=dict)
 
 
 class Database(ABC):

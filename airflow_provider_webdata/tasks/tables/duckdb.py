@@ -25,12 +25,14 @@ class DuckDB(StagingDatabase):
         "json": "VARCHAR",
         "integer": "BIGINT",
         "number": "DOUBLE",
+        "boolean": "BOOLEAN",
     }
     accepted: ClassVar[Mapping[ColumnType, Collection[str]]] = {
         "text": _TEXTS,
         "json": ("JSON", *_TEXTS),
         "integer": ("BIGINT", "HUGEINT", "INTEGER"),
         "number": ("DOUBLE",),
+        "boolean": ("BOOLEAN",),
     }
     row_number = "rowid"
 
@@ -68,9 +70,10 @@ class DuckDB(StagingDatabase):
         return count
 
     def _insert_arrow(self, layout: Layout, batch: list[Values], pa: Any) -> None:
-        types = {"text": pa.string(), "json": pa.string(), "integer": pa.int64(), "number": pa.float64()}
+        from airflow_provider_webdata.results.parquet import arrow_type
+
         arrays = [
-            pa.array([values[place] for values in batch], type=types[column.type])
+            pa.array([values[place] for values in batch], type=arrow_type(column.type))
             for place, column in enumerate(layout.columns)
         ]
         name = f"{self.stage}_arrow"

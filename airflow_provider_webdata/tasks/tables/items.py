@@ -13,7 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.results.columns import EXTRA, TABLES, Column, columns_of, row_maker
 from airflow_provider_webdata.results.item_urls import url_of
+from airflow_provider_webdata.results.manifest.comparison import CHANGES
 from airflow_provider_webdata.results.output import format_of
+from airflow_provider_webdata.results.parquet import JSON_COLUMN
+from airflow_provider_webdata.results.result_schema import ERRORS
 from airflow_provider_webdata.results.storage import storage_path
 from airflow_provider_webdata.tasks.failures import TableError
 from airflow_provider_webdata.tasks.tables.layout import url_column
@@ -24,15 +27,15 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-_CHANGES = frozenset({"new", "changed", "same", "known", "failed", "removed"})
-_LINK = frozenset({"url", "title", "description", "change"})
+    from airflow_provider_webdata.results.result_schema import ResultSchema
+
+_LINK = frozenset({"url", "title", "description", "change", "page"})
 _FLAT = frozenset({"id", "text", "digest"})
 # So many items say what kind they are.
 _PROBE = 100
 _BATCH_ROWS = 2_000
 
-_TYPES = {column.name: column.type for columns in TABLES.values() for column in columns}
-"""A column has one type in all tables."""
+_KNOWN_TABLES = [{column.name for column in columns} for columns in TABLES.values() if columns != (EXTRA,)]
 
 
 @dataclass(frozen=True)
@@ -54,14 +57,16 @@ class ResultsFile:
     :param url: path or URL, see `results.storage.storage_path`.
     :param kind: of its items, see `results.columns.columns_of`; None: found from the items, or in Parquet from the
         names of the columns.
+    :param schema: what the items of JSON Lines were validated by; its properties become columns.
     :ivar columns: of its rows; none where nothing says what they would be.
     :raises TableError: it is not there, or no results file.
     """
 
-    def __init__(self, url: str, kind: str | None = None) -> None:
+    def __init__(self, url: str, kind: str | None = None, schema: ResultSchema | None = None) -> None:
         self.url = url
         self.columns: tuple[Column, ...] = ()
         self._kind = kind
+        self._schema = schema
         self._open = ExitStack()
         self._items: Callable[[], Iterator[Row | Removed]] = lambda: iter(())
 
@@ -96,9 +101,14 @@ class ResultsFile:
         items = self._lines(file)
         first = [*islice(items, _PROBE)]
         kind = self._kind or kind_of(first)
+        if self._kind is None and self._schema is not None and not any("json" in item for item in first):
+            # What was extracted may have a url as well.
+            kind = "generic"
         if kind is not None:
-            self.columns = columns_of(kind)
-        self._items = lambda: _rows_of(chain(first, items), self.columns)
+            self.columns = columns_of(kind) if self._schema is None else self._schema.columns(kind)
+        # An item of any shape may have a key of that name.
+        has_changes = kind != "generic"
+        self._items = lambda: _rows_of(chain(first, items), self.columns, has_changes=has_changes)
 
     def _lines(self, file: Iterable[bytes]) -> Iterator[Any]:
         import msgspec
@@ -128,7 +138,11 @@ class ResultsFile:
         except (pa.ArrowInvalid, OSError) as error:
             raise TableError(f"path: {self.url} is no Parquet file: {error}") from error
         self.columns = tuple(_column(field, pa.types) for field in table.schema_arrow)
-        self._items = lambda: _rows_of_batches(table.iter_batches(_BATCH_ROWS), self.columns)
+        names = {column.name for column in self.columns}
+        has_changes = ERRORS.name not in names or any(names >= table_names for table_names in _KNOWN_TABLES)
+        self._items = lambda: _rows_of_batches(
+            table.iter_batches(_BATCH_ROWS), self.columns, has_changes=has_changes
+        )
 
 
 def kind_of(items: Sequence[Any]) -> str | None:
@@ -155,30 +169,31 @@ def _is_tombstone(item: Mapping[str, Any]) -> bool:
     return item.get("change") == "removed" and url_of(item) is not None
 
 
-def _rows_of(items: Iterable[Any], columns: tuple[Column, ...]) -> Iterator[Row | Removed]:
+def _rows_of(
+    items: Iterable[Any], columns: tuple[Column, ...], *, has_changes: bool
+) -> Iterator[Row | Removed]:
     known = url_column([column.name for column in columns])
-    # An item of any shape may have a key of that name.
-    has_changes = columns != (EXTRA,)
     made = row_maker(columns)
     for item in items:
-        change = None
-        if has_changes and isinstance(item, Mapping) and item.get("change") in _CHANGES:
+        of_run: Row = {}
+        if has_changes and isinstance(item, Mapping) and item.get("change") in CHANGES:
             if _is_tombstone(item):
                 yield Removed(str(url_of(item)))
                 continue
-            change = item["change"]
-            item = {name: value for name, value in item.items() if name not in ("change", "lastSeen")}
+            of_run = {name: item[name] for name in ("change", "page") if name in item}
+            item = {name: value for name, value in item.items() if name not in ("lastSeen", *of_run)}
         values = made(item)
-        if change is not None:
-            values["change"] = change
+        values.update(of_run)
         yield _known_by(values, known)
 
 
-def _rows_of_batches(batches: Iterable[Any], columns: tuple[Column, ...]) -> Iterator[Row | Removed]:
+def _rows_of_batches(
+    batches: Iterable[Any], columns: tuple[Column, ...], *, has_changes: bool
+) -> Iterator[Row | Removed]:
     known = url_column([column.name for column in columns])
     for batch in batches:
         for values in batch.to_pylist():
-            if known is not None and (url := _removed_url(values, known)) is not None:
+            if has_changes and known is not None and (url := _removed_url(values, known)) is not None:
                 yield Removed(url)
             else:
                 yield _known_by(values, known)
@@ -187,18 +202,19 @@ def _rows_of_batches(batches: Iterable[Any], columns: tuple[Column, ...]) -> Ite
 def _removed_url(values: Row, known: str) -> str | None:
     """Return the URL of a row that is a tombstone; where there is no column for it, `extra` has what it says."""
     extra = values.get(EXTRA.name) or ""
-    if values.get("change") == "removed":
-        return values[known] or values.get("url")
-    if '"change":"removed"' not in extra:
+    is_removed = values.get("change") == "removed"
+    if not is_removed and '"change":"removed"' not in extra:
         return None
-    item = json.loads(extra)
-    if not isinstance(item, Mapping) or item.get("change") != "removed":
+    item = json.loads(extra or "{}")
+    if not is_removed and not (isinstance(item, Mapping) and item.get("change") == "removed"):
         return None
     return values[known] or values.get("url") or url_of(item)
 
 
 def _known_by(values: Row, known: str | None) -> Row:
-    if known == "source_url" and values["source_url"] is None:
+    if known is not None and values.get("page"):
+        values[known] = values["page"]
+    elif known == "source_url" and values["source_url"] is None:
         values["source_url"] = values.get("url")
     return values
 
@@ -208,8 +224,11 @@ def _column(field: Any, types: Any) -> Column:
         return Column(field.name, (), "integer")
     if types.is_floating(field.type):
         return Column(field.name, (), "number")
+    if types.is_boolean(field.type):
+        return Column(field.name, (), "boolean")
+    is_json = (field.metadata or {}).items() >= JSON_COLUMN.items()
     if types.is_string(field.type) or types.is_large_string(field.type) or types.is_null(field.type):
-        return Column(field.name, (), "json" if _TYPES.get(field.name) == "json" else "text")
+        return Column(field.name, (), "json" if is_json else "text")
     raise TableError(
         f"path: the column {field.name!r} has the type {field.type}, which output= does not write"
     )

@@ -11,7 +11,7 @@ from airflow_provider_webdata.tasks.failures import TableError
 if TYPE_CHECKING:
     from airflow_provider_webdata.results.columns import Column, ColumnType
 
-OF_A_RUN = ("change", "last_seen")
+OF_A_RUN = ("change", "last_seen", "page")
 """What an item says of its run, and a table of the newest state has no use for; loaded where `columns` names it."""
 
 

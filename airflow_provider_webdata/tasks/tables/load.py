@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from airflow_provider_webdata.results.columns import Column, ColumnType
+    from airflow_provider_webdata.results.result_schema import ResultSchema
     from airflow_provider_webdata.tasks.tables.database import Database, Existing, Values
     from airflow_provider_webdata.tasks.tables.layout import Layout, TableName
 
@@ -22,14 +23,18 @@ _HELD: Mapping[ColumnType, str] = {
     "json": "JSON as it is",
     "integer": "whole numbers of 64 bits",
     "number": "binary numbers of 64 bits",
+    "boolean": "true and false",
 }
 
 
-def database_of(hook: Any, conn_id: str) -> Database:
-    """Return a new connection of a hook, in the way that its database is loaded.
+def database_of(connection: Any) -> Database:
+    """Return the database of an Airflow connection, connected, in the way that it is loaded.
 
-    :raises TableError: it is no hook of a database.
+    :raises TableError: the connection leads to no SQL database.
     """
+    from airflow.sdk.exceptions import AirflowException
+
+    conn_id, conn_type = connection.conn_id, connection.conn_type
     try:
         from airflow.providers.common.sql.hooks.sql import DbApiHook
     except ImportError as error:
@@ -37,27 +42,34 @@ def database_of(hook: Any, conn_id: str) -> Database:
             "Tables need the package apache-airflow-providers-common-sql: pip install 'airflow-provider-webdata[sql]' "
             "on the workers, and the provider of the database"
         ) from error
+    try:
+        hook = connection.get_hook()
+    except (AirflowException, ImportError) as error:
+        raise TableError(
+            f"conn_id: Airflow has no hook for the type {conn_type!r} of the connection {conn_id!r}; install the "
+            "provider of that database on the workers, or correct the type"
+        ) from error
     if not isinstance(hook, DbApiHook):
         raise TableError(
             f"conn_id: the connection {conn_id!r} leads to no SQL database ({type(hook).__name__}); name one that does"
         )
-    connection: Any = hook.get_conn()
-    driver = type(connection).__module__.partition(".")[0]
+    session: Any = hook.get_conn()
+    driver = type(session).__module__.partition(".")[0]
     if driver in {"psycopg", "psycopg2"} and hook.dialect_name == "postgresql":
         from airflow_provider_webdata.tasks.tables.postgresql import PostgreSQL
 
-        return PostgreSQL(connection)
+        return PostgreSQL(session)
     if driver == "sqlite3":
         from airflow_provider_webdata.tasks.tables.sqlite import SQLite
 
-        return SQLite(connection)
+        return SQLite(session)
     if driver in {"duckdb", "_duckdb"}:
         from airflow_provider_webdata.tasks.tables.duckdb import DuckDB
 
-        return DuckDB(connection)
+        return DuckDB(session)
     from airflow_provider_webdata.tasks.tables.other_database import OtherDatabase
 
-    return OtherDatabase(connection, hook)
+    return OtherDatabase(session, hook)
 
 
 def load_files(
@@ -67,6 +79,7 @@ def load_files(
     log: Any,
     *,
     kind: str | None = None,
+    schema: ResultSchema | None = None,
     key: Sequence[str] | None = None,
     columns: Sequence[str] | Mapping[str, str] | None = None,
     create_table: bool = True,
@@ -77,6 +90,7 @@ def load_files(
 
     :param database: closed in the end.
     :param kind: of the items, see `results.columns.columns_of`; None: found from the items.
+    :param schema: what the items of JSON Lines were validated by; its properties become columns.
     :param key: columns that tell rows apart; see `layout.layout`.
     :param columns: which are loaded, and under which names; see `layout.layout`.
     :param create_table: whether a table that is not there is made.
@@ -86,7 +100,7 @@ def load_files(
     """
     with ExitStack() as open_things:
         open_things.callback(database.connection.close)
-        files = [open_things.enter_context(ResultsFile(path, kind)) for path in paths]
+        files = [open_things.enter_context(ResultsFile(path, kind, schema)) for path in paths]
         open_things.enter_context(_transaction(database, table))
         found = _columns_of_all(files)
         existing = database.existing(table)
@@ -101,7 +115,9 @@ def load_files(
         if not replace:
             database.check_key(made)
         rows = _values(files, made, removed, replace=replace)
-        return database.load(made, rows, removed, replace=replace)
+        loaded = database.load(made, rows, removed, replace=replace)
+        loaded.columns = {column.name: column.type for column in made.columns}
+        return loaded
 
 
 @contextmanager

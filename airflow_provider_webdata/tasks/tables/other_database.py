@@ -127,13 +127,15 @@ class OtherDatabase(Database):
 
     def _type(self, column: TableColumn, of_key: int) -> Any:
         """Return a column's type; `of_key` is how many columns the key has that it is one of, else 0."""
-        from sqlalchemy import BigInteger, Float, String, Text
+        from sqlalchemy import BigInteger, Boolean, Float, String, Text
         from sqlalchemy.dialects import mysql
 
         if column.type == "integer":
             return BigInteger()
         if column.type == "number":
             return Float(53)
+        if column.type == "boolean":
+            return Boolean()
         if of_key:
             # No index takes texts of any length; MySQL's own order takes /A and /a for one.
             short = String(_KEY_CHARACTERS // of_key)

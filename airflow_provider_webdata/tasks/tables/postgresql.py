@@ -35,12 +35,14 @@ class PostgreSQL(StagingDatabase):
         "json": "json",
         "integer": "bigint",
         "number": "double precision",
+        "boolean": "boolean",
     }
     accepted: ClassVar[Mapping[ColumnType, Collection[str]]] = {
         "text": _TEXTS,
         "json": ("json", "jsonb", *_TEXTS),
         "integer": ("bigint", "integer", "numeric"),
         "number": ("double precision", "numeric"),
+        "boolean": ("boolean",),
     }
     row_number = "ctid"
     stage_ends = " ON COMMIT DROP"

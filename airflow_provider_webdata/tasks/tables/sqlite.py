@@ -24,12 +24,14 @@ class SQLite(StagingDatabase):
         "json": "TEXT",
         "integer": "INTEGER",
         "number": "REAL",
+        "boolean": "BOOLEAN",
     }
     accepted: ClassVar[Mapping[ColumnType, Collection[str]]] = {
         "text": _TEXTS,
         "json": _TEXTS,
         "integer": ("INTEGER", "INT", "BIGINT", "BLOB", ""),
         "number": ("REAL", "DOUBLE", "DOUBLE PRECISION", "FLOAT", "BLOB", ""),
+        "boolean": ("BOOLEAN", "BOOL", "INTEGER", "INT", "BLOB", ""),
     }
     row_number = "rowid"
 

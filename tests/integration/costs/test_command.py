@@ -93,6 +93,27 @@ def test_sums_by_dag_run_and_task(run: Any) -> None:
         ] == expected
 
 
+def test_a_job_is_counted_once(database: None, run: Any) -> None:
+    """An operator that gave up told of 4 credits, the sensor that took the result of 10, and another one too."""
+    with settings.Session() as session:
+        for task, cost in (("1_operator", 4), ("2_sensor", 10), ("3_sensor", 10)):
+            credits = told(crawl=cost) | {
+                "byFormat": {"page": 1, "json": cost - 1},
+                "jobs": {"crawl/j": cost},
+            }
+            add_task(session, "twice", task, operator="S", xcoms={"credits": credits})
+        session.commit()
+    found = json.loads(run("--since", SINCE, "--dag-id", "twice", "--by", "task", "--output", "json"))
+    assert found["used"] == 10
+    assert {one["task_id"]: (one["used"], one["by_operation"]) for one in found["spent"]} == {
+        "1_operator": (4, {"crawl": 4}),
+        "2_sensor": (6, {"crawl": 6}),
+        "3_sensor": (0, {}),
+    }
+    (whole,) = json.loads(run("--since", SINCE, "--dag-id", "twice", "--output", "json"))["spent"]
+    assert (whole["used"], whole["by_operation"], whole["tasks"]) == (10, {"crawl": 10}, 3)
+
+
 def test_of_some_dags_at_some_time(run: Any) -> None:
     def used(*flags: str) -> float:
         return float(json.loads(run("-o", "json", *flags))["used"])

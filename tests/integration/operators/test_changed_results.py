@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
 from airflow_provider_webdata.operators.incremental_crawl import WebDataIncrementalCrawlOperator
 from airflow_provider_webdata.operators.map import WebDataMapOperator
 from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
+from airflow_provider_webdata.operators.to_table import WebDataToTableOperator
 logical_dates = ["2026-01-{day:02}T00:00:00+00:00"]
 """
 CRAWL = (
@@ -35,7 +37,7 @@ class Site:
 
     def __init__(self, run_dag: Callable[..., Outcome], sandbox: SandboxServer, folder: Path) -> None:
         self.control, self.folder = sandbox.control, folder
-        self._run_dag = run_dag
+        self.run_dag = run_dag
         self.show(a="<p>first</p>", b="<p>second</p>")
 
     def show(self, **pages: str) -> None:
@@ -47,7 +49,7 @@ class Site:
     def run(self, day: int, operator: str, connection: dict[str, Any] | None = None, **more: Any) -> Outcome:
         given = {"manifest": str(self.folder / "seen"), "emit": "changed", **more}
         arguments = ", ".join(f"{name}={value!r}" for name, value in given.items())
-        return self._run_dag(
+        return self.run_dag(
             operator.replace("MORE", arguments), IMPORTS.format(day=day), **(connection or {})
         )
 
@@ -82,6 +84,7 @@ def test_a_site_over_its_runs(site: Site, tmp_path: Path) -> None:
     tombstone = json.loads((tmp_path / "5.jsonl").read_text())
     assert tombstone == {
         "change": "removed",
+        "page": "https://corner.example/a",
         "url": "https://corner.example/a",
         "lastSeen": "2026-01-03T00:00:00+00:00",
     }
@@ -220,6 +223,59 @@ def test_a_site_is_read_in_part(site: Site, tmp_path: Path) -> None:
     }
 
 
+def test_sitemaps_of_sitemaps(site: Site) -> None:
+    """An index, another below it, and what they list: those that may have news, the newest first, up to the bound."""
+    site.control.configure(credits=10_000)
+    site.show(c="<p>third</p>")
+    host = "https://corner.example"
+    site.run(1, INCREMENTAL)
+
+    def show(name: str, kind: str, **dates: str | None) -> None:
+        entries = "".join(
+            f"<{kind}><loc>{host}/{found}</loc>{f'<lastmod>{date}</lastmod>' if date else ''}</{kind}>"
+            for found, date in dates.items()
+        )
+        site.control.set_page(f"{host}/{name}", f"<x>{entries}</x>")
+
+    show("sitemap.xml", "sitemap", old="2025-12-31", index=None, of_b="2026-01-02")
+    show("index", "sitemap", of_a="2026-01-01", index=None, broken="2026-01-01T12:00:00Z")
+    show("of_a", "url", a="2026-01-01")
+    show("of_b", "url", b="2026-01-02")
+    show("old", "url", c="2026-01-02")
+    site.show(a="<p>changed</p>", b="<p>changed</p>", c="<p>changed, and nobody says so</p>")
+    site.control.clear_requests()
+
+    def asked() -> list[str]:
+        found = [request["body"]["url"] for request in site.control.requests("/v2/scrape$", "POST")]
+        site.control.clear_requests()
+        return [url.rpartition("/")[2] for url in found]
+
+    few = site.run(2, INCREMENTAL, max_sitemaps=3)
+    assert asked() == ["sitemap.xml", "index", "of_b"]
+    assert few.xcom["t.changes"] == counts(changed=1, known=3)
+    assert few.xcom["t.credits"]["byOperation"] == {"map": 1, "scrape": 3, "batch_scrape": 1}
+    assert "Read 3 of 6 sitemaps for 3 credits" in few.log
+    assert "2 sitemaps were not read that may have news, such as https://corner.example/of_a" in few.log
+    assert "raise max_sitemaps (3)" in few.log
+
+    all_of_them = site.run(2, INCREMENTAL)
+    assert asked() == ["sitemap.xml", "index", "of_b", "of_a", "broken"]
+    assert all_of_them.xcom["t.changes"] == counts(changed=2, known=2)
+    assert "sitemaps were not read" not in all_of_them.log
+
+
+def test_a_sitemap_is_not_read_beyond_the_credit_limit(site: Site) -> None:
+    site.control.configure(credits=10_000)
+    site.run(1, INCREMENTAL)
+    before = spent(site)
+    done = site.run(2, INCREMENTAL, credit_limit=5)
+    assert done.state("t") == "failed"
+    assert (
+        "scrape: nothing was sent, because it may exceed credit_limit=5, after 1 that were spent" in done.log
+    )
+    assert spent(site) == before + 1
+
+
 def test_a_later_attempt_keeps_to_the_plan(site: Site) -> None:
     site.control.configure(credits=10_000)
     headers = {"Retry-After": "1"}
@@ -229,3 +285,71 @@ def test_a_later_attempt_keeps_to_the_plan(site: Site) -> None:
     assert len(done.run["reschedules"]) == 1
     assert len(site.control.requests("/v2/map")) == 1
     assert not [file for file in (site.folder / "seen").iterdir() if file.name.endswith(".plan.json")]
+
+
+@pytest.mark.parametrize("documents", [False, True])
+@pytest.mark.parametrize("format", ["jsonl", "parquet"])
+@pytest.mark.parametrize(
+    "spellings, ignore_query",
+    [
+        (("a?utm_source=mail", "a?utm_source=feed", "a#top"), False),
+        (("a?session=1", "a?session=2&x", "a"), True),
+    ],
+    ids=["tracking", "query"],
+)
+def test_a_page_has_one_row_however_its_url_is_spelled(
+    site: Site, tmp_path: Path, documents: bool, format: str, spellings: tuple[str, ...], ignore_query: bool
+) -> None:
+    database = tmp_path / "pages.db"
+    sqlite3.connect(database).close()
+    warehouse = {"AIRFLOW_CONN_WAREHOUSE": json.dumps({"conn_type": "sqlite", "host": str(database)})}
+
+    def run(day: int, *names: str) -> dict[str, str]:
+        """Return the texts of the table's pages by their names after a day's run."""
+        for name in names:
+            site.show(**{name: f"<p>As of day {day}.</p>"})
+        given = {
+            "manifest": str(tmp_path / "seen"),
+            "emit": "changed",
+            "ignore_query": ignore_query,
+            "removed_after": 1,
+            "documents": documents,
+            "output": str(tmp_path / f"{day}.{format}"),
+        }
+        urls = [f"https://corner.example/{name}" for name in ("b", *names)]
+        arguments = ", ".join(f"{name}={value!r}" for name, value in given.items())
+        body = f"""
+            WebDataBatchScrapeOperator(
+                task_id="t", urls={urls}, max_age=0, deferrable=False, poll_interval=1, {arguments}
+            ) >> WebDataToTableOperator(task_id="load", path={given["output"]!r}, table="pages", conn_id="warehouse")
+        """
+        done = site.run_dag(body, IMPORTS.format(day=day), environ=warehouse)
+        assert done.run["state"] == "success", done.log[-3000:]
+        columns = "url, text" if documents else "source_url, markdown"
+        with sqlite3.connect(database) as connection:
+            found = connection.execute(f"SELECT {columns} FROM pages").fetchall()
+        assert len(dict(found)) == len(found)
+        return {url.rpartition("/")[2]: text for url, text in found}
+
+    for day, spelling in enumerate(spellings, 1):
+        assert run(day, spelling) == {"a": f"As of day {day}.", "b": "second"}
+    assert run(9) == {"b": "second"}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"output": "{{ '/proc/no/out.jsonl' }}"}, "/proc/no"),
+        ({"formats": ["{{ 'markdwon' }}"]}, "formats[0]"),
+        ({"wait_by": "webhook"}, "has no webhook_url"),
+        ({"max_error_ratio": "{{ 'two' }}"}, "max_error_ratio"),
+        ({"map_options": {"limit": "{{ 0 }}"}}, "limit"),
+    ],
+    ids=["output", "format", "webhook", "ratio", "map"],
+)
+def test_nothing_is_paid_for_a_batch_that_cannot_work(site: Site, wrong: dict[str, Any], said: str) -> None:
+    site.control.configure(credits=10_000)
+    done = site.run(1, INCREMENTAL, **wrong)
+    assert done.state("t") == "failed"
+    assert said in done.log
+    assert spent(site) == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +12,14 @@ import pytest
 from airflow.sdk.exceptions import AirflowException
 from airflow.sdk.observability.stats import Stats
 
+from airflow_provider_webdata.api.errors import WebDataError
 from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
 from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
 from airflow_provider_webdata.sandbox.server import SandboxServer
 from airflow_provider_webdata.tasks.credit_account import CreditAccount
 from airflow_provider_webdata.tasks.failures import CreditLimitError
+from airflow_provider_webdata.tasks.jobs import start
 from tests.support.direct import StateStore, TaskInstance, context_of
 from tests.support.job_service import JobService
 from tests.support.metrics import recording
@@ -131,6 +134,11 @@ def test_each_task_tells_what_it_spent(run_dag: Any, tmp_path: Path) -> None:
     done = run_dag(body_of(tasks, tmp_path), before=IMPORTS)
     assert {task: done.state(task) for task in tasks} == dict.fromkeys(tasks, "success"), done.log[-5000:]
     told = {task: done.xcom[f"{task}.credits"] for task in tasks}
+    jobs = {task: credits.pop("jobs") for task, credits in told.items() if "jobs" in credits}
+    assert jobs == {
+        task: {f"{kind}/{done.xcom[f'{task}.job_id']}": told[task]["used"]}
+        for task, kind in {"crawl": "crawl", "batch": "batch_scrape"}.items()
+    }
     expected = {
         task: {
             "used": sum(by_operation.values()),
@@ -164,7 +172,7 @@ def attempt(operator: Any, store: StateStore | None, number: int, max_tries: int
     ti = TaskInstance(try_number=number, max_tries=max_tries)
     try:
         operator.execute(context_of(ti, store))
-    except (AirflowException, OSError):
+    except (AirflowException, OSError, WebDataError):
         ti.xcom["failed"] = True
     return ti.xcom
 
@@ -190,6 +198,51 @@ def test_what_an_earlier_attempt_paid_for_is_counted_once(sandbox: SandboxServer
         assert (cleared["credits"]["used"], cleared["credits"]["saved"]) == (4, 2)
     counted = [number for _, name, number, _ in metrics.calls if name == "webdata.credits_used"]
     assert sum(counted) == 4
+
+
+def test_a_job_that_is_found_again_is_saved(sandbox: SandboxServer, connect: Any) -> None:
+    """By each attempt that takes the result of an earlier one's; cleared, the task starts another."""
+    connect(sandbox.url)
+    store = StateStore()
+
+    def crawl() -> WebDataCrawlOperator:
+        url = "https://river.example/"
+        return WebDataCrawlOperator(task_id="t", url=url, limit=3, deferrable=False, poll_interval=1)
+
+    def told(operator: Any, number: int, **more: int) -> tuple[float, float]:
+        credits = attempt(operator, store, number, **more)["credits"]
+        return credits["used"], credits["saved"]
+
+    assert told(undeliverable(crawl()), 1) == (3, 0)
+    assert told(undeliverable(crawl()), 2) == (3, 3)
+    assert told(crawl(), 3) == (3, 6)
+    assert told(crawl(), 4, max_tries=6) == (6, 6)
+    assert len(sandbox.control.jobs("crawl")) == 2
+
+
+@pytest.mark.parametrize(
+    ("fault", "attempts"),
+    [("drop_after_work", [(3, 0)]), ("drop", [None, (3, 0)])],
+    ids=["the answer was lost", "the request never came, and the next attempt sent it again"],
+)
+def test_a_job_that_the_attempt_itself_started_is_not_saved(
+    sandbox: SandboxServer,
+    connect: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    fault: str,
+    attempts: list[tuple[float, float] | None],
+) -> None:
+    connect(sandbox.url)
+    monkeypatch.setattr(start, "LISTED_AFTER", timedelta(0))
+    sandbox.control.add_fault(fault, path="/v2/crawl$", method="POST", times=None)
+    store = StateStore()
+    for number, expected in enumerate(attempts, 1):
+        task = WebDataCrawlOperator(
+            task_id="t", url="https://river.example/", limit=3, deferrable=False, poll_interval=1
+        )
+        credits = attempt(task, store, number).get("credits")
+        assert (credits and (credits["used"], credits["saved"])) == expected
+        sandbox.control.clear_faults()
 
 
 def test_an_attempt_that_fails_before_its_call_tells_of_the_earlier_ones(

@@ -25,6 +25,7 @@ HEAD = """
 from __future__ import annotations
 import pendulum
 from airflow.sdk import DAG, Asset, AssetWatcher, dag as dag_of, task
+from airflow_provider_webdata.operators.agent import WebDataAgentOperator
 from airflow_provider_webdata.operators.batch_scrape import WebDataBatchScrapeOperator
 from airflow_provider_webdata.operators.interact import WebDataInteractOperator
 from airflow_provider_webdata.operators.monitor import WebDataCreateMonitorOperator, WebDataRunMonitorOperator
@@ -38,6 +39,7 @@ PDF = Path(__file__).parents[1] / "sandbox" / "files" / "chromium.pdf"
 NOT_RUN = {
     "WebDataWebhookSensor(": "waits for a delivery to an inbox: tests/integration/sensors/test_webhook.py",
     "WebDataWebhookEventTrigger(": "is started by a delivery to an inbox: tests/e2e/test_event_driven.py",
+    " AgentOperator(": "asks a model: tests/integration/toolsets/test_agents_page.py",
     "webdata_sandbox": "is a test in a user's project: tests/integration/testing/test_user_project.py",
     **({} if HAS_RETRY_POLICIES else {"retry_policy=": "Airflow 3.2 has no retry policies"}),
 }

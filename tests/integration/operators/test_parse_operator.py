@@ -72,7 +72,6 @@ def sparse(path, size):
 REFUSED = {
     "ending": ("notes.txt", 10, "file: must end with one of .html"),
     "no ending": ("notes", 10, "file: must end with one of .html"),
-    "too large": ("big.pdf", MAX_FILE_BYTES + 1, f"at most {MAX_FILE_BYTES} bytes are taken"),
     "empty": ("empty.pdf", 0, "is empty"),
 }
 
@@ -85,6 +84,61 @@ def test_what_the_service_would_not_take_is_not_sent(run_dag, sandbox, tmp_path,
     assert done.run["tasks"]["parse"] == {"state": "failed", "try_number": 1}
     assert words in done.log
     assert sandbox.control.requests() == []
+
+
+@pytest.mark.rule("parse-size")
+def test_what_is_too_large_for_a_form(run_dag, sandbox, tmp_path):
+    path = sparse(tmp_path / "big.pdf", MAX_FILE_BYTES + 1)
+    done = run_dag(
+        f"WebDataParseOperator(task_id='parse', file='{path}', upload='form', retries=2)", before=IMPORT
+    )
+    assert done.run["tasks"]["parse"] == {"state": "failed", "try_number": 1}
+    assert f"at most {MAX_FILE_BYTES} bytes are taken" in done.log
+    assert sandbox.control.requests() == []
+
+
+@pytest.mark.rule("parse-upload", "parse-size")
+def test_what_is_too_large_for_a_form_is_offered_by_reference(run_dag, sandbox, tmp_path):
+    """The service says what it takes, before the file is sent."""
+    path = sparse(tmp_path / "big.pdf", MAX_FILE_BYTES + 1)
+    done = run_dag(f"WebDataParseOperator(task_id='parse', file='{path}', retries=2)", before=IMPORT)
+    assert done.run["tasks"]["parse"] == {"state": "failed", "try_number": 1}
+    assert f"must be less than or equal to {MAX_FILE_BYTES}" in done.log
+    (sent,) = sandbox.control.requests()
+    assert (sent["path"], sent["body"]) == (
+        "/v2/parse/upload-url",
+        {"filename": "big.pdf", "declaredSizeBytes": MAX_FILE_BYTES + 1},
+    )
+
+
+@pytest.mark.rule("parse-storage")
+@pytest.mark.parametrize("quirks", [[], ["upload-form"]])
+def test_by_reference(run_dag, sandbox, report, quirks):
+    sandbox.control.set_quirks(quirks)
+    done = run_dag(
+        f"""
+        WebDataParseOperator(
+            task_id="parse", file="{report}", formats=["markdown"], upload="reference", extra_body={{"fastMode": True}}
+        )
+        """,
+        before=IMPORT,
+    )
+    assert done.run["state"] == "success"
+    assert "Wheat is up." in done.xcom["parse.return_value"]["markdown"]
+    assert done.xcom["parse.return_value"]["metadata"]["sourceFile"] == "report.html"
+    _, stored, parsed = sandbox.control.requests()
+    assert stored["method"] == ("POST" if quirks else "PUT")
+    assert "authorization" not in stored["headers"]
+    reference = parsed["body"].pop("uploadRef")
+    assert parsed["body"] == {"formats": ["markdown"], "fastMode": True}
+    assert reference not in done.log
+
+
+def test_upload_is_checked():
+    from airflow_provider_webdata.operators.parse import WebDataParseOperator
+
+    with pytest.raises(ValueError, match="upload must be one of auto, form, reference"):
+        WebDataParseOperator(task_id="t", file="a.pdf", upload="post")
 
 
 def test_a_folder_is_no_file(run_dag, sandbox, tmp_path):

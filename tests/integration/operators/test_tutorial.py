@@ -9,7 +9,7 @@ import re
 import textwrap
 import threading
 from collections.abc import Iterator
-from datetime import date, datetime, timedelta, timezone
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +21,11 @@ from tests.integration.sensors.conftest import inbox
 from tests.support.dag_runner import Airflow, Outcome, connection
 from tests.support.inbox_server import InboxServer
 from tests.support.snippets import TUTORIAL, snippets
+from tests.support.waiting import today
 
 __all__ = ["inbox"]
 
 STEPS = [TUTORIAL.with_suffix("") / f"step_{number}.py" for number in range(1, 7)]
-TODAY = datetime.now(timezone.utc).date()
 
 
 def test_the_page_shows_what_is_new_in_each_step() -> None:
@@ -72,7 +72,15 @@ def tables(tmp_path: Path) -> Path:
     return tmp_path / "tables"
 
 
-def test_each_step_runs(airflow: Airflow, sandbox: SandboxServer, inbox: InboxServer, tables: Path) -> None:
+@pytest.fixture
+def this_day() -> date:
+    """Today, for as long as the steps take."""
+    return today(300)
+
+
+def test_each_step_runs(
+    this_day: date, airflow: Airflow, sandbox: SandboxServer, inbox: InboxServer, tables: Path
+) -> None:
     """In their order, as the tutorial has them: the monitor of one step is found by the next."""
     with messages() as (alert_url, sent):
         environ = {
@@ -96,7 +104,7 @@ def test_each_step_runs(airflow: Airflow, sandbox: SandboxServer, inbox: InboxSe
 
         found = run(2)
         assert found.run["state"] == "success", found.log[-3000:]
-        assert pages_in(tables / f"{TODAY}.parquet") == sorted(result["url"] for result in results)
+        assert pages_in(tables / f"{this_day}.parquet") == sorted(result["url"] for result in results)
 
         found = run(3)
         assert found.run["state"] == "success", found.log[-3000:]
@@ -113,7 +121,7 @@ def test_each_step_runs(airflow: Airflow, sandbox: SandboxServer, inbox: InboxSe
         assert [kept["id"] for kept in sandbox.control.state()["monitors"]] == [monitor["id"]]
 
         sandbox.control.configure(check_seconds=0)
-        step_5(run, sandbox, tables)
+        step_5(run, sandbox, tables, this_day)
 
         sandbox.control.set_page(
             "https://weather.example/levels", "<p>The river rises to 7 m</p>", title="Levels"
@@ -131,19 +139,19 @@ def test_each_step_runs(airflow: Airflow, sandbox: SandboxServer, inbox: InboxSe
         assert len(sent) == 2
 
 
-def step_5(run: Any, sandbox: SandboxServer, tables: Path) -> None:
+def step_5(run: Any, sandbox: SandboxServer, tables: Path, this_day: date) -> None:
     """A run is for the day before it; one without a logical date for its own day."""
     for file in tables.iterdir():
         file.unlink()
     sandbox.control.clear_requests()
-    yesterday, earlier = TODAY - timedelta(days=1), TODAY - timedelta(days=4)
+    yesterday, earlier = this_day - timedelta(days=1), this_day - timedelta(days=4)
 
-    found = run(5, earlier + timedelta(days=1), TODAY, None)
+    found = run(5, earlier + timedelta(days=1), this_day, None)
 
     assert [one["state"] for one in found.runs] == ["success"] * 3, found.log[-3000:]
     asked = [request["body"]["tbs"] for request in sandbox.control.requests("/v2/search", "POST")]
     assert asked == [
-        f"cdr:1,cd_min:{day:%m/%d/%Y},cd_max:{day:%m/%d/%Y}" for day in (earlier, yesterday, TODAY)
+        f"cdr:1,cd_min:{day:%m/%d/%Y},cd_max:{day:%m/%d/%Y}" for day in (earlier, yesterday, this_day)
     ]
     # A page that was published four, and one that was published one day before the sandbox was started.
     assert pages_in(tables / f"{earlier}.parquet") == ["https://river.example/market"]

@@ -8,6 +8,7 @@ import time
 import pytest
 
 from airflow_provider_webdata.tasks.retry_policy import HAS_RETRY_POLICIES
+from tests.support.dag_runner import HEAD, connection
 
 POKE = pytest.param("deferrable=False", id="worker")
 DEFER = pytest.param("deferrable=True", id="defer")
@@ -46,6 +47,26 @@ def prices(run_dag, sandbox) -> str:
     sandbox.control.configure(check_seconds=2)
     sandbox.control.clear_requests()
     return monitor
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_connection_in_the_database(airflow, sandbox, prices, mode):
+    """As with `airflow dags test`, for whoever has added it in the UI."""
+    body = run(f"webdata_conn_id='webdata_stored', {mode}").strip()
+    stored = f"""
+from airflow.models.connection import Connection as StoredConnection
+from airflow.utils.session import create_session
+from sqlalchemy import delete
+
+with create_session() as session:
+    session.execute(delete(StoredConnection).where(StoredConnection.conn_id == "webdata_stored"))
+    session.add(StoredConnection.from_json({connection(sandbox)!r}, conn_id="webdata_stored"))
+
+with DAG("DAG_ID", schedule=None) as dag:
+    {body}
+"""
+    done = airflow.run(HEAD + stored)
+    assert done.state("run") == "success", done.log[-3000:]
 
 
 @pytest.mark.parametrize("mode", MODES)

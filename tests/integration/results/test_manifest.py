@@ -11,6 +11,7 @@ import pytest
 from airflow_provider_webdata.results.errors import OutputError
 from airflow_provider_webdata.results.manifest.entries import Entry
 from airflow_provider_webdata.results.manifest.folder import ManifestFolder, Run
+from airflow_provider_webdata.results.manifest.plan import Plan
 
 FIRST = datetime(2026, 1, 1, tzinfo=timezone.utc)
 
@@ -140,3 +141,20 @@ def test_other_files_do_no_harm(folder: ManifestFolder, tmp_path: Path) -> None:
     for name in ("README", ".20260105T000000000000Z-000000000000.jsonl.gz.x.part", "20260105.jsonl.gz"):
         (tmp_path / "seen" / name).write_text("x")
     assert known(folder, at(9)) == {"a": "0"}
+
+
+def test_an_object_store(bucket: str) -> None:
+    """A bucket has no folders until something is in them."""
+    folder = ManifestFolder(f"s3://results_s3@{bucket}/of/seen")
+    plan = Plan(["https://a.example/a"], ["https://a.example/b"], 2.0, is_whole=True)
+    assert folder.plan_of(at(1)) is None
+    for day in (1, 2, 3):
+        folder.write_plan(at(day), plan)
+        assert folder.plan_of(at(day)) == plan
+        folder.write(at(day), folder.known_before(at(day)), [entry("a", str(day))], "content")
+        folder.tidy(at(day), 2)
+        assert folder.plan_of(at(day)) is None
+    assert known(folder, at(4)) == {"a": "3"}
+    assert known(folder, at(3)) == {"a": "2"}
+    with pytest.raises(OutputError, match="manifest_keep"):
+        folder.known_before(at(2))

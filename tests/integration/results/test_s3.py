@@ -18,6 +18,7 @@ from botocore.exceptions import ClientError
 from airflow_provider_webdata.results.columns import columns_of
 from airflow_provider_webdata.results.errors import OutputError
 from airflow_provider_webdata.results.output import check_output, open_output
+from airflow_provider_webdata.results.partitions import files_of, open_partitions
 from tests.support.fault_server import FaultServer, answer
 
 ITEMS = [
@@ -134,6 +135,56 @@ def test_killed_while_writing(s3_client, bucket, s3_connection):
     assert len(open_uploads(s3_client, bucket)) == 1
     with pytest.raises(ClientError, match="NoSuchKey"):
         stored(s3_client, bucket, "killed.jsonl")
+
+
+def host(name, pages=1):
+    return [{"metadata": {"sourceURL": f"https://{name}.example/{number}"}} for number in range(pages)]
+
+
+@pytest.mark.parametrize("end", ["jsonl", "jsonl.gz", "parquet"])
+@pytest.mark.parametrize(
+    ("by", "folders"), [("host", ["host=a.example", "host=b.example"]), ("date", ["date=2026-01-31"])]
+)
+def test_partitions(s3_client, bucket, end, by, folders):
+    """A key for each partition, and the list, which has their URLs with the connection that leads there."""
+    url = f"s3://results_s3@{bucket}/deep/run.{end}"
+    with open_partitions(url, columns_of("document"), by, "2026-01-31") as output:
+        output.write(host("a") + host("b", 2))
+        assert keys(s3_client, bucket) == []
+    paths = [f"deep/{folder}/run.{end}" for folder in folders]
+    assert keys(s3_client, bucket) == [*paths, "deep/run.files.json"]
+    assert files_of(output.url) == [f"s3://results_s3@{bucket}/{path}" for path in paths]
+    assert json.loads(stored(s3_client, bucket, "deep/run.files.json")) == {"files": output.files}
+    assert [entry["bytes"] for entry in output.files] == [
+        len(stored(s3_client, bucket, path)) for path in paths
+    ]
+
+
+def test_partitions_of_an_earlier_attempt(s3_client, bucket):
+    """Those that are none any more go; after an error, all is as it was."""
+    url = f"s3://results_s3@{bucket}/run.jsonl"
+    for names in (["a", "b"], ["b", "c"]):
+        with open_partitions(url, columns_of("document"), "host", "2026-01-31") as output:
+            output.write(host(names[0]) + host(names[1]))
+    before = keys(s3_client, bucket)
+    assert before == ["host=b.example/run.jsonl", "host=c.example/run.jsonl", "run.files.json"]
+
+    def failing():
+        yield from host("d")
+        raise ConnectionError("the next page did not come")
+
+    with pytest.raises(ConnectionError), open_partitions(url, columns_of("document"), "host", "x") as output:
+        output.write(failing())
+    assert keys(s3_client, bucket) == before
+    assert len(files_of(url.replace(".jsonl", ".files.json"))) == 2
+
+
+@pytest.mark.parametrize("content", [b"", b"[]", b'{"files": [1]}', None])
+def test_a_list_that_is_none(s3_client, bucket, content):
+    if content is not None:
+        s3_client.put_object(Bucket=bucket, Key="run.files.json", Body=content)
+    with pytest.raises(OutputError, match=f"s3://results_s3@{bucket}/run.files.json is n"):
+        files_of(f"s3://results_s3@{bucket}/run.files.json")
 
 
 def test_no_such_bucket(bucket):

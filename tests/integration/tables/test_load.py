@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import sys
 from collections.abc import Callable
@@ -11,21 +12,26 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 from airflow.sdk.exceptions import AirflowFailException
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from airflow_provider_webdata.operators.to_table import WebDataToTableOperator
-from airflow_provider_webdata.results.columns import columns_of, row
+from airflow_provider_webdata.results.columns import CHANGES, columns_of, row
 from airflow_provider_webdata.results.encoding import json_text
 from airflow_provider_webdata.results.output import open_output
 from airflow_provider_webdata.results.partitions import open_partitions
+from airflow_provider_webdata.results.result_schema import ResultSchema
 from airflow_provider_webdata.results.retrieval import KIND, flat_document, flat_documents
 from airflow_provider_webdata.tasks.failures import TableError
 from airflow_provider_webdata.tasks.tables.database import Database
 from airflow_provider_webdata.tasks.tables.items import ResultsFile
+from tests.integration.results.conftest import bucket, s3_client, s3_connection, s3_server
 from tests.integration.tables.conftest import HOOKS, OWN_WAYS, Target
+
+__all__ = ["bucket", "s3_client", "s3_connection", "s3_server"]
 
 Written = Callable[..., str]
 
@@ -165,6 +171,103 @@ def test_a_partitioned_output_is_loaded_by_its_list(database: Target, tmp_path: 
         output.write([page(1), page(2), {"markdown": "b", "metadata": {"sourceURL": "https://b.example/3"}}])
     assert load(output.url) == {"table": "pages", "loaded": 3, "deleted": 0, "duplicates": 0, "files": 2}
     assert texts(database) == {1: "text", 2: "text", 3: "b"}
+
+
+@pytest.mark.parametrize("database", ["postgresql", "sqlite"], indirect=True)
+@pytest.mark.parametrize("end", ["jsonl", "jsonl.gz", "parquet"])
+def test_files_in_an_object_store_are_loaded(database: Target, bucket: str, end: str) -> None:
+    folder = f"s3://results_s3@{bucket}/deep"
+    with open_output(f"{folder}/one.{end}", columns_of("document")) as file:
+        file.write([page(1), page(2)])
+    with open_partitions(f"{folder}/run.{end}", columns_of("document"), "host", "2026-01-31") as output:
+        output.write([page(2, "new"), {"markdown": "b", "metadata": {"sourceURL": "https://b.example/3"}}])
+    loaded = load([f"{folder}/one.{end}", output.url])
+    assert loaded == {"table": "pages", "loaded": 3, "deleted": 0, "duplicates": 1, "files": 3}
+    assert sorted(texts(database).items()) == [(1, "text"), (2, "new"), (3, "b")]
+    with open_output(f"{folder}/gone.{end}", columns_of("document")) as file:
+        file.write([gone(1)])
+    assert load(f"{folder}/gone.{end}")["deleted"] == 1
+    assert {*texts(database)} == {2, 3}
+
+
+@pytest.mark.parametrize("database", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("name", ["none.jsonl", "none.parquet", "none.files.json"])
+@pytest.mark.parametrize("place", ["there", "no-such-bucket"])
+def test_what_is_not_in_the_object_store_fails_for_good(
+    database: Target, bucket: str, name: str, place: str
+) -> None:
+    url = f"s3://results_s3@{bucket if place == 'there' else place}/{name}"
+    with pytest.raises(AirflowFailException, match=f"{url} is not there"):
+        load(url)
+    assert database.query("SELECT name FROM sqlite_master") == []
+
+
+@pytest.mark.parametrize("database", ["postgresql", "sqlite", "duckdb"], indirect=True)
+def test_lineage(database: Target, bucket: str, tmp_path: Path) -> None:
+    """From the files, also those of a list, to the table, which is named as others name it."""
+    url = f"s3://results_s3@{bucket}/one.jsonl"
+    with open_output(url, columns_of("document")) as file:
+        file.write([page(1), page(2)])
+    with open_partitions(f"{tmp_path}/run.parquet", columns_of("document"), "host", "2026-01-31") as output:
+        output.write([page(2, "new")])
+    columns = {"source_url": "url", "markdown": "body", "status_code": "status"}
+    task = WebDataToTableOperator(
+        task_id="load",
+        path=[url, output.url],
+        table="pages",
+        conn_id="warehouse",
+        columns=columns,
+        key="source_url",
+    )
+    assert task.get_openlineage_facets_on_complete(None) is None
+    task.execute({})
+    lineage = task.get_openlineage_facets_on_complete(None)
+    assert [(found.namespace, found.name) for found in lineage.inputs] == [
+        (f"s3://{bucket}", "one.jsonl"),
+        ("file", f"{tmp_path}/host=river.example/run.parquet"),
+    ]
+    (table,) = lineage.outputs
+    if database.name == "postgresql":
+        [(name, schema, port)] = database.query(
+            "SELECT current_database(), current_schema(), current_setting('port')"
+        )
+        expected = (f"postgres://127.0.0.1:{port}", f"{name}.{schema}.pages")
+    else:
+        expected = (f"sqlite://{tmp_path}/warehouse.db", "pages")
+    assert (table.namespace, table.name) == expected
+    assert table.outputFacets["outputStatistics"].rowCount == 2
+    assert {field.name: field.type for field in table.facets["schema"].fields} == {
+        "url": "text",
+        "body": "text",
+        "status": "integer",
+    }
+
+
+def test_the_merge_of_the_documentation(tmp_path: Path) -> None:
+    """By DuckDB, of files that two runs wrote: pages that changed under another spelling, are new, and are gone."""
+    (merge,) = re.findall(
+        r"^```sql\n(MERGE.*?)^```",
+        (Path(__file__).parents[3] / "docs/operators/to_table.md").read_text(),
+        re.M | re.S,
+    )
+    url = "https://river.example/"
+    first = [{"change": "new", **page(1)}, {"change": "new", **page(2)}]
+    spelled = {"markdown": "new", "metadata": {"sourceURL": f"{url}1?utm_source=feed"}}
+    second = [
+        {"change": "changed", "page": f"{url}1", **spelled},
+        {"change": "new", **page(3)},
+        {"change": "removed", "page": f"{url}2", "url": f"{url}2", "lastSeen": "x"},
+        {"change": "removed", "page": f"{url}9", "url": f"{url}9", "lastSeen": "x"},
+    ]
+    warehouse = duckdb.connect()
+    warehouse.execute("CREATE TABLE pages (page VARCHAR, markdown VARCHAR)")
+    for number, items in enumerate((first, second)):
+        file = f"{tmp_path}/{number}.parquet"
+        with open_output(file, columns_of("document") + CHANGES) as output:
+            output.write(items)
+        warehouse.execute(f"CREATE OR REPLACE VIEW run AS FROM '{file}'")
+        warehouse.execute(merge)
+    assert sorted(warehouse.execute("FROM pages").fetchall()) == [(f"{url}1", "new"), (f"{url}3", "text")]
 
 
 TRICKS = [
@@ -352,6 +455,71 @@ def test_a_missing_package_is_named(
         load(path)
 
 
+LEVEL = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string"},
+        "level": {"type": "number"},
+        "readings": {"type": "integer"},
+        "rising": {"type": ["boolean", "null"]},
+        "links": {"type": "string"},
+        "tags": {"type": "array"},
+        "url": {"type": "string"},
+    },
+}
+LEVELS = [
+    {"name": "north", "level": 1, "readings": 2**40, "rising": True, "links": "a", "tags": ["x"], "url": "u"},
+    {"name": "south", "level": 2.5, "readings": None, "rising": False, "change": "removed", "url": "v"},
+    {"validationErrors": ["level: no"], "name": "west", "level": "high", "url": "w"},
+]
+
+
+@everywhere
+@pytest.mark.parametrize("name", ["levels.jsonl", "levels.parquet"])
+def test_what_was_extracted_has_the_columns_of_its_schema(
+    database: Target, tmp_path: Path, name: str
+) -> None:
+    schema = ResultSchema.of(LEVEL)
+    path = str(tmp_path / name)
+    with open_output(path, schema.columns("generic")) as file:
+        file.write(LEVELS)
+    more = {"result_schema": LEVEL} if name.endswith("jsonl") else {}
+    assert load(path, key="name", **more)["loaded"] == 3
+    assert database.rows("pages", "name", "level", "readings", "rising", "links") == [
+        ("north", 1.0, 2**40, True, "a"),
+        ("south", 2.5, None, False, None),
+        ("west", None, None, None, None),
+    ]
+    tags, extra, errors = (database.text(name, "json") for name in ("tags", "extra", "validation_errors"))
+    assert database.query(f'SELECT {tags}, {extra}, {errors} FROM "pages" ORDER BY "name"') == [
+        ('["x"]', None, None),
+        (None, '{"change":"removed"}', None),
+        (None, '{"level":"high"}', '["level: no"]'),
+    ]
+    assert load(path, key="name", **more)["loaded"] == 3
+
+
+@own_ways
+@pytest.mark.parametrize("name", ["pages.jsonl", "pages.parquet"])
+def test_pages_have_columns_of_what_was_extracted(database: Target, tmp_path: Path, name: str) -> None:
+    path = str(tmp_path / name)
+    with open_output(path, ResultSchema.of(LEVEL).columns("document")) as file:
+        file.write([page(1, json={"name": "north", "rising": True}), page(2)])
+    load(path, result_schema=LEVEL)
+    assert database.rows("pages", "source_url", "json_name", "json_rising") == [
+        ("https://river.example/1", "north", True),
+        ("https://river.example/2", None, None),
+    ]
+
+
+@pytest.mark.parametrize("database", ["sqlite"], indirect=True)
+def test_a_schema_that_cannot_be_fails_without_a_retry(database: Target, tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    path.write_text("{}")
+    with pytest.raises(AirflowFailException, match="result_schema"):
+        load(str(path), result_schema="nowhere.Model")
+
+
 TEXT = st.text(st.characters(exclude_categories=()), max_size=20)
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | TEXT,
@@ -425,6 +593,7 @@ def test_what_cannot_work_fails_while_the_dag_file_is_read(arguments: dict[str, 
         ("x.jsonl", "a.b.c", "sqlite://", "table must be"),
         ("x.jsonl", "", "sqlite://", "table must be"),
         ("x.jsonl", "pages", "http://x.example", "leads to no SQL database"),
+        ("x.jsonl", "pages", "cobol://x.example", "no hook for the type 'cobol'.*install the provider"),
     ],
 )
 def test_what_cannot_work_fails_without_a_retry(
@@ -432,7 +601,7 @@ def test_what_cannot_work_fails_without_a_retry(
 ) -> None:
     monkeypatch.setenv("AIRFLOW_CONN_WAREHOUSE", conn)
     monkeypatch.chdir(tmp_path)
-    task = WebDataToTableOperator(task_id="t", path="x.jsonl", table=table, conn_id="warehouse")
-    task.path = path  # as a template renders it
+    task = WebDataToTableOperator(task_id="t", path="x.jsonl", table="t", conn_id="warehouse")
+    task.path, task.table = path, table  # as templates render them
     with pytest.raises(AirflowFailException, match=words):
         task.execute({})

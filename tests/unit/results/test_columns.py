@@ -13,6 +13,8 @@ from airflow_provider_webdata.results.encoding import json_text
 STABLE = {
     "link": "url:text title:text description:text extra:json",
     "generic": "extra:json",
+    "developer": "id:text type:text url:text title:text passages:json license:json extra:json",
+    "paper": "paper_id:text primary_id:text title:text abstract:text score:number ids:json signals:json extra:json",
     "retrieval": "id:text url:text title:text text:text metadata:json digest:text extra:json",
     "search_images": "query:text source:text position:integer url:text title:text image_url:text image_width:integer "
     "image_height:integer extra:json",

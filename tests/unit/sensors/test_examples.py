@@ -12,10 +12,11 @@ EXAMPLES = Path(__file__).parents[3] / "example_dags"
 
 
 def load(name: str) -> Any:
-    spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
+    path = EXAMPLES / f"{name}.py"
+    spec = importlib.util.spec_from_file_location(path.stem, path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    return getattr(module, name)
+    return getattr(module, path.stem)
 
 
 @pytest.mark.parametrize(
@@ -31,6 +32,8 @@ def load(name: str) -> Any:
         ("webdata_on_check", {"report"}),
         ("webdata_site_to_table", {"find_pages", "batches", "scrape", "report"}),
         ("webdata_incremental_search", {"search", "report"}),
+        ("vectors/webdata_pgvector", {"make_table", "crawl", "load", "embed", "report"}),
+        ("vectors/webdata_embeddings", {"crawl", "load", "to_embed", "embed", "store"}),
         (
             "webdata_operations",
             {

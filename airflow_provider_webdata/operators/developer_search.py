@@ -1,0 +1,100 @@
+"""The operator that searches the service's index of developer sources."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from airflow_provider_webdata.tasks.index_search import IndexSearchOperator
+from airflow_provider_webdata.tasks.operator import RequestFields
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from airflow_provider_webdata.api.models import DeveloperSearchRequest, DeveloperSearchResponse
+
+
+class WebDataDeveloperSearchOperator(IndexSearchOperator, fields=RequestFields("DeveloperSearchRequest")):
+    """Search issues, pull requests, READMEs and documentation. Bills credits: 2 for each 10 results, rounded up.
+
+    The service keeps an index of these for coding questions; `WebDataSearchOperator(categories=["developer"])` asks the
+    same index and gives web results without passages.
+
+    Every argument up to `integration` is a field of POST /v2/search/developer, templated; what is left out is not sent:
+    the defaults below are the service's.
+
+    XCom: a mapping with the wire names `results` (each with `id`, `type`, `url`, `title`, `passages`), `count`,
+    `coverage`, `reranked` and, where they were asked for, `repos` and `sources`; each but `results` and `count` also
+    under its own key. With `output`, what `ResultOutput` says, in columns of the kind `developer`.
+
+    :param query: a question, or words.
+    :param k: most results, 1 to 100. Default: 10.
+    :param types: kinds of results: `doc`, `issue`, `pull_request`, `readme`. Default: all.
+    :param repos: only these repositories, such as `pipeline/pipeline`; documentation stays.
+    :param sources: only these sites of documentation, at most 20 ids of 1 to 512 characters; repositories stay.
+    :param skills: `only`: nothing but files that describe skills to agents.
+    :param passages: most passages of each result, 1 to 5. Default: 1.
+    :param language: main language of the repository, such as `Rust`. This and the next six are about repositories:
+        without `sources`, they leave out documentation.
+    :param topic: topic of the repository, such as `async`.
+    :param license: its licence, such as `MIT`.
+    :param min_stars: its least number of stars, at least 0.
+    :param max_stars: its most stars, at least 0.
+    :param archived: with or without repositories that are archived.
+    :param fork: with or without forks.
+    :param origin: label of the caller, for the service's own statistics. Default: `api`.
+    :param integration: another such label.
+    :param kwargs: arguments of `ResultOutput` (`output`), `BillingOperator` (`credit_limit`), `WebDataOperator` and
+        `BaseOperator`.
+    """
+
+    operation = "developer_search"
+    item_kind = "developer"
+
+    def __init__(
+        self,
+        *,
+        # fields of DeveloperSearchRequest, written by tools/operator_fields.py
+        query: str,
+        k: int | str | None = None,
+        types: Sequence[str] | None = None,
+        repos: Sequence[str] | None = None,
+        sources: Sequence[str] | None = None,
+        skills: str | None = None,
+        passages: int | str | None = None,
+        language: str | None = None,
+        topic: str | None = None,
+        license: str | None = None,
+        min_stars: int | str | None = None,
+        max_stars: int | str | None = None,
+        archived: bool | str | None = None,
+        fork: bool | str | None = None,
+        origin: str | None = None,
+        integration: str | None = None,
+        # end of fields
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        # fields of DeveloperSearchRequest, written by tools/operator_fields.py
+        self.query = query
+        self.k = k
+        self.types = types
+        self.repos = repos
+        self.sources = sources
+        self.skills = skills
+        self.passages = passages
+        self.language = language
+        self.topic = topic
+        self.license = license
+        self.min_stars = min_stars
+        self.max_stars = max_stars
+        self.archived = archived
+        self.fork = fork
+        self.origin = origin
+        self.integration = integration
+        # end of fields
+
+    def ask(
+        self, request: DeveloperSearchRequest, extra_body: Mapping[str, Any] | None
+    ) -> DeveloperSearchResponse:
+        """Make the search."""
+        return self.hook.search_developer(request, extra_body=extra_body)

@@ -1,0 +1,152 @@
+"""The operator that tells the service whether a result was of use."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
+
+from airflow_provider_webdata.coded_errors import ArgumentError
+from airflow_provider_webdata.tasks.operator import RequestFields, WebDataOperator
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from airflow.sdk import Context
+
+    from airflow_provider_webdata.api.errors import ConflictError
+    from airflow_provider_webdata.api.models import FeedbackRequest, FeedbackResponse
+
+_CHOICES = ("fail", "skip")
+# Nothing was recorded; the last of them is what the service says of a scrape, parse or map that failed.
+_NOT_TAKEN = {"FEEDBACK_WINDOW_EXPIRED", "SEARCH_FAILED", "INTERNAL"}
+
+
+class WebDataFeedbackOperator(
+    WebDataOperator,
+    fields=RequestFields("FeedbackRequest", own=("on_refused",), defaults={"endpoint": "search"}),
+):
+    """Tell the service whether the result of a search, scrape, parse or map was of use. Costs nothing.
+
+    For the first feedback on a search the service gives a credit back, up to a daily limit of the team. A further one,
+    as by a retry whose first answer was lost, changes nothing there, and the task succeeds. The service takes feedback
+    for a short time only: let the task follow close upon the call.
+
+    Without `endpoint`, it is about a search. Every argument up to `integration` is a field of POST /v2/feedback,
+    templated; what is left out is not sent: the defaults below are the service's.
+
+    XCom: a mapping with the wire names `feedbackId`, `creditsRefunded`, `alreadySubmitted`, `dailyCapReached`,
+    `creditsRefundedToday`, `dailyRefundCap` and `warning`, each also under its own key.
+
+    :param on_refused: what happens where the service takes no feedback on the call any more, or ever: `fail` (default,
+        without a retry) or `skip`.
+    :param job_id: UUID of that call: `id` of a search or a map, `metadata.scrapeId` of a page or a parsed file.
+    :param rating: `good`, `partial` or `bad`. A good search names `valuable_sources`, a partial one those or
+        `missing_content`, a bad one `missing_content` or `query_suggestions`.
+    :param endpoint: what was called: `search`, `scrape`, `parse` or `map`.
+    :param valuable_sources: at most 50 results that were of use: `url`, `reason`.
+    :param missing_content: at most 50 things that were not found: `topic`, `description`; of a search, 20.
+    :param query_suggestions: what a search for this should know, at most 2,000 characters.
+    :param issues: at most 20 names of what is wrong, such as `missing_markdown`.
+    :param tags: at most 20 names of your own. Names are lower-case letters, digits, `_` and `-`.
+    :param note: in words, at most 4,000 characters.
+    :param url: the page that this is about, with protocol.
+    :param page_numbers: at most 100 pages of a document, from 1 on.
+    :param metadata: further facts as a mapping, at most 8 KB of JSON; no results.
+    :param origin: label of the caller, for the service's own statistics. Default: `api`.
+    :param integration: another such label.
+    :param kwargs: arguments of `WebDataOperator` and `BaseOperator`.
+    """
+
+    def __init__(
+        self,
+        *,
+        # fields of FeedbackRequest, written by tools/operator_fields.py
+        job_id: str,
+        rating: str,
+        endpoint: str = "search",
+        valuable_sources: Sequence[Mapping[str, Any]] | None = None,
+        missing_content: Sequence[Mapping[str, Any]] | None = None,
+        query_suggestions: str | None = None,
+        issues: Sequence[str] | None = None,
+        tags: Sequence[str] | None = None,
+        note: str | None = None,
+        url: str | None = None,
+        page_numbers: Sequence[int | str] | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        origin: str | None = None,
+        integration: str | None = None,
+        # end of fields
+        on_refused: Literal["fail", "skip"] = "fail",
+        **kwargs: Any,
+    ) -> None:
+        if on_refused not in _CHOICES:
+            raise ArgumentError(f"on_refused must be one of {', '.join(_CHOICES)} (given: {on_refused!r})")
+        super().__init__(**kwargs)
+        # fields of FeedbackRequest, written by tools/operator_fields.py
+        self.job_id = job_id
+        self.rating = rating
+        self.endpoint = endpoint
+        self.valuable_sources = valuable_sources
+        self.missing_content = missing_content
+        self.query_suggestions = query_suggestions
+        self.issues = issues
+        self.tags = tags
+        self.note = note
+        self.url = url
+        self.page_numbers = page_numbers
+        self.metadata = metadata
+        self.origin = origin
+        self.integration = integration
+        # end of fields
+        self.on_refused = on_refused
+
+    def call_service(self, context: Context) -> dict[str, Any]:
+        """Give the feedback; say and push what came of it."""
+        from airflow_provider_webdata.api.errors import ConflictError
+        from airflow_provider_webdata.api.models import FeedbackRequest
+        from airflow_provider_webdata.tasks.metrics import count
+
+        request = self.checked_request(FeedbackRequest, "feedback")
+        try:
+            told = self._give(request, self.checked_extra_body("feedback")).to_wire()
+        except ConflictError as error:
+            if error.code in _NOT_TAKEN:
+                self._refused(error)
+            told = {"alreadySubmitted": True, "warning": error.message}
+        told.pop("success", None)
+        outcome: dict[str, Any] = {
+            **dict.fromkeys(("feedbackId", "creditsRefunded", "alreadySubmitted", "dailyCapReached")),
+            **dict.fromkeys(("creditsRefundedToday", "dailyRefundCap", "warning")),
+            **told,
+        }
+        refunded = outcome["creditsRefunded"] or 0
+        what = f"{request.endpoint} {request.job_id}"
+        if outcome["alreadySubmitted"]:
+            self.log.info("There was feedback on %s already, which stands", what)
+        else:
+            self.log.info(
+                "Feedback on %s was taken (%s); credits returned: %g", what, request.rating, refunded
+            )
+        if outcome["warning"]:
+            self.log.warning("The service warns: %s", outcome["warning"])
+        if refunded > 0:
+            count("webdata.credits_refunded", refunded, context)
+        self.push(context, **outcome)
+        return outcome
+
+    def _give(self, request: FeedbackRequest, extra_body: Mapping[str, Any] | None) -> FeedbackResponse:
+        from airflow_provider_webdata.api.models import SearchFeedbackRequest
+        from airflow_provider_webdata.hooks.calls import body_for
+
+        own = request.model_fields_set - {"endpoint", "job_id"}
+        if request.endpoint != "search" or own - SearchFeedbackRequest.model_fields.keys():
+            return self.hook.feedback(request, extra_body=extra_body)
+        fields = {name: getattr(request, name) for name in own}
+        body = body_for(SearchFeedbackRequest, fields, "search feedback")
+        return self.hook.search_feedback(request.job_id, body, extra_body=extra_body)
+
+    def _refused(self, error: ConflictError) -> NoReturn:
+        from airflow.sdk.exceptions import AirflowSkipException
+
+        if self.on_refused == "skip":
+            raise AirflowSkipException(f"No feedback was recorded: {error}")
+        self.refuse(error)

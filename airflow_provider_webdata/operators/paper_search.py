@@ -1,0 +1,73 @@
+"""The operator that searches the service's index of research papers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from airflow_provider_webdata.tasks.index_search import IndexSearchOperator
+from airflow_provider_webdata.tasks.operator import RequestFields
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from airflow_provider_webdata.api.models import PaperSearchRequest, PaperSearchResponse
+
+
+class WebDataPaperSearchOperator(IndexSearchOperator, fields=RequestFields("PaperSearchRequest")):
+    """Search abstracts of research papers. Bills credits: 2 for each 10 results, rounded up.
+
+    The service keeps an index of papers, most of the life sciences. `WebDataSearchOperator(categories=["research"])` is
+    something else: a web search over sites of science. The hook reads what a task wants of a paper: `get_paper`,
+    `read_paper`, `similar_papers`.
+
+    Every argument up to `integration` is a parameter of GET /v2/search/research/papers, templated; what is left out is
+    not sent: the defaults below are the service's.
+
+    XCom: a mapping with the wire names `results` (each with `paperId`, `primaryId`, `ids`, `title`, `abstract`,
+    `score`) and `count`. With `output`, what `ResultOutput` says, in columns of the kind `paper`.
+
+    :param query: what the papers are about, in plain words.
+    :param k: most papers, 1 to 500. Default: 40.
+    :param authors: parts of names; a paper must match all.
+    :param categories: categories of papers, such as `cs.LG`; a paper must be in all.
+    :param from_date: first day on which a paper was made or changed, such as `2026-01-31`.
+    :param to_date: last such day.
+    :param origin: label of the caller, for the service's own statistics. Default: `api`.
+    :param integration: another such label.
+    :param kwargs: arguments of `ResultOutput` (`output`), `BillingOperator` (`credit_limit`), `WebDataOperator` and
+        `BaseOperator`.
+    """
+
+    operation = "paper_search"
+    item_kind = "paper"
+
+    def __init__(
+        self,
+        *,
+        # fields of PaperSearchRequest, written by tools/operator_fields.py
+        query: str,
+        k: int | str | None = None,
+        authors: Sequence[str] | None = None,
+        categories: Sequence[str] | None = None,
+        from_date: str | None = None,
+        to_date: str | None = None,
+        origin: str | None = None,
+        integration: str | None = None,
+        # end of fields
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        # fields of PaperSearchRequest, written by tools/operator_fields.py
+        self.query = query
+        self.k = k
+        self.authors = authors
+        self.categories = categories
+        self.from_date = from_date
+        self.to_date = to_date
+        self.origin = origin
+        self.integration = integration
+        # end of fields
+
+    def ask(self, request: PaperSearchRequest, extra_body: Mapping[str, Any] | None) -> PaperSearchResponse:
+        """Make the search."""
+        return self.hook.search_papers(request, extra_body=extra_body)

@@ -1,0 +1,236 @@
+"""What structured results have to hold, a JSON Schema or a pydantic model, and the columns that it makes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from airflow_provider_webdata.results.columns import CHANGES, EXTRA, Column, ColumnType, columns_of
+from airflow_provider_webdata.results.encoding import json_text
+from airflow_provider_webdata.results.errors import OutputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+ERRORS_KEY = "validationErrors"
+"""What an item that is not valid says in front: what is wrong with it."""
+
+ERRORS = Column("validation_errors", (ERRORS_KEY,), "json")
+
+_MOST_PROBLEMS = 10
+_LONGEST = 200
+_TAKEN = frozenset({EXTRA.name, ERRORS.name, *(column.name for column in CHANGES)})
+_TYPES: Mapping[str, ColumnType] = {
+    "string": "text",
+    "integer": "integer",
+    "number": "number",
+    "boolean": "boolean",
+}
+
+
+class ResultSchema:
+    """A schema that results are validated by.
+
+    :param json_schema: of any draft; `$schema` names it, else 2020-12 is meant.
+    :param model: pydantic model that the schema is of; it validates then, strictly, with validators of its own.
+    :param rows: names that lead to a list in what the schema is of; its elements are the results then.
+    :raises OutputError: results cannot be validated by it.
+    """
+
+    def __init__(
+        self, json_schema: Mapping[str, Any], model: Any = None, *, rows: Sequence[str] = ()
+    ) -> None:
+        self._root = whole = json_schema
+        for name in rows:
+            properties = _resolved(whole, json_schema).get("properties")
+            whole = properties.get(name, {}) if isinstance(properties, Mapping) else {}
+        root = _resolved(whole, json_schema)
+        items: Any = root.get("items")
+        self._is_list = root.get("type") == "array" and isinstance(items, Mapping)
+        self._of_item: Mapping[str, Any] = items if self._is_list else whole
+        self._found = _by_schema(json_schema, self._of_item) if model is None else self._by_model(model)
+
+    @classmethod
+    def of(cls, given: Any) -> ResultSchema:
+        """Return the schema that an argument gives.
+
+        :param given: JSON Schema, pydantic model, or the model's import path.
+        :raises OutputError: it is none of these, or results cannot be validated by it.
+        """
+        if isinstance(given, str):
+            given = _imported(given)
+        if isinstance(given, Mapping):
+            return cls(given)
+        if not is_model(given):
+            raise OutputError(
+                f"result_schema must be a JSON Schema, a pydantic model or the path of one (given: {given!r})"
+            )
+        from pydantic import PydanticUserError
+
+        try:
+            return cls(given.model_json_schema(), given)
+        except PydanticUserError as error:
+            raise OutputError(
+                f"result_schema: {given.__name__} cannot say its JSON Schema: {error.message}"
+            ) from error
+
+    def problems(self, value: Any) -> list[str]:
+        """Return what is wrong with a result, at most ten things; nothing where it is valid.
+
+        :param value: JSON; of a list that the schema is of, one element.
+        """
+        return [text[:_LONGEST] for text in islice(self._found(value), _MOST_PROBLEMS)]
+
+    def columns(self, kind: str) -> tuple[Column, ...]:
+        """Return the columns of a table of results that are validated.
+
+        :param kind: see `columns_of`; the properties of `generic` items have columns of their own names, those of a
+            page's `json` columns `json_<name>` behind the page's, which hold once more what is in `json`.
+        """
+        if kind == "generic":
+            typed = (
+                Column(f"own_{name}" if name in _TAKEN else name, (name,), type_)
+                for name, type_ in self._types()
+            )
+            return (*typed, EXTRA, ERRORS)
+        typed = (Column(f"json_{name}", ("json", name), type_, is_copy=True) for name, type_ in self._types())
+        return (*columns_of(kind), *typed, ERRORS)
+
+    def _types(self) -> Iterator[tuple[str, ColumnType]]:
+        properties = _resolved(self._of_item, self._root).get("properties")
+        for name, schema in properties.items() if isinstance(properties, Mapping) else ():
+            yield name, _type_of(schema, self._root)
+
+    def _by_model(self, model: Any) -> Callable[[Any], Iterator[str]]:
+        def found(value: Any) -> Iterator[str]:
+            from pydantic import ValidationError
+
+            try:
+                # Strictly, so that what is valid has the types of its columns: "7" is no number.
+                model.model_validate_json(json_text([value] if self._is_list else value), strict=True)
+            except ValidationError as error:
+                for problem in error.errors(include_url=False, include_input=False, include_context=False):
+                    where = problem["loc"][1:] if self._is_list else problem["loc"]
+                    yield _told(where, problem["msg"])
+            # A validator is the user's own, and what it judges is paid for.
+            except Exception as error:  # noqa: BLE001
+                yield f"{model.__name__} cannot judge it: {type(error).__name__}: {error}"
+
+        return found
+
+
+def is_model(given: Any) -> bool:
+    """Return whether something is a pydantic model, without importing pydantic."""
+    return isinstance(given, type) and hasattr(given, "model_validate_json")
+
+
+def requested_schema(body: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Return the JSON Schema of what a request asks for, or None.
+
+    :param body: in wire form: of an extract job or agent run, or with the format `json` or `deterministicJson`.
+    """
+    if isinstance(schema := body.get("schema"), Mapping):
+        return schema
+    for wanted in body.get("scrapeOptions", body).get("formats") or ():
+        if isinstance(wanted, Mapping) and wanted.get("type") in ("json", "deterministicJson"):
+            schema = wanted.get("schema")
+            return schema if isinstance(schema, Mapping) else None
+    return None
+
+
+def _imported(path: str) -> Any:
+    module, _, name = path.replace(":", ".").rpartition(".")
+    try:
+        return getattr(import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise OutputError(
+            f"result_schema: the model {path!r} cannot be imported ({error}); give its path as 'package.module.Model', "
+            "in a module that the workers have"
+        ) from error
+
+
+def _by_schema(root: Mapping[str, Any], of_item: Mapping[str, Any]) -> Callable[[Any], Iterator[str]]:
+    from jsonschema import Draft202012Validator
+    from jsonschema.exceptions import SchemaError
+    from jsonschema.validators import validator_for
+    from referencing import Registry
+    from referencing.exceptions import Unresolvable
+
+    draft = validator_for(root, default=Draft202012Validator)
+    try:
+        draft.check_schema(dict(root))
+    except SchemaError as error:
+        where = "/".join(map(str, error.absolute_path)) or "the top level"
+        raise OutputError(
+            f"result_schema: this is no JSON Schema; at {where}: {error.message[:_LONGEST]}"
+        ) from error
+    _check_references(root)
+    # An empty registry: what a schema refers to is not fetched from anywhere.
+    validator = draft(root, registry=Registry()).evolve(schema=of_item)
+
+    def found(value: Any) -> Iterator[str]:
+        try:
+            for error in validator.iter_errors(value):
+                yield _told(error.absolute_path, error.message)
+        except (Unresolvable, RecursionError) as error:
+            yield f"the schema cannot judge it: {type(error).__name__}: {error}"
+
+    return found
+
+
+def _check_references(node: Any) -> None:
+    if isinstance(node, list):
+        for part in node:
+            _check_references(part)
+    if not isinstance(node, Mapping):
+        return
+    if isinstance(reference := node.get("$ref"), str) and not reference.startswith("#"):
+        raise OutputError(
+            f"result_schema: {reference!r} is outside of the schema; put it under '$defs', and refer to it there"
+        )
+    for part in node.values():
+        _check_references(part)
+
+
+def _told(where: Sequence[Any], text: str) -> str:
+    path = ".".join(map(str, where))
+    return f"{path}: {text}" if path else text
+
+
+def _resolved(schema: Any, root: Mapping[str, Any], depth: int = 0) -> Mapping[str, Any]:
+    """Return a schema with its reference into the root followed; empty where it says nothing of its type."""
+    if not isinstance(schema, Mapping) or depth > 20:
+        return {}
+    reference = schema.get("$ref")
+    if not isinstance(reference, str) or not reference.startswith("#"):
+        return schema
+    found: Any = root
+    for name in reference[1:].split("/")[1:]:
+        found = found.get(name.replace("~1", "/").replace("~0", "~")) if isinstance(found, Mapping) else None
+    return _resolved(found, root, depth + 1)
+
+
+def _type_of(schema: Any, root: Mapping[str, Any], depth: int = 0) -> ColumnType:
+    """Return the type of a property's column: what it is where it is not null; JSON where it may be several things."""
+    found = _resolved(schema, root)
+    if depth > 20:
+        return "json"
+    for union in ("anyOf", "oneOf", "allOf"):
+        if isinstance(found.get(union), list) and "type" not in found:
+            types = {
+                _type_of(part, root, depth + 1)
+                for part in found[union]
+                if _resolved(part, root).get("type") != "null"
+            }
+            return types.pop() if len(types) == 1 else "json"
+    given = found.get("type")
+    names = {given} if isinstance(given, str) else {*given} if isinstance(given, list) else set()
+    if not names:
+        values = found.get("enum") or ([found["const"]] if "const" in found else [None])
+        return "text" if all(isinstance(value, str) for value in values) else "json"
+    names -= {"null"}
+    if names == {"integer", "number"}:
+        return "number"
+    return _TYPES.get(names.pop(), "json") if len(names) == 1 else "json"

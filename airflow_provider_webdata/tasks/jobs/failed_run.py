@@ -1,0 +1,46 @@
+"""What the log says of an agent run that did not complete: its last steps, and what it had found by then."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from airflow_provider_webdata.hooks.webdata import WebDataHook
+
+_MOST_STEPS = 20
+_LONGEST = 200
+_TOLD = ("toolName", "parameters", "result", "message", "text", "outcome", "error", "reason")
+
+
+def log_last_steps(hook: WebDataHook, job_id: str, log: Any) -> None:
+    """Log the last steps of an agent run. It does not matter here whether they can be read.
+
+    :param hook: of the run's connection.
+    :param job_id: the run's UUID.
+    :param log: of the task.
+    """
+    from airflow_provider_webdata.api.errors import WebDataError
+
+    try:
+        with hook.sibling() as own:
+            events = [event.to_wire() for event in own.agent_trace(job_id).events]
+    except WebDataError as error:
+        log.info("What agent run %s did is not known: %s", job_id, error)
+        return
+    log.info(
+        "The last %d of %d steps of agent run %s; all of them: WebDataHook(...).agent_trace(%r)%s",
+        min(len(events), _MOST_STEPS),
+        len(events),
+        job_id,
+        job_id,
+        "".join(f"\n  {_line(event)}" for event in events[-_MOST_STEPS:]),
+    )
+
+
+def _line(event: Mapping[str, Any]) -> str:
+    told = " ".join(str(event[name]) for name in _TOLD if event.get(name) is not None)
+    # Pages say what they like: one line stays one line.
+    line = " ".join(f"{event.get('occurredAt') or ''} {event['type']} {told}".split())
+    return line if len(line) <= _LONGEST else f"{line[:_LONGEST]}..."

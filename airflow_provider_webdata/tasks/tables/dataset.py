@@ -1,0 +1,25 @@
+"""How OpenLineage names a table."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from airflow_provider_webdata.tasks.tables.layout import TableName
+
+
+def dataset_of_table(connection: Any, table: TableName) -> tuple[str, str]:
+    """Return namespace and name of a table, as its hook's own operators name it.
+
+    Where the hook tells nothing, the namespace is the connection's type, host and port. It may ask the database for the
+    schema that holds where none is named.
+    """
+    hook = connection.get_hook()
+    info = hook.get_openlineage_database_info(connection)
+    if info is None:
+        port = f":{connection.port}" if connection.port else ""
+        namespace = f"{connection.conn_type}://{connection.host or ''}{port}"
+        return namespace, ".".join(filter(None, (connection.schema, *table.parts)))
+    namespace = f"{info.scheme}://{info.authority}" if info.authority else info.scheme
+    schema = table.schema or hook.get_openlineage_default_schema()
+    return namespace, ".".join(filter(None, (info.database, schema, table.table)))

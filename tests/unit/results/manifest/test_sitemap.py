@@ -1,0 +1,87 @@
+"""What sitemaps say: which pages changed when, and where further sitemaps are."""
+
+from __future__ import annotations
+
+import gzip
+from datetime import datetime, timezone
+
+import pytest
+
+from airflow_provider_webdata.results.manifest.sitemap import last_changes, nested_sitemaps, text_of
+
+URL = "https://a.example/x"
+
+
+def entry(kind: str, loc: str, lastmod: str | None = None) -> str:
+    dated = "" if lastmod is None else f"<lastmod>{lastmod}</lastmod>"
+    return f"<{kind}>\n<loc>{loc}</loc>{dated}</{kind}>"
+
+
+@pytest.mark.parametrize(
+    ("text", "moment"),
+    [
+        ("2026-01-31", datetime(2026, 1, 31, 23, 59, 59)),
+        ("2026-01-31T10:00:00Z", datetime(2026, 1, 31, 10)),
+        ("2026-01-31T10:00:00", datetime(2026, 1, 31, 10)),
+        ("2026-01-31T12:00:00+02:00", datetime(2026, 1, 31, 10)),
+        ("yesterday", None),
+        ("", None),
+        (None, None),
+    ],
+)
+def test_dates(text: str | None, moment: datetime | None) -> None:
+    expected = None if moment is None else moment.replace(tzinfo=timezone.utc)
+    assert dict(last_changes(entry("url", URL, text))) == ({} if expected is None else {URL: expected})
+    assert list(nested_sitemaps(entry("sitemap", URL, text))) == [(URL, expected)]
+
+
+@pytest.mark.parametrize(
+    ("loc", "key"),
+    [
+        (URL, URL),
+        (f" <![CDATA[ {URL} ]]> ", URL),
+        (f"{URL}?a=1&amp;b=2", f"{URL}?a=1&b=2"),
+        (f"{URL}?utm_source=feed#top", URL),
+    ],
+)
+def test_pages_are_told_by_their_keys(loc: str, key: str) -> None:
+    assert [key for key, _ in last_changes(entry("url", loc, "2026-01-31"))] == [key]
+
+
+def test_an_index_is_no_sitemap_and_the_other_way_round() -> None:
+    index = f"<sitemapindex>{entry('sitemap', URL, '2026-01-31')}</sitemapindex>"
+    assert list(last_changes(index)) == []
+    assert len(list(nested_sitemaps(index))) == 1
+    assert list(nested_sitemaps(f"<urlset>{entry('url', URL, '2026-01-31')}</urlset>")) == []
+
+
+@pytest.mark.parametrize("loc", ["file:///etc/passwd", "/sitemap-1.xml", "ftp://a.example/x"])
+def test_only_what_the_web_has_is_followed(loc: str) -> None:
+    assert list(nested_sitemaps(entry("sitemap", loc))) == []
+
+
+TEXT = entry("url", URL, "2026-01-31")
+PACKED = gzip.compress(TEXT.encode(), mtime=0)
+
+
+@pytest.mark.parametrize(
+    ("raw", "text"),
+    [
+        (TEXT, TEXT),
+        (PACKED.decode("latin-1"), TEXT),
+        # Decoded as UTF-8, it has lost what it was.
+        (PACKED.decode(errors="replace"), PACKED.decode(errors="replace")),
+        ("\x1f\x8b\ufffd", ""),
+        ("\x1f\x8b and no more", ""),
+        ("", ""),
+    ],
+    ids=["plain", "bytes", "decoded", "cut", "broken", "empty"],
+)
+def test_a_compressed_sitemap(raw: str, text: str) -> None:
+    assert text_of(raw) == text
+    assert len(list(last_changes(text_of(raw)))) == (text == TEXT)
+
+
+def test_a_sitemap_that_unpacks_without_end_is_cut() -> None:
+    bomb = gzip.compress(b" " * (60 * 2**20), 9)
+    assert len(text_of(bomb.decode("latin-1"))) == 50 * 2**20

@@ -1,0 +1,263 @@
+"""Results held against a schema: marked, counted, reported, delivered all the same."""
+
+from __future__ import annotations
+
+import json
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from airflow.sdk import DAG
+from airflow.sdk.exceptions import AirflowFailException
+from airflow.serialization.serialized_objects import DagSerialization
+from pydantic import BaseModel
+
+from airflow_provider_webdata.operators.agent import WebDataAgentOperator
+from airflow_provider_webdata.operators.batch_search import WebDataBatchSearchOperator
+from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
+from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
+from airflow_provider_webdata.operators.search import WebDataSearchOperator
+from airflow_provider_webdata.sensors.job import WebDataJobSensor
+from airflow_provider_webdata.tasks.tagged_items import untagged
+from tests.support.direct import TaskInstance, context_of
+
+SCHEMA = {"type": "object", "properties": {"price": {"type": "number"}}, "required": ["price"]}
+FORMATS = ["markdown", {"type": "json", "schema": SCHEMA}]
+WRONG = ["price: 'x' is not of type 'number'"]
+
+
+class Price(BaseModel):
+    price: float
+
+
+def page(number: int, **more: Any) -> dict[str, Any]:
+    return {"markdown": f"{number}", "metadata": {"sourceURL": f"https://a.example/{number}"}, **more}
+
+
+PAGES = [
+    page(0, json={"price": 1}),
+    page(1, json={"price": "x"}),
+    page(2),
+    {**page(3), "metadata": {"sourceURL": "https://a.example/3", "statusCode": 404}},
+    {**page(4), "metadata": {"sourceURL": "https://a.example/4", "error": "timed out"}},
+    {"change": "removed", "metadata": {"sourceURL": "https://a.example/5"}},
+    {"url": "https://a.example/6", "imageUrl": "https://a.example/6.png"},
+]
+REPORT = {
+    "checked": 3,
+    "invalid": 2,
+    "items": [
+        {"index": 1, "url": "https://a.example/1", "errors": WRONG},
+        {"index": 2, "url": "https://a.example/2", "errors": ["json: the page has none"]},
+    ],
+}
+
+
+def delivered(task: Any, items: list[Any], kind: str) -> tuple[Any, TaskInstance]:
+    ti = TaskInstance()
+    return task.deliver(iter(items), kind, context_of(ti), {"id": "1"}), ti
+
+
+TASKS: dict[str, Any] = {
+    "scrape": lambda **more: WebDataScrapeOperator(task_id="t", url="https://a.example", **more),
+    "crawl": lambda formats, **more: WebDataCrawlOperator(
+        task_id="t", url="https://a.example", scrape_options={"formats": formats}, **more
+    ),
+    "search": lambda formats, **more: WebDataSearchOperator(
+        task_id="t", query="q", scrape_options={"formats": formats}, **more
+    ),
+    "batch search": lambda formats, **more: WebDataBatchSearchOperator(
+        task_id="t", queries=["a", {"query": "b"}], scrape_options={"formats": formats}, **more
+    ),
+}
+
+
+@pytest.mark.parametrize("made", TASKS.values(), ids=TASKS.keys())
+def test_pages_are_held_against_the_schema_of_the_request(made: Any) -> None:
+    result, ti = delivered(made(formats=FORMATS), PAGES, "document")
+    assert ti.xcom["validation"] == result["validation"] == REPORT
+    marked = [{"validationErrors": found["errors"], **PAGES[found["index"]]} for found in REPORT["items"]]  # type: ignore[attr-defined]
+    assert result["data"] == [PAGES[0], *marked, *PAGES[3:]]
+
+
+@pytest.mark.parametrize("made", TASKS.values(), ids=TASKS.keys())
+def test_without_a_schema_nothing_is_judged(made: Any) -> None:
+    result, ti = delivered(made(formats=["markdown", {"type": "json", "prompt": "p"}]), PAGES, "document")
+    assert (result["data"], ti.xcom) == (PAGES, {})
+
+
+def test_searches_with_schemas_of_their_own_are_not_judged_by_one() -> None:
+    other = {"query": "b", "scrape_options": {"formats": [{"type": "json", "schema": {"type": "object"}}]}}
+    task = WebDataBatchSearchOperator(task_id="t", queries=["a", other], scrape_options={"formats": FORMATS})
+    assert delivered(task, PAGES, "search")[1].xcom == {}
+
+
+@pytest.mark.parametrize("schema", [SCHEMA, Price, f"{__name__}.Price"], ids=["mapping", "model", "path"])
+def test_a_schema_of_its_own_comes_before_that_of_the_request(schema: Any) -> None:
+    task = WebDataJobSensor(task_id="t", kind="agent", job_id="1", result_schema=schema)
+    assert delivered(task, [{"price": "x"}, {"price": 2}], "generic")[0]["validation"]["invalid"] == 1
+    task = WebDataAgentOperator(
+        task_id="t", prompt="p", schema={"type": "array", "items": False}, result_schema=schema
+    )
+    assert delivered(task, [{"price": 2}], "generic")[0]["validation"]["invalid"] == 0
+
+
+WRAPPED: dict[str, tuple[Any, list[Any], int]] = {
+    "texts": ({"type": "array", "items": {"type": "string"}}, [{"value": "a"}, {"value": 7}], 1),
+    "no data": (SCHEMA, [{"value": None}], 1),
+    "a property of that name": ({"type": "object", "required": ["value"]}, [{"value": 7}], 0),
+    "no such schema": ({"type": "object", "properties": {"a": {"$ref": "https://x.example"}}}, [{}], 0),
+}
+
+
+@pytest.mark.parametrize(("schema", "items", "invalid"), WRAPPED.values(), ids=WRAPPED.keys())
+def test_data_of_any_shape(schema: Any, items: list[Any], invalid: int) -> None:
+    task = WebDataAgentOperator(task_id="t", prompt="p", schema=schema)
+    result, _ = delivered(task, items, "generic")
+    assert result.get("validation", {"invalid": 0})["invalid"] == invalid
+
+
+def test_typed_rows(tmp_path: Any) -> None:
+    from pyarrow import parquet
+
+    path = str(tmp_path / "found.parquet")
+    task = WebDataAgentOperator(task_id="t", prompt="p", schema=SCHEMA, output=path)
+    value, _ = delivered(task, [{"price": 1}, {"price": "x"}], "generic")
+    assert (value["count"], value["validation"]["invalid"]) == (2, 1)
+    assert parquet.read_table(path).to_pylist() == [
+        {"price": 1.0, "extra": None, "validation_errors": None},
+        {"price": None, "extra": '{"price":"x"}', "validation_errors": json.dumps(WRONG)},
+    ]
+
+
+def test_marks_are_in_the_file_too(tmp_path: Any) -> None:
+    path = tmp_path / "found.jsonl"
+    delivered(TASKS["crawl"](formats=FORMATS, output=str(path)), PAGES[:2], "document")
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    assert [line.get("validationErrors") for line in lines] == [None, WRONG]
+
+
+def test_reported_in_the_log(capsys: pytest.CaptureFixture[str]) -> None:
+    delivered(TASKS["scrape"](formats=FORMATS), PAGES, "document")
+    assert (
+        f"2 of 3 results are not valid: https://a.example/1: {WRONG[0]}; https://a.example/2: json: the page has none"
+        in capsys.readouterr().out
+    )
+    delivered(TASKS["scrape"](formats=FORMATS), PAGES[:1], "document")
+    assert "All 1 results are valid" in capsys.readouterr().out
+
+
+def test_at_most_a_hundred_are_listed() -> None:
+    result, _ = delivered(TASKS["scrape"](formats=FORMATS), [page(n) for n in range(300)], "document")
+    assert result["validation"]["invalid"] == 300
+    assert len(result["validation"]["items"]) == 100
+
+
+def test_fail_delivers_first(tmp_path: Any) -> None:
+    path = tmp_path / "found.jsonl"
+    task = TASKS["scrape"](formats=FORMATS, on_invalid="fail", output=str(path))
+    value, ti = delivered(task, PAGES, "document")
+    with pytest.raises(AirflowFailException, match=r"2 of 3 results are not valid: .* \(WD-061\)"):
+        task.finished(value, context_of(ti))
+    assert ti.xcom["return_value"] == value
+    assert len(path.read_text().splitlines()) == len(PAGES)
+
+
+@pytest.mark.parametrize("items", [PAGES[:1], [], PAGES[3:]])
+def test_fail_lets_pass_what_is_valid(items: list[Any]) -> None:
+    task = TASKS["scrape"](formats=FORMATS, on_invalid="fail")
+    value, ti = delivered(task, items, "document")
+    assert task.finished(value, context_of(ti)) is value
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"on_invalid": "drop"}, "on_invalid must be one of keep, fail"),
+        ({"result_schema": 7}, "result_schema must be"),
+        ({"result_schema": dict}, "result_schema must be"),
+    ],
+)
+def test_refused_while_the_dag_is_read(arguments: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        TASKS["scrape"](formats=FORMATS, **arguments)
+
+
+@pytest.mark.parametrize("schema", [{"type": "strin"}, "no_such.module.Model"])
+def test_refused_before_anything_is_paid_for(schema: Any) -> None:
+    task = TASKS["scrape"](formats=FORMATS, result_schema=schema)
+    with pytest.raises(AirflowFailException, match="result_schema"):
+        task.check_result_arguments()
+
+
+@pytest.mark.parametrize("schema", [SCHEMA, Price, f"{__name__}.Price"], ids=["mapping", "model", "path"])
+def test_a_dag_with_a_schema_is_stored(schema: Any) -> None:
+    with DAG("d", schedule=None) as dag:
+        TASKS["scrape"](formats=FORMATS, result_schema=schema)
+        WebDataScrapeOperator.partial(task_id="m", result_schema=schema).expand(url=["https://a.example"])
+    stored = DagSerialization.serialize_dag(dag)
+    assert set(DagSerialization.deserialize_dag(json.loads(json.dumps(stored))).task_dict) == {"t", "m"}
+
+
+COMPANIES = {
+    "type": "object",
+    "properties": {
+        "companies": {"type": "array", "items": {"$ref": "#/$defs/company"}},
+        "deep": {"type": "object", "properties": {"list": {"type": "array", "items": SCHEMA}}},
+    },
+    "$defs": {"company": SCHEMA},
+}
+ROWS: dict[str, tuple[str, Any, list[Any], Any, int]] = {
+    "a list": ("companies", {"companies": [{"price": 1}, {}], "n": 2}, [{"price": 1}, {}], {"n": 2}, 1),
+    "a deep list": (
+        "deep.list",
+        {"deep": {"list": [{"price": "x"}], "a": 1}, "b": 2},
+        [{"price": "x"}],
+        {"deep": {"a": 1}, "b": 2},
+        1,
+    ),
+    "nothing else": ("companies", {"companies": [{"price": 1}]}, [{"price": 1}], None, 0),
+    "an empty list": ("companies", {"companies": []}, [], None, 0),
+    "texts": ("n", {"n": ["a"]}, [{"value": "a"}], None, 0),
+    "no such list": ("companies", {"firms": []}, [{"firms": []}], None, 1),
+    "no list": ("companies", {"companies": 7}, [{"companies": 7}], None, 1),
+    "no deep list": ("deep.list", {"deep": {"list": 7}}, [{"deep": {"list": 7}}], None, 1),
+    "no object": ("companies", "none", [{"value": "none"}], None, 1),
+}
+
+
+@pytest.mark.parametrize(("path", "data", "items", "rest", "invalid"), ROWS.values(), ids=ROWS.keys())
+def test_rows_of_a_list_in_the_data(
+    tmp_path: Any, path: str, data: Any, items: list[Any], rest: Any, invalid: int
+) -> None:
+    status = SimpleNamespace(to_wire=lambda: {"status": "completed", "data": data})
+
+    def collected(**more: Any) -> Any:
+        task = WebDataAgentOperator(task_id="t", prompt="p", schema=COMPANIES, result_rows=path, **more)
+        task.hook = SimpleNamespace(job_status=lambda *_: status)
+        task.count_job = lambda *_, **__: None  # type: ignore[method-assign]
+        return task.collect("agent", "1", context_of(TaskInstance()))
+
+    output = tmp_path / "rows.jsonl"
+    found = collected(output=str(output))
+    lines = [json.loads(line) for line in output.read_text().splitlines()]
+    assert [untagged(line, "validationErrors") for line in lines] == items
+    assert (found.get("data"), found["validation"]["invalid"]) == (rest, invalid)
+    assert collected()["data"] == data
+
+
+@pytest.mark.parametrize("path", ["", ".", "a..b", 7, ["a"]])
+def test_rows_without_a_name_are_refused(path: Any) -> None:
+    with pytest.raises(ValueError, match="result_rows must name a list"):
+        WebDataAgentOperator(task_id="t", prompt="p", result_rows=path)
+
+
+def test_rows_have_the_columns_of_an_element() -> None:
+    task = WebDataAgentOperator(task_id="t", prompt="p", schema=COMPANIES, result_rows="companies")
+    delivered(task, [], "generic")
+    assert [column.name for column in task.columns("generic")] == ["price", "extra", "validation_errors"]
+
+
+def test_pages_have_no_rows() -> None:
+    with pytest.raises(ValueError, match="result_rows has no effect: a crawl has pages"):
+        TASKS["crawl"](formats=FORMATS, result_rows="a")
