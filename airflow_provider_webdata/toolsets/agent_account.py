@@ -1,0 +1,151 @@
+"""What the agent of a task has spent and read: in the log, in XCom, for the next attempt, and for OpenLineage."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+from airflow_provider_webdata.tasks.credit_account import CreditAccount, enter_call
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from airflow.sdk import Context
+
+log = logging.getLogger(__name__)
+
+_KEY = "webdata_agent"
+_LINEAGE = "get_openlineage_facets_on_complete"
+
+
+class AgentAccount:
+    """The account of one attempt of a task, which all its toolsets share.
+
+    XCom: `sources` (what was read: `tool`, `url` and `title`, each page once), `creditsUsed`, and `credits`, which
+    `airflow webdata costs` sums. Airflow 3.3 keeps it over attempts, until the task is cleared; on 3.2 each attempt
+    tells its own.
+
+    :param context: the task's context; empty outside a task.
+    :ivar spent: credits that the attempts spent since the task was cleared, or may have, by the id of their toolset.
+    """
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._ti = context.get("ti")
+        self._store: Any = context.get("task_state_store")
+        self._credits = CreditAccount(context)
+        self._conn_id = ""
+        self._queries: dict[str, None] = {}
+        self._sources: dict[str, dict[str, str]] = {}
+        self._scrapes: dict[str, str] = {}
+        self.spent: dict[str, float] = {}
+        kept: Any = self._store.get(_KEY) if self._store is not None else None
+        # Airflow raises `max_tries` when the task is cleared: what was read until then may be old.
+        if isinstance(kept, dict) and kept["maxTries"] == self._max_tries:
+            self._sources, self._scrapes, self.spent = kept["sources"], kept["scrapes"], kept["spent"]
+        if not self._credits.is_empty:
+            # Airflow deletes the XComs of each attempt before the next.
+            self._push(self._credits.to_wire())
+
+    def scrape_of(self, tool: str, url: str) -> str | None:
+        """Return the id of the scrape by which a tool has read a URL, in this attempt or an earlier one."""
+        return self._scrapes.get(f"{tool} {url}")
+
+    def enter_search(self, query: str, conn_id: str, used: float | None, search_id: str | None) -> None:
+        """Enter a search.
+
+        :param used: credits; None: not known.
+        """
+        self._queries[query] = None
+        self._enter(conn_id, used, "search", search_id, None)
+
+    def enter_page(
+        self,
+        tool: str,
+        asked: str,
+        url: str,
+        title: str,
+        conn_id: str,
+        used: float | None,
+        *,
+        operation: str = "scrape",
+        scrape_id: str | None = None,
+        formats: Mapping[str, float] | None = None,
+    ) -> None:
+        """Enter a page, or a site, that was read.
+
+        :param asked: the URL that was asked for.
+        :param url: the one after redirects.
+        :param used: credits; None: not known.
+        """
+        key = f"{tool} {asked}"
+        self._sources[key] = {"tool": tool, "url": url, "title": title}
+        if scrape_id:
+            self._scrapes[key] = scrape_id
+        self._enter(conn_id, used, operation, scrape_id, formats)
+
+    def enter_failure(self, operation: str, conn_id: str, used: float | None) -> None:
+        """Enter a call that failed and may have been billed.
+
+        :param used: credits; None: nobody can tell.
+        """
+        if used != 0:
+            self._enter(conn_id, used, operation, None, None)
+
+    def _enter(
+        self,
+        conn_id: str,
+        used: float | None,
+        operation: str,
+        call: str | None,
+        formats: Mapping[str, float] | None,
+    ) -> None:
+        credits = enter_call(self._credits, self._context, log, used, operation, call=call, formats=formats)
+        if self._store is not None:
+            kept = {"sources": self._sources, "scrapes": self._scrapes, "spent": self.spent}
+            self._store.set(_KEY, {"maxTries": self._max_tries, **kept})
+        self._conn_id = conn_id
+        self._push(credits)
+
+    def _push(self, credits: Mapping[str, Any]) -> None:
+        task = self._context.get("task")
+        # OpenLineage asks the task, which is another package's: it is told here, unless it has an answer of its own.
+        if task is not None and not hasattr(type(task), _LINEAGE):
+            setattr(task, _LINEAGE, self._lineage)
+        if self._ti is None or not getattr(task, "do_xcom_push", True):
+            return
+        sources = list(self._sources.values())
+        for key, value in {"sources": sources, "creditsUsed": credits["used"], "credits": credits}.items():
+            self._ti.xcom_push(key, value)
+
+    def _lineage(self, task_instance: Any) -> Any | None:  # noqa: ARG002
+        from airflow_provider_webdata.results.lineage import operator_lineage
+
+        urls = [source["url"] for source in self._sources.values()]
+        return operator_lineage([*self._queries, *urls], None, self._conn_id)
+
+    @property
+    def _max_tries(self) -> int:
+        return int(getattr(self._ti, "max_tries", 0) or 0)
+
+
+_current: tuple[object, AgentAccount] | None = None
+
+
+def account_of_attempt(own: AgentAccount | None) -> AgentAccount:
+    """Return the account of the attempt that this process runs.
+
+    :param own: what is returned outside a task; None: a new one.
+    """
+    from airflow.sdk import Context, get_current_context
+
+    global _current
+    try:
+        context = get_current_context()
+    except RuntimeError:
+        return own or AgentAccount(Context())
+    ti: Any = context["ti"]
+    key = (getattr(ti, "id", None), ti.dag_id, ti.run_id, ti.task_id, ti.map_index, ti.try_number)
+    if _current is None or _current[0] != key:
+        _current = (key, AgentAccount(context))
+    return _current[1]

@@ -1,0 +1,87 @@
+"""When a monitored page changes, have an agent look at it, and ask a person before anything is done about it.
+
+The agent reads and proposes. It has no tool that acts: the task `act` does, after a person has approved the proposal in
+Airflow's UI (Required Actions). A person who rejects it skips the task.
+
+It takes `pip install 'airflow-provider-webdata[ai]'` and the provider of a model (such as
+`apache-airflow-providers-common-ai[anthropic]`) with its connection `pydanticai_default`.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pendulum
+from airflow.providers.common.ai.operators.agent import AgentOperator
+from airflow.providers.standard.operators.hitl import ApprovalOperator
+from airflow.sdk import dag, task
+
+from airflow_provider_webdata.operators.monitor import WebDataCreateMonitorOperator, WebDataRunMonitorOperator
+from airflow_provider_webdata.toolsets.webdata import WebDataToolset
+
+
+@dag(
+    dag_id="webdata_change_review",
+    schedule="@daily",
+    start_date=pendulum.datetime(2025, 1, 1, tz="UTC"),
+    catchup=False,
+    # Two runs at once could both find no monitor of that name.
+    max_active_runs=1,
+    tags=["webdata", "example"],
+)
+def webdata_change_review():
+    keep_monitor = WebDataCreateMonitorOperator(
+        task_id="keep_monitor",
+        name="Kettles at Bean & Kettle",
+        # This DAG runs it; the service itself checks once a week.
+        schedule={"cron": "0 4 * * 0", "timezone": "UTC"},
+        targets=[{"type": "scrape", "urls": ["https://shop.example/kettles"]}],
+    )
+
+    run_check = WebDataRunMonitorOperator(
+        task_id="run_check",
+        monitor_id=keep_monitor.output["monitor_id"],
+        wait_for_completion=True,
+        include_pages="changed",
+    )
+
+    @task.short_circuit
+    def changed_pages(check: dict[str, Any]) -> list[str]:
+        return [page["url"] for page in check["pages"] or ()]
+
+    look = AgentOperator(
+        task_id="look",
+        llm_conn_id="pydanticai_default",
+        system_prompt="You watch a competitor's prices. Read the pages, and propose in a few sentences what to do.",
+        prompt="These pages have changed:\n{{ ti.xcom_pull('changed_pages') | join('\n') }}",
+        toolsets=[
+            WebDataToolset(
+                tools=["read_page", "extract_page"],
+                allowed_domains=["shop.example"],
+                max_credits=30,
+                # As they are now, not as the service's cache has them.
+                max_age=0,
+            )
+        ],
+        retries=2,
+        retry_delay=timedelta(minutes=1),
+    )
+
+    approve = ApprovalOperator(
+        task_id="approve",
+        subject="A page has changed",
+        # What a page or a model wrote: to be read, not believed.
+        body="{{ ti.xcom_pull('look') }}\n\nRead: "
+        "{{ ti.xcom_pull('look', key='sources') | map(attribute='url') | join(', ') }}",
+        response_timeout=timedelta(days=2),
+    )
+
+    @task
+    def act(proposal: str) -> str:
+        return f"Approved: {proposal}"
+
+    changed_pages(run_check.output) >> look >> approve >> act(look.output)
+
+
+webdata_change_review()

@@ -1,0 +1,125 @@
+"""Split and embed what changed on a site, with the operators of Airflow's provider Common AI.
+
+The vectors go to PostgreSQL with pgvector, under the connection `vectors`. The words of each text are hashed into its
+vector, so that the example needs no model: give `embed_model` the name of one instead, such as
+"text-embedding-3-small" (with `llm_conn_id`), or an embedding of LlamaIndex, and its size to `DIMENSIONS`.
+
+Texts and vectors go from task to task by XCom, which wants a backend in an object storage where they are many. It needs
+`pip install 'apache-airflow-providers-common-ai[llamaindex]' apache-airflow-providers-postgres`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import re
+import tempfile
+import zlib
+from typing import Any
+
+import pendulum
+from airflow.providers.common.ai.operators.document_loader import DocumentLoaderOperator
+from airflow.providers.common.ai.operators.llamaindex_embedding import LlamaIndexEmbeddingOperator
+from airflow.sdk import BaseHook, Param, dag, task
+
+from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
+
+CONNECTION = "vectors"
+DIMENSIONS = 256
+
+
+class WordHashes:
+    """An embedding without a model, by what the operator asks of one."""
+
+    def get_text_embedding_batch(self, texts: list[str], **_: Any) -> list[list[float]]:
+        """Return a vector for each text."""
+        return [self._get_query_embedding(text) for text in texts]
+
+    def _get_query_embedding(self, text: str) -> list[float]:
+        counts = [0] * DIMENSIONS
+        for word in re.findall(r"\w+", text.lower()):
+            counts[zlib.crc32(word.encode()) % DIMENSIONS] += 1
+        length = math.hypot(*counts) or 1
+        return [count / length for count in counts]
+
+    def __repr__(self) -> str:
+        """Without an address in memory, with which the DAG would differ each time that it is read."""
+        return f"WordHashes({DIMENSIONS})"
+
+
+@dag(
+    dag_id="webdata_embeddings",
+    schedule="@daily",
+    start_date=pendulum.datetime(2025, 1, 1, tz="UTC"),
+    catchup=False,
+    # What a run gives is what changed since the one before.
+    max_active_runs=1,
+    params={
+        "site": Param("https://river.example/", type="string", format="uri"),
+        "folder": Param(
+            f"file://{tempfile.gettempdir()}/webdata",
+            type="string",
+            description="Where the files go: a folder that all workers share, or for example s3://conn_id@bucket/key.",
+        ),
+    },
+    default_args={"retries": 2},
+    tags=["webdata", "example"],
+)
+def webdata_embeddings():
+    crawl = WebDataCrawlOperator(
+        task_id="crawl",
+        url="{{ params.site }}",
+        limit=100,
+        # Each page as it is now; else a change may show two days late, from the service's cache.
+        scrape_options={"max_age": 0},
+        documents=True,
+        manifest="{{ params.folder }}/{{ dag.dag_id }}/seen",
+        emit="changed",
+        output="{{ params.folder }}/{{ dag.dag_id }}/{{ run_id | replace(':', '_') }}.jsonl",
+    )
+    # All but the text becomes metadata: `id`, `url`, `title`, and what is `new`, `changed` or `removed`.
+    load = DocumentLoaderOperator(
+        task_id="load", source_path="{{ ti.xcom_pull('crawl')['path'] }}", json_text_field="text"
+    )
+
+    @task
+    def to_embed(pages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        # The metadata is embedded with each part of the text.
+        return [
+            {
+                "text": page["text"],
+                "metadata": {name: page["metadata"][name] for name in ("id", "url", "title")},
+            }
+            for page in pages
+            if page["metadata"]["change"] != "removed"
+        ]
+
+    embed = LlamaIndexEmbeddingOperator(
+        task_id="embed", documents=to_embed(load.output), embed_model=WordHashes(), chunk_size=256
+    )
+
+    @task
+    def store(pages: list[dict[str, Any]], embedded: dict[str, Any]) -> str:
+        """Put the parts of the pages that changed in the place of those that were there, in one transaction."""
+        hook = BaseHook.get_connection(CONNECTION).get_hook()
+        gone = [(page["metadata"]["id"],) for page in pages]
+        parts = [
+            (part["metadata"]["id"], part["metadata"]["url"], part["text"], str(part["vector"]))
+            for part in embedded["chunks"]
+        ]
+        with contextlib.closing(hook.get_conn()) as connection, connection.cursor() as cursor:
+            cursor.execute("CREATE EXTENSION IF NOT EXISTS vector")
+            cursor.execute(
+                "CREATE TABLE IF NOT EXISTS web_parts "
+                f"(page text, url text, text text, embedding vector({DIMENSIONS}))"
+            )
+            cursor.executemany("DELETE FROM web_parts WHERE page = %s", gone)
+            cursor.executemany("INSERT INTO web_parts VALUES (%s, %s, %s, %s::vector)", parts)
+            connection.commit()
+        return f"{len(parts)} parts of {embedded['document_count']} pages; {len(pages)} pages differ"
+
+    crawl >> load
+    store(load.output, embed.output)
+
+
+webdata_embeddings()

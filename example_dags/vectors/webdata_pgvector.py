@@ -1,0 +1,114 @@
+"""Keep a vector store in step with a site: embed the pages that are new or changed, and delete those that are gone.
+
+The store is PostgreSQL with pgvector, under the connection `vectors`. The words of each page are hashed into its
+vector, so that the example needs no model; put your model into `embedding`, and its size into `DIMENSIONS`. Pages that
+are longer than your model reads are split there too.
+
+It needs `pip install 'airflow-provider-webdata[sql]' apache-airflow-providers-postgres`.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import tempfile
+import zlib
+from typing import Any
+
+import pendulum
+from airflow.sdk import BaseHook, Param, dag, task
+
+from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
+from airflow_provider_webdata.operators.to_table import WebDataToTableOperator
+
+CONNECTION = "vectors"
+DIMENSIONS = 256
+
+
+def embedding(text: str) -> str:
+    """Return the vector of a text as pgvector writes it."""
+    counts = [0] * DIMENSIONS
+    for word in re.findall(r"\w+", text.lower()):
+        counts[zlib.crc32(word.encode()) % DIMENSIONS] += 1
+    length = math.hypot(*counts) or 1
+    return str([count / length for count in counts])
+
+
+@dag(
+    dag_id="webdata_pgvector",
+    schedule="@daily",
+    start_date=pendulum.datetime(2025, 1, 1, tz="UTC"),
+    catchup=False,
+    # What a run gives is what changed since the one before.
+    max_active_runs=1,
+    params={
+        "site": Param("https://river.example/", type="string", format="uri"),
+        "question": Param("How high is the water at the bridge?", type="string"),
+        "folder": Param(
+            f"file://{tempfile.gettempdir()}/webdata",
+            type="string",
+            description="Where the files go: a folder that all workers share, or for example s3://conn_id@bucket/key.",
+        ),
+    },
+    default_args={"retries": 2},
+    tags=["webdata", "example"],
+)
+def webdata_pgvector():
+    @task
+    def make_table() -> None:
+        hook = BaseHook.get_connection(CONNECTION).get_hook()
+        hook.run(
+            [
+                "CREATE EXTENSION IF NOT EXISTS vector",
+                # `embedded` is the digest of the text that `embedding` was made of.
+                "CREATE TABLE IF NOT EXISTS web_pages (id text PRIMARY KEY, url text, title text, text text, "
+                f"metadata jsonb, digest text, extra jsonb, embedding vector({DIMENSIONS}), embedded text)",
+            ]
+        )
+
+    crawl = WebDataCrawlOperator(
+        task_id="crawl",
+        url="{{ params.site }}",
+        limit=100,
+        # Each page as it is now; else a change may show two days late, from the service's cache.
+        scrape_options={"max_age": 0},
+        documents=True,
+        manifest="{{ params.folder }}/{{ dag.dag_id }}/seen",
+        emit="changed",
+        output="{{ params.folder }}/{{ dag.dag_id }}/{{ run_id | replace(':', '_') }}.jsonl",
+    )
+    # It leaves the columns alone that the file does not have.
+    load = WebDataToTableOperator(
+        task_id="load", path="{{ ti.xcom_pull('crawl')['path'] }}", table="web_pages", conn_id=CONNECTION
+    )
+
+    @task
+    def embed() -> int:
+        """Embed the pages whose text has no vector yet; an attempt goes on where the one before it ended."""
+        hook = BaseHook.get_connection(CONNECTION).get_hook()
+        stale = hook.get_records(
+            "SELECT id, text, digest FROM web_pages WHERE embedded IS DISTINCT FROM digest"
+        )
+        for page, text, digest in stale:
+            hook.run(
+                "UPDATE web_pages SET embedding = %s::vector, embedded = %s WHERE id = %s",
+                parameters=(embedding(text), digest, page),
+            )
+        return len(stale)
+
+    @task
+    def report(embedded: int, params: dict[str, Any]) -> str:
+        hook = BaseHook.get_connection(CONNECTION).get_hook()
+        nearest = hook.get_records(
+            "SELECT title, url FROM web_pages ORDER BY embedding <=> %s::vector, url LIMIT 3",
+            parameters=(embedding(params["question"]),),
+        )
+        summary = f"{embedded} pages embedded; nearest to {params['question']!r}:"
+        return "\n".join([summary, *(f"{title} {url}" for title, url in nearest)])
+
+    embedded = embed()
+    [make_table(), crawl] >> load >> embedded
+    report(embedded)
+
+
+webdata_pgvector()

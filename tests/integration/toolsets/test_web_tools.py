@@ -1,0 +1,409 @@
+"""Each tool against the sandbox, as an agent calls it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+from airflow.sdk.exceptions import AirflowFailException
+from pydantic_ai import Agent
+from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
+from pydantic_ai.models.function import FunctionModel
+
+from airflow_provider_webdata.operators.to_table import WebDataToTableOperator
+from airflow_provider_webdata.toolsets import agent_account
+from airflow_provider_webdata.toolsets.webdata import WebDataToolset
+from tests.support.direct import StateStore, TaskInstance, context_of
+from tests.support.fault_server import FaultServer, answer
+from tests.support.service import connection_text
+
+FLOODS = "https://river.example/floods"
+LONG = "https://river.example/long"
+TEXT = "\n\n".join(f"Paragraph {number} of the river." for number in range(100))
+
+
+def call(name: str, **arguments: Any) -> str:
+    return f"CALL {name} {json.dumps(arguments)}"
+
+
+def results(told: str) -> list[Any]:
+    """What the tools returned, or said, in order."""
+    kinds = {"tool-return", "retry-prompt"}
+    return [
+        part["content"]
+        for message in json.loads(told)["seen"]
+        for part in message["parts"]
+        if part["part_kind"] in kinds
+    ]
+
+
+@pytest.fixture
+def attempt(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Return a function that begins an attempt of a task, with a task state unless Airflow is too old for one."""
+    store = StateStore()
+    from airflow.sdk.definitions._internal import contextmanager
+
+    def begin(
+        number: int = 1, max_tries: int = 2, *, has_store: bool = True, task: Any = None
+    ) -> TaskInstance:
+        ti = TaskInstance(try_number=number, max_tries=max_tries)
+        context = context_of(ti, store if has_store else None, task=task)
+        monkeypatch.setattr(contextmanager, "_CURRENT_CONTEXT", [context])
+        monkeypatch.setattr("airflow.sdk.definitions.context._CURRENT_CONTEXT", [context], raising=False)
+        monkeypatch.setattr(agent_account, "_current", None)
+        return ti
+
+    return begin
+
+
+def test_a_search(obey: Any, sandbox: Any) -> None:
+    order = call("web_search", query="river", limit=2, recency="year", country="de")
+    (found,) = results(obey(order, WebDataToolset()))
+    assert len(found["untrusted"]["results"]) <= 2
+    for result in found["untrusted"]["results"]:
+        assert set(result) == {"title", "url", "description"}
+    (sent,) = sandbox.control.requests("/v2/search")
+    assert sent["body"] == {"query": "river", "limit": 2, "tbs": "qdr:y", "country": "DE"}
+
+
+def test_a_search_within_domains(obey: Any, sandbox: Any) -> None:
+    toolset = WebDataToolset(allowed_domains=["river.example"])
+    found, nothing = results(
+        obey(f"{call('web_search', query='river')}\n{call('web_search', query='zzzqqq')}", toolset)
+    )
+    assert {result["url"].split("/")[2] for result in found["untrusted"]["results"]} == {"river.example"}
+    assert nothing == {"untrusted": {"results": []}, "note": "Nothing was found; try other words."}
+    assert sandbox.control.requests("/v2/search")[0]["body"]["includeDomains"] == ["river.example"]
+
+
+def test_a_long_page_comes_in_parts_and_is_paid_for_once(obey: Any, sandbox: Any, attempt: Any) -> None:
+    sandbox.control.set_page(LONG, markdown=TEXT, title="Long")
+    toolset, parts, offset = WebDataToolset(max_chars=1000, max_age=0), [], 0
+    ti = attempt()
+    while True:
+        (part,) = results(obey(call("read_page", url=LONG, offset=offset), toolset))
+        assert (part["url"], part["untrusted"]["title"]) == (LONG, "Long")
+        parts.append(part["untrusted"]["text"])
+        if "next_offset" not in part:
+            break
+        offset = part["next_offset"]
+        assert (
+            part["note"] == f"The text goes on: call read_page again with the same url and offset={offset}."
+        )
+        assert parts[-1].endswith("\n\n")
+    assert "".join(parts) == TEXT
+    (sent,) = sandbox.control.requests("/v2/scrape")
+    assert sent["body"] == {
+        "url": LONG,
+        "formats": ["markdown"],
+        "parsers": [{"type": "pdf", "maxPages": 1}],
+        "maxAge": 0,
+    }
+    assert ti.xcom["creditsUsed"] == 1
+    assert ti.xcom["sources"] == [{"tool": "read_page", "url": LONG, "title": "Long"}]
+    (beyond,) = results(obey(call("read_page", url=LONG, offset=10**6), toolset))
+    assert beyond == f"read_page: offset: the text has only {len(TEXT)} characters"
+
+
+def test_a_site(obey: Any, sandbox: Any) -> None:
+    (found,) = results(
+        obey(call("list_site", url="https://river.example/", search="flood"), WebDataToolset())
+    )
+    assert FLOODS in found["untrusted"]["urls"]
+    (sent,) = sandbox.control.requests("/v2/map")
+    assert sent["body"] == {"url": "https://river.example/", "limit": 100, "search": "flood"}
+
+
+def test_an_extraction(obey: Any, sandbox: Any, attempt: Any) -> None:
+    ti = attempt()
+    sandbox.control.set_page(FLOODS, "<p>412 cm</p>", answer="412 cm", json={"level": 412})
+    schema = {"type": "object", "properties": {"level": {"type": "number"}}}
+    orders = [
+        call("extract_page", url=FLOODS, question="How high?"),
+        call("extract_page", url=FLOODS, schema=schema),
+        call("extract_page", url=FLOODS),
+        call("extract_page", url=FLOODS, question="How high?", schema=schema),
+    ]
+    told = results(obey("\n".join(orders), WebDataToolset()))
+    assert told[0] == {"url": FLOODS, "untrusted": {"answer": "412 cm"}}
+    assert told[1] == {"url": FLOODS, "untrusted": {"data": {"level": 412}}}
+    assert told[2:] == ["extract_page: give either question or schema"] * 2
+    assert ti.xcom["credits"]["byFormat"] == {"page": 2, "question": 4, "json": 4}
+
+
+def test_a_file(obey: Any, sandbox: Any) -> None:
+    url = "https://weather.example/reports/annual.pdf"
+    page, file = results(
+        obey(f"{call('read_page', url=url)}\n{call('read_file', url=url)}", WebDataToolset())
+    )
+    assert "Annual weather report" in file["untrusted"]["text"]
+    assert "Annual weather report" in page["untrusted"]["text"]
+    sent = [request["body"]["parsers"][0]["maxPages"] for request in sandbox.control.requests("/v2/scrape")]
+    assert sent == [1, 20]
+
+
+def test_what_is_missing_is_said(obey: Any, sandbox: Any) -> None:
+    sandbox.control.set_page("https://river.example/empty", markdown="", title="Empty")
+    sandbox.control.set_page("https://river.example/broken", "<p>x</p>", error="SCRAPE_SITE_ERROR")
+    orders = [
+        call("read_page", url="https://river.example/gone"),
+        call("read_page", url="https://river.example/empty"),
+        call("read_page", url="https://river.example/broken"),
+        call("read_page", url="not a url"),
+        call("web_search", query="river", limit=99),
+        call("read_page", url=FLOODS),
+    ]
+    gone, empty, broken, no_url, limit, read = results(obey("\n".join(orders), WebDataToolset()))
+    assert gone["note"] == "The site answered with status 404: this may not be the page that was meant."
+    assert "There is no text on it." in empty["note"]
+    assert broken.startswith("read_page failed: scrape: HTTP 500, SCRAPE_SITE_ERROR")
+    assert no_url.startswith("read_page: ")
+    assert limit[0]["msg"] == "Input should be less than or equal to 20"
+    assert "412 cm" in read["untrusted"]["text"]
+
+
+def test_a_refused_call_does_not_end_the_run(obey: Any, sandbox: Any) -> None:
+    orders = [
+        call("web_search", query="river"),
+        call("read_page", url=FLOODS),
+        call("list_site", url="https://river.example/"),
+        call("read_page", url="https://river.example/salmon"),
+    ]
+    told = results(obey("\n".join(orders), WebDataToolset(max_credits=8, max_calls=3)))
+    assert told[3] == "read_page: scrape: nothing was sent: max_calls=3 is reached"
+    told = results(obey("\n".join(orders), WebDataToolset(max_credits=8)))
+    assert told[3].startswith("read_page: scrape: nothing was sent: it may cost up to 5 credits")
+    assert told[3].endswith("of max_credits=8 there are 4 left")
+    assert len(sandbox.control.requests("/v2/scrape")) == 2
+
+
+@pytest.mark.parametrize(
+    ("status", "told"), [(401, 'check "API Key" (WD-401)'), (402, "buy credits, or wait for the next")]
+)
+def test_a_refused_key_or_no_credits_end_the_run(
+    obey: Any, monkeypatch: pytest.MonkeyPatch, status: int, told: str
+) -> None:
+    server = FaultServer([answer(status, '{"success": false, "error": "no"}')])
+    monkeypatch.setenv("AIRFLOW_CONN_WEBDATA_DEFAULT", connection_text(server.url))
+    with pytest.raises(AirflowFailException) as failure:
+        obey(call("read_page", url=FLOODS), WebDataToolset())
+    server.close()
+    assert told in str(failure.value)
+    assert len(server.requests) == 1
+
+
+def test_a_connection_that_cannot_work_ends_the_run(obey: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AIRFLOW_CONN_WEBDATA_DEFAULT", connection_text("ftp://a.example"))
+    with pytest.raises(AirflowFailException, match=r"\(WD-001\)$"):
+        obey(call("read_page", url=FLOODS), WebDataToolset())
+
+
+def test_what_was_read_is_kept(
+    obey: Any, sandbox: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    obey(call("read_page", url=FLOODS), WebDataToolset(save_to=str(tmp_path / "read")))
+    (file,) = (tmp_path / "read").iterdir()
+    document = json.loads(file.read_text())
+    assert file.name == f"{document['metadata']['scrapeId']}.jsonl"
+    assert "412 cm" in document["markdown"]
+
+    database = tmp_path / "pages.db"
+    monkeypatch.setenv("AIRFLOW_CONN_PAGES", json.dumps({"conn_type": "sqlite", "host": str(database)}))
+    load = WebDataToTableOperator(task_id="load", path=str(file), table="pages", conn_id="pages")
+    load.execute(context_of(TaskInstance()))
+    with sqlite3.connect(database) as connected:
+        assert connected.execute("SELECT source_url FROM pages").fetchall() == [(FLOODS,)]
+
+
+def test_a_folder_that_cannot_be_written_costs_nothing(obey: Any, sandbox: Any, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(AirflowFailException, match=r"cannot be written .* \(WD-005\)$"):
+        obey(call("read_page", url=FLOODS), WebDataToolset(save_to=str(tmp_path / "file")))
+    assert sandbox.control.requests() == []
+
+
+def test_another_attempt_pays_nothing_again_and_holds_the_cap(obey: Any, sandbox: Any, attempt: Any) -> None:
+    attempt(1)
+    orders = f"{call('web_search', query='river')}\n{call('read_page', url=FLOODS)}"
+    toolset = WebDataToolset(max_credits=8)
+    obey(orders, toolset)
+    sandbox.control.clear_requests()
+
+    ti = attempt(2)
+    (read, refused) = results(
+        obey(
+            f"{call('read_page', url=FLOODS)}\n{call('read_page', url='https://river.example/salmon', offset=0)}",
+            WebDataToolset(max_credits=7),
+        )
+    )
+    assert "412 cm" in read["untrusted"]["text"]
+    assert refused.endswith("of max_credits=7 there are 4 left")
+    # The page came from the scrape that was paid for.
+    assert [request["method"] for request in sandbox.control.requests("/v2/scrape")] == ["GET"]
+    assert ti.xcom["creditsUsed"] == 3
+    assert [source["url"] for source in ti.xcom["sources"]] == [FLOODS]
+
+    # Clearing the task begins anew: what was read may be old, and the cap is whole again.
+    sandbox.control.clear_requests()
+    ti = attempt(3, max_tries=5)
+    obey(call("read_page", url=FLOODS), WebDataToolset(max_credits=5))
+    assert [request["method"] for request in sandbox.control.requests("/v2/scrape")] == ["POST"]
+    assert ti.xcom["credits"]["used"] == 4
+
+
+def test_without_task_state_each_attempt_counts_by_itself(obey: Any, sandbox: Any, attempt: Any) -> None:
+    attempt(1, has_store=False)
+    obey(call("read_page", url=FLOODS), WebDataToolset())
+    ti = attempt(2, has_store=False)
+    obey(f"{call('read_page', url=FLOODS)}\n{call('web_search', query='river')}", WebDataToolset())
+    assert ti.xcom["credits"]["byOperation"] == {"scrape": 1, "search": 2}
+    assert len(sandbox.control.requests("/v2/scrape")) == 2
+
+
+def test_what_nobody_can_tell_the_cost_of_is_counted_as_unknown(
+    obey: Any, monkeypatch: pytest.MonkeyPatch, attempt: Any
+) -> None:
+    server = FaultServer([answer(500, '{"success": false, "error": "no"}')])
+    monkeypatch.setenv("AIRFLOW_CONN_WEBDATA_DEFAULT", connection_text(server.url))
+    ti = attempt()
+    (told,) = results(obey(call("read_page", url=FLOODS), WebDataToolset()))
+    server.close()
+    assert told == "read_page failed: scrape: HTTP 500: no"
+    assert (ti.xcom["credits"]["unknown"], ti.xcom["creditsUsed"]) == (1, 0)
+
+
+def test_tags_of_a_page_in_place_of_facts(
+    obey: Any, monkeypatch: pytest.MonkeyPatch, attempt: Any, tmp_path: Path
+) -> None:
+    odd = {
+        "url": ["https://evil.example/"],
+        "title": ["a", "b"],
+        "creditsUsed": "many",
+        "statusCode": [404],
+        "scrapeId": {"a": 1},
+        "numPages": "one",
+        "totalPages": [2],
+    }
+    server = FaultServer(
+        [answer(body=json.dumps({"success": True, "data": {"markdown": "x", "metadata": odd}}))]
+    )
+    monkeypatch.setenv("AIRFLOW_CONN_WEBDATA_DEFAULT", connection_text(server.url))
+    ti = attempt()
+    (read,) = results(
+        obey(call("read_page", url=FLOODS), WebDataToolset(max_credits=9, save_to=str(tmp_path)))
+    )
+    server.close()
+    assert read == {"url": FLOODS, "untrusted": {"title": "", "text": "x"}}
+    assert ti.xcom["sources"] == [{"tool": "read_page", "url": FLOODS, "title": ""}]
+    assert ti.xcom["credits"]["unknown"] == 1
+    assert len([*tmp_path.iterdir()]) == 1
+
+
+def test_a_long_file_says_how_much_of_it_was_read(obey: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    metadata = {"numPages": 20, "totalPages": 44, "creditsUsed": 20}
+    page = {"success": True, "data": {"markdown": "x", "metadata": metadata}}
+    server = FaultServer([answer(body=json.dumps(page))])
+    monkeypatch.setenv("AIRFLOW_CONN_WEBDATA_DEFAULT", connection_text(server.url))
+    (read,) = results(obey(call("read_file", url="https://river.example/long.pdf"), WebDataToolset()))
+    server.close()
+    assert read["note"] == "This is a file of 44 pages, of which the first 20 were read."
+
+
+def test_two_toolsets_tell_what_both_read(obey: Any, sandbox: Any, attempt: Any) -> None:
+    ti = attempt()
+    reader, finder = WebDataToolset(tools=["read_page"]), WebDataToolset(tools=["list_site"], id="finder")
+    obey(
+        f"{call('read_page', url=FLOODS)}\n{call('list_site', url='https://river.example/')}", reader, finder
+    )
+    assert [source["tool"] for source in ti.xcom["sources"]] == ["read_page", "list_site"]
+    assert ti.xcom["credits"]["byOperation"] == {"scrape": 1, "map": 1}
+
+
+def test_each_toolset_has_its_own_cap_in_all_attempts(obey: Any, sandbox: Any, attempt: Any) -> None:
+    def toolsets() -> list[WebDataToolset]:
+        return [
+            WebDataToolset(tools=["list_site"], max_credits=2),
+            WebDataToolset(tools=["read_page"], max_credits=6, id="reader"),
+        ]
+
+    attempt(1)
+    obey(f"{call('list_site', url='https://river.example/')}\n{call('read_page', url=FLOODS)}", *toolsets())
+    attempt(2)
+    orders = [
+        call("list_site", url="https://shop.example/"),
+        call("list_site", url="https://weather.example/"),
+        call("read_page", url="https://river.example/salmon"),
+        call("read_page", url="https://river.example/market"),
+    ]
+    shop, weather, salmon, market = results(obey("\n".join(orders), *toolsets()))
+    assert shop["untrusted"]["urls"]
+    assert weather.endswith("of max_credits=2 there are 0 left")
+    assert salmon["untrusted"]["text"]
+    assert market.endswith("of max_credits=6 there are 4 left")
+
+
+def test_calls_at_once_are_held_and_counted_together(sandbox: Any, attempt: Any) -> None:
+    ti = attempt()
+
+    def at_once(messages: list[Any], info: Any) -> ModelResponse:
+        if len(messages) > 1:
+            return ModelResponse(parts=[TextPart("done")])
+        urls = [f"https://river.example/{number}" for number in range(8)]
+        return ModelResponse(parts=[ToolCallPart("read_page", {"url": url}) for url in urls])
+
+    Agent(FunctionModel(at_once), toolsets=[WebDataToolset(max_credits=10)]).run_sync("go")
+    sent = len(sandbox.control.requests("/v2/scrape"))
+    # Two that may cost 5 fit at once; more, where one has ended by then, for it costs 1.
+    assert 2 <= sent <= 6
+    assert ti.xcom["creditsUsed"] == len(ti.xcom["sources"]) == sent
+
+
+def test_agents_of_other_frameworks_have_the_same_tools(sandbox: Any) -> None:
+    tools = {tool.name: tool for tool in WebDataToolset(allowed_domains=["river.example"]).airflow_tools()}
+    read = asyncio.run(tools["read_page"].function({"url": FLOODS}))
+    assert "412 cm" in read.content["untrusted"]["text"]
+    refused = asyncio.run(tools["read_page"].function({"url": "https://evil.example/"}))
+    assert refused.is_error
+    assert "not among the allowed domains" in refused.content
+
+
+def test_a_task_that_pushes_no_xcom(obey: Any, sandbox: Any, attempt: Any) -> None:
+    class Task:
+        do_xcom_push = False
+
+    task = Task()
+    ti = attempt(task=task)
+    obey(call("read_page", url=FLOODS), WebDataToolset())
+    assert ti.xcom == {}
+    assert len(task.get_openlineage_facets_on_complete(None).inputs) == 1  # type: ignore[attr-defined]
+
+
+def test_lineage_names_queries_and_pages(obey: Any, sandbox: Any, attempt: Any) -> None:
+    class Task:
+        do_xcom_push = True
+
+    task = Task()
+    attempt(task=task)
+    obey(f"{call('web_search', query='river')}\n{call('read_page', url=FLOODS)}", WebDataToolset())
+    lineage = task.get_openlineage_facets_on_complete(None)  # type: ignore[attr-defined]
+    assert [(found.namespace, found.name) for found in lineage.inputs] == [
+        ("webdata://webdata_default", "river"),
+        ("https://river.example", "/floods"),
+    ]
+
+
+def test_each_call_is_logged(obey: Any, sandbox: Any, caplog: pytest.LogCaptureFixture) -> None:
+    orders = [call("web_search", query="river"), call("read_page", url=FLOODS)]
+    with caplog.at_level(logging.INFO):
+        obey("\n".join(orders), WebDataToolset())
+    for line in (
+        "web_search 'river': ",
+        f"read_page {FLOODS}: ",
+        "Credits of this task: 3 used (search 2, scrape 1; by format: page 1)",
+    ):
+        assert line in caplog.text
