@@ -51,6 +51,9 @@ def get_provider_info() -> dict[str, Any]:
                     "airflow_provider_webdata.operators.parse",
                     "airflow_provider_webdata.operators.interact",
                     "airflow_provider_webdata.operators.credit_usage",
+                    "airflow_provider_webdata.operators.developer_search",
+                    "airflow_provider_webdata.operators.paper_search",
+                    "airflow_provider_webdata.operators.feedback",
                     "airflow_provider_webdata.operators.batch_search",
                     "airflow_provider_webdata.operators.to_table",
                 ],
@@ -77,6 +80,16 @@ def get_provider_info() -> dict[str, Any]:
                 ],
             }
         ],
+        "asset-uris": [
+            {
+                "schemes": ["webdata"],
+                "handler": "airflow_provider_webdata.monitor_assets.normalized",
+                "factory": "airflow_provider_webdata.monitor_assets.monitor_asset",
+                "to_openlineage_converter": "airflow_provider_webdata.monitor_assets.to_openlineage",
+            }
+        ],
+        # Left out by Airflow where common-messaging is not installed.
+        "queues": ["airflow_provider_webdata.message_queue.WebDataMessageQueueProvider"],
         "extra-links": [
             "airflow_provider_webdata.tasks.links.PageLink",
             "airflow_provider_webdata.tasks.links.DashboardLink",

@@ -44,7 +44,16 @@ def test_modules_import(module):
     assert importlib.import_module(module).__doc__
 
 
-@pytest.mark.parametrize("path", [CONNECTION["hook-class-name"], *INFO["cli"], *INFO["extra-links"]])
+@pytest.mark.parametrize(
+    "path",
+    [
+        CONNECTION["hook-class-name"],
+        *INFO["cli"],
+        *INFO["extra-links"],
+        *INFO["queues"],
+        *(path for found in INFO["asset-uris"] for name, path in found.items() if name != "schemes"),
+    ],
+)
 def test_named_objects_exist(path):
     module, _, name = path.rpartition(".")
     assert callable(getattr(importlib.import_module(module), name))
