@@ -57,6 +57,7 @@ _EVENT = _arg(
 _KEY = _arg("--key", help="Only deliveries with this correlation key")
 _JOB_ID = _arg("--job-id", help="Only deliveries of this job, for monitors of this check")
 _MONITOR_ID = _arg("--monitor-id", help="Only deliveries of this monitor")
+_PAGE_URL = _arg("--page-url", help="Only deliveries that tell of the page with exactly this URL")
 _LIMIT = _arg("--limit", help="Most deliveries to show (default: %(default)s)", type=int, default=50)
 _OLDER_THAN = _arg(
     "--older-than",
@@ -156,7 +157,7 @@ def _inbox() -> tuple[ActionCommand, ...]:
             name="list",
             help="List deliveries, the newest first",
             func=lazy_load_command(f"{_INBOX}.list_deliveries"),
-            args=(_CONN_ID, _EVENT, _KEY, _JOB_ID, _MONITOR_ID, _LIMIT, ARG_OUTPUT, ARG_VERBOSE),
+            args=(_CONN_ID, _EVENT, _KEY, _JOB_ID, _MONITOR_ID, _PAGE_URL, _LIMIT, ARG_OUTPUT, ARG_VERBOSE),
         ),
         ActionCommand(
             name="show",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 
+from airflow_provider_webdata.waiting.announcement import Announcement
 from airflow_provider_webdata.waiting.policy import waiting_for
 from airflow_provider_webdata.waiting.serialization import serialized
 
@@ -35,9 +36,9 @@ class ResumeTrigger(BaseTrigger):
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
         """Sleep by the wall clock, then yield the event."""
-        self.log.info(
-            waiting_for("the time at which the service lets the result be read", "by the clock", self.when)
-        )
-        while (left := self.when - time.time()) > 0:
-            await asyncio.sleep(min(left, _LONGEST_NAP))
+        with Announcement(self.log) as announcement:
+            what = "the time at which the service lets the result be read"
+            announcement.make(waiting_for(what, "by the clock", self.when))
+            while (left := self.when - time.time()) > 0:
+                await asyncio.sleep(min(left, _LONGEST_NAP))
         yield TriggerEvent(self.event)  # type: ignore[no-untyped-call]

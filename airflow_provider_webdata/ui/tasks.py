@@ -141,7 +141,7 @@ def facts_of_run(dag_id: str, run_id: str, most: int) -> list[TaskFacts]:
     with create_session() as session:
         rows = session.execute(
             select(TaskInstance.task_id, TaskInstance.map_index, TaskInstance.state, TaskInstance.operator)
-            .join(RenderedTaskInstanceFields, _same_task(RenderedTaskInstanceFields))
+            .join(RenderedTaskInstanceFields, _its_rendered_fields())
             .where(TaskInstance.dag_id == dag_id, TaskInstance.run_id == run_id)
             .where(_rendered_text().contains('"webdata_conn_id"'))
             .order_by(TaskInstance.start_date, TaskInstance.task_id, TaskInstance.map_index)
@@ -300,7 +300,9 @@ def _facts(session: Session, name: TaskName, state: str | None, operator: str | 
 
 def _rendered(session: Session, name: TaskName) -> dict[str, Any]:
     fields = session.scalar(
-        select(RenderedTaskInstanceFields.rendered_fields).where(*_is(RenderedTaskInstanceFields, name))
+        select(RenderedTaskInstanceFields.rendered_fields)
+        .join(TaskInstance, _its_rendered_fields())
+        .where(*_is(TaskInstance, name))
     )
     return fields if isinstance(fields, dict) else {}
 
@@ -348,7 +350,11 @@ def _is(table: Any, name: TaskName) -> Iterable[Any]:
     )
 
 
-def _same_task(table: Any) -> Any:
+def _its_rendered_fields() -> Any:
+    table = RenderedTaskInstanceFields
+    # From Airflow 3.4 on each attempt has its own.
+    if hasattr(table, "task_instance_id"):
+        return table.task_instance_id == TaskInstance.id
     return (
         (table.dag_id == TaskInstance.dag_id)
         & (table.run_id == TaskInstance.run_id)

@@ -15,6 +15,7 @@ from airflow_provider_webdata.api.errors import WebDataError
 from airflow_provider_webdata.coded_errors import ArgumentError
 from airflow_provider_webdata.component_metrics import count, timing
 from airflow_provider_webdata.states.checks import moment
+from airflow_provider_webdata.waiting.announcement import Announcement
 from airflow_provider_webdata.waiting.hub import Hub
 from airflow_provider_webdata.waiting.policy import waiting_for
 from airflow_provider_webdata.waiting.serialization import serialized
@@ -62,7 +63,7 @@ class WaitTrigger(BaseTrigger):
         hub = Hub.of(self.webdata_conn_id)
         began = time.monotonic()
         self._ends_at = self._deadline()
-        with hub.waiting(self._ends_at) as mailbox:
+        with hub.waiting(self._ends_at) as mailbox, Announcement(self.log) as self._announcement:
             try:
                 event = await self._wait(hub, mailbox)
             except WebDataError as error:
@@ -89,8 +90,8 @@ class WaitTrigger(BaseTrigger):
         """What kind of thing is waited for, in metrics."""
 
     def _announce(self, what: str, how: str) -> None:
-        """Log what is waited for, how, and until when."""
-        self.log.info(waiting_for(what, how, self._ends_at))
+        """Have logged what is waited for, how, and until when."""
+        self._announcement.make(waiting_for(what, how, self._ends_at))
 
     def _hold_back_seconds(self) -> float:
         """Return for how many seconds an event is held back: the worker that deferred the task may still be there.

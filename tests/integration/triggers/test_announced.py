@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import time
 from collections.abc import Callable, Iterator
@@ -15,9 +16,11 @@ from airflow_provider_webdata.triggers.job import WebDataJobTrigger
 from airflow_provider_webdata.triggers.monitor import WebDataMonitorCheckTrigger
 from airflow_provider_webdata.triggers.resume import ResumeTrigger
 from airflow_provider_webdata.triggers.webhook import WebDataWebhookTrigger
+from airflow_provider_webdata.waiting import announcement
 from airflow_provider_webdata.waiting.backoff import Backoff
 from airflow_provider_webdata.waiting.mailbox import Notice
 from tests.support.job_service import JobService
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.usefixtures("leftovers")
 
@@ -72,6 +75,7 @@ async def test_job(
     async with tools.waiting(
         WebDataJobTrigger(CONNECTION, "crawl", JOB, policy(wait_by), reports, deadline=END)
     ):
+        await until(lambda: told(logs))
         assert told(logs) == [f"Waiting for crawl {JOB}, {how}, {UNTIL}"]
 
 
@@ -95,11 +99,13 @@ async def test_check(world: Any, tools: Any, logs: list[Any], wait_by: str, how:
     )
     async with tools.waiting(trigger):
         what = f"a check of monitor {monitor_id} that finished after 2026-01-31T10:00:00+00:00"
+        await until(lambda: told(logs))
         assert told(logs) == [f"Waiting for {what}, {how}, {UNTIL}"]
 
 
 async def test_delivery(world: Any, tools: Any, logs: list[Any]) -> None:
     async with tools.waiting(WebDataWebhookTrigger(CONNECTION, key="k", job_id=JOB)):
+        await until(lambda: told(logs))
         (line,) = told(logs)
         assert line == (
             f"Waiting for a delivery (key k, job_id {JOB}) for connection 'webdata_default', by webhook, "
@@ -112,6 +118,33 @@ async def test_result_that_is_read_later(logs: list[Any]) -> None:
     [event async for event in ResumeTrigger(time.time(), {"status": "done"}).run()]
     (line,) = told(logs)
     assert re.fullmatch(r"Waiting for the time .* by the clock, until \d{4}-.*Z", line)
+
+
+async def test_many_at_once(logs: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Airflow stops for ever where it sends triggers while more lines are unread than its pipe holds."""
+    monkeypatch.setattr(announcement, "_next_turn", float("-inf"))
+    monkeypatch.setattr(announcement, "PAUSE", 3600.0)
+    event = {"status": "done"}
+    waits = [asyncio.create_task(anext(ResumeTrigger(END, event).run())) for _ in range(300)]
+    await until(lambda: len(told(logs)) >= announcement.AT_ONCE)
+    over = ResumeTrigger(time.time() - 1, event)
+    assert [found.payload async for found in over.run()] == [event]
+    # One was over before its turn.
+    assert len(told(logs)) == announcement.AT_ONCE + 1
+    for wait in waits:
+        wait.cancel()
+    await asyncio.gather(*waits, return_exceptions=True)
+    assert len(told(logs)) == announcement.AT_ONCE + 1
+
+
+async def test_each_has_its_turn(logs: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(announcement, "PAUSE", 0.001)
+    waits = [asyncio.create_task(anext(ResumeTrigger(END, {}).run())) for _ in range(30)]
+    await until(lambda: len(told(logs)) == 30)
+    for wait in waits:
+        wait.cancel()
+    await asyncio.gather(*waits, return_exceptions=True)
+    assert len(told(logs)) == 30
 
 
 @pytest.mark.parametrize(

@@ -84,6 +84,8 @@ def test_answers_are_kept_for_a_moment(pages: Pages, ids: dict[str, Any]) -> Non
         ({"find": "JOB"}, True),
         ({"find": "KEY"}, True),
         ({"find": "https://hooks.example/webdata/inbox/market/KEY"}, True),
+        ({"find": "https://shop.example/a?b=1"}, True),
+        ({"find": "https://shop.example/a?b=2"}, False),
         ({"find": "DELIVERY"}, True),
         ({"find": "0"}, False),
         ({"since": "2020-01-01T00:00", "until": "TOMORROW"}, True),
@@ -93,7 +95,8 @@ def test_answers_are_kept_for_a_moment(pages: Pages, ids: dict[str, Any]) -> Non
 )
 def test_filters_of_deliveries(pages: Pages, filters: dict[str, str], found: bool) -> None:
     tomorrow = (datetime.now(timezone.utc) + timedelta(days=1)).strftime("%Y-%m-%dT%H:%M")
-    body = {"type": "crawl.completed", "id": "filtered-job"}
+    page = {"metadata": {"sourceURL": "https://shop.example/a?b=1"}}
+    body = {"type": "crawl.completed", "id": "filtered-job", "data": [page]}
     delivery = pages.deliver(body, key="filter-key")
     values = {"JOB": "filtered-job", "KEY": "filter-key", "DELIVERY": str(delivery), "TOMORROW": tomorrow}
     params = {

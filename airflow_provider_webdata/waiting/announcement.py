@@ -1,0 +1,65 @@
+"""The first line in the log of a wait: a few at a time where many waits start at once."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+AT_ONCE, PAUSE = 20, 0.5
+"""So many lines are logged at once, and from then on one after each pause in seconds.
+
+Airflow's process that reads a triggerer's log also sends it its triggers, one thing at a time (3.3.2). Where some 200
+lines are unread while it sends many triggers, both processes wait for each other, for ever; it adds a line of its own
+for each trigger.
+"""
+
+_next_turn = float("-inf")
+
+
+class Announcement:
+    """Logs one line in its turn, and at the latest when the block of this context manager ends.
+
+    After an exception it is not logged any more.
+
+    :param log: of the trigger.
+    """
+
+    def __init__(self, log: Any) -> None:
+        self._log = log
+        self._text: str | None = None
+        self._turn: asyncio.TimerHandle | None = None
+
+    def make(self, text: str) -> None:
+        """Log the text in its turn.
+
+        :param text: the line.
+        """
+        global _next_turn
+        self._text = text
+        now = time.monotonic()
+        turn = max(_next_turn, now - (AT_ONCE - 1) * PAUSE)
+        _next_turn = turn + PAUSE
+        if turn <= now:
+            self._tell()
+        else:
+            self._turn = asyncio.get_running_loop().call_later(turn - now, self._tell)
+
+    def _tell(self) -> None:
+        if self._text is not None:
+            self._log.info(self._text)
+            self._text = None
+
+    def __enter__(self) -> Announcement:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._turn is not None:
+            self._turn.cancel()
+        if error is None:
+            self._tell()
