@@ -4,13 +4,14 @@
 #   make up          the same, left running for a look around;  make down  ends it
 #   make check       style, types, import walls and unit tests: what to run again and again while working
 #   make test        style, types, import walls, unit, integration and end-to-end tests
-#   make test-floor  what depends on Airflow, but for the end-to-end tests, on the oldest that is supported
+#   make test-floor  what depends on Airflow on the oldest that is supported; end to end, its pages in a browser
 #   make test-next   the same on Airflow's newest prerelease
 #   make test-pythons  the wheel, installed and tried on each Python that is supported
 #   make bench       what is claimed about speed, measured
 #   make scale       many waiting jobs on two of each of Airflow's components, with Celery, some of which are killed
 #   make chaos       components and the database die, hang and starve at random for MINUTES=20, from a SEED that is printed
 #   make first-steps what the README and the tutorial ask for, word by word, in an empty home, and how long it takes
+#   make conformance what another public client makes of the sandbox (needs Node; DESCRIPTION=path of the OpenAPI file)
 #   make mutants     which small changes to the pure parts no test notices
 #   make lint        style, types and import walls only
 #   make docs        the documentation site, in build/docs/html
@@ -33,7 +34,7 @@ unexport PYTHONPATH
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo up down check test test-floor test-next test-pythons bench scale chaos first-steps mutants lint docs screenshot browser services clean
+.PHONY: help demo up down check test test-floor test-next test-pythons bench scale chaos first-steps mutants conformance lint docs screenshot browser services clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -51,7 +52,7 @@ down: $(VENV)/.installed
 SIDE_BY_SIDE := -n 5
 # What knows nothing of Airflow, as the import walls see to it, is the same on any version of it.
 WITHOUT_AIRFLOW := $(addprefix tests/,unit/api unit/sandbox integration/api integration/sandbox integration/demo integration/docs_site integration/support)
-DEPENDS_ON_AIRFLOW := $(addprefix --ignore=,$(WITHOUT_AIRFLOW)) tests/unit tests/integration
+DEPENDS_ON_AIRFLOW := $(addprefix --ignore=,$(WITHOUT_AIRFLOW)) tests/unit tests/integration tests/e2e/test_ui.py
 
 check: lint
 	@echo "== unit tests"
@@ -89,6 +90,9 @@ first-steps:
 
 mutants: $(MUTANTS)/.installed-dev
 	@$(MUTANTS)/bin/python -m tools.mutants
+
+conformance: $(VENV)/.installed-dev
+	@$(BIN)/python -m tools.conformance $(DESCRIPTION)
 
 lint: $(VENV)/.installed-dev
 	@echo "== ruff"

@@ -94,13 +94,13 @@ class Terminal:
 
 def commands(page: Path) -> Iterator[tuple[str, str]]:
     """Yield each command of a page, with the heading that it stands under."""
-    heading, in_block = "", False
+    heading, block = "", ""
     for line in page.read_text().splitlines():
         if line.startswith("```"):
-            in_block = line == "```sh"
-        elif in_block and not line.startswith(NOT_FIRST_STEPS):
+            block = "" if block else line
+        elif block == "```sh" and not line.startswith(NOT_FIRST_STEPS):
             yield heading, line
-        elif line.startswith("#"):
+        elif not block and line.startswith("#"):
             heading = line.lstrip("# ")
 
 
@@ -223,7 +223,9 @@ def _settled(terminal: Terminal) -> dict[str, str]:
     deadline = time.monotonic() + 60 * PATIENCE
     while True:
         output = terminal.enter("airflow dags list-runs river_watch --output json")
-        runs = json.loads(output[output.index("[") : output.rindex("]") + 1])
+        # Beside what Airflow warns of.
+        (listed,) = re.findall(r"^\[(?:\{.*\})?\]$", output, re.MULTILINE)
+        runs = json.loads(listed)
         states = {run["run_id"]: run["state"] for run in runs}
         if not {"queued", "running"} & set(states.values()) or time.monotonic() > deadline:
             return states

@@ -2,7 +2,7 @@
 
 `python -m tools.mutants` prints a table by file and the names of the mutants that live, and fails where fewer die than
 `LEAST`. What is mutated, and which tests are asked, is in `[tool.mutmut]` of `pyproject.toml`;
-`mutmut show NAME` shows a mutant.
+`mutmut show NAME` shows a mutant. What lives, and why, is in `docs/contributing/mutants.md`.
 """
 
 from __future__ import annotations

@@ -135,9 +135,10 @@ def parameters(fields: RequestFields) -> list[Parameter]:
         name = name.rstrip("_")
         if name in fields.without:
             continue
-        default = None if field.is_required() else repr(fields.defaults.get(name))
+        default = None if field.is_required() else "None"
         if name in fields.defaults:
             own = json.dumps(fields.defaults[name])
+            default = own if isinstance(fields.defaults[name], str) else repr(fields.defaults[name])
             text = re.sub(r"Default: (.*)", rf"Default: {own}; that of the service: \1", text)
         kind = loose_type(field.annotation)
         found.append(Parameter(name, f"{kind} | None" if default == "None" else kind, default, text))
@@ -153,8 +154,7 @@ def rewritten(source: str) -> str:
 
     :raises FieldsError: marks are missing, or own arguments are not those that the class statement names.
     """
-    # An operator that is just being written: a signature cannot end in a bare `*`.
-    source = _EMPTY.sub(r"\1\2\1_: Any = None,\n", source)
+    source = _readable(source)
     for node in ast.parse(source).body:
         if isinstance(node, ast.ClassDef) and (fields := _fields_of(node)) is not None:
             wanted = parameters(fields)
@@ -165,10 +165,15 @@ def rewritten(source: str) -> str:
     return source
 
 
+def _readable(source: str) -> str:
+    """Return the source of an operator that may be just being written: a signature cannot end in a bare `*`."""
+    return _EMPTY.sub(r"\1\2\1_: Any = None,\n", source)
+
+
 def models_of_operators() -> Iterator[str]:
     """Yield the names of the request models whose fields operators take."""
     for path in OPERATORS.rglob("*.py"):
-        for node in ast.parse(path.read_text()).body:
+        for node in ast.parse(_readable(path.read_text())).body:
             if isinstance(node, ast.ClassDef) and (fields := _fields_of(node)) is not None:
                 yield fields.model
 

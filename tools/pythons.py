@@ -64,7 +64,9 @@ def smoke_test(python: str, folder: Path) -> None:
         # A wheel of the same version would be left as it is.
         subprocess.run([*pip, "uninstall", "--yes", "airflow-provider-webdata"], check=True)
         limits = str(ROOT / "constraints.txt")
-        subprocess.run([*pip, "install", "--constraint", limits, f"{wheel}[parquet,sandbox]"], check=True)
+        # The plugin for users' tests is imported too.
+        wanted = [f"{wheel}[ai,messaging,parquet,sandbox]", "pytest"]
+        subprocess.run([*pip, "install", "--constraint", limits, *wanted], check=True)
         subprocess.run([own, "-I", str(SMOKE)], cwd=empty, check=True)
 
 

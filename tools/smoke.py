@@ -43,8 +43,9 @@ def import_all() -> int:
         raise ImportError(f"{name} cannot be imported") from sys.exc_info()[1]
 
     for module in pkgutil.walk_packages(package.__path__, f"{PACKAGE}.", onerror=fail):
-        # Alembic runs its scripts, and `python -m` the other.
-        if ".migrations" not in module.name and not module.name.endswith("__main__"):
+        # Alembic runs its scripts, and `python -m` another; Airflow's agents know no Python 3.10.
+        left = [".migrations", "__main__", *([".toolsets"] if sys.version_info < (3, 11) else [])]
+        if not any(part in module.name for part in left):
             importlib.import_module(module.name)
             count += 1
     for entry in distribution("airflow-provider-webdata").entry_points:

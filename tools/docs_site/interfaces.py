@@ -7,6 +7,7 @@ import importlib
 import inspect
 import os
 from collections.abc import Iterator
+from importlib.util import find_spec
 from typing import Any
 from unittest.mock import patch
 
@@ -24,6 +25,8 @@ from tools.docs_site.rendering import argument, body, code, outcome, page, prose
 from tools.docs_site.subjects import PACKAGE, DescriptionError, arguments_of, literal, spelled
 
 ROOT = "../"
+HAS_AGENTS = find_spec("pydantic_ai") is not None
+"""Not on Python 3.10, where no site is built either."""
 VERDICTS = {
     "never": "no later attempt can succeed: the task fails at once",
     "later": "a later attempt can succeed: the task is rescheduled, or waits, as long as the service asks",
@@ -36,6 +39,7 @@ def pages() -> dict[str, str]:
     """Return the text of these pages, by their path from the root of the site."""
     return {
         "reference/hook.md": _hook(),
+        **({"reference/toolset.md": _toolset()} if HAS_AGENTS else {}),
         "reference/errors.md": _errors(),
         "reference/templates.md": _templates(),
         "reference/configuration.md": _configuration(),
@@ -49,6 +53,8 @@ def places() -> dict[str, tuple[str, str]]:
         error.__name__: ("reference/errors", f"#{error.__name__.lower()}") for error in _tree(WebDataError)
     }
     found |= dict.fromkeys(("WebDataHook", "AsyncWebDataHook"), ("reference/hook", ""))
+    if HAS_AGENTS:
+        found["WebDataToolset"] = ("reference/toolset", "")
     return found | {"WebDataRetryPolicy": ("reference/templates", "#retry-policy")}
 
 
@@ -69,12 +75,25 @@ def _hook() -> str:
             "from airflow_provider_webdata.hooks.webdata_async import AsyncWebDataHook"
         ),
         body(docstring_of(WebDataHook), ROOT),
-        "`AsyncWebDataHook` has the same methods, awaitable; those that iterate are asynchronous generators. Only "
-        "`test_connection` and `sibling` are not among them.",
+        "`AsyncWebDataHook` has the same methods, awaitable but for `guarded` and `guarded_by`, which give a hook; "
+        "those that iterate are asynchronous generators. Only `test_connection` and `sibling` are not among them.",
         "A `request` is one of the models of `airflow_provider_webdata.api.models`, or a mapping with its fields: "
         "the fields of the operator of that name, or [objects](objects.md).",
         *_arguments(WebDataHook.__init__, docstring_of(WebDataHook).parameters, "WebDataHook", ""),
         *parts,
+    )
+
+
+def _toolset() -> str:
+    from airflow_provider_webdata.toolsets.webdata import WebDataToolset
+
+    doc = docstring_of(WebDataToolset)
+    return page(
+        "Toolset",
+        code("from airflow_provider_webdata.toolsets.webdata import WebDataToolset"),
+        *body(doc, ROOT),
+        f"[The tools]({ROOT}agents.md#the-tools) are in the guide.",
+        *_arguments(WebDataToolset.__init__, doc.parameters, "WebDataToolset", ""),
     )
 
 

@@ -18,10 +18,13 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     "CrawlParamsRequest": ("crawl",),
     "CrawlRequest": ("crawl",),
     "CrawlTarget": ("targets",),
+    "DeveloperSearchRequest": ("developer-search",),
     "EmailNotification": ("monitor-fields",),
     "ExecuteRequest": ("code",),
     "ExtractRequest": ("extract",),
     "ExtractWebhookConfig": ("webhook-object",),
+    "FeedbackRequest": ("feedback",),
+    "GovernmentSearchRequest": ("government-search",),
     "InteractRequest": ("session",),
     "MapRequest": ("map", "scrape-options"),
     "MonitorCreateRequest": ("monitor-fields",),
@@ -30,14 +33,21 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     "MonitorUpdateRequest": ("monitor-fields",),
     "MonitorWebhookConfig": ("webhook-object",),
     "PageJobWebhookConfig": ("webhook-object",),
+    "PaperRequest": ("one-paper",),
+    "PaperSearchRequest": ("research",),
     "ParseOptions": ("parse", "scrape-options"),
+    "ParseReferenceRequest": ("parse", "scrape-options"),
+    "ParseUploadRequest": ("parse-by-reference",),
     "ScrapeInteractRequest": ("code", "session"),
     "ScrapeOptions": ("scrape-options",),
     "ScrapeRequest": ("scrape", "scrape-options"),
     "ScrapeTarget": ("targets",),
+    "SearchFeedbackRequest": ("feedback",),
     "SearchRequest": ("search",),
     "SearchScrapeOptions": ("scrape-options",),
     "SearchTarget": ("targets",),
+    "SimilarPapersRequest": ("similar-papers",),
+    "ThreatPolicyRequest": ("threat-policy", "threat-protection"),
     "ThreatProtection": ("threat-protection",),
 }
 """The sections in whose tables the fields of a model stand, the first that has a field counts."""
@@ -53,6 +63,10 @@ COMMON = {
 """Fields that mean the same wherever they stand, and whose rule is in no such table."""
 
 WHOLE: dict[str, str] = {
+    "AgentApproval": "agent-exchange",
+    "AgentExchange": "agent-exchange",
+    "AgentLocation": "agent-server-fields",
+    "AgentRefusal": "agent-exchange",
     "AgentWebhookConfig": "webhook-events-steps",
     "AttributeSelector": "format-further",
     "AttributesFormat": "format-further",
@@ -68,6 +82,7 @@ WHOLE: dict[str, str] = {
     "ImageParser": "parser-image",
     "JsonFormat": "format-json",
     "Location": "scrape-location",
+    "MissingContent": "feedback-missing",
     "MonitorScrapeOptions": "target-scrape-options",
     "MonitorSchedule": "schedule-form",
     "MonitorWebhookConfig": "webhook-events-monitor",
@@ -88,6 +103,7 @@ WHOLE: dict[str, str] = {
     "ScreenshotFormat": "format-screenshot",
     "ScrollAction": "action-scroll",
     "SearchScrapeOptions": "search-scrape-options",
+    "ValuableSource": "feedback-sources",
     "Viewport": "format-screenshot",
     "WaitAction": "action-wait",
     "WebSource": "search-sources",
@@ -136,7 +152,7 @@ def _rows() -> dict[tuple[str, str], str]:
             cells = line.strip("|").split(" | ")[:2]
             naming = next((cell for cell in cells if "`" in cell), "")
             for anchor in re.findall(r'<a id="([^"]+)">', " ".join(cells))[:1]:
-                for name in re.findall(r"`([A-Za-z0-9]+)[*?]?`", naming):
+                for name in re.findall(r"`([A-Za-z0-9_]+)[*?]?`", naming):
                     for above in section:
                         found.setdefault((above, name), anchor)
     return found

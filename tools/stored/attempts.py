@@ -26,7 +26,8 @@ def task_state() -> dict[str, Any]:
     from airflow_provider_webdata.tasks.jobs.start_table import StartRecord
 
     started = StartRecord(
-        generation=1, past=("older",), known=("other",), requested_at=NOON.isoformat(), job_id="job", reports=True,
+        generation=1, past=("older",), known=("other",), requested_at=NOON.isoformat(), attempt=2, job_id="job",
+        reports=True,
         invalid_urls=("x",), deadline=DEADLINE,
     )  # fmt: skip
     if any(getattr(started, item.name) == item.default for item in fields(StartRecord)):
@@ -45,6 +46,7 @@ def task_state() -> dict[str, Any]:
         "started": _remembered("webdata_job", lambda intent: intent.remember(**started.to_json())),
     }
     found["webdata_credits"] = {"spent": _account()}
+    found["webdata_agent"] = {"read": _agent_account()}
     store = StateStore()
     _check_operator()._span(context_of(TaskInstance(max_tries=MAX_TRIES), store))  # type: ignore[arg-type]
     waiting = {**store.get("webdata_wait"), "after": NOON.isoformat(), "deadline": DEADLINE}
@@ -59,6 +61,17 @@ def _account() -> Any:
     account = CreditAccount(context_of(TaskInstance(max_tries=MAX_TRIES), store))  # type: ignore[arg-type]
     account.enter("scrape/a", {"scrape": 5}, {"page": 1, "json": 4}, saved=5)
     return store.get("webdata_credits")
+
+
+def _agent_account() -> Any:
+    from airflow_provider_webdata.toolsets.agent_account import AgentAccount
+
+    store = StateStore()
+    account = AgentAccount(context_of(TaskInstance(max_tries=MAX_TRIES), store))  # type: ignore[arg-type]
+    account.spent["webdata-default"] = 1
+    page = "https://river.example/"
+    account.enter_page("read_page", page, page, "River", CONNECTION_ID, 1, scrape_id="a")
+    return store.get("webdata_agent")
 
 
 def _remembered(key: str, act: Callable[[Any], Any]) -> Any:

@@ -31,6 +31,8 @@ RESULTS: dict[str, tuple[str, dict[str, Any]]] = {
     "scrape": ("scrape.WebDataScrapeOperator", {"url": PAGE}),
     "scrape, to a file": ("scrape.WebDataScrapeOperator", {"url": PAGE, "output": "page.jsonl"}),
     "map": ("map.WebDataMapOperator", {"url": PAGE}),
+    "developer search": ("developer_search.WebDataDeveloperSearchOperator", {"query": "pipeline"}),
+    "paper search": ("paper_search.WebDataPaperSearchOperator", {"query": "rain"}),
     "parse": ("parse.WebDataParseOperator", {"file": "page.html"}),
     "interact": ("interact.WebDataInteractOperator", {"steps": [f'await page.goto("{PAGE}")']}),
     "credit usage": ("credit_usage.WebDataCreditUsageOperator", {}),
@@ -39,6 +41,7 @@ RESULTS: dict[str, tuple[str, dict[str, Any]]] = {
     "batch scrape": ("batch_scrape.WebDataBatchScrapeOperator", {"urls": [PAGE]}),
     "extract": ("extract.WebDataExtractOperator", {"urls": [PAGE], "prompt": "p"}),
     "agent": ("agent.WebDataAgentOperator", {"prompt": "p", "urls": [PAGE]}),
+    "agent, validated": ("agent.WebDataAgentOperator", {"prompt": "p", "schema": {"required": ["x"]}}),
     "create monitor": (
         "monitor.WebDataCreateMonitorOperator",
         {

@@ -167,6 +167,13 @@ def test_the_hook_page_has_every_method() -> None:
             assert parameter == "self" or f"{name}-{parameter}" in shown
 
 
+@pytest.mark.skipif(not interfaces.HAS_AGENTS, reason="Airflow's provider of agents is not installed")
+def test_the_page_of_the_toolset_has_every_argument() -> None:
+    from airflow_provider_webdata.toolsets.webdata import WebDataToolset
+
+    assert set(listed(PAGES["reference/toolset.md"])) == set(inspect.signature(WebDataToolset).parameters)
+
+
 def test_the_errors_page_has_every_error() -> None:
     def tree(error: type[WebDataError]) -> set[str]:
         return {error.__name__}.union(

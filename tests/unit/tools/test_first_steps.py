@@ -20,6 +20,10 @@ x --run &
 # no heading, and no command
 ```
 
+```sh
+y
+```
+
 ## From a clone
 
 ```sh
@@ -35,6 +39,7 @@ def test_commands_are_taken_with_their_headings(tmp_path: Path) -> None:
     assert list(commands(page)) == [
         ("Install", "pip install x"),
         ("Install", "x --run &"),
+        ("Install", "y"),
         ("From a clone", "make up"),
     ]
 

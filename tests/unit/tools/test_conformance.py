@@ -1,0 +1,33 @@
+"""What a proxy refuses is found in its log, and known or not."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from tools.conformance.__main__ import refusals, unexplained
+
+LOG = """
+\u203a [HTTP SERVER] \x1b[90mget\x1b[39m /v2/extract/01234567-89ab-cdef-0123-456789abcdef info Request received
+\u203a     [VALIDATOR] error     Violation: response.body.data Response body property data must be object
+\u203a [HTTP SERVER] post /v2/search info Request received
+\u203a     [VALIDATOR] error     Violation: request.body.sources.0 Request body property sources.0 must be object
+\u203a     [VALIDATOR] error     Violation: request.body.sources.0 Request body property sources.0 must be object
+\u203a     [VALIDATOR] error     Violation: request.body.limit Request body property limit must be integer
+"""
+
+
+def test_what_is_refused() -> None:
+    found = refusals(LOG)
+    assert found == Counter(
+        {
+            "get /v2/extract/ID: response.body.data Response body property data must be object": 1,
+            "post /v2/search: request.body.sources.0 Request body property sources.0 must be object": 2,
+            "post /v2/search: request.body.limit Request body property limit must be integer": 1,
+        }
+    )
+    (unknown,) = unexplained(found)
+    assert "limit must be integer" in unknown
+    # The same refusal elsewhere has no reason.
+    assert unexplained(
+        Counter({"get /v2/map: response.body.data Response body property data must be object": 1})
+    )

@@ -1,0 +1,1 @@
+"""`make conformance`: what others wrote about the service, held against the sandbox and the provider."""

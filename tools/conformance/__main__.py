@@ -1,0 +1,150 @@
+"""Drive the sandbox with another public client, and let a proxy look at it with the service's public description.
+
+python -m tools.conformance [DESCRIPTION]
+
+Node's packages go to `build/conformance`. The client has to succeed in every step. With DESCRIPTION, the path of the
+OpenAPI description of version 2, all its calls and one of each kind of the provider's own go through Prism too; what
+that refuses and `KNOWN` does not explain fails the command.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from airflow_provider_webdata.sandbox.server import SandboxServer
+from tools.conformance.own_calls import failures
+
+HERE = Path(__file__).parent
+FOLDER = HERE.parents[1] / "build" / "conformance"
+PATIENCE = 120
+
+KNOWN = {
+    r"request\.body\.(scrapeOptions\.)?(formats|sources|parsers)\.\d+ .* (must be object|match exactly one schema)": (
+        "a text where texts and objects are allowed: the proxy reads it against each kind of object, too"
+    ),
+    r"post /v2/parse: request\.body\.options .* must be object": "it is a text of JSON, in form data",
+    r"/v2/monitor.*: response\.body\.data(\.\d+)?\.(webhook|lastCheckSummary) .* must be object": (
+        "null of a monitor that has none; the description does not say nullable"
+    ),
+    r"get /v2/crawl/active: response\.body .* required property 'data'": (
+        "the reference calls the list `crawls`, and so do public clients"
+    ),
+    r"get /v2/extract/.*: response\.body\.data .* must be object": (
+        "a job that is not over yet has no data; the description does not say nullable"
+    ),
+    r"Selected route not found": "the description lacks an endpoint that public clients have",
+    r"/run: request No supported content types": "the client sends an empty JSON object where no body is described",
+}
+"""What the proxy refuses, and why that is no fault of ours."""
+
+
+def main() -> int:
+    """Run the client, and the proxy where there is a description; 0 where all is well."""
+    if shutil.which("npm") is None:
+        print("Node and npm are not on this machine: install Node 20 or newer", file=sys.stderr)
+        return 2
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    for name in ("package.json", "client.mjs"):
+        shutil.copy(HERE / name, FOLDER)
+    subprocess.run(
+        ["npm", "install", "--no-audit", "--no-fund", "--no-package-lock", "--silent"], cwd=FOLDER, check=True
+    )
+    with SandboxServer() as sandbox:
+        problems = _driven(sandbox.url, sandbox.api_key)
+    if len(sys.argv) > 1:
+        with SandboxServer() as sandbox, _proxy(Path(sys.argv[1]), sandbox.url) as (url, log):
+            _driven(url, sandbox.api_key)
+            failures(url, sandbox.api_key)
+        problems += unexplained(refusals(log.read_text()))
+    print("\n".join(problems) or "All is as others say")
+    return 1 if problems else 0
+
+
+def _driven(url: str, key: str) -> list[str]:
+    """Run the client, print a line for each step, and return what failed."""
+    environ = {**os.environ, "SERVICE_URL": url, "SERVICE_KEY": key}
+    done = subprocess.run(
+        ["node", "client.mjs"], cwd=FOLDER, env=environ, capture_output=True, text=True, timeout=10 * PATIENCE
+    )
+    steps = [json.loads(line) for line in done.stdout.splitlines()]
+    print(f"{sum(step['ok'] for step in steps)} of {len(steps)} steps of the client succeed at {url}")
+    failed = [f"{step['name']}: {step['why']}" for step in steps if not step["ok"]]
+    return failed if steps and done.returncode in (0, 1) else [*failed, done.stderr[-1000:]]
+
+
+@contextmanager
+def _proxy(description: Path, upstream: str) -> Iterator[tuple[str, Path]]:
+    """Run Prism in front of a server; yield its URL and its log."""
+    told = json.loads(description.read_text(encoding="utf-8"))
+    # Prism looks for the paths of a request below the description's, without those of its servers.
+    told["paths"] = {f"/v2{path}": operations for path, operations in told["paths"].items()}
+    (FOLDER / "description.json").write_text(json.dumps(told))
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        port = found.getsockname()[1]
+    log = FOLDER / "prism.log"
+    argv = [
+        "node_modules/.bin/prism",
+        "proxy",
+        "description.json",
+        upstream,
+        "--host",
+        "127.0.0.1",
+        "--port",
+        str(port),
+    ]
+    with log.open("w") as output, subprocess.Popen(argv, cwd=FOLDER, stdout=output, stderr=output) as server:
+        try:
+            _wait_for(log, server)
+            yield f"http://127.0.0.1:{port}", log
+        finally:
+            server.terminate()
+
+
+def _wait_for(log: Path, server: subprocess.Popen[bytes]) -> None:
+    from tests.support.waiting import wait_until
+
+    if not wait_until(lambda: "is listening" in log.read_text() or server.poll() is not None, PATIENCE):
+        raise SystemExit(f"Prism does not listen after {PATIENCE} s")
+    if server.poll() is not None:
+        raise SystemExit(f"Prism ended:\n{log.read_text()[-2000:]}")
+
+
+def refusals(log: str) -> Counter[str]:
+    """Return what the proxy refused: the call, and what is wrong with it.
+
+    :param log: what Prism printed.
+    """
+    found: Counter[str] = Counter()
+    call = ""
+    for line in re.sub(r"\x1b\[[0-9;]*m", "", log).splitlines():
+        if begun := re.search(r"\[HTTP SERVER\] (\w+ \S+)", line):
+            call = re.sub(r"[0-9a-f]{8}-[0-9a-f-]{27}", "ID", begun[1])
+        if problem := line.partition("Violation: ")[2]:
+            found[f"{call}: {problem}"] += 1
+    return found
+
+
+def unexplained(found: Counter[str]) -> list[str]:
+    """Print what was refused, and why that is known; return the rest."""
+    unknown = []
+    for text, count in found.most_common():
+        reason = next((why for pattern, why in KNOWN.items() if re.search(pattern, text)), None)
+        print(f"{count:4} times: {text}: {reason or 'NOT EXPLAINED'}")
+        if reason is None:
+            unknown.append(f"The description has it otherwise: {text}")
+    return unknown
+
+
+if __name__ == "__main__":
+    sys.exit(main())
