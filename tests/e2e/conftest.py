@@ -44,7 +44,7 @@ DAGS = (
 )
 MAX_BODY_MB = 1
 # As many as the DAG has.
-CROWD = 200
+CROWD = 100
 KNOWN_MONITORS = "monitors.json"
 
 
@@ -149,6 +149,14 @@ def sender(stack: Stack) -> Iterator[Sender]:
 def inbox(stack: Stack) -> Iterator[InboxTable]:
     with contextlib.closing(InboxTable(stack)) as table:
         yield table
+
+
+@pytest.fixture(autouse=True)
+def no_schedule(request: pytest.FixtureRequest) -> Iterator[None]:
+    """What an example's schedule, or a delivery, starts later is not seen by the tests after this one."""
+    yield
+    if "stack" in request.fixturenames:
+        request.getfixturevalue("stack").api.pause_all("webdata_%")
 
 
 @pytest.fixture

@@ -236,7 +236,6 @@ def test_short_operations(stack: Stack, sandbox: SandboxControl, tmp_path: Path)
 def run_example(stack: Stack, dag_id: str) -> str:
     run_id = scheduled_run(stack.api, dag_id)
     follow(stack.api, dag_id, run_id, print)
-    stack.api.pause(dag_id)
     return run_id
 
 
@@ -271,7 +270,6 @@ def test_example_incremental_search(stack: Stack, sandbox: SandboxControl) -> No
     # The scheduler makes them two at a time.
     assert wait_until(all_ended, pause=0.5), stack.api.runs("webdata_incremental_search")
     runs = stack.api.runs("webdata_incremental_search")
-    stack.api.pause("webdata_incremental_search")
 
     assert {run["state"] for run in runs} == {"success"}
     ranges = [request["body"]["tbs"] for request in sandbox.requests("/v2/search", "POST")]

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 from urllib.parse import quote
 
 import httpx
 
-from tests.support.waiting import PATIENCE
+from tests.support.waiting import PATIENCE, wait_until
 
 ENDED = frozenset({"success", "failed"})
 PAGE = 100
+_LOCKED_TRIES = 10
 
 
 class AirflowAPI:
@@ -40,6 +42,12 @@ class AirflowAPI:
         answer = self._send(method, path, **kwargs)
         if answer.status_code == httpx.codes.UNAUTHORIZED:
             del self._http.headers["Authorization"]
+            answer = self._send(method, path, **kwargs)
+        # SQLite on a busy machine: it was locked for too long, and nothing was written.
+        for _ in range(_LOCKED_TRIES):
+            if answer.status_code != httpx.codes.INTERNAL_SERVER_ERROR or "Database error" not in answer.text:
+                break
+            time.sleep(1)
             answer = self._send(method, path, **kwargs)
         if answer.is_error:
             raise httpx.HTTPStatusError(
@@ -95,9 +103,11 @@ class AirflowAPI:
             if error.response.status_code != httpx.codes.CONFLICT:
                 raise
 
-    def pause(self, dag_id: str) -> None:
-        """Take the DAG from the scheduler again."""
-        self.call("PATCH", f"/dags/{dag_id}", json={"is_paused": True})
+    def pause_all(self, pattern: str) -> None:
+        """Take the DAGs with such ids (`%` is any text) from the scheduler again, once none of their tasks runs."""
+        self.call("PATCH", "/dags", params={"dag_id_pattern": pattern}, json={"is_paused": True})
+        running = {"dag_id_pattern": pattern, "state": ["running", "queued"]}
+        wait_until(lambda: not self._all("/dags/~/dagRuns/~/taskInstances", "task_instances", **running))
 
     def trigger(self, dag_id: str, conf: dict[str, Any] | None = None, run_id: str | None = None) -> str:
         """Start a manual run; returns its id, made up where none is given."""

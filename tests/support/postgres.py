@@ -39,9 +39,11 @@ class Postgres:
     """A server on a free loopback port; use it as a context manager.
 
     :param settings: of the server, such as `{"max_connections": "50"}`.
+    :param programs: folder of PostgreSQL's programs; empty: those of this machine.
     """
 
     settings: dict[str, str] = field(default_factory=dict)
+    programs: str = ""
     port: int = 0
     folder: Path = Path()
     _password: str = field(default_factory=lambda: secrets.token_urlsafe(12), repr=False)
@@ -75,7 +77,7 @@ class Postgres:
 
     def create_database(self, name: str) -> str:
         """Make an empty database and return its address."""
-        argv = [_program("createdb"), "-h", "127.0.0.1", "-p", str(self.port), "-U", USER, name]
+        argv = [self._program("createdb"), "-h", "127.0.0.1", "-p", str(self.port), "-U", USER, name]
         done = subprocess.run(
             argv, env={**os.environ, "PGPASSWORD": self._password}, capture_output=True, text=True
         )
@@ -91,7 +93,7 @@ class Postgres:
             "max_connections": "200",
             **self.settings,
         }
-        argv = [_program("postgres"), "-D", str(self._data), "-p", str(self.port)]
+        argv = [self._program("postgres"), "-D", str(self._data), "-p", str(self.port)]
         argv += [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
         with self._log.open("ab") as log:
             self._server = server = subprocess.Popen(
@@ -143,7 +145,7 @@ class Postgres:
         password.write_text(self._password)
         if owner := _owner():
             os.chown(password, owner.pw_uid, owner.pw_gid)
-        argv = [_program("initdb"), "-D", str(self._data), "-U", USER, "--pwfile", str(password)]
+        argv = [self._program("initdb"), "-D", str(self._data), "-U", USER, "--pwfile", str(password)]
         argv += ["--auth", "scram-sha-256", "--encoding", "UTF8", "--locale", "C"]
         done = subprocess.run(argv, cwd=self.folder, capture_output=True, text=True, **_as_owner())
         if done.returncode:
@@ -162,6 +164,17 @@ class Postgres:
             and lines[7].strip() == "ready"
         )
 
+    def _program(self, name: str) -> str:
+        """Path of one of PostgreSQL's programs, which Debian keeps out of the PATH."""
+        folders = sorted((folder for pattern in _FOLDERS for folder in glob.glob(pattern)), key=_version)
+        places = self.programs or os.pathsep.join([os.environ.get("PATH", ""), *reversed(folders)])
+        if (found := shutil.which(name, path=places)) is None:
+            raise StackError(
+                f"PostgreSQL's program '{name}' is not on this machine; run tools/postgres-setup as root, "
+                "or install PostgreSQL's server (on Debian and Ubuntu the package 'postgresql')."
+            )
+        return found
+
     def _last_words(self) -> str:
         return "\n".join(self._log.read_text(errors="replace").splitlines()[-15:])
 
@@ -179,18 +192,6 @@ def _owner() -> pwd.struct_passwd | None:
 def _as_owner() -> dict[str, Any]:
     owner = _owner()
     return {} if owner is None else {"user": owner.pw_uid, "group": owner.pw_gid, "extra_groups": []}
-
-
-def _program(name: str) -> str:
-    """Path of one of PostgreSQL's programs, which Debian keeps out of the PATH."""
-    folders = sorted((folder for pattern in _FOLDERS for folder in glob.glob(pattern)), key=_version)
-    places = os.pathsep.join([os.environ.get("PATH", ""), *reversed(folders)])
-    if (found := shutil.which(name, path=places)) is None:
-        raise StackError(
-            f"PostgreSQL's program '{name}' is not on this machine; run tools/postgres-setup as root, "
-            "or install PostgreSQL's server (on Debian and Ubuntu the package 'postgresql')."
-        )
-    return found
 
 
 def _version(folder: str) -> list[int]:

@@ -156,11 +156,8 @@ class Stack:
         return self.home / "environment.sh"
 
     def write_environment(self) -> None:
-        """Write the environment file; it holds the connection, with its secrets."""
+        """Write the environment file, for this user alone."""
         ours = {name: value for name, value in self._environment.items() if name.startswith("AIRFLOW")}
-        # `airflow dags test` runs triggers in its own process, which looks for connections here alone.
-        connection = self.connection(CONNECTION_ID, self.connection_extra)
-        ours[f"AIRFLOW_CONN_{connection.pop('connection_id').upper()}"] = json.dumps(connection)
         lines = [f"export {name}={shlex.quote(value)}" for name, value in ours.items()]
         lines.append(f'export PATH={shlex.quote(str(Path(sys.executable).parent))}:"$PATH"')
         self.environment_file.touch(mode=0o600)

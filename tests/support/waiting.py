@@ -6,6 +6,7 @@ import asyncio
 import inspect
 import time
 from collections.abc import Callable
+from datetime import date, datetime, timedelta, timezone
 from typing import Any
 
 # Seconds after which what has not come about never will, however slow the machine.
@@ -24,6 +25,16 @@ def wait_until(condition: Callable[[], object], patience: float = PATIENCE, paus
             return False
         time.sleep(max(pause, min(waited / 20, 1.0)))
     return True
+
+
+def today(seconds: float) -> date:
+    """Return the date (UTC), which stays the same for so many seconds: midnight is waited for where it is nearer."""
+    now = datetime.now(timezone.utc)
+    midnight = datetime.combine(now.date() + timedelta(days=1), datetime.min.time(), timezone.utc)
+    if (left := (midnight - now).total_seconds()) < seconds:
+        time.sleep(left)
+        return midnight.date()
+    return now.date()
 
 
 async def until(condition: Callable[[], object]) -> None:

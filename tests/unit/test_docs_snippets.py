@@ -25,6 +25,8 @@ DAGS = [
 
 @pytest.mark.parametrize(("line", "code"), DAGS)
 def test_a_dag_of_the_documentation_loads(line: int, code: str, tmp_path: Path) -> None:
+    if ".toolsets." in code:
+        pytest.importorskip("pydantic_ai", reason="Airflow's provider of agents knows no Python 3.10")
     file = tmp_path / "snippet.py"
     # Blank lines in front make an error name the page's own line.
     file.write_text("\n" * (line - 1) + code, encoding="utf-8")
@@ -53,7 +55,7 @@ OF_A_LOGICAL_DATE = {
 
 CODE = {f"{found.page}:{found.line}": found.code for page in PAGES for found in snippets(page)} | {
     name_of(file): file.read_text(encoding="utf-8")
-    for folder in ("example_dags", "docs/tutorial")
+    for folder in ("example_dags", "example_dags/agents", "example_dags/vectors", "docs/tutorial")
     for file in sorted((ROOT / folder).glob("*.py"))
 }
 

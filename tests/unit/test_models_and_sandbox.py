@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from airflow_provider_webdata.api import models as m
-from airflow_provider_webdata.api.endpoints import Endpoint
+from airflow_provider_webdata.api.endpoints import PARSE_REFERENCE, Endpoint
 from airflow_provider_webdata.sandbox.reference.rules import check
 from airflow_provider_webdata.sandbox.reference.schema import BODIES
 from tests.support.request_fields import Edge, alias, drawn, edges, minimal, request_endpoints
@@ -23,12 +23,18 @@ NAMED = {
     ("POST", "monitor"): "monitor.create",
     ("PATCH", "monitor"): "monitor.update",
     ("POST", "crawl.params-preview"): "crawl.params",
+    ("GET", "search.research.papers.{paper_id}"): "search.research.paper",
+    ("GET", "search.research.papers.similar"): "search.research.similar",
 }
 
 
 def sandbox_name(endpoint: Endpoint[Any]) -> str:
     """Return what the sandbox calls the body of an endpoint: the fixed parts of its path, as a rule."""
-    parts = [part for part in endpoint.path.removeprefix("/v2/").split("/") if not part.startswith("{")]
+    if endpoint is PARSE_REFERENCE:
+        return "parse.reference"
+    parts = endpoint.path.removeprefix("/v2/").split("/")
+    if endpoint.method != "GET" or not parts[-1].startswith("{"):
+        parts = [part for part in parts if not part.startswith("{")]
     name = ".".join(parts)
     return NAMED.get((endpoint.method, name), name)
 
@@ -48,12 +54,10 @@ SANDBOX_IS_STRICTER = {
 }
 ONLY_IN_THE_SANDBOX = {
     "search": {"lang", "filter"},
-    "scrape": {"safeMode"},
-    "batch.scrape": {"safeMode"},
     "crawl.params": {"origin", "integration"},
     "parse": {"fastMode", "waitFor", "mobile", "actions"},
+    "parse.reference": {"fastMode", "waitFor", "mobile", "actions"},
     "extract": {"limit", "timeout"},
-    "agent": {"mode", "threadId", "exchange", "location"},
     "interact": {"location"},
     "interact.execute": {"origin"},
     "scrape.interact": {"existingSessionId"},

@@ -35,6 +35,7 @@ from airflow_provider_webdata.tasks.intent import Intent
 from airflow_provider_webdata.tasks.jobs.start_table import StartRecord, State
 from airflow_provider_webdata.tasks.kept_records import FileRecords, StoreRecords
 from airflow_provider_webdata.tasks.searches.records import answered
+from airflow_provider_webdata.toolsets.agent_account import AgentAccount
 from airflow_provider_webdata.triggers.events import (
     WebDataMonitorCheckEventTrigger,
     WebDataWebhookEventTrigger,
@@ -203,6 +204,13 @@ def test_the_job_of_an_attempt(stored: Stored) -> None:
     recorded = {**stored["task_state"]["webdata_job"]["started"]}
     assert recorded.pop("max_tries") == attempts.MAX_TRIES
     assert {name: now[name] for name in recorded} == recorded
+
+
+def test_what_an_agent_read_is_had_again(stored: Stored) -> None:
+    store = StateStore()
+    store.set("webdata_agent", stored["task_state"]["webdata_agent"]["read"])
+    context: Any = context_of(TaskInstance(max_tries=attempts.MAX_TRIES, try_number=2), store)
+    assert AgentAccount(context).scrape_of("read_page", "https://river.example/") == "a"
 
 
 def test_the_keys_of_a_job_stay(stored: Stored) -> None:

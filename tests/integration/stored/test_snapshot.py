@@ -46,7 +46,7 @@ def test_every_record_of_the_task_state_store_is_listed(now: dict[str, Any]) -> 
     """By its key, which is written where the record is made."""
     source = "\n".join(file.read_text() for file in PACKAGE.rglob("*.py"))
     keys = set(re.findall(r'Intent\(\w+, "(\w+)"\)', source)) | set(
-        re.findall(r'^_KEY = "(webdata_\w+)"', source, re.M)
+        re.findall(r'^_(?:KEY|INTENT) = "(webdata_\w+)"', source, re.M)
     )
     assert keys == set(now["task_state"])
     pushed = set(re.findall(r'xcom_push\("(\w+)"', source))
