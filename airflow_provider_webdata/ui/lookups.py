@@ -67,7 +67,7 @@ class Lookups:
         return await self._remembered((conn_id, what), lambda: self._ask(conn_id, ask))
 
     async def conn_ids(self) -> list[str]:
-        """Return the connections that Airflow can list, and those that have deliveries."""
+        """Return the connections that Airflow can list, and those that have deliveries; the default one first."""
         return await self._remembered("conn_ids", lambda: asyncio.to_thread(_conn_ids))
 
     async def dashboard_url(self, conn_id: str) -> str | None:
@@ -139,4 +139,6 @@ def _conn_ids() -> list[str]:
     # Where the inbox cannot be read, its own parts of the page say so.
     with contextlib.suppress(StoreUnavailableError):
         found += DeliveryStore(airflow_engine()).conn_ids()
-    return sorted(set(found))
+    # The first is what pages of one connection show where none is chosen.
+    default = AsyncWebDataHook.default_conn_name
+    return sorted(set(found), key=lambda conn_id: (conn_id != default, conn_id))

@@ -211,7 +211,7 @@ def _open_until_answered(frame: FrameLocator, heading: str, sign: Locator) -> No
         _wait_for_parts(frame)
         return sign.is_visible()
 
-    assert wait_until(answered, pause=1.0)
+    assert wait_until(answered, pause=1.0), frame.locator("main").inner_text()
 
 
 def _wait_for_parts(where: Page | FrameLocator) -> None:

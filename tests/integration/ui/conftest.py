@@ -112,6 +112,7 @@ def pages(
         "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE": str(folder / "passwords.json"),
         "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": database,
         "AIRFLOW_CONN_MARKET": connection_text(sandbox.url, dashboard_url=DASHBOARD),
+        "AIRFLOW_CONN_WEBDATA_DEFAULT": connection_text(sandbox.url),
         "AIRFLOW_CONN_DEAD": connection_text("http://127.0.0.1:9"),
     }
     engine = create_engine(database)

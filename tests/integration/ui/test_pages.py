@@ -144,6 +144,14 @@ def test_monitors(pages: Pages, ids: dict[str, Any]) -> None:
     assert 'class="problem"' in missing.text
 
 
+@pytest.mark.parametrize("path", ["/monitors", "/jobs"])
+def test_the_default_connection_is_shown_first(pages: Pages, path: str) -> None:
+    """A page of one connection shows no other one, such as `dead`, because of its name."""
+    text = pages.get(path).text
+    assert "<option selected>webdata_default</option>" in text
+    assert "conn_id=webdata_default" in text
+
+
 def test_a_check(pages: Pages, ids: dict[str, Any]) -> None:
     params = {**CONN, "monitor_id": ids["monitor"], "check_id": ids["check"]}
     text = pages.get("/monitors/check/part", **params).text
