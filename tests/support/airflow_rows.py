@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
@@ -72,8 +71,10 @@ def add_task(
     values["id"] = uuid7()
     session.execute(insert(TaskInstance.__table__).values(values))
     if rendered is not None:
-        fields = {**names, "rendered_fields": rendered}
+        # From Airflow 3.4 on each attempt has its own.
+        attempt = {"task_instance_id": values["id"]}
+        whose = attempt if hasattr(RenderedTaskInstanceFields, "task_instance_id") else names
+        fields = {**whose, "rendered_fields": rendered}
         session.execute(insert(RenderedTaskInstanceFields.__table__).values(fields))
     for key, value in (xcoms or {}).items():
-        pushed = {**names, "dag_run_id": run.id, "key": key, "value": json.dumps(value), "timestamp": START}
-        session.execute(insert(XComModel.__table__).values(pushed))
+        XComModel.set(key, value, **names, session=session)

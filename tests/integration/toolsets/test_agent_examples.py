@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from airflow.utils.file import list_py_file_paths
+from airflow._shared.module_loading import find_path_from_directory
 
 from airflow_provider_webdata.tasks.retry_policy import HAS_RETRY_POLICIES
 from tests.support.dag_runner import Airflow, Outcome, connection
@@ -120,6 +120,6 @@ def test_nothing_has_changed(airflow: Airflow, sandbox: Any, tmp_path: Path) -> 
 def test_airflow_leaves_them_out_where_the_extra_may_be_missing() -> None:
     """The folder of the examples is given to Airflows without extras, such as the demo."""
     examples = EXAMPLES.parent
-    found = {Path(file).name for file in list_py_file_paths(examples)}
-    assert found == {file.name for file in examples.glob("*.py")}
+    found = {Path(file) for file in find_path_from_directory(examples, ".airflowignore")}
+    assert {file for file in found if file.suffix == ".py"} == {*examples.glob("*.py")}
     assert {file.parent.name for file in examples.glob("*/*.py")} == {"agents", "vectors"}
