@@ -47,7 +47,7 @@ def add_task(
         )
         session.add(run)
         session.flush()
-    names = {"dag_id": dag_id, "run_id": "run", "task_id": task_id, "map_index": -1}
+    names: dict[str, Any] = {"dag_id": dag_id, "run_id": "run", "task_id": task_id, "map_index": -1}
     trigger_id = None
     if trigger is not None:
         classpath, arguments = trigger
