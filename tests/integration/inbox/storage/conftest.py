@@ -13,6 +13,7 @@ import pytest
 from airflow.utils.orm_event_handlers import setup_event_handlers
 from sqlalchemy import Engine, create_engine, select
 
+from airflow_provider_webdata.inbox.server.storage import database as limits
 from airflow_provider_webdata.inbox.server.storage.records import NewDelivery
 from airflow_provider_webdata.inbox.server.storage.store import DeliveryStore
 from airflow_provider_webdata.inbox.server.storage.tables import delivery, metadata
@@ -46,6 +47,13 @@ class Database:
     def close(self) -> None:
         for engine in self._engines:
             engine.dispose()
+
+
+@pytest.fixture(autouse=True)
+def slow_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A test that gets no processor for some seconds in the middle of a transaction keeps its connection."""
+    longer = limits._LIMITS.bindparams(idle="600s")
+    monkeypatch.setattr(limits, "_LIMITS", longer)
 
 
 @pytest.fixture(scope="session")

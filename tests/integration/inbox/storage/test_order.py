@@ -247,8 +247,10 @@ def test_only_one_gives_positions_at_a_time(postgres_database: Database, new: Ne
 
 
 def test_a_process_that_stops_does_not_hold_the_order_for_ever(
-    postgres_database: Database, new: NewOne
+    postgres_database: Database, new: NewOne, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # The limit as it is, see `slow_machine`.
+    monkeypatch.undo()
     stopped, store = postgres_database.engine(), postgres_database.store()
     store.add([new("a")])
     with contextlib.ExitStack() as stack:
