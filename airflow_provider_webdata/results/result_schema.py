@@ -14,6 +14,8 @@ from airflow_provider_webdata.results.errors import OutputError
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from jsonschema import ValidationError
+
 ERRORS_KEY = "validationErrors"
 """What an item that is not valid says in front: what is wrong with it."""
 
@@ -173,7 +175,7 @@ def _by_schema(root: Mapping[str, Any], of_item: Mapping[str, Any]) -> Callable[
     def found(value: Any) -> Iterator[str]:
         try:
             for error in validator.iter_errors(value):
-                yield _told(error.absolute_path, error.message)
+                yield _told(error.absolute_path, _broken(error))
         except (Unresolvable, RecursionError) as error:
             yield f"the schema cannot judge it: {type(error).__name__}: {error}"
 
@@ -192,6 +194,16 @@ def _check_references(node: Any) -> None:
         )
     for part in node.values():
         _check_references(part)
+
+
+def _broken(error: ValidationError) -> str:
+    """Return what a result breaks, in the schema's words: what a page says is for its results, and not for a log."""
+    if error.validator == "required":
+        # It names what is missing, and nothing that is there.
+        return error.message
+    if not error.validator:
+        return "the schema allows nothing here"
+    return f'breaks "{error.validator}": {json_text(error.validator_value)}'
 
 
 def _told(where: Sequence[Any], text: str) -> str:

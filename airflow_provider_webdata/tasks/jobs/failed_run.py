@@ -11,7 +11,8 @@ if TYPE_CHECKING:
 
 _MOST_STEPS = 20
 _LONGEST = 200
-_TOLD = ("toolName", "parameters", "result", "message", "text", "outcome", "error", "reason")
+# Not what a tool has read or the agent says of it: a log is no place for what pages say.
+_TOLD = ("toolName", "parameters", "outcome", "error", "reason")
 
 
 def log_last_steps(hook: WebDataHook, job_id: str, log: Any) -> None:

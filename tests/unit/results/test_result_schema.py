@@ -52,15 +52,15 @@ OBJECT = {"type": "object"}
 JUDGED: dict[str, tuple[Any, Any, list[str]]] = {
     "valid": (PRICE, VALID, []),
     "missing": (PRICE, {}, ["'name' is a required property"]),
-    "types": (PRICE, {"name": 1, "price": "2"}, ["name: 1 is not of type", "price: '2' is not of type"]),
-    "by reference": (PRICE, {"name": "a", "open": "yes"}, ["open: 'yes' is not of type 'boolean'"]),
-    "deep": (PRICE, {"name": "a", "tags": ["x", 2]}, ["tags.1: 2 is not of type"]),
-    "not an object": (PRICE, "none", ["'none' is not of type 'object'"]),
+    "types": (PRICE, {"name": 1, "price": "2"}, ['name: breaks "type": "string"', 'price: breaks "type": "number"']),
+    "by reference": (PRICE, {"name": "a", "open": "yes"}, ['open: breaks "type": "boolean"']),
+    "deep": (PRICE, {"name": "a", "tags": ["x", 2]}, ['tags.1: breaks "type": "string"']),
+    "not an object": (PRICE, "none", ['breaks "type": "object"']),
     "element of a list": ({"type": "array", "items": {"$ref": "#/$defs/p"}, "$defs": {"p": PRICE}}, {}, ["name"]),
     "an older draft": (
         {"$schema": "http://json-schema.org/draft-04/schema#", "minimum": 5, "exclusiveMinimum": True},
         5,
-        ["5 is less than or equal to"],
+        ['breaks "minimum": 5'],
     ),
     "model": (Product, {"name": "a", "price": 2, "labelText": "b"}, []),
     "model, strictly": (Product, {"name": "a", "price": "2"}, ["price: Input should be a valid number"]),
@@ -82,9 +82,32 @@ def test_problems(schema: Any, value: Any, expected: list[str]) -> None:
         assert problem.startswith(words) or words in problem
 
 
+SAID = "what the page says"
+BROKEN: dict[str, tuple[Any, Any]] = {
+    "type": ({"type": "integer"}, SAID),
+    "enum": ({"enum": ["a"]}, SAID),
+    "pattern": ({"pattern": "^a$"}, SAID),
+    "length": ({"maxLength": 1}, SAID),
+    "union": ({"anyOf": [{"type": "integer"}, {"const": "a"}]}, SAID),
+    "not": ({"not": {"type": "string"}}, SAID),
+    "nothing": ({"properties": {"a": False}}, {"a": SAID}),
+    "names": ({"additionalProperties": False}, {SAID: 1}),
+    "form of names": ({"propertyNames": {"maxLength": 1}}, {SAID: 1}),
+    "contains": ({"contains": {"type": "integer"}}, [SAID]),
+    "unique": ({"uniqueItems": True}, [SAID, SAID]),
+}
+
+
+@pytest.mark.parametrize(("schema", "value"), BROKEN.values(), ids=BROKEN.keys())
+def test_problems_do_not_tell_what_a_page_says(schema: Any, value: Any) -> None:
+    """They stand in the log and in the error of the task."""
+    (problem,) = ResultSchema.of(schema).problems(value)
+    assert SAID not in problem
+
+
 def test_problems_are_few_and_short() -> None:
-    schema = ResultSchema.of({"type": "array", "items": {"items": {"type": "integer"}}})
-    found = schema.problems(["x" * 5000] * 50)
+    schema = ResultSchema.of({"type": "array", "items": {"items": {"enum": ["y" * 5000]}}})
+    found = schema.problems(["x"] * 50)
     assert len(found) == 10
     assert max(map(len, found)) == 200
 
