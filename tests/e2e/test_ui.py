@@ -76,9 +76,8 @@ def shown(stack: Stack) -> Iterator[Shown]:
             control.set_page(
                 PAGE, markdown=f"# Plans\n\nHouse coffee, 250 g: {price}\n\nShipped in two days\n"
             )
-            service.post(f"/v2/monitor/{monitor_id}/run")
+            check_id = service.post(f"/v2/monitor/{monitor_id}/run").json()["id"]
             control.settle()
-        check_id = service.get(f"/v2/monitor/{monitor_id}/checks").json()["data"][0]["id"]
         assert run.wait_until_ended() == "success"
         yield Shown(run.id, run.xcom("run_check", "check_id"), job_id, monitor_id, check_id)
         service.delete(f"/v2/monitor/{monitor_id}")

@@ -85,10 +85,10 @@ def jobs(sandbox: SandboxServer) -> dict[str, str]:
         service.post(f"/v2/monitor/{monitor}/run")
         sandbox.control.advance(600)
         sandbox.control.set_page("https://river.example/", markdown=f"# River\n\n{HOSTILE}\n")
-        service.post(f"/v2/monitor/{monitor}/run")
+        # Not the newest check: at nine on a weekday, the schedule has made one after it.
+        check = service.post(f"/v2/monitor/{monitor}/run").json()["id"]
         sandbox.control.advance(600)
-        checks = service.get(f"/v2/monitor/{monitor}/checks").json()["data"]
-    return {"crawl": crawl, "monitor": monitor, "check": checks[0]["id"]}
+    return {"crawl": crawl, "monitor": monitor, "check": check}
 
 
 @pytest.fixture(scope="session")
