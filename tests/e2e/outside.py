@@ -14,7 +14,7 @@ import httpx
 import sqlalchemy
 
 from airflow_provider_webdata.sandbox.control import SandboxControl
-from tests.support.service import CHECK_COMPLETED, CONNECTION_ID, SECRET_HEADER
+from tests.support.service import CHECK_COMPLETED, CONNECTION_ID, NEVER, SECRET_HEADER
 from tests.support.stack import Stack
 from tests.support.waiting import PATIENCE, wait_until
 
@@ -80,7 +80,7 @@ class Monitors:
         """A monitor that never runs by itself; returns its id."""
         body = {
             "name": name,
-            "schedule": {"cron": "0 0 1 1 *", "timezone": "UTC"},
+            "schedule": {**NEVER, "timezone": "UTC"},
             "targets": [{"type": "scrape", "urls": ["https://shop.example/kettles"]}],
             "webhook": {
                 "url": f"{self._stack.airflow_url}/webdata/inbox/{CONNECTION_ID}/{key or new_key()}",

@@ -11,6 +11,9 @@ CONNECTION_ID = "webdata_default"
 SANDBOX_KEY = "wd-sandbox-key"
 WEBHOOK_SECRET = "a-webhook-secret-of-the-tests"
 
+NEVER = {"cron": "0 0 1 1 *"}
+"""A schedule that runs no check while a test looks, but at new year (the service takes none that waits longer)."""
+
 CHECK_COMPLETED = "monitor.check.completed"
 MONITOR_PAGE = "monitor.page"
 

@@ -16,10 +16,10 @@ from airflow_provider_webdata.operators.monitor import WebDataCreateMonitorOpera
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
 from airflow_provider_webdata.sensors.job import WebDataJobSensor
 from tests.support.dag_runner import Outcome
+from tests.support.service import NEVER
 
 TARGETS = [{"type": "scrape", "urls": ["https://example.com/"]}]
 DASHBOARD = "https://service.example/app"
-NEVER = '{"cron": "0 0 1 1 *"}'
 IMPORTS = """
 from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
 from airflow_provider_webdata.sensors.job import WebDataJobSensor

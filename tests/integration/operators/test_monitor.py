@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import pytest
 
+from tests.support.service import NEVER
+
 CREATE = """
 WebDataCreateMonitorOperator(task_id="keep", name="prices", schedule={schedule!r}, targets=TARGETS, {more})
 """
-HOURLY = {"cron": "0 * * * *"}
 
 
 def create(more: str = "", schedule: dict | None = None) -> str:
-    return CREATE.format(more=more, schedule=schedule or HOURLY)
+    return CREATE.format(more=more, schedule=schedule or NEVER)
 
 
 def monitors(sandbox, name="prices"):
@@ -37,7 +38,7 @@ def test_created_then_kept(run_dag, sandbox):
     (post,) = sandbox.control.requests("/v2/monitor", method="POST")
     assert post["body"] == {
         "name": "prices",
-        "schedule": HOURLY,
+        "schedule": NEVER,
         "targets": [{"type": "scrape", "urls": ["https://example.com/"]}],
         "goal": "cheaper",
     }
@@ -363,7 +364,7 @@ by_name = {"monitor_name": "prices"}
     assert patches == [
         {"status": "paused"},
         {"status": "paused"},
-        {"status": "active", "schedule": {"cron": "0 * * * *", "timezone": "UTC"}},
+        {"status": "active", "schedule": {**NEVER, "timezone": "UTC"}},
         {"name": "costs", "goal": "cheaper", "judgeEnabled": True},
     ]
 
@@ -507,7 +508,7 @@ def test_many_monitors(run_dag, sandbox):
             name = "prices" if number == 0 else f"m-{number}"
             body = {
                 "name": name,
-                "schedule": HOURLY,
+                "schedule": NEVER,
                 "targets": [{"type": "scrape", "urls": ["https://e.example"]}],
             }
             client.call(CREATE_MONITOR, body=MonitorCreateRequest.model_validate(body))

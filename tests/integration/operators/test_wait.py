@@ -9,11 +9,11 @@ import pytest
 
 from airflow_provider_webdata.tasks.retry_policy import HAS_RETRY_POLICIES
 from tests.support.dag_runner import HEAD, connection
+from tests.support.service import NEVER
 
 POKE = pytest.param("deferrable=False", id="worker")
 DEFER = pytest.param("deferrable=True", id="defer")
 MODES = [POKE, DEFER]
-NEVER = {"cron": "0 0 1 1 *"}
 CREATE = """
 WebDataCreateMonitorOperator(task_id="keep", name="prices", schedule={schedule!r}, targets=TARGETS, {more})
 """

@@ -12,6 +12,7 @@ import pytest
 
 from tests.integration.operators.conftest import airflow, run_dag, sandbox
 from tests.support.inbox_server import InboxServer
+from tests.support.service import NEVER
 
 __all__ = ["airflow", "run_dag", "sandbox"]
 
@@ -36,7 +37,7 @@ class Service:
             self.control.set_page(url, "<p>one euro</p>", title=url)
         body = {
             "name": "watched",
-            "schedule": {"cron": "0 0 1 1 *"},
+            "schedule": NEVER,
             "targets": [{"type": "scrape", "urls": urls}],
             **fields,
         }

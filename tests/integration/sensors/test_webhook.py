@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from tests.support.service import NEVER
+
 POKE = pytest.param("deferrable=False", id="poke")
 RESCHEDULE = pytest.param("deferrable=False, mode='reschedule'", id="reschedule")
 DEFER = pytest.param("deferrable=True", id="defer")
@@ -34,9 +36,7 @@ def test_check_learned_by_webhook(run_with_inbox, service, mode):
     service.control.set_page("https://example.com/", "<p>one euro</p>")
     done = run_with_inbox(
         f"""
-keep = WebDataCreateMonitorOperator(
-    task_id="keep", name="prices", schedule={{"cron": "0 0 1 1 *"}}, targets=TARGETS
-)
+keep = WebDataCreateMonitorOperator(task_id="keep", name="prices", schedule={NEVER}, targets=TARGETS)
 run = WebDataRunMonitorOperator(task_id="run", monitor_id=keep.output["monitor_id"])
 run >> {CHECK.format(more=f"monitor_id=keep.output['monitor_id'], include_pages='changed', {mode}")}
 """

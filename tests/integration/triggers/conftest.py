@@ -20,7 +20,7 @@ from airflow_provider_webdata.waiting import backoff, shared_task
 from airflow_provider_webdata.waiting import hub as hub_module
 from airflow_provider_webdata.waiting.hub import Hub
 from tests.support.inbox_server import InboxServer
-from tests.support.service import CHECK_COMPLETED, connection_text
+from tests.support.service import CHECK_COMPLETED, NEVER, connection_text
 from tests.support.waiting import until
 
 
@@ -54,10 +54,17 @@ class World:
         self.control = sandbox.control
         self.hook = WebDataHook()
 
-    def monitor(self, *, webhook: bool = True, page: str = "https://river.example/", goal: str = "") -> str:
+    def monitor(
+        self,
+        *,
+        webhook: bool = True,
+        page: str = "https://river.example/",
+        goal: str = "",
+        schedule: dict[str, Any] = NEVER,
+    ) -> str:
         body: dict[str, Any] = {
             "name": "m",
-            "schedule": {"cron": "0 * * * *"},
+            "schedule": schedule,
             "targets": [{"type": "scrape", "urls": [page]}],
         }
         if goal:

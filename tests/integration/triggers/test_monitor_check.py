@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from airflow_provider_webdata.triggers.monitor import WebDataMonitorCheckTrigger
+from tests.support.service import NEVER
 
 pytestmark = pytest.mark.usefixtures("leftovers")
 
@@ -67,7 +68,7 @@ async def test_polling_needs_no_inbox(sandbox: Any, connect: Any, tools: Any) ->
     with WebDataHook() as hook:
         body = {
             "name": "m",
-            "schedule": {"cron": "0 * * * *"},
+            "schedule": NEVER,
             "targets": [{"type": "scrape", "urls": ["https://river.example/"]}],
         }
         monitor = hook.create_monitor(body).id
@@ -177,7 +178,7 @@ async def test_a_partial_check(world: Any, tools: Any, choice: str, status: str)
     world.control.set_page("https://half.example/bad", html="<p>bad</p>", error="SCRAPE_TIMEOUT")
     body = {
         "name": "half",
-        "schedule": {"cron": "0 * * * *"},
+        "schedule": NEVER,
         "targets": [{"type": "scrape", "urls": ["https://half.example/good", "https://half.example/bad"]}],
     }
     monitor = world.hook.create_monitor(body).id
@@ -192,7 +193,7 @@ async def test_a_partial_check(world: Any, tools: Any, choice: str, status: str)
 @pytest.mark.rule("check-skipped-no-credits", "event-none-for-skipped")
 @pytest.mark.parametrize("choice,status", [("fail", "failed"), ("accept", "done"), ("wait", "timeout")])
 async def test_a_skipped_check(world: Any, tools: Any, choice: str, status: str) -> None:
-    monitor = world.monitor()
+    monitor = world.monitor(schedule={"cron": "0 * * * *"})
     world.control.configure(credits=0)
     world.control.advance(3600)
     (check,) = world.hook.list_monitor_checks(monitor)
