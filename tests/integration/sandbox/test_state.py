@@ -18,6 +18,7 @@ import pytest
 from airflow_provider_webdata.sandbox.cli import main
 from airflow_provider_webdata.sandbox.control import SandboxControl
 from airflow_provider_webdata.sandbox.server import SandboxServer
+from tests.support.service import NEVER
 from tests.support.waiting import PATIENCE
 
 from .conftest import Api
@@ -61,7 +62,7 @@ def test_all_of_it_is_there_after_a_restart(tmp_path: Path) -> None:
 def test_work_is_taken_up_again(tmp_path: Path) -> None:
     state = str(tmp_path / "state.sqlite")
     with SandboxServer(state=state, check_seconds=60) as server, opened(server) as api:
-        monitor = api.create(schedule={"cron": "0 0 1 1 *"}, webhook={"url": "http://127.0.0.1:9/x"})["id"]
+        monitor = api.create(schedule=NEVER, webhook={"url": "http://127.0.0.1:9/x"})["id"]
         check = api.http.post(f"/v2/monitor/{monitor}/run").json()["id"]
         server.control.settle()
         assert api.check(monitor, check)["status"] == "running"

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from airflow_provider_webdata.sandbox.server import SandboxServer
+from tests.support.service import NEVER
 from tests.support.waiting import PATIENCE
 
 SECRET = "hush-hush"
@@ -187,7 +188,7 @@ def completed_hook(receiver: Receiver) -> dict[str, Any]:
 def test_retries(sandbox, api, receiver, answers: list[int], attempts: int, status: str) -> None:
     for answer in answers:
         receiver.answers.put(answer)
-    monitor = api.create(schedule={"cron": "0 0 1 1 *"}, webhook=completed_hook(receiver))["id"]
+    monitor = api.create(schedule=NEVER, webhook=completed_hook(receiver))["id"]
     api.run(monitor)
     # one minute, five minutes, fifteen minutes: each retry is there after its wait and not before
     for number, wait in enumerate((60, 300, 900), 1):
@@ -206,7 +207,7 @@ def test_retries(sandbox, api, receiver, answers: list[int], attempts: int, stat
 
 @pytest.mark.rule("delivery-retries")
 def test_a_receiver_that_is_not_there(sandbox, api) -> None:
-    api.run(api.create(schedule={"cron": "0 0 1 1 *"}, webhook={"url": "http://127.0.0.1:9/x"})["id"])
+    api.run(api.create(schedule=NEVER, webhook={"url": "http://127.0.0.1:9/x"})["id"])
     sandbox.control.advance(1300)
     for delivery in sandbox.control.deliveries():
         assert delivery["status"] == "failed"
@@ -221,7 +222,7 @@ def test_a_receiver_that_is_too_slow(receiver) -> None:
 
         api = Api(server)
         with api.http:
-            api.run(api.create(schedule={"cron": "0 0 1 1 *"}, webhook=completed_hook(receiver))["id"])
+            api.run(api.create(schedule=NEVER, webhook=completed_hook(receiver))["id"])
             (delivery,) = server.control.deliveries()
             assert delivery["status"] == "pending"
             assert "no answer within" in delivery["attempts"][0]["error"]
@@ -268,7 +269,7 @@ WHOLE_SCHEDULE = 1300
 def test_deliveries_that_go_wrong_on_the_way(
     sandbox, api, receiver, fault: dict[str, Any], at_once: list[str], after: list[str], statuses: list[str]
 ) -> None:
-    monitor = api.create(schedule={"cron": "0 0 1 1 *"}, webhook={"url": receiver.url})["id"]
+    monitor = api.create(schedule=NEVER, webhook={"url": receiver.url})["id"]
     sandbox.control.add_fault(**fault)
     api.run(monitor)
     first = [body for _, body in receiver.all()]
@@ -291,7 +292,7 @@ def test_retries_run_by_themselves_at_speed(receiver) -> None:
 
         api = Api(server)
         with api.http:
-            started = api.create(schedule={"cron": "0 0 1 1 *"}, webhook=completed_hook(receiver))["id"]
+            started = api.create(schedule=NEVER, webhook=completed_hook(receiver))["id"]
             api.http.post(f"/v2/monitor/{started}/run")
             bodies = [receiver.received.get(timeout=PATIENCE)[1] for _ in range(3)]
     assert len({json.loads(body)["webhookId"] for body in bodies}) == 1
