@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
     from jsonschema import ValidationError
 
+    _Found = Callable[[Any], Iterator[tuple[Sequence[Any], str]]]
+    """What finds where a value is not valid, and why."""
+
 ERRORS_KEY = "validationErrors"
 """What an item that is not valid says in front: what is wrong with it."""
 
@@ -52,6 +55,7 @@ class ResultSchema:
         items: Any = root.get("items")
         self._is_list = root.get("type") == "array" and isinstance(items, Mapping)
         self._of_item: Mapping[str, Any] = items if self._is_list else whole
+        self._words = frozenset(word for part in _mappings(json_schema) for word in part)
         self._found = _by_schema(json_schema, self._of_item) if model is None else self._by_model(model)
 
     @classmethod
@@ -83,7 +87,13 @@ class ResultSchema:
 
         :param value: JSON; of a list that the schema is of, one element.
         """
-        return [text[:_LONGEST] for text in islice(self._found(value), _MOST_PROBLEMS)]
+        found = islice(self._found(value), _MOST_PROBLEMS)
+        return [self._told(where, text)[:_LONGEST] for where, text in found]
+
+    def _told(self, where: Sequence[Any], text: str) -> str:
+        # A key that the schema does not name is what a page says.
+        path = ".".join(str(part) if isinstance(part, int) or part in self._words else "*" for part in where)
+        return f"{path}: {text}" if path else text
 
     def columns(self, kind: str) -> tuple[Column, ...]:
         """Return the columns of a table of results that are validated.
@@ -105,8 +115,8 @@ class ResultSchema:
         for name, schema in properties.items() if isinstance(properties, Mapping) else ():
             yield name, _type_of(schema, self._root)
 
-    def _by_model(self, model: Any) -> Callable[[Any], Iterator[str]]:
-        def found(value: Any) -> Iterator[str]:
+    def _by_model(self, model: Any) -> _Found:
+        def found(value: Any) -> Iterator[tuple[Sequence[Any], str]]:
             from pydantic import ValidationError
 
             try:
@@ -115,10 +125,10 @@ class ResultSchema:
             except ValidationError as error:
                 for problem in error.errors(include_url=False, include_input=False, include_context=False):
                     where = problem["loc"][1:] if self._is_list else problem["loc"]
-                    yield _told(where, problem["msg"])
+                    yield where, problem["msg"]
             # A validator is the user's own, and what it judges is paid for.
             except Exception as error:  # noqa: BLE001
-                yield f"{model.__name__} cannot judge it: {type(error).__name__}: {error}"
+                yield (), f"{model.__name__} cannot judge it: {type(error).__name__}: {error}"
 
         return found
 
@@ -153,7 +163,7 @@ def _imported(path: str) -> Any:
         ) from error
 
 
-def _by_schema(root: Mapping[str, Any], of_item: Mapping[str, Any]) -> Callable[[Any], Iterator[str]]:
+def _by_schema(root: Mapping[str, Any], of_item: Mapping[str, Any]) -> _Found:
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import SchemaError
     from jsonschema.validators import validator_for
@@ -172,28 +182,31 @@ def _by_schema(root: Mapping[str, Any], of_item: Mapping[str, Any]) -> Callable[
     # An empty registry: what a schema refers to is not fetched from anywhere.
     validator = draft(root, registry=Registry()).evolve(schema=of_item)
 
-    def found(value: Any) -> Iterator[str]:
+    def found(value: Any) -> Iterator[tuple[Sequence[Any], str]]:
         try:
             for error in validator.iter_errors(value):
-                yield _told(error.absolute_path, _broken(error))
+                yield error.absolute_path, _broken(error)
         except (Unresolvable, RecursionError) as error:
-            yield f"the schema cannot judge it: {type(error).__name__}: {error}"
+            yield (), f"the schema cannot judge it: {type(error).__name__}: {error}"
 
     return found
 
 
-def _check_references(node: Any) -> None:
+def _mappings(node: Any) -> Iterator[Mapping[str, Any]]:
+    if isinstance(node, Mapping):
+        yield node
+        node = list(node.values())
     if isinstance(node, list):
         for part in node:
-            _check_references(part)
-    if not isinstance(node, Mapping):
-        return
-    if isinstance(reference := node.get("$ref"), str) and not reference.startswith("#"):
-        raise OutputError(
-            f"result_schema: {reference!r} is outside of the schema; put it under '$defs', and refer to it there"
-        )
-    for part in node.values():
-        _check_references(part)
+            yield from _mappings(part)
+
+
+def _check_references(root: Mapping[str, Any]) -> None:
+    for part in _mappings(root):
+        if isinstance(reference := part.get("$ref"), str) and not reference.startswith("#"):
+            raise OutputError(
+                f"result_schema: {reference!r} is outside of the schema; put it under '$defs', and refer to it there"
+            )
 
 
 def _broken(error: ValidationError) -> str:
@@ -204,11 +217,6 @@ def _broken(error: ValidationError) -> str:
     if not error.validator:
         return "the schema allows nothing here"
     return f'breaks "{error.validator}": {json_text(error.validator_value)}'
-
-
-def _told(where: Sequence[Any], text: str) -> str:
-    path = ".".join(map(str, where))
-    return f"{path}: {text}" if path else text
 
 
 def _resolved(schema: Any, root: Mapping[str, Any], depth: int = 0) -> Mapping[str, Any]:

@@ -82,6 +82,11 @@ def test_problems(schema: Any, value: Any, expected: list[str]) -> None:
         assert problem.startswith(words) or words in problem
 
 
+class Counts(BaseModel, extra="forbid"):
+    of: dict[str, int] = {}
+    at: dict[int, int] = {}
+
+
 SAID = "what the page says"
 BROKEN: dict[str, tuple[Any, Any]] = {
     "type": ({"type": "integer"}, SAID),
@@ -95,6 +100,11 @@ BROKEN: dict[str, tuple[Any, Any]] = {
     "form of names": ({"propertyNames": {"maxLength": 1}}, {SAID: 1}),
     "contains": ({"contains": {"type": "integer"}}, [SAID]),
     "unique": ({"uniqueItems": True}, [SAID, SAID]),
+    "below a name": ({"additionalProperties": {"type": "integer"}}, {SAID: "x"}),
+    "below a form of names": ({"patternProperties": {".": {"type": "integer"}}}, {SAID: "x"}),
+    "names, model": (Counts, {SAID: 1}),
+    "below a name, model": (Counts, {"of": {SAID: "x"}}),
+    "form of names, model": (Counts, {"at": {SAID: 1}}),
 }
 
 
@@ -103,6 +113,14 @@ def test_problems_do_not_tell_what_a_page_says(schema: Any, value: Any) -> None:
     """They stand in the log and in the error of the task."""
     (problem,) = ResultSchema.of(schema).problems(value)
     assert SAID not in problem
+
+
+def test_where_a_problem_is() -> None:
+    inner = {"additionalProperties": {"properties": {"b": {"type": "integer"}}}}
+    value = {"a": {SAID: {"b": "x"}}}
+    assert ResultSchema.of({"properties": {"a": inner}}).problems(value) == [
+        'a.*.b: breaks "type": "integer"'
+    ]
 
 
 def test_problems_are_few_and_short() -> None:
