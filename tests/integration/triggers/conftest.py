@@ -54,21 +54,15 @@ class World:
         self.control = sandbox.control
         self.hook = WebDataHook()
 
-    def monitor(
-        self,
-        *,
-        webhook: bool = True,
-        page: str = "https://river.example/",
-        goal: str = "",
-        schedule: dict[str, Any] = NEVER,
-    ) -> str:
+    def monitor(self, *pages: str, webhook: bool = True, **fields: Any) -> str:
+        """Create a monitor of these pages, or of one that the sandbox has."""
+        urls = pages or ["https://river.example/"]
         body: dict[str, Any] = {
             "name": "m",
-            "schedule": schedule,
-            "targets": [{"type": "scrape", "urls": [page]}],
+            "schedule": NEVER,
+            "targets": [{"type": "scrape", "urls": urls}],
+            **fields,
         }
-        if goal:
-            body["goal"] = goal
         if webhook:
             body["webhook"] = webhook_for(self.hook.get_settings(), "k", [CHECK_COMPLETED])
         return self.hook.create_monitor(body).id

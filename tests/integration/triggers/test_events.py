@@ -282,7 +282,7 @@ async def test_checks_over_a_restart(world: Any, tools: Any) -> None:
 @pytest.mark.rule("check-failed", "check-page-status")
 async def test_only_checks_that_count_make_events(world: Any, tools: Any) -> None:
     world.control.set_page("https://news.example/", html="<p>one</p>")
-    monitor = world.monitor(page="https://news.example/")
+    monitor = world.monitor("https://news.example/")
     await asyncio.to_thread(world.run, monitor)
     trigger = for_checks(monitor, only_if_changed=True, on_failed="wait", poll_interval=1.0)
     async with running(trigger, tools=tools, shared=False) as triggerer:

@@ -176,12 +176,7 @@ async def test_a_failed_check(world: Any, tools: Any, choice: str, status: str) 
 async def test_a_partial_check(world: Any, tools: Any, choice: str, status: str) -> None:
     world.control.set_page("https://half.example/good", html="<p>fine</p>")
     world.control.set_page("https://half.example/bad", html="<p>bad</p>", error="SCRAPE_TIMEOUT")
-    body = {
-        "name": "half",
-        "schedule": NEVER,
-        "targets": [{"type": "scrape", "urls": ["https://half.example/good", "https://half.example/bad"]}],
-    }
-    monitor = world.hook.create_monitor(body).id
+    monitor = world.monitor("https://half.example/good", "https://half.example/bad", webhook=False)
     check = world.run(monitor)
     assert world.hook.get_monitor_check(monitor, check).status == "partial"
     event = await tools.event_of(
@@ -210,7 +205,7 @@ async def test_a_skipped_check(world: Any, tools: Any, choice: str, status: str)
 @pytest.mark.parametrize("otherwise,status", [("skip", "skip"), ("wait", "done")])
 async def test_only_if_changed(world: Any, tools: Any, otherwise: str, status: str) -> None:
     world.control.set_page("https://news.example/", html="<p>one</p>")
-    monitor = world.monitor(page="https://news.example/")
+    monitor = world.monitor("https://news.example/")
     world.run(monitor)
     after = datetime.now(timezone.utc).isoformat()
     wanted = trigger(monitor, only_if_changed=True, otherwise=otherwise, after=after)
@@ -226,7 +221,7 @@ async def test_only_if_changed(world: Any, tools: Any, otherwise: str, status: s
 @pytest.mark.parametrize("otherwise,status", [("skip", "skip"), ("wait", "done")])
 async def test_only_if_meaningful(world: Any, tools: Any, otherwise: str, status: str) -> None:
     world.control.set_page("https://price.example/", html="<p>price 1</p>")
-    monitor = world.monitor(page="https://price.example/", goal="price")
+    monitor = world.monitor("https://price.example/", goal="price")
     world.run(monitor)
     after = datetime.now(timezone.utc).isoformat()
     wanted = trigger(monitor, only_if_meaningful=True, otherwise=otherwise, after=after)
