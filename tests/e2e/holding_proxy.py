@@ -8,6 +8,8 @@ from types import TracebackType
 
 import httpx
 
+from tests.support.waiting import PATIENCE
+
 
 class HoldingProxy:
     """Forwards to `target`; answers to `hold` (method, path) wait from then on until `release`.
@@ -25,7 +27,12 @@ class HoldingProxy:
                 body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
                 headers = {k: v for k, v in self.headers.items() if k.lower() not in ("host", "connection")}
                 answer = httpx.request(
-                    self.command, target + self.path, content=body, headers=headers, trust_env=False
+                    self.command,
+                    target + self.path,
+                    content=body,
+                    headers=headers,
+                    trust_env=False,
+                    timeout=PATIENCE,
                 )
                 if (self.command, self.path) == hold:
                     proxy.answered.set()

@@ -50,11 +50,9 @@ def test_one_run_for_each_check_and_none_lost_or_repeated_by_a_killed_triggerer(
     def see() -> None:
         """Return once the DAGs have run for the last check, and each watcher has kept its place behind it."""
         for dag_id, asset in ASSETS.items():
-            arrived = wait_until(lambda d=dag_id: checks_of_runs(stack, d) == checks, 90.0, pause=0.5)
+            arrived = wait_until(lambda d=dag_id: checks_of_runs(stack, d) == checks, pause=0.5)
             assert arrived, (dag_id, checks, checks_of_events(stack, dag_id), checks_of_runs(stack, dag_id))
-            assert wait_until(lambda a=asset: stack.api.places(a) != places[a], 30.0), (
-                f"{asset} keeps no place"
-            )
+            assert wait_until(lambda a=asset: stack.api.places(a) != places[a]), f"{asset} keeps no place"
 
     make()
     see()

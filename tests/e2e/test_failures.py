@@ -35,7 +35,7 @@ def test_rate_limit_gives_the_worker_back_and_comes_back_in_time(
     waiting = run.wait_for("search", "up_for_reschedule", "failed", "success")
 
     assert waiting["state"] == "up_for_reschedule", run.log(waiting)
-    assert wait_until(lambda: not psutil.pid_exists(waiting["pid"]), 30.0)
+    assert wait_until(lambda: not psutil.pid_exists(waiting["pid"]))
     pool = stack.api.call("GET", "/pools/default_pool")
     assert (pool["running_slots"], pool["queued_slots"]) == (0, 0)
     assert len(sandbox.requests("/v2/search")) == 1

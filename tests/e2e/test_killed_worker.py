@@ -12,6 +12,7 @@ from airflow_provider_webdata.sandbox.control import SandboxControl
 from tests.e2e.conftest import API_KEY, Run
 from tests.e2e.holding_proxy import HoldingProxy
 from tests.support.stack import Stack
+from tests.support.waiting import PATIENCE
 
 
 def task_process(task: psutil.Process) -> list[psutil.Process]:
@@ -42,7 +43,7 @@ def test_one_monitor_after_the_retry(
         )
         run = Run(stack, "e2e_killed_worker", {"monitor": name})
         running = run.wait_for("keep_monitor", "running")
-        assert proxy.answered.wait(60), run.log(running)
+        assert proxy.answered.wait(PATIENCE), run.log(running)
         assert len(_named(sandbox, name)) == 1
 
         doomed = victims(psutil.Process(run.task("keep_monitor")["pid"]))

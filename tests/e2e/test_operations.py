@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import pendulum
 import psutil
 import pytest
 from pyarrow import parquet
@@ -18,10 +19,11 @@ from airflow_provider_webdata.sandbox.control import SandboxControl
 from demo.examples import POOL
 from tests.e2e.conftest import Run
 from tests.e2e.holding_proxy import HoldingProxy
+from tests.support.airflow_api import ENDED
 from tests.support.runs import follow, scheduled_run
 from tests.support.service import JOB_PATHS
 from tests.support.stack import Stack
-from tests.support.waiting import wait_until
+from tests.support.waiting import PATIENCE, wait_until
 
 KINDS = tuple(JOB_PATHS)
 HOUR = 3600
@@ -170,7 +172,7 @@ def test_one_job_after_the_retry_of_a_worker_that_died(
         stack.api.add_connection(stack.connection(name, extra, proxy.url))
         run = Run(stack, f"e2e_killed_{kind}", {"connection": name})
         running = run.wait_for("wait", "running")
-        assert proxy.answered.wait(60), run.log(running)
+        assert proxy.answered.wait(PATIENCE), run.log(running)
         assert len(started(held, kind)) == 1
         job_id = held.jobs(kind)[-1]["id"]
         held.settle()
@@ -261,22 +263,24 @@ def test_example_site_to_table(stack: Stack, sandbox: SandboxControl) -> None:
 
 def test_example_incremental_search(stack: Stack, sandbox: SandboxControl) -> None:
     """Catch-up gives every month its run, its days and its file."""
-    scheduled_run(stack.api, "webdata_incremental_search")
+    dag_id = "webdata_incremental_search"
+    scheduled_run(stack.api, dag_id)
+    started_on = pendulum.parse(stack.api.call("GET", f"/dags/{dag_id}/details")["start_date"])
+    runs: list[dict[str, Any]] = []
 
     def all_ended() -> bool:
-        runs = stack.api.runs("webdata_incremental_search")
-        return len(runs) >= 2 and all(run["state"] in ("success", "failed") for run in runs)
+        runs[:] = stack.api.runs(dag_id)
+        months = pendulum.now("UTC").diff(started_on).in_months()
+        return len(runs) == months and all(run["state"] in ENDED for run in runs)
 
-    # The scheduler makes them two at a time.
-    assert wait_until(all_ended, pause=0.5), stack.api.runs("webdata_incremental_search")
-    runs = stack.api.runs("webdata_incremental_search")
-
+    # The scheduler makes them two at a time, and the next when it has seen that one of them ended.
+    assert wait_until(all_ended, pause=0.5), runs
     assert {run["state"] for run in runs} == {"success"}
     ranges = [request["body"]["tbs"] for request in sandbox.requests("/v2/search", "POST")]
     assert len(set(ranges)) == len(ranges) == len(runs)
     paths = set()
     for run in runs:
-        found = stack.api.xcom("webdata_incremental_search", run["dag_run_id"], "search")
+        found = stack.api.xcom(dag_id, run["dag_run_id"], "search")
         assert run["data_interval_start"][:10] in found["path"]
         paths.add(found["path"])
     assert len(paths) == len(runs)

@@ -17,7 +17,7 @@ from airflow_provider_webdata.sandbox.control import SandboxControl
 from tests.e2e.conftest import Run
 from tests.e2e.holding_proxy import HoldingProxy
 from tests.support.stack import REPOSITORY, Stack
-from tests.support.waiting import wait_until
+from tests.support.waiting import PATIENCE, wait_until
 
 SITE = "https://thousand.example/"
 HOUR = 3600
@@ -134,7 +134,7 @@ Begin = Callable[[], Run]
 def before_it_learns_its_job(begin: Begin, site: Site, folder: Path, proxy: HoldingProxy) -> Run:
     run = begin()
     running = run.wait_for("crawl", "running")
-    assert proxy.answered.wait(60), run.log(running)
+    assert proxy.answered.wait(PATIENCE), run.log(running)
     kill(run.task("crawl"))
     proxy.release()
     return run
