@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 from airflow_provider_webdata.sandbox.control import SandboxControl
 from tests.support.errors import StackError
 from tests.support.runs import follow, scheduled_run
+from tests.support.standing_check import is_waited_for
 from tests.support.waiting import PATIENCE, wait_until
 
 if TYPE_CHECKING:
@@ -25,7 +26,6 @@ POOL = "webdata"
 """The pool of an example, which says how to make it."""
 
 _WATCHED_ASSET = "webdata_checks"
-_MONITORS = "/v2/monitor"
 
 
 def run_examples(stack: Stack) -> dict[str, str]:
@@ -35,12 +35,12 @@ def run_examples(stack: Stack) -> dict[str, str]:
     # Event-driven: it has no run until something happens, and must be watching by then.
     stack.api.start_watching("webdata_on_check")
     reports = {dag_id: _run(stack, dag_id) for dag_id in PLAIN_DAGS}
-    return {
-        **reports,
-        INCREMENTAL: see_newest_month(stack),
-        "webdata_wait": run_wait(stack),
-        "webdata_on_check": see_event_driven_run(stack),
-    }
+    reports[INCREMENTAL] = see_newest_month(stack)
+    reports["webdata_wait"] = run_wait(stack)
+    # "Check <id> of monitor ..."
+    check_id = reports["webdata_wait"].split()[1]
+    reports["webdata_on_check"] = see_event_driven_run(stack, check_id)
+    return reports
 
 
 def _run(stack: Stack, dag_id: str) -> str:
@@ -80,12 +80,11 @@ def run_wait(stack: Stack) -> str:
     run_id = _started(stack, "webdata_wait")
 
     def end_the_check(name: str, state: str) -> None:
-        if (name, state) == ("run_check", "success"):
-            sandbox.clear_requests()
         if (name, state) != ("wait_for_check", "deferred"):
             return
         # The triggerer looks once, and leaves the rest to the webhook.
-        wait_until(lambda: bool(sandbox.requests(_MONITORS)), 15.0)
+        if not wait_until(lambda: is_waited_for(sandbox)):
+            raise StackError(f"Nobody looked at the check within {PATIENCE:.0f} s.")
         stack.say("  no worker is held; the service ends the check and reports it by webhook")
         sandbox.advance(CHECK_SECONDS)
         for line in deliveries(sandbox):
@@ -118,13 +117,25 @@ def wait_until_watched(stack: Stack) -> None:
     stack.say("webdata_on_check: the triggerer watches for completed checks")
 
 
-def see_event_driven_run(stack: Stack) -> str:
-    """Follow the run that the check's delivery has made."""
-    run_id = scheduled_run(stack.api, "webdata_on_check")
-    stack.say(f"webdata_on_check: the delivery made {run_id}")
-    follow(stack.api, "webdata_on_check", run_id, stack.say)
-    payloads = stack.api.xcom("webdata_on_check", run_id, "report")
-    return "\n".join(
-        f"{payload['event']}: check {payload['job_id']} of monitor {payload['monitor_id']}"
-        for payload in payloads
-    )
+def see_event_driven_run(stack: Stack, check_id: str) -> str:
+    """Follow the runs that deliveries have made, to the one for the check: other examples have monitors too."""
+    dag_id = "webdata_on_check"
+    stack.api.unpause(dag_id)
+    followed: list[str] = []
+
+    def made() -> list[str]:
+        runs = [str(run["dag_run_id"]) for run in stack.api.runs(dag_id)]
+        return [run_id for run_id in runs if run_id not in followed]
+
+    while wait_until(made, pause=0.5):
+        run_id = made()[0]
+        followed.append(run_id)
+        stack.say(f"{dag_id}: the delivery made {run_id}")
+        follow(stack.api, dag_id, run_id, stack.say)
+        payloads = stack.api.xcom(dag_id, run_id, "report")
+        if check_id in [payload["job_id"] for payload in payloads]:
+            return "\n".join(
+                f"{payload['event']}: check {payload['job_id']} of monitor {payload['monitor_id']}"
+                for payload in payloads
+            )
+    raise StackError(f"{dag_id} was not run for check {check_id} within {PATIENCE:.0f} s.")

@@ -29,6 +29,7 @@ from airflow.utils.state import DagRunState
 from airflow.utils.types import DagRunTriggeredByType, DagRunType
 
 from airflow_provider_webdata.sensors.monitor import WebDataMonitorCheckSensor
+from tests.support.waiting import PATIENCE
 
 
 def scheduled(dag: DAG) -> dict[str, Any]:
@@ -85,7 +86,7 @@ async def triggered(trigger_id: int) -> Any:
     runner = TriggerRunner()
     runner.to_create.append(workload)
     await runner.create_triggers()
-    await asyncio.wait_for(runner.triggers[trigger_id]["task"], 60)
+    await asyncio.wait_for(runner.triggers[trigger_id]["task"], PATIENCE)
     (entry,) = runner.events
     return entry.event.payload
 
@@ -101,11 +102,12 @@ def main(name: str, monitor: str, start_check: str, when: str, key: str) -> dict
         with urlopen(Request(start_check, b"", {"Authorization": f"Bearer {key}"}, method="POST")) as answer:
             told["check"] = json.loads(answer.read())["id"]
 
+    starting = threading.Timer(0 if when == "early" else 2, start)
+    starting.start()
     if when == "early":
-        start()
-    else:
-        threading.Timer(2, start).start()
+        starting.join()
     told["event"] = asyncio.run(triggered(told["trigger"]))
+    starting.join()
     return told
 
 

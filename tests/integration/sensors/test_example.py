@@ -6,17 +6,18 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.dag_runner import connection
+from tests.support.standing_check import standing_check
 
 EXAMPLE = Path(__file__).parents[3] / "example_dags" / "webdata_wait.py"
 
 
 def test_search_monitor_wait_and_branch(airflow, sandbox, inbox):
     """The first check finds all pages new; the next one nothing; then one page changes."""
-    sandbox.control.configure(check_seconds=6)
     source = EXAMPLE.read_text().replace("\nwebdata_wait()\n", "\ndag = webdata_wait()\n")
 
     def run() -> Any:
-        done = airflow.run(source, AIRFLOW_CONN_WEBDATA_DEFAULT=connection(sandbox, **inbox.extra))
+        with standing_check(sandbox.control):
+            done = airflow.run(source, AIRFLOW_CONN_WEBDATA_DEFAULT=connection(sandbox, **inbox.extra))
         assert done.run["state"] == "success", done.log[-4000:]
         assert "learned by webhook" in done.log
         return done

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from tests.support.service import NEVER
+from tests.support.standing_check import standing_check
+from tests.support.waiting import PATIENCE
 
 POKE = pytest.param("deferrable=False", id="poke")
 RESCHEDULE = pytest.param("deferrable=False, mode='reschedule'", id="reschedule")
@@ -32,15 +34,15 @@ def waited(outcome: Any) -> Any:
 @pytest.mark.parametrize("mode", MODES)
 def test_check_learned_by_webhook(run_with_inbox, service, mode):
     """From the declared monitor, which reports to us by itself, to the check: no key, no secret is handed around."""
-    service.control.configure(check_seconds=6)
     service.control.set_page("https://example.com/", "<p>one euro</p>")
-    done = run_with_inbox(
-        f"""
+    with standing_check(service.control):
+        done = run_with_inbox(
+            f"""
 keep = WebDataCreateMonitorOperator(task_id="keep", name="prices", schedule={NEVER}, targets=TARGETS)
 run = WebDataRunMonitorOperator(task_id="run", monitor_id=keep.output["monitor_id"])
 run >> {CHECK.format(more=f"monitor_id=keep.output['monitor_id'], include_pages='changed', {mode}")}
 """
-    )
+        )
     found = waited(done)
     assert found["id"] == done.xcom["run.return_value"]["id"]
     assert [page["status"] for page in found["pages"]] == ["new"]
@@ -163,7 +165,7 @@ def test_delivery_during_the_wait(run_with_inbox, inbox, mode):
     inbox.deliver(body(job="before"))
 
     def deliver():
-        assert inbox.read.wait(120)
+        assert inbox.read.wait(PATIENCE)
         # Let the wait get as far as it goes.
         time.sleep(3)
         inbox.deliver(body(job="during"))
