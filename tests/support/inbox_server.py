@@ -19,6 +19,7 @@ from airflow_provider_webdata.inbox.server.storage.tables import metadata
 from airflow_provider_webdata.inbox.wire import SECRET_HEADER, delivery_url
 from airflow_provider_webdata.testing.serving import Serving
 from tests.support.service import CHECK_COMPLETED, CONNECTION_ID, SIGNATURE_HEADER, WEBHOOK_SECRET
+from tests.support.waiting import PATIENCE
 
 
 class InboxServer:
@@ -41,7 +42,7 @@ class InboxServer:
         self.port = 0
         self._folder = folder
         self._databases = 0
-        self._client = httpx.Client(transport=httpx.HTTPTransport(retries=1))
+        self._client = httpx.Client(transport=httpx.HTTPTransport(retries=1), timeout=PATIENCE)
         self.reset()
 
     def __enter__(self) -> InboxServer:

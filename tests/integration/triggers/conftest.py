@@ -16,12 +16,12 @@ from structlog.testing import capture_logs
 from airflow_provider_webdata.hooks.webdata import WebDataHook
 from airflow_provider_webdata.hooks.webhooks import webhook_for
 from airflow_provider_webdata.sandbox.server import SandboxServer
-from airflow_provider_webdata.waiting import backoff, shared_task
+from airflow_provider_webdata.waiting import announcement, backoff, shared_task
 from airflow_provider_webdata.waiting import hub as hub_module
 from airflow_provider_webdata.waiting.hub import Hub
 from tests.support.inbox_server import InboxServer
 from tests.support.service import CHECK_COMPLETED, NEVER, connection_text
-from tests.support.waiting import until
+from tests.support.waiting import PATIENCE, until
 
 
 @pytest.fixture
@@ -91,6 +91,8 @@ def no_linger(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (shared_task, hub_module):
         monkeypatch.setattr(module, "LINGER", 0.01)
     monkeypatch.setattr(backoff, "LONGEST_PAUSE", 0.5)
+    # The waits of the tests before have taken their turns to be announced, too.
+    monkeypatch.setattr(announcement, "_next_turn", float("-inf"))
     # No worker has deferred these.
     monkeypatch.setenv("AIRFLOW__WORKERS__MIN_HEARTBEAT_INTERVAL", "0")
 
@@ -110,24 +112,8 @@ async def event_of(trigger: Any) -> dict[str, Any]:
     return event
 
 
-@asynccontextmanager
-async def waiting(*triggers: Any) -> AsyncIterator[list[asyncio.Task[Any]]]:
-    """Run triggers in the background until the inbox and the service were asked for them."""
-    tasks = [asyncio.create_task(event_of(trigger)) for trigger in triggers]
-    try:
-        hub = None
-        while hub is None:
-            await asyncio.sleep(0.01)
-            hub = hub_module._HUBS.get(asyncio.get_running_loop(), {}).get("webdata_default")
-        await until(lambda: _has_begun(hub) or all(task.done() for task in tasks))
-        yield tasks
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-
-
-def _has_begun(hub: Hub) -> bool:
+def has_begun(hub: Hub) -> bool:
+    """Whether the inbox and the service were asked for every wait."""
     watches = list(hub.poller._watches.values())
     subscriptions = list(hub.reader._index)
     return (
@@ -137,6 +123,35 @@ def _has_begun(hub: Hub) -> bool:
     )
 
 
+@asynccontextmanager
+async def waiting(
+    *triggers: Any, begun: Callable[[Hub], object] = has_begun
+) -> AsyncIterator[list[asyncio.Task[Any]]]:
+    """Run triggers in the background; their waits have begun, unless they are over already."""
+    tasks = [asyncio.create_task(event_of(trigger)) for trigger in triggers]
+    try:
+        hub = None
+        while hub is None:
+            await asyncio.sleep(0.01)
+            hub = hub_module._HUBS.get(asyncio.get_running_loop(), {}).get("webdata_default")
+        await until(lambda: begun(hub) or all(task.done() for task in tasks))
+        yield tasks
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def timed_out(trigger: Any, **begun: Any) -> dict[str, Any]:
+    """Run a trigger whose deadline comes as soon as its wait has begun."""
+    async with waiting(trigger, **begun) as (task,):
+        deadlines = Hub.of("webdata_default")._deadlines
+        for mailbox in list(deadlines._entries):
+            deadlines.add(mailbox, time.time())
+        event: dict[str, Any] = await task
+        return event
+
+
 @pytest.fixture
 def tools() -> Any:
     """What the tests share beside fixtures."""
@@ -144,6 +159,7 @@ def tools() -> Any:
     class Tools:
         event_of = staticmethod(event_of)
         waiting = staticmethod(waiting)
+        timed_out = staticmethod(timed_out)
         until = staticmethod(until)
 
     return Tools
@@ -155,7 +171,7 @@ async def leftovers() -> AsyncIterator[None]:
     before = asyncio.all_tasks()
     yield
     await until(lambda: True)
-    end = time.monotonic() + 10
+    end = time.monotonic() + PATIENCE
     while asyncio.all_tasks() - before - {asyncio.current_task()}:  # type: ignore[arg-type]
         assert time.monotonic() < end, asyncio.all_tasks() - before
         await asyncio.sleep(0.01)

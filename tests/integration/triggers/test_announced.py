@@ -122,7 +122,6 @@ async def test_result_that_is_read_later(logs: list[Any]) -> None:
 
 async def test_many_at_once(logs: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """Airflow stops for ever where it sends triggers while more lines are unread than its pipe holds."""
-    monkeypatch.setattr(announcement, "_next_turn", float("-inf"))
     monkeypatch.setattr(announcement, "PAUSE", 3600.0)
     event = {"status": "done"}
     waits = [asyncio.create_task(anext(ResumeTrigger(END, event).run())) for _ in range(300)]

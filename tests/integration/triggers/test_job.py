@@ -10,11 +10,13 @@ from typing import Any
 import pytest
 
 from airflow_provider_webdata.hooks.webhooks import webhook_for
+from airflow_provider_webdata.sandbox.control import SandboxControl
 from airflow_provider_webdata.states.jobs import ALL_JOB_KINDS, last_events
 from airflow_provider_webdata.triggers.job import WebDataJobTrigger
 from airflow_provider_webdata.waiting.hub import Hub
 from airflow_provider_webdata.waiting.polling import job_watch, poller
 from tests.support.job_service import RUNNING, JobService
+from tests.support.waiting import PATIENCE
 
 pytestmark = pytest.mark.usefixtures("leftovers")
 
@@ -41,7 +43,7 @@ def trigger(kind: str = "crawl", job_id: str = JOB, **given: Any) -> WebDataJobT
     policy = {"wait_by": "auto", "poll_interval": 1.0, "safety_poll": 300.0}
     policy |= {name: given.pop(name) for name in list(given) if name in policy}
     return WebDataJobTrigger(
-        "webdata_default", kind, job_id, policy, **{"deadline": time.time() + 60, **given}
+        "webdata_default", kind, job_id, policy, **{"deadline": time.time() + PATIENCE, **given}
     )
 
 
@@ -166,7 +168,7 @@ async def test_auto_polls_seldom_only_if_the_job_reports(
 
 async def test_a_timeout_says_what_was_seen(service: Any, receiving: Any, tools: Any) -> None:
     service.set("crawl", JOB, "scraping", completed=3, total=9, creditsUsed=3)
-    event = await tools.event_of(trigger(reports=True, deadline=time.time() + 8))
+    event = await tools.timed_out(trigger(reports=True))
     assert (event["status"], event["kind"], event["job_id"]) == ("timeout", "crawl", JOB)
     assert f"Timed out waiting for crawl {JOB}" in event["message"]
     assert "scraping, 3 of 9 pages done, 3 credits used" in event["message"]
@@ -323,14 +325,14 @@ async def test_bad_arguments_are_named(service: Any, tools: Any, given: Any, wor
 
 async def test_two_hundred_jobs_that_end_together(world: Any, tools: Any) -> None:
     """Real webhooks of the sandbox: each job is looked at when its wait begins and when its delivery comes."""
-    world.control.configure(page_seconds=60)
+    world.control.configure(page_seconds=1800)
     webhook = webhook_for(world.hook.get_settings(), "k", ["started", "completed"])
     body = {"urls": ["https://river.example/"], "ignoreInvalidURLs": True, "webhook": webhook}
     jobs = [world.hook.start_batch_scrape(body).id for _ in range(200)]
     waits = [trigger("batch_scrape", job_id, reports=True, safety_poll=600.0) for job_id in jobs]
     async with tools.waiting(*waits) as tasks:
         world.control.clear_requests()
-        await asyncio.to_thread(world.control.advance, 60 * 300)
+        await asyncio.to_thread(SandboxControl(world.sandbox.url, timeout=PATIENCE).advance, 3600)
         events = await asyncio.gather(*tasks)
     assert [event["job_id"] for event in events] == jobs
     assert {(event["status"], event["via"]) for event in events} == {("done", "webhook")}

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from airflow_provider_webdata.triggers.monitor import WebDataMonitorCheckTrigger
-from tests.support.service import NEVER
+from tests.support.service import NEVER, hourly
+from tests.support.waiting import PATIENCE
 
 pytestmark = pytest.mark.usefixtures("leftovers")
 
@@ -25,15 +26,11 @@ WAIT = {"check_id", "after", "deadline"}
 
 def trigger(monitor_id: str, **given: Any) -> WebDataMonitorCheckTrigger:
     """Return a trigger; what is given is an argument, part of the policy, or else of the criteria."""
-    wait = {"after": ago(), "deadline": time.time() + 30}
+    wait = {"after": ago(), "deadline": time.time() + PATIENCE}
     wait |= {name: value for name, value in given.items() if name in WAIT}
     policy = {name: given.get(name, value) for name, value in POLICY.items()}
     criteria = {name: value for name, value in given.items() if name not in {*wait, *WAIT, *policy}}
     return WebDataMonitorCheckTrigger("webdata_default", monitor_id, policy, criteria, **wait)
-
-
-# By what is to be done about a check that went wrong: only a wait that goes on takes all of it.
-SECONDS_LEFT = {"fail": 30, "accept": 30, "wait": 8}
 
 
 @pytest.mark.rule("event-check-completed", "event-check-completed-data")
@@ -100,10 +97,8 @@ async def test_finds_an_early_delivery_though_the_service_is_down(world: Any, to
 async def test_passes_over_what_ended_before(world: Any, tools: Any) -> None:
     monitor = world.monitor()
     old = world.run(monitor)
-    event = await tools.event_of(
-        trigger(
-            monitor, after=(datetime.now(timezone.utc)).isoformat(), wait_by="auto", deadline=time.time() + 8
-        )
+    event = await tools.timed_out(
+        trigger(monitor, after=datetime.now(timezone.utc).isoformat(), wait_by="auto")
     )
     assert event["status"] == "timeout"
     for part in (monitor, old, "completed", "the inbox was reachable"):
@@ -151,6 +146,12 @@ async def test_duplicate_and_late_deliveries_do_no_harm(world: Any, tools: Any) 
         assert (await task)["check_id"] == second
 
 
+async def event_of_choice(tools: Any, choice: str, wanted: WebDataMonitorCheckTrigger) -> dict[str, Any]:
+    """The event of a wait for a check that went wrong: one that goes on ends with its deadline."""
+    event: dict[str, Any] = await (tools.timed_out if choice == "wait" else tools.event_of)(wanted)
+    return event
+
+
 @pytest.mark.rule("check-failed")
 @pytest.mark.parametrize(
     "choice,status",
@@ -160,9 +161,7 @@ async def test_a_failed_check(world: Any, tools: Any, choice: str, status: str) 
     monitor = world.monitor()
     world.control.add_fault("fail_check")
     check = world.run(monitor)
-    event = await tools.event_of(
-        trigger(monitor, on_failed=choice, deadline=time.time() + SECONDS_LEFT[choice])
-    )
+    event = await event_of_choice(tools, choice, trigger(monitor, on_failed=choice))
     assert event["status"] == status
     if status == "timeout":
         assert check in event["message"]
@@ -179,23 +178,19 @@ async def test_a_partial_check(world: Any, tools: Any, choice: str, status: str)
     monitor = world.monitor("https://half.example/good", "https://half.example/bad", webhook=False)
     check = world.run(monitor)
     assert world.hook.get_monitor_check(monitor, check).status == "partial"
-    event = await tools.event_of(
-        trigger(monitor, on_partial=choice, deadline=time.time() + SECONDS_LEFT[choice])
-    )
+    event = await event_of_choice(tools, choice, trigger(monitor, on_partial=choice))
     assert event["status"] == status
 
 
 @pytest.mark.rule("check-skipped-no-credits", "event-none-for-skipped")
 @pytest.mark.parametrize("choice,status", [("fail", "failed"), ("accept", "done"), ("wait", "timeout")])
 async def test_a_skipped_check(world: Any, tools: Any, choice: str, status: str) -> None:
-    monitor = world.monitor(schedule={"cron": "0 * * * *"})
+    monitor = world.monitor(schedule=hourly())
     world.control.configure(credits=0)
     world.control.advance(3600)
     (check,) = world.hook.list_monitor_checks(monitor)
     assert check.status == "skipped_no_credits"
-    event = await tools.event_of(
-        trigger(monitor, on_skipped=choice, deadline=time.time() + SECONDS_LEFT[choice])
-    )
+    event = await event_of_choice(tools, choice, trigger(monitor, on_skipped=choice))
     assert event["status"] == status
     if choice == "wait":
         assert "skipped_no_credits" in event["message"]

@@ -16,18 +16,19 @@ from airflow_provider_webdata.triggers.webhook import WebDataWebhookTrigger
 from airflow_provider_webdata.waiting.hub import Hub
 from airflow_provider_webdata.waiting.mailbox import Mailbox
 from airflow_provider_webdata.waiting.polling import monitor_sweep
+from tests.support.waiting import PATIENCE
 
 pytestmark = pytest.mark.usefixtures("leftovers")
 
 
 def for_delivery(key: str, **given: Any) -> WebDataWebhookTrigger:
-    return WebDataWebhookTrigger("webdata_default", key=key, deadline=time.time() + 60, **given)
+    return WebDataWebhookTrigger("webdata_default", key=key, deadline=time.time() + PATIENCE, **given)
 
 
 def for_check(monitor: str, **given: Any) -> WebDataMonitorCheckTrigger:
     policy = {"wait_by": "auto", "poll_interval": 60.0, "safety_poll": 1500.0}
     policy |= {name: given.pop(name) for name in list(given) if name in policy}
-    wait = {"after": datetime.now(timezone.utc).isoformat(), "deadline": time.time() + 60, **given}
+    wait = {"after": datetime.now(timezone.utc).isoformat(), "deadline": time.time() + PATIENCE, **given}
     return WebDataMonitorCheckTrigger("webdata_default", monitor, policy, {}, **wait)
 
 
@@ -120,7 +121,7 @@ async def test_shared_tasks_know_nothing_of_the_task_that_started_them(world: An
             return await super()._wait(hub, mailbox)
 
     name.set("the first task")
-    wanted = Curious("webdata_default", key="k1", deadline=time.time() + 30)
+    wanted = Curious("webdata_default", key="k1", deadline=time.time() + PATIENCE)
     async with tools.waiting(wanted) as (task,):
         await asyncio.to_thread(world.inbox.deliver, delivery(1), "k1")
         await task
@@ -172,7 +173,7 @@ async def test_a_service_that_asks_for_a_pause_gets_it(world: Any, tools: Any) -
         wanted = for_check(monitor, wait_by="polling", after=None, deadline=time.time() + seconds)
         return asyncio.create_task(tools.event_of(wanted))
 
-    first = wait(monitors[0], 30)
+    first = wait(monitors[0], PATIENCE)
     await tools.until(lambda: world.asked("/v2/monitor/.*/checks"))
     event = await wait(monitors[1], 1)
     assert event["status"] == "timeout"

@@ -11,12 +11,13 @@ import pytest
 
 from airflow_provider_webdata.triggers.webhook import WebDataWebhookTrigger
 from airflow_provider_webdata.waiting.wait_trigger import SCHEDULER_LAG
+from tests.support.waiting import PATIENCE
 
 pytestmark = pytest.mark.usefixtures("leftovers")
 
 
 def trigger(**given: Any) -> WebDataWebhookTrigger:
-    given.setdefault("deadline", time.time() + 30)
+    given.setdefault("deadline", time.time() + PATIENCE)
     return WebDataWebhookTrigger("webdata_default", **given)
 
 
@@ -176,7 +177,7 @@ async def test_a_timeout_says_that_the_inbox_could_not_be_read(
 ) -> None:
     url = extra["inbox_url"].replace("the sandbox", world.sandbox.url)
     connect(world.sandbox.url, webhook_secret=world.inbox.secret, inbox_url=url)
-    event = await tools.event_of(trigger(key="k1", deadline=time.time() + 10))
+    event = await tools.timed_out(trigger(key="k1"), begun=lambda hub: hub.reader.backoff.notice)
     assert event["status"] == "timeout"
     assert "could not be read" in event["message"]
     assert words in event["message"]
