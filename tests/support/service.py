@@ -15,6 +15,12 @@ WEBHOOK_SECRET = "a-webhook-secret-of-the-tests"
 NEVER = {"cron": f"0 0 1 {(datetime.now(timezone.utc).month + 5) % 12 + 1} *"}
 """A schedule that runs no check for five months: a year ahead is the most that the service takes."""
 
+
+def hourly() -> dict[str, str]:
+    """A schedule that runs its next check in half an hour: no full hour strikes in the middle of a test."""
+    return {"cron": f"{(datetime.now(timezone.utc).minute + 30) % 60} * * * *"}
+
+
 CHECK_COMPLETED = "monitor.check.completed"
 MONITOR_PAGE = "monitor.page"
 

@@ -8,11 +8,12 @@ from airflow.sdk._shared.secrets_masker import redact
 from airflow_provider_webdata.api.errors import ConfigurationError, InvalidRequestError, NotFoundError
 from airflow_provider_webdata.hooks.webdata import WebDataHook
 from airflow_provider_webdata.hooks.webdata_async import AsyncWebDataHook
+from tests.support.service import NEVER
 from tests.support.waiting import settled
 
 MONITOR = {
     "name": "m",
-    "schedule": {"text": "hourly"},
+    "schedule": NEVER,
     "targets": [{"type": "scrape", "urls": ["https://zeppelin.example/"]}],
 }
 HOOKS = [WebDataHook, AsyncWebDataHook]

@@ -9,7 +9,7 @@ import pytest
 
 from airflow_provider_webdata.tasks.retry_policy import HAS_RETRY_POLICIES
 from tests.support.dag_runner import HEAD, connection
-from tests.support.service import NEVER
+from tests.support.service import NEVER, hourly
 
 POKE = pytest.param("deferrable=False", id="worker")
 DEFER = pytest.param("deferrable=True", id="defer")
@@ -240,7 +240,7 @@ advance_when_waiting({seconds}, {times})
 def test_create_and_wait_for_the_next_check(run_dag, sandbox, mode):
     """The return value is the check; the monitor is under its own key."""
     more = f"wait_for_completion=True, poll_interval=1, include_pages='changed', {mode}"
-    done = run_dag(create(more, {"cron": "0 * * * *"}), HELPER.format(url=sandbox.url, seconds=3700, times=1))
+    done = run_dag(create(more, hourly()), HELPER.format(url=sandbox.url, seconds=3700, times=1))
     assert done.state("keep") == "success", done.log[-3000:]
     check = done.xcom["keep.return_value"]
     assert (check["status"], check["trigger"]) == ("completed", "scheduled")
@@ -263,7 +263,7 @@ def test_skipped_checks(run_dag, sandbox, mode, choice, state):
     helper = HELPER.format(url=sandbox.url, seconds=3700, times=1).replace(
         "control.advance(seconds)", "; ".join(steps)
     )
-    done = run_dag(create(more, {"cron": "0 * * * *"}), helper)
+    done = run_dag(create(more, hourly()), helper)
     assert done.run["tasks"]["keep"] == {"state": state, "try_number": 1}, done.log[-3000:]
     if state == "success":
         assert done.xcom["keep.return_value"]["status"] == "completed"

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime
 from typing import Any
 
 import httpx
@@ -72,9 +73,15 @@ class Api:
         return self.http.get("/v2/team/credit-usage").json()["data"]["remainingCredits"]
 
 
+def pass_the_half_hour(sandbox: SandboxServer) -> None:
+    """Move the clock just past the next full or half hour, so that none strikes in the middle of the test."""
+    now = datetime.fromisoformat(sandbox.control.state()["now"].replace("Z", "+00:00"))
+    sandbox.control.advance(1801 - (now.minute * 60 + now.second) % 1800)
+
+
 @pytest.fixture(scope="package")
 def _shared() -> Iterator[SandboxServer]:
-    with SandboxServer() as server:
+    with SandboxServer(webhook_timeout=PATIENCE) as server:
         yield server
 
 

@@ -10,10 +10,12 @@ from firecrawl.v2.types import ScrapeOptions
 from firecrawl.v2.utils.error_handler import BadRequestError, UnauthorizedError
 
 from airflow_provider_webdata.sandbox.server import SandboxServer
+from tests.integration.sandbox.conftest import pass_the_half_hour
 
 
 @pytest.fixture
 def client(sandbox: SandboxServer) -> Firecrawl:
+    pass_the_half_hour(sandbox)
     return Firecrawl(api_key=sandbox.api_key, api_url=sandbox.url)
 
 

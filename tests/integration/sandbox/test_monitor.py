@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from tests.integration.sandbox.conftest import pass_the_half_hour
+
 from .monitor_calls import LEVELS, search_target
 
 
@@ -205,6 +207,7 @@ class TestReadUpdateDelete:
         ],
     )
     def test_patch_changes_what_it_names(self, api, patch: dict[str, Any], changed: dict[str, Any]) -> None:
+        pass_the_half_hour(api.sandbox)
         before = api.create(name="a", schedule={"cron": "0 * * * *"})
         after = api.patch(before["id"], **patch).json()["data"]
         moving = {"updatedAt", "nextRunAt"}

@@ -6,6 +6,8 @@ from datetime import datetime
 
 import pytest
 
+from tests.integration.sandbox.conftest import pass_the_half_hour
+
 from .monitor_calls import LEVELS, SUMMARY, summary
 
 
@@ -59,6 +61,7 @@ class TestRun:
 
     @pytest.mark.rule("monitor-current-check", "monitor-next-run")
     def test_scheduled(self, sandbox, api) -> None:
+        pass_the_half_hour(sandbox)
         monitor = api.create(schedule={"cron": "*/30 * * * *"})
         sandbox.control.advance(5400)
         checks = api.checks(monitor["id"])
