@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
-import socket
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tests.support.ports import free_port
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
 
 @dataclass(frozen=True)
@@ -26,16 +26,10 @@ class Ports:
     @classmethod
     def free(cls) -> Ports:
         """Ports that nothing uses just now."""
-        with contextlib.ExitStack() as stack:
-            found = [stack.enter_context(_bound()).getsockname()[1] for _ in range(3)]
+        found: set[int] = set()
+        while len(found) < 3:
+            found.add(free_port())
         return cls(*found)
-
-
-@contextlib.contextmanager
-def _bound() -> Iterator[socket.socket]:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        yield listener
 
 
 def airflow_environment(

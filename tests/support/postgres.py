@@ -13,7 +13,6 @@ import re
 import secrets
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 from dataclasses import dataclass, field
@@ -21,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.errors import StackError
+from tests.support.ports import free_port
 from tests.support.waiting import wait_until
 
 USER = "wd_owner"
@@ -57,9 +57,7 @@ class Postgres:
             if owner := _owner():
                 os.chown(self.folder, owner.pw_uid, owner.pw_gid)
             self._initialize()
-            with socket.socket() as probe:
-                probe.bind(("127.0.0.1", 0))
-                self.port = probe.getsockname()[1]
+            self.port = free_port()
             self.start()
         except BaseException:
             self.__exit__()

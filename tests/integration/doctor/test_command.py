@@ -19,7 +19,8 @@ from airflow_provider_webdata.doctor import command, examination, service_answer
 from airflow_provider_webdata.doctor.finding import Finding
 from airflow_provider_webdata.inbox.tokens import LEEWAY
 from tests.integration.doctor.conftest import SECRETS, World
-from tests.integration.doctor.test_findings import ALL_CHECKS, _free_port
+from tests.integration.doctor.test_findings import ALL_CHECKS
+from tests.support.ports import free_port
 from tests.support.service import CONNECTION_ID, connection_text
 from tests.support.snippets import ROOT
 from tests.support.waiting import PATIENCE
@@ -141,9 +142,20 @@ def test_the_page_s_commands_are_there() -> None:
         assert get_parser().parse_args(shlex.split(line)[1:]).func, line
 
 
+UNHURRIED = f"""
+import sys
+from airflow.__main__ import main
+from airflow_provider_webdata.doctor import examination
+
+examination.SECONDS = {PATIENCE}
+sys.argv[0] = "airflow"
+main()
+"""
+
+
 def test_with_nothing_to_reach_each_check_says_so(tmp_path: Path) -> None:
     """A process of its own: no database, no service, no inbox."""
-    port = _free_port()
+    port = free_port()
     nowhere = f"http://127.0.0.1:{port}"
     extra = {"webhook_url": nowhere, "inbox_url": nowhere, "webhook_secret": SECRETS[1]}
     environ = {name: value for name, value in os.environ.items() if not name.startswith("AIRFLOW")}
@@ -153,7 +165,7 @@ def test_with_nothing_to_reach_each_check_says_so(tmp_path: Path) -> None:
         "AIRFLOW_CONN_WEBDATA_DEFAULT": connection_text(nowhere, **extra),
     }
     done = subprocess.run(
-        [sys.executable, "-m", "airflow", "webdata", "doctor", "--json"],
+        [sys.executable, "-c", UNHURRIED, "webdata", "doctor", "--json"],
         env=environ,
         capture_output=True,
         text=True,

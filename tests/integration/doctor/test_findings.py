@@ -33,6 +33,7 @@ from airflow_provider_webdata.inbox.wire import REFUSED
 from tests.integration.doctor.conftest import SECRETS, SIGNING_SECRET, World
 from tests.support.certificates import self_signed
 from tests.support.fault_server import answer, never_answer
+from tests.support.ports import free_port
 from tests.support.service import CONNECTION_ID, WEBHOOK_SECRET
 from tests.support.waiting import PATIENCE
 
@@ -57,11 +58,6 @@ def test_all_is_right(world: World) -> None:
         "entitlements": "unknown"
     }
     assert [finding.conn_id for finding in found] == [None] * 4 + [CONNECTION_ID] * 10
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return int(listener.getsockname()[1])
 
 
 def _usage(**data: float) -> str:
@@ -124,7 +120,7 @@ def _claims_to_be_an_inbox(world: World, status: int, body: dict[str, object]) -
 
 
 def _nowhere() -> Engine:
-    return create_engine(f"postgresql+psycopg2://nobody:{WEBHOOK_SECRET}@127.0.0.1:{_free_port()}/nothing")
+    return create_engine(f"postgresql+psycopg2://nobody:{WEBHOOK_SECRET}@127.0.0.1:{free_port()}/nothing")
 
 
 def _drop_tables(world: World) -> None:
@@ -253,7 +249,7 @@ ROWS: dict[str, tuple[Arrange, Expected]] = {
         {"host": ("wrong", "The host is not reachable: ", 'Check "Base URL" and "Proxy"')},
     ),
     "a port where nobody listens": (
-        lambda w: w.connect(f"http://127.0.0.1:{_free_port()}"),
+        lambda w: w.connect(f"http://127.0.0.1:{free_port()}"),
         {"host": ("wrong", "The host is not reachable: ", 'Check "Base URL" and "Proxy"')},
     ),
     "a host that does not answer": (
@@ -355,7 +351,7 @@ ROWS: dict[str, tuple[Arrange, Expected]] = {
         {"webhook": ("wrong", "neither Webhook secret nor Signing secret", 'Fill in "Webhook secret"')},
     ),
     "nobody at the webhook URL": (
-        lambda w: w.connect(webhook_url=f"http://127.0.0.1:{_free_port()}"),
+        lambda w: w.connect(webhook_url=f"http://127.0.0.1:{free_port()}"),
         {"webhook": ("wrong", "cannot be reached from here: ", 'Check "Webhook URL"')},
     ),
     "a server that takes anything": (
@@ -435,7 +431,7 @@ ROWS: dict[str, tuple[Arrange, Expected]] = {
         },
     ),
     "readers that reach nobody": (
-        lambda w: w.connect(inbox_url=f"http://127.0.0.1:{_free_port()}"),
+        lambda w: w.connect(inbox_url=f"http://127.0.0.1:{free_port()}"),
         {"reader": ("wrong", "does not answer", "")},
     ),
     "readers whose token is refused": (
@@ -491,11 +487,11 @@ UNKNOWN: dict[str, tuple[Arrange, dict[str, str]]] = {
         {"deliveries": "none is in the inbox"},
     ),
     "no host": (
-        lambda w: w.connect(f"http://127.0.0.1:{_free_port()}"),
+        lambda w: w.connect(f"http://127.0.0.1:{free_port()}"),
         dict.fromkeys(("key", "credits", "clock", "entitlements"), "see host"),
     ),
     "no https host": (
-        lambda w: w.connect(f"https://127.0.0.1:{_free_port()}"),
+        lambda w: w.connect(f"https://127.0.0.1:{free_port()}"),
         dict.fromkeys(("tls", "key", "credits", "clock"), "see host"),
     ),
     "no TLS": (

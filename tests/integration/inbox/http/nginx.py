@@ -10,6 +10,8 @@ import subprocess
 import time
 from pathlib import Path
 
+from tests.support.ports import free_port
+
 CONFIGURATION = Path(__file__).parents[4] / "docs" / "nginx" / "webdata-inbox.conf"
 
 _AROUND = """
@@ -41,13 +43,13 @@ def program() -> str:
 class Nginx:
     """Passes on to an upstream, `host:port`; a context manager.
 
-    Of the documented file only addresses and paths are exchanged, each of which must be there.
+    Of the documented file only addresses, paths and the rate are exchanged, each of which must be there.
     """
 
-    def __init__(self, folder: Path, upstream: str, certificate: tuple[Path, Path]) -> None:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port: int = probe.getsockname()[1]
+    def __init__(
+        self, folder: Path, upstream: str, certificate: tuple[Path, Path], rate: str = "50r/s"
+    ) -> None:
+        self.port = free_port()
         self.url = f"https://localhost:{self.port}"
         self._folder = folder
         text = CONFIGURATION.read_text()
@@ -55,6 +57,7 @@ class Nginx:
             ("server 127.0.0.1:8080;", f"server {upstream};"),
             ("listen 443 ssl;", f"listen 127.0.0.1:{self.port} ssl;"),
             ("server_name airflow.example.com;", "server_name localhost;"),
+            ("rate=50r/s;", f"rate={rate};"),
             ("ssl_certificate /etc/ssl/certs/airflow.example.com.pem;", f"ssl_certificate {certificate[0]};"),
             (
                 "ssl_certificate_key /etc/ssl/private/airflow.example.com.key;",
