@@ -23,6 +23,7 @@ from airflow_provider_webdata.testing.migrated_database import MigratedDatabase
 from tests.integration.inbox.http.served_inbox import ServedInbox
 from tests.support.fault_server import FaultServer, Step
 from tests.support.service import CONNECTION_ID, SANDBOX_KEY, WEBHOOK_SECRET, connection_text
+from tests.support.waiting import PATIENCE
 
 SIGNING_SECRET = "a-signing-secret-of-the-tests"
 SECRETS = (SANDBOX_KEY, WEBHOOK_SECRET, SIGNING_SECRET)
@@ -112,6 +113,7 @@ def world(
         settings, "Session", scoped_session(sessionmaker(bind=engine, expire_on_commit=False))
     )
     monkeypatch.setattr(connections, "CACHE_SECONDS", 0.0)
+    monkeypatch.setattr(connections, "LOOKUP_TIMEOUT", PATIENCE)
     with ServedInbox(engine, application._gate) as inbox:
         made = World(shared_sandbox, inbox, engine, monkeypatch)
         yield made

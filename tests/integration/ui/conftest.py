@@ -66,7 +66,7 @@ def sandbox() -> Iterator[SandboxServer]:
 def jobs(sandbox: SandboxServer) -> dict[str, str]:
     """Ids of jobs and monitors that the service has."""
     with httpx.Client(
-        base_url=sandbox.url, headers={"Authorization": f"Bearer {sandbox.api_key}"}
+        base_url=sandbox.url, headers={"Authorization": f"Bearer {sandbox.api_key}"}, timeout=PATIENCE
     ) as service:
         crawl = service.post("/v2/crawl", json={"url": "https://river.example/", "limit": 3}).json()["id"]
         monitor = service.post(

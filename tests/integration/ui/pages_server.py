@@ -13,6 +13,9 @@ import sys
 
 from tests.support.airflow_rows import add_task
 
+SECONDS = 10.0
+"""For how long a page waits for the service."""
+
 
 def main() -> None:
     import uvicorn
@@ -20,6 +23,10 @@ def main() -> None:
     from airflow.api_fastapi.auth.managers.simple.user import SimpleAuthManagerUser
     from airflow.utils.session import create_session
 
+    from airflow_provider_webdata.ui import lookups
+
+    # For a machine that does other things meanwhile. Set before the pages are imported.
+    lookups.DEADLINE = SECONDS
     application = create_app()
     with create_session() as session:
         for task in json.loads(sys.stdin.readline()):

@@ -9,13 +9,15 @@ import pytest
 from airflow.utils.orm_event_handlers import setup_event_handlers
 from sqlalchemy import Engine, create_engine
 
-from airflow_provider_webdata.inbox.server.http import connections
+from airflow_provider_webdata.inbox.server.http import connections, receive
+from airflow_provider_webdata.inbox.server.storage import database, feed
 from airflow_provider_webdata.inbox.server.storage.tables import metadata
 from airflow_provider_webdata.testing.migrated_database import MigratedDatabase
 from tests.integration.inbox.http.airflow_home import AirflowHome
 from tests.integration.inbox.http.served_inbox import ServedInbox
 from tests.support.certificates import self_signed
 from tests.support.postgres import Postgres
+from tests.support.waiting import PATIENCE
 
 
 def engine_of(url: str) -> Engine:
@@ -28,8 +30,10 @@ def engine_of(url: str) -> Engine:
 
 @pytest.fixture(autouse=True)
 def no_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A machine under load is no connection that cannot be read."""
-    monkeypatch.setattr(connections, "LOOKUP_TIMEOUT", 60.0)
+    """A machine under load is no connection that cannot be read, no slow sender and no database that is silent."""
+    for module, name in ((connections, "LOOKUP_TIMEOUT"), (receive, "BODY_SECONDS"), (feed, "READ_TIMEOUT")):
+        monkeypatch.setattr(module, name, PATIENCE)
+    monkeypatch.setattr(database, "_LIMITS", database._LIMITS.bindparams(statement="600s", idle="600s"))
 
 
 @pytest.fixture(scope="session")

@@ -101,6 +101,7 @@ class ServedInbox:
     ) -> None:
         self.engine = engine
         self.inbox = Inbox.open(engine)
+        self.inbox.writer._timeout = PATIENCE
         with contextlib.ExitStack() as changes:
             if not bounded:
                 # Tests ask for more connections, and are refused more often, than a stranger may.

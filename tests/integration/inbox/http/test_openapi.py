@@ -15,6 +15,7 @@ from schemathesis.specs.openapi.checks import negative_data_rejection
 from airflow_provider_webdata.inbox.server.http.openapi import document
 from airflow_provider_webdata.inbox.wire import SECRET_HEADER
 from tests.integration.inbox.http.served_inbox import SECRET, ServedInbox, bearer
+from tests.support.waiting import PATIENCE
 
 CONN_ID = "secret-described"
 RIGHT = {SECRET_HEADER: SECRET, **bearer(CONN_ID)}
@@ -53,7 +54,9 @@ def try_out(
         assume(len(urlencode(case.query or {}, doseq=True, errors="replace")) < 60_000)
         # A query has no types: as a text, an integer is as good as any.
         left_out = [negative_data_rejection] if operation is DESCRIBED["readDeliveries"] else []
-        answer = case.call_and_validate(base_url=served.url, headers=headers, excluded_checks=left_out)
+        answer = case.call_and_validate(
+            base_url=served.url, headers=headers, excluded_checks=left_out, timeout=PATIENCE
+        )
         if headers is WRONG and operation.definition.raw.get("security"):
             assert answer.status_code in {401, 404, 405}
 

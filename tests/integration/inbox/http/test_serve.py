@@ -158,11 +158,12 @@ def test_what_was_acknowledged_is_stored(airflow_home: AirflowHome, number: sign
                     enough.set()
 
     with airflow_home.serving() as process:
+        process.warm_up()
         late = event(webhookId="late")
         port = int(process.url.rpartition(":")[2])
         with RawConnection(port) as connection, ThreadPoolExecutor(8) as pool:
             sending = [pool.submit(send, sender) for sender in range(8)]
-            assert enough.wait(30)
+            assert enough.wait(PATIENCE)
             given = {name: signature(late), "Content-Length": str(len(late))}
             connection.send(head("POST", f"/webdata/inbox/{conn_id}", given) + late[:10])
             process.send(number)

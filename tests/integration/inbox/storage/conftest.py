@@ -14,10 +14,13 @@ from airflow.utils.orm_event_handlers import setup_event_handlers
 from sqlalchemy import Engine, create_engine, select
 
 from airflow_provider_webdata.inbox.server.storage import database as limits
+from airflow_provider_webdata.inbox.server.storage import feed
 from airflow_provider_webdata.inbox.server.storage.records import NewDelivery
 from airflow_provider_webdata.inbox.server.storage.store import DeliveryStore
 from airflow_provider_webdata.inbox.server.storage.tables import delivery, metadata
+from airflow_provider_webdata.inbox.server.storage.writer import Writer
 from tests.support.postgres import Postgres
+from tests.support.waiting import PATIENCE
 
 _names = itertools.count()
 
@@ -52,8 +55,10 @@ class Database:
 @pytest.fixture(autouse=True)
 def slow_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """A test that gets no processor for some seconds in the middle of a transaction keeps its connection."""
-    longer = limits._LIMITS.bindparams(idle="600s")
+    longer = limits._LIMITS.bindparams(statement="600s", idle="600s")
     monkeypatch.setattr(limits, "_LIMITS", longer)
+    monkeypatch.setattr(feed, "READ_TIMEOUT", PATIENCE)
+    monkeypatch.setitem(Writer.__init__.__kwdefaults__, "timeout", PATIENCE)
 
 
 @pytest.fixture(scope="session")

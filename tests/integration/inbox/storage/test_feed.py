@@ -10,6 +10,7 @@ from sqlalchemy import create_engine, event
 
 from airflow_provider_webdata.inbox.server.storage import publisher as publisher_module
 from airflow_provider_webdata.inbox.server.storage.errors import (
+    ContendedError,
     CursorPastEndError,
     StoreUnavailableError,
     TooManyReadersError,
@@ -140,7 +141,10 @@ async def test_readers_that_come_and_go_see_everything_once(
         cursor = 0
         while True:
             all_is_stored = done.is_set()
-            page = await inbox.feed.read(CONN, ALL, cursor, limit=50, wait=wait)
+            try:
+                page = await inbox.feed.read(CONN, ALL, cursor, limit=50, wait=wait)
+            except ContendedError:
+                continue
             assert page.cursor >= cursor
             cursor = page.cursor
             found += job_ids_of(page)

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import AsyncIterator, Awaitable, Iterator
 
 import pytest
@@ -296,6 +297,7 @@ async def test_a_connection_that_dies_without_a_word(
         proxy.silence()
         with pytest.raises(StoreUnavailableError, match="has not answered for"):
             await writer.submit(new("lost"))
+        await until(lambda: time.monotonic() - writer._thread.busy_since > writer._timeout)
         # The thread hangs in the dead connection. Another one takes over, with another connection.
         assert await writer.submit(new("after")) is True
         assert postgres_database.job_ids() == ["before", "after"]
@@ -338,4 +340,5 @@ def test_what_was_acknowledged_survives_a_killed_process(database: Database) -> 
     assert len(stored) == len(set(stored))
     # And whoever comes next finds the database usable, and all of it in order.
     page = database.store().read("webdata_default", DeliveryFilter(), 0, 1000)
-    assert len(page.deliveries) == min(1000, len(stored))
+    # PostgreSQL may have ended a commit that was under way.
+    assert len(page.deliveries) >= min(1000, len(stored))
