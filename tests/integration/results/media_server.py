@@ -11,14 +11,11 @@ Route = Callable[[BaseHTTPRequestHandler], None]
 
 
 class MediaServer:
-    """Serves what `routes` holds by path; remembers the requests and how many were under way at once."""
+    """Serves what `routes` holds by path; remembers the requests."""
 
     def __init__(self) -> None:
         self.routes: dict[str, Route] = {}
         self.requests: list[tuple[str, dict[str, str]]] = []
-        self.most_at_once = 0
-        self._now = 0
-        self._lock = threading.Lock()
         outer = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -26,15 +23,8 @@ class MediaServer:
 
             def do_GET(self) -> None:
                 path = self.path.partition("?")[0]
-                with outer._lock:
-                    outer.requests.append((path, {k.lower(): v for k, v in self.headers.items()}))
-                    outer._now += 1
-                    outer.most_at_once = max(outer.most_at_once, outer._now)
-                try:
-                    outer.routes.get(path, status(404))(self)
-                finally:
-                    with outer._lock:
-                        outer._now -= 1
+                outer.requests.append((path, {k.lower(): v for k, v in self.headers.items()}))
+                outer.routes.get(path, status(404))(self)
 
             def log_message(self, *_: Any) -> None:
                 pass

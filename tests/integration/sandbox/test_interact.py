@@ -11,7 +11,7 @@ import pytest
 
 from airflow_provider_webdata.sandbox.reference.timestamps import from_iso
 from airflow_provider_webdata.sandbox.server import SandboxServer
-from tests.support.waiting import wait_until
+from tests.support.waiting import PATIENCE, wait_until
 
 from .conftest import Api
 from .session_calls import FLOODS, NOBODY, TITLE, closed, listed, opened, ran, run
@@ -153,7 +153,7 @@ class TestTime:
             sandbox.control.end_session(session)
         else:
             sandbox.control.advance(60)
-        code.join(10)
+        code.join(PATIENCE)
         assert [(answer.status_code, answer.json()["error"]) for answer in answers] == [
             (410, "Browser session has been destroyed.")
         ]

@@ -11,8 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from airflow_provider_webdata.sandbox.control import SandboxControl
 from airflow_provider_webdata.sandbox.reference.timestamps import from_iso
 from airflow_provider_webdata.sandbox.server import SandboxServer
+from tests.support.waiting import PATIENCE
 
 from .page_job_calls import NOBODY, PATHS, batch, crawl, site, start
 from .test_state import opened
@@ -276,7 +278,7 @@ def test_a_job_that_dies(sandbox, api, kind: str, after_pages: int) -> None:
     sandbox.control.configure(page_seconds=1000)
     job = start(api, kind, site(api, 9), webhook="http://127.0.0.1:9/x")
     sandbox.control.settle()
-    sandbox.control.advance(1000 * after_pages)
+    sandbox.control.advance(1000 * after_pages + 500)
     sandbox.control.add_fault(f"fail_{kind}")
     sandbox.control.advance(10_000)
     body = job.poll()
@@ -445,7 +447,8 @@ def test_ten_thousand_pages(api) -> None:
     """A generated site costs neither memory nor a text that is kept."""
     urls = site(api, 9_999, fanout=100)
     job = crawl(api, sitemap="skip", limit=10_000)
-    body = job.settled()
+    SandboxControl(api.sandbox.url, timeout=PATIENCE).settle()
+    body = job.poll()
     assert (body["status"], body["completed"], body["creditsUsed"]) == ("completed", 10_000, 10_000)
     last = job.poll(skip=9_990, limit=1000)
     assert len(last["data"]) == 10

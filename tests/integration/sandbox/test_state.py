@@ -152,7 +152,7 @@ def test_flags(tmp_path: Path) -> None:
         "--quirk",
         "next-null",
         "--speed",
-        "60",
+        "2",
         "--credits",
         "7",
     ]
@@ -172,7 +172,7 @@ def test_flags(tmp_path: Path) -> None:
         assert sorted(api.web("fietsenmaker", enterprise=["anon"])) == ["mine.example/", "mine.example/a/b"]
         assert "success" not in api.search().json()
         state = program.control.state()
-        assert (state["speed"], state["quirks"]) == (60.0, ["next-null", "no-success"])
+        assert (state["speed"], state["quirks"]) == (2.0, ["next-null", "no-success"])
         program.process.send_signal(signal.SIGTERM)
         _, errors = program.process.communicate(timeout=PATIENCE)
     assert "POST /v2/search 200" in errors

@@ -85,6 +85,7 @@ class TestQueue:
         sandbox.control.configure(concurrency=3, page_seconds=1000)
         urls = site(api, 7)
         job = batch(api, urls)
+        sandbox.control.settle()
         queue = self.poll(api)
         counts = [queue[name] for name in ("jobsInQueue", "activeJobsInQueue", "waitingJobsInQueue")]
         assert counts == [8, 3, 5]
@@ -103,6 +104,7 @@ class TestQueue:
         urls = site(api, 7)
         for _ in range(2):
             batch(api, urls)
+        sandbox.control.settle()
         queue = self.poll(api)
         assert (queue["jobsInQueue"], queue["activeJobsInQueue"]) == (16, 3)
         check = api.http.get("/v2/concurrency-check").json()
