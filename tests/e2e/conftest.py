@@ -39,6 +39,8 @@ DAGS = (
     "webdata_on_check",
     "e2e_secrets",
     "e2e_crowd",
+    "e2e_indexes",
+    "e2e_check_by_webhook",
     "e2e_on_check",
     "e2e_on_delivery",
 )
@@ -83,7 +85,7 @@ def stack(request: pytest.FixtureRequest) -> Iterator[Stack]:
         "AIRFLOW_VAR_E2E_PAGE_SESSION": PAGE_SESSION,
         # Every file is parsed once, and again when that is asked for.
         "AIRFLOW__DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": "3600",
-        "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT": "15",
+        "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT": "25",
         "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT_DETECTION_INTERVAL": "5",
         # A triggerer that was killed is missed sooner.
         "AIRFLOW__TRIGGERER__JOB_HEARTBEAT_SEC": "1",

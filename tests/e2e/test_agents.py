@@ -11,6 +11,7 @@ from airflow_provider_webdata.sandbox.control import SandboxControl
 from tests.e2e.conftest import Run
 from tests.e2e.holding_proxy import HoldingProxy
 from tests.support.stack import Stack
+from tests.support.waiting import PATIENCE
 
 FLOODS = "https://river.example/floods"
 
@@ -25,7 +26,7 @@ def test_an_agent_whose_worker_died_pays_for_no_page_again(stack: Stack, sandbox
         stack.api.add_connection(stack.connection("webdata_agent", {}, proxy.url))
         run = Run(stack, "e2e_agent", {"prompt": prompt, "connection": "webdata_agent"})
         running = run.wait_for("agent", "running")
-        assert proxy.answered.wait(120), run.log(running)
+        assert proxy.answered.wait(PATIENCE), run.log(running)
         psutil.Process(run.task("agent")["pid"]).kill()
         proxy.release()
         task = run.end("agent")

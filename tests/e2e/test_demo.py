@@ -138,11 +138,12 @@ def what_it_says_is_so(access: dict[str, str]) -> None:
     assert f"{connection['host']}:{connection['port']}" == access["sandbox"]
     assert connection["password"] == access["key"]
 
-    page = httpx.get(access["control"], trust_env=False)
+    page = httpx.get(access["control"], trust_env=False, timeout=PATIENCE)
     links = re.findall(r'href="(\S+)"', page.text)
     assert {"state", "pages", "requests", "deliveries", "jobs/crawl"} <= set(links)
     for link in links:
-        assert httpx.get(access["control"] + link, trust_env=False).status_code == 200, link
+        answer = httpx.get(access["control"] + link, trust_env=False, timeout=PATIENCE)
+        assert answer.status_code == 200, link
 
 
 def a_dead_sandbox_is_started_again(access: dict[str, str]) -> None:

@@ -81,6 +81,8 @@ def test_api_server_killed_while_it_stores_a_delivery(
     sandbox.advance(60)
     stack.launch("api-server")
     stack.wait_until_healthy()
+    # At the first request it imports what it reads connections with, for which no delivery waits.
+    assert wait_until(lambda: sender.send(new_key(), b"{}", {}).status_code == 401)
     assert run.task("wait")["state"] == "deferred"
     sandbox.advance(300)
 

@@ -10,6 +10,7 @@ stands for a run without, and `responses`, the option that a person chooses by t
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import json
 import os
@@ -90,11 +91,13 @@ def _respond(responses: dict[str, str], over: threading.Event) -> None:
     from airflow.utils.session import create_session
     from airflow.utils.state import TaskInstanceState
     from sqlalchemy import select
+    from sqlalchemy.exc import OperationalError
 
     # On Airflow 3.2 the task's own trigger looks for the response.
     waiting = getattr(TaskInstanceState, "AWAITING_INPUT", None)
     while not over.wait(0.2):
-        with create_session() as session:
+        # SQLite may be locked for too long; the next round writes.
+        with contextlib.suppress(OperationalError), create_session() as session:
             for asked in session.scalars(select(HITLDetail)).all():
                 ti = session.get(TaskInstance, asked.ti_id)
                 if ti is None or ti.task_id not in responses:
