@@ -129,6 +129,12 @@ def known_monitors(stack: Stack) -> dict[str, str]:
     return found
 
 
+def asked_by_tasks(stack: Stack, sandbox: SandboxControl) -> list[dict[str, Any]]:
+    """The requests but for those of the watcher, which looks at its monitor now and then, whatever runs."""
+    watched = known_monitors(stack)["watched"]
+    return [request for request in sandbox.requests() if watched not in request["path"]]
+
+
 @pytest.fixture
 def page(stack: Stack) -> Iterator[Page]:
     with logged_in(stack) as page:

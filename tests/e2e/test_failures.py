@@ -7,7 +7,7 @@ import time
 import psutil
 
 from airflow_provider_webdata.sandbox.control import SandboxControl
-from tests.e2e.conftest import Run
+from tests.e2e.conftest import Run, asked_by_tasks
 from tests.support.stack import Stack
 from tests.support.waiting import wait_until
 
@@ -19,7 +19,7 @@ def test_bad_field_fails_at_once_and_unseen_by_the_service(stack: Stack, sandbox
 
     task = run.task("search")
     assert (task["state"], task["try_number"], task["max_tries"]) == ("failed", 1, 3)
-    assert sandbox.requests("/v2/search") == []
+    assert asked_by_tasks(stack, sandbox) == []
     for word in ("limit", "100", "101"):
         assert word in run.log(task)
 

@@ -9,7 +9,7 @@ import sqlalchemy
 
 from airflow_provider_webdata.sandbox.control import SandboxControl
 from tests.e2e import conftest
-from tests.e2e.conftest import SECRETS, Run
+from tests.e2e.conftest import SECRETS, Run, asked_by_tasks
 from tests.e2e.outside import InboxTable
 from tests.support.stack import Stack
 
@@ -24,8 +24,7 @@ def test_no_secret_in_logs_or_database(stack: Stack, sandbox: SandboxControl, in
     assert run.wait_until_ended() == "success"
     states = {name: run.task(name)["state"] for name in ("refused", "search", "monitor", "use_hook")}
     assert states == {"refused": "failed", "search": "success", "monitor": "success", "use_hook": "success"}
-    # Others, of another connection, look at their monitors meanwhile.
-    sent = [request["headers"] for request in sandbox.requests() if request["method"] == "POST"]
+    sent = [request["headers"] for request in asked_by_tasks(stack, sandbox)]
     assert sent
     assert all(headers["x-team"] == SECRETS["connection header"] for headers in sent)
     places = dict(_everything(stack.home, inbox.engine))

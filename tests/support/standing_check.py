@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def is_waited_for(sandbox: SandboxControl) -> bool:
-    """Whether somebody has looked at the checks of the monitor that was run last, and that since it was run."""
+    """Whether the checks of the monitor that was run last have been looked at since then."""
     asked = [
         (request["method"], request["path"])
         for request in sandbox.requests("/v2/monitor/[^/]+/(run$|checks)")

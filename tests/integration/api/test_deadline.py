@@ -56,7 +56,8 @@ async def test_an_answer_that_drips(caller: Caller, serve: Any, short: None, ste
     with pytest.raises(errors.TransportError, match=r"no whole answer from http\S+ within 0\.5") as caught:
         await caller.call(server.url, **SEARCH)
     assert caught.value.sent
-    assert len(server.requests) <= 1
+    # It may read what was sent after the client has given up.
+    assert server.count(1) == 1
 
 
 @pytest.mark.parametrize(

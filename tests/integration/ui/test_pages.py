@@ -10,10 +10,12 @@ from typing import Any
 import pytest
 
 from airflow_provider_webdata.page_urls import UI_PATH
+from airflow_provider_webdata.ui import lookups
 from airflow_provider_webdata.ui.application import ROUTES
 from tests.integration.ui.conftest import CONN_ID, DASHBOARD, HOSTILE, PREFIX, Pages
 from tests.integration.ui.pages_server import SECONDS
 from tests.integration.ui.test_access import ids, params_of
+from tests.support.snippets import ROOT
 
 __all__ = ["ids"]
 
@@ -59,6 +61,7 @@ def test_a_service_that_hangs_is_not_waited_for(pages: Pages) -> None:
     text = pages.get("/monitors/list", conn_id=CONN_ID, offset=50).text
     pages.sandbox.control.clear_faults()
     assert f"did not answer within {SECONDS:.0f} seconds" in text
+    assert f"with a deadline of {lookups.DEADLINE:.0f} seconds" in (ROOT / "docs" / "ui.md").read_text()
 
 
 def test_answers_are_kept_for_a_moment(pages: Pages, ids: dict[str, Any]) -> None:

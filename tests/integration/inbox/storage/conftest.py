@@ -54,7 +54,7 @@ class Database:
 
 @pytest.fixture(autouse=True)
 def slow_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A test that gets no processor for some seconds in the middle of a transaction keeps its connection."""
+    """A test that gets no processor for some seconds keeps its connection, and loses no answer."""
     longer = limits._LIMITS.bindparams(statement="600s", idle="600s")
     monkeypatch.setattr(limits, "_LIMITS", longer)
     monkeypatch.setattr(feed, "READ_TIMEOUT", PATIENCE)
