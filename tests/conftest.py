@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from airflow_provider_webdata.testing.migrated_database import MigratedDatabase
+from tests.support.warm import Warm
 
 # Whether drawing examples takes long is up to the machine, and a fixture that serves all examples of a test is meant.
 settings.register_profile(
@@ -37,6 +40,20 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 
 @pytest.fixture(scope="session")
-def migrated_database(tmp_path_factory: pytest.TempPathFactory) -> MigratedDatabase:
+def shared_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder that all processes of this run share."""
     folder = tmp_path_factory.getbasetemp()
-    return MigratedDatabase(folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder)
+    return folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder
+
+
+@pytest.fixture(scope="session")
+def warm(shared_folder: Path) -> Iterator[Warm]:
+    """Start programs with Airflow already imported."""
+    warm = Warm(shared_folder / "warm")
+    yield warm
+    warm.close()
+
+
+@pytest.fixture(scope="session")
+def migrated_database(shared_folder: Path) -> MigratedDatabase:
+    return MigratedDatabase(shared_folder)

@@ -5,11 +5,8 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
-import os
 import secrets
-import signal
 import subprocess
-import sys
 import textwrap
 import time
 from collections.abc import Callable
@@ -21,6 +18,7 @@ from airflow_provider_webdata.sandbox.server import SandboxServer
 from airflow_provider_webdata.testing.migrated_database import MigratedDatabase
 from tests.support.service import connection_text
 from tests.support.waiting import PATIENCE
+from tests.support.warm import Warm, airflow_environ
 
 WORKER = Path(__file__).with_name("dag_worker.py")
 
@@ -53,27 +51,21 @@ class Outcome:
 class Airflow:
     """A process that runs DAGs with `dag.test()`: real task runner, real execution API, real metadata."""
 
-    def __init__(self, home: Path, database: MigratedDatabase) -> None:
+    def __init__(self, home: Path, database: MigratedDatabase, warm: Warm) -> None:
         self.home = home
         self.dags = home / "dags"
         self.dags.mkdir()
         self._log = home / "worker.log"
         self._numbers = itertools.count(1)
-        environ = {
-            **{name: value for name, value in os.environ.items() if not name.startswith("AIRFLOW")},
-            "AIRFLOW_HOME": str(home),
-            "AIRFLOW__API_AUTH__JWT_SECRET": secrets.token_hex(32),
-            "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
-            "AIRFLOW__CORE__DAGS_FOLDER": str(self.dags),
-            "AIRFLOW__LOGGING__LOGGING_LEVEL": "INFO",
-            # Triggers run in the one process that there is: no worker lingers behind a deferred task.
-            "AIRFLOW__WORKERS__MIN_HEARTBEAT_INTERVAL": "0",
-        }
+        environ = airflow_environ(
+            home,
+            AIRFLOW__API_AUTH__JWT_SECRET=secrets.token_hex(32),
+            AIRFLOW__CORE__DAGS_FOLDER=str(self.dags),
+            AIRFLOW__LOGGING__LOGGING_LEVEL="INFO",
+        )
         database.copy_to(home)
         with self._log.open("wb") as log:
-            self._process = subprocess.Popen(
-                [sys.executable, str(WORKER)], env=environ, stdin=subprocess.PIPE, stdout=log, stderr=log
-            )
+            self._process = warm.start([str(WORKER)], env=environ, stdin=subprocess.PIPE, stdout=log)
 
     def run(self, source: str, **environ: str) -> Outcome:
         """Run a DAG and wait for its end.
@@ -89,7 +81,7 @@ class Airflow:
         begin = self._log.stat().st_size
         assert self._process.stdin is not None
         order = {"path": str(path), "answer": str(answer), "environ": environ}
-        self._process.stdin.write(json.dumps(order).encode() + b"\n")
+        self._process.stdin.write(json.dumps(order) + "\n")
         self._process.stdin.flush()
         deadline = time.monotonic() + PATIENCE
         while not answer.exists():
@@ -110,7 +102,7 @@ class Airflow:
         try:
             self._process.wait(30)
         except subprocess.TimeoutExpired:
-            self._process.send_signal(signal.SIGKILL)
+            self._process.kill()
             self._process.wait()
 
 

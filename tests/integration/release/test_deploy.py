@@ -31,6 +31,7 @@ from tests.support import compose
 from tests.support.postgres import Postgres
 from tests.support.snippets import ROOT
 from tests.support.waiting import wait_until
+from tests.support.warm import SETTINGS, Warm
 
 __all__ = ["certificate", "postgres"]
 
@@ -70,7 +71,7 @@ def give_role(owner: str, password: str) -> None:
 
 
 def test_inbox_and_nginx_as_compose_has_them(
-    postgres: Postgres, certificate: tuple[Path, Path], tmp_path: Path
+    postgres: Postgres, certificate: tuple[Path, Path], warm: Warm, tmp_path: Path
 ) -> None:
     owner = postgres.create_database("composed")
     engine = create_engine(owner)
@@ -87,6 +88,8 @@ def test_inbox_and_nginx_as_compose_has_them(
     url = written.set(host=there.host, port=there.port, database=there.database)
     env = {
         **inherited(),
+        **SETTINGS,
+        **SETTINGS,
         **service["environment"],
         "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": url.render_as_string(hide_password=False),
         "AIRFLOW_HOME": str(tmp_path),
@@ -94,7 +97,7 @@ def test_inbox_and_nginx_as_compose_has_them(
     # On a free port; nginx is told which.
     flags = service["command"][3 : service["command"].index("--port")]
     body = event(webhookId="w-1")
-    with AirflowHome(tmp_path, env).serving(*flags) as process:
+    with AirflowHome(tmp_path, env, warm).serving(*flags) as process:
         process.warm_up()
         upstream = process.url.removeprefix("http://").replace("0.0.0.0", "127.0.0.1")
         with Nginx(tmp_path, upstream, certificate) as nginx, client(nginx, certificate) as http:
@@ -116,7 +119,7 @@ def test_inbox_and_nginx_as_compose_has_them(
     engine.dispose()
 
 
-def test_an_inbox_beside_a_managed_airflow(postgres: Postgres, tmp_path: Path) -> None:
+def test_an_inbox_beside_a_managed_airflow(postgres: Postgres, warm: Warm, tmp_path: Path) -> None:
     """As the guide has it: a database with nothing of Airflow's, and a reader that is told where the inbox is."""
     guide = (ROOT / "docs" / "managed.md").read_text(encoding="utf-8")
     (block,) = [part for part in re.findall(r"```sh\n(.*?)```", guide, re.DOTALL) if "inbox serve" in part]
@@ -124,13 +127,14 @@ def test_an_inbox_beside_a_managed_airflow(postgres: Postgres, tmp_path: Path) -
     assert re.search(r"^airflow webdata inbox serve ", block, re.MULTILINE)
     env = {
         **inherited(),
+        **SETTINGS,
         **exports,
         "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": postgres.create_database("beside"),
         "AIRFLOW_CONN_WEBDATA_DEFAULT": exports["AIRFLOW_CONN_WEBDATA_DEFAULT"].replace("SECRET", SECRET),
         "AIRFLOW_HOME": str(tmp_path),
     }
     body = event(webhookId="w-1")
-    with AirflowHome(tmp_path, env).serving() as process:
+    with AirflowHome(tmp_path, env, warm).serving() as process:
         path = f"{process.url}/webdata/inbox/webdata_default/key-1"
         # To make the tables may take longer than a delivery waits: the service sends it again.
         assert wait_until(

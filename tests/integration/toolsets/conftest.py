@@ -8,8 +8,6 @@ from typing import Any
 import pytest
 
 from airflow_provider_webdata.sandbox.server import SandboxServer
-from airflow_provider_webdata.testing.migrated_database import MigratedDatabase
-from tests.support.dag_runner import Airflow
 from tests.support.service import connection_text
 
 collect_ignore_glob: list[str] = []
@@ -18,15 +16,6 @@ try:
 except ImportError:
     # Airflow's provider of agents knows no Python 3.10.
     collect_ignore_glob.append("test_*.py")
-
-
-@pytest.fixture(scope="session")
-def airflow(
-    tmp_path_factory: pytest.TempPathFactory, migrated_database: MigratedDatabase
-) -> Iterator[Airflow]:
-    worker = Airflow(tmp_path_factory.mktemp("airflow"), migrated_database)
-    yield worker
-    worker.stop()
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -21,6 +20,7 @@ from airflow_provider_webdata.inbox.server.storage.tables import delivery
 from airflow_provider_webdata.testing.migrated_database import MigratedDatabase
 from tests.integration.inbox.http.served_inbox import EXTRAS, SECRET
 from tests.support.waiting import PATIENCE, wait_until
+from tests.support.warm import Program, Warm, airflow_environ
 
 # Of another type, though with everything that the inbox asks for; and one whose settings cannot work.
 OTHERS = {
@@ -35,19 +35,12 @@ class AirflowHome:
 
     folder: Path
     env: Mapping[str, str]
+    warm: Warm
 
     @classmethod
-    def make(cls, folder: Path, database: MigratedDatabase) -> AirflowHome:
-        inherited = {name: value for name, value in os.environ.items() if not name.startswith("AIRFLOW")}
-        env = {
-            **inherited,
-            "AIRFLOW_HOME": str(folder),
-            "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
-            "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{folder}/airflow.db",
-            "AIRFLOW__WEBDATA__INBOX_MAX_BODY_MB": "1",
-            "PYTHONUNBUFFERED": "1",
-        }
-        home = cls(folder, env)
+    def make(cls, folder: Path, database: MigratedDatabase, warm: Warm) -> AirflowHome:
+        env = airflow_environ(folder, AIRFLOW__WEBDATA__INBOX_MAX_BODY_MB="1", PYTHONUNBUFFERED="1")
+        home = cls(folder, env, warm)
         database.copy_to(folder)
         known = {
             kind: {
@@ -67,9 +60,7 @@ class AirflowHome:
         return self.python("-m", "airflow", *argv)
 
     def python(self, *argv: str) -> str:
-        done = subprocess.run(
-            [sys.executable, *argv], env=dict(self.env), capture_output=True, text=True, timeout=PATIENCE
-        )
+        done = self.warm.run(argv, env=self.env)
         assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
         return done.stdout
 
@@ -97,12 +88,15 @@ class ServeProcess:
     """`url` is what it says it listens on; `output` all that it printed."""
 
     def __init__(self, home: AirflowHome, flags: tuple[str, ...], files: int | None = None) -> None:
-        argv = [sys.executable, "-m", "airflow", "webdata", "inbox", "serve", "--port", "0", *flags]
-        if files is not None:
-            argv = ["/bin/sh", "-c", f'ulimit -n {files} && exec "$@"', "sh", *argv]
-        self._process = subprocess.Popen(
-            argv, env=dict(home.env), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-        )
+        argv = ["-m", "airflow", "webdata", "inbox", "serve", "--port", "0", *flags]
+        self._process: Program | subprocess.Popen[str]
+        if files is None:
+            self._process = home.warm.start(argv, env=home.env, stdout=subprocess.PIPE)
+        else:
+            limited = ["/bin/sh", "-c", f'ulimit -n {files} && exec "$@"', "sh", sys.executable, *argv]
+            self._process = subprocess.Popen(
+                limited, env=dict(home.env), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+            )
         self._lines: list[str] = []
         self._ready = threading.Event()
         self._reader = threading.Thread(target=self._read, daemon=True)

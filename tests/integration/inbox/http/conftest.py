@@ -18,6 +18,7 @@ from tests.integration.inbox.http.served_inbox import ServedInbox
 from tests.support.certificates import self_signed
 from tests.support.postgres import Postgres
 from tests.support.waiting import PATIENCE
+from tests.support.warm import Warm
 
 
 def engine_of(url: str) -> Engine:
@@ -77,9 +78,9 @@ def served(request: pytest.FixtureRequest) -> ServedInbox:
 
 @pytest.fixture(scope="session")
 def airflow_home(
-    tmp_path_factory: pytest.TempPathFactory, migrated_database: MigratedDatabase
+    tmp_path_factory: pytest.TempPathFactory, migrated_database: MigratedDatabase, warm: Warm
 ) -> AirflowHome:
-    return AirflowHome.make(tmp_path_factory.mktemp("airflow"), migrated_database)
+    return AirflowHome.make(tmp_path_factory.mktemp("airflow"), migrated_database, warm)
 
 
 @pytest.fixture(scope="session")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -58,7 +59,7 @@ def test_least_rights(postgres: Postgres, airflow_home: AirflowHome, tmp_path: P
     }
     body = event(webhookId="w-1")
     with (
-        AirflowHome(tmp_path, env).serving() as process,
+        replace(airflow_home, folder=tmp_path, env=env).serving() as process,
         httpx.Client(base_url=process.url, timeout=PATIENCE) as http,
     ):
 

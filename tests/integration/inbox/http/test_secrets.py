@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import secrets
 from base64 import urlsafe_b64encode
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -88,7 +89,7 @@ def test_other_backends_are_asked(
 def test_another_fernet_key(airflow_home: AirflowHome, tmp_path: Path) -> None:
     """A connection that cannot be decrypted is there all the same."""
     key = urlsafe_b64encode(secrets.token_bytes(32)).decode()
-    home = AirflowHome(airflow_home.folder, {**airflow_home.env, "AIRFLOW__CORE__FERNET_KEY": key})
+    home = replace(airflow_home, env={**airflow_home.env, "AIRFLOW__CORE__FERNET_KEY": key})
     with home.serving() as process:
         process.warm_up()
 

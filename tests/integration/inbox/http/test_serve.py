@@ -228,7 +228,7 @@ def test_what_cannot_be_served(
 def test_without_tables(airflow_home: AirflowHome, tmp_path: Path) -> None:
     """It starts all the same, says what is missing, and refuses deliveries so that they come again."""
     env = {**airflow_home.env, "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{tmp_path}/empty.db"}
-    with AirflowHome(tmp_path, env).serving() as process:
+    with replace(airflow_home, folder=tmp_path, env=env).serving() as process:
         # It says so beside what it says it listens on, in no order.
         assert wait_until(lambda: "airflow db migrate" in process.output), process.output
         answer = httpx.post(

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
@@ -19,7 +16,7 @@ from airflow_provider_webdata.inbox.server.storage.records import DeliveryFilter
 from airflow_provider_webdata.inbox.server.storage.store import DeliveryStore
 from airflow_provider_webdata.inbox.server.storage.tables import metadata
 from airflow_provider_webdata.testing.migrated_database import MigratedDatabase
-from tests.support.waiting import PATIENCE
+from tests.support.warm import Warm, airflow_environ
 
 DRIVER = Path(__file__).with_name("airflow_driver.py")
 NOW = datetime.now(timezone.utc)
@@ -29,6 +26,7 @@ Answer = tuple[Any, str]
 
 @dataclass
 class Terminal:
+    warm: Warm
     env: dict[str, str]
     engine: Engine
     store: DeliveryStore = field(init=False)
@@ -39,33 +37,20 @@ class Terminal:
     def run(self, *lines: str, environ: dict[str, str] | None = None) -> list[Answer]:
         """Status and output of each command; all of them run in one process, which saves time."""
         orders = json.dumps([["airflow", "webdata", "inbox", *line.split()] for line in lines])
-        done = subprocess.run(
-            [sys.executable, str(DRIVER)],
-            env={**self.env, **(environ or {})},
-            input=orders,
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE,
-        )
+        done = self.warm.run([str(DRIVER)], env={**self.env, **(environ or {})}, input=orders)
         assert done.returncode == 0, done.stderr[-3000:]
         return [(status, output) for status, output in json.loads(done.stdout.rpartition("\nANSWER ")[2])]
 
 
 @pytest.fixture(scope="module")
 def migrated(
-    tmp_path_factory: pytest.TempPathFactory, migrated_database: MigratedDatabase
+    tmp_path_factory: pytest.TempPathFactory, migrated_database: MigratedDatabase, warm: Warm
 ) -> Iterator[Terminal]:
     home = tmp_path_factory.mktemp("airflow")
-    url = f"sqlite:///{home}/airflow.db"
-    env = {name: value for name, value in os.environ.items() if not name.startswith("AIRFLOW")}
-    env |= {
-        "AIRFLOW_HOME": str(home),
-        "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": url,
-        "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
-    }
+    env = airflow_environ(home)
     migrated_database.copy_to(home)
-    engine = create_engine(url)
-    yield Terminal(env, engine)
+    engine = create_engine(env["AIRFLOW__DATABASE__SQL_ALCHEMY_CONN"])
+    yield Terminal(warm, env, engine)
     engine.dispose()
 
 
@@ -189,14 +174,8 @@ def test_prune(terminal: Terminal, flags: str, left: list[int]) -> None:
 
 
 def test_prune_asks_first(terminal: Terminal) -> None:
-    process = subprocess.run(
-        [sys.executable, "-m", "airflow", "webdata", "inbox", "prune"],
-        env=terminal.env,
-        input="n\n",
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-    )
+    argv = ["-m", "airflow", "webdata", "inbox", "prune"]
+    process = terminal.warm.run(argv, env=terminal.env, input="n\n")
     assert "Delete 2 deliveries that were received before" in process.stdout
     assert process.returncode != 0
     assert len(terminal.store.newest(None, DeliveryFilter(), 10)) == 4

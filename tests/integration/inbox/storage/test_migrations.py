@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -19,7 +16,7 @@ from sqlalchemy import create_engine
 from airflow_provider_webdata import __version__
 from airflow_provider_webdata.inbox.server.db_manager import InboxDBManager
 from tests.support.postgres import Postgres
-from tests.support.waiting import PATIENCE
+from tests.support.warm import Warm, airflow_environ
 
 DRIVER = Path(__file__).with_name("airflow_driver.py")
 MANAGER = "airflow_provider_webdata.inbox.server.db_manager.InboxDBManager"
@@ -31,40 +28,24 @@ class Home:
     """An Airflow of its own, with nothing in its database yet."""
 
     env: Mapping[str, str]
+    warm: Warm
 
     def run(self, *steps: str) -> list[Any]:
-        """The answers of `airflow_driver` to these steps; a failed command fails the test."""
-        return self.started(*steps)()
-
-    def started(self, *steps: str) -> Callable[[], list[Any]]:
-        """What `run` does, in a process that has been started; the call waits for its end."""
-        process = subprocess.Popen(
-            [sys.executable, str(DRIVER)],
-            env=dict(self.env),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        wanted = json.dumps([step.split(maxsplit=1 if step.startswith("execute") else -1) for step in steps])
-
-        def answers() -> list[Any]:
-            with process:
-                output, errors = process.communicate(wanted, timeout=PATIENCE)
-            assert process.returncode == 0, output[-3000:] + errors[-3000:]
-            found: list[Any] = json.loads(output.rpartition("\nANSWER ")[2])
-            for step, answer in zip(steps, found, strict=True):
-                assert not step.startswith("airflow") or answer[0] in (0, None), answer
-            return found
-
-        return answers
+        """Return the answers of `airflow_driver` to these steps; a failed command fails the test."""
+        wanted = [step.split(maxsplit=1 if step.startswith("execute") else -1) for step in steps]
+        done = self.warm.run([str(DRIVER)], env=self.env, input=json.dumps(wanted))
+        assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+        found: list[Any] = json.loads(done.stdout.rpartition("\nANSWER ")[2])
+        for step, answer in zip(steps, found, strict=True):
+            assert not step.startswith("airflow") or answer[0] in (0, None), answer
+        return found
 
 
 MakeHome = Callable[..., Home]
 
 
 @pytest.fixture
-def make_home(tmp_path: Path, request: pytest.FixtureRequest) -> MakeHome:
+def make_home(tmp_path: Path, request: pytest.FixtureRequest, warm: Warm) -> MakeHome:
     made: set[str] = set()
 
     def make(kind: str, **settings: str) -> Home:
@@ -74,16 +55,8 @@ def make_home(tmp_path: Path, request: pytest.FixtureRequest) -> MakeHome:
             name = f"airflow_{tmp_path.name}".lower()
             url = server.url(name) if name in made else server.create_database(name)
             made.add(name)
-        inherited = {name: value for name, value in os.environ.items() if not name.startswith("AIRFLOW")}
-        return Home(
-            {
-                **inherited,
-                "AIRFLOW_HOME": str(tmp_path),
-                "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": url,
-                "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
-                **settings,
-            }
-        )
+        env = airflow_environ(tmp_path, AIRFLOW__DATABASE__SQL_ALCHEMY_CONN=url, **settings)
+        return Home(env, warm)
 
     return make
 
@@ -177,10 +150,8 @@ CREATE_TABLES = {"AIRFLOW__WEBDATA__INBOX_CREATE_TABLES": "True"}
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
 def test_the_inbox_makes_its_tables_from_any_number_of_processes(make_home: MakeHome, kind: str) -> None:
     home = make_home(kind, **CREATE_TABLES)
-    processes = [home.started("make_tables", "make_tables", "schema") for _ in range(4)]
-    # Each waits for its steps, so that they begin together.
-    with ThreadPoolExecutor(len(processes)) as pool:
-        answers = list(pool.map(lambda answers_of: answers_of(), processes))
+    with ThreadPoolExecutor(4) as pool:
+        answers = list(pool.map(lambda _: home.run("make_tables", "make_tables", "schema"), range(4)))
     for first, second, found in answers:
         assert first == second == found["revision"] is not None
         assert found == {**COMPLETE, "airflow": False, "revision": first}
