@@ -29,9 +29,9 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
     class AirflowsFirst(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            """What has the most tests is begun first, and one process runs all of it."""
+            """Each file is run by one process; the file with the most tests is begun first."""
             if not nodeid.startswith("tests/e2e/"):
-                return nodeid
+                return nodeid.split("::")[0]
             if "[postgresql" in nodeid or nodeid.startswith("tests/e2e/test_demo.py"):
                 return "the demo, then Airflow on PostgreSQL"
             return "Airflow on SQLite"

@@ -1,13 +1,17 @@
-"""A real Airflow that runs DAGs, for all tests of a process."""
+"""What integration tests share: a real Airflow that runs DAGs, a sandbox, an inbox, and a PostgreSQL server."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
+from airflow_provider_webdata.sandbox.server import SandboxServer
 from airflow_provider_webdata.testing.migrated_database import MigratedDatabase
-from tests.support.dag_runner import Airflow
+from tests.support.dag_runner import Airflow, Outcome, dag_runner
+from tests.support.inbox_server import InboxServer
+from tests.support.postgres import Postgres
 from tests.support.warm import Warm
 
 
@@ -18,3 +22,28 @@ def airflow(
     worker = Airflow(tmp_path_factory.mktemp("airflow"), migrated_database, warm)
     yield worker
     worker.stop()
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Postgres]:
+    """A server that no test stops."""
+    with Postgres() as server:
+        yield server
+
+
+@pytest.fixture
+def sandbox() -> Iterator[SandboxServer]:
+    with SandboxServer() as server:
+        yield server
+
+
+@pytest.fixture
+def inbox(tmp_path: Path) -> Iterator[InboxServer]:
+    with InboxServer(tmp_path) as server:
+        yield server
+
+
+@pytest.fixture
+def run_dag(airflow: Airflow, sandbox: SandboxServer) -> Callable[..., Outcome]:
+    """Run the body of a DAG against the sandbox; see `dag_runner`."""
+    return dag_runner(airflow, sandbox)

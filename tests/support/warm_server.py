@@ -1,7 +1,8 @@
 """The process behind `tests.support.warm`: Airflow imported, one forked child per requested Python program.
 
-`python warm_server.py SOCKET` listens on a Unix socket until no client holds a lease. Clients and messages are those of
-`tests.support.warm`. The process must stay single-threaded, since a fork copies one thread only.
+`python warm_server.py SOCKET [MODULE ...]` imports Airflow and the modules, then listens on a Unix socket until no
+client holds a lease. Clients and messages are those of `tests.support.warm`. The process must stay single-threaded,
+since a fork copies one thread only.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import selectors
 import signal
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,13 @@ MODULES = (
     "airflow.executors.local_executor",
     "airflow.jobs.scheduler_job_runner",
     "airflow.jobs.triggerer_job_runner",
+    "airflow.providers.common.compat.standard.operators",
+    "airflow.providers.standard.decorators.branch_python",
+    "airflow.providers.standard.decorators.python",
     "airflow.sdk.api.client",
+    "airflow.sdk.bases.sensor",
+    "airflow.sdk.definitions.decorators",
+    "airflow.sdk.execution_time.hitl",
     "airflow.sdk.execution_time.supervisor",
     "airflow.sdk.execution_time.task_runner",
     "airflow.utils.db",
@@ -77,8 +84,8 @@ RELOADED: dict[Option, str] = {
 }
 
 
-def import_airflow() -> dict[Option, str | None]:
-    """Import Airflow without initializing it; return the options that its modules read meanwhile."""
+def import_airflow(modules: Sequence[str] = ()) -> dict[Option, str | None]:
+    """Import Airflow without initializing it, then the modules; return the options that were read meanwhile."""
     os.environ["_AIRFLOW__AS_LIBRARY"] = "1"
     # `import airflow` alone reads this one, before anything can be recorded.
     read: set[Option] = {("airflow.configuration", "database", "sql_alchemy_schema")}
@@ -103,9 +110,31 @@ def import_airflow() -> dict[Option, str | None]:
     for module in MODULES:
         with contextlib.suppress(ImportError):
             importlib.import_module(module)
+    prepare_execution_api()
+    for module in modules:
+        importlib.import_module(module)
     recording = False
     del os.environ["_AIRFLOW__AS_LIBRARY"]
     return {option: value_of(option) for option in read}
+
+
+def prepare_execution_api() -> None:
+    """Build Airflow's execution API, which costs 5 CPU seconds, for the first one that a child creates."""
+    api = importlib.import_module("airflow.api_fastapi.execution_api.app")
+    create = api.create_task_execution_api_app
+    app = create()
+    app._cadwyn_initialize()
+    prepared = [app]
+
+    def create_once(**options: Any) -> Any:
+        if not prepared or options.keys() - {"lifespan"}:
+            return create(**options)
+        if "lifespan" in options:
+            app.router.lifespan_context = options["lifespan"]
+        return prepared.pop()
+
+    for name in ("airflow.api_fastapi.execution_api.app", "airflow.api_fastapi.app"):
+        vars(importlib.import_module(name))["create_task_execution_api_app"] = create_once
 
 
 def value_of(option: Option) -> str | None:
@@ -308,7 +337,7 @@ if __name__ == "__main__":
     LOG = os.fdopen(os.dup(2), "w")
     # Children share what never changes.
     gc.disable()
-    READ = import_airflow()
+    READ = import_airflow(sys.argv[2:])
     gc.freeze()
     if (program := Server(sys.argv[1]).serve()) is not None:
         program()

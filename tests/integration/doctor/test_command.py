@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shlex
-import subprocess
-import sys
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -24,6 +21,7 @@ from tests.support.ports import free_port
 from tests.support.service import CONNECTION_ID, connection_text
 from tests.support.snippets import ROOT
 from tests.support.waiting import PATIENCE
+from tests.support.warm import Warm, airflow_environ
 
 SECONDS = examination.SECONDS
 PAGE = (ROOT / "docs" / "doctor.md").read_text(encoding="utf-8")
@@ -153,25 +151,17 @@ main()
 """
 
 
-def test_with_nothing_to_reach_each_check_says_so(tmp_path: Path) -> None:
+def test_with_nothing_to_reach_each_check_says_so(warm: Warm, tmp_path: Path) -> None:
     """A process of its own: no database, no service, no inbox."""
     port = free_port()
     nowhere = f"http://127.0.0.1:{port}"
     extra = {"webhook_url": nowhere, "inbox_url": nowhere, "webhook_secret": SECRETS[1]}
-    environ = {name: value for name, value in os.environ.items() if not name.startswith("AIRFLOW")}
-    environ |= {
-        "AIRFLOW_HOME": str(tmp_path),
-        "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"postgresql+psycopg2://u:{SECRETS[0]}@127.0.0.1:{port}/a",
-        "AIRFLOW_CONN_WEBDATA_DEFAULT": connection_text(nowhere, **extra),
-    }
-    done = subprocess.run(
-        [sys.executable, "-c", UNHURRIED, "webdata", "doctor", "--json"],
-        env=environ,
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=False,
+    environ = airflow_environ(
+        tmp_path,
+        AIRFLOW__DATABASE__SQL_ALCHEMY_CONN=f"postgresql+psycopg2://u:{SECRETS[0]}@127.0.0.1:{port}/a",
+        AIRFLOW_CONN_WEBDATA_DEFAULT=connection_text(nowhere, **extra),
     )
+    done = warm.run(["-c", UNHURRIED, "webdata", "doctor", "--json"], env=environ)
     assert done.returncode == 1, done.stderr
     assert not any(secret in done.stdout + done.stderr for secret in SECRETS)
     found = {finding["check"]: Finding(**finding) for finding in json.loads(done.stdout)["findings"]}

@@ -11,6 +11,7 @@ import pytest
 
 from airflow_provider_webdata.sandbox.server import SandboxServer
 from airflow_provider_webdata.testing.migrated_database import MigratedDatabase
+from tests.support.warm import airflow_environ
 
 
 @pytest.fixture(scope="module")
@@ -28,13 +29,6 @@ def home(tmp_path: Path, migrated_database: MigratedDatabase) -> Path:
 @pytest.fixture
 def environ(home: Path) -> dict[str, str]:
     """What the commands of that Airflow run in."""
-    inherited = {
-        name: value for name, value in os.environ.items() if not name.startswith(("AIRFLOW", "WEBDATA"))
-    }
-    return {
-        **inherited,
-        "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
-        "AIRFLOW_HOME": str(home),
-        "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
-        "AIRFLOW__CORE__DAGS_FOLDER": str(home / "dags"),
-    }
+    environ = airflow_environ(home, AIRFLOW__CORE__DAGS_FOLDER=str(home / "dags"))
+    environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), environ["PATH"]])
+    return {name: value for name, value in environ.items() if not name.startswith("WEBDATA")}

@@ -8,7 +8,6 @@ import pty
 import re
 import select
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Sequence
@@ -21,6 +20,7 @@ import airflow_provider_webdata.init
 from airflow_provider_webdata.get_provider_info import HOSTED_URL
 from airflow_provider_webdata.sandbox.server import SandboxServer
 from tests.support.waiting import PATIENCE
+from tests.support.warm import Warm
 
 DRIVER = Path(__file__).with_name("init_driver.py")
 EXAMPLE = (Path(airflow_provider_webdata.init.__file__).parent / "river_news.py").read_text()
@@ -30,19 +30,11 @@ WRONG_KEY = "wrong-key-4c1f0a7d9b21"
 class Terminal:
     """Runs `airflow webdata init` several times, in one process, which saves time."""
 
-    def __init__(self, environ: dict[str, str], sandbox: SandboxServer) -> None:
-        self._environ, self._sandbox = environ, sandbox
+    def __init__(self, environ: dict[str, str], sandbox: SandboxServer, warm: Warm) -> None:
+        self._environ, self._sandbox, self._warm = environ, sandbox, warm
 
     def run(self, *orders: dict[str, Any]) -> list[dict[str, Any]]:
-        done = subprocess.run(
-            [sys.executable, str(DRIVER)],
-            env=self._environ,
-            input=json.dumps(orders),
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE,
-            check=False,
-        )
+        done = self._warm.run([str(DRIVER)], env=self._environ, input=json.dumps(orders))
         assert done.returncode == 0, done.stderr[-3000:]
         found: list[dict[str, Any]] = json.loads(done.stdout.rpartition("\nANSWER ")[2])
         return found
@@ -57,8 +49,8 @@ class Terminal:
 
 
 @pytest.fixture
-def terminal(environ: dict[str, str], sandbox: SandboxServer) -> Terminal:
-    return Terminal(environ, sandbox)
+def terminal(environ: dict[str, str], sandbox: SandboxServer, warm: Warm) -> Terminal:
+    return Terminal(environ, sandbox, warm)
 
 
 def test_what_cannot_work_stores_nothing(terminal: Terminal, home: Path) -> None:
@@ -190,7 +182,7 @@ class Prompted:
 
 
 def test_at_a_terminal_it_asks_and_its_dag_runs(
-    terminal: Terminal, environ: dict[str, str], sandbox: SandboxServer
+    terminal: Terminal, environ: dict[str, str], sandbox: SandboxServer, warm: Warm
 ) -> None:
     given_up = Prompted(environ)
     given_up.answer(f"Base URL [{HOSTED_URL}]: ", f"{sandbox.url}\n")
@@ -209,13 +201,6 @@ def test_at_a_terminal_it_asks_and_its_dag_runs(
     assert sandbox.api_key not in prompted.shown
     assert stored["extra"]["webhook_secret"] not in prompted.shown
 
-    run = subprocess.run(
-        [sys.executable, "-m", "airflow", "dags", "test", "river_news"],
-        env=environ,
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=False,
-    )
+    run = warm.run(["-m", "airflow", "dags", "test", "river_news"], env=environ)
     assert run.returncode == 0, run.stdout + run.stderr
     assert re.search(r"https://river\.example/\S+ \d+ words", run.stdout), run.stdout[-3000:]

@@ -23,12 +23,9 @@ from airflow_provider_webdata.tasks.jobs import start as job_start
 from airflow_provider_webdata.tasks.jobs.start import JobStart
 from airflow_provider_webdata.tasks.jobs.start_table import TaskJob
 from airflow_provider_webdata.tasks.managed_webhook import ManagedWebhook
-from tests.integration.sensors.conftest import inbox
 from tests.support.direct import StateStore
 from tests.support.job_service import JobService
 from tests.support.service import JOB_PATHS
-
-__all__ = ["inbox"]
 
 KINDS = tuple(JOB_PATHS)
 TARGET = "https://example.com/"

@@ -10,10 +10,7 @@ import pytest
 
 from airflow_provider_webdata.sandbox.server import SandboxServer
 from tests.integration.operators.test_job_operators import AT_ONCE, DIE, IMPORTS, SPECIAL
-from tests.integration.sensors.conftest import inbox
 from tests.support.service import JOB_PATHS
-
-__all__ = ["inbox"]
 
 KINDS = tuple(JOB_PATHS)
 MODES = [pytest.param("deferrable=False", id="worker"), pytest.param("deferrable=True", id="defer")]

@@ -23,7 +23,7 @@ from airflow_provider_webdata.inbox.reader import InboxReader
 from airflow_provider_webdata.inbox.server.storage.tables import metadata
 from airflow_provider_webdata.inbox.wire import SECRET_HEADER
 from tests.integration.inbox.http.airflow_home import AirflowHome
-from tests.integration.inbox.http.conftest import certificate, postgres
+from tests.integration.inbox.http.conftest import certificate
 from tests.integration.inbox.http.nginx import Nginx
 from tests.integration.inbox.http.served_inbox import SECRET, event
 from tests.integration.inbox.http.test_nginx import client
@@ -33,7 +33,7 @@ from tests.support.snippets import ROOT
 from tests.support.waiting import wait_until
 from tests.support.warm import SETTINGS, Warm
 
-__all__ = ["certificate", "postgres"]
+__all__ = ["certificate"]
 
 # As `deploy/.env` would hold it.
 ENVIRON = {

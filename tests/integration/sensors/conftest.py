@@ -1,20 +1,16 @@
-"""A sandbox, a real inbox with a database of its own, and a real Airflow that runs DAGs against both."""
+"""A sandbox's monitors, and DAGs whose connection receives deliveries."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 from urllib.request import Request, urlopen
 
 import pytest
 
-from tests.integration.operators.conftest import airflow, run_dag, sandbox
 from tests.support.inbox_server import InboxServer
 from tests.support.service import NEVER
-
-__all__ = ["airflow", "run_dag", "sandbox"]
 
 PAGE = "https://watched.example/"
 SHOP = [PAGE, "https://watched.example/two"]
@@ -53,12 +49,6 @@ class Service:
 @pytest.fixture
 def service(sandbox: Any) -> Service:
     return Service(sandbox)
-
-
-@pytest.fixture
-def inbox(tmp_path: Path) -> Iterator[InboxServer]:
-    with InboxServer(tmp_path) as server:
-        yield server
 
 
 @pytest.fixture

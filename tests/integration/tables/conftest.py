@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -120,9 +120,8 @@ class Target:
 
 
 @pytest.fixture(scope="session")
-def postgres_url() -> Iterator[str]:
-    with Postgres() as server:
-        yield server.create_database("warehouse").replace("+psycopg2", "")
+def postgres_url(postgres: Postgres) -> str:
+    return postgres.create_database("warehouse").replace("+psycopg2", "")
 
 
 @pytest.fixture

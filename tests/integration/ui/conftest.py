@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
-import sys
 import threading
 import uuid
 from collections.abc import Callable, Iterator
@@ -26,6 +24,7 @@ from airflow_provider_webdata.testing.migrated_database import MigratedDatabase
 from tests.integration.ui.auth_manager import HIDDEN_DAG
 from tests.support.service import connection_text
 from tests.support.waiting import PATIENCE
+from tests.support.warm import Warm, airflow_environ
 
 SERVER = Path(__file__).with_name("pages_server.py")
 CONN_ID = "market"
@@ -97,24 +96,21 @@ def pages(
     migrated_database: MigratedDatabase,
     sandbox: SandboxServer,
     jobs: dict[str, str],
+    warm: Warm,
 ) -> Iterator[Pages]:
     folder = tmp_path_factory.mktemp("pages")
     database = f"sqlite:///{folder}/airflow.db"
     migrated_database.copy_to(folder)
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith("AIRFLOW")}
-    env = {
-        **inherited,
-        "AIRFLOW_HOME": str(folder),
+    env = airflow_environ(
+        folder,
         # Published below a path, with which every link has to begin.
-        "AIRFLOW__API__BASE_URL": f"http://airflow.example{PREFIX}",
-        "AIRFLOW__CORE__AUTH_MANAGER": "tests.integration.ui.auth_manager.OneHiddenDag",
-        "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
-        "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE": str(folder / "passwords.json"),
-        "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": database,
-        "AIRFLOW_CONN_MARKET": connection_text(sandbox.url, dashboard_url=DASHBOARD),
-        "AIRFLOW_CONN_WEBDATA_DEFAULT": connection_text(sandbox.url),
-        "AIRFLOW_CONN_DEAD": connection_text("http://127.0.0.1:9"),
-    }
+        AIRFLOW__API__BASE_URL=f"http://airflow.example{PREFIX}",
+        AIRFLOW__CORE__AUTH_MANAGER="tests.integration.ui.auth_manager.OneHiddenDag",
+        AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE=str(folder / "passwords.json"),
+        AIRFLOW_CONN_MARKET=connection_text(sandbox.url, dashboard_url=DASHBOARD),
+        AIRFLOW_CONN_WEBDATA_DEFAULT=connection_text(sandbox.url),
+        AIRFLOW_CONN_DEAD=connection_text("http://127.0.0.1:9"),
+    )
     engine = create_engine(database)
     store = DeliveryStore(engine)
 
@@ -125,14 +121,10 @@ def pages(
         store.add([new])
         return store.newest(None, DeliveryFilter(), 1)[0].id
 
-    process = subprocess.Popen(
-        [sys.executable, str(SERVER)],
-        env=env,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=(folder / "errors.log").open("w"),
-        text=True,
-    )
+    with (folder / "errors.log").open("wb") as errors:
+        process = warm.start(
+            [str(SERVER)], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors
+        )
     assert process.stdin is not None
     assert process.stdout is not None
     process.stdin.write(json.dumps(tasks_of(jobs)) + "\n")

@@ -38,12 +38,6 @@ def no_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="session")
-def postgres() -> Iterator[Postgres]:
-    with Postgres() as server:
-        yield server
-
-
-@pytest.fixture(scope="session")
 def on_sqlite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedInbox]:
     folder: Path = tmp_path_factory.mktemp("inbox")
     engine = engine_of(f"sqlite:///{folder}/inbox.db")

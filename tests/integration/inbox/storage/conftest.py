@@ -61,12 +61,6 @@ def slow_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(Writer.__init__.__kwdefaults__, "timeout", PATIENCE)
 
 
-@pytest.fixture(scope="session")
-def postgres() -> Iterator[Postgres]:
-    with Postgres() as server:
-        yield server
-
-
 @pytest.fixture
 def own_postgres() -> Iterator[Postgres]:
     """A server that a test may stop."""
