@@ -8,18 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, settings
 
 from airflow_provider_webdata.testing.migrated_database import MigratedDatabase
+from tests.support.examples import load_profile
 from tests.support.warm import Warm
 
-# Whether drawing examples takes long is up to the machine, and a fixture that serves all examples of a test is meant.
-settings.register_profile(
-    "any machine",
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
-)
-settings.load_profile("any machine")
+# Each httpx client loads the certificates of the machine, which takes longer than most tests. These are few.
+os.environ["SSL_CERT_FILE"] = str(Path(__file__).parent / "support" / "certificates.pem")
+
+load_profile()
 
 
 @pytest.hookimpl(optionalhook=True)

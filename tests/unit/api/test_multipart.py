@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from starlette.datastructures import Headers, UploadFile
 from starlette.formparsers import MultiPartParser
@@ -67,7 +67,6 @@ async def test_names_are_safe(given_name: str, sent_name: str) -> None:
 
 
 @pytest.mark.rule("parse-file", "parse-options-part")
-@settings(max_examples=150, deadline=None)
 @given(
     name=st.text(min_size=1),
     blocks=st.lists(

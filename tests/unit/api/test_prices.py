@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_provider_webdata.api import models as m
@@ -152,11 +152,6 @@ def test_extras_by_format() -> None:
     assert page_extras(body) == {"json": 4, "changeTracking": 4, "redactPII": 4, "zeroDataRetention": 1}
 
 
-DRAWN = settings(
-    max_examples=60,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large],
-)
 PAGES = st.integers(1, 12)
 PARSERS = st.sampled_from([[], [{"type": "pdf", "maxPages": 3}], [{"type": "pdf"}, "image"], ["pdf"]])
 
@@ -172,7 +167,6 @@ def holds(operation: str, body: dict[str, Any], cost: float) -> None:
     assert not bound.is_known or cost <= bound.credits
 
 
-@DRAWN
 @given(drawn(m.ScrapeRequest), PARSERS, PAGES)
 def test_a_page(body: dict[str, Any], parsers: Any, pdf_pages: int) -> None:
     wire = m.ScrapeRequest.model_validate({**body, "parsers": parsers}).to_wire()
@@ -182,7 +176,6 @@ def test_a_page(body: dict[str, Any], parsers: Any, pdf_pages: int) -> None:
     holds("batch_scrape", many, 3 * cost)
 
 
-@DRAWN
 @given(drawn(m.CrawlRequest), PARSERS, PAGES)
 def test_a_crawl(body: dict[str, Any], parsers: Any, pdf_pages: int) -> None:
     body = {**body, "scrapeOptions": {**body.get("scrapeOptions", {}), "parsers": parsers}}
@@ -191,7 +184,6 @@ def test_a_crawl(body: dict[str, Any], parsers: Any, pdf_pages: int) -> None:
     holds("crawl", wire, wire.get("limit", 10_000) * billed(options, pdf_pages))
 
 
-@DRAWN
 @given(drawn(m.SearchRequest), PARSERS, PAGES, st.data())
 def test_a_search(body: dict[str, Any], parsers: Any, pdf_pages: int, data: st.DataObject) -> None:
     if "scrapeOptions" in body:
@@ -204,7 +196,6 @@ def test_a_search(body: dict[str, Any], parsers: Any, pdf_pages: int, data: st.D
     holds("search", wire, search_cost(found, wire.get("enterprise", ())) + pages)
 
 
-@DRAWN
 @given(drawn(m.ParseOptions), PARSERS, PAGES)
 def test_a_parse(body: dict[str, Any], parsers: Any, pdf_pages: int) -> None:
     wire = m.ParseOptions.model_validate({**body, "parsers": parsers}).to_wire()

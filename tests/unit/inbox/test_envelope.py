@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_provider_webdata.inbox.envelope import (
@@ -62,8 +62,6 @@ READ = [
     pytest.param({}, Envelope(), id="empty"),
 ]
 
-unhurried = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
-
 
 @pytest.mark.rule("envelope-success", "envelope-type", "envelope-id", "envelope-webhook-id", "envelope-data")
 @pytest.mark.rule("envelope-error")
@@ -81,7 +79,6 @@ def test_no_json(body):
         Envelope.read(body)
 
 
-@unhurried
 @given(st.binary(max_size=200))
 def test_any_bytes(body):
     try:
@@ -92,19 +89,22 @@ def test_any_bytes(body):
 
 
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
-    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=8,
 )
 FIELDS = st.sampled_from(
     ["type", "id", "webhookId", "success", "data", "monitorId", "checkId", "url", "metadata"]
 )
+ITEM = st.dictionaries(FIELDS, JSON, max_size=4)
 
 
 @pytest.mark.rule("envelope-data")
-@unhurried
-@given(
-    st.dictionaries(FIELDS, JSON | st.dictionaries(FIELDS, JSON) | st.lists(st.dictionaries(FIELDS, JSON)))
-)
+@given(st.dictionaries(FIELDS, JSON | ITEM | st.lists(ITEM, max_size=3), max_size=6))
 def test_any_shape(payload):
     envelope = Envelope.of(payload)
     for text in (envelope.event, envelope.job_id, envelope.monitor_id, envelope.webhook_id):

@@ -7,7 +7,7 @@ import tracemalloc
 from collections.abc import Callable
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_provider_webdata.inbox.envelope import Envelope, NotJSONError, parse_body
@@ -36,7 +36,6 @@ JSON = st.recursive(
     ),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(FIELDS), inner, max_size=4),
 )
-unhurried = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def filled(part: bytes, around: bytes = b'{"id":"job-1","data":[%s]}') -> bytes:
@@ -67,14 +66,12 @@ def test_a_dense_body_makes_no_objects(body: bytes) -> None:
     assert peak < 4 * len(body)
 
 
-@unhurried
 @given(JSON | st.fixed_dictionaries({}, optional=dict.fromkeys(FIELDS, JSON)), st.booleans())
 def test_the_envelope_is_that_of_the_whole(payload: object, ascii_only: bool) -> None:
     body = json.dumps(payload, ensure_ascii=ascii_only).encode()
     assert Envelope.read(body) == Envelope.of(parse_body(body))
 
 
-@unhurried
 @given(st.binary(max_size=60) | st.text(st.sampled_from('[]{}",:\\ue1- \n'), max_size=40).map(str.encode))
 def test_what_is_json_and_what_is_not(body: bytes) -> None:
     def accepted(read: Callable[[bytes], object]) -> bool:

@@ -8,7 +8,7 @@ from datetime import datetime, timezone
 
 import jwt
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_provider_webdata.inbox import tokens
@@ -19,7 +19,6 @@ NOW = 1_800_000_000.0
 CLAIMS = {"aud": "web", "exp": int(NOW) + 300}
 GENUINE = tokens.issue(SECRET, "web", now=NOW)
 HEADER, PAYLOAD, SIGNATURE = GENUINE.split(".")
-unhurried = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def signed(claims: dict[str, object], secret: str = SECRET, **options: str) -> str:
@@ -109,13 +108,11 @@ def test_every_secret_is_tried(monkeypatch):
     assert tried == ["first", "first", "second"]
 
 
-@unhurried
 @given(st.text(), st.text(min_size=1))
 def test_any_text_is_no_token(text, secret):
     assert tokens.verify(text, [secret], "web") is False
 
 
-@unhurried
 @given(st.text(alphabet=string.printable, min_size=1), st.text(min_size=1, max_size=250))
 def test_any_secret_and_connection(secret, conn_id):
     token = tokens.issue(secret, conn_id)

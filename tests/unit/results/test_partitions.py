@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import parquet
 
@@ -143,7 +143,6 @@ def test_few_files_are_open_at_a_time(tmp_path: Path) -> None:
 HOSTS = st.text(st.characters(exclude_categories=()), max_size=8) | st.just("ä" * 200)
 
 
-@settings(max_examples=30)
 @given(st.lists(HOSTS, max_size=8))
 def test_no_host_leads_out_of_the_folder_and_no_item_is_lost(tmp_path_factory: Any, hosts: list[str]) -> None:
     folder = tmp_path_factory.mktemp("any")

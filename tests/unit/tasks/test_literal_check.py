@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_provider_webdata.api import models
@@ -48,7 +48,6 @@ def test_both_sides_of_every_limit(model):
 
 @pytest.mark.parametrize("model", MODELS)
 @given(data=st.data())
-@settings(max_examples=30, deadline=None)
 def test_no_body_that_is_right_is_refused(model, data):
     body = data.draw(drawn(getattr(models, model)))
     assert literal_problems(model, fields_of(model, body)) == ()

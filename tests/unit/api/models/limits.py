@@ -42,28 +42,20 @@ def field(model: type[RequestModel], name: str, values: Values, **others: Any) -
     return (model, lambda value: {**others, name: value}, name, *values)
 
 
-def within(rows: Mapping[str, Row]) -> pytest.MarkDecorator:
-    """Parametrize a test by `model` and `body`, one for each value within."""
-    return pytest.mark.parametrize(
-        "model, body",
-        [
-            pytest.param(model, body(value), id=f"{name}-{index}")
-            for name, (model, body, _, good, _) in rows.items()
-            for index, value in enumerate(good)
-        ],
-    )
+def each(rows: Mapping[str, Row]) -> pytest.MarkDecorator:
+    """Parametrize a test by `row`."""
+    return pytest.mark.parametrize("row", rows.values(), ids=list(rows))
 
 
-def beyond(rows: Mapping[str, Row]) -> pytest.MarkDecorator:
-    """Parametrize a test by `model`, `body` and the `path` of the field, one for each value beyond."""
-    return pytest.mark.parametrize(
-        "model, body, path",
-        [
-            pytest.param(model, body(value), path, id=f"{name}-{index}")
-            for name, (model, body, path, _, bad) in rows.items()
-            for index, value in enumerate(bad)
-        ],
-    )
+def assert_limits(problems: Callable[..., Collection[str]], row: Row) -> None:
+    """Check that each value within is sent unchanged, and that each value beyond is refused by its field's name."""
+    model, body, path, within, beyond = row
+    for value in within:
+        assert model.model_validate(body(value)).to_wire() == body(value)
+    for value in beyond:
+        found = problems(model, body(value))
+        assert found, f"{value!r} is accepted"
+        assert_named(found, path)
 
 
 def assert_named(found: Collection[str], path: str) -> None:

@@ -15,9 +15,8 @@ from tests.unit.api.models.limits import (
     SECRET,
     SWITCHES,
     Row,
-    assert_named,
-    beyond,
-    within,
+    assert_limits,
+    each,
 )
 
 ID = "0190c0de-0000-7000-8000-000000000001"
@@ -124,20 +123,11 @@ ROWS: dict[str, Row] = {
 }
 
 
-@within(ROWS)
-def test_within_the_limit_the_body_is_sent_as_given(
-    model: type[m.RequestModel], body: dict[str, Any]
-) -> None:
-    assert model.model_validate(body).to_wire() == body
-
-
 @pytest.mark.rule("agent-prompt", "agent-urls", "agent-schema", "agent-max-credits")
 @pytest.mark.rule("agent-model", "agent-further", "agent-server-fields", "webhook-events-steps")
-@beyond(ROWS)
-def test_beyond_the_limit_the_field_is_named(
-    problems: Any, model: type[m.RequestModel], body: dict[str, Any], path: str
-) -> None:
-    assert_named(problems(model, body), path)
+@each(ROWS)
+def test_both_sides_of_the_limits(problems: Any, row: Row) -> None:
+    assert_limits(problems, row)
 
 
 @pytest.mark.rule("request-body")

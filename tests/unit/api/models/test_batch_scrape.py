@@ -8,7 +8,16 @@ import pytest
 from pydantic import ValidationError
 
 from airflow_provider_webdata.api import models as m
-from tests.unit.api.models.limits import HOOK, SITE, SWITCHES, UUID, Row, assert_named, beyond, field, within
+from tests.unit.api.models.limits import (
+    HOOK,
+    SITE,
+    SWITCHES,
+    UUID,
+    Row,
+    assert_limits,
+    each,
+    field,
+)
 
 
 def batch(**given: Any) -> dict[str, Any]:
@@ -47,20 +56,11 @@ ROWS: dict[str, Row] = {
 }
 
 
-@within(ROWS)
-def test_within_the_limit_the_body_is_sent_as_given(
-    model: type[m.RequestModel], body: dict[str, Any]
-) -> None:
-    assert model.model_validate(body).to_wire() == body
-
-
 @pytest.mark.rule("batch-urls", "batch-webhook", "batch-max-concurrency", "batch-ignore-invalid-urls")
 @pytest.mark.rule("batch-append", "webhook-events")
-@beyond(ROWS)
-def test_beyond_the_limit_the_field_is_named(
-    problems: Any, model: type[m.RequestModel], body: dict[str, Any], path: str
-) -> None:
-    assert_named(problems(model, body), path)
+@each(ROWS)
+def test_both_sides_of_the_limits(problems: Any, row: Row) -> None:
+    assert_limits(problems, row)
 
 
 @pytest.mark.rule("request-body")

@@ -18,11 +18,10 @@ from tests.unit.api.models.limits import (
     SWITCHES,
     UUID,
     Row,
-    assert_named,
+    assert_limits,
     at_site,
-    beyond,
+    each,
     field,
-    within,
 )
 
 SWITCHES_OF_CRAWL = (
@@ -70,23 +69,14 @@ ROWS: dict[str, Row] = {
 }
 
 
-@within(ROWS)
-def test_within_the_limit_the_body_is_sent_as_given(
-    model: type[m.RequestModel], body: dict[str, Any]
-) -> None:
-    assert model.model_validate(body).to_wire() == body
-
-
 @pytest.mark.rule("crawl-url", "crawl-prompt", "crawl-paths", "crawl-depth")
 @pytest.mark.rule("crawl-sitemap", "crawl-similar", "crawl-limit", "crawl-scope")
 @pytest.mark.rule("crawl-external", "crawl-robots", "crawl-delay", "crawl-max-concurrency")
 @pytest.mark.rule("crawl-webhook", "crawl-scrape-options", "crawl-zero-data-retention", "crawl-preview")
 @pytest.mark.rule("target-crawl-options", "webhook-events")
-@beyond(ROWS)
-def test_beyond_the_limit_the_field_is_named(
-    problems: Any, model: type[m.RequestModel], body: dict[str, Any], path: str
-) -> None:
-    assert_named(problems(model, body), path)
+@each(ROWS)
+def test_both_sides_of_the_limits(problems: Any, row: Row) -> None:
+    assert_limits(problems, row)
 
 
 @pytest.mark.rule("request-body")

@@ -13,7 +13,6 @@ from pydantic import ValidationError
 from airflow_provider_webdata.api import models as m
 from tests.unit.api.models.answers import DOCUMENT
 from tests.unit.api.models.limits import SITE, UUID
-from tests.unit.api.models.test_properties import BROAD
 
 DOCUMENTED: list[tuple[type[m.ResponseModel], dict[str, Any]]] = [
     (m.ScrapeResponse, {"success": True, "data": DOCUMENT}),
@@ -58,7 +57,6 @@ names_of_metadata = st.sampled_from(
 
 
 @pytest.mark.rule("open-responses")
-@BROAD
 @given(
     metadata=st.dictionaries(names_of_metadata | st.text(max_size=8), json_values, max_size=6),
     fields=st.dictionaries(names_of_a_document | st.text(max_size=8), json_values, max_size=6),

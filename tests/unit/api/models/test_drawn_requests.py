@@ -6,17 +6,16 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_provider_webdata.api.models import RequestModel
+from tests.support.examples import examples
 from tests.support.request_fields import alias, drawn, request_endpoints
 
 
 @pytest.mark.parametrize("model", request_endpoints())
-@settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
-)
+@examples(0.4)
 @given(data=st.data())
 def test_a_valid_request_survives_the_wire(model: type[RequestModel], data: st.DataObject) -> None:
     body: dict[str, Any] = data.draw(drawn(model))

@@ -16,9 +16,8 @@ from tests.unit.api.models.limits import (
     SECRET,
     SWITCHES,
     Row,
-    assert_named,
-    beyond,
-    within,
+    assert_limits,
+    each,
 )
 
 
@@ -69,24 +68,15 @@ ROWS: dict[str, Row] = {
 }
 
 
-@within(ROWS)
-def test_within_the_limit_the_body_is_sent_as_given(
-    model: type[m.RequestModel], body: dict[str, Any]
-) -> None:
-    assert model.model_validate(body).to_wire() == body
-
-
 @pytest.mark.rule("scrape-switches", "scrape-clean-content", "scrape-tags", "scrape-max-age")
 @pytest.mark.rule("scrape-wait-for", "scrape-tls", "scrape-actions", "search-ignore-invalid-urls")
 @pytest.mark.rule("extract-source", "extract-prompts", "extract-schema", "extract-switches")
 @pytest.mark.rule(
     "extract-ignore-invalid-urls", "extract-further", "extract-server-fields", "webhook-events-steps"
 )
-@beyond(ROWS)
-def test_beyond_the_limit_the_field_is_named(
-    problems: Any, model: type[m.RequestModel], body: dict[str, Any], path: str
-) -> None:
-    assert_named(problems(model, body), path)
+@each(ROWS)
+def test_both_sides_of_the_limits(problems: Any, row: Row) -> None:
+    assert_limits(problems, row)
 
 
 @pytest.mark.rule("extract-source")

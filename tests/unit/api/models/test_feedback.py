@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from airflow_provider_webdata.api import models as m
-from tests.unit.api.models.limits import LABELS, UUID, Row, assert_named, beyond, field, within
+from tests.unit.api.models.limits import LABELS, UUID, Row, assert_limits, each, field
 
 SOURCES = [{"url": "https://a.example/x"}]
 SEARCH = {"rating": "partial", "valuableSources": SOURCES, "missingContent": [{"topic": "t"}]}
@@ -60,20 +60,11 @@ ROWS: dict[str, Row] = {
 }  # fmt: skip
 
 
-@within(ROWS)
-def test_within_the_limit_the_body_is_sent_as_given(
-    model: type[m.RequestModel], body: dict[str, Any]
-) -> None:
-    assert model.model_validate(body).to_wire() == body
-
-
 @pytest.mark.rule("feedback-rating", "feedback-sources", "feedback-missing", "feedback-suggestions")
 @pytest.mark.rule("feedback-job", "feedback-issues", "feedback-details")
-@beyond(ROWS)
-def test_beyond_the_limit_the_field_is_named(
-    problems: Any, model: type[m.RequestModel], body: dict[str, Any], path: str
-) -> None:
-    assert_named(problems(model, body), path)
+@each(ROWS)
+def test_both_sides_of_the_limits(problems: Any, row: Row) -> None:
+    assert_limits(problems, row)
 
 
 SAID = {

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from airflow_provider_webdata.api import models as m
-from tests.unit.api.models.limits import LABELS, SWITCHES, Row, assert_named, beyond, field, within
+from tests.unit.api.models.limits import LABELS, SWITCHES, Row, assert_limits, each, field
 
 TEXTS = (["x", "wie geht's"], ["", " ", 5])
 LISTS = ([[], ["a", "b, c"]], ["a", [""], [5]])
@@ -64,22 +64,13 @@ ROWS: dict[str, Row] = {
 }
 
 
-@within(ROWS)
-def test_within_the_limit_the_body_is_sent_as_given(
-    model: type[m.RequestModel], body: dict[str, Any]
-) -> None:
-    assert model.model_validate(body).to_wire() == body
-
-
 @pytest.mark.rule("developer-query", "developer-types", "developer-passages", "developer-repositories")
 @pytest.mark.rule(
     "research-query", "research-filters", "research-days", "research-similar", "government-query"
 )
-@beyond(ROWS)
-def test_beyond_the_limit_the_field_is_named(
-    problems: Any, model: type[m.RequestModel], body: dict[str, Any], path: str
-) -> None:
-    assert_named(problems(model, body), path)
+@each(ROWS)
+def test_both_sides_of_the_limits(problems: Any, row: Row) -> None:
+    assert_limits(problems, row)
 
 
 # model, body, whether it can match

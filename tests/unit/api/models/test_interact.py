@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from airflow_provider_webdata.api import models as m
 from airflow_provider_webdata.api.errors import InvalidRequestError
-from tests.unit.api.models.limits import PROMPTS, SECRET, SWITCHES, Row, assert_named, beyond, within
-from tests.unit.api.models.test_properties import BROAD
+from tests.unit.api.models.limits import PROMPTS, SECRET, SWITCHES, Row, assert_limits, each
 
 
 def code(**fields: Any) -> dict[str, Any]:
@@ -79,21 +78,12 @@ ROWS: dict[str, Row] = {
 }
 
 
-@within(ROWS)
-def test_within_the_limit_the_body_is_sent_as_given(
-    model: type[m.RequestModel], body: dict[str, Any]
-) -> None:
-    assert model.model_validate(body).to_wire() == body
-
-
 @pytest.mark.rule("session-ttl", "session-activity-ttl", "session-profile", "session-further")
 @pytest.mark.rule("code-text", "code-language", "code-timeout", "scrape-interact")
 @pytest.mark.rule("monitor-name")
-@beyond(ROWS)
-def test_beyond_the_limit_the_field_is_named(
-    problems: Any, model: type[m.RequestModel], body: dict[str, Any], path: str
-) -> None:
-    assert_named(problems(model, body), path)
+@each(ROWS)
+def test_both_sides_of_the_limits(problems: Any, row: Row) -> None:
+    assert_limits(problems, row)
 
 
 @pytest.mark.rule("scrape-interact")
@@ -158,7 +148,6 @@ any_code = st.text(st.characters(codec="utf-8"), min_size=1)
 
 
 @pytest.mark.rule("code-text")
-@BROAD
 @given(value=any_code, ends=st.sampled_from(["", "ä", "𐍈"]))
 def test_code_is_measured_in_bytes(value: str, ends: str) -> None:
     """Filled up to the limit it passes, and one byte more is one too many."""

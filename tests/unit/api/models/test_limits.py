@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from airflow_provider_webdata.api import models as m
-from tests.unit.api.models.limits import Row, assert_named, beyond, within
+from tests.unit.api.models.limits import Row, assert_limits, each
 
 UUID = "7f3c1a52-9d0e-4b7a-8f65-0123456789ab"
 CRON = {"cron": "*/30 * * * *"}
@@ -824,13 +824,6 @@ ROWS: dict[str, Row] = {
 }
 
 
-@within(ROWS)
-def test_within_the_limit_the_body_is_sent_as_given(
-    model: type[m.RequestModel], body: dict[str, Any]
-) -> None:
-    assert model.model_validate(body).to_wire() == body
-
-
 @pytest.mark.rule("scrape-formats", "scrape-switches", "scrape-clean-content", "scrape-tags")
 @pytest.mark.rule("scrape-headers", "scrape-max-age", "scrape-min-age", "scrape-wait-for", "scrape-timeout")
 @pytest.mark.rule("scrape-tls", "scrape-parsers", "scrape-actions", "scrape-location", "scrape-proxy")
@@ -850,8 +843,6 @@ def test_within_the_limit_the_body_is_sent_as_given(
 @pytest.mark.rule("target-queries", "target-search-window", "target-max-results", "target-domains")
 @pytest.mark.rule("target-ids", "target-no-scrape-options", "monitor-update", "webhook-url")
 @pytest.mark.rule("webhook-headers", "webhook-metadata", "webhook-events-monitor")
-@beyond(ROWS)
-def test_beyond_the_limit_the_field_is_named(
-    problems: Any, model: type[m.RequestModel], body: dict[str, Any], path: str
-) -> None:
-    assert_named(problems(model, body), path)
+@each(ROWS)
+def test_both_sides_of_the_limits(problems: Any, row: Row) -> None:
+    assert_limits(problems, row)

@@ -17,11 +17,10 @@ from tests.unit.api.models.limits import (
     SWITCHES,
     UUID,
     Row,
-    assert_named,
+    assert_limits,
     at_site,
-    beyond,
+    each,
     field,
-    within,
 )
 
 ROWS: dict[str, Row] = {
@@ -61,20 +60,11 @@ ROWS: dict[str, Row] = {
 }
 
 
-@within(ROWS)
-def test_within_the_limit_the_body_is_sent_as_given(
-    model: type[m.RequestModel], body: dict[str, Any]
-) -> None:
-    assert model.model_validate(body).to_wire() == body
-
-
 @pytest.mark.rule("map-url", "map-search", "map-sitemap", "map-switches")
 @pytest.mark.rule("map-limit", "map-timeout", "map-further")
-@beyond(ROWS)
-def test_beyond_the_limit_the_field_is_named(
-    problems: Any, model: type[m.RequestModel], body: dict[str, Any], path: str
-) -> None:
-    assert_named(problems(model, body), path)
+@each(ROWS)
+def test_both_sides_of_the_limits(problems: Any, row: Row) -> None:
+    assert_limits(problems, row)
 
 
 @pytest.mark.rule("request-body")

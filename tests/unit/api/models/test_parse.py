@@ -8,7 +8,7 @@ import pytest
 
 from airflow_provider_webdata.api import models as m
 from airflow_provider_webdata.api.models.parse import FILE_EXTENSIONS, MAX_FILE_BYTES, has_known_extension
-from tests.unit.api.models.limits import SCHEMAS, SECRET, SWITCHES, Row, assert_named, beyond, within
+from tests.unit.api.models.limits import SCHEMAS, SECRET, SWITCHES, Row, assert_limits, each
 
 ROWS: dict[str, Row] = {
     "parse format": (
@@ -112,22 +112,13 @@ ROWS: dict[str, Row] = {
 }
 
 
-@within(ROWS)
-def test_within_the_limit_the_body_is_sent_as_given(
-    model: type[m.RequestModel], body: dict[str, Any]
-) -> None:
-    assert model.model_validate(body).to_wire() == body
-
-
 @pytest.mark.rule("caller-labels", "scrape-switches", "scrape-clean-content", "scrape-tags")
 @pytest.mark.rule("scrape-max-age", "scrape-wait-for", "scrape-tls", "scrape-actions")
 @pytest.mark.rule("search-location", "parse-formats", "parse-timeout", "parse-proxy")
 @pytest.mark.rule("parse-further", "parse-unsupported")
-@beyond(ROWS)
-def test_beyond_the_limit_the_field_is_named(
-    problems: Any, model: type[m.RequestModel], body: dict[str, Any], path: str
-) -> None:
-    assert_named(problems(model, body), path)
+@each(ROWS)
+def test_both_sides_of_the_limits(problems: Any, row: Row) -> None:
+    assert_limits(problems, row)
 
 
 @pytest.mark.rule("request-body")

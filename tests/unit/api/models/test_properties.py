@@ -8,19 +8,18 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, ValidationError
 
 from airflow_provider_webdata.api import models as m
+from tests.support.examples import examples
 
 MODELS = [
     getattr(m, name)
     for name in m.__all__
     if isinstance(getattr(m, name), type) and name not in {"RequestModel", "ResponseModel"}
 ]
-BROAD = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 class Hostile:
@@ -90,9 +89,8 @@ def containers(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
 anything = st.recursive(scalars | types, containers, max_leaves=12)
 
 
-@pytest.mark.parametrize("model", MODELS)
-@BROAD
-@given(data=st.data())
+@examples(10)
+@given(model=st.sampled_from(MODELS), data=st.data())
 def test_no_input_raises_anything_but_a_validation_error(model: type[BaseModel], data: st.DataObject) -> None:
     names = st.sampled_from([field.alias or name for name, field in model.model_fields.items()] or ["x"])
     body = data.draw(anything | st.dictionaries(names, anything, max_size=6))

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from croniter import CroniterBadDateError, croniter
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_provider_webdata.api.cron import CronError, read_cron
@@ -131,7 +131,6 @@ def cron_fields(draw: st.DrawFn) -> str:
 
 
 @pytest.mark.rule("schedule-cron")
-@settings(max_examples=100, deadline=None)
 @given(cron_fields(), st.datetimes(datetime(2024, 1, 1), datetime(2030, 1, 1)))
 def test_runs_agree_with_a_cron_library(text: str, start: datetime) -> None:
     runs = croniter(text, start.replace(microsecond=0), max_years_between_matches=9)

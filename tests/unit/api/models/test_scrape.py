@@ -13,11 +13,10 @@ from tests.unit.api.models.limits import (
     SITE,
     SWITCHES,
     Row,
-    assert_named,
+    assert_limits,
     at_site,
-    beyond,
+    each,
     field,
-    within,
 )
 
 SWITCHES_OF_OPTIONS = (
@@ -47,21 +46,12 @@ ROWS: dict[str, Row] = {
 }
 
 
-@within(ROWS)
-def test_within_the_limit_the_body_is_sent_as_given(
-    model: type[m.RequestModel], body: dict[str, Any]
-) -> None:
-    assert model.model_validate(body).to_wire() == body
-
-
 @pytest.mark.rule("caller-labels", "urls", "scrape-switches", "scrape-clean-content")
 @pytest.mark.rule("scrape-wait-for", "scrape-timeout", "scrape-tls", "scrape-store")
 @pytest.mark.rule("scrape-lockdown", "scrape-extra-switches", "scrape-url", "scrape-zero-data-retention")
-@beyond(ROWS)
-def test_beyond_the_limit_the_field_is_named(
-    problems: Any, model: type[m.RequestModel], body: dict[str, Any], path: str
-) -> None:
-    assert_named(problems(model, body), path)
+@each(ROWS)
+def test_both_sides_of_the_limits(problems: Any, row: Row) -> None:
+    assert_limits(problems, row)
 
 
 @pytest.mark.rule("request-body")
