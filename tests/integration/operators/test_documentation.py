@@ -129,7 +129,9 @@ def search(sandbox: SandboxServer, query: str) -> dict[str, Any]:
     import httpx
 
     headers = {"Authorization": f"Bearer {sandbox.api_key}"}
-    answer = httpx.post(f"{sandbox.url}/v2/search", json={"query": query}, headers=headers, trust_env=False)
+    answer = httpx.post(
+        f"{sandbox.url}/v2/search", json={"query": query}, headers=headers, trust_env=False, verify=False
+    )
     told: dict[str, Any] = answer.json()
     return told
 

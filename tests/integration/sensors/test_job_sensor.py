@@ -17,6 +17,7 @@ POKE = pytest.param("deferrable=False, poke_interval=1", id="poke")
 RESCHEDULE = pytest.param("deferrable=False, poke_interval=1, mode='reschedule'", id="reschedule")
 DEFER = pytest.param("deferrable=True, poll_interval=1", id="defer")
 MODES = [POKE, RESCHEDULE, DEFER]
+POKE_MODE, RESCHEDULE_MODE, DEFER_MODE = (mode.values[0] for mode in MODES)
 IMPORT = "from airflow_provider_webdata.sensors.job import WebDataJobSensor\n"
 DATA: dict[str, Any] = {
     "crawl": [{"markdown": "m"}],
@@ -44,8 +45,11 @@ def sensor(kind: str, more: str, job_id: str = JOB) -> str:
     return f"WebDataJobSensor(task_id='wait', kind={kind!r}, job_id={job_id!r}, {more})"
 
 
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("mode", "kind"),
+    # Kinds differ in what is asked, modes in who asks.
+    [*((DEFER_MODE, kind) for kind in KINDS), (POKE_MODE, "crawl"), (RESCHEDULE_MODE, "agent")],
+)
 def test_waits_and_returns_the_result(run: Any, jobs: JobService, kind: str, mode: str) -> None:
     jobs.set(kind, JOB, RUNNING[kind])
     jobs.ends_as = {"status": "completed", "data": DATA[kind]}
@@ -56,9 +60,17 @@ def test_waits_and_returns_the_result(run: Any, jobs: JobService, kind: str, mod
 
 
 @pytest.mark.rule("job-failed", "job-cancelled")
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize(("soft", "state"), [("", "failed"), (", soft_fail=True", "skipped")])
-@pytest.mark.parametrize("end", ["failed", "cancelled"])
+@pytest.mark.parametrize(
+    ("mode", "soft", "state", "end"),
+    [
+        (POKE_MODE, "", "failed", "failed"),
+        (POKE_MODE, ", soft_fail=True", "skipped", "cancelled"),
+        (RESCHEDULE_MODE, "", "failed", "cancelled"),
+        (DEFER_MODE, "", "failed", "failed"),
+        (DEFER_MODE, ", soft_fail=True", "skipped", "failed"),
+        (DEFER_MODE, ", soft_fail=True", "skipped", "cancelled"),
+    ],
+)
 def test_a_job_without_a_result(
     run: Any, jobs: JobService, mode: str, soft: str, state: str, end: str
 ) -> None:

@@ -75,8 +75,14 @@ OUTCOMES = [
 
 
 @pytest.mark.rule("check-partial", "check-failed")
-@pytest.mark.parametrize("mode", [POKE, DEFER])
-@pytest.mark.parametrize(("how", "choice", "state", "which"), OUTCOMES)
+@pytest.mark.parametrize(
+    ("mode", "how", "choice", "state", "which"),
+    [
+        *(("deferrable=False", *outcome) for outcome in OUTCOMES),
+        # What an outcome means is decided in one place for all modes; each way to end is tried deferred too.
+        *(("deferrable=True", *OUTCOMES[at]) for at in (0, 2, 4)),
+    ],
+)
 def test_check_that_did_not_go_well(run_dag, service, mode, how, choice, state, which):
     monitor = service.monitor()
     if how == "failed":
@@ -122,8 +128,10 @@ def test_only_what_is_of_interest(run_dag, service, mode, choice, second_html, s
         assert waited(done)["id"] == second
 
 
-@pytest.mark.parametrize("mode", [POKE, DEFER])
-@pytest.mark.parametrize("choice", ["only_if_changed=True", "only_if_meaningful=True"])
+@pytest.mark.parametrize(
+    ("mode", "choice"),
+    [("deferrable=False", "only_if_changed=True"), ("deferrable=True", "only_if_meaningful=True")],
+)
 def test_goes_on_until_something_changes(run_dag, service, mode, choice):
     """A check that is not of interest is passed over; the next one that is ends the wait."""
     monitor = service.monitor([PAGE], goal=GOAL)
@@ -181,8 +189,15 @@ def test_timeout(run_dag, service, mode, soft, state):
     assert done.run["tasks"]["wait"] == {"state": state, "try_number": 1}, done.log[-3000:]
 
 
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("kind", ["drop", "truncate", "garbage", "status"])
+@pytest.mark.parametrize(
+    ("mode", "kind"),
+    [
+        pytest.param("deferrable=False", "drop", id="poke-drop"),
+        pytest.param("deferrable=False, mode='reschedule'", "truncate", id="reschedule-truncate"),
+        pytest.param("deferrable=True", "garbage", id="defer-garbage"),
+        pytest.param("deferrable=True", "status", id="defer-status"),
+    ],
+)
 def test_trouble_that_passes(run_dag, service, mode, kind):
     """A wait of hours does not end because the service has a bad minute."""
     service.control.configure(check_seconds=3)
@@ -228,8 +243,16 @@ def test_wrong_key_fails_at_once(run_dag, service, sandbox, mode):
 
 
 @pytest.mark.rule("retry-after")
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("soft", ["", ", soft_fail=True", ", never_fail=True"])
+@pytest.mark.parametrize(
+    ("mode", "soft"),
+    [
+        pytest.param("deferrable=False", "", id="poke"),
+        pytest.param("deferrable=False, mode='reschedule'", ", soft_fail=True", id="reschedule-soft"),
+        pytest.param("deferrable=True", "", id="defer"),
+        pytest.param("deferrable=True", ", soft_fail=True", id="defer-soft"),
+        pytest.param("deferrable=True", ", never_fail=True", id="defer-never"),
+    ],
+)
 def test_rate_limited_while_the_pages_are_fetched(run_dag, service, mode, soft):
     """The task comes back when the service said, and what it waited for is not lost."""
     monitor = service.monitor()

@@ -139,8 +139,17 @@ FITS = {
 
 
 @pytest.mark.rule("event-names")
-@pytest.mark.parametrize("mode", [POKE, DEFER])
-@pytest.mark.parametrize(("deliveries", "given", "job"), FITS.values(), ids=FITS.keys())
+@pytest.mark.parametrize(
+    ("mode", "deliveries", "given", "job"),
+    [
+        *(pytest.param("deferrable=True", *fit, id=f"defer-{name}") for name, fit in FITS.items()),
+        # What fits is decided in one place; a worker that pokes reads the inbox by itself.
+        *(
+            pytest.param("deferrable=False", *FITS[name], id=f"poke-{name}")
+            for name in ("all of them", "large")
+        ),
+    ],
+)
 def test_delivery_that_fits(run_with_inbox, inbox, mode, deliveries, given, job):
     for payload, key in deliveries:
         inbox.deliver(payload, key)

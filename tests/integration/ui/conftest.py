@@ -52,6 +52,7 @@ class Pages:
             headers=headers,
             timeout=PATIENCE,
             trust_env=False,
+            verify=False,
         )
 
 
