@@ -12,7 +12,8 @@
 #   make chaos       components and the database die, hang and starve at random for MINUTES=20, from a SEED that is printed
 #   make first-steps what the README and the tutorial ask for, word by word, in an empty home, and how long it takes
 #   make conformance what another public client makes of the sandbox (needs Node; DESCRIPTION=path of the OpenAPI file)
-#   make mutants     which small changes to the pure parts no test notices
+#   make mutants     which small changes to the package no test notices; PARTS= and SAMPLE= limit it
+#   make stalls      the tests while random processes of them stall for MEAN=0.7 s, from a SEED that is printed; ARGS= are pytest's
 #   make lint        style, types and import walls only
 #   make docs        the documentation site, in build/docs/html
 #   make screenshot  the connection form as a browser shows it, written to docs/images
@@ -34,7 +35,7 @@ unexport PYTHONPATH
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo up down check test test-floor test-next test-pythons bench scale chaos first-steps mutants conformance lint docs screenshot browser services clean
+.PHONY: help demo up down check test test-floor test-next test-pythons bench scale chaos first-steps mutants stalls conformance lint docs screenshot browser services clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -50,9 +51,10 @@ down: $(VENV)/.installed
 
 # Most tests wait more than they work, and so run side by side; those on a real Airflow run one after the other.
 SIDE_BY_SIDE := -n 5
-# What knows nothing of Airflow, as the import walls see to it, is the same on any version of it.
-WITHOUT_AIRFLOW := $(addprefix tests/,unit/api unit/sandbox integration/api integration/sandbox integration/demo integration/docs_site integration/support)
-DEPENDS_ON_AIRFLOW := $(addprefix --ignore=,$(WITHOUT_AIRFLOW)) tests/unit tests/integration tests/e2e/test_ui.py
+# What depends on the version of Airflow: tasks and waits, the connection, the plugin, migrations, and pages.
+DEPENDS_ON_AIRFLOW := $(addprefix tests/unit/,hooks operators sensors triggers test_contract.py test_message_queue.py test_monitor_assets.py test_plugin.py test_provider_info.py test_supported_airflow.py test_walls.py) \
+  $(addprefix tests/integration/,operators sensors triggers toolsets stored ui hooks/test_test_connection.py inbox/http/test_plugin.py inbox/http/test_secrets.py inbox/http/test_serve.py inbox/storage/test_cli.py inbox/storage/test_migrations.py) \
+  $(addprefix tests/e2e/,test_ui.py test_waiting.py)
 
 check: lint
 	@echo "== unit tests"
@@ -89,7 +91,13 @@ first-steps:
 	@$(PYTHON) -m tools.first_steps
 
 mutants: $(MUTANTS)/.installed-dev
-	@$(MUTANTS)/bin/python -m tools.mutants
+	@$(MUTANTS)/bin/python -m tools.mutants $(PARTS) $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(SEED),--seed $(SEED)) $(if $(AGAINST),--against $(AGAINST))
+
+MEAN := 0.7
+MOST := 3
+
+stalls: $(VENV)/.installed-dev services
+	@$(BIN)/python -m tools.stalls --mean $(MEAN) --most $(MOST) $(if $(SEED),--seed $(SEED)) --log build/stalls.log -- $(BIN)/python -m pytest -q $(SIDE_BY_SIDE) $(or $(ARGS),tests)
 
 conformance: $(VENV)/.installed-dev
 	@$(BIN)/python -m tools.conformance $(DESCRIPTION)

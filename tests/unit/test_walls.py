@@ -1,76 +1,168 @@
-"""What may be imported by whom, where the import linter cannot see it: at run time, and at what moment."""
+"""Modules that an import loads at run time, where the import linter cannot see them.
+
+Each case is a fork of one process, which imports Airflow in between. A case therefore starts with the modules of its
+stage and of nothing else.
+"""
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 
 import pytest
 
-BLOCK_AIRFLOW = """
-import sys
+from tests.unit.test_contract import TASKS
+
+PACKAGE = "airflow_provider_webdata"
+
+FORK = """
+import importlib, json, os, sys, traceback
+
+def attempt(code):
+    read, write = os.pipe()
+    if not (pid := os.fork()):
+        failure = ""
+        try:
+            exec(code, {"before": {*sys.modules}, "import_module": importlib.import_module, "sys": sys})
+        except BaseException:
+            failure = traceback.format_exc()
+        with os.fdopen(write, "w") as out:
+            out.write(failure)
+        os._exit(0)
+    os.close(write)
+    with os.fdopen(read) as failure:
+        found = failure.read()
+    os.waitpid(pid, 0)
+    return found
+
+found = {}
+for stage, cases in json.load(sys.stdin):
+    exec(stage)
+    found |= {name: attempt(code) for name, code in cases.items()}
+print(json.dumps(found))
+"""
+
+
+def blocked(package: str) -> str:
+    return f"""
 class Block:
     def find_spec(self, name, path=None, target=None):
-        if name == "airflow" or name.startswith("airflow."):
-            raise ImportError(f"{name} was imported")
+        if name.split(".")[0] == {package!r}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
 sys.meta_path.insert(0, Block())
 """
 
 
-def run(code: str) -> None:
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
+def light(modules: list[str], too_heavy: str) -> str:
+    """Return code that imports modules of the package, and fails if that loads what is too heavy.
+
+    :param too_heavy: packages; one that starts with a dot is of this package.
+    """
+    packages = [name if name[0] != "." else PACKAGE + name for name in too_heavy.split()]
+    return f"""
+for module in {modules!r}:
+    import_module(f"{PACKAGE}.{{module}}")
+    added = {{*sys.modules}} - before
+    heavy = [name for name in added if any(f"{{name}}.".startswith(f"{{one}}.") for one in {packages!r})]
+    assert not heavy, (module, heavy)
+"""
 
 
-@pytest.mark.parametrize(
-    "module",
-    [
-        "api.client",
-        "api.models",
-        "api.query",
-        "api.errors",
-        "api.endpoints",
-        "sandbox.server",
-        "sandbox.__main__",
-    ],
+def without_airflow(*modules: str) -> str:
+    return blocked("airflow") + light([*modules], "airflow")
+
+
+WITHOUT_AIRFLOW = {
+    "the client": without_airflow("api.client", "api.models", "api.query", "api.errors", "api.endpoints"),
+    "the sandbox": without_airflow("sandbox.__main__"),
+    "the sandbox's server": blocked("airflow") + light(["sandbox.server"], ".api .hooks"),
+    "the metadata": light(["get_provider_info"], "airflow pydantic httpx"),
+    "assets": light(["monitor_assets"], "airflow pydantic"),
+}
+TASK_SDK = """
+from airflow.sdk import DAG, BaseOperator, BaseSensorOperator
+from airflow.sdk.configuration import conf
+from airflow.sdk.exceptions import AirflowException
+"""
+IN_A_DAG_FILE = {
+    "every task": light(
+        sorted({task.__module__.removeprefix(f"{PACKAGE}.") for task in TASKS}),
+        "anyio fsspec httpx msgspec pyarrow pydantic sqlalchemy starlette tenacity "
+        ".api .hooks .inbox .results .sandbox .triggers",
+    ),
+    "valid literal arguments": f"""
+from {PACKAGE}.operators.monitor import WebDataCreateMonitorOperator
+from {PACKAGE}.operators.search import WebDataSearchOperator
+WebDataSearchOperator(task_id="s", query="q", limit=5, tbs="qdr:d", scrape_options={{"formats": ["markdown"]}})
+WebDataCreateMonitorOperator(
+    task_id="m", name="n", schedule={{"cron": "0 9 * * 1-5", "timezone": "Europe/Berlin"}}, webhook="https://a.example/",
+    targets=[{{"type": "search", "queries": ["q"]}}], goal="g",
 )
-def test_no_airflow_needed(module: str) -> None:
-    run(f"{BLOCK_AIRFLOW}\nimport airflow_provider_webdata.{module}")
-
-
-@pytest.mark.parametrize(
-    ("module", "too_heavy"),
-    [
-        ("plugin", "fastapi starlette httpx sqlalchemy airflow_provider_webdata.api"),
-        (
-            "operators.search",
-            "airflow_provider_webdata.api airflow_provider_webdata.hooks airflow_provider_webdata.results",
-        ),
-        ("results.output", "pyarrow httpx fsspec airflow_provider_webdata.api"),
-        ("results.media", "pyarrow fsspec airflow_provider_webdata.api"),
-        ("operators.monitor", "airflow_provider_webdata.api airflow_provider_webdata.hooks"),
-        ("sensors.monitor", "airflow_provider_webdata.api airflow_provider_webdata.triggers"),
-        ("sensors.webhook", "airflow_provider_webdata.api airflow_provider_webdata.triggers"),
-        (
-            "cli",
-            "starlette uvicorn sqlalchemy airflow_provider_webdata.sandbox airflow_provider_webdata.api "
-            "airflow_provider_webdata.inbox",
-        ),
-        ("get_provider_info", "airflow pydantic httpx"),
-        ("sandbox.server", "airflow_provider_webdata.api airflow_provider_webdata.hooks"),
-    ],
-)
-def test_imports_stay_light(module: str, too_heavy: str) -> None:
-    needs_airflow = module not in {"get_provider_info", "sandbox.server"}
-    run(
-        ("import airflow.plugins_manager, airflow.sdk as sdk; sdk.BaseOperator\n" if needs_airflow else "")
-        # Airflow's own part of the command line is not what is weighed.
-        + ("import airflow.cli.cli_config\n" if module == "cli" else "")
-        + "import sys\n"
-        "before = set(sys.modules)\n"
-        f"import airflow_provider_webdata.{module}\n"
-        f"rooms = {too_heavy.split()!r}\n"
-        "added = set(sys.modules) - before\n"
-        "heavy = [name for name in added if any((name + '.').startswith(room + '.') for room in rooms)]\n"
-        "assert not heavy, heavy"
+assert not [name for name in sys.modules if name.startswith("{PACKAGE}.api")]
+""",
+    "results": light(["results.output"], "pyarrow httpx fsspec .api"),
+    "media": light(["results.media"], "pyarrow fsspec .api"),
+}
+CORE = "import airflow.plugins_manager"
+IN_AIRFLOW = {
+    "the plugin": light(["plugin"], "fastapi starlette httpx sqlalchemy .api"),
+    "the command line": "import airflow.cli.cli_config\nbefore = {*sys.modules}\n"
+    + light(["cli"], "starlette uvicorn sqlalchemy .sandbox .api .inbox"),
+    "Airflow's parser": f"""
+import airflow.cli.cli_parser
+airflow.cli.cli_parser.get_parser()
+ours = {{name for name in sys.modules if name.startswith("{PACKAGE}.")}}
+assert "{PACKAGE}.cli" in ours
+flags = {{"{PACKAGE}.sandbox.cli", "{PACKAGE}.sandbox.config"}}
+heavy = {{name for name in ours - flags if ".sandbox." in name or ".api" in name or ".hooks" in name}}
+assert not heavy, heavy
+""",
+    "without the provider of messages": """
+import contextlib, io, logging
+sys.modules["airflow.providers.common.messaging.providers.base_provider"] = None
+logging.basicConfig(stream=(log := io.StringIO()), force=True)
+logging.getLogger().handlers[0].setLevel(logging.WARNING)
+from airflow.providers_manager import ProvidersManager
+with contextlib.redirect_stderr(log), contextlib.redirect_stdout(log):
+    names = ProvidersManager().queue_class_names
+assert not [name for name in names if "webdata" in name], names
+assert "webdata" not in log.getvalue().lower(), log.getvalue()
+""",
+    "the toolset without the provider of agents": blocked("pydantic_ai")
+    + f"""
+try:
+    from {PACKAGE}.toolsets.webdata import WebDataToolset
+except ImportError as error:
+    assert str(error) == (
+        "WebDataToolset needs apache-airflow-providers-common-ai 1.0 or newer, and Python 3.11 or newer: "
+        "pip install 'airflow-provider-webdata[ai]'"
     )
+else:
+    assert False, "imported"
+""",
+    "all else without the provider of agents": blocked("pydantic_ai")
+    + f"""
+import {PACKAGE}.plugin, {PACKAGE}.cli, {PACKAGE}.toolsets
+from {PACKAGE}.operators.search import WebDataSearchOperator
+from {PACKAGE}.hooks.webdata import WebDataHook
+WebDataHook().guarded(max_credits=1)
+""",
+}
+STAGES = [("", WITHOUT_AIRFLOW), (TASK_SDK, IN_A_DAG_FILE), (CORE, IN_AIRFLOW)]
+
+
+@pytest.fixture(scope="module")
+def failures() -> dict[str, str]:
+    """Return the traceback of each case, empty for one that passes."""
+    done = subprocess.run(
+        [sys.executable, "-c", FORK], input=json.dumps(STAGES), capture_output=True, text=True, timeout=600
+    )
+    assert done.returncode == 0, done.stderr
+    found: dict[str, str] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+@pytest.mark.parametrize("case", [case for _, cases in STAGES for case in cases])
+def test_import(failures: dict[str, str], case: str) -> None:
+    assert failures[case] == ""

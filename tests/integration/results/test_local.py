@@ -16,12 +16,14 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_provider_webdata.results.columns import columns_of, item_of
 from airflow_provider_webdata.results.errors import OutputError
 from airflow_provider_webdata.results.output import check_output, open_output
+from tests.support.tables import each_row
+from tests.support.warm import airflow_environ
 
 COLUMNS = columns_of("document")
 # Half a surrogate pair is valid in JSON, but not in UTF-8.
@@ -63,7 +65,6 @@ def lines_of(path):
     return [json.loads(line) for line in data.split(b"\n")[:-1]]
 
 
-@settings(max_examples=60)
 @given(items=st.lists(DOCUMENTS | JSON, max_size=6))
 @pytest.mark.parametrize("end", ["jsonl", "jsonl.gz"])
 def test_any_json_survives_lines(tmp_path, end, items):
@@ -74,7 +75,6 @@ def test_any_json_survives_lines(tmp_path, end, items):
     assert (file.count, file.bytes) == (len(items), path.stat().st_size)
 
 
-@settings(max_examples=60)
 @given(items=st.lists(DOCUMENTS, max_size=6))
 def test_any_document_survives_a_table(tmp_path, items):
     """Whatever its fields hold, right or wrong by the documented types; only null reads as absent."""
@@ -89,10 +89,10 @@ def test_any_document_survives_a_table(tmp_path, items):
     assert (file.count, file.bytes) == (len(items), path.stat().st_size)
 
 
-@pytest.mark.parametrize("end", ["jsonl", "jsonl.gz", "parquet"])
+@each_row("end", ["jsonl", "jsonl.gz", "parquet"])
 def test_url_and_folders(tmp_path, end):
-    """A `file://` URL is a path; folders that are missing are made; the file is as open as any other."""
-    path = tmp_path / "a" / "b" / f"items.{end}"
+    """A `file://` URL is a path, missing folders are created, and the file has the usual permissions."""
+    path = tmp_path / end / "b" / f"items.{end}"
     with open_output(f"file://{path}", COLUMNS) as file:
         file.write([{"markdown": "x"}])
     assert [found.name for found in path.parent.iterdir()] == [path.name]
@@ -163,8 +163,8 @@ def test_readers_see_the_old_file_or_the_new_one(tmp_path):
     assert halves == []
 
 
-@pytest.mark.parametrize("end", ["jsonl", "jsonl.gz", "parquet"])
-def test_killed_while_writing(tmp_path, end):
+@pytest.mark.parametrize("end", ["jsonl.gz", "parquet"])
+def test_killed_while_writing(tmp_path, warm, end):
     """A process that is killed leaves what was there, and a hidden file that no reader takes for results."""
     path = tmp_path / f"items.{end}"
     path.write_bytes(b"old")
@@ -177,11 +177,11 @@ def test_killed_while_writing(tmp_path, end):
             print("written", flush=True)
             sys.stdin.read()
     """
-    process = subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(code), str(path)],
+    process = warm.start(
+        ["-c", textwrap.dedent(code), str(path)],
+        env=airflow_environ(tmp_path.parent),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        text=True,
     )
     try:
         assert any("written" in line for line in process.stdout)
@@ -197,8 +197,8 @@ def test_killed_while_writing(tmp_path, end):
 
 
 @pytest.mark.parametrize("end", ["jsonl", "parquet"])
-def test_memory_does_not_grow_with_the_items(tmp_path, end):
-    """200 MB of pages go through a process that never holds more than a row group of them."""
+def test_memory_does_not_grow_with_the_items(tmp_path, warm, end):
+    """100 MB of pages go through a process that never holds more than a row group of them."""
     code = """
         import resource, sys
         from airflow_provider_webdata.results.columns import columns_of
@@ -208,14 +208,11 @@ def test_memory_does_not_grow_with_the_items(tmp_path, end):
             with open_output(sys.argv[1], columns_of("document")) as file:
                 file.write(dict(page) for _ in range(count))
             return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        print(written(600), written(3200))
+        print(written(400), written(1600))
     """
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code), str(tmp_path / f"x.{end}")],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    argv = ["-c", textwrap.dedent(code), str(tmp_path / f"x.{end}")]
+    done = warm.run(argv, env=airflow_environ(tmp_path))
+    assert done.returncode == 0, done.stderr
     first, all_of_it = map(int, done.stdout.split()[-2:])
     assert all_of_it - first < 50_000, "kB"
 
@@ -248,31 +245,17 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize(("url", "words"), REFUSED.values(), ids=REFUSED.keys())
+@each_row("url, words", REFUSED.values())
 def test_what_cannot_be_written_is_refused(url, words):
     with pytest.raises(OutputError, match=words):
         check_output(url)
 
 
-def test_missing_pyarrow_names_the_extra(tmp_path):
-    """In an interpreter that has none."""
-    code = """
-        import sys
-        sys.modules["pyarrow"] = None
-        from airflow_provider_webdata.results.output import check_output
-        check_output(sys.argv[1] + "/x.jsonl")
-        try:
-            check_output(sys.argv[1] + "/x.parquet")
-        except ValueError as error:
-            print(error)
-    """
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code), str(tmp_path)],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert "airflow-provider-webdata[parquet]" in done.stdout
+def test_missing_pyarrow_names_the_extra(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    check_output(f"{tmp_path}/x.jsonl")
+    with pytest.raises(OutputError, match=r"airflow-provider-webdata\[parquet\]"):
+        check_output(f"{tmp_path}/x.parquet")
 
 
 def test_the_umask_holds(tmp_path):

@@ -8,8 +8,8 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import textwrap
+from functools import cache
 
 import pyarrow.parquet as pq
 import pytest
@@ -20,13 +20,19 @@ from airflow_provider_webdata.results.errors import OutputError
 from airflow_provider_webdata.results.output import check_output, open_output
 from airflow_provider_webdata.results.partitions import files_of, open_partitions
 from tests.support.fault_server import FaultServer, answer
+from tests.support.tables import each_row
+from tests.support.warm import airflow_environ
 
 ITEMS = [
     {"markdown": f"# Page {number}", "metadata": {"sourceURL": f"https://x.example/{number}"}}
     for number in range(50)
 ]
-# More than one part of an upload, and nothing that compresses.
-LARGE = [{"markdown": os.urandom(512 * 1024).hex()} for _ in range(20)]
+
+
+@cache
+def large():
+    """Return items that take more than one part of an upload and do not compress."""
+    return [{"markdown": os.urandom(512 * 1024).hex()} for _ in range(20)]
 
 
 def stored(s3_client, bucket, key):
@@ -41,8 +47,8 @@ def open_uploads(s3_client, bucket):
     return s3_client.list_multipart_uploads(Bucket=bucket).get("Uploads", [])
 
 
-@pytest.mark.parametrize(
-    ("end", "read"),
+@each_row(
+    "end, read",
     [
         ("jsonl", lambda data: [json.loads(line) for line in data.splitlines()]),
         ("jsonl.gz", lambda data: [json.loads(line) for line in gzip.decompress(data).splitlines()]),
@@ -66,11 +72,11 @@ def test_formats(s3_client, bucket, end, read):
 def test_several_parts(s3_client, bucket):
     """An object larger than a part is uploaded in parts, with no more than one of them in memory."""
     with open_output(f"s3://results_s3@{bucket}/large.jsonl", columns_of("document")) as file:
-        file.write(LARGE)
+        file.write(large())
         assert len(open_uploads(s3_client, bucket)) == 1
         assert keys(s3_client, bucket) == []
     data = stored(s3_client, bucket, "large.jsonl")
-    assert [json.loads(line) for line in data.splitlines()] == LARGE
+    assert [json.loads(line) for line in data.splitlines()] == large()
     assert file.bytes == len(data)
     assert open_uploads(s3_client, bucket) == []
 
@@ -81,7 +87,7 @@ def test_no_items(s3_client, bucket):
     assert stored(s3_client, bucket, "none.jsonl") == b""
 
 
-@pytest.mark.parametrize("items", [ITEMS, LARGE], ids=["one part", "several parts"])
+@pytest.mark.parametrize("items", [lambda: ITEMS, large], ids=["one part", "several parts"])
 def test_an_error_leaves_what_was_there(s3_client, bucket, items):
     """Neither half an object nor the parts of one; and the former object is as it was."""
     url = f"s3://results_s3@{bucket}/pages.jsonl"
@@ -90,7 +96,7 @@ def test_an_error_leaves_what_was_there(s3_client, bucket, items):
     before = stored(s3_client, bucket, "pages.jsonl")
 
     def failing():
-        yield from items
+        yield from items()
         raise ConnectionError("the next page did not come")
 
     with pytest.raises(ConnectionError), open_output(url, columns_of("document")) as file:
@@ -109,7 +115,7 @@ def test_a_retry_replaces(s3_client, bucket):
     assert pq.read_table(io.BytesIO(stored(s3_client, bucket, "pages.parquet"))).num_rows == 3
 
 
-def test_killed_while_writing(s3_client, bucket, s3_connection):
+def test_killed_while_writing(s3_client, bucket, s3_connection, warm, tmp_path):
     """A process that is killed leaves no object."""
     code = """
         import os, sys
@@ -120,12 +126,11 @@ def test_killed_while_writing(s3_client, bucket, s3_connection):
             print("written", flush=True)
             sys.stdin.read()
     """
-    process = subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(code), f"s3://results_s3@{bucket}/killed.jsonl"],
-        env={**os.environ, "AIRFLOW_CONN_RESULTS_S3": s3_connection},
+    process = warm.start(
+        ["-c", textwrap.dedent(code), f"s3://results_s3@{bucket}/killed.jsonl"],
+        env=airflow_environ(tmp_path, AIRFLOW_CONN_RESULTS_S3=s3_connection),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        text=True,
     )
     try:
         assert any("written" in line for line in process.stdout)
@@ -141,9 +146,9 @@ def host(name, pages=1):
     return [{"metadata": {"sourceURL": f"https://{name}.example/{number}"}} for number in range(pages)]
 
 
-@pytest.mark.parametrize("end", ["jsonl", "jsonl.gz", "parquet"])
 @pytest.mark.parametrize(
-    ("by", "folders"), [("host", ["host=a.example", "host=b.example"]), ("date", ["date=2026-01-31"])]
+    ("end", "by", "folders"),
+    [("jsonl.gz", "host", ["host=a.example", "host=b.example"]), ("parquet", "date", ["date=2026-01-31"])],
 )
 def test_partitions(s3_client, bucket, end, by, folders):
     """A key for each partition, and the list, which has their URLs with the connection that leads there."""
@@ -179,7 +184,7 @@ def test_partitions_of_an_earlier_attempt(s3_client, bucket):
     assert len(files_of(url.replace(".jsonl", ".files.json"))) == 2
 
 
-@pytest.mark.parametrize("content", [b"", b"[]", b'{"files": [1]}', None])
+@each_row("content", [None, b"", b"[]", b'{"files": [1]}'])
 def test_a_list_that_is_none(s3_client, bucket, content):
     if content is not None:
         s3_client.put_object(Bucket=bucket, Key="run.files.json", Body=content)
@@ -222,20 +227,21 @@ def refusing(monkeypatch):
 
     def start(code):
         body = f"<?xml version='1.0'?><Error><Code>{code}</Code><Message>No.</Message></Error>"
-        servers.append(FaultServer([answer(403, body, "application/xml")]))
-        extra = {"endpoint_url": servers[0].url, "region_name": "us-east-1"}
+        server = FaultServer([answer(403, body, "application/xml")])
+        servers.append(server)
+        extra = {"endpoint_url": server.url, "region_name": "us-east-1"}
         connection = {"conn_type": "aws", "login": "key", "password": "secret", "extra": extra}
         # Airflow remembers the file system of each connection.
-        conn_id = f"refusing_{servers[0].port}"
+        conn_id = f"refusing_{server.port}"
         monkeypatch.setenv(f"AIRFLOW_CONN_{conn_id.upper()}", json.dumps(connection))
-        return servers[0], f"s3://{conn_id}@bucket/x.jsonl"
+        return server, f"s3://{conn_id}@bucket/x.jsonl"
 
     yield start
     for server in servers:
         server.close()
 
 
-@pytest.mark.parametrize("code", ["InvalidAccessKeyId", "SignatureDoesNotMatch"])
+@each_row("code", ["InvalidAccessKeyId", "SignatureDoesNotMatch"])
 def test_wrong_credentials_are_said_before_there_is_anything_to_write(refusing, code):
     _, url = refusing(code)
     with pytest.raises(

@@ -92,6 +92,13 @@ def sandbox(_shared: SandboxServer) -> SandboxServer:
     return _shared
 
 
+def reset_sandbox(api: Api | None = None, sandbox: SandboxServer | None = None, **_: object) -> None:
+    """Discard what a row of a table left in the sandbox; see `each_row`."""
+    found = sandbox or (api and api.sandbox)
+    assert found
+    found.control.reset()
+
+
 @pytest.fixture
 def api(sandbox: SandboxServer) -> Iterator[Api]:
     client = Api(sandbox)

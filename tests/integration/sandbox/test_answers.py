@@ -9,6 +9,9 @@ from typing import Any
 import pytest
 
 from airflow_provider_webdata.sandbox.control import ControlError
+from tests.support.tables import each_row
+
+from .conftest import reset_sandbox
 
 SHOP = "https://shop.example/kettles"
 FLOODS = "https://river.example/floods"
@@ -68,7 +71,7 @@ WAYS: dict[str, Callable[[Any, list[Any]], dict[str, Any]]] = {
 
 class TestJson:
     @pytest.mark.rule("format-json", "document-answers")
-    @pytest.mark.parametrize("way", WAYS)
+    @each_row("way", WAYS, before=reset_sandbox)
     def test_what_the_page_states_and_samples_for_the_rest(self, api, way: str) -> None:
         found = WAYS[way](api, [JSON])
         assert found["json"]["name"] == "Gooseneck kettle"
@@ -78,9 +81,8 @@ class TestJson:
         assert "does not state offers.taxes, colours, " in found["warning"]
         assert found["metadata"]["creditsUsed"] == 5
 
-    @pytest.mark.parametrize("way", WAYS)
-    def test_without_a_schema(self, api, way: str) -> None:
-        found = WAYS[way](api, ["json"])
+    def test_without_a_schema(self, api) -> None:
+        found = scraped(api, ["json"])
         assert found["json"]["@type"] == "Product"
         assert "without a schema" in found["warning"]
 
@@ -90,8 +92,8 @@ class TestJson:
         assert found["json"] == {"name": "Gooseneck kettle"}
         assert "warning" not in found
 
-    @pytest.mark.parametrize(
-        ("schema", "value"),
+    @each_row(
+        "schema, value",
         [
             (
                 {"type": "array", "items": {"properties": {"name": {}, "stock": {"type": "integer"}}}},
@@ -112,7 +114,7 @@ class TestJson:
     def test_schemas_of_other_shapes_and_drafts(self, api, schema: dict[str, Any], value: Any) -> None:
         assert scraped(api, [{"type": "json", "schema": schema}])["json"] == value
 
-    @pytest.mark.parametrize("kind", ["json", "changeTracking"])
+    @each_row("kind", ["json", "changeTracking"])
     def test_what_is_no_schema_is_refused(self, api, kind: str) -> None:
         body = {"url": SHOP, "formats": ["markdown", {"type": kind, "schema": {"type": "nothing"}}]}
         answer = api.http.post("/v2/scrape", json=body)
@@ -136,8 +138,8 @@ class TestSentences:
         assert "share a word with the query" in found["warning"]
         assert "first sentences" in found["warning"]
 
-    @pytest.mark.parametrize(
-        ("item", "field"),
+    @each_row(
+        "item, field",
         [
             ({"type": "question", "question": "Zeppelin?"}, "answer"),
             ({"type": "highlights", "query": "zeppelin"}, "highlights"),
@@ -175,7 +177,7 @@ class TestGivenAnswers:
         return line
 
     @pytest.mark.rule("format-plain", "document-brand", "document-actions")
-    @pytest.mark.parametrize(("field", "options"), GIVEN)
+    @each_row("field, options", GIVEN, before=reset_sandbox)
     def test_the_refusal_has_the_line_to_write(
         self, sandbox, api, field: str, options: dict[str, Any]
     ) -> None:
@@ -202,7 +204,7 @@ class TestGivenAnswers:
         assert all(page["markdown"] in found["markdown"] for page in found["pages"])
         assert re.findall(r"^---\n\n<!-- Page (\d) -->$", found["markdown"], re.MULTILINE) == ["2", "3"]
 
-    @pytest.mark.parametrize("way", [way for way in WAYS if way != "parse"])
+    @each_row("way", [way for way in WAYS if way != "parse"], before=reset_sandbox)
     def test_in_every_operation(self, sandbox, api, way: str) -> None:
         given = {"price": 12, "of": "an hour ago"}
         sandbox.control.set_page(SHOP, json=given, branding={"colorScheme": "dark"})
@@ -246,7 +248,7 @@ class TestGivenAnswers:
             == f'control.set_page("{FLOODS}", menu={{"isMenu": True, "sections": []}})'
         )
 
-    @pytest.mark.parametrize(
+    @each_row(
         "page",
         [
             {"screenshot": 5},

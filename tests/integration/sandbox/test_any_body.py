@@ -7,11 +7,12 @@ import uuid
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_provider_webdata.sandbox.engine.browser import STATEMENTS, CodeRun, Tab
 from airflow_provider_webdata.sandbox.reference.schema import BODIES
+from tests.support.examples import examples
 
 JSON = st.recursive(
     st.none()
@@ -50,8 +51,7 @@ def bodies(operation: str) -> st.SearchStrategy[Any]:
 
 
 def fuzzed(operation: str) -> Any:
-    relaxed = settings(max_examples=150)
-    return lambda test: relaxed(given(body=bodies(operation))(test))
+    return given(body=bodies(operation))
 
 
 def answered(sandbox: Any, response: Any) -> None:
@@ -109,7 +109,7 @@ class _NoWeb:
 
 
 @pytest.mark.parametrize("language", STATEMENTS)
-@settings(max_examples=300)
+@examples(2)
 @given(code=st.text(max_size=60) | st.text(alphabet="page.goto(\"')`;\n #/sleep0123echo$", max_size=60))
 def test_any_code_ends_with_an_exit_code(language: str, code: str) -> None:
     run = CodeRun(_NoWeb(), Tab())

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from tests.support.tables import each_row
+
 from .page_job_calls import NOBODY, batch, site
 from .test_webhooks import Receiver, receiver  # noqa: F401 - a fixture
 
@@ -29,7 +31,7 @@ class TestBatch:
         assert "invalidURLs" not in good.answer
 
     @pytest.mark.rule("batch-no-valid-urls")
-    @pytest.mark.parametrize("more", [{}, {"ignoreInvalidURLs": True}])
+    @each_row("more", [{}, {"ignoreInvalidURLs": True}])
     def test_none_valid(self, api, more: dict[str, Any]) -> None:
         answer = api.http.post("/v2/batch/scrape", json={"urls": ["intranet", "x"], **more})
         assert (answer.status_code, answer.json()["error"]) == (400, "No valid URLs provided")

@@ -10,9 +10,10 @@ from urllib.request import urlopen
 import pytest
 
 from airflow_provider_webdata.sandbox.control import ControlError
+from tests.support.tables import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     "settings",
     [{"rate_limits": {"books": 1}}, {"rate_limits": {"search": -1}}, {"entitlements": ["x"]}, {"x": 1}],
 )

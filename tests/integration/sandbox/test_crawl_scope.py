@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from airflow_provider_webdata.sandbox.control import ControlError
+from tests.support.tables import each_row
 
 SITE = "https://town.example"
 PAGES: dict[str, list[str]] = {
@@ -26,6 +27,15 @@ PAGES: dict[str, list[str]] = {
 
 @pytest.fixture(autouse=True)
 def town(sandbox: Any) -> None:
+    build_town(sandbox)
+
+
+def rebuild_town(sandbox: Any, **_: object) -> None:
+    sandbox.control.reset()
+    build_town(sandbox)
+
+
+def build_town(sandbox: Any) -> None:
     for path, links in PAGES.items():
         sandbox.control.set_page(SITE + path, "".join(f'<a href="{link}">{link}</a> ' for link in links))
     sandbox.control.set_page("https://kids.town.example/play", "<p>Play.</p>")
@@ -50,8 +60,8 @@ ALL = [*LEVEL_2, "/guide/a/b"]
 
 
 @pytest.mark.rule("crawl-paths", "crawl-depth", "crawl-similar", "crawl-limit", "crawl-scope")
-@pytest.mark.parametrize(
-    ("options", "expected"),
+@each_row(
+    "options, expected",
     [
         ({}, ALL),
         ({"maxDiscoveryDepth": 0}, LEVEL_0),
@@ -101,8 +111,8 @@ def test_external_links_are_one_hop_and_their_front_pages_are_errors(api) -> Non
 
 
 @pytest.mark.rule("crawl-sitemap")
-@pytest.mark.parametrize(
-    ("sitemap", "depth", "expected"),
+@each_row(
+    "sitemap, depth, expected",
     [
         ("skip", None, ALL),
         ("include", None, [*ALL, "/hidden"]),
@@ -131,12 +141,13 @@ def test_robots(sandbox, api) -> None:
 
 
 @pytest.mark.rule("status-403", "crawl-robots")
-@pytest.mark.parametrize(
-    ("options", "expected"),
+@each_row(
+    "options, expected",
     [
         ({"ignoreRobotsTxt": True}, ALL),
         ({"robotsUserAgent": "Friend"}, [url for url in ALL if "shop" not in url]),
     ],
+    before=rebuild_town,
 )
 def test_robots_options_need_an_entitlement(
     sandbox, api, options: dict[str, Any], expected: list[str]
@@ -148,9 +159,7 @@ def test_robots_options_need_an_entitlement(
 
 
 @pytest.mark.rule("job-warning")
-@pytest.mark.parametrize(
-    ("options", "warned"), [({"maxDiscoveryDepth": 0}, True), ({}, False), ({"limit": 1}, False)]
-)
+@each_row("options, warned", [({"maxDiscoveryDepth": 0}, True), ({}, False), ({"limit": 1}, False)])
 def test_a_crawl_that_finds_one_page_is_warned_of(api, options: dict[str, Any], warned: bool) -> None:
     assert ("warning" in crawl(api, **options)) is warned
 
@@ -235,7 +244,7 @@ PROMPTS = [
 
 
 @pytest.mark.rule("crawl-prompt", "crawl-answer", "crawl-preview")
-@pytest.mark.parametrize(("prompt", "expected"), PROMPTS)
+@each_row("prompt, expected", PROMPTS, before=rebuild_town)
 def test_prompts(sandbox, api, prompt: str, expected: dict[str, Any] | None) -> None:
     preview = api.http.post("/v2/crawl/params-preview", json={"url": SITE, "prompt": prompt})
     started = api.http.post("/v2/crawl", json={"url": SITE, "prompt": prompt})
@@ -265,8 +274,8 @@ def test_what_is_given_wins_over_the_prompt(api) -> None:
 
 
 @pytest.mark.rule("crawl-prompt", "crawl-paths")
-@pytest.mark.parametrize(
-    ("body", "status"),
+@each_row(
+    "body, status",
     [
         ({"zeroDataRetention": True}, 403),
         ({"scrapeOptions": {"threatProtection": {"mode": "normal"}}}, 403),
@@ -287,8 +296,10 @@ def test_zero_data_retention_costs_a_credit_a_page(sandbox, api) -> None:
 
 
 @pytest.mark.rule("crawl-credit-check")
-@pytest.mark.parametrize(
-    ("balance", "limit", "status"), [(5, 5, 200), (4, 5, 402), (10_000, None, 200), (9_999, None, 402)]
+@each_row(
+    "balance, limit, status",
+    [(5, 5, 200), (4, 5, 402), (10_000, None, 200), (9_999, None, 402)],
+    before=rebuild_town,
 )
 def test_the_balance_must_hold_the_limit(sandbox, api, balance: int, limit: int | None, status: int) -> None:
     sandbox.control.configure(credits=balance)
@@ -297,8 +308,8 @@ def test_the_balance_must_hold_the_limit(sandbox, api, balance: int, limit: int 
 
 
 @pytest.mark.rule("next-host")
-@pytest.mark.parametrize(
-    ("quirk", "expected"),
+@each_row(
+    "quirk, expected",
     [
         ("next-wrong-host", "http://internal.invalid:8080{path}?skip=1&limit=1"),
         (None, "{origin}{path}?skip=1&limit=1"),
@@ -314,7 +325,7 @@ def test_host_of_the_next_page(sandbox, api, quirk: str | None, expected: str) -
 
 
 @pytest.mark.rule("success-flag")
-@pytest.mark.parametrize(("quirk", "expected"), [("next-null", {"next": None}), ("no-success", {})])
+@each_row("quirk, expected", [("next-null", {"next": None}), ("no-success", {})])
 def test_what_an_answer_lacks(sandbox, api, quirk: str, expected: dict[str, Any]) -> None:
     path = f"/v2/crawl/{api.http.post('/v2/crawl', json={'url': SITE, 'limit': 3}).json()['id']}"
     sandbox.control.settle()
@@ -372,7 +383,7 @@ class TestGeneratedSites:
         markdown = [page["markdown"] for page in api.http.get(f"/v2/crawl/{started}").json()["data"]]
         assert max(map(len, markdown)) < 200  # made when asked for: of the size the site has now
 
-    @pytest.mark.parametrize("path", ["/p/0", "/p/6", "/p/03", "/p/x", "/q/1", "/p/1?x=1"])
+    @each_row("path", ["/p/0", "/p/6", "/p/03", "/p/x", "/q/1", "/p/1?x=1"])
     def test_what_it_has_not_is_not_found(self, sandbox, api, path: str) -> None:
         sandbox.control.set_site("big.example", pages=5)
         answer = api.http.post("/v2/scrape", json={"url": f"https://big.example{path}"}).json()

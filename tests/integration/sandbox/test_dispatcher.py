@@ -16,42 +16,47 @@ import pytest
 
 from airflow_provider_webdata.sandbox.reference.timestamps import from_iso
 from airflow_provider_webdata.sandbox.server import SandboxServer
+from tests.support.tables import each_row
+
+from .conftest import reset_sandbox
 
 USAGE = "/v2/team/credit-usage"
 
 
 @pytest.mark.rule("authentication", "status-401")
-@pytest.mark.parametrize(
-    ("header", "text"),
+@each_row(
+    "method, path, header, text",
     [
-        (None, "Unauthorized: Token missing"),
-        ("", "Unauthorized: Token missing"),
-        ("Bearer", "Unauthorized: Token missing"),
-        ("Basic d2Q6", "Unauthorized: Token missing"),
-        ("Bearer wrong", "Unauthorized: Invalid token"),
-        ("Bearer wd-sandbox-key-and-more", "Unauthorized: Invalid token"),
+        ("GET", USAGE, None, "Unauthorized: Token missing"),
+        ("POST", "/v2/search", None, "Unauthorized: Token missing"),
+        ("POST", "/v2/search", "", "Unauthorized: Token missing"),
+        ("GET", USAGE, "Bearer", "Unauthorized: Token missing"),
+        ("GET", USAGE, "Basic d2Q6", "Unauthorized: Token missing"),
+        ("GET", USAGE, "Bearer wrong", "Unauthorized: Invalid token"),
+        ("POST", "/v2/search", "Bearer wd-sandbox-key-and-more", "Unauthorized: Invalid token"),
     ],
 )
-@pytest.mark.parametrize("method", ["GET", "POST"])
-def test_keys_that_are_refused(sandbox, header: str | None, text: str, method: str) -> None:
+def test_keys_that_are_refused(sandbox, method: str, path: str, header: str | None, text: str) -> None:
     headers = {} if header is None else {"Authorization": header}
-    path = USAGE if method == "GET" else "/v2/search"
     response = httpx.request(
-        method, sandbox.url + path, headers=headers, json={"query": "x"}, trust_env=False
+        method, sandbox.url + path, headers=headers, json={"query": "x"}, trust_env=False, verify=False
     )
     assert (response.status_code, response.json()) == (401, {"success": False, "error": text})
 
 
 def test_the_scheme_is_read_in_any_case(sandbox) -> None:
     response = httpx.get(
-        sandbox.url + USAGE, headers={"Authorization": f"bearer {sandbox.api_key}"}, trust_env=False
+        sandbox.url + USAGE,
+        headers={"Authorization": f"bearer {sandbox.api_key}"},
+        trust_env=False,
+        verify=False,
     )
     assert response.status_code == 200
 
 
 @pytest.mark.rule("unknown-paths")
-@pytest.mark.parametrize(
-    ("method", "path"),
+@each_row(
+    "method, path",
     [
         ("GET", "/"),
         ("GET", "/v2"),
@@ -72,7 +77,7 @@ def test_unknown_paths(api, method: str, path: str) -> None:
 
 
 @pytest.mark.rule("request-size")
-@pytest.mark.parametrize(
+@each_row(
     "raw",
     [
         b"{",
@@ -91,7 +96,7 @@ def test_invalid_json(api, raw: bytes) -> None:
 
 
 @pytest.mark.rule("request-size", "status-413")
-@pytest.mark.parametrize(("size", "status"), [(10 * 1024 * 1024, 400), (10 * 1024 * 1024 + 1, 413)])
+@each_row("size, status", [(10 * 1024 * 1024, 400), (10 * 1024 * 1024 + 1, 413)])
 def test_size_of_the_body(api, size: int, status: int) -> None:
     frame = b'{"query":""}'
     raw = frame[:-2] + b"x" * (size - len(frame)) + frame[-2:]
@@ -100,7 +105,7 @@ def test_size_of_the_body(api, size: int, status: int) -> None:
 
 
 @pytest.mark.rule("request-unknown-keys")
-@pytest.mark.parametrize(("method", "path"), [("POST", "/v2/search"), ("POST", "/v2/monitor")])
+@each_row("method, path", [("POST", "/v2/search"), ("POST", "/v2/monitor")])
 def test_unknown_top_level_keys(api, method: str, path: str) -> None:
     answer = api.http.request(method, path, json={"query": "x", "colour": 1, "name": "x"}).json()
     assert answer["code"] == "BAD_REQUEST"
@@ -123,7 +128,7 @@ def test_shape_of_a_monitor_that_is_refused(api) -> None:
     assert answer["code"] == "BAD_REQUEST"
 
 
-@pytest.mark.parametrize("text", ["ü", "日本", "😀", "\ud83d", "\x00", '"\\'])
+@each_row("text", ["ü", "日本", "😀", "\ud83d", "\x00", '"\\'])
 def test_any_text_comes_back_as_it_was(api, text: str) -> None:
     raw = json.dumps(
         {
@@ -141,9 +146,8 @@ def test_any_text_comes_back_as_it_was(api, text: str) -> None:
 
 
 @pytest.mark.rule("transport")
-@pytest.mark.parametrize(
-    ("accept", "compress", "encoded"),
-    [("gzip", True, True), ("identity", True, False), ("gzip", False, False)],
+@each_row(
+    "accept, compress, encoded", [("gzip", True, True), ("identity", True, False), ("gzip", False, False)]
 )
 def test_gzip(sandbox, api, accept: str, compress: bool, encoded: bool) -> None:
     sandbox.control.configure(compress=compress)
@@ -156,8 +160,8 @@ def test_gzip(sandbox, api, accept: str, compress: bool, encoded: bool) -> None:
 
 
 @pytest.mark.rule("rate-classes")
-@pytest.mark.parametrize(
-    ("rate_class", "calls"),
+@each_row(
+    "rate_class, calls",
     [
         ("search", ["POST /v2/search"]),
         ("crawl", ["POST /v2/monitor", "PATCH /v2/monitor/ID", "POST /v2/monitor/ID/run"]),
@@ -167,6 +171,7 @@ def test_gzip(sandbox, api, accept: str, compress: bool, encoded: bool) -> None:
         ),
         ("account", ["GET /v2/team/credit-usage"]),
     ],
+    before=reset_sandbox,
 )
 def test_rate_limits_by_class(sandbox, api, rate_class: str, calls: list[str]) -> None:
     monitor = api.create()["id"]
@@ -201,7 +206,7 @@ def test_text_of_a_429(sandbox, api) -> None:
     assert 0 < int(match[1]) <= 60
 
 
-@pytest.mark.parametrize("path", [USAGE, "/v2/monitor"])
+@each_row("path", [USAGE, "/v2/monitor"])
 def test_latency(sandbox, api, path: str) -> None:
     sandbox.control.configure(latency_ms=20_000)
     with pytest.raises(httpx.ReadTimeout):
@@ -235,7 +240,12 @@ def test_log_lines_hold_no_secret(sandbox, api, caplog) -> None:
     # The command line sets a level of its own for the sandbox's logger.
     with caplog.at_level(logging.DEBUG), caplog.at_level(logging.DEBUG, "airflow_provider_webdata.sandbox"):
         api.http.get(paths[0], headers={"X-Secret": "hush"})
-        httpx.get(sandbox.url + paths[1], headers={"Authorization": "Bearer another-secret"}, trust_env=False)
+        httpx.get(
+            sandbox.url + paths[1],
+            headers={"Authorization": "Bearer another-secret"},
+            trust_env=False,
+            verify=False,
+        )
     lines = [
         record.getMessage()
         for record in caplog.records
@@ -265,7 +275,7 @@ def test_many_calls_over_one_connection(sandbox) -> None:
     assert received.count(b"HTTP/1.1 200 OK") == 20
 
 
-@pytest.mark.parametrize(
+@each_row(
     "settings", [{"quirks": ("nonsense",)}, {"speed": 0}, {"pages": "/nonexistent"}, {"entitlements": ("x",)}]
 )
 def test_a_sandbox_that_cannot_start_says_so(settings: dict[str, Any]) -> None:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 import subprocess
-import sys
 from importlib.metadata import requires
+from pathlib import Path
 
-import pytest
-
-from tests.support.waiting import PATIENCE
+from tests.support.tables import each_row
+from tests.support.warm import Warm, airflow_environ
 
 LIBRARIES = {
     "beautifulsoup4": "bs4",
@@ -28,9 +27,9 @@ sys.exit(main({arguments!r}))
 """
 
 
-def run(missing: list[str], *arguments: str) -> subprocess.CompletedProcess[str]:
+def run(warm: Warm, home: Path, missing: list[str], *arguments: str) -> subprocess.CompletedProcess[str]:
     code = WITHOUT.format(missing=missing, arguments=list(arguments))
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE)
+    return warm.run(["-c", code], env=airflow_environ(home))
 
 
 def test_the_extra_names_what_is_imported() -> None:
@@ -40,9 +39,9 @@ def test_the_extra_names_what_is_imported() -> None:
     assert {re.split(r"[^\w-]", text)[0] for text in extra} == set(LIBRARIES)
 
 
-@pytest.mark.parametrize("missing", LIBRARIES.values())
-def test_without_one_it_says_what_to_install(missing: str) -> None:
-    ended = run([missing])
+@each_row("missing", LIBRARIES.values())
+def test_a_missing_library_is_named_with_the_extra(warm: Warm, tmp_path: Path, missing: str) -> None:
+    ended = run(warm, tmp_path, [missing])
     assert (ended.returncode, ended.stdout) == (2, "")
     assert ended.stderr.splitlines()[-1] == (
         f"sandbox: {missing} is missing; pip install 'airflow-provider-webdata[sandbox]' brings it"
@@ -50,7 +49,7 @@ def test_without_one_it_says_what_to_install(missing: str) -> None:
     assert "Traceback" not in ended.stderr
 
 
-def test_without_any_it_still_tells_of_itself() -> None:
-    ended = run(list(LIBRARIES.values()), "--quirk", "list")
+def test_quirks_are_listed_without_any_library(warm: Warm, tmp_path: Path) -> None:
+    ended = run(warm, tmp_path, list(LIBRARIES.values()), "--quirk", "list")
     assert ended.returncode == 0
     assert "chunked" in ended.stdout

@@ -10,6 +10,9 @@ import pytest
 
 from airflow_provider_webdata.sandbox.control import ControlError
 from airflow_provider_webdata.sandbox.state.faults import KINDS, OF_CHECKS, OF_DELIVERIES, OF_JOBS
+from tests.support.tables import each_row
+
+from .conftest import reset_sandbox
 
 USAGE = "/v2/team/credit-usage"
 
@@ -48,7 +51,7 @@ ROWS: list[tuple[str, dict[str, Any], type[Exception] | Seen, bool]] = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "how", "seen", "made"), ROWS)
+@each_row("kind, how, seen, made", ROWS, before=reset_sandbox)
 def test_fault(sandbox, api, kind: str, how: dict[str, Any], seen: Any, made: bool) -> None:
     sandbox.control.add_fault(kind, method="POST", path="/v2/monitor", **how)
     body = {
@@ -70,7 +73,7 @@ def test_every_kind_is_tried() -> None:
     assert {row[0] for row in ROWS} >= KINDS.keys() - OF_CHECKS - OF_JOBS - OF_DELIVERIES
 
 
-@pytest.mark.parametrize("size", [1000, 3_000_000])
+@each_row("size", [1000, 3_000_000])
 def test_truncated_body_of_any_size(sandbox, api, size: int) -> None:
     sandbox.control.configure(bulk=(1, size), compress=False)
     sandbox.control.add_fault("truncate", path="/v2/search")
@@ -91,8 +94,8 @@ def test_a_delay_goes_with_another_fault(sandbox, api) -> None:
     assert [fault["hits"] for fault in sandbox.control.faults()] == [1, 1]
 
 
-@pytest.mark.parametrize(
-    ("method", "path", "hit"),
+@each_row(
+    "method, path, hit",
     [
         (None, None, True),
         ("GET", None, True),
@@ -104,14 +107,17 @@ def test_a_delay_goes_with_another_fault(sandbox, api) -> None:
         (None, "usage", False),
         ("GET", "/v2/(search|team)", True),
     ],
+    before=reset_sandbox,
 )
 def test_matching(sandbox, api, method: str | None, path: str | None, hit: bool) -> None:
     sandbox.control.add_fault("status", method=method, path=path, status=418)
     assert (api.http.get(USAGE).status_code == 418) is hit
 
 
-@pytest.mark.parametrize(
-    ("times", "statuses"), [(1, [418, 200, 200]), (2, [418, 418, 200]), (None, [418] * 3), (0, [200] * 3)]
+@each_row(
+    "times, statuses",
+    [(1, [418, 200, 200]), (2, [418, 418, 200]), (None, [418] * 3), (0, [200] * 3)],
+    before=reset_sandbox,
 )
 def test_times(sandbox, api, times: int | None, statuses: list[int]) -> None:
     sandbox.control.add_fault("status", status=418, times=times)
@@ -126,9 +132,7 @@ def test_faults_come_in_order_and_can_be_cleared(sandbox, api) -> None:
     assert api.http.get(USAGE).status_code == 200
 
 
-@pytest.mark.parametrize(
-    "fault", [{"kind": "explode"}, {"kind": "status", "path": "("}, {"kind": "status", "x": 1}]
-)
+@each_row("fault", [{"kind": "explode"}, {"kind": "status", "path": "("}, {"kind": "status", "x": 1}])
 def test_faults_are_checked(sandbox, fault: dict[str, Any]) -> None:
     with pytest.raises(ControlError, match="400"):
         sandbox.control.add_fault(**fault)

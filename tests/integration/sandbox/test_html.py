@@ -10,12 +10,13 @@ from airflow_provider_webdata.sandbox.engine import html
 from airflow_provider_webdata.sandbox.engine.diffs import diff_tree, json_diff, text_diff
 from airflow_provider_webdata.sandbox.engine.page import compose
 from airflow_provider_webdata.sandbox.reference.urls import canonical, is_public
+from tests.support.tables import each_row
 
 BASE = "https://a.example/dir/page"
 
 
-@pytest.mark.parametrize(
-    ("source", "markdown"),
+@each_row(
+    "source, markdown",
     [
         ("<h2>A <em>b</em></h2>", "## A *b*"),
         ("<p>a<br>b</p>", "a  \nb"),
@@ -50,8 +51,8 @@ def test_markdown(source: str, markdown: str) -> None:
     assert html.to_markdown(html.parse(source), BASE) == markdown
 
 
-@pytest.mark.parametrize(
-    ("markdown", "source"),
+@each_row(
+    "markdown, source",
     [
         ("# A", "<h1>A</h1>"),
         ("a **b** [c](https://d.example)", '<p>a <strong>b</strong> <a href="https://d.example">c</a></p>'),
@@ -64,8 +65,8 @@ def test_from_markdown(markdown: str, source: str) -> None:
     assert html.from_markdown(markdown) == source
 
 
-@pytest.mark.parametrize(
-    ("selector", "ids"),
+@each_row(
+    "selector, ids",
     [
         ("p", ["1", "2"]),
         (".x", ["1", "3"]),
@@ -85,7 +86,7 @@ def test_selectors(selector: str, ids: list[str]) -> None:
     assert [node.get("id") for node in html.selector(selector)(tree)] == ids
 
 
-@pytest.mark.parametrize("selector", ["", "a >", "p,,a", "!", "p:no-such-thing", "[a"])
+@each_row("selector", ["", "a >", "p,,a", "!", "p:no-such-thing", "[a"])
 def test_what_is_no_selector(selector: str) -> None:
     with pytest.raises(ValueError, match="not a CSS selector"):
         html.selector(selector)
@@ -96,7 +97,7 @@ def test_of_nested_elements_only_the_outer_is_taken() -> None:
     assert html.to_html(html.together(html.selector("b, p")(tree))) == "<div><p>a <b>b</b></p><b>d</b></div>"
 
 
-@pytest.mark.parametrize("depth", [250, 100_000])
+@each_row("depth", [250, 100_000])
 def test_deep_pages_are_read_as_far_as_they_go(depth: int) -> None:
     tree = html.parse("a" + "<div>" * depth + "b" + "</div>" * depth)
     assert html.text(tree) == ("a b" if depth == 250 else "a")
@@ -109,9 +110,7 @@ def test_control_characters_are_white_space() -> None:
     assert html.text(tree) == "a b c"
 
 
-@pytest.mark.parametrize(
-    "source", ["", " ", "<!-- x -->", "x.html", "\ud800", "a\0b", '<?xml version="1.0"?><p>x']
-)
+@each_row("source", ["", " ", "<!-- x -->", "x.html", "\ud800", "a\0b", '<?xml version="1.0"?><p>x'])
 def test_odd_documents(source: str) -> None:
     tree = html.parse(source)
     assert html.text(tree) == html.to_markdown(tree, BASE)
@@ -141,8 +140,8 @@ def test_the_tree_of_a_diff_holds_its_lines(before: list[str], after: list[str])
             assert new[change.get("ln2", change.get("ln")) - 1] == body
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "diff"),
+@each_row(
+    "before, after, diff",
     [
         ({"a": 1}, {"a": 1}, {}),
         ({"a": [{"b": 1}]}, {"a": [{"b": 2}]}, {"a[0].b": {"previous": 1, "current": 2}}),
@@ -159,8 +158,8 @@ def test_json_diff(before: object, after: object, diff: object) -> None:
     assert json_diff(before, after) == diff
 
 
-@pytest.mark.parametrize(
-    ("url", "kept"),
+@each_row(
+    "url, kept",
     [
         ("A.example", "https://a.example/"),
         ("http://a.example/x/", "https://a.example/x"),
@@ -172,8 +171,8 @@ def test_canonical(url: str, kept: str) -> None:
     assert canonical(url) == kept
 
 
-@pytest.mark.parametrize(
-    ("url", "public"),
+@each_row(
+    "url, public",
     [
         ("https://a.example", True),
         ("http://10.0.0.1/x", True),
@@ -191,7 +190,7 @@ def test_is_public(url: str, public: bool) -> None:
     assert is_public(url) is public
 
 
-@pytest.mark.parametrize(
+@each_row(
     "parts",
     [
         {},

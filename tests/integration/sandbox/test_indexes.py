@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 from firecrawl import Firecrawl
 
+from tests.support.tables import each_row
+
 DEVELOPER, PAPERS, GOVERNMENT = "/v2/search/developer", "/v2/search/research/papers", "/v2/search/gov"
 REPO = "pipeline/pipeline"
 
@@ -40,7 +42,7 @@ NARROWED: list[tuple[dict[str, Any], set[str]]] = [
 
 
 @pytest.mark.rule("developer-types", "developer-scope", "developer-repositories")
-@pytest.mark.parametrize(("body", "kinds"), NARROWED)
+@each_row("body, kinds", NARROWED)
 def test_developer_search_narrowed(api, body: dict[str, Any], kinds: set[str]) -> None:
     assert {name.partition(":")[0] for name in ids(api, **body)} == kinds
 
@@ -160,7 +162,7 @@ REFUSED: list[tuple[str, str, dict[str, Any]]] = [
 
 
 @pytest.mark.rule("developer-scope", "research-paper")
-@pytest.mark.parametrize(("path", "method", "sent"), REFUSED)
+@each_row("path, method, sent", REFUSED)
 def test_refused(api, path: str, method: str, sent: dict[str, Any]) -> None:
     answer = api.http.request(method, path, **{"params" if method == "GET" else "json": sent})
     assert answer.status_code == 400, answer.text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,10 @@ import pytest
 
 from airflow_provider_webdata.sandbox.reference.timestamps import from_iso
 from airflow_provider_webdata.sandbox.server import SandboxServer
+from tests.support.tables import each_row
 from tests.support.waiting import PATIENCE, wait_until
 
-from .conftest import Api
+from .conftest import Api, reset_sandbox
 from .session_calls import FLOODS, NOBODY, TITLE, closed, listed, opened, ran, run
 
 
@@ -57,10 +59,19 @@ def test_the_older_path_is_the_same(api) -> None:
     assert run(api, session, "process.exit(0)").status_code == 410
 
 
+@pytest.fixture(scope="module")
+def fast() -> Iterator[Api]:
+    """A sandbox whose seconds pass quickly."""
+    with SandboxServer(speed=200) as server:
+        api = Api(server)
+        with api.http:
+            yield api
+
+
 class TestTime:
     @pytest.mark.rule("code-timeout")
-    @pytest.mark.parametrize(
-        ("code", "language", "timeout", "killed"),
+    @each_row(
+        "code, language, timeout, killed",
         [
             ("sleep 30", "bash", None, False),
             ("sleep 30.5", "bash", None, True),
@@ -73,11 +84,9 @@ class TestTime:
             ("time.sleep(301)", "python", 300, True),
         ],
     )
-    def test_timeout(self, code: str, language: str, timeout: int | None, killed: bool) -> None:
-        with SandboxServer(speed=200) as server, Api(server).http as http:
-            session = http.post("/v2/interact", json={"ttl": 3600}).json()["id"]
-            body = {"code": code, "language": language, **({"timeout": timeout} if timeout else {})}
-            answer = http.post(f"/v2/interact/{session}/execute", json=body).json()
+    def test_timeout(self, fast: Api, code: str, language: str, timeout: int | None, killed: bool) -> None:
+        session = opened(fast, ttl=3600)["id"]
+        answer = ran(fast, session, code, language, **({"timeout": timeout} if timeout else {}))
         assert (answer["success"], answer["killed"], answer["exitCode"]) == (
             True,
             killed,
@@ -86,16 +95,15 @@ class TestTime:
         assert ("timed out" in (answer["error"] or "")) is killed
 
     @pytest.mark.rule("code-result")
-    def test_what_was_printed_before_the_kill_is_kept(self) -> None:
-        with SandboxServer(speed=200) as server, Api(server).http as http:
-            session = http.post("/v2/interact", json={"ttl": 3600}).json()["id"]
-            body = {"code": "echo a\nsleep 60\necho b", "language": "bash"}
-            assert http.post(f"/v2/interact/{session}/execute", json=body).json()["stdout"] == "a\n"
+    def test_what_was_printed_before_the_kill_is_kept(self, fast: Api) -> None:
+        session = opened(fast, ttl=3600)["id"]
+        assert ran(fast, session, "echo a\nsleep 60\necho b", "bash")["stdout"] == "a\n"
 
     @pytest.mark.rule("session-ttl", "session-activity-ttl")
-    @pytest.mark.parametrize(
-        ("body", "life"),
+    @each_row(
+        "body, life",
         [({}, 300), ({"ttl": 30}, 30), ({"ttl": 3600}, 3600), ({"ttl": 60, "activityTtl": 20}, 20)],
+        before=reset_sandbox,
     )
     def test_it_ends_by_itself(self, sandbox, api, body: dict[str, int], life: int) -> None:
         session = opened(api, **body)
@@ -171,8 +179,8 @@ class TestTime:
 
 class TestEnd:
     @pytest.mark.rule("credits-interact", "session-close")
-    @pytest.mark.parametrize(
-        ("seconds", "credits"), [(0, 2), (50, 2), (61, 3), (90, 4), (150, 6), (3000, 101)]
+    @each_row(
+        "seconds, credits", [(0, 2), (50, 2), (61, 3), (90, 4), (150, 6), (3000, 101)], before=reset_sandbox
     )
     def test_bill(self, sandbox, api, seconds: int, credits: int) -> None:
         before = api.balance()
@@ -294,7 +302,7 @@ class TestOnAScrape:
         assert listed(api, "active") == [first["sessionId"]]
 
     @pytest.mark.rule("ok-but-failed-code")
-    @pytest.mark.parametrize("code", ['throw new Error("boom")', "nonsense", "process.exit(3)"])
+    @each_row("code", ['throw new Error("boom")', "nonsense", "process.exit(3)"])
     def test_failed_code_is_no_success_here(self, api, scrape: str, code: str) -> None:
         response = self.act(api, scrape, code=code)
         assert response.status_code == 200

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.integration.sandbox.conftest import pass_the_half_hour
+from tests.support.tables import each_row
 
 from .monitor_calls import LEVELS, search_target
 
@@ -40,8 +41,8 @@ class TestCreate:
         }
 
     @pytest.mark.rule("monitor-retention", "monitor-normalised")
-    @pytest.mark.parametrize(
-        ("given", "stored"),
+    @each_row(
+        "given, stored",
         [
             (
                 {"schedule": {"text": "every 30 minutes"}},
@@ -67,8 +68,8 @@ class TestCreate:
         assert {name: monitor[name] for name in stored} == stored
 
     @pytest.mark.rule("monitor-normalised")
-    @pytest.mark.parametrize(
-        ("given", "stored"),
+    @each_row(
+        "given, stored",
         [
             (
                 {"type": "scrape", "urls": ["river.example/x"]},
@@ -97,8 +98,8 @@ class TestCreate:
         assert target == {"type": given["type"], **stored}
 
     @pytest.mark.rule("target-crawl-limit", "monitor-estimate")
-    @pytest.mark.parametrize(
-        ("fields", "credits"),
+    @each_row(
+        "fields, credits",
         [
             ({}, 720),
             ({"goal": "x"}, 1440),
@@ -179,15 +180,13 @@ class TestReadUpdateDelete:
         assert len(api.http.get("/v2/monitor").json()["data"]) == 25
 
     @pytest.mark.rule("monitor-list")
-    @pytest.mark.parametrize(
-        "query", ["limit=0", "limit=101", "limit=x", "offset=-1", "limit=", "offset=1.5"]
-    )
+    @each_row("query", ["limit=0", "limit=101", "limit=x", "offset=-1", "limit=", "offset=1.5"])
     def test_pagination_is_checked(self, api, query: str) -> None:
         assert api.http.get(f"/v2/monitor?{query}").status_code == 400
 
     @pytest.mark.rule("monitor-update", "monitor-update-goal")
-    @pytest.mark.parametrize(
-        ("patch", "changed"),
+    @each_row(
+        "patch, changed",
         [
             ({"name": "b"}, {"name": "b"}),
             ({"status": "paused"}, {"status": "paused"}),
@@ -218,8 +217,8 @@ class TestReadUpdateDelete:
 
     @pytest.mark.rule("monitor-search-goal", "monitor-webhook-stays", "monitor-update-empty")
     @pytest.mark.rule("monitor-clear-goal")
-    @pytest.mark.parametrize(
-        ("created", "patch", "text"),
+    @each_row(
+        "created, patch, text",
         [
             ({}, {}, "Update body cannot be empty"),
             ({}, {"webhook": None}, "Bad Request"),
@@ -278,7 +277,7 @@ class TestReadUpdateDelete:
         assert sandbox.control.state()["checks"] == []
 
     @pytest.mark.rule("ids", "monitor-get")
-    @pytest.mark.parametrize("rest", ["", "/run", "/checks", "/checks/11111111-2222-4333-8444-555555555555"])
+    @each_row("rest", ["", "/run", "/checks", "/checks/11111111-2222-4333-8444-555555555555"])
     def test_unknown_and_malformed_ids(self, api, rest: str) -> None:
         method = "POST" if rest == "/run" else "GET"
         unknown = api.http.request(method, f"/v2/monitor/{uuid.uuid4()}{rest}")

@@ -7,7 +7,9 @@ from datetime import datetime
 import pytest
 
 from tests.integration.sandbox.conftest import pass_the_half_hour
+from tests.support.tables import each_row
 
+from .conftest import reset_sandbox
 from .monitor_calls import LEVELS, SUMMARY, summary
 
 
@@ -134,7 +136,7 @@ class TestRun:
         assert sandbox.control.deliveries() == []
 
     @pytest.mark.rule("credits-balance")
-    @pytest.mark.parametrize("call", ["create", "update", "run"])
+    @each_row("call", ["create", "update", "run"], before=reset_sandbox)
     def test_a_credit_is_needed(self, sandbox, api, call: str) -> None:
         monitor = api.create()["id"]
         sandbox.control.configure(credits=0)
@@ -169,8 +171,8 @@ class TestPages:
         return f"/v2/monitor/{monitor}/checks/{api.run(monitor)['id']}"
 
     @pytest.mark.rule("check-get")
-    @pytest.mark.parametrize(
-        ("query", "sizes", "total"),
+    @each_row(
+        "query, sizes, total",
         [
             ("", [7], 7),
             ("?limit=7", [7], 7),
@@ -195,13 +197,13 @@ class TestPages:
         assert len(set(found)) == total
 
     @pytest.mark.rule("check-get")
-    @pytest.mark.parametrize("query", ["limit=0", "limit=101", "skip=-1", "status=odd"])
+    @each_row("query", ["limit=0", "limit=101", "skip=-1", "status=odd"])
     def test_query_is_checked(self, api, check: str, query: str) -> None:
         assert api.http.get(f"{check}?{query}").status_code == 400
 
     @pytest.mark.rule("check-list")
-    @pytest.mark.parametrize(
-        ("query", "count"),
+    @each_row(
+        "query, count",
         [("", 2), ("?limit=1", 1), ("?offset=1", 1), ("?status=completed", 2), ("?status=failed", 0)],
     )
     def test_list_of_checks(self, api, check: str, query: str, count: int) -> None:

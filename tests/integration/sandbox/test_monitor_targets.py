@@ -6,6 +6,9 @@ from typing import Any
 
 import pytest
 
+from tests.support.tables import each_row
+
+from .conftest import reset_sandbox
 from .monitor_calls import LEVELS, news, search_target, statuses, summary
 
 
@@ -57,9 +60,10 @@ class TestScrapeTarget:
         assert page["snapshot"] is None
         assert page["judgment"] is None
 
-    @pytest.mark.parametrize(
-        ("before", "after", "line"),
+    @each_row(
+        "before, after, line",
         [("a", "a\n\n--- b", "+--- b"), ("a\n\n++ c", "a", "-++ c")],
+        before=reset_sandbox,
     )
     def test_diff_of_lines_that_look_like_a_diff(
         self, sandbox, api, before: str, after: str, line: str
@@ -73,13 +77,14 @@ class TestScrapeTarget:
         assert line in [change["content"] for change in changes]
 
     @pytest.mark.rule("check-partial", "check-page-status")
-    @pytest.mark.parametrize(
-        ("setup", "status", "code", "check_status"),
+    @each_row(
+        "setup, status, code, check_status",
         [
             (lambda c, url: c.set_page(url, "<p>gone wrong</p>", status=500), "changed", 500, "completed"),
             (lambda c, url: c.delete_page(url), "changed", 404, "completed"),
             (lambda c, url: c.set_page(url, "<p>x</p>", error="SCRAPE_SSL_ERROR"), "error", None, "partial"),
         ],
+        before=reset_sandbox,
     )
     def test_pages_that_go_wrong(
         self, sandbox, api, setup, status: str, code: int | None, check_status: str
@@ -101,7 +106,7 @@ class TestScrapeTarget:
         assert (check["status"], check["actualCredits"]) == ("partial", 1)
 
     @pytest.mark.rule("target-options-unchecked")
-    @pytest.mark.parametrize(
+    @each_row(
         "options",
         [
             {"formats": ["nonsense"]},
@@ -126,7 +131,7 @@ class TestScrapeTarget:
         assert "-Bridge: 1 cm\n+Bridge: 2 cm" in api.run(monitor)["pages"][0]["diff"]["text"]
 
     @pytest.mark.rule("target-ids")
-    @pytest.mark.parametrize(("kept", "status"), [(True, "same"), (False, "new")])
+    @each_row("kept, status", [(True, "same"), (False, "new")], before=reset_sandbox)
     def test_history_goes_with_the_id_of_the_target(self, api, kept: bool, status: str) -> None:
         monitor = api.create()
         api.run(monitor["id"])
@@ -137,8 +142,10 @@ class TestScrapeTarget:
         assert statuses(api.run(monitor["id"]))[LEVELS] == status
 
     @pytest.mark.rule("monitor-judge", "check-judgment", "check-cost-judge")
-    @pytest.mark.parametrize(
-        ("text", "meaningful"), [("The flood mark was passed.", True), ("Painted the gauge.", False)]
+    @each_row(
+        "text, meaningful",
+        [("The flood mark was passed.", True), ("Painted the gauge.", False)],
+        before=reset_sandbox,
     )
     def test_judgment(self, sandbox, api, text: str, meaningful: bool) -> None:
         monitor = api.create(goal="Tell me of a flood")["id"]
@@ -152,8 +159,8 @@ class TestScrapeTarget:
         assert check["actualCredits"] == 2
 
     @pytest.mark.rule("check-diff-modes", "check-json-mode")
-    @pytest.mark.parametrize(
-        ("modes", "price", "around", "status", "text"),
+    @each_row(
+        "modes, price, around, status, text",
         [
             (["json"], 15, "x", "changed", False),
             (["json"], 12, "y", "same", False),
@@ -161,6 +168,7 @@ class TestScrapeTarget:
             (["json", "git-diff"], 15, "x", "changed", True),
             (["json", "git-diff"], 12, "x", "same", False),
         ],
+        before=reset_sandbox,
     )
     def test_json_mode(
         self, sandbox, api, modes: list[str], price: int, around: str, status: str, text: bool
@@ -200,7 +208,7 @@ class TestScrapeTarget:
             (None, "price: 15"),
         ]
 
-    @pytest.mark.parametrize("data", ["", '<script type="application/ld+json">{broken</script>'])
+    @each_row("data", ["", '<script type="application/ld+json">{broken</script>'], before=reset_sandbox)
     def test_json_mode_without_data_on_the_page(self, sandbox, api, data: str) -> None:
         sandbox.control.set_page(LEVELS, data + "<p>412</p>", title="Levels", description="Now")
         options = {"formats": [{"type": "changeTracking", "modes": ["json"]}]}
@@ -235,8 +243,8 @@ class TestCrawlTarget:
             sandbox.control.set_page(f"{self.HOST}/{path}/leaf", "<p>leaf</p>")
 
     @pytest.mark.rule("target-crawl-options", "check-cost-pages")
-    @pytest.mark.parametrize(
-        ("options", "found"),
+    @each_row(
+        "options, found",
         [
             ({}, ["/", "/a", "/b", "/a/leaf", "/b/leaf"]),
             ({"limit": 3}, ["/", "/a", "/b"]),
@@ -279,7 +287,7 @@ class TestCrawlTarget:
         assert "removed" not in statuses(api.run(monitor)).values()
 
     @pytest.mark.rule("target-options-unchecked")
-    @pytest.mark.parametrize("options", [{"limit": "many"}, {"includePaths": ["("]}, {"maxDepth": "deep"}])
+    @each_row("options", [{"limit": "many"}, {"includePaths": ["("]}, {"maxDepth": "deep"}])
     def test_wrong_options_fail_the_check(self, sandbox, api, options: dict[str, Any]) -> None:
         self.grow(sandbox, "a")
         monitor = api.create(targets=[{"type": "crawl", "url": self.HOST, "crawlOptions": options}])["id"]
@@ -320,8 +328,8 @@ class TestSearchTarget:
         assert api.run(monitor)["pages"][0]["metadata"]["searchStatus"] == "already_seen"
 
     @pytest.mark.rule("target-search-window")
-    @pytest.mark.parametrize(
-        ("age", "window", "found"),
+    @each_row(
+        "age, window, found",
         [
             (0, "5m", 1),
             (301, "5m", 0),
@@ -331,6 +339,7 @@ class TestSearchTarget:
             (86_401, "24h", 0),
             (86_401, "7d", 1),
         ],
+        before=reset_sandbox,
     )
     def test_window(self, sandbox, api, age: int, window: str, found: int) -> None:
         news(sandbox, 1)
@@ -339,8 +348,8 @@ class TestSearchTarget:
         assert len(api.run(monitor)["pages"]) == found
 
     @pytest.mark.rule("target-max-results", "target-domains", "check-cost-search")
-    @pytest.mark.parametrize(
-        ("fields", "pages", "credits"),
+    @each_row(
+        "fields, pages, credits",
         [
             ({}, 10, 4),
             ({"queries": ["zeppelin", "report"]}, 10, 4),
@@ -349,6 +358,7 @@ class TestSearchTarget:
             ({"includeDomains": ["other.example"]}, 0, 0),
             ({"excludeDomains": ["sky.example"]}, 0, 0),
         ],
+        before=reset_sandbox,
     )
     def test_merging_domains_and_cost(
         self, sandbox, api, fields: dict[str, Any], pages: int, credits: int

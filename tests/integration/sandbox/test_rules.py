@@ -1,4 +1,8 @@
-"""The sandbox's statement of the reference, both sides of every rule."""
+"""The sandbox's rules about request bodies: fields that depend on each other, formats of text, and where rules apply.
+
+The type and the limit of a single field are no subject here. tests/unit/test_models_and_sandbox.py compares each of
+them with the client's model. Patterns of text and fields that only the sandbox has are below.
+"""
 
 from __future__ import annotations
 
@@ -8,65 +12,64 @@ import pytest
 
 from airflow_provider_webdata.sandbox.reference.rules import check
 
-SCRAPE = {"type": "scrape", "urls": ["https://weather.example/levels"]}
-SEARCH = {"type": "search", "queries": ["river"]}
+Body = dict[str, Any]
+
 UUID = "0b0e3e1c-7d8a-4a53-9f7e-2f1f9a3b7c11"
+PAGE = "https://weather.example/levels"
+HOOK = "https://hooks.example/in"
+SCRAPE = {"type": "scrape", "urls": [PAGE]}
+SEARCH = {"type": "search", "queries": ["river"]}
+WAIT_FOR_ELEMENT = {"type": "wait", "selector": "#a"}  # counts as one second
 
+BASES: dict[str, Body] = {
+    "search": {"query": "river"},
+    "search.developer": {"query": "river"},
+    "search.research.papers": {"query": "river"},
+    "search.research.paper": {},
+    "search.feedback": {"rating": "good"},
+    "feedback": {"endpoint": "scrape", "jobId": UUID, "rating": "good"},
+    "team.threat-protection": {"mode": "normal"},
+    "monitor.create": {"name": "m", "schedule": {"cron": "0 * * * *"}, "targets": [SCRAPE]},
+    "monitor.update": {},
+    "scrapeOptions": {},
+    "scrape": {"url": PAGE},
+    "batch.scrape": {"urls": [PAGE]},
+    "crawl": {"url": PAGE},
+    "crawl.params": {"url": PAGE, "prompt": "only /blog"},
+    "map": {"url": PAGE},
+    "parse": {},
+    "parse.reference": {"uploadRef": "x"},
+    "extract": {"urls": [PAGE]},
+    "agent": {"prompt": "levels"},
+    "interact": {},
+    "interact.execute": {"code": "exit 0"},
+    "scrape.interact": {"code": "exit 0"},
+}
 
-def formats(*items: Any) -> dict[str, Any]:
-    return {"scrapeOptions": {"formats": list(items)}}
-
-
-def options(**fields: Any) -> dict[str, Any]:
-    return {"scrapeOptions": fields}
-
-
-def threats(**fields: Any) -> dict[str, Any]:
-    return {"threatProtection": fields}
-
-
-# field, bodies the service takes, bodies it refuses (each merged into {"query": "river"})
-SEARCH_ROWS: list[tuple[str, list[dict[str, Any]], list[dict[str, Any]]]] = [
-    ("query", [{"query": "x" * 500}], [{"query": "x" * 501}, {"query": ""}, {"query": " "}, {"query": 5}]),
-    (
-        "limit",
-        [{"limit": 1}, {"limit": 100}],
-        [{"limit": 0}, {"limit": 101}, {"limit": "5"}, {"limit": True}, {"limit": 1.5}],
+# Rule: operation, bodies that it accepts, bodies that it refuses, each with the operation's base.
+RULES: dict[str, tuple[str, list[Body], list[Body]]] = {
+    "query": ("search", [{"query": " x "}], [{"query": " "}]),
+    "sources of one form": (
+        "search",
+        [{"sources": ["web", "news"]}, {"sources": [{"type": "web", "tbs": "qdr:d", "location": "Berlin"}]}],
+        [{"sources": ["web", {"type": "news"}]}, {"sources": [{"type": "news", "tbs": "qdr:d"}]}],
     ),
-    (
-        "sources",
+    "categories that go together": (
+        "search",
         [
-            {"sources": ["web", "images", "news"]},
-            {"sources": [{"type": "web", "tbs": "qdr:d", "location": "Berlin"}]},
-        ],
-        [
-            {"sources": ["books"]},
-            {"sources": [{"type": "news", "tbs": "qdr:d"}]},
-            {"sources": [{}]},
-            {"sources": "web"},
-            {"sources": ["web", {"type": "news"}]},
-            {"sources": [{"type": "web", "tbs": "qdr:x"}]},
-        ],
-    ),
-    (
-        "categories",
-        [
-            {"categories": ["codehost", "research", "pdf"]},
-            {"categories": [{"type": "github"}]},
             {"categories": ["gov", "pdf"]},
             {"categories": ["developer"]},
+            {"categories": ["developer", "developer"]},
             {"categories": []},
         ],
         [
-            {"categories": ["books"]},
-            {"categories": [{"kind": "pdf"}]},
             {"categories": ["pdf", {"type": "pdf"}]},
             {"categories": ["developer", "gov"]},
             {"categories": [{"type": "developer"}, {"type": "pdf"}]},
         ],
     ),
-    (
-        "domains",
+    "domains": (
+        "search",
         [
             {"includeDomains": ["a.example", "B.EXAMPLE"]},
             {"excludeDomains": ["a.b.example"]},
@@ -80,514 +83,461 @@ SEARCH_ROWS: list[tuple[str, list[dict[str, Any]], list[dict[str, Any]]]] = [
         ]
         + [{"excludeDomains": [".".join(["x" * 60] * 5)]}, {"excludeDomains": ["x" * 64 + ".example"]}],
     ),
-    (
-        "tbs",
-        [{"tbs": text} for text in ("qdr:h", "qdr:d", "qdr:w", "qdr:m", "qdr:y", "sbd:1", "sbd:1,qdr:w")]
-        + [
-            {"tbs": "cdr:1,cd_min:02/29/2024,cd_max:02/29/2024"},
-            {"tbs": "cdr:1,cd_min:01/01/2024,cd_max:12/31/2024,sbd:1"},
-            {"tbs": "cdr:1,cd_min:1/1/2024,cd_max:01/2/2024"},
-        ],
+    "tbs": (
+        "search",
         [
             {"tbs": text}
-            for text in ("", "qdr", "qdr:", "qdr:q", "sbd:0", "cdr:1", "cdr:1,cd_min:01/01/2024", "x:1")
-        ]
-        + [
-            {"tbs": "cdr:1,cd_min:02/30/2024,cd_max:03/01/2024"},
-            {"tbs": "cdr:1,cd_min:03/02/2024,cd_max:03/01/2024"},
-        ]
-        + [
-            {"tbs": "cdr:1,cd_min:2024-01-01,cd_max:2024-01-02"},
-            {"tbs": "qdr:d,qdr:w"},
-            {"tbs": "cdr:1,cd_min:1/1/24,cd_max:01/02/2024"},
-        ]
-        + [{"tbs": "qdr:d,cdr:1,cd_min:01/01/2024,cd_max:01/02/2024"}],
-    ),
-    (
-        "booleans",
-        [{"safe": True, "ignoreInvalidURLs": False, "highlights": True}],
-        [{"safe": 1}, {"highlights": "true"}],
-    ),
-    (
-        "timeout",
-        [{"timeout": 1}, {"timeout": 300_000}],
-        [{"timeout": 0}, {"timeout": -5}, {"timeout": "60000"}],
-    ),
-    (
-        "enterprise",
-        [{"enterprise": ["anon"]}, {"enterprise": ["zdr", "default"]}],
-        [{"enterprise": ["x"]}, {"enterprise": "zdr"}],
-    ),
-    (
-        "labels",
-        [{"origin": "api", "integration": None}],
-        [{"unknown": 1}, {"scrape_options": {}}, {"ignoreInvalidUrls": True}],
-    ),
-    (
-        "formats",
-        [formats("markdown", {"type": "html"})],
-        [formats("pdf"), formats({"type": "x"}), formats({}), formats(1)],
-    ),
-    (
-        "formats.question",
-        [formats({"type": "question", "question": "x" * 10_000})],
-        [
-            formats("question"),
-            formats({"type": "question"}),
-            formats({"type": "question", "question": "x" * 10_001}),
-        ],
-    ),
-    (
-        "formats.highlights",
-        [formats({"type": "highlights", "query": "x" * 10_000})],
-        [
-            formats("highlights"),
-            formats({"type": "highlights"}),
-            formats({"type": "highlights", "query": "x" * 10_001}),
-        ],
-    ),
-    (
-        "formats.screenshot",
-        [
-            formats(
-                {
-                    "type": "screenshot",
-                    "fullPage": True,
-                    "quality": 1,
-                    "viewport": {"width": 7680, "height": 4320},
-                }
-            ),
-            formats({"type": "screenshot", "quality": 100}),
-            formats("screenshot"),
-        ],
-        [formats({"type": "screenshot", "quality": bad}) for bad in (0, 101)]
-        + [formats({"type": "screenshot", "viewport": bad}) for bad in ({"width": 1}, {"height": 1}, {})]
-        + [
-            formats({"type": "screenshot", "viewport": {"width": 7681, "height": 1}}),
-            formats("screenshot", "screenshot"),
-        ],
-    ),
-    (
-        "formats.json",
-        [
-            formats(
-                {
-                    "type": "json",
-                    "schema": {"type": "object", "properties": {"a": {}}},
-                    "prompt": "x" * 10_000,
-                }
+            for text in (
+                *("qdr:h", "qdr:d", "qdr:w", "qdr:m", "qdr:y", "sbd:1", "sbd:1,qdr:w"),
+                "cdr:1,cd_min:02/29/2024,cd_max:02/29/2024",
+                "cdr:1,cd_min:01/01/2024,cd_max:12/31/2024,sbd:1",
+                "cdr:1,cd_min:1/1/2024,cd_max:01/2/2024",
             )
         ],
         [
-            formats({"type": "json", "prompt": "x" * 10001}),
-            formats({"type": "json", "schema": []}),
-            formats({"type": "json", "schema": {"type": "object", "additionalProperties": True}}),
+            {"tbs": text}
+            for text in (
+                *("", "qdr", "qdr:", "qdr:q", "sbd:0", "cdr:1", "cdr:1,cd_min:01/01/2024", "x:1"),
+                "cdr:1,cd_min:02/30/2024,cd_max:03/01/2024",
+                "cdr:1,cd_min:03/02/2024,cd_max:03/01/2024",
+                "cdr:1,cd_min:2024-01-01,cd_max:2024-01-02",
+                "cdr:0,cd_min:01/01/2024,cd_max:01/02/2024",
+                "cdr:1,cd_min:1/1/24,cd_max:01/02/2024",
+                "qdr:d,qdr:w",
+                "qdr:d,cdr:1,cd_min:01/01/2024,cd_max:01/02/2024",
+            )
+        ]
+        + [{"sources": [{"type": "web", "tbs": "qdr:x"}]}],
+    ),
+    "threat lists": (
+        "team.threat-protection",
+        [
+            {"blacklist": ["a.example", "*.b.example"], "whitelist": ["c.example"]},
+            {"blockedTlds": ["zip", "xn--p1ai"]},
+        ],
+        [{"blacklist": [bad]} for bad in ("https://a.example", "a.example/x", "a.example:1", "example")]
+        + [{"whitelist": ["*.*"]}]
+        + [{"blockedTlds": [bad]} for bad in (".zip", "ZIP", "co.uk")],
+    ),
+    "formats that go together": (
+        "scrape",
+        [{"formats": ["screenshot", "markdown", {"type": "changeTracking"}]}],
+        [
+            {"formats": ["screenshot", "screenshot"]},
+            {"formats": ["screenshot", {"type": "screenshot", "fullPage": True}]},
+            {"formats": ["changeTracking"]},
+            {"formats": ["html", {"type": "changeTracking"}]},
         ],
     ),
-    ("formats.changeTracking", [], [formats("markdown", "changeTracking"), formats("changeTracking")]),
-    ("formats.markdown", [formats({"type": "markdown"})], [formats({"type": "markdown", "fullPage": True})]),
-    (
-        "timeout of a scrape",
-        [options(timeout=1000), options(timeout=300_000)],
-        [options(timeout=999), options(timeout=300_001)],
-    ),
-    (
-        "waitFor",
-        [options(waitFor=60_000), options(waitFor=500, timeout=1000)],
-        [options(waitFor=60_001), options(waitFor=501, timeout=1000), options(waitFor=-1)],
-    ),
-    (
-        "parsers",
+    "schemas of formats": (
+        "scrape",
         [
-            options(parsers=[]),
-            options(parsers=["pdf"]),
-            options(parsers=[{"type": "pdf", "mode": "ocr", "maxPages": 10000}]),
-            options(
-                parsers=[{"type": "pdf", "maxPages": 1, "pages": True, "blocks": True, "pageMarkers": True}]
-            ),
-        ],
-        [options(parsers=[{"type": "pdf", "maxPages": bad}]) for bad in (0, 10_001, "1")]
-        + [options(parsers=[{"type": "pdf", "mode": "slow"}]), options(parsers=[{"type": "pdf", "x": 1}])]
-        + [options(parsers=["docx"]), options(parsers=[{"mode": "fast"}])],
-    ),
-    (
-        "actions.wait",
-        [
-            options(actions=[{"type": "wait", "milliseconds": 1}]),
-            options(actions=[{"type": "wait", "selector": "#a"}]),
-            options(actions=[{"type": "wait", "milliseconds": 60000}]),
-        ],
-        [
-            options(actions=[{"type": "wait"}]),
-            options(actions=[{"type": "wait", "milliseconds": 0}]),
-            options(actions=[{"type": "wait", "milliseconds": 1, "selector": "#a"}]),
-            options(actions=[{"type": "wait", "milliseconds": 60001}]),
-            options(waitFor=30001, actions=[{"type": "wait", "milliseconds": 30000}]),
-        ],
-    ),
-    (
-        "actions",
-        [
-            options(actions=[{"type": "click", "selector": "a", "all": True}, {"type": "write", "text": ""}]),
-            options(actions=[{"type": "press", "key": "Enter"}, {"type": "scroll"}, {"type": "scrape"}]),
-            options(actions=[{"type": "scroll", "direction": "up", "selector": "#a"}]),
-            options(
-                actions=[{"type": "executeJavascript", "script": "1"}, {"type": "screenshot", "quality": 100}]
-            ),
-            options(actions=[{"type": "pdf", "format": "Ledger", "landscape": True, "scale": 0.5}]),
-            options(actions=[{"type": "scroll"}] * 50),
+            {"formats": [{"type": "json", "schema": schema}]}
+            for schema in (
+                {},
+                {"type": "object"},
+                {"type": "object", "properties": {"a": {}}, "additionalProperties": True},
+                {"maximum": 5, "exclusiveMaximum": True},  # draft 4
+            )
         ],
         [
-            options(actions=[{"type": "click"}]),
-            options(actions=[{"type": "write"}]),
-            options(actions=[{"type": "press"}]),
-            options(actions=[{"type": "scroll", "direction": "left"}]),
-            options(actions=[{"type": "executeJavascript"}]),
-            options(actions=[{"type": "pdf", "format": "A7"}]),
-            options(actions=[{"type": "hover"}]),
-            options(actions=[{}]),
-            options(actions=[{"type": "screenshot", "viewport": {"width": 5}}]),
-            options(actions=[{"type": "scroll"}] * 51),
+            {"formats": [{"type": "json", "schema": {"type": "object", "additionalProperties": True}}]},
+            {"formats": [{"type": "json", "schema": {"type": "objekt"}}]},
+            {"formats": ["markdown", {"type": "changeTracking", "schema": {"type": "objekt"}}]},
         ],
     ),
-    (
-        "location",
-        [options(location={"country": "DE", "languages": ["de-DE"]})],
+    "waits": (
+        "scrape",
         [
-            options(location={"country": "de"}),
-            options(location={"country": "DEU"}),
-            options(location={"city": "x"}),
-        ],
-    ),
-    (
-        "proxy",
-        [options(proxy=good) for good in ("basic", "enhanced", "auto", "stealth")],
-        [options(proxy="fast")],
-    ),
-    (
-        "profile",
-        [options(profile={"name": "x" * 128, "saveChanges": False})],
-        [
-            options(profile={"name": ""}),
-            options(profile={"name": "x" * 129}),
-            options(profile={"saveChanges": True}),
-        ],
-    ),
-    (
-        "redactPII",
-        [
-            options(redactPII=True),
-            options(redactPII={"mode": "fast", "entities": ["EMAIL"], "replaceStyle": "mask"}),
-            options(redactPII={}),
+            {"waitFor": 60_000},
+            {"waitFor": 500, "timeout": 1000},
+            {"actions": [{"type": "wait", "milliseconds": 60_000}]},
+            {"waitFor": 29_000, "actions": [{"type": "wait", "milliseconds": 30_000}, WAIT_FOR_ELEMENT]},
         ],
         [
-            options(redactPII="yes"),
-            options(redactPII={"mode": "x"}),
-            options(redactPII={"entities": ["AGE"]}),
-            options(redactPII={"replaceStyle": "x"}),
-            options(redactPII={"extra": 1}),
+            {"waitFor": 501, "timeout": 1000},
+            {"actions": [{"type": "wait", "milliseconds": 60_001}]},
+            {"waitFor": 30_001, "actions": [{"type": "wait", "milliseconds": 30_000}]},
+            {"waitFor": 29_001, "actions": [{"type": "wait", "milliseconds": 30_000}, WAIT_FOR_ELEMENT]},
         ],
     ),
-    (
-        "auditMetadata",
-        [options(auditMetadata={"username": "x" * 1024})],
-        [options(auditMetadata={}), options(auditMetadata={"username": "x" * 1025})],
-    ),
-    ("headers", [options(headers={"Cookie": "a=b"})], [options(headers={"Cookie": 1}), options(headers=[])]),
-    (
-        "tags",
-        [options(includeTags=["main"], excludeTags=[".ad"])],
-        [options(includeTags="main"), options(excludeTags=[1])],
-    ),
-    ("ages", [options(maxAge=0, minAge=1)], [options(maxAge=-1), options(minAge="1")]),
-    ("unknown option", [], [options(only_main_content=True), options(onlymaincontent=True)]),
-    (
-        "threat protection",
+    "zero data retention": (
+        "scrape",
         [
-            threats(mode="normal", riskScoreThreshold=0),
-            threats(riskScoreThreshold=100, failurePolicy="open"),
-            threats(
-                blacklist=["a.example", "*.b.example"] * 500,
-                whitelist=["c.example"],
-                blockedTlds=["zip", "xn--p1ai"],
-            ),
-            options(threatProtection={"mode": "off"}),
+            {"zeroDataRetention": True},
+            {"zeroDataRetention": False, "formats": ["screenshot"], "onlyCleanContent": True},
         ],
         [
-            threats(mode="strict"),
-            threats(riskScoreThreshold=-1),
-            threats(riskScoreThreshold=101),
-            threats(blacklist=["a.example"] * 1001),
-            threats(blacklist=["https://a.example"]),
-            threats(whitelist=["*.*"]),
-            threats(blockedTlds=[".zip"]),
-            threats(blockedTlds=["ZIP"]),
-            threats(blockedTlds=["co.uk"]),
-            threats(failurePolicy="ajar"),
-            threats(x=1),
-            threats(blacklist=["a.example/x"]),
-            threats(blacklist=["a.example:1"]),
+            {"zeroDataRetention": True, "formats": ["screenshot"]},
+            {"zeroDataRetention": True, "onlyCleanContent": True},
         ],
     ),
-]
-
-BASE = {"name": "m", "schedule": {"cron": "0 * * * *"}, "targets": [SCRAPE]}
-
-MONITOR_ROWS: list[tuple[str, list[dict[str, Any]], list[dict[str, Any]]]] = [
-    ("name", [{"name": "x"}, {"name": "x" * 256}], [{"name": ""}, {"name": "x" * 257}, {"name": None}]),
-    (
-        "schedule",
+    "addresses": (
+        "scrape",
+        [{"url": url} for url in ("weather.example", "http://10.1.2.3/x", "https://weather.example/a?b=c#d")],
+        [{"url": url} for url in ("ftp://weather.example", "intranet", "https://", "localhost", "a b")],
+    ),
+    "patterns": (
+        "crawl",
+        [{"includePaths": ["^/a/.*$", "b"], "excludePaths": []}],
+        [{"includePaths": ["("]}, {"excludePaths": ["a", "["]}],
+    ),
+    "webhooks": (
+        "crawl",
+        [{"webhook": url} for url in (HOOK, "http://127.0.0.1:9/x", "http://localhost/x", "http://[::1]:1/x")]
+        + [{"webhook": {"url": HOOK, "headers": {"X-Key": "k"}, "metadata": {"run": "r"}, "events": []}}],
+        [
+            {"webhook": url}
+            for url in (
+                *("no url", "http://[", "https://a.example:x", "ftp://a.example", "https://", ""),
+                *("http://hooks.example/in", "http://10.0.0.1/"),
+            )
+        ]
+        + [
+            {"webhook": {"url": HOOK, "headers": {name: "x"}}}
+            for name in ("Host", "Content-Type", "transfer-encoding", "X-Firecrawl-Signature")
+        ],
+    ),
+    "source of an extract": (
+        "extract",
+        [{"urls": [], "prompt": "x"}, {"prompt": ""}, {"urls": ["https://a.example/*"]}],
+        [{"urls": []}, {"urls": [], "prompt": " "}],
+    ),
+    "schema of an extract": (
+        "extract",
+        [{"schema": {}}, {"schema": {"type": "object", "properties": {"a": {"type": "string"}}}}],
+        [{"schema": {"type": "objekt"}}, {"schema": {"properties": {"a": {"type": 5}}}}],
+    ),
+    "an agent": (
+        "agent",
+        [
+            {"prompt": "x"},
+            {"urls": ["a.example"]},
+            {"exchange": {"requireApproval": True}, "mode": "chat"},
+            {"exchange": {"approve": {"approvalId": UUID}}, "threadId": UUID},
+        ],
+        [
+            {"prompt": " "},
+            {"urls": ["a.example", "nonsense"]},
+            {"schema": {"type": "objekt"}},
+            {"exchange": {"requireApproval": True}},
+            {"exchange": {"requireApproval": True}, "mode": "extract"},
+            {"exchange": {"decline": {"approvalId": UUID}}},
+            {
+                "exchange": {"approve": {"approvalId": UUID}, "decline": {"approvalId": UUID}},
+                "threadId": UUID,
+            },
+        ],
+    ),
+    "code or a prompt": ("scrape.interact", [{}, {"prompt": "x"}], []),
+    "a developer search": (
+        "search.developer",
+        [
+            {"types": ["doc"], "sources": ["a"]},
+            {"types": ["issue"], "repos": ["a/b"]},
+            {"types": ["doc", "issue"], "repos": ["a/b"], "sources": ["a"]},
+            {"repos": ["a"], "sources": ["a"]},
+        ],
+        [{"types": ["doc"], "repos": ["a/b"]}, {"types": ["issue"], "sources": ["a"]}],
+    ),
+    "passages of a paper": ("search.research.paper", [{"query": "q", "k": 5}], [{"k": 5}]),
+    "substance of feedback on a search": (
+        "search.feedback",
+        [
+            {"valuableSources": [{"url": PAGE}]},
+            {"rating": "partial", "missingContent": [{"topic": "x"}]},
+            {"rating": "bad", "querySuggestions": "x"},
+        ],
+        [
+            {"querySuggestions": "x"},
+            {"rating": "partial", "querySuggestions": "x"},
+            {"rating": "bad", "valuableSources": [{"url": PAGE}]},
+            {"rating": "partial", "missingContent": [{"topic": " "}]},
+        ],
+    ),
+    "substance of feedback": (
+        "feedback",
+        [
+            {"issues": ["slow"]},
+            {"note": "n"},
+            {"pageNumbers": [1]},
+            {"url": PAGE, "metadata": {"a": "ä" * 4092}},
+        ],
+        [
+            {},
+            {"tags": ["a"]},
+            {"note": ""},
+            {"missingContent": [{"topic": " "}]},
+            {"note": "n", "metadata": {"a": "ä" * 4093}},
+        ],
+    ),
+    "schedules": (
+        "monitor.create",
         [
             {"schedule": {"cron": "*/5 * * * *", "timezone": "Europe/Paris"}},
             {"schedule": {"text": "daily at 9:00 am"}},
         ],
         [
             {"schedule": bad}
-            for bad in ({}, {"cron": "0 * * * *", "text": "hourly"}, {"timezone": "UTC"}, "hourly")
-        ]
-        + [
-            {"schedule": {"cron": "0 * * * *", "timezone": bad}}
-            for bad in ("Mars/Base", "", "Europe", "../etc")
-        ]
-        + [{"schedule": {"text": "hourly", "timezone": "Mars/Base"}}, {"schedule": {"cron": "* * * * *"}}]
-        + [
-            {"schedule": {"cron": "0 0 30 2 *"}},
-            {"schedule": {"text": "twice a day"}},
-            {"schedule": {"cron": "0 " * 65}},
+            for bad in (
+                {},
+                {"cron": "0 * * * *", "text": "hourly"},
+                {"timezone": "UTC"},
+                *({"cron": "0 * * * *", "timezone": zone} for zone in ("Mars/Base", "", "Europe", "../etc")),
+                {"text": "hourly", "timezone": "Mars/Base"},
+                {"text": "twice a day"},
+                {"cron": "* * * * *"},
+                {"cron": "0 0 30 2 *"},
+            )
         ],
     ),
-    (
-        "targets",
-        [{"targets": [SCRAPE] * 50}],
-        [{"targets": []}, {"targets": [SCRAPE] * 51}, {"targets": SCRAPE}],
-    ),
-    (
-        "scrape target",
+    "scrape targets": (
+        "monitor.create",
         [
             {"targets": [{**SCRAPE, "id": UUID}]},
             {"targets": [{"type": "scrape", "urls": ["weather.example/levels"]}]},
-            {"targets": [{"type": "scrape", "url": "https://weather.example"}]},
+            {"targets": [{"type": "scrape", "url": PAGE}]},
             {"targets": [{**SCRAPE, "scrapeOptions": {"formats": ["nonsense"], "typo": 1}}]},
         ],
-        [{"targets": [{"type": "scrape"}]}, {"targets": [{"type": "scrape", "urls": []}]}]
-        + [
+        [
+            {"targets": [{"type": "scrape"}]},
+            {"targets": [{**SCRAPE, "url": PAGE}]},
             {"targets": [{**SCRAPE, "id": "1"}]},
-            {"targets": [{**SCRAPE, "queries": ["x"]}]},
-            {"targets": [{"urls": []}]},
-        ]
-        + [
-            {"targets": [{"type": "scrape", "urls": [bad]}]}
-            for bad in ("ftp://a.example", "localhost", "https://", "a b")
+            {"targets": [{"type": "scrape", "urls": [PAGE, "localhost"]}]},
+            {"targets": [{"type": "scrape", "url": "ftp://a.example"}]},
         ],
     ),
-    (
-        "crawl target",
+    "crawl targets": (
+        "monitor.create",
+        [{"targets": [{"type": "crawl", "url": PAGE, "crawlOptions": {"limit": "many", "anything": 1}}]}],
         [
-            {
-                "targets": [
-                    {"type": "crawl", "url": "https://a.example", "crawlOptions": {"limit": 5, "anything": 1}}
-                ]
-            }
-        ],
-        [
-            {"targets": [{"type": "crawl"}]},
-            {"targets": [{"type": "crawl", "url": "https://a.example", "limit": 5}]},
-            {"targets": [{"type": "crawl", "urls": ["https://a.example"]}]},
+            {"targets": [{"type": "crawl", "url": "intranet"}]},
+            {"targets": [{"type": "crawl", "urls": [PAGE]}]},
         ],
     ),
-    (
-        "search target",
+    "search targets": (
+        "monitor.create",
         [
-            {
-                "targets": [
-                    {**SEARCH, "queries": ["x" * 256] * 12, "searchWindow": window, "maxResults": 50}
-                ],
-                "goal": "g",
-            }
-            for window in ("5m", "15m", "1h", "6h", "24h", "7d")
-        ]
-        + [
+            {"targets": [SEARCH], "goal": "g"},
             {"targets": [SEARCH], "judgeEnabled": False},
-            {"targets": [{**SEARCH, "includeDomains": ["a.example"] * 50}], "goal": "g"},
+            {"targets": [{**SEARCH, "scrapeOptions": {"formats": []}}], "goal": "g"},
         ],
         [
             {"targets": [{**SEARCH, **bad}], "goal": "g"}
             for bad in (
-                {"queries": []},
-                {"queries": ["x"] * 13},
-                {"queries": ["x" * 257]},
-                {"queries": [""]},
-                {"searchWindow": "2h"},
-                {"maxResults": 0},
-                {"maxResults": 51},
-                {"includeDomains": ["a.example"] * 51},
                 {"includeDomains": ["a.example"], "excludeDomains": ["b.example"]},
                 {"includeDomains": ["https://a.example"]},
             )
         ]
         + [
             {"targets": [SEARCH]},
-            {"targets": [SEARCH], "goal": " "},
+            {"targets": [SCRAPE, SEARCH], "goal": " "},
             {"targets": [SEARCH], "judgeEnabled": True},
         ],
     ),
-    ("goal", [{"goal": "x" * 2000}, {"goal": None}], [{"goal": "x" * 2001}, {"goal": 1}]),
-    ("judgeEnabled", [{"judgeEnabled": True}], [{"judgeEnabled": None}, {"judgeEnabled": "true"}]),
-    (
-        "retentionDays",
-        [{"retentionDays": 1}, {"retentionDays": 365}],
-        [{"retentionDays": 0}, {"retentionDays": 366}],
-    ),
-    (
-        "notification",
+    "an update": (
+        "monitor.update",
         [
-            {"notification": {}},
-            {
-                "notification": {
-                    "email": {"enabled": True, "includeDiffs": True, "recipients": ["a@b.example"] * 25}
-                }
-            },
+            *({"name": "x"}, {"status": "paused"}, {"goal": None}, {"goal": ""}, {"targets": [SEARCH]}),
+            {"name": "x", "origin": "api"},
         ],
-        [
-            {"notification": {"email": {"recipients": ["a@b.example"] * 26}}},
-            {"notification": {"email": {"recipients": ["a"]}}},
-            {"notification": {"mail": {}}},
-            {"notification": {"email": {"enabled": 1}}},
-        ],
+        [{}, {"origin": "api"}, {"schedule": {}}, {"webhook": None}],
     ),
-    (
-        "webhook",
-        [
-            {
-                "webhook": {
-                    "url": "https://a.example/hook",
-                    "headers": {"X-Key": "k"},
-                    "metadata": {"a": "b"},
-                    "events": ["monitor.page", "monitor.check.completed"],
-                }
-            }
-        ]
-        + [
-            {"webhook": {"url": good}}
-            for good in ("http://127.0.0.1:8080/x", "http://localhost/x", "http://[::1]:1/x")
-        ],
-        [
-            {"webhook": {"url": bad}}
-            for bad in (
-                "http://[",
-                "https://a.example:x",
-                "http://a.example/x",
-                "ftp://a.example",
-                "a.example",
-                "",
-                "http://10.0.0.1/",
-            )
-        ]
-        + [
-            {"webhook": {"url": "https://a.example", **bad}}
-            for bad in (
-                {"events": ["page"]},
-                {"headers": {"Host": "x"}},
-                {"headers": {"x-firecrawl-signature": "x"}},
-                {"headers": {"A": 1}},
-                {"secret": "x"},
-            )
-        ]
-        + [{"webhook": None}, {"webhook": {}}],
+    "fields of a search that only the sandbox has": (
+        "search",
+        [{"lang": "de", "filter": "0"}],
+        [{"lang": 5}, {"filter": 5}],
     ),
-    ("labels", [{"origin": "api"}], [{"integration": "x"}, {"status": "paused"}, {"retention_days": 5}]),
-]
-
-UPDATE_ROWS: list[tuple[str, list[dict[str, Any]], list[dict[str, Any]]]] = [
-    ("status", [{"status": "paused"}, {"status": "active"}], [{"status": "deleted"}, {"status": None}]),
-    ("one field", [{"name": "x"}], [{}, {"origin": "api"}]),
-    ("webhook", [{"webhook": {"url": "https://a.example"}}], [{"webhook": None}]),
-    ("goal", [{"goal": None}, {"goal": ""}], [{"goal": "x" * 2001}]),
-    ("no mandatory fields", [{"retentionDays": 5}], [{"targets": []}, {"schedule": {}}]),
-]
+    "fields of an upload that have no use": (
+        "parse",
+        [{"waitFor": 0, "mobile": False, "actions": [], "fastMode": True}],
+        [{"waitFor": 1}, {"mobile": True}, {"actions": [WAIT_FOR_ELEMENT]}, {"fastMode": "yes"}],
+    ),
+    "fields of an extract that only the sandbox has": (
+        "extract",
+        [{"limit": 1, "timeout": 1}],
+        [{"limit": 0}, {"timeout": 0}, {"limit": "1"}],
+    ),
+    "location of a session": (
+        "interact",
+        [{"location": {"country": "GB"}}],
+        [{"location": {"country": "gb"}}, {"location": {"city": "x"}}],
+    ),
+    "session of a scrape": (
+        "scrape.interact",
+        [{"existingSessionId": UUID}],
+        [{"existingSessionId": "x"}, {"existingSessionId": UUID + "0"}],
+    ),
+    "labels of a preview": (
+        "crawl.params",
+        [{"origin": "x", "integration": None}],
+        [{"origin": 5}, {"integration": 5}],
+    ),
+    "labels of code": ("interact.execute", [{"origin": "x"}], [{"origin": 5}, {"integration": "x"}]),
+    "labels of a monitor": ("monitor.create", [{"origin": "x"}], [{"origin": 5}, {"integration": "x"}]),
+    "countries": (
+        "scrape",
+        [{"location": {"country": "GB"}}],
+        [{"location": {"country": bad}} for bad in ("gb", "GBR", "G", "GB\n")],
+    ),
+    "recipients": (
+        "monitor.create",
+        [{"notification": {"email": {"recipients": ["a+b@c.example"]}}}],
+        [{"notification": {"email": {"recipients": [bad]}}} for bad in ("a", "a@b", "a b@c.example")],
+    ),
+    "days": (
+        "search.research.papers",
+        [{"from": "2026-01-31"}],
+        [{"from": "2026-1-31"}, {"to": "2026-01-311"}],
+    ),
+    "issues": ("feedback", [{"issues": ["a_b-9"]}], [{"issues": [bad]} for bad in ("-a", "A", "a b")]),
+    "addresses of feedback": (
+        "feedback",
+        [{"url": "http://a"}],
+        [{"note": "n", "url": bad} for bad in ("a.example", "https://", "ftp://a.example", "https:///x")],
+    ),
+    "names of version 1": (
+        "crawl",
+        [],
+        [{"maxDepth": 2}, {"allowBackwardCrawling": True}, {"ignoreSitemap": True}],
+    ),
+}
 
 
-def cases(operation: str, base: dict[str, Any], rows: Any) -> list[Any]:
-    return [
-        pytest.param(
-            operation,
-            {**base, **body},
-            good,
-            id=f"{operation}-{name}-{'takes' if good else 'refuses'}-{number}",
-        )
-        for name, *sides in rows
-        for good, bodies in zip((True, False), sides, strict=True)
-        for number, body in enumerate(bodies)
+@pytest.mark.rule("caller-labels", "urls", "threat-lists", "threat-tlds", "search-query", "search-sources")
+@pytest.mark.rule("search-categories", "search-domains", "search-tbs", "scrape-wait-for", "scrape-actions")
+@pytest.mark.rule("scrape-waits-together", "action-wait", "format-json", "format-one-screenshot")
+@pytest.mark.rule("format-change-tracking", "zdr-excludes", "scrape-url", "crawl-paths", "crawl-version-1")
+@pytest.mark.rule("parse-unsupported", "extract-source", "extract-schema", "extract-server-fields")
+@pytest.mark.rule("agent-prompt", "agent-urls", "agent-schema", "agent-server-fields", "session-further")
+@pytest.mark.rule("scrape-interact", "developer-scope", "research-paper", "schedule-form")
+@pytest.mark.rule("schedule-timezone", "schedule-interval", "target-urls", "target-url", "target-domains")
+@pytest.mark.rule("target-crawl-options", "target-options-unchecked", "monitor-search-goal")
+@pytest.mark.rule("monitor-update", "monitor-update-empty", "monitor-webhook-stays", "webhook-url")
+@pytest.mark.rule("webhook-headers", "webhook-short-form")
+@pytest.mark.parametrize("rule", RULES)
+def test_both_sides_of_a_rule(rule: str) -> None:
+    operation, accepted, refused = RULES[rule]
+    base = BASES[operation]
+    assert [(body, found) for body in accepted if (found := check(operation, {**base, **body}))] == []
+    assert [body for body in refused if not check(operation, {**base, **body})] == []
+
+
+Path = tuple[str | int, ...]
+
+BLACKLIST = {"threatProtection": {"blacklist": ["https://a.example"]}}
+NO_HOOK: Body = {"webhook": {"url": "http://a.example"}}
+IN_BLACKLIST: Path = ("threatProtection", "blacklist", 0)
+AT_HOOK: Path = ("webhook", "url")
+
+# One body for each rule that an operation shares with others, and the field that breaks it.
+APPLIES: dict[str, list[tuple[Body, Path]]] = {
+    "search": [
+        (BLACKLIST, IN_BLACKLIST),
+        ({"scrapeOptions": BLACKLIST}, ("scrapeOptions", *IN_BLACKLIST)),
+        ({"scrapeOptions": {"waitFor": 501, "timeout": 1000}}, ("scrapeOptions", "waitFor")),
+        (
+            {"scrapeOptions": {"zeroDataRetention": True, "formats": ["screenshot"]}},
+            ("scrapeOptions", "formats"),
+        ),
+        (
+            {"scrapeOptions": {"formats": ["markdown", "changeTracking"]}},
+            ("scrapeOptions", "formats", 1),
+        ),
+        ({"excludeDomains": ["a.example", "b/"]}, ("excludeDomains", 1)),
+        ({"sources": [{"type": "web"}, {"type": "web", "tbs": "x"}]}, ("sources", 1, "tbs")),
+    ],
+    "scrapeOptions": [({"waitFor": 501, "timeout": 1000}, ("waitFor",))],
+    "scrape": [(BLACKLIST, IN_BLACKLIST)],
+    "batch.scrape": [
+        (BLACKLIST, IN_BLACKLIST),
+        ({"waitFor": 501, "timeout": 1000}, ("waitFor",)),
+        ({"zeroDataRetention": True, "formats": ["screenshot"]}, ("formats",)),
+        (NO_HOOK, AT_HOOK),
+    ],
+    "crawl": [
+        ({"url": "intranet"}, ("url",)),
+        ({"scrapeOptions": BLACKLIST}, ("scrapeOptions", *IN_BLACKLIST)),
+        ({"scrapeOptions": {"waitFor": 501, "timeout": 1000}}, ("scrapeOptions", "waitFor")),
+        (
+            {"zeroDataRetention": True, "scrapeOptions": {"onlyCleanContent": True}},
+            ("scrapeOptions", "onlyCleanContent"),
+        ),
+        ({"excludePaths": ["a", "("]}, ("excludePaths", 1)),
+        (NO_HOOK, AT_HOOK),
+    ],
+    "crawl.params": [({"url": "intranet"}, ("url",))],
+    "map": [
+        ({"url": "intranet"}, ("url",)),
+        ({"includePaths": ["("]}, ("includePaths", 0)),
+        (BLACKLIST, IN_BLACKLIST),
+    ],
+    "parse": [({"formats": [{"type": "json", "schema": {"type": "x"}}]}, ("formats", 0, "schema"))],
+    "parse.reference": [({"formats": [{"type": "json", "schema": {"type": "x"}}]}, ("formats", 0, "schema"))],
+    "extract": [
+        (BLACKLIST, IN_BLACKLIST),
+        ({"scrapeOptions": {"waitFor": 501, "timeout": 1000}}, ("scrapeOptions", "waitFor")),
+        (NO_HOOK, AT_HOOK),
+    ],
+    "agent": [(BLACKLIST, IN_BLACKLIST), ({"urls": [PAGE, "x"]}, ("urls", 1)), (NO_HOOK, AT_HOOK)],
+    "monitor.create": [
+        ({"schedule": {"cron": "61 * * * *"}}, ("schedule", "cron")),
+        ({"targets": [SCRAPE, {"type": "scrape", "urls": ["x"]}]}, ("targets", 1, "urls", 0)),
+        (NO_HOOK, AT_HOOK),
+    ],
+    "monitor.update": [
+        ({"schedule": {"text": "x"}}, ("schedule", "text")),
+        ({"targets": [{**SEARCH, "includeDomains": ["a/"]}]}, ("targets", 0, "includeDomains", 0)),
+        ({"webhook": "http://a.example"}, AT_HOOK),
+    ],
+}
+
+
+@pytest.mark.rule("error-details", "map-url", "map-further", "crawl-url", "crawl-preview", "crawl-webhook")
+@pytest.mark.rule("crawl-scrape-options", "crawl-zero-data-retention", "batch-webhook", "batch-options")
+@pytest.mark.rule("search-scrape-options", "scrape-zero-data-retention", "monitor-webhook")
+@pytest.mark.parametrize("operation", APPLIES)
+def test_a_shared_rule_applies_and_names_the_field(operation: str) -> None:
+    found = [
+        [issue.path for issue in check(operation, {**BASES[operation], **body})]
+        for body, _ in APPLIES[operation]
     ]
+    assert found == [[path] for _, path in APPLIES[operation]]
 
 
-@pytest.mark.rule("caller-labels", "scrape-formats", "scrape-tags", "scrape-headers", "scrape-max-age")
-@pytest.mark.rule("scrape-min-age", "scrape-wait-for", "scrape-timeout", "scrape-actions", "scrape-location")
-@pytest.mark.rule("scrape-proxy", "scrape-pii", "scrape-profile", "scrape-audit", "scrape-waits-together")
-@pytest.mark.rule("format-plain", "format-screenshot", "format-json", "format-question", "format-highlights")
-@pytest.mark.rule("format-one-screenshot", "parser-pdf", "parser-empty", "action-wait", "action-screenshot")
-@pytest.mark.rule("action-click", "action-write", "action-press", "action-scroll", "action-scrape")
-@pytest.mark.rule("action-script", "action-pdf", "threat-mode", "threat-score", "threat-lists", "threat-tlds")
-@pytest.mark.rule("threat-failure", "search-query", "search-limit", "search-sources", "search-categories")
-@pytest.mark.rule("search-domains", "search-tbs", "search-safe", "search-timeout")
-@pytest.mark.rule("search-ignore-invalid-urls", "search-highlights", "search-enterprise")
-@pytest.mark.rule("search-scrape-options", "monitor-name", "monitor-targets", "monitor-goal", "monitor-judge")
-@pytest.mark.rule("monitor-retention", "monitor-notification", "monitor-webhook", "monitor-search-goal")
-@pytest.mark.rule("monitor-webhook-stays", "target-urls", "target-url", "target-crawl-options")
-@pytest.mark.rule("target-queries", "target-search-window", "target-max-results", "target-domains")
-@pytest.mark.rule("schedule-form", "schedule-timezone", "schedule-length", "schedule-interval")
-@pytest.mark.rule("monitor-update", "monitor-update-empty", "webhook-url", "webhook-headers")
-@pytest.mark.rule("webhook-events-monitor")
+@pytest.mark.rule("error-details", "monitor-mandatory")
 @pytest.mark.parametrize(
-    ("operation", "body", "good"),
-    cases("search", {"query": "river"}, SEARCH_ROWS)
-    + cases("monitor.create", BASE, MONITOR_ROWS)
-    + cases("monitor.update", {}, UPDATE_ROWS),
-)
-def test_rule(operation: str, body: dict[str, Any], good: bool) -> None:
-    issues = check(operation, body)
-    assert (not issues) is good, issues
-
-
-@pytest.mark.rule("monitor-mandatory")
-@pytest.mark.parametrize("missing", ["name", "schedule", "targets"])
-def test_mandatory_fields_of_a_monitor(missing: str) -> None:
-    issues = check("monitor.create", {name: value for name, value in BASE.items() if name != missing})
-    assert [issue.code for issue in issues] == ["required"]
-    assert missing in issues[0].message
-
-
-@pytest.mark.rule("error-details")
-@pytest.mark.parametrize(
-    ("operation", "body", "path"),
+    ("operation", "body", "path", "code"),
     [
-        ("search", {"query": "x", "limit": 0}, ("limit",)),
+        ("search", {"query": "x", "limit": 0}, ("limit",), "minimum"),
         (
             "search",
-            {"query": "x", **options(parsers=["pdf", {"type": "pdf", "maxPages": 0}])},
+            {"query": "x", "scrapeOptions": {"parsers": ["pdf", {"type": "pdf", "maxPages": 0}]}},
             ("scrapeOptions", "parsers", 1, "maxPages"),
+            "minimum",
         ),
-        ("search", {"query": "x", "excludeDomains": ["a.example", "b/"]}, ("excludeDomains", 1)),
-        ("monitor.create", {**BASE, "schedule": {"cron": "61 * * * *"}}, ("schedule", "cron")),
-        (
-            "monitor.create",
-            {**BASE, "targets": [SCRAPE, {"type": "scrape", "urls": ["x"]}]},
-            ("targets", 1, "urls", 0),
-        ),
-        ("monitor.create", {**BASE, "webhook": {"url": "x"}}, ("webhook", "url")),
+        ("scrape", {"url": PAGE, "nonsense": 1}, (), "unrecognized_keys"),
+        ("monitor.create", {"name": "m", "targets": [SCRAPE]}, (), "required"),
+        ("scrape.interact", {}, (), "custom"),
+        ("search", None, (), "type"),
+        ("monitor.update", [{}], (), "type"),
     ],
 )
-def test_issues_name_the_place(operation: str, body: dict[str, Any], path: tuple[str | int, ...]) -> None:
-    assert [issue.path for issue in check(operation, body)] == [path]
-
-
-@pytest.mark.parametrize("body", [None, 5, "x", [], [{}]])
-@pytest.mark.parametrize("operation", ["search", "monitor.create", "monitor.update"])
-def test_a_body_is_an_object(operation: str, body: Any) -> None:
-    assert [issue.code for issue in check(operation, body)] == ["type"]
+def test_what_an_issue_says(operation: str, body: Any, path: Path, code: str) -> None:
+    assert [(issue.path, issue.code) for issue in check(operation, body)] == [(path, code)]
 
 
 def test_control_api_validates_without_doing(sandbox, api) -> None:
     assert sandbox.control.validate("search", {"query": "x"}) == []
     assert sandbox.control.validate("search", {"query": "x", "limit": 0})[0]["path"] == ["limit"]
     assert sandbox.control.requests() == []
+
+
+@pytest.mark.parametrize("operation", ["scrape", "batch.scrape", "crawl", "crawl.params-preview", "map"])
+def test_the_routes_hold_the_rules(sandbox, api, operation: str) -> None:
+    body = {"url": PAGE, "urls": [PAGE], "prompt": "x", "nonsense": 1}
+    answer = api.http.post(f"/v2/{operation.replace('.', '/')}", json=body)
+    assert (answer.status_code, answer.json()["code"]) == (400, "BAD_REQUEST")
+    assert "nonsense" in answer.json()["error"] + str(answer.json()["details"])
+    assert api.balance() == 100_000
+    assert sandbox.control.jobs("crawl") == sandbox.control.jobs("batch_scrape") == []

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from airflow_provider_webdata.sandbox.engine.samples import sample
+from tests.support.tables import each_row
 
 name = st.sampled_from(["a", "b", "c", "price"])
 bound = st.integers(-50, 50)
@@ -77,7 +77,7 @@ def test_a_sample_is_of_the_schema_s_shape(schema: dict[str, Any]) -> None:
     Draft202012Validator(schema).validate(sample(schema, schema))
 
 
-@pytest.mark.parametrize("where", ["$defs", "definitions"])
+@each_row("where", ["$defs", "definitions"])
 def test_references_are_followed_and_circles_end(where: str) -> None:
     node = {
         "type": "object",
@@ -93,8 +93,8 @@ def test_references_are_followed_and_circles_end(where: str) -> None:
     assert sample(loop, loop) == "sample"
 
 
-@pytest.mark.parametrize(
-    ("schema", "value"),
+@each_row(
+    "schema, value",
     [
         ({"type": "string", "default": "EUR"}, "EUR"),
         ({"type": "string", "examples": ["DE"]}, "DE"),

@@ -9,13 +9,14 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from airflow_provider_webdata.sandbox.reference.schedule import cron_of_text, parse_cron
+from tests.support.tables import each_row
 
 UTC = timezone.utc
 
 
 @pytest.mark.rule("schedule-phrases")
-@pytest.mark.parametrize(
-    ("phrase", "cron"),
+@each_row(
+    "phrase, cron",
     [
         ("every 30 minutes", "*/30 * * * *"),
         ("Every 5 mins.", "*/5 * * * *"),
@@ -41,7 +42,7 @@ def test_phrases(phrase: str, cron: str) -> None:
 
 
 @pytest.mark.rule("schedule-phrases")
-@pytest.mark.parametrize(
+@each_row(
     "phrase",
     [
         "every 7 minutes",
@@ -68,7 +69,7 @@ def test_phrases_that_are_refused(phrase: str) -> None:
 
 
 @pytest.mark.rule("schedule-interval", "schedule-cron")
-@pytest.mark.parametrize(
+@each_row(
     "cron",
     [
         "* * * *",
@@ -97,8 +98,8 @@ def test_crons_that_are_refused(cron: str) -> None:
 
 
 @pytest.mark.rule("schedule-timezone", "schedule-cron", "schedule-cron-days", "schedule-cron-step")
-@pytest.mark.parametrize(
-    ("cron", "zone", "start", "expected"),
+@each_row(
+    "cron, zone, start, expected",
     [
         (
             "*/30 * * * *",

@@ -9,7 +9,9 @@ import pytest
 
 from airflow_provider_webdata.sandbox.control import ControlError
 from airflow_provider_webdata.sandbox.server import SandboxServer
+from tests.support.tables import each_row
 
+from .conftest import reset_sandbox
 from .test_state import opened
 
 FLOODS = "https://river.example/floods"
@@ -56,7 +58,7 @@ def test_the_formats_that_were_asked_for(api) -> None:
     assert "warning" not in document(api, formats=["links"])
 
 
-@pytest.mark.parametrize(
+@each_row(
     "body",
     [
         {"formats": ["rawBase64"]},
@@ -81,7 +83,7 @@ def test_what_it_cannot_do_it_says(api, body: dict[str, Any]) -> None:
 
 
 @pytest.mark.rule("urls")
-@pytest.mark.parametrize(("given", "kept"), [("river.example/floods", FLOODS), (FLOODS + "#top", FLOODS)])
+@each_row("given, kept", [("river.example/floods", FLOODS), (FLOODS + "#top", FLOODS)])
 def test_addresses(api, given: str, kept: str) -> None:
     metadata = document(api, given)["metadata"]
     assert metadata["url"] == kept
@@ -110,8 +112,8 @@ class TestAgain:
         assert again == first
 
     @pytest.mark.rule("scrape-result")
-    @pytest.mark.parametrize(
-        ("scrape_id", "status", "text"),
+    @each_row(
+        "scrape_id, status, text",
         [("0b0e3e1c-7d8a-4a53-9f7e-2f1f9a3b7c11", 404, "Job not found."), ("x", 400, "valid UUID")],
     )
     def test_of_none(self, api, scrape_id: str, status: int, text: str) -> None:
@@ -129,8 +131,8 @@ class TestAgain:
 
 
 @pytest.mark.rule("page-codes-500")
-@pytest.mark.parametrize(
-    ("code", "status"),
+@each_row(
+    "code, status",
     [
         ("SCRAPE_SITE_ERROR", 500),
         ("SCRAPE_SSL_ERROR", 500),
@@ -141,6 +143,7 @@ class TestAgain:
         ("SCRAPE_MEDIA_ACCESS_DENIED", 403),
         ("SCRAPE_ACTIONS_NOT_SUPPORTED", 400),
     ],
+    before=reset_sandbox,
 )
 def test_pages_that_fail(sandbox, api, code: str, status: int) -> None:
     sandbox.control.set_page(FLOODS, "<p>x</p>", error=code)
@@ -159,7 +162,7 @@ def test_a_site_that_answers_with_an_error_is_a_page(sandbox, api) -> None:
 
 
 @pytest.mark.rule("ok-but-failed-scrape", "credits-failed")
-@pytest.mark.parametrize(("quirk", "status"), [(None, 500), ("dns-ok", 200)])
+@each_row("quirk, status", [(None, 500), ("dns-ok", 200)], before=reset_sandbox)
 def test_a_host_that_does_not_exist_is_billed(sandbox, api, quirk: str | None, status: int) -> None:
     sandbox.control.set_quirks([quirk] if quirk else [])
     answer = scrape(api, "https://nowhere.example/x")
@@ -188,7 +191,7 @@ class TestCache:
         assert document(api)["metadata"]["cacheState"] == "miss"
 
     @pytest.mark.rule("scrape-store", "scrape-cache")
-    @pytest.mark.parametrize("private", [{"headers": {"Cookie": "x"}}, {"profile": {"name": "p"}}])
+    @each_row("private", [{"headers": {"Cookie": "x"}}, {"profile": {"name": "p"}}], before=reset_sandbox)
     def test_not_for_private_scrapes(self, api, private: dict[str, Any]) -> None:
         document(api)
         assert document(api, **private)["metadata"]["cacheState"] == "miss"
@@ -246,14 +249,14 @@ class TestEntitlements:
 
 
 @pytest.mark.rule("credits-balance")
-@pytest.mark.parametrize(("credits", "status"), [(1, 200), (0, 402)])
+@each_row("credits, status", [(1, 200), (0, 402)])
 def test_balance(sandbox, api, credits: int, status: int) -> None:
     sandbox.control.configure(credits=credits)
     assert scrape(api).status_code == status
 
 
 @pytest.mark.rule("credits-enhanced-proxy")
-@pytest.mark.parametrize(("proxy", "cost"), [("basic", 1), ("auto", 1), ("enhanced", 5), ("stealth", 5)])
+@each_row("proxy, cost", [("basic", 1), ("auto", 1), ("enhanced", 5), ("stealth", 5)])
 def test_proxy_cost(api, proxy: str, cost: int) -> None:
     assert document(api, proxy=proxy)["metadata"]["creditsUsed"] == cost
 
@@ -262,7 +265,9 @@ def test_proxy_cost(api, proxy: str, cost: int) -> None:
 def test_a_call_without_a_key(sandbox) -> None:
     sandbox.control.set_quirks(["keyless-limit=1"])
     codes = [
-        httpx.post(f"{sandbox.url}/v2/scrape", json={"url": FLOODS}, trust_env=False).status_code
+        httpx.post(
+            f"{sandbox.url}/v2/scrape", json={"url": FLOODS}, trust_env=False, verify=False
+        ).status_code
         for _ in "12"
     ]
     assert codes == [200, 429]
@@ -327,24 +332,24 @@ class TestFiles:
     """Screenshots, audio and video that a page was given, at addresses that expire."""
 
     @pytest.mark.rule("document-screenshot", "document-media", "document-media-expires")
-    @pytest.mark.parametrize(("kind", "lifetime", "content_type"), LIFETIMES)
+    @each_row("kind, lifetime, content_type", LIFETIMES, before=reset_sandbox)
     def test_is_served_until_it_expires(
         self, sandbox, api, kind: str, lifetime: int, content_type: str
     ) -> None:
         sandbox.control.set_page(FILM, "<p>The flood</p>")
         sandbox.control.set_media(FILM, kind, b"\x00\x01bytes")
         url = document(api, FILM, formats=["markdown", kind])[kind]
-        file = httpx.get(url, trust_env=False)  # no key: the address is the permission
+        file = httpx.get(url, trust_env=False, verify=False)  # no key: the address is the permission
         assert (file.status_code, file.content) == (200, b"\x00\x01bytes")
         assert file.headers["content-type"] == content_type
         sandbox.control.advance(lifetime - 60)
-        assert httpx.get(url, trust_env=False).status_code == 200
+        assert httpx.get(url, trust_env=False, verify=False).status_code == 200
         sandbox.control.advance(120)
-        late = httpx.get(url, trust_env=False)
+        late = httpx.get(url, trust_env=False, verify=False)
         assert (late.status_code, late.json()) == (403, {"error": "ExpiredToken"})
 
     @pytest.mark.rule("credits-formats")
-    @pytest.mark.parametrize(("kind", "cost"), [("screenshot", 1), ("audio", 5), ("video", 5)])
+    @each_row("kind, cost", [("screenshot", 1), ("audio", 5), ("video", 5)], before=reset_sandbox)
     def test_cost(self, sandbox, api, kind: str, cost: int) -> None:
         sandbox.control.set_page(FILM, "<p>The flood</p>")
         sandbox.control.set_media(FILM, kind, b"x")
@@ -359,7 +364,7 @@ class TestFiles:
     def test_large_and_of_another_type(self, sandbox, api) -> None:
         sandbox.control.set_page(FILM, "<p>The flood</p>")
         sandbox.control.set_media(FILM, "video", size=5_000_000, content_type="video/webm")
-        file = httpx.get(document(api, FILM, formats=["video"])["video"], trust_env=False)
+        file = httpx.get(document(api, FILM, formats=["video"])["video"], trust_env=False, verify=False)
         assert len(file.content) == int(file.headers["content-length"]) == 5_000_000
         assert file.headers["content-type"] == "video/webm"
 
@@ -375,7 +380,7 @@ class TestFiles:
             f"{plain}?expires={'9' * 5000}&{query.partition('&')[2]}",
             f"{plain[:-1]}{'0' if plain[-1] != '0' else '1'}?{query}",
         ):
-            assert httpx.get(other, trust_env=False).status_code == 403, other
+            assert httpx.get(other, trust_env=False, verify=False).status_code == 403, other
 
     def test_in_a_batch_and_its_events(self, sandbox, api) -> None:
         sandbox.control.set_page(FILM, "<p>The flood</p>")
@@ -384,11 +389,11 @@ class TestFiles:
         path = f"/v2/batch/scrape/{api.http.post('/v2/batch/scrape', json=body).json()['id']}"
         sandbox.control.settle()
         (found,) = api.http.get(path).json()["data"]
-        assert httpx.get(found["screenshot"], trust_env=False).content == b"png"
+        assert httpx.get(found["screenshot"], trust_env=False, verify=False).content == b"png"
         (error,) = api.http.get(f"{path}/errors").json()["errors"]
         assert error["url"] == FLOODS
 
-    @pytest.mark.parametrize(
+    @each_row(
         "how",
         [
             {"kind": "hologram", "content": b"x"},
@@ -409,5 +414,10 @@ class TestFiles:
             first = document(api, FILM, formats=["audio"])["audio"]
         with SandboxServer(state=state) as server, opened(server) as api:
             moved = httpx.URL(first).copy_with(port=httpx.URL(server.url).port)
-            assert httpx.get(moved, trust_env=False).content == b"x"
-            assert httpx.get(document(api, FILM, formats=["audio"])["audio"], trust_env=False).content == b"x"
+            assert httpx.get(moved, trust_env=False, verify=False).content == b"x"
+            assert (
+                httpx.get(
+                    document(api, FILM, formats=["audio"])["audio"], trust_env=False, verify=False
+                ).content
+                == b"x"
+            )

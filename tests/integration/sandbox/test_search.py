@@ -7,90 +7,67 @@ from typing import Any
 import pytest
 
 from airflow_provider_webdata.sandbox.engine.search_query import Clause, parse_query
+from tests.support.tables import each_row
 
+from .conftest import reset_sandbox
 from .search_calls import PDF
 
 
 @pytest.mark.rule("search-operator-text", "search-operator-sites", "search-operator-words")
-@pytest.mark.parametrize(
-    ("query", "found", "not_found"),
+@each_row(
+    "query, found, not_found",
     [
-        pytest.param("salmon", ["river.example/salmon", PDF], ["weather.example/"], id="word"),
-        pytest.param("SALMON", ["river.example/salmon"], [], id="case"),
-        pytest.param("bridge", ["river.example/bridges"], [], id="plural is folded"),
-        pytest.param("riviere", ["river.example/fr/crue"], ["river.example/floods"], id="accents are folded"),
-        pytest.param('"bridge reopens"', ["river.example/bridges"], ["river.example/archive"], id="phrase"),
-        pytest.param('"reopens bridge"', [], ["river.example/bridges"], id="phrase keeps its order"),
-        pytest.param('"bridges reopen"', [], ["river.example/bridges"], id="phrase is not fuzzy"),
-        pytest.param("river -flood", ["river.example/salmon"], ["river.example/floods"], id="minus word"),
-        pytest.param(
-            'river -"fish ladder"', ["river.example/floods"], ["river.example/salmon"], id="minus phrase"
-        ),
-        pytest.param(
-            "river site:weather.example", ["weather.example/levels"], ["river.example/floods"], id="site"
-        ),
-        pytest.param(
-            "pipelines site:pipeline.example", ["docs.pipeline.example/"], [], id="site takes subdomains"
-        ),
-        pytest.param(
-            "site:river.example/fr", ["river.example/fr/crue"], ["river.example/floods"], id="site with path"
-        ),
-        pytest.param(
-            "river -site:river.example", ["weather.example/levels"], ["river.example/floods"], id="minus site"
-        ),
-        pytest.param("river filetype:pdf", [PDF], ["river.example/salmon"], id="filetype"),
-        pytest.param("river -filetype:pdf", ["river.example/salmon"], [PDF], id="minus filetype"),
-        pytest.param(
-            "inurl:climate", ["weather.example/climate/2019"], ["weather.example/levels"], id="inurl"
-        ),
-        pytest.param(
+        ("salmon", ["river.example/salmon", PDF], ["weather.example/"]),  # word
+        ("SALMON", ["river.example/salmon"], []),  # case
+        ("bridge", ["river.example/bridges"], []),  # plural is folded
+        ("riviere", ["river.example/fr/crue"], ["river.example/floods"]),  # accents are folded
+        ('"bridge reopens"', ["river.example/bridges"], ["river.example/archive"]),  # phrase
+        ('"reopens bridge"', [], ["river.example/bridges"]),  # phrase keeps its order
+        ('"bridges reopen"', [], ["river.example/bridges"]),  # phrase is not fuzzy
+        ("river -flood", ["river.example/salmon"], ["river.example/floods"]),  # minus word
+        ('river -"fish ladder"', ["river.example/floods"], ["river.example/salmon"]),  # minus phrase
+        ("river site:weather.example", ["weather.example/levels"], ["river.example/floods"]),  # site
+        ("pipelines site:pipeline.example", ["docs.pipeline.example/"], []),  # site takes subdomains
+        ("site:river.example/fr", ["river.example/fr/crue"], ["river.example/floods"]),  # site with path
+        ("river -site:river.example", ["weather.example/levels"], ["river.example/floods"]),  # minus site
+        ("river filetype:pdf", [PDF], ["river.example/salmon"]),  # filetype
+        ("river -filetype:pdf", ["river.example/salmon"], [PDF]),  # minus filetype
+        ("inurl:climate", ["weather.example/climate/2019"], ["weather.example/levels"]),  # inurl
+        (
             "report -inurl:climate",
             ["weather.example/reports/annual.pdf"],
             ["weather.example/climate/2019"],
-            id="minus inurl",
-        ),
-        pytest.param(
+        ),  # minus inurl
+        (
             "allinurl:pipeline issues 42",
             ["code.example/pipeline/pipeline/issues/42"],
             ["code.example/pipeline/pipeline"],
-            id="allinurl",
-        ),
-        pytest.param(
+        ),  # allinurl
+        (
             "intitle:scheduling",
             ["docs.pipeline.example/guide/scheduling"],
             ["docs.pipeline.example/releases"],
-            id="intitle",
-        ),
-        pytest.param(
-            'intitle:"stone bridge"',
-            ["river.example/bridges"],
-            ["gallery.example/"],
-            id="intitle with phrase",
-        ),
-        pytest.param(
-            "river -intitle:gazette", ["weather.example/levels"], ["river.example/floods"], id="minus intitle"
-        ),
-        pytest.param(
+        ),  # intitle
+        ('intitle:"stone bridge"', ["river.example/bridges"], ["gallery.example/"]),  # intitle with phrase
+        ("river -intitle:gazette", ["weather.example/levels"], ["river.example/floods"]),  # minus intitle
+        (
             "allintitle:data sensors",
             ["docs.pipeline.example/guide/sensors"],
             ["docs.pipeline.example/guide/quality"],
-            id="allintitle",
-        ),
-        pytest.param(
+        ),  # allintitle
+        (
             "related:docs.pipeline.example",
             ["code.example/pipeline/pipeline"],
             ["docs.pipeline.example/", "river.example/salmon"],
-            id="related",
-        ),
-        pytest.param(
+        ),  # related
+        (
             "river -related:weather.example",
             ["journal.example/papers/rain"],
             ["river.example/salmon"],
-            id="minus related",
-        ),
-        pytest.param("river imagesize:1x1", ["river.example/floods"], [], id="imagesize leaves web alone"),
-        pytest.param("zebra unicorn", [], ["river.example/"], id="nothing"),
-        pytest.param('""', [], ["river.example/"], id="empty phrase"),
+        ),  # minus related
+        ("river imagesize:1x1", ["river.example/floods"], []),  # imagesize leaves web alone
+        ("zebra unicorn", [], ["river.example/"]),  # nothing
+        ('""', [], ["river.example/"]),  # empty phrase
     ],
 )
 def test_operators(api, query: str, found: list[str], not_found: list[str]) -> None:
@@ -100,8 +77,8 @@ def test_operators(api, query: str, found: list[str], not_found: list[str]) -> N
 
 
 @pytest.mark.rule("search-operator-images")
-@pytest.mark.parametrize(
-    ("query", "sizes"),
+@each_row(
+    "query, sizes",
     [
         ("valley imagesize:1920x1080", {(1920, 1080)}),
         ("valley larger:1000x700", {(1920, 1080), (1024, 768)}),
@@ -115,8 +92,8 @@ def test_image_operators(api, query: str, sizes: set[tuple[int, int]]) -> None:
     assert {(item["imageWidth"], item["imageHeight"]) for item in data["images"]} == sizes
 
 
-@pytest.mark.parametrize(
-    ("query", "clauses"),
+@each_row(
+    "query, clauses",
     [
         ("a b", [Clause("word", "a"), Clause("word", "b")]),
         ('-"a b" c', [Clause("phrase", "a b", True), Clause("word", "c")]),
@@ -136,8 +113,8 @@ def test_parsing(query: str, clauses: list[Clause]) -> None:
 
 @pytest.mark.rule("search-categories", "search-domains", "search-tbs", "search-location", "search-safe")
 @pytest.mark.rule("search-ignore-invalid-urls", "search-tbs-web")
-@pytest.mark.parametrize(
-    ("filters", "found", "not_found"),
+@each_row(
+    "filters, found, not_found",
     [
         ({"includeDomains": ["weather.example"]}, ["weather.example/levels"], ["river.example/floods"]),
         (
@@ -209,11 +186,20 @@ def test_tbs_sorts_by_date(api, sandbox) -> None:
 
 
 @pytest.mark.rule("search-limit", "search-sources", "search-data")
-@pytest.mark.parametrize("form", [lambda name: name, lambda name: {"type": name}])
-@pytest.mark.parametrize("sources", [["web"], ["news"], ["images"], ["web", "news", "images"]])
-def test_sources_decide_the_arrays_and_limit_holds_for_each(api, form, sources: list[str]) -> None:
-    answer = api.search("river", sources=[form(name) for name in sources], limit=2).json()
-    assert {name: len(items) for name, items in answer["data"].items()} == dict.fromkeys(sources, 2)
+@each_row(
+    "sources, arrays",
+    [
+        (["web"], ["web"]),
+        (["news"], ["news"]),
+        (["web", "news", "images"], ["web", "news", "images"]),
+        ([{"type": "images"}, {"type": "web"}], ["images", "web"]),
+    ],
+)
+def test_sources_decide_the_arrays_and_limit_holds_for_each(
+    api, sources: list[Any], arrays: list[str]
+) -> None:
+    answer = api.search("river", sources=sources, limit=2).json()
+    assert {name: len(items) for name, items in answer["data"].items()} == dict.fromkeys(arrays, 2)
 
 
 @pytest.mark.rule("search-limit", "search-sources")
@@ -249,8 +235,8 @@ def test_category_is_stated(api) -> None:
 
 
 @pytest.mark.rule("search-highlights")
-@pytest.mark.parametrize(
-    ("highlights", "description"),
+@each_row(
+    "highlights, description",
     [(True, "Cellars near the mill should be cleared."), (False, "The river stands at 412 cm and may reach")],
 )
 def test_highlights(api, highlights: bool, description: str) -> None:
@@ -260,8 +246,8 @@ def test_highlights(api, highlights: bool, description: str) -> None:
 
 
 @pytest.mark.rule("credits-page", "credits-search", "credits-enhanced-proxy", "credits-threat")
-@pytest.mark.parametrize(
-    ("body", "credits"),
+@each_row(
+    "body, credits",
     [
         ({"limit": 10}, 2),
         ({"limit": 11}, 4),
@@ -284,6 +270,7 @@ def test_highlights(api, highlights: bool, description: str) -> None:
         ({"limit": 3, "threatProtection": {"mode": "normal"}}, 8),
         ({"limit": 3, "threatProtection": {"mode": "off"}}, 2),
     ],
+    before=reset_sandbox,
 )
 def test_credits(sandbox, api, body: dict[str, Any], credits: int) -> None:
     sandbox.control.configure(entitlements=["enterprise", "threatProtection"])
@@ -294,14 +281,15 @@ def test_credits(sandbox, api, body: dict[str, Any], credits: int) -> None:
 
 
 @pytest.mark.rule("status-403", "threat-entitlement", "zdr-entitlement", "search-enterprise")
-@pytest.mark.parametrize(
-    ("body", "entitlement"),
+@each_row(
+    "body, entitlement",
     [
         ({"enterprise": ["zdr"]}, "enterprise"),
         ({"enterprise": ["anon"]}, "enterprise"),
         ({"threatProtection": {}}, "threatProtection"),
         ({"scrapeOptions": {"threatProtection": {"mode": "off"}}}, "threatProtection"),
     ],
+    before=reset_sandbox,
 )
 def test_entitlements(sandbox, api, body: dict[str, Any], entitlement: str) -> None:
     assert api.search(**body).status_code == 403
@@ -310,8 +298,8 @@ def test_entitlements(sandbox, api, body: dict[str, Any], entitlement: str) -> N
 
 
 @pytest.mark.rule("threat-mode", "threat-lists", "threat-tlds")
-@pytest.mark.parametrize(
-    ("policy", "gone"),
+@each_row(
+    "policy, gone",
     [
         ({"blacklist": ["docs.pipeline.example"]}, True),
         ({"blacklist": ["*.pipeline.example"]}, True),
@@ -321,6 +309,7 @@ def test_entitlements(sandbox, api, body: dict[str, Any], entitlement: str) -> N
         ({"blockedTlds": ["example"], "whitelist": ["*.pipeline.example"]}, False),
         ({"blacklist": ["docs.pipeline.example"], "mode": "off"}, False),
     ],
+    before=reset_sandbox,
 )
 def test_threat_lists(sandbox, api, policy: dict[str, Any], gone: bool) -> None:
     sandbox.control.configure(entitlements=["threatProtection"])
@@ -335,9 +324,7 @@ def test_timeout_of_the_search(sandbox, api) -> None:
     assert api.search(timeout=30).status_code == 200
 
 
-@pytest.mark.parametrize(
-    ("results", "size", "limit", "count"), [(10, 5000, 10, 10), (3, 1, 10, 3), (50, 100, 20, 20)]
-)
+@each_row("results, size, limit, count", [(10, 5000, 10, 10), (3, 1, 10, 3), (50, 100, 20, 20)])
 def test_bulk(sandbox, api, results: int, size: int, limit: int, count: int) -> None:
     sandbox.control.configure(bulk=(results, size))
     items = api.search("anything", limit=limit, scrapeOptions={"formats": ["markdown"]}).json()["data"]["web"]
@@ -345,8 +332,8 @@ def test_bulk(sandbox, api, results: int, size: int, limit: int, count: int) -> 
     assert "markdown" not in api.search("anything").json()["data"]["web"][0]
 
 
-@pytest.mark.parametrize(
-    ("body", "left_out"),
+@each_row(
+    "body, left_out",
     [
         ({"query": "zeppelin"}, False),
         ({"query": "salmon", "tbs": "qdr:h"}, True),

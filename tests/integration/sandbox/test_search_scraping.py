@@ -6,12 +6,15 @@ from typing import Any
 
 import pytest
 
+from tests.support.tables import each_row
+
+from .conftest import reset_sandbox
 from .search_calls import document
 
 
 @pytest.mark.rule("scrape-switches", "scrape-tags", "format-plain")
-@pytest.mark.parametrize(
-    ("url", "options", "name", "holds", "lacks"),
+@each_row(
+    "url, options, name, holds, lacks",
     [
         (
             "/floods",
@@ -108,9 +111,10 @@ def test_metadata(api) -> None:
 
 
 @pytest.mark.rule("credits-pdf", "parser-pdf", "metadata-pdf")
-@pytest.mark.parametrize(
-    ("options", "pages", "credits"),
+@each_row(
+    "options, pages, credits",
     [({}, 3, 3), ({"parsers": [{"type": "pdf", "maxPages": 2}]}, 2, 2), ({"parsers": ["pdf"]}, 3, 3)],
+    before=reset_sandbox,
 )
 def test_pdf_pages_are_capped_and_billed(api, options: dict[str, Any], pages: int, credits: int) -> None:
     item = document(api, "fish-ladders", formats=["markdown", "rawHtml"], **options)
@@ -120,7 +124,7 @@ def test_pdf_pages_are_capped_and_billed(api, options: dict[str, Any], pages: in
     assert item["rawHtml"] is None
 
 
-@pytest.mark.parametrize(
+@each_row(
     "options",
     [
         {"formats": [name]}
@@ -148,9 +152,7 @@ def test_what_it_cannot_do_it_refuses(api, options: dict[str, Any]) -> None:
 
 
 @pytest.mark.rule("search-scrape-options")
-@pytest.mark.parametrize(
-    "options", [{}, {"formats": []}, {"onlyMainContent": False}, {"waitFor": 5, "mobile": True}]
-)
+@each_row("options", [{}, {"formats": []}, {"onlyMainContent": False}, {"waitFor": 5, "mobile": True}])
 def test_without_formats_nothing_is_scraped(api, options: dict[str, Any]) -> None:
     answer = api.search("river", scrapeOptions=options).json()
     assert all(item.keys() == {"url", "title", "description"} for item in answer["data"]["web"])
@@ -179,8 +181,8 @@ class TestCache:
         return answer["data"]["web"][0]["markdown"]
 
     @pytest.mark.rule("scrape-max-age")
-    @pytest.mark.parametrize(
-        ("wait", "options", "fresh"),
+    @each_row(
+        "wait, options, fresh",
         [
             (0, {}, False),
             (172_799, {}, False),
@@ -193,6 +195,7 @@ class TestCache:
             (0, {"headers": {"Cookie": "a"}}, True),
             (86_400 * 300, {"lockdown": True}, False),
         ],
+        before=reset_sandbox,
     )
     def test_age(self, sandbox, api, wait: float, options: dict[str, Any], fresh: bool) -> None:
         assert "312 salmon" in self.text(api)
@@ -201,12 +204,13 @@ class TestCache:
         assert ("No more salmon" in self.text(api, **options)) is fresh
 
     @pytest.mark.rule("credits-lockdown", "scrape-min-age", "scrape-lockdown")
-    @pytest.mark.parametrize(
-        ("options", "code", "credits"),
+    @each_row(
+        "options, code, credits",
         [
             ({"minAge": 1}, "SCRAPE_NO_CACHED_DATA", 0),
             ({"lockdown": True}, "SCRAPE_LOCKDOWN_CACHE_MISS", 1),
         ],
+        before=reset_sandbox,
     )
     def test_miss(self, api, options: dict[str, Any], code: str, credits: int) -> None:
         before = api.balance()
@@ -219,8 +223,10 @@ class TestCache:
         assert self.scrape(api, minAge=60_000)[0] == 404
 
     @pytest.mark.rule("scrape-store")
-    @pytest.mark.parametrize(
-        "options", [{"storeInCache": False}, {"headers": {"A": "b"}}, {"profile": {"name": "p"}}]
+    @each_row(
+        "options",
+        [{"storeInCache": False}, {"headers": {"A": "b"}}, {"profile": {"name": "p"}}],
+        before=reset_sandbox,
     )
     def test_not_stored(self, api, options: dict[str, Any]) -> None:
         self.text(api, **options)

@@ -6,12 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.tables import each_row
+
 from .session_calls import FLOODS, TITLE, opened, ran
 
 
 class TestCode:
-    @pytest.mark.parametrize(
-        ("language", "code", "stdout"),
+    @each_row(
+        "language, code, stdout",
         [
             (
                 "node",
@@ -76,7 +78,7 @@ class TestCode:
             "error": None,
         }
 
-    @pytest.mark.parametrize("language", ["node", "python", "bash"])
+    @each_row("language", ["node", "python", "bash"])
     def test_html_is_the_pages_own(self, api, language: str) -> None:
         session = opened(api)["id"]
         ran(api, session, f'await page.goto("{FLOODS}")')
@@ -97,8 +99,8 @@ class TestCode:
         assert ran(api, session, "agent-browser get url", "bash")["stdout"] == "https://a.example/b\n"
 
     @pytest.mark.rule("ok-but-failed-code", "code-result")
-    @pytest.mark.parametrize(
-        ("language", "code", "stdout", "error"),
+    @each_row(
+        "language, code, stdout, error",
         [
             (
                 "node",
@@ -135,8 +137,8 @@ class TestCode:
         assert answer["error"] == "net::ERR_FAILED at https://a.example/"
 
     @pytest.mark.rule("code-result")
-    @pytest.mark.parametrize(
-        ("language", "code", "exit_code"),
+    @each_row(
+        "language, code, exit_code",
         [
             ("node", "process.exit(0)", 0),
             ("python", "import sys\nsys.exit(3)", 3),
@@ -180,7 +182,7 @@ def documented() -> list[tuple[str, str]]:
     ]
 
 
-@pytest.mark.parametrize(("language", "statement"), documented())
+@each_row("language, statement", documented())
 def test_the_guide_is_right(sandbox, api, language: str, statement: str) -> None:
     sandbox.control.set_page("https://a.example/", '<h1>A</h1><a href="/">a</a>')
     session = opened(api)["id"]

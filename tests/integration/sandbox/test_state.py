@@ -19,6 +19,7 @@ from airflow_provider_webdata.sandbox.cli import main
 from airflow_provider_webdata.sandbox.control import SandboxControl
 from airflow_provider_webdata.sandbox.server import SandboxServer
 from tests.support.service import NEVER
+from tests.support.tables import each_row
 from tests.support.waiting import PATIENCE
 
 from .conftest import Api
@@ -106,12 +107,12 @@ class Program:
         self.process.communicate()
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_program_ends_cleanly(number: int) -> None:
-    with Program() as program, opened(program) as api:
+def test_program_ends_cleanly() -> None:
+    with Program("--bulk", "3x2000") as program, opened(program) as api:
         assert re.fullmatch(r"sandbox listening on http://127\.0\.0\.1:\d+\n", program.line)
-        assert api.search().status_code == 200
-        program.process.send_signal(number)
+        items = api.search("x", scrapeOptions={"formats": ["markdown"]}).json()["data"]["web"]
+        assert [len(item["markdown"]) for item in items] == [2000] * 3
+        program.process.send_signal(signal.SIGINT)
         rest, errors = program.process.communicate(timeout=PATIENCE)
         assert (program.process.returncode, rest, errors) == (0, "", "")
 
@@ -175,18 +176,13 @@ def test_flags(tmp_path: Path) -> None:
         assert (state["speed"], state["quirks"]) == (2.0, ["next-null", "no-success"])
         program.process.send_signal(signal.SIGTERM)
         _, errors = program.process.communicate(timeout=PATIENCE)
+    assert program.process.returncode == 0
     assert "POST /v2/search 200" in errors
     assert "other-key" not in errors
 
 
-def test_bulk_flag() -> None:
-    with Program("--bulk", "3x2000") as program, opened(program) as api:
-        items = api.search("x", scrapeOptions={"formats": ["markdown"]}).json()["data"]["web"]
-        assert [len(item["markdown"]) for item in items] == [2000] * 3
-
-
-@pytest.mark.parametrize(
-    ("flags", "text"),
+@each_row(
+    "flags, text",
     [
         (["--quirk", "nonsense"], "unknown quirk"),
         (["--pages", "/nonexistent"], "does not exist"),

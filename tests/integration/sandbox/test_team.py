@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from airflow_provider_webdata.sandbox.reference.timestamps import from_iso
+from tests.support.tables import each_row
 
+from .conftest import reset_sandbox
 from .page_job_calls import batch, crawl, site
 
 ACTIVITY = "/v2/team/activity"
@@ -31,9 +33,15 @@ def test_credit_usage(api) -> None:
 
 
 @pytest.mark.rule("team-credits-history")
-@pytest.mark.parametrize(("quirk", "name"), [(None, "totalCredits"), ("history-credits-used", "creditsUsed")])
-@pytest.mark.parametrize(
-    ("query", "key"), [({}, False), ({"byApiKey": "false"}, False), ({"byApiKey": "true"}, True)]
+@each_row(
+    "quirk, name, query, key",
+    [
+        (None, "totalCredits", {}, False),
+        (None, "totalCredits", {"byApiKey": "false"}, False),
+        (None, "totalCredits", {"byApiKey": "true"}, True),
+        ("history-credits-used", "creditsUsed", {}, False),
+    ],
+    before=reset_sandbox,
 )
 def test_credit_history(sandbox, api, quirk, name: str, query: dict[str, str], key: bool) -> None:
     sandbox.control.set_quirks([quirk] if quirk else [])
@@ -165,7 +173,7 @@ class TestActivity:
         assert self.all(api) == []
 
     @pytest.mark.rule("team-activity")
-    @pytest.mark.parametrize("limit", [1, 2, 7, 100])
+    @each_row("limit", [1, 2, 7, 100], before=reset_sandbox)
     def test_pages(self, api, limit: int) -> None:
         for number in range(7):
             api.search(f"river {number}")
@@ -202,7 +210,7 @@ class TestActivity:
         assert self.all(api) == []
 
     @pytest.mark.rule("team-activity")
-    @pytest.mark.parametrize(
+    @each_row(
         "query",
         [
             {"limit": 0},
@@ -220,7 +228,7 @@ class TestActivity:
         assert (answer.status_code, answer.json()["success"]) == (400, False)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "path",
     [
         "credit-usage",
@@ -230,6 +238,7 @@ class TestActivity:
         "queue-status",
         "activity",
     ],
+    before=reset_sandbox,
 )
 def test_they_cost_nothing_and_share_a_rate_class(sandbox, api, path: str) -> None:
     assert api.http.get(f"/v2/team/{path}").json()["success"] is True

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import airflow_provider_webdata.sandbox
+from tests.support.tables import each_row
 
 WEB = Path(airflow_provider_webdata.sandbox.__file__).parent / "web"
 PAGE = Path(__file__).parents[3] / "docs" / "sandbox.md"
@@ -24,7 +25,7 @@ def test_all_hosts_are_listed() -> None:
     assert {host: int(count) for host, count, _ in ROWS} == pages
 
 
-@pytest.mark.parametrize(("host", "query"), [(host, query) for host, _, query in ROWS])
+@each_row("host, query", [(host, query) for host, _, query in ROWS])
 def test_the_query_of_a_host_finds_it(api, host: str, query: str) -> None:
     sources = ["images"] if query.startswith("imagesize:") else ["web"]
     (found,) = api.search(query, sources=sources, limit=5).json()["data"].values()

@@ -15,7 +15,10 @@ import pytest
 
 from airflow_provider_webdata.sandbox.server import SandboxServer
 from tests.support.service import NEVER
+from tests.support.tables import each_row
 from tests.support.waiting import PATIENCE
+
+from .conftest import reset_sandbox
 
 SECRET = "hush-hush"
 LEVELS = "https://weather.example/levels"
@@ -115,14 +118,15 @@ def test_events_of_a_check(sandbox, api, receiver) -> None:
 
 
 @pytest.mark.rule("webhook-events-monitor")
-@pytest.mark.parametrize(
-    ("events", "types"),
+@each_row(
+    "events, types",
     [
         (None, {"monitor.page", "monitor.check.completed"}),
         (["monitor.page"], {"monitor.page"}),
         (["monitor.check.completed"], {"monitor.check.completed"}),
         ([], {"monitor.page", "monitor.check.completed"}),
     ],
+    before=reset_sandbox,
 )
 def test_only_the_events_asked_for(api, receiver, events: list[str] | None, types: set[str]) -> None:
     hook = {"url": receiver.url, **({} if events is None else {"events": events})}
@@ -131,12 +135,13 @@ def test_only_the_events_asked_for(api, receiver, events: list[str] | None, type
 
 
 @pytest.mark.rule("event-monitor-page", "event-check-completed")
-@pytest.mark.parametrize(
-    ("setup", "status", "page_success"),
+@each_row(
+    "setup, status, page_success",
     [
         (lambda c: c.set_page(LEVELS, "<p>x</p>", error="SCRAPE_SITE_ERROR"), "partial", [False]),
         (lambda c: c.add_fault("fail_check"), "failed", []),
     ],
+    before=reset_sandbox,
 )
 def test_events_of_a_check_that_goes_wrong(
     sandbox, api, receiver, setup, status: str, page_success: list[bool]
@@ -175,8 +180,8 @@ def completed_hook(receiver: Receiver) -> dict[str, Any]:
 
 
 @pytest.mark.rule("delivery-answer", "delivery-retries")
-@pytest.mark.parametrize(
-    ("answers", "attempts", "status"),
+@each_row(
+    "answers, attempts, status",
     [
         ([200], 1, "delivered"),
         ([204], 1, "delivered"),
@@ -184,6 +189,7 @@ def completed_hook(receiver: Receiver) -> dict[str, Any]:
         ([404, 301, 503, 202], 4, "delivered"),
         ([500, 500, 500, 500], 4, "failed"),
     ],
+    before=reset_sandbox,
 )
 def test_retries(sandbox, api, receiver, answers: list[int], attempts: int, status: str) -> None:
     for answer in answers:
@@ -247,8 +253,8 @@ PAGE, COMPLETED = "monitor.page", "monitor.check.completed"
 WHOLE_SCHEDULE = 1300
 
 
-@pytest.mark.parametrize(
-    ("fault", "at_once", "after", "statuses"),
+@each_row(
+    "fault, at_once, after, statuses",
     [
         # fault, events that arrive at once, events that arrive in the 21 minutes after, states in the end
         ({"kind": "lose_delivery"}, [COMPLETED], [], ["lost", "delivered"]),
@@ -265,6 +271,7 @@ WHOLE_SCHEDULE = 1300
         ({"kind": "late_delivery", "event": PAGE, "seconds": 30}, [COMPLETED], [PAGE], ["delivered"] * 2),
         ({"kind": "late_delivery", "path": "/ho", "seconds": 30}, [COMPLETED], [PAGE], ["delivered"] * 2),
     ],
+    before=reset_sandbox,
 )
 def test_deliveries_that_go_wrong_on_the_way(
     sandbox, api, receiver, fault: dict[str, Any], at_once: list[str], after: list[str], statuses: list[str]

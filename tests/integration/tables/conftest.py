@@ -81,7 +81,10 @@ HOOKS: dict[str, Any] = {
     "other, by ?": UnknownHook,
     "other, by %s": UnknownPostgreSQLHook,
 }
+# Databases that are loaded by statements of their own.
 OWN_WAYS = ["postgresql", "sqlite", "duckdb"]
+# One for each class that loads.
+EACH_WAY = [*OWN_WAYS, "other, by ?"]
 
 
 @dataclass

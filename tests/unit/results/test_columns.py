@@ -8,6 +8,7 @@ import pytest
 
 from airflow_provider_webdata.results.columns import TABLES, columns_of, item_of, row
 from airflow_provider_webdata.results.encoding import json_text
+from tests.support.tables import each_row
 
 # What is written to tables by now: a column that is renamed or retyped breaks whoever reads them.
 STABLE = {
@@ -34,7 +35,7 @@ STABLE = {
 }
 
 
-@pytest.mark.parametrize("kind", TABLES)
+@each_row("kind", TABLES)
 def test_columns_are_stable(kind):
     columns = [f"{column.name}:{column.type}" for column in columns_of(kind)]
     expected = STABLE[kind].split()
@@ -90,14 +91,14 @@ UNFITTING = {
 }
 
 
-@pytest.mark.parametrize("item", UNFITTING.values(), ids=UNFITTING.keys())
+@each_row("item", UNFITTING.values())
 def test_what_fits_no_column_is_in_extra(item):
     made = row(item, columns_of("document"))
     assert json.loads(made.pop("extra")) == item
     assert set(made.values()) == {None}
 
 
-@pytest.mark.parametrize("item", [None, 7, "https://x.example/", [1]])
+@each_row("item", [None, 7, "https://x.example/", [1]])
 def test_what_is_no_object_is_in_extra(item):
     made = row(item, columns_of("link"))
     assert item_of(made, columns_of("link")) == item
@@ -121,7 +122,7 @@ TEXTS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("value", "text"), TEXTS)
+@each_row("value, text", TEXTS)
 def test_text_is_json_on_one_line(value, text):
     assert json_text(value) == text
     json.loads(text, parse_constant=pytest.fail)

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
-
-import pytest
 
 from airflow_provider_webdata.page_urls import job_page
 from airflow_provider_webdata.results.columns import columns_of
@@ -16,6 +13,7 @@ from airflow_provider_webdata.results.lineage import (
     dataset_of_input,
     operator_lineage,
 )
+from tests.support.tables import each_row
 
 FILES = [
     ("s3://bucket/a/b.jsonl", ("s3://bucket", "a/b.jsonl")),
@@ -35,7 +33,7 @@ FILES = [
 ]
 
 
-@pytest.mark.parametrize(("url", "dataset"), FILES)
+@each_row("url, dataset", FILES)
 def test_files(url, dataset):
     assert dataset_of_file(url) == dataset
 
@@ -48,7 +46,7 @@ INPUTS = [
 ]
 
 
-@pytest.mark.parametrize(("given", "dataset"), INPUTS)
+@each_row("given, dataset", INPUTS)
 def test_inputs(given, dataset):
     assert dataset_of_input(given, "web_eu") == dataset
 
@@ -91,11 +89,7 @@ def test_page(monkeypatch):
     assert operator_lineage([], None, "web_eu").run_facets == {}
 
 
-def test_without_openlineage_nothing_happens():
-    code = """
-import sys
-sys.modules["airflow.providers.openlineage"] = None
-from airflow_provider_webdata.results.lineage import WrittenFile, operator_lineage
-assert operator_lineage(["q"], WrittenFile("/x.jsonl", 1, 1), "c") is None
-"""
-    subprocess.run([sys.executable, "-c", code], check=True)
+def test_without_openlineage_nothing_happens(monkeypatch):
+    for name in ("airflow.providers.openlineage", "airflow.providers.openlineage.extractors"):
+        monkeypatch.setitem(sys.modules, name, None)
+    assert operator_lineage(["q"], WrittenFile("/x.jsonl", 1, 1), "c") is None

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from airflow_provider_webdata.results.media_types import extension_of, type_of
+from tests.support.tables import each_row
 
 PNG = b"\x89PNG\r\n\x1a\n........"
 WEBP = b"RIFF\x00\x00\x00\x00WEBPVP8 "
@@ -47,7 +46,7 @@ TYPES = [
 ]
 
 
-@pytest.mark.parametrize(("said", "first", "kind", "expected"), TYPES)
+@each_row("said, first, kind, expected", TYPES)
 def test_type(said, first, kind, expected):
     assert type_of(said, first, kind) == expected
 
@@ -60,7 +59,7 @@ SVG = [
 ]
 
 
-@pytest.mark.parametrize(("first", "expected"), SVG)
+@each_row("first, expected", SVG)
 def test_svg_on_request(first, expected):
     assert type_of("image/svg+xml", first, "image", keep_svg=True) == expected
 
@@ -74,6 +73,6 @@ EXTENSIONS = [
 ]
 
 
-@pytest.mark.parametrize(("content_type", "end"), EXTENSIONS)
+@each_row("content_type, end", EXTENSIONS)
 def test_extension(content_type, end):
     assert extension_of(content_type) == end

@@ -13,6 +13,7 @@ from pydantic import BaseModel, Field, RootModel, field_validator
 from airflow_provider_webdata.results.columns import TABLES, columns_of, item_of, row
 from airflow_provider_webdata.results.errors import OutputError
 from airflow_provider_webdata.results.result_schema import ResultSchema, requested_schema
+from tests.support.tables import each_row
 
 PRICE = {
     "type": "object",
@@ -74,7 +75,7 @@ JUDGED: dict[str, tuple[Any, Any, list[str]]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("schema", "value", "expected"), JUDGED.values(), ids=JUDGED.keys())
+@each_row("schema, value, expected", JUDGED.values())
 def test_problems(schema: Any, value: Any, expected: list[str]) -> None:
     found = ResultSchema.of(schema).problems(value)
     assert len(found) == len(expected)
@@ -108,7 +109,7 @@ BROKEN: dict[str, tuple[Any, Any]] = {
 }
 
 
-@pytest.mark.parametrize(("schema", "value"), BROKEN.values(), ids=BROKEN.keys())
+@each_row("schema, value", BROKEN.values())
 def test_problems_do_not_tell_what_a_page_says(schema: Any, value: Any) -> None:
     """They stand in the log and in the error of the task."""
     (problem,) = ResultSchema.of(schema).problems(value)
@@ -145,7 +146,7 @@ REFUSED = {
 PRICES = 7
 
 
-@pytest.mark.parametrize(("schema", "words"), REFUSED.values(), ids=REFUSED.keys())
+@each_row("schema, words", REFUSED.values())
 def test_what_cannot_validate_is_refused(schema: Any, words: str) -> None:
     with pytest.raises(OutputError, match=words):
         ResultSchema.of(schema)
@@ -183,7 +184,7 @@ TYPES: list[tuple[Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("schema", "expected"), TYPES)
+@each_row("schema, expected", TYPES)
 def test_types_of_columns(schema: Any, expected: str) -> None:
     root = {"properties": {"it": schema}, "$defs": {"a/b": {"type": "boolean"}}}
     column = ResultSchema.of(root).columns("generic")[0]
@@ -216,7 +217,7 @@ def test_names_that_are_taken() -> None:
     assert len({column.name for column in columns}) == len(columns)
 
 
-@pytest.mark.parametrize("kind", [kind for kind in TABLES if kind not in ("generic", "link", "retrieval")])
+@each_row("kind", [kind for kind in TABLES if kind not in ("generic", "link", "retrieval")])
 def test_columns_of_pages_come_behind(kind: str) -> None:
     """What is in `json` stays there whole: the columns hold it once more."""
     columns = ResultSchema.of(Product).columns(kind)
@@ -280,6 +281,6 @@ REQUESTS: dict[str, tuple[dict[str, Any], Any]] = {
 }
 
 
-@pytest.mark.parametrize(("body", "schema"), REQUESTS.values(), ids=REQUESTS.keys())
+@each_row("body, schema", REQUESTS.values())
 def test_the_schema_that_a_request_asks_for(body: dict[str, Any], schema: Any) -> None:
     assert requested_schema(body) == schema

@@ -6,7 +6,6 @@ import hashlib
 import uuid
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,6 +13,7 @@ from airflow_provider_webdata.results.columns import columns_of, item_of, row
 from airflow_provider_webdata.results.encoding import json_text
 from airflow_provider_webdata.results.item_urls import url_of
 from airflow_provider_webdata.results.retrieval import KIND, flat_documents
+from tests.support.tables import each_row
 
 URL = "https://a.example/x"
 # It is stored in vector stores: an id that changes leaves every document there twice.
@@ -45,8 +45,8 @@ def test_a_page_becomes_a_flat_document() -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("item", "text"),
+@each_row(
+    "item, text",
     [
         ({"markdown": "m", "summary": "s"}, "m"),
         ({"markdown": "", "summary": "s", "html": "h"}, "s"),
@@ -62,8 +62,8 @@ def test_the_text_is_the_first_that_there_is(item: Any, text: str) -> None:
     assert flat(item)["text"] == text
 
 
-@pytest.mark.parametrize(
-    ("one", "other", "same"),
+@each_row(
+    "one, other, same",
     [
         (
             {"metadata": {"sourceURL": URL, "url": "https://b.example"}},
@@ -109,8 +109,8 @@ def test_anything_becomes_a_row_that_is_read_back(item: Any) -> None:
     assert item_of(values, columns).keys() >= {"id", "text", "metadata", "digest"}
 
 
-@pytest.mark.parametrize(
-    ("item", "key"),
+@each_row(
+    "item, key",
     [
         ({"metadata": {"sourceURL": "a", "url": "b"}}, "a"),
         ({"metadata": {"sourceURL": "", "url": "b"}}, "b"),

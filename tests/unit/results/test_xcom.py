@@ -8,9 +8,10 @@ import logging
 import pytest
 
 from airflow_provider_webdata.results.xcom import size_of, warn_if_large, warning_bytes
+from tests.support.tables import each_row
 
 
-@pytest.mark.parametrize("value", [None, [], {"a": [1, "ä" * 100]}, "x" * 10_000])
+@each_row("value", [None, [], {"a": [1, "ä" * 100]}, "x" * 10_000])
 def test_size_is_that_of_the_json(value):
     assert size_of(value) == len(json.dumps(value).encode())
 

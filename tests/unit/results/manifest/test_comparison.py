@@ -12,6 +12,7 @@ from airflow_provider_webdata.results.errors import OutputError
 from airflow_provider_webdata.results.manifest.comparison import Comparison
 from airflow_provider_webdata.results.manifest.content import compared, digest
 from airflow_provider_webdata.results.manifest.entries import Entry
+from tests.support.tables import each_row
 
 
 def page(name: str, text: str = "text", **more: Any) -> dict[str, Any]:
@@ -84,7 +85,7 @@ CASES: list[tuple[str, list[list[dict[str, Any]]], list[Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("seen", "told"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
+@each_row("seen, told", [case[1:] for case in CASES])
 def test_runs(seen: list[list[dict[str, Any]]], told: list[Any]) -> None:
     assert runs(*seen) == told
 
@@ -98,8 +99,8 @@ def test_by_paths() -> None:
     assert [changes for changes, _ in told] == [["new"], ["same"], ["changed"]]
 
 
-@pytest.mark.parametrize(
-    ("said", "change"),
+@each_row(
+    "said, change",
     [("same", "same"), ("changed", "changed"), ("new", "changed"), ("removed", "failed"), (None, "changed")],
 )
 def test_by_what_the_service_says(said: str | None, change: str) -> None:
@@ -116,8 +117,8 @@ def test_links_by_url() -> None:
     assert told[1] == (["same"], [])
 
 
-@pytest.mark.parametrize(
-    ("compare", "kind", "by"),
+@each_row(
+    "compare, kind, by",
     [
         (None, "document", "content"),
         (None, "search_news", "url"),
@@ -131,7 +132,7 @@ def test_what_is_compared(compare: Any, kind: str, by: Any) -> None:
     assert compared(compare, kind) == by
 
 
-@pytest.mark.parametrize("compare", ["contents", "", [], [""], ["a", 3], ["."]])
+@each_row("compare", ["contents", "", [], [""], ["a", 3], ["."]])
 def test_nothing_to_compare_by(compare: Any) -> None:
     with pytest.raises(OutputError, match="compare must be one of content, url, changeTracking"):
         compared(compare, "document")

@@ -5,9 +5,8 @@ from __future__ import annotations
 import gzip
 from datetime import datetime, timezone
 
-import pytest
-
 from airflow_provider_webdata.results.manifest.sitemap import last_changes, nested_sitemaps, text_of
+from tests.support.tables import each_row
 
 URL = "https://a.example/x"
 
@@ -17,8 +16,8 @@ def entry(kind: str, loc: str, lastmod: str | None = None) -> str:
     return f"<{kind}>\n<loc>{loc}</loc>{dated}</{kind}>"
 
 
-@pytest.mark.parametrize(
-    ("text", "moment"),
+@each_row(
+    "text, moment",
     [
         ("2026-01-31", datetime(2026, 1, 31, 23, 59, 59)),
         ("2026-01-31T10:00:00Z", datetime(2026, 1, 31, 10)),
@@ -35,8 +34,8 @@ def test_dates(text: str | None, moment: datetime | None) -> None:
     assert list(nested_sitemaps(entry("sitemap", URL, text))) == [(URL, expected)]
 
 
-@pytest.mark.parametrize(
-    ("loc", "key"),
+@each_row(
+    "loc, key",
     [
         (URL, URL),
         (f" <![CDATA[ {URL} ]]> ", URL),
@@ -55,7 +54,7 @@ def test_an_index_is_no_sitemap_and_the_other_way_round() -> None:
     assert list(nested_sitemaps(f"<urlset>{entry('url', URL, '2026-01-31')}</urlset>")) == []
 
 
-@pytest.mark.parametrize("loc", ["file:///etc/passwd", "/sitemap-1.xml", "ftp://a.example/x"])
+@each_row("loc", ["file:///etc/passwd", "/sitemap-1.xml", "ftp://a.example/x"])
 def test_only_what_the_web_has_is_followed(loc: str) -> None:
     assert list(nested_sitemaps(entry("sitemap", loc))) == []
 
@@ -64,8 +63,8 @@ TEXT = entry("url", URL, "2026-01-31")
 PACKED = gzip.compress(TEXT.encode(), mtime=0)
 
 
-@pytest.mark.parametrize(
-    ("raw", "text"),
+@each_row(
+    "raw, text",
     [
         (TEXT, TEXT),
         (PACKED.decode("latin-1"), TEXT),
@@ -75,7 +74,6 @@ PACKED = gzip.compress(TEXT.encode(), mtime=0)
         ("\x1f\x8b and no more", ""),
         ("", ""),
     ],
-    ids=["plain", "bytes", "decoded", "cut", "broken", "empty"],
 )
 def test_a_compressed_sitemap(raw: str, text: str) -> None:
     assert text_of(raw) == text

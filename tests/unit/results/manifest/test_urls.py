@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_provider_webdata.results.manifest.urls import canonical_url, without_tracking
+from tests.support.tables import each_row
 
 
-@pytest.mark.parametrize(
-    ("url", "key"),
+@each_row(
+    "url, key",
     [
         ("https://a.example", "https://a.example/"),
         ("HTTPS://A.example/B", "https://a.example/B"),
@@ -42,8 +42,8 @@ def test_a_key_is_its_own_key(url: str) -> None:
     assert canonical_url(canonical_url(url)) == canonical_url(url)
 
 
-@pytest.mark.parametrize(
-    ("text", "cleaned"),
+@each_row(
+    "text, cleaned",
     [
         ("[a](https://a.example/?utm_source=x&id=2)", "[a](https://a.example/?id=2)"),
         ("[a](https://a.example/?id=2&utm_source=x)", "[a](https://a.example/?id=2)"),

@@ -10,6 +10,7 @@ from airflow_provider_webdata.results.columns import TABLES, columns_of
 from airflow_provider_webdata.tasks.failures import TableError
 from airflow_provider_webdata.tasks.tables.items import kind_of
 from airflow_provider_webdata.tasks.tables.layout import TableName, layout, table_name
+from tests.support.tables import each_row
 
 PAGE = {"markdown": "x", "metadata": {"sourceURL": "https://a.example"}}
 LINK = {"url": "https://a.example", "title": "x"}
@@ -19,8 +20,8 @@ GONE = {"change": "removed", "url": "https://a.example", "lastSeen": "2026-01-01
 GONE_PAGE = {"change": "removed", "lastSeen": "2026-01-01", "metadata": {"url": "b", "sourceURL": "a"}}
 
 
-@pytest.mark.parametrize(
-    ("items", "kind"),
+@each_row(
+    "items, kind",
     [
         ([], None),
         ([GONE], None),
@@ -44,8 +45,8 @@ def test_the_kind_is_found_from_the_items(items: list[Any], kind: str | None) ->
     assert kind_of(items) == kind
 
 
-@pytest.mark.parametrize(
-    ("kind", "key", "url_column"),
+@each_row(
+    "kind, key, url_column",
     [
         ("document", "source_url", "source_url"),
         ("link", "url", "url"),
@@ -57,7 +58,7 @@ def test_rows_are_told_apart_by_what_a_page_is_known_by(kind: str, key: str, url
     assert (made.key, made.url_column) == ((key,), url_column)
 
 
-@pytest.mark.parametrize("kind", TABLES)
+@each_row("kind", TABLES)
 def test_a_table_has_all_but_what_is_about_a_run(kind: str) -> None:
     made = layout(TableName(None, "t"), columns_of(kind), None, None, replace=True)
     assert {*made.names} == {column.name for column in columns_of(kind)} - {"change", "last_seen"}
@@ -70,8 +71,8 @@ def test_columns_are_chosen_and_named() -> None:
     assert (made.key, made.url_column) == (("link",), "link")
 
 
-@pytest.mark.parametrize(
-    ("kind", "key", "chosen", "words"),
+@each_row(
+    "kind, key, chosen, words",
     [
         ("generic", None, None, "key: these items have no column that tells them apart"),
         ("link", ["urls"], None, "key: the column 'urls' is not among those that are loaded"),
@@ -85,15 +86,13 @@ def test_a_layout_that_cannot_be_names_the_argument(kind: str, key: Any, chosen:
         layout(TableName(None, "t"), columns_of(kind), key, chosen, replace=False)
 
 
-@pytest.mark.parametrize(
-    ("given", "parts"), [("pages", ("pages",)), ("web.pages", ("web", "pages")), ("a b", ("a b",))]
-)
+@each_row("given, parts", [("pages", ("pages",)), ("web.pages", ("web", "pages")), ("a b", ("a b",))])
 def test_a_table_is_named_with_or_without_its_schema(given: str, parts: tuple[str, ...]) -> None:
     assert table_name(given).parts == parts
     assert str(table_name(given)) == given
 
 
-@pytest.mark.parametrize("given", ["", ".", "a.", ".a", "a.b.c", "a\0"])
+@each_row("given", ["", ".", "a.", ".a", "a.b.c", "a\0"])
 def test_what_names_no_table_is_refused(given: str) -> None:
     with pytest.raises(TableError, match="table must be"):
         table_name(given)
