@@ -12,12 +12,16 @@ from typing import TYPE_CHECKING
 from demo.examples import SANDBOX_FLAGS, run_examples
 from tests.support.errors import StackError
 from tests.support.stack import EXAMPLE_DAGS, HOMES, REPOSITORY, Stack
+from tests.support.warm import Warm
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 OWN_DAGS = Path(os.environ.get("WEBDATA_DEMO_DAGS") or REPOSITORY / "dags")
 """Where a user of `make up` puts DAGs; nothing here empties it."""
+
+WARM = os.environ.get("WEBDATA_DEMO_WARM")
+"""Folder of a process that starts programs with Airflow imported (`tests.support.warm`): tests save time by it."""
 
 
 def run() -> None:
@@ -96,6 +100,7 @@ def _stack(home: Path, dag_folders: Sequence[Path]) -> Stack:
         sandbox_flags=_sandbox_flags(home),
         prepare=make_temporary_folder,
         say=_progress(),
+        warm=Warm(Path(WARM)) if WARM else None,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 
 from airflow_provider_webdata.testing.migrated_database import MigratedDatabase
 from tests.support.examples import load_profile
-from tests.support.warm import Warm
+from tests.support.warm import Warm, airflow_environ
 
 # Each httpx client loads the certificates of the machine, which takes longer than most tests. These are few.
 os.environ["SSL_CERT_FILE"] = str(Path(__file__).parent / "support" / "certificates.pem")
@@ -24,9 +25,12 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """Tests on one real Airflow run one after the other, and from the start; all others go to whoever is free."""
     from xdist.scheduler import LoadScopeScheduling
 
+    # In the order of the folders, not of the number of tests in a file.
+    config.option.loadscopereorder = False
+
     class AirflowsFirst(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            """Each file is run by one process; the file with the most tests is begun first."""
+            """Each file is run by one process."""
             if not nodeid.startswith("tests/e2e/"):
                 return nodeid.split("::")[0]
             if "[postgresql" in nodeid or nodeid.startswith("tests/e2e/test_demo.py"):
@@ -51,6 +55,17 @@ def warm(shared_folder: Path) -> Iterator[Warm]:
     warm.close()
 
 
+@dataclass(frozen=True)
+class WarmDatabase(MigratedDatabase):
+    """A database that is migrated with Airflow already imported."""
+
+    warm: Warm
+
+    def _migrate(self) -> None:
+        done = self.warm.run(["-m", "airflow", "db", "migrate"], env=airflow_environ(self._home))
+        assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+
+
 @pytest.fixture(scope="session")
-def migrated_database(shared_folder: Path) -> MigratedDatabase:
-    return MigratedDatabase(shared_folder)
+def migrated_database(shared_folder: Path, warm: Warm) -> MigratedDatabase:
+    return WarmDatabase(shared_folder, warm)

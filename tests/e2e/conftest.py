@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 from playwright.sync_api import Page
 
 from airflow_provider_webdata.sandbox.control import SandboxControl
+from tests.e2e.airflow_tables import AirflowTables
+from tests.e2e.killed_triggerer import KilledTriggerer
 from tests.e2e.outside import InboxTable, Monitors, Sender
+from tests.e2e.run import Run
 from tests.support.browser import logged_in
 from tests.support.postgres import Postgres
 from tests.support.stack import EXAMPLE_DAGS, HOMES, Stack
 from tests.support.waiting import wait_until
+from tests.support.warm import Warm
 
 # Long and unlike anything else, so that finding them anywhere can only be a leak.
 API_KEY = "wd-e2e-key-5f1c0a7b93d24e68"
@@ -32,62 +38,79 @@ SECRETS = {
     "signing secret": SIGNING_SECRET,
 }
 SIGNED_CONNECTION = "webdata_signed"
+# Common AI needs Python 3.11.
+HAS_AGENTS = find_spec("airflow.providers.common.ai") is not None
+# One of each file, since a file's DAGs become known together.
 DAGS = (
-    "webdata_search",
-    "webdata_monitor",
     "webdata_wait",
-    "webdata_on_check",
-    "e2e_secrets",
     "e2e_crowd",
     "e2e_indexes",
-    "e2e_check_by_webhook",
+    "e2e_monitor_life",
     "e2e_on_check",
-    "e2e_on_delivery",
+    "e2e_secrets",
+    "e2e_short_operations",
+    "e2e_site",
+    "e2e_check_by_webhook",
+    *(["e2e_agent"] if HAS_AGENTS else []),
 )
 MAX_BODY_MB = 1
 # As many as the DAG has.
-CROWD = 100
+CROWD = 30
 KNOWN_MONITORS = "monitors.json"
-
 
 DATABASES = ("sqlite", "postgresql")
 
+Test = TypeVar("Test", bound=Callable[..., None])
+
+
+def on(*databases: str) -> Callable[[Test], Test]:
+    """Run a test on these databases instead of on SQLite."""
+
+    def mark(test: Test) -> Test:
+        vars(test)["databases"] = databases
+        return test
+
+    return mark
+
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Tests of a module that sets `DATABASES` run on each of them, the others on SQLite."""
     if "stack" in metafunc.fixturenames:
-        databases = getattr(metafunc.module, "DATABASES", DATABASES[:1])
+        databases = vars(metafunc.function).get("databases", DATABASES[:1])
         metafunc.parametrize("stack", databases, indirect=True, scope="package")
+
+
+# The last tests of a database: the triggerer is killed, then the API server, and the hunt for secrets sees all logs.
+LAST = ("test_waiting_faults.py", "test_event_driven.py", "test_secrets.py")
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Never two Airflows at once: those of `make demo` and `make up` first, then ours, one database after the
-    other; with each of them last the hunt for secrets."""
-    order = {"test_demo.py": -1, "test_waiting_faults.py": 1, "test_secrets.py": 2}
+    """Run these tests first: those of `make demo` and `make up`, then those of one Airflow for each database."""
     here = Path(__file__).parent
 
     def place(item: pytest.Item) -> tuple[int, int]:
         if here not in item.path.parents:
-            return (-1, -1)
+            return (len(DATABASES), 0)
         callspec = getattr(item, "callspec", None)
         database = callspec.params.get("stack", DATABASES[0]) if callspec else DATABASES[0]
-        return (DATABASES.index(database), order.get(item.path.name, 0))
+        name = item.path.name
+        order = LAST.index(name) + 1 if name in LAST else -(name == "test_demo.py")
+        return (DATABASES.index(database), order)
 
     items.sort(key=place)
 
 
-# Ended with the last of these tests: an Airflow that idles takes a tenth of the machine from the tests after them.
+# Stopped with the last of these tests: an idle Airflow takes a tenth of the machine from the tests after them.
 @pytest.fixture(scope="package")
-def stack(request: pytest.FixtureRequest) -> Iterator[Stack]:
+def stack(request: pytest.FixtureRequest, warm: Warm) -> Iterator[Stack]:
     environment = {
         # In the environment, where neither the database nor the audit log gets to see them in the clear.
         "AIRFLOW_VAR_E2E_PAGE_SESSION": PAGE_SESSION,
-        # Every file is parsed once, and again when that is asked for.
+        # Every file is parsed once, and again on request.
         "AIRFLOW__DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": "3600",
         "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT": "25",
-        "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT_DETECTION_INTERVAL": "5",
-        # A triggerer that was killed is missed sooner.
+        "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT_DETECTION_INTERVAL": "2",
+        # A killed triggerer is missed sooner.
         "AIRFLOW__TRIGGERER__JOB_HEARTBEAT_SEC": "1",
         "AIRFLOW__TRIGGERER__TRIGGERER_HEALTH_CHECK_THRESHOLD": "8",
         "AIRFLOW__WEBDATA__INBOX_MAX_BODY_MB": str(MAX_BODY_MB),
@@ -105,7 +128,8 @@ def stack(request: pytest.FixtureRequest) -> Iterator[Stack]:
             connection_extra={"retry_budget": 1},
             sandbox_flags=("--webhook-secret", SIGNING_SECRET),
             database_url=database_url,
-            prepare=_make_known_monitors,
+            prepare=_create_known_monitors,
+            warm=warm,
         )
         opened.enter_context(stack)
         secret_headers = {"secret_headers": {"X-Team": CONNECTION_HEADER}}
@@ -113,127 +137,95 @@ def stack(request: pytest.FixtureRequest) -> Iterator[Stack]:
         by_signature = {"webhook_secret": None, "signing_secret": SIGNING_SECRET}
         stack.api.add_connection(stack.connection(SIGNED_CONNECTION, by_signature))
         stack.wait_for_dags(DAGS)
+        stack.api.unpause_all("e2e_%")
         yield stack
 
 
-def _make_known_monitors(stack: Stack) -> None:
-    """What the DAGs must know when they are read."""
+def _create_known_monitors(stack: Stack) -> None:
+    """Create the monitors that DAGs must know when they are parsed."""
     with contextlib.closing(Monitors(stack, SandboxControl(stack.sandbox_url))) as monitors:
-        known = {name: monitors.make(name) for name in ("crowd", "watched")}
+        known = {name: monitors.create(name) for name in ("crowd", "watched")}
     (stack.home / KNOWN_MONITORS).write_text(json.dumps(known))
 
 
 def known_monitors(stack: Stack) -> dict[str, str]:
-    """Name to id of the monitors that DAGs know when they are read."""
+    """Return name and id of the monitors that DAGs know when they are parsed."""
     found: dict[str, str] = json.loads((stack.home / KNOWN_MONITORS).read_text())
     return found
 
 
-def asked_by_tasks(stack: Stack, sandbox: SandboxControl) -> list[dict[str, Any]]:
-    """The requests but for those of the watcher, which looks at its monitor now and then, whatever runs."""
-    watched = known_monitors(stack)["watched"]
-    return [request for request in sandbox.requests() if watched not in request["path"]]
-
-
-@pytest.fixture
+@pytest.fixture(scope="package")
 def page(stack: Stack) -> Iterator[Page]:
     with logged_in(stack) as page:
         yield page
 
 
-@pytest.fixture
-def monitors(stack: Stack, sandbox: SandboxControl) -> Iterator[Monitors]:
-    with contextlib.closing(Monitors(stack, sandbox)) as monitors:
-        yield monitors
+@pytest.fixture(scope="package")
+def tables(stack: Stack) -> Iterator[AirflowTables]:
+    with contextlib.closing(AirflowTables(stack)) as tables:
+        yield tables
+
+
+@pytest.fixture(scope="package")
+def start(stack: Stack, tables: AirflowTables) -> Callable[..., Run]:
+    """Trigger a DAG."""
+
+    def start(dag_id: str, conf: dict[str, Any] | None = None) -> Run:
+        return Run(stack.api, tables, dag_id, conf)
+
+    return start
+
+
+@pytest.fixture(scope="package")
+def control(stack: Stack) -> SandboxControl:
+    return SandboxControl(stack.sandbox_url)
 
 
 @pytest.fixture
-def sender(stack: Stack) -> Iterator[Sender]:
-    with contextlib.closing(Sender(stack)) as sender:
-        yield sender
-
-
-@pytest.fixture
-def inbox(stack: Stack) -> Iterator[InboxTable]:
-    with contextlib.closing(InboxTable(stack)) as table:
-        yield table
-
-
-@pytest.fixture(autouse=True)
-def no_schedule(request: pytest.FixtureRequest) -> Iterator[None]:
-    """What an example's schedule, or a delivery, starts later is not seen by the tests after this one."""
-    yield
-    if "stack" in request.fixturenames:
-        request.getfixturevalue("stack").api.pause_all("webdata_%")
-
-
-@pytest.fixture
-def sandbox(stack: Stack) -> Iterator[SandboxControl]:
-    control = SandboxControl(stack.sandbox_url)
+def sandbox(control: SandboxControl) -> Iterator[SandboxControl]:
+    """The sandbox without faults and former requests."""
     control.clear_faults()
     control.clear_requests()
     yield control
     control.clear_faults()
 
 
-class Run:
-    """One triggered DAG run."""
+@pytest.fixture(scope="package")
+def monitors(stack: Stack, control: SandboxControl) -> Iterator[Monitors]:
+    with contextlib.closing(Monitors(stack, control)) as monitors:
+        yield monitors
 
-    def __init__(self, stack: Stack, dag_id: str, conf: dict[str, Any] | None = None) -> None:
-        self._api = stack.api
-        self._dag_id = dag_id
-        self._api.unpause(dag_id)
-        self.id = self._api.trigger(dag_id, conf)
 
-    def tasks(self) -> list[dict[str, Any]]:
-        return self._api.task_instances(self._dag_id, self.id)
+@pytest.fixture(scope="package")
+def sender(stack: Stack) -> Iterator[Sender]:
+    with contextlib.closing(Sender(stack)) as sender:
+        yield sender
 
-    def task(self, task_id: str) -> dict[str, Any]:
-        return next(task for task in self.tasks() if task["task_id"] == task_id)
 
-    def wait_for(self, task_id: str, *states: str) -> dict[str, Any]:
-        """The task instance, once it is in one of the states."""
-        found: dict[str, Any] = {}
+@pytest.fixture(scope="package")
+def inbox(stack: Stack) -> Iterator[InboxTable]:
+    with contextlib.closing(InboxTable(stack)) as table:
+        yield table
 
-        def reached() -> bool:
-            found.update(self.task(task_id))
-            return found["state"] in states
 
-        assert wait_until(reached, pause=0.2), f"still {found['state']}: {self.log(found)}"
-        return found
+@pytest.fixture(scope="package")
+def crowd(start: Callable[..., Run]) -> Run:
+    """Tasks that wait for one check from before any component is killed to the end."""
+    run = start("e2e_crowd")
+    assert wait_until(lambda: Counter(run.states().values()) == {"deferred": CROWD}, pause=0.5), run.states()
+    return run
 
-    def wait_until_ended(self) -> str:
-        state = ""
 
-        def ended() -> bool:
-            nonlocal state
-            state = self._api.run(self._dag_id, self.id)["state"]
-            return state in ("success", "failed")
-
-        assert wait_until(ended, pause=0.2), f"{self._dag_id} is still {state}"
-        return state
-
-    def end(self, task_id: str = "wait") -> dict[str, Any]:
-        """The task, which must succeed."""
-        task = self.wait_for(task_id, "success", "failed", "upstream_failed", "skipped")
-        assert task["state"] == "success", self.log(task)
-        return task
-
-    def resumed_once(self, text: str, task_id: str = "wait") -> str:
-        """The log of a task that waited and was resumed, by its only try, once; it says `text` when it is."""
-        task = self.end(task_id)
-        log = self.log(task)
-        assert task["try_number"] == 1, log
-        assert log.count(text) == 1, log
-        # Not twice. A triggerer under load may close a trigger's log before this, its last line.
-        assert log.count("Trigger fired event") <= 1, log
-        return log
-
-    def xcom(self, task_id: str, key: str = "return_value") -> Any:
-        return self._api.xcom(self._dag_id, self.id, task_id, key)
-
-    def log(self, task: dict[str, Any]) -> str:
-        lines = self._api.log_lines(
-            self._dag_id, self.id, task["task_id"], max(task["try_number"], 1), task["map_index"]
-        )
-        return "\n".join(lines)
+@pytest.fixture(scope="package")
+def killed_triggerer(
+    stack: Stack,
+    tables: AirflowTables,
+    start: Callable[..., Run],
+    monitors: Monitors,
+    sender: Sender,
+    crowd: Run,
+) -> KilledTriggerer:
+    """A triggerer that was killed while tasks waited and DAGs watched a monitor, and started again."""
+    killed = KilledTriggerer(stack, tables, start, monitors, known_monitors(stack)["watched"])
+    killed.kill_and_restart(sender)
+    return killed

@@ -1,4 +1,4 @@
-"""What is outside of Airflow in these tests: monitors made without the provider, deliveries sent by hand, and the
+"""What is outside of Airflow in these tests: monitors created without the provider, deliveries sent by hand, and the
 inbox's table, read with plain SQL."""
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def new_key() -> str:
 
 
 def body_of(event: str, *, number: int = 0, webhook_id: bool = True, **data: Any) -> bytes:
-    """The body of a delivery, as the service sends it; `number` tells two of them apart."""
+    """Return the body of a delivery, as the service sends it; `number` tells two of them apart."""
     envelope: dict[str, Any] = {
         "success": True,
         "type": event,
@@ -37,7 +37,7 @@ def body_of(event: str, *, number: int = 0, webhook_id: bool = True, **data: Any
 
 
 class Sender:
-    """Somebody who knows the inbox's address; whether also its secrets is up to the headers."""
+    """A client that knows the inbox's address; the headers may have its secrets, too."""
 
     def __init__(self, stack: Stack) -> None:
         self._http = httpx.Client(base_url=stack.airflow_url, trust_env=False, timeout=PATIENCE)
@@ -55,7 +55,7 @@ class Sender:
         )
 
     def deliver(self, key: str, body: bytes) -> str:
-        """Send with the right secret; returns what the inbox made of it."""
+        """Send with the right secret; return the inbox's verdict."""
         answer = self.send(key, body, {SECRET_HEADER: self._secret})
         assert answer.status_code == 200, answer.text
         return str(answer.json()["status"])
@@ -76,8 +76,10 @@ class Monitors:
     def close(self) -> None:
         self._http.close()
 
-    def make(self, name: str, *, key: str | None = None, events: tuple[str, ...] = (CHECK_COMPLETED,)) -> str:
-        """A monitor that never runs by itself; returns its id."""
+    def create(
+        self, name: str, *, key: str | None = None, events: tuple[str, ...] = (CHECK_COMPLETED,)
+    ) -> str:
+        """Create a monitor that never runs by itself; return its id."""
         body = {
             "name": name,
             "schedule": {**NEVER, "timezone": "UTC"},
@@ -93,29 +95,29 @@ class Monitors:
         return str(answer.json()["data"]["id"])
 
     def run(self, monitor_id: str) -> str:
-        """Make a check and see it through, the first attempts at its deliveries included; returns its id."""
+        """Run a check to its end, the first attempts at its deliveries included; return its id."""
         check_id = self.start(monitor_id)
         self._sandbox.settle()
         return check_id
 
     def start(self, monitor_id: str) -> str:
-        """Start a check; returns its id at once."""
+        """Start a check; return its id."""
         answer = self._http.post(f"/v2/monitor/{monitor_id}/run")
         assert answer.status_code == 200, answer.text
         return str(answer.json()["id"])
 
     def wait_until_watched(self, monitor_id: str) -> None:
-        """Return once somebody has looked at the monitor's checks: from then on, the wait is all set up."""
+        """Return once the monitor's checks have been requested: from then on, the wait is set up."""
         path = f"/v2/monitor/{monitor_id}/checks"
-        assert wait_until(lambda: bool(self._sandbox.requests(path))), "nobody looks at the monitor"
+        assert wait_until(lambda: bool(self._sandbox.requests(path))), "no triggerer watches the monitor"
 
     def deliveries(self, check_id: str) -> dict[str, dict[str, Any]]:
-        """What the sandbox sent, or tried to send, about a check, by event."""
+        """Return what the sandbox sent, or tried to send, about a check, by event."""
         return {found["event"]: found for found in self._sandbox.deliveries() if found["jobId"] == check_id}
 
 
 class InboxTable:
-    """The inbox's rows, as anybody with access to Airflow's database sees them."""
+    """The inbox's rows in Airflow's database."""
 
     def __init__(self, stack: Stack) -> None:
         self.engine = sqlalchemy.create_engine(stack.database_url or f"sqlite:///{stack.home}/airflow.db")
@@ -124,7 +126,7 @@ class InboxTable:
         self.engine.dispose()
 
     def rows(self, **where: str) -> list[dict[str, Any]]:
-        """Rows that fit, oldest first, with `body` as it came."""
+        """Return matching rows, oldest first, with `body` unchanged."""
         conditions = " and ".join(f"{column} = :{column}" for column in where)
         query = sqlalchemy.text(f"select * from webdata_inbox_delivery where {conditions} order by id")
         with self.engine.connect() as connection:
@@ -132,7 +134,7 @@ class InboxTable:
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
-        """Nobody else writes to the table meanwhile."""
+        """Keep others from writing to the table."""
         on_sqlite = self.engine.dialect.name == "sqlite"
         options = {"isolation_level": "AUTOCOMMIT"}
         with self.engine.connect().execution_options(**options) as connection:
@@ -145,7 +147,7 @@ class InboxTable:
                 connection.exec_driver_sql("rollback")
 
     def is_waited_for(self) -> bool:
-        """Whether somebody's write waits for the lock; SQLite cannot tell."""
+        """Return whether a write waits for the lock; SQLite cannot tell."""
         query = sqlalchemy.text(
             "select count(*) from pg_locks where not granted and relation = 'webdata_inbox_delivery'::regclass"
         )
@@ -154,4 +156,4 @@ class InboxTable:
 
     def wait_until_waited_for(self) -> None:
         if self.engine.dialect.name == "postgresql":
-            assert wait_until(self.is_waited_for), "nobody tried to store anything"
+            assert wait_until(self.is_waited_for), "no server tried to store a delivery"

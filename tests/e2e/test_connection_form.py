@@ -1,6 +1,6 @@
-"""The connection form in a real browser: what a user sees, what is masked, and that what is saved works.
+"""The connection form in a real browser: what a user sees, what is masked, and that a saved connection works.
 
-With `WEBDATA_SCREENSHOTS` set to a folder (`make screenshot`), the pictures in the docs are made anew.
+With `WEBDATA_SCREENSHOTS` set to a folder (`make screenshot`), it takes the pictures of the docs.
 """
 
 from __future__ import annotations
@@ -35,6 +35,8 @@ EXTRA_FIELDS = {
 
 
 def test_connection_made_with_the_form_works(page: Page, stack: Stack, sandbox: SandboxControl) -> None:
+    page.set_viewport_size({"width": 1100, "height": 900})
+    page.goto("/connections")
     page.get_by_role("button", name="Add Connection").click()
     form = page.get_by_role("dialog")
     form.get_by_label("Connection ID").fill("webdata_browser")
@@ -84,8 +86,8 @@ def test_test_button_says_what_is_wrong_and_what_is_right(page: Page, stack: Sta
         "password": "no-such-key",
     }
     stack.api.add_connection(wrong)
-    page.reload()
-    # A message goes again after two seconds, whether or not somebody has read it.
+    page.goto("/connections")
+    # A message disappears after two seconds.
     page.evaluate(
         "window.shown = '';"
         "new MutationObserver(() => { window.shown += document.body.innerText })"

@@ -1,8 +1,12 @@
-"""The commands of the first page of the README, as somebody who just cloned the repository runs them."""
+"""The commands of the first page of the README, as a user of a fresh clone runs them.
+
+`make demo` starts each program with its own Python. To save time, the others start them with Airflow imported.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import gzip
 import json
 import os
 import re
@@ -10,26 +14,40 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
 
 import httpx
+import pendulum
 import psutil
 import pytest
+from pyarrow import parquet
 
 from airflow_provider_webdata.sandbox.control import SandboxControl
 from demo.examples import DAGS
-from tests.support.airflow_api import AirflowAPI
-from tests.support.stack import HOMES, REPOSITORY, Stack
+from tests.support.airflow_api import ENDED, AirflowAPI
+from tests.support.runs import follow
+from tests.support.service import JOB_PATHS, SECRET_HEADER
+from tests.support.stack import HOMES, REPOSITORY, STATE_FILE, Stack
 from tests.support.waiting import PATIENCE, wait_until
+from tests.support.warm import Warm
 
 DEMO_HOMES = HOMES / "of-tests"
 EXAMPLE = REPOSITORY / "airflow_provider_webdata" / "init" / "river_news.py"
 ENVIRONMENT = {
-    # What `make test` put there is not for the make that the test starts.
+    # The variables of `make test` are not for the make that the test starts.
     **{name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))},
     "WEBDATA_DEMO_HOMES": str(DEMO_HOMES),
     "WEBDATA_DEMO_DAGS": str(DEMO_HOMES / "dags"),
 }
+
+
+@pytest.fixture(scope="module")
+def warm_environ(warm: Warm) -> dict[str, str]:
+    return {"WEBDATA_DEMO_WARM": str(warm.open())}
 
 
 def make(target: str, **environ: str) -> subprocess.CompletedProcess[str]:
@@ -56,7 +74,7 @@ FOUND = {
 
 
 def left_behind(home: Path) -> list[str]:
-    """Processes that work in `home`, found without the demo's own bookkeeping."""
+    """Return the processes that work in `home`, found without the demo's own bookkeeping."""
     found = []
     for process in psutil.process_iter():
         try:
@@ -98,33 +116,175 @@ ACCESS = re.compile(
 )
 
 
-def test_make_up_keeps_running_until_make_down() -> None:
+@dataclass(frozen=True)
+class Up:
+    """What `make up` prints and leaves running."""
+
+    output: str
+    access: dict[str, str]
+    stack: Stack
+
+    @property
+    def api(self) -> AirflowAPI:
+        return self.stack.api
+
+    @property
+    def sandbox(self) -> SandboxControl:
+        return SandboxControl(self.access["sandbox"])
+
+    def last_run(self, dag_id: str) -> str:
+        return str(self.api.runs(dag_id)[-1]["dag_run_id"])
+
+    def started(self, kind: str) -> list[dict[str, Any]]:
+        """Return the accepted requests to start such a job."""
+        posts = self.sandbox.requests(JOB_PATHS[kind] + "$", "POST")
+        return [request for request in posts if request["status"] == 200]
+
+    def searches(self, query: str) -> list[dict[str, Any]]:
+        """Return the bodies of the requests for a query."""
+        bodies = [request["body"] for request in self.sandbox.requests("/v2/search", "POST")]
+        return [body for body in bodies if body["query"] == query]
+
+
+@pytest.fixture(scope="module")
+def up(warm_environ: dict[str, str]) -> Iterator[Up]:
     try:
-        up = make("up")
-        assert up.returncode == 0, up.stdout + up.stderr
-        # At once, and at the end.
-        first, last = ACCESS.finditer(up.stdout)
+        done = make("up", **warm_environ)
+        assert done.returncode == 0, done.stdout + done.stderr
+        stack = Stack.running_in(DEMO_HOMES / "up")
+        assert stack is not None
+        # Immediately, and at the end.
+        first, last = ACCESS.finditer(done.stdout)
         assert first.groupdict() == last.groupdict()
-        assert first.end() < up.stdout.index("webdata_search: the scheduler made")
-        assert last.start() > up.stdout.index("monitor.check.completed: check")
-        assert left_behind(DEMO_HOMES / "up"), "the check for processes left behind finds nothing at all"
-        what_it_says_is_so(first.groupdict())
-
-        again = make("up")
-        assert (again.returncode, again.stdout.splitlines()[0]) == (0, "Already up.")
-        told = ACCESS.search(again.stdout)
-        assert told is not None
-        assert told.groupdict() == first.groupdict()
-
-        a_dead_sandbox_is_started_again(first.groupdict())
+        assert first.end() < done.stdout.index("webdata_search: the scheduler made")
+        assert last.start() > done.stdout.index("monitor.check.completed: check")
+        yield Up(done.stdout, first.groupdict(), stack)
     finally:
-        down = make("down")
-    assert (down.returncode, down.stdout.strip()) == (0, "Ended Airflow and the sandbox.")
-    assert not left_behind(DEMO_HOMES / "up")
-    assert make("down").stdout.strip() == "Nothing is up."
+        make("down")
 
 
-def what_it_says_is_so(access: dict[str, str]) -> None:
+def test_example_search_maps_one_task_over_each_result(up: Up) -> None:
+    dag_id = "webdata_search"
+    run_id = up.last_run(dag_id)
+
+    results = up.api.xcom(dag_id, run_id, "search")
+    tasks = up.api.task_instances(dag_id, run_id)
+    mapped = [task for task in tasks if task["map_index"] >= 0]
+    report = up.api.xcom(dag_id, run_id, "report")
+    assert len(results) > 1
+    assert len(mapped) == len(results)
+    assert all(result["url"] in report for result in results)
+    # No task stands between the search and the mapped one: only these three are in the DAG.
+    assert {task["task_id"] for task in tasks} == {"search", "summarize", "report"}
+    # As many as runs: around midnight the next one is due already.
+    dates = [body["tbs"] for body in up.searches("site:river.example")]
+    assert dates
+    assert len(dates) == len(set(dates))
+    assert all("cdr:1" in date for date in dates)
+
+
+def test_example_check_is_waited_for_and_its_delivery_runs_the_event_driven_dag(up: Up) -> None:
+    run_id = up.last_run("webdata_wait")
+    log = up.api.log_lines("webdata_wait", run_id, "wait_for_check", 1)
+    (learned,) = [line.removeprefix("info ") for line in log if "learned by" in line]
+    assert "(learned by webhook)" in learned
+    pages = up.api.xcom("webdata_wait", run_id, "report_changes").splitlines()
+    assert pages
+    assert all(page.startswith("new: https://shop.example/") for page in pages)
+    check_id, monitor_id = learned.split()[1], learned.split()[4]
+    runs = [run for run in up.api.runs("webdata_on_check") if run["state"] == "success"]
+    assert {run["run_type"] for run in runs} == {"asset_triggered"}
+    # Another example's monitor may have run a check meanwhile. Each is reported once.
+    reports = [up.api.xcom("webdata_on_check", run["dag_run_id"], "report") for run in runs]
+    assert [payload["job_id"] for payloads in reports for payload in payloads].count(check_id) == 1
+    # The provider sets the webhook up: address, key, and secret are not in the DAG.
+    (monitor,) = (found for found in up.sandbox.state()["monitors"] if found["id"] == monitor_id)
+    assert monitor["webhook"]["url"].startswith(f"{up.access['airflow']}/webdata/inbox/webdata_default/")
+    assert monitor["webhook"]["headers"].keys() == {SECRET_HEADER}
+
+
+def test_example_site_to_table(up: Up) -> None:
+    dag_id = "webdata_site_to_table"
+    run_id = up.last_run(dag_id)
+
+    urls = up.api.xcom(dag_id, run_id, "find_pages")
+    batches = up.api.xcom(dag_id, run_id, "batches")
+    assert sorted(url for batch in batches for url in batch) == sorted(urls)
+    assert len(batches) > 1
+    paths = [
+        urlsplit(up.api.xcom(dag_id, run_id, "scrape", map_index=index)["path"]).path
+        for index in range(len(batches))
+    ]
+    assert len(set(paths)) == len(batches)
+    read = [url for path in paths for url in parquet.read_table(path)["source_url"].to_pylist()]
+    assert sorted(read) == sorted(urls)
+    report = up.api.xcom(dag_id, run_id, "report")
+    assert report.startswith(f"{len(urls)} pages in {len(batches)} files")
+    bodies = [request["body"] for request in up.started("batch_scrape")]
+    assert sorted(tuple(body["urls"]) for body in bodies) == sorted(map(tuple, batches))
+
+
+def test_example_incremental_search(up: Up) -> None:
+    """Catch-up gives every month its run, its days, and its file."""
+    dag_id = "webdata_incremental_search"
+    started_on = pendulum.parse(up.api.call("GET", f"/dags/{dag_id}/details")["start_date"])
+    runs: list[dict[str, Any]] = []
+
+    def all_ended() -> bool:
+        runs[:] = up.api.runs(dag_id)
+        months = pendulum.now("UTC").diff(started_on).in_months()
+        return len(runs) == months and all(run["state"] in ENDED for run in runs)
+
+    # The scheduler runs two at a time, and the next when it has seen that one of them ended.
+    assert wait_until(all_ended, pause=0.5), runs
+    assert {run["state"] for run in runs} == {"success"}
+    ranges = [body["tbs"] for body in up.searches("pipeline")]
+    assert len(set(ranges)) == len(ranges) == len(runs)
+    paths = set()
+    for run in runs:
+        found = up.api.xcom(dag_id, run["dag_run_id"], "search")
+        assert run["data_interval_start"][:10] in found["path"]
+        paths.add(found["path"])
+    assert len(paths) == len(runs)
+    urls: list[str] = []
+    for path in paths:
+        with open(urlsplit(path).path) as file:
+            urls += [json.loads(line)["url"] for line in file]
+    # No page is found in two months.
+    assert urls
+    assert len(set(urls)) == len(urls)
+
+
+def test_example_operations(up: Up) -> None:
+    run_id = up.last_run("webdata_operations")
+
+    report = up.api.xcom("webdata_operations", run_id, "report")
+    names = [line.split(":")[0] for line in report.splitlines()]
+    assert names == ["scrape", "crawl", "extract", "agent", "interact", "parse"]
+    crawled = up.api.xcom("webdata_operations", run_id, "crawl")["path"]
+    with gzip.open(urlsplit(crawled).path, "rt") as file:
+        pages = [json.loads(line) for line in file]
+    assert f"crawl: {len(pages)} pages in" in report
+    assert [len(up.started(kind)) for kind in ("crawl", "extract", "agent")] == [1, 1, 1]
+
+
+def test_example_monitor_is_kept_not_repeated(up: Up) -> None:
+    dag_id = "webdata_monitor"
+    created = up.api.xcom(dag_id, up.last_run(dag_id), "keep_monitor")
+    up.sandbox.clear_requests()
+
+    again = up.api.trigger(dag_id)
+    follow(up.api, dag_id, again, print)
+
+    kept = up.api.xcom(dag_id, again, "keep_monitor")
+    assert kept["id"] == created["id"]
+    named = [monitor for monitor in up.sandbox.state()["monitors"] if monitor["name"] == created["name"]]
+    assert [monitor["id"] for monitor in named] == [created["id"]]
+    assert {request["method"] for request in up.sandbox.requests()} == {"GET"}
+
+
+def test_make_up_tells_how_to_use_what_is_up(up: Up) -> None:
+    access = up.access
     own = Path(access["dags"])
     assert own == DEMO_HOMES / "dags"
     (own / "river_news.py").write_text(EXAMPLE.read_text())
@@ -146,75 +306,86 @@ def what_it_says_is_so(access: dict[str, str]) -> None:
         assert answer.status_code == 200, link
 
 
-def a_dead_sandbox_is_started_again(access: dict[str, str]) -> None:
-    sandbox = SandboxControl(access["sandbox"])
-    monitors = [monitor["id"] for monitor in sandbox.state()["monitors"]]
+def test_make_up_again_starts_a_dead_sandbox_and_make_down_ends_all(
+    up: Up, warm_environ: dict[str, str]
+) -> None:
+    assert left_behind(DEMO_HOMES / "up"), "the check for processes left behind finds nothing at all"
+    monitors = [monitor["id"] for monitor in up.sandbox.state()["monitors"]]
     assert monitors
-    running = Stack.running_in(DEMO_HOMES / "up")
-    assert running is not None
-    running.kill("sandbox")
+    for dead in (False, True):
+        if dead:
+            up.stack.kill("sandbox")
 
-    again = make("up")
+        again = make("up", **warm_environ)
 
-    assert again.returncode == 0, again.stdout + again.stderr
-    assert "The sandbox has died; starting it again." in again.stdout
-    told = ACCESS.search(again.stdout)
-    assert told is not None
-    assert told.groupdict() == access
-    assert [monitor["id"] for monitor in sandbox.state()["monitors"]] == monitors
+        assert again.returncode == 0, again.stdout + again.stderr
+        assert again.stdout.splitlines()[0] == "Already up."
+        assert ("The sandbox has died; starting it again." in again.stdout) is dead
+        (shown,) = ACCESS.finditer(again.stdout)
+        assert shown.groupdict() == up.access
+    assert [monitor["id"] for monitor in up.sandbox.state()["monitors"]] == monitors
+
+    down = make("down")
+    assert (down.returncode, down.stdout.strip()) == (0, "Ended Airflow and the sandbox.")
+    assert not left_behind(DEMO_HOMES / "up")
+    assert make("down").stdout.strip() == "Nothing is up."
 
 
-def interrupted_demo(number: signal.Signals) -> tuple[int, str]:
-    """Exit status and complaints of a demo that is sent a signal while Airflow starts."""
+def scheduler_of_the_demo() -> int | None:
+    """Return the pid of the scheduler that a demo has started, or None."""
+    try:
+        sessions = json.loads((DEMO_HOMES / "demo" / STATE_FILE).read_text())["sessions"]
+    except FileNotFoundError:
+        return None
+    return int(sessions["scheduler"]["pid"]) if "scheduler" in sessions else None
+
+
+def interrupted_demo(number: signal.Signals, environ: dict[str, str]) -> tuple[int, str, str]:
+    """Return exit status, output, and complaints of a demo that gets a signal while Airflow starts."""
+    before = scheduler_of_the_demo()
     demo = subprocess.Popen(
         [sys.executable, "-m", "demo", "run"],
         cwd=REPOSITORY,
-        env=ENVIRONMENT,
-        stdout=subprocess.DEVNULL,
+        env={**ENVIRONMENT, **environ},
+        stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     )
     try:
-        started = wait_until(lambda: any("scheduler" in line for line in left_behind(DEMO_HOMES)))
+        started = wait_until(lambda: scheduler_of_the_demo() not in (None, before))
         demo.send_signal(number)
-        _, complaint = demo.communicate(timeout=PATIENCE)
+        output, complaint = demo.communicate(timeout=PATIENCE)
     finally:
         demo.kill()
     assert started, complaint
-    return demo.returncode, complaint
+    return demo.returncode, output, complaint
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupted_demo_leaves_nothing_behind(number: signal.Signals) -> None:
-    status, complaint = interrupted_demo(number)
+def test_an_interrupted_demo_leaves_nothing_behind_and_ends_what_a_killed_one_left(
+    warm_environ: dict[str, str],
+) -> None:
+    interrupted_demo(signal.SIGKILL, warm_environ)
+    assert left_behind(DEMO_HOMES)
+    assert Stack.running_in(DEMO_HOMES / "demo") is not None
 
+    status, output, complaint = interrupted_demo(signal.SIGINT, warm_environ)
+
+    assert "ending what an interrupted run left behind" in output
     assert status == 130
     assert "interrupted" in complaint
     assert not left_behind(DEMO_HOMES)
 
 
-def test_what_a_killed_demo_left_behind_is_found_again() -> None:
-    interrupted_demo(signal.SIGKILL)
-    assert left_behind(DEMO_HOMES)
-
-    left_over = Stack.running_in(DEMO_HOMES / "demo")
-
-    assert left_over is not None
-    left_over.stop()
-    assert not left_behind(DEMO_HOMES)
-
-
-def test_a_demo_whose_task_fails_says_why(tmp_path: Path) -> None:
+def test_a_demo_whose_task_fails_says_why(tmp_path: Path, warm_environ: dict[str, str]) -> None:
     for folder in ("demo", "example_dags", "tests/support"):
         shutil.copytree(REPOSITORY / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
     example = tmp_path / "example_dags" / "webdata_search.py"
     example.write_text(example.read_text().replace("limit=5", 'limit="{{ 500 }}"'))
-    environment = {**ENVIRONMENT, "WEBDATA_DEMO_HOMES": str(tmp_path / "homes")}
 
     done = subprocess.run(
         [sys.executable, "-m", "demo", "run"],
         cwd=tmp_path,
-        env=environment,
+        env={**ENVIRONMENT, **warm_environ, "WEBDATA_DEMO_HOMES": str(tmp_path / "homes")},
         capture_output=True,
         text=True,
         timeout=3 * PATIENCE,

@@ -14,8 +14,8 @@ import psutil
 import pytest
 
 from airflow_provider_webdata.sandbox.control import SandboxControl
-from tests.e2e.conftest import Run
 from tests.e2e.holding_proxy import HoldingProxy
+from tests.e2e.run import Run
 from tests.support.stack import REPOSITORY, Stack
 from tests.support.waiting import PATIENCE, wait_until
 
@@ -173,7 +173,7 @@ def _held(begin: Begin, folder: Path, task_id: str) -> Run:
     held = folder / f"hold_{task_id}"
     held.touch()
     run = begin()
-    assert wait_until((folder / f"{held.name}.reached").exists), run.tasks()
+    assert wait_until((folder / f"{held.name}.reached").exists), run.states()
     kill(run.task(task_id))
     held.unlink()
     return run
@@ -190,7 +190,6 @@ DEATHS = (
 
 @pytest.fixture
 def folder(stack: Stack, tmp_path: Path) -> Path:
-    stack.wait_for_dags(["e2e_site"])
     sqlite3.connect(tmp_path / "pages.db").close()
     stack.api.add_connection(
         {"connection_id": "site_table", "conn_type": "sqlite", "host": str(tmp_path / "pages.db")}
@@ -206,7 +205,7 @@ def proxy(stack: Stack) -> Iterator[HoldingProxy]:
 
 
 def test_a_thousand_pages_over_five_runs(
-    stack: Stack, sandbox: SandboxControl, folder: Path, proxy: HoldingProxy
+    stack: Stack, start: Callable[..., Run], sandbox: SandboxControl, folder: Path, proxy: HoldingProxy
 ) -> None:
     """Each run gives exactly what changed, again when it is cleared, and the table is what was seen."""
     sandbox.configure(credits=10**6)
@@ -218,8 +217,8 @@ def test_a_thousand_pages_over_five_runs(
         output = folder / f"{number}.jsonl"
         conf = {"connection": "webdata_site", "folder": str(folder), "day": number}
 
-        run = die(lambda conf=conf: Run(stack, "e2e_site", conf), site, folder, proxy)
-        assert run.wait_until_ended() == "success", [run.log(task) for task in run.tasks()]
+        run = die(lambda conf=conf: start("e2e_site", conf), site, folder, proxy)
+        run.succeed()
         tries = {task["task_id"]: task["try_number"] for task in run.tasks()}
         assert tries == {"crawl": 1, "load": 1} | {victim: 2}
         first = output.read_bytes()
@@ -230,7 +229,7 @@ def test_a_thousand_pages_over_five_runs(
         assert read(folder / "pages.db") == site.rows
 
         clear(stack, run)
-        assert run.wait_until_ended() == "success", [run.log(task) for task in run.tasks()]
+        run.succeed()
         assert output.read_bytes() == first
         assert read(folder / "pages.db") == site.rows
 

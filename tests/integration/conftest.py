@@ -26,7 +26,7 @@ def airflow(
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[Postgres]:
-    """A server that no test stops."""
+    """A server that runs in every test; the inbox has a fixture for tests that stop it."""
     with Postgres() as server:
         yield server
 

@@ -14,6 +14,16 @@ from tests.support.ports import free_port
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+# Options that Airflow reads at its import.
+IMPORTED_SETTINGS = {
+    "AIRFLOW__CORE__PARALLELISM": "4",
+    "AIRFLOW__DAG_PROCESSOR__REFRESH_INTERVAL": "10",
+    # What a task has to wait for between two of its states.
+    "AIRFLOW__SCHEDULER__SCHEDULER_IDLE_SLEEP_TIME": "0.5",
+    # A slow machine's API server may take longer than five seconds for its first answers.
+    "AIRFLOW__WORKERS__EXECUTION_API_TIMEOUT": "60",
+}
+
 
 @dataclass(frozen=True)
 class Ports:
@@ -63,16 +73,14 @@ def airflow_environment(
         "NO_PROXY": "127.0.0.1,localhost",
         "no_proxy": "127.0.0.1,localhost",
         "PYTHONUNBUFFERED": "1",
+        **IMPORTED_SETTINGS,
         "AIRFLOW_HOME": str(home),
         **({"AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": database_url} if database_url else {}),
         "AIRFLOW__CORE__DAGS_FOLDER": str(dag_folders[0]),
         "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
-        "AIRFLOW__CORE__PARALLELISM": "4",
         "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"{url}/execution/",
         # For as long, a worker may linger after its task has ended.
         "AIRFLOW__WORKERS__MIN_HEARTBEAT_INTERVAL": "1",
-        # A slow machine's API server may take longer than five seconds for its first answers.
-        "AIRFLOW__WORKERS__EXECUTION_API_TIMEOUT": "60",
         "AIRFLOW__CORE__TEST_CONNECTION": "Enabled",
         "AIRFLOW__API__HOST": "127.0.0.1",
         "AIRFLOW__API__PORT": str(ports.api),
@@ -80,9 +88,6 @@ def airflow_environment(
         "AIRFLOW__LOGGING__WORKER_LOG_SERVER_PORT": str(ports.worker_logs),
         "AIRFLOW__LOGGING__TRIGGER_LOG_SERVER_PORT": str(ports.trigger_logs),
         "AIRFLOW__DAG_PROCESSOR__DAG_BUNDLE_CONFIG_LIST": json.dumps(bundles),
-        "AIRFLOW__DAG_PROCESSOR__REFRESH_INTERVAL": "10",
-        # What a task has to wait for between two of its states.
-        "AIRFLOW__SCHEDULER__SCHEDULER_IDLE_SLEEP_TIME": "0.5",
         "AIRFLOW__USAGE_DATA_COLLECTION__ENABLED": "False",
         "SCARF_ANALYTICS": "false",
         **overrides,

@@ -1,10 +1,11 @@
-"""A real Airflow in a process of its own, which runs DAGs against a sandbox."""
+"""A real Airflow in a separate process, which runs DAGs against a sandbox."""
 
 from __future__ import annotations
 
 import contextlib
 import itertools
 import json
+import re
 import secrets
 import subprocess
 import textwrap
@@ -25,10 +26,10 @@ WORKER = Path(__file__).with_name("dag_worker.py")
 
 @dataclass
 class Outcome:
-    """What became of a DAG's runs.
+    """The runs of a DAG.
 
     :param runs: per run: state, tasks, xcom, rendered, reschedules.
-    :param log: what was logged meanwhile.
+    :param log: everything logged meanwhile.
     """
 
     runs: list[dict[str, Any]]
@@ -46,6 +47,17 @@ class Outcome:
 
     def state(self, task: str) -> str:
         return str(self.run["tasks"][task]["state"])
+
+    def ended(self, task: str) -> tuple[str, int]:
+        """Return a task's state and the number of its last attempt."""
+        found = self.run["tasks"][task]
+        return found["state"], found["try_number"]
+
+    def log_of(self, task: str) -> str:
+        """Return the log of all attempts of a task."""
+        mark = rf"\[DAG TEST\] {{}} task_id={re.escape(task)} map_index="
+        attempts = rf"{mark.format('starting')}.*?(?:{mark.format('end task')}|\Z)"
+        return "\n".join(re.findall(attempts, self.log, re.DOTALL))
 
 
 class Airflow:
@@ -70,7 +82,7 @@ class Airflow:
     def run(self, source: str, **environ: str) -> Outcome:
         """Run a DAG and wait for its end.
 
-        :param source: a DAG file that binds `dag`; `DAG_ID` in it becomes a name of its own.
+        :param source: a DAG file that binds `dag`; `DAG_ID` in it becomes a unique name.
         :param environ: environment variables to set first.
         """
         name = f"dag_{next(self._numbers)}"

@@ -1,11 +1,25 @@
-"""Operators executed right here, for what a DAG run cannot stage: signals, crashes, a service that misbehaves."""
+"""Operators executed in this process: signals, crashes, a misbehaving service, and what needs no DAG run."""
 
 from __future__ import annotations
 
+import asyncio
+import copy
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import datetime, timezone
 from types import SimpleNamespace
 from typing import Any
+
+from airflow.sdk.exceptions import (
+    AirflowFailException,
+    AirflowRescheduleException,
+    AirflowSensorTimeout,
+    AirflowSkipException,
+    TaskDeferred,
+)
+
+from airflow_provider_webdata.tasks.retry_policy import HAS_RETRY_POLICIES
 
 
 @dataclass
@@ -13,6 +27,7 @@ class TaskInstance:
     """The part of Airflow's task instance that operators use.
 
     :param first_reschedule: when the try was first rescheduled.
+    :param earlier: XComs of former runs, by key.
     """
 
     try_number: int = 1
@@ -22,12 +37,16 @@ class TaskInstance:
     task_id: str = "t"
     map_index: int = -1
     first_reschedule: Any = None
+    earlier: dict[str, Any] = field(default_factory=dict)
     xcom: dict[str, Any] = field(default_factory=dict)
     task: Any = field(default_factory=lambda: SimpleNamespace(retries=0))
 
     def xcom_push(self, key: str, value: Any) -> None:
         # As Airflow stores it: what is not JSON fails here.
         self.xcom[key] = json.loads(json.dumps(value))
+
+    def xcom_pull(self, key: str, **_: Any) -> Any:
+        return self.earlier.get(key)
 
     def get_first_reschedule_date(self, context: Any) -> Any:
         return self.first_reschedule
@@ -51,3 +70,111 @@ class StateStore:
 
 def context_of(ti: TaskInstance, store: StateStore | None = None, **more: Any) -> dict[str, Any]:
     return {"ti": ti, **({"task_state_store": store} if store is not None else {}), **more}
+
+
+def execute(operator: Any, context: dict[str, Any]) -> Any:
+    """Execute one attempt: render the templates, call the operator, and run the trigger that it defers to."""
+    method = ""
+    arguments: dict[str, Any] = {}
+    while True:
+        # Airflow has a new object in each worker.
+        task = copy.copy(operator)
+        task.render_template_fields(context)
+        try:
+            return task.execute(context) if not method else task.resume_execution(method, arguments, context)
+        except TaskDeferred as deferred:
+            method = deferred.method_name
+            arguments = {**(deferred.kwargs or {}), "event": asyncio.run(_first_event(deferred.trigger))}
+
+
+async def _first_event(trigger: Any) -> Any:
+    _, arguments = trigger.serialize()
+    there = type(trigger)(**json.loads(json.dumps(arguments)))
+    return json.loads(json.dumps((await anext(there.run())).payload))
+
+
+@dataclass
+class Outcome:
+    """The end of a task, as Airflow would have it.
+
+    :param state: `success`, `failed`, or `skipped`.
+    :param try_number: number of the last attempt.
+    :param value: what the last attempt returned.
+    :param error: what the last attempt raised.
+    :param xcom: what it pushed besides the return value.
+    :param reschedules: how often the task was rescheduled.
+    """
+
+    state: str
+    try_number: int
+    value: Any
+    error: BaseException | None
+    xcom: dict[str, Any]
+    reschedules: int
+
+    @property
+    def ended(self) -> tuple[str, int]:
+        """State and number of the last attempt."""
+        return self.state, self.try_number
+
+
+def run(
+    operator: Any,
+    store: StateStore | None = None,
+    *,
+    day: datetime | None = None,
+    earlier: dict[str, Any] | None = None,
+    before_try: Callable[[int], object] = lambda _: None,
+) -> Outcome:
+    """Run a task to its end, with the retries and reschedules that Airflow would make, but without their delays.
+
+    :param operator: its `retries` count.
+    :param store: the task state store; None stands for Airflow 3.2.
+    :param day: the logical date; runs of different days are different DAG runs. None: a run without one.
+    :param earlier: XComs of former runs, by key.
+    :param before_try: called with the number of each attempt.
+    """
+    now = datetime.now(timezone.utc)
+    dag_run = SimpleNamespace(
+        start_date=now, run_after=day or now, data_interval_start=day, data_interval_end=day
+    )
+    first_reschedule: datetime | None = None
+    reschedules = 0
+    number = 1
+    while True:
+        before_try(number)
+        ti = TaskInstance(
+            number,
+            operator.retries,
+            run_id=f"r{day or ''}",
+            task_id=operator.task_id,
+            first_reschedule=first_reschedule,
+            earlier=earlier or {},
+            task=operator,
+        )
+        context = context_of(ti, store, dag_run=dag_run, task_reschedule_count=reschedules)
+        state, value = "failed", None
+        error: Exception | None = None
+        try:
+            state, value = "success", execute(operator, context)
+        except AirflowRescheduleException:
+            first_reschedule = first_reschedule or datetime.now(timezone.utc)
+            reschedules += 1
+            continue
+        except AirflowSkipException as raised:
+            state, error = "skipped", raised
+        except Exception as raised:
+            if number <= operator.retries and is_retried(operator, raised, number):
+                number += 1
+                first_reschedule = None
+                continue
+            error = raised
+        return Outcome(state, number, value, error, ti.xcom, reschedules)
+
+
+def is_retried(operator: Any, error: BaseException, number: int = 1) -> bool:
+    """Return whether Airflow would make another attempt after an error, provided that one is left."""
+    if isinstance(error, (AirflowFailException, AirflowSensorTimeout)):
+        return False
+    policy = operator.retry_policy if HAS_RETRY_POLICIES else None
+    return policy is None or policy.evaluate(error, number, operator.retries).action.value != "fail"

@@ -1,10 +1,12 @@
-"""An inbox on a port of its own: the real application over a SQLite file, which can be stopped and started again."""
+"""An inbox in a thread: the real application over a SQLite file, which can be stopped and started again."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import json
+import tempfile
 import threading
 from pathlib import Path
 from typing import Any
@@ -23,14 +25,14 @@ from tests.support.waiting import PATIENCE
 
 
 class InboxServer:
-    """What a connection's deliveries are sent to and read from.
+    """Receives the deliveries of a connection and serves its readers.
 
     :param folder: for the database.
-    :ivar secret: what the server takes for the webhook secret of every connection.
-    :ivar requests: what was asked of it, oldest first.
-    :ivar answers: what the next requests are answered that are no deliveries, in place of the inbox.
+    :ivar secret: the webhook secret of every connection.
+    :ivar requests: method and path of the requests, oldest first.
+    :ivar answers: responses to the next requests that are no deliveries, in place of the inbox.
     :ivar lossy: whether deliveries are lost.
-    :ivar read: set once somebody has been told what is in it.
+    :ivar read: set once a reader has received deliveries.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -59,11 +61,11 @@ class InboxServer:
 
     @property
     def extra(self) -> dict[str, str]:
-        """Extras of a connection whose deliveries come here."""
+        """The extras of a connection that uses this inbox."""
         return {"webhook_url": self.url, "inbox_url": self.url, "webhook_secret": self.secret}
 
     def webhook(self, key: str | None = None) -> dict[str, Any]:
-        """The webhook that reports here."""
+        """Return the webhook that reports here."""
         return {
             "url": delivery_url(self.url, CONNECTION_ID, key),
             "headers": {SECRET_HEADER: self.secret},
@@ -74,12 +76,11 @@ class InboxServer:
         return [line for line in self.requests if part in line]
 
     def reset(self) -> None:
-        """Begin with an empty database at the next start."""
+        """Use an empty database from the next start on."""
         self._databases += 1
-        self._database = f"sqlite:///{self._folder}/inbox{self._databases}.db"
-        engine = create_engine(self._database)
-        metadata.create_all(engine)
-        engine.dispose()
+        path = self._folder / f"inbox{self._databases}.db"
+        path.write_bytes(_empty_database())
+        self._database = f"sqlite:///{path}"
 
     def start(self) -> None:
         self._engine = create_engine(self._database)
@@ -89,14 +90,14 @@ class InboxServer:
         self._serving.start()
 
     def stop(self) -> None:
-        """End at once: whoever waits gets no answer."""
+        """Stop immediately: waiting readers get no response."""
         self._serving.stop(at_once=True)
         self._engine.dispose()
 
     def deliver(
         self, body: dict[str, Any], key: str | None = None, conn_id: str = CONNECTION_ID
     ) -> httpx.Response:
-        """Deliver as the service does."""
+        """Send a delivery as the service does."""
         url = delivery_url(self.url, conn_id, key)
         return self._client.post(url, content=json.dumps(body), headers={SECRET_HEADER: self.secret})
 
@@ -121,3 +122,14 @@ class InboxServer:
             await self._application(scope, receive, send)
             if "/webdata/deliveries/" in scope["path"]:
                 self.read.set()
+
+
+@functools.cache
+def _empty_database() -> bytes:
+    """Return a SQLite file with the inbox's tables."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "inbox.db"
+        engine = create_engine(f"sqlite:///{path}")
+        metadata.create_all(engine)
+        engine.dispose()
+        return path.read_bytes()

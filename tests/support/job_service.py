@@ -1,4 +1,4 @@
-"""A service with nothing but jobs, over real HTTP: what it is told of a job is what it answers.
+"""A service that has only jobs, over real HTTP, and answers what a test sets.
 
 Where the sandbox behaves as the service is documented to, this one does what a test needs: it loses requests or
 answers, hides jobs from its lists, and does not end a job by itself.
@@ -27,15 +27,16 @@ class JobService:
 
     :ivar jobs: bodies of status answers, by path.
     :ivar bodies: of the requests that started something.
-    :ivar faults: answers that come before all others, one for each request.
-    :ivar start_faults: what happens to the next starts: `lose request`, `lose answer`, or a status with which the
-        job is started all the same.
+    :ivar faults: answers to the next requests, one each, before all others.
+    :ivar start_faults: what happens to the next starts: `lose request`, `lose answer`, or the status of an answer
+        though the job is started.
     :ivar lists: whether jobs show in the activity and among the running crawls.
-    :ivar names: whether the activity names what jobs are about.
+    :ivar names: whether the activity names the targets of jobs.
     :ivar honours_keys: whether an idempotency key works once.
-    :ivar ends_after: looks at a job after which it is over; None: it is not.
-    :ivar ends_as: what it answers then.
-    :ivar api_key: any will do.
+    :ivar ends_after: polls of a job after which it is over; None: it never is.
+    :ivar ends_as: the fields of a job that is over.
+    :ivar ends_at_cancel: whether a job ends just before it would be cancelled.
+    :ivar api_key: any is accepted.
     """
 
     api_key = "any"
@@ -52,6 +53,7 @@ class JobService:
         self.honours_keys = True
         self.ends_after: int | None = None
         self.ends_as: dict[str, Any] = {"status": "completed"}
+        self.ends_at_cancel = False
         self.limited = False
         self.invalid_urls: list[str] = []
         self.errors: dict[str, Any] = {"errors": [], "robotsBlocked": []}
@@ -109,6 +111,9 @@ class JobService:
     def looks(self, job_id: str = "") -> list[str]:
         return [line for line in self.requests if line.startswith("GET") and job_id in line]
 
+    def cancels(self) -> list[str]:
+        return [line for line in self.requests if line.startswith("DELETE")]
+
     def started(self) -> list[str]:
         """Ids of the jobs that were started."""
         return [item["id"] for item in self.activity]
@@ -117,7 +122,7 @@ class JobService:
         if method == "POST":
             return self._start(path, body, key)
         if method == "PUT":
-            return self._order(path)
+            return self._limit()
         if self.faults:
             return self.faults.pop(0)
         if path == "/v2/team/activity":
@@ -142,16 +147,16 @@ class JobService:
             if self.ends_after is not None and job["looks"] > self.ends_after:
                 job.update(self.ends_as)
             return 200, job, {}
+        if self.ends_at_cancel:
+            job.update(self.ends_as)
         if job["status"] not in RUNNING.values():
             return 409, {"error": "Crawl is already completed"}, {}
         job["status"] = "cancelled"
         return 200, {"status": "cancelled"}, {}
 
-    def _order(self, path: str) -> Answer:
-        """Do what a test's DAG asks for."""
-        if path == "/end":
-            self.set_all(**self.ends_as)
-        elif path == "/limit" and not self.limited:
+    def _limit(self) -> Answer:
+        """Refuse the next request, once, because the DAG of a test orders it."""
+        if not self.limited:
             self.limited = True
             self.faults.append((429, {"error": "Rate limit exceeded"}, {"Retry-After": "1"}))
         return 200, {}, {}

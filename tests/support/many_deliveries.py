@@ -1,4 +1,4 @@
-"""An inbox with very many deliveries, made by the database itself."""
+"""An inbox with very many deliveries, which the database generates."""
 
 from __future__ import annotations
 
@@ -29,10 +29,12 @@ _FILL = {
 
 
 def fill(engine: Engine, conn_id: str, rows: int, base: int, step: int = 10**6) -> None:
-    """Fill an empty inbox: nine of ten deliveries for a connection, five for each job, one in 49 the end of a check.
+    """Fill an empty inbox.
 
-    `base` is when they began to come, and their first position: microseconds since 1970; `step` is the time between
-    two of them.
+    Nine of ten deliveries are for the connection, five for each job, and one in 49 is the end of a check.
+
+    :param base: time and position of the first delivery, in microseconds since 1970.
+    :param step: microseconds between two of them.
     """
     statement = _FILL[engine.dialect.name].replace(":conn_id", f"'{conn_id}'")
     for name, value in {"base": base, "step": step, "rows": rows}.items():

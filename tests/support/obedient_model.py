@@ -1,13 +1,13 @@
-"""A model that obeys whatever it reads: each line `CALL tool {"argument": ...}`, from whomever, is carried out once.
+"""A model that obeys everything it reads: it carries out each line `CALL tool {"argument": ...}` once.
 
-In the end it tells all that it has seen, and what tools it was given.
+Its last answer lists the messages that it has seen and the tools that it was given.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from pydantic_ai.messages import (
@@ -22,8 +22,19 @@ from pydantic_ai.models.function import AgentInfo, FunctionModel
 _ORDER = re.compile(r"^CALL (\w+) (\{.*\})$", re.MULTILINE)
 
 
-def obedient_model() -> FunctionModel:
-    return FunctionModel(_obey, model_name="obedient")
+def obedient_model(is_gone: Callable[[], bool] = lambda: False) -> FunctionModel:
+    """Return the model.
+
+    :param is_gone: whether the model fails, called before its last answer.
+    """
+
+    def obey(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        answer = _obey(messages, info)
+        if any(isinstance(part, TextPart) for part in answer.parts) and is_gone():
+            raise RuntimeError("the model is gone")
+        return answer
+
+    return FunctionModel(obey, model_name="obedient")
 
 
 def _obey(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:

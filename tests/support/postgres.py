@@ -1,6 +1,6 @@
-"""A private PostgreSQL in a folder of its own: nothing of it is left once it is closed, or its user has died.
+"""A private PostgreSQL in a separate folder. Nothing of it is left once it is closed or its user has died.
 
-Its settings are PostgreSQL's own, `fsync` included: what is tested and measured on it holds elsewhere.
+It keeps PostgreSQL's default settings, `fsync` included, so that tests and measurements hold elsewhere.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Postgres:
     """A server on a free loopback port; use it as a context manager.
 
     :param settings: of the server, such as `{"max_connections": "50"}`.
-    :param programs: folder of PostgreSQL's programs; empty: those of this machine.
+    :param programs: folder of PostgreSQL's programs; by default those of this machine.
     """
 
     settings: dict[str, str] = field(default_factory=dict)
@@ -51,7 +51,7 @@ class Postgres:
     _watchdog: subprocess.Popen[bytes] | None = field(default=None, repr=False)
 
     def __enter__(self) -> Postgres:
-        """Make the folder and start."""
+        """Create the folder and start the server."""
         self.folder = Path(tempfile.mkdtemp(prefix="webdata-postgres-"))
         try:
             if owner := _owner():
@@ -65,26 +65,31 @@ class Postgres:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Stop, and remove the folder."""
+        """Stop the server and remove the folder."""
         self.stop()
         shutil.rmtree(self.folder, ignore_errors=True)
 
+    @property
+    def pid(self) -> int:
+        """Process id of the server, 0 while it is stopped."""
+        return 0 if self._server is None else self._server.pid
+
     def url(self, database: str = "postgres", port: int | None = None) -> str:
-        """SQLAlchemy's address of a database; through another port when something stands in between."""
+        """Return SQLAlchemy's address of a database; through another port where a proxy stands in between."""
         return f"postgresql+psycopg2://{USER}:{self._password}@127.0.0.1:{port or self.port}/{database}"
 
     def create_database(self, name: str) -> str:
-        """Make an empty database and return its address."""
+        """Create an empty database and return its address."""
         argv = [self._program("createdb"), "-h", "127.0.0.1", "-p", str(self.port), "-U", USER, name]
         done = subprocess.run(
             argv, env={**os.environ, "PGPASSWORD": self._password}, capture_output=True, text=True
         )
         if done.returncode:
-            raise StackError(f"The database {name} could not be made: {done.stderr.strip()}")
+            raise StackError(f"The database {name} could not be created: {done.stderr.strip()}")
         return self.url(name)
 
     def start(self) -> None:
-        """Start the server, again after `stop`, and return once it takes connections."""
+        """Start the server, again after `stop`, and return once it accepts connections."""
         settings = {
             "listen_addresses": "127.0.0.1",
             "unix_socket_directories": str(self.folder),
@@ -114,7 +119,7 @@ class Postgres:
             raise StackError(f"PostgreSQL did not start.\n{self._last_words()}")
 
     def stop(self, *, crash: bool = False) -> None:
-        """Stop the server and cut its connections; `crash` gives it no time to tidy up."""
+        """Stop the server and close its connections; `crash` gives it no time to clean up."""
         if self._watchdog is not None:
             self._watchdog.kill()
             self._watchdog.communicate()
@@ -150,7 +155,7 @@ class Postgres:
             raise StackError(f"PostgreSQL's initdb failed: {done.stderr.strip()}")
 
     def _ready(self) -> bool:
-        """Whether the server says so in its own file; it does not once it has ended."""
+        """Return whether the running server reports readiness in its pid file."""
         try:
             lines = (self._data / "postmaster.pid").read_text().splitlines()
         except FileNotFoundError:
@@ -163,7 +168,7 @@ class Postgres:
         )
 
     def _program(self, name: str) -> str:
-        """Path of one of PostgreSQL's programs, which Debian keeps out of the PATH."""
+        """Return the path of one of PostgreSQL's programs, which Debian keeps out of the PATH."""
         folders = sorted((folder for pattern in _FOLDERS for folder in glob.glob(pattern)), key=_version)
         places = self.programs or os.pathsep.join([os.environ.get("PATH", ""), *reversed(folders)])
         if (found := shutil.which(name, path=places)) is None:
@@ -178,7 +183,7 @@ class Postgres:
 
 
 def _owner() -> pwd.struct_passwd | None:
-    """Whom the server runs as; None for ourselves. PostgreSQL refuses to run as root."""
+    """Return the user that the server runs as, None for the current one. PostgreSQL refuses to run as root."""
     if os.getuid() != 0:
         return None
     for name in ("postgres", "nobody"):

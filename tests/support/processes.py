@@ -7,11 +7,13 @@ one group leaves others behind. The session is what they all keep, also after th
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import signal
 import subprocess
+import sys
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import psutil
 
@@ -19,12 +21,43 @@ from tests.support.errors import StackError
 from tests.support.waiting import PATIENCE, wait_until
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
+
+    from tests.support.warm import Warm
 
 
 # A line on its input lets the program begin. Where nobody is left to write one, there is nothing to end either.
 _GATE = ("sh", "-c", 'read -r go && exec "$@" </dev/null', "sh")
+
+
+@contextlib.contextmanager
+def _start_new(
+    argv: Sequence[str], env: Mapping[str, str], cwd: Path, output: IO[bytes]
+) -> Iterator[tuple[int, Callable[[], object]]]:
+    """Start a program that waits; yield its pid and the function that lets it begin."""
+    process = subprocess.Popen(
+        [*_GATE, *argv],
+        env=dict(env),
+        cwd=cwd,
+        stdin=subprocess.PIPE,
+        stdout=output,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    )
+    assert process.stdin is not None
+    with process.stdin as gate:
+        yield process.pid, lambda: gate.write(b"go\n")
+
+
+@contextlib.contextmanager
+def _fork(
+    warm: Warm, argv: Sequence[str], env: Mapping[str, str], cwd: Path, output: IO[bytes]
+) -> Iterator[tuple[int, Callable[[], object]]]:
+    """Do the same with a program that starts with Airflow imported."""
+    program = warm.start(argv[1:], env=env, cwd=cwd, stdout=output, session=True)
+    with contextlib.closing(program):
+        yield program.pid, program.begin
 
 
 @dataclass(frozen=True)
@@ -46,29 +79,25 @@ class Session:
         cwd: Path,
         log: Path,
         note: Callable[[Session], None] | None = None,
+        warm: Warm | None = None,
     ) -> Session:
-        """Start `argv` detached from the terminal, its output added to `log`.
+        """Start `argv` detached from the terminal and append its output to `log`.
 
-        `note` is to write the session down. The program begins after it, and not at all where `note` fails or this
-        process dies before its end: what runs can be found again.
+        The program begins after `note` has recorded the session. It never begins if `note` fails or this process dies
+        before that, so every running program can be found again.
+
+        :param warm: starts the program if `argv` is `[sys.executable, ...]`.
         """
         log.parent.mkdir(parents=True, exist_ok=True)
         with log.open("ab") as output:
-            process = subprocess.Popen(
-                [*_GATE, *argv],
-                env=dict(env),
-                cwd=cwd,
-                stdin=subprocess.PIPE,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
+            start = (
+                _start_new if warm is None or argv[0] != sys.executable else functools.partial(_fork, warm)
             )
-        assert process.stdin is not None
-        with process.stdin as gate:
-            session = cls(name, process.pid, psutil.Process(process.pid).create_time(), str(log))
-            if note:
-                note(session)
-            gate.write(b"go\n")
+            with start(argv, env, cwd, output) as (pid, begin):
+                session = cls(name, pid, psutil.Process(pid).create_time(), str(log))
+                if note:
+                    note(session)
+                begin()
         return session
 
     @classmethod

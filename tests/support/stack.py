@@ -28,6 +28,7 @@ from tests.support.errors import StackError
 from tests.support.processes import Session, stop_all
 from tests.support.service import CONNECTION_ID
 from tests.support.waiting import PATIENCE, wait_until
+from tests.support.warm import Warm
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 # The tests use homes of their own, so that they do not end what `make up` left running.
@@ -36,6 +37,10 @@ EXAMPLE_DAGS = REPOSITORY / "example_dags"
 COMPONENTS = ("api-server", "scheduler", "dag-processor", "triggerer")
 HEALTH = ("metadatabase", "scheduler", "dag_processor", "triggerer")
 STATE_FILE = "stack.json"
+# Triggers hold events back for the time that a worker may linger behind a deferred task, and two seconds more. On a
+# machine that stalls, workers linger longer than their own setting.
+PATIENT_TRIGGERER = {"AIRFLOW__WORKERS__MIN_HEARTBEAT_INTERVAL": "3"}
+READY_SCHEDULER = Path(__file__).with_name("ready_scheduler.py")
 
 Say = Callable[[str], None]
 
@@ -56,6 +61,7 @@ class Stack:
     that points to the sandbox, beside the webhook's address and secret; `sandbox_flags` are handed to the sandbox
     as they are; `database_url` is SQLAlchemy's address of an empty database, SQLite where there is none. `prepare` is
     called when both addresses are known and before Airflow starts, for what DAGs must know when they are parsed.
+    `warm` starts the programs, which otherwise have a Python of their own each.
     """
 
     home: Path
@@ -68,6 +74,7 @@ class Stack:
     database_url: str = field(default="", repr=False)
     prepare: Callable[[Stack], None] = field(default=lambda stack: None, repr=False)
     say: Say = print
+    warm: Warm | None = field(default=None, repr=False)
     sandbox_url: str = ""
     airflow_url: str = ""
     _sessions: dict[str, Session] = field(default_factory=dict)
@@ -133,12 +140,21 @@ class Stack:
     @property
     def components(self) -> Mapping[str, Component]:
         """What Airflow consists of, by name, in the order in which it is started."""
-        return {name: Component((name,)) for name in COMPONENTS}
+        components = {name: Component((name,)) for name in COMPONENTS}
+        url = urlsplit(self.airflow_url)
+        address = ("--host", str(url.hostname), "--port", str(url.port))
+        return {
+            **components,
+            "api-server": Component(("api-server", *address)),
+            "triggerer": Component(("triggerer",), PATIENT_TRIGGERER),
+        }
 
     def launch(self, name: str) -> None:
         """Start one of Airflow's components, again after `kill`; returns at once, see `wait_until_healthy`."""
         component = self.components[name]
         argv = [sys.executable, "-m", "airflow", *component.argv]
+        if self.warm is not None and name == "scheduler":
+            argv = [sys.executable, str(READY_SCHEDULER)]
         self._launch(name, argv, {**self._environment, **component.environment})
 
     @property
@@ -241,7 +257,8 @@ class Stack:
         argv += ["--host", "127.0.0.1", "--port", str(port), "--api-key", self.api_key, *self.sandbox_flags]
         log = self.home / "output" / "sandbox.log"
         said_before = len(_text(str(log))) if log.exists() else 0
-        sandbox = self._launch("sandbox", argv, {**os.environ, "PYTHONUNBUFFERED": "1"})
+        environment = os.environ if self.warm is None else self.warm.environ
+        sandbox = self._launch("sandbox", argv, {**environment, "PYTHONUNBUFFERED": "1"})
 
         def listening() -> bool:
             found = re.search(r"sandbox listening on (http://\S+)", _text(sandbox.log)[said_before:])
@@ -259,6 +276,10 @@ class Stack:
         self._environment = airflow_environment(
             self.home, ports, self.dag_folders, self.database_url, self.environment
         )
+        if self.warm is not None:
+            # Airflow reads them at import. `components` passes them as arguments.
+            for name in ("AIRFLOW__API__HOST", "AIRFLOW__API__PORT"):
+                del self._environment[name]
         self.prepare(self)
         self.say("Airflow is starting: its database first, the inbox's tables with it")
         self._migrate()
@@ -269,16 +290,21 @@ class Stack:
 
     def _migrate(self) -> None:
         log = self.home / "output" / "migrate.log"
-        with log.open("wb") as output:
+        argv = [sys.executable, "-m", "airflow", "db", "migrate"]
+        options: dict[str, Any] = {"env": self._environment, "cwd": self.home}
+        if self.warm is None:
             done = subprocess.run(
-                [sys.executable, "-m", "airflow", "db", "migrate"],
-                env=self._environment,
-                cwd=self.home,
+                argv,
                 stdin=subprocess.DEVNULL,
-                stdout=output,
+                stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
+                text=True,
                 check=False,
+                **options,
             )
+        else:
+            done = self.warm.run(argv[1:], **options)
+        log.write_text(done.stdout + (done.stderr or ""))
         if done.returncode:
             raise StackError(f"Airflow's database could not be made.\n{_tail(str(log))}")
 
@@ -288,7 +314,7 @@ class Stack:
             self._write_state()
 
         log = self.home / "output" / f"{name}.log"
-        return Session.start(name, argv, env=env, cwd=self.home, log=log, note=note)
+        return Session.start(name, argv, env=env, cwd=self.home, log=log, note=note, warm=self.warm)
 
     def _write_state(self) -> None:
         state = {

@@ -21,12 +21,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
+from tests.support.airflow_settings import IMPORTED_SETTINGS
 from tests.support.waiting import PATIENCE, wait_until
 
 SERVER = Path(__file__).with_name("warm_server.py")
 
 # Options that Airflow reads at its import, as most tests need them: no worker lingers behind a deferred task.
-SETTINGS = {"AIRFLOW__WORKERS__MIN_HEARTBEAT_INTERVAL": "0"}
+SETTINGS = {**IMPORTED_SETTINGS, "AIRFLOW__WORKERS__MIN_HEARTBEAT_INTERVAL": "0"}
 
 
 def airflow_environ(home: Path, **settings: str) -> dict[str, str]:
@@ -122,9 +123,15 @@ class Warm:
     def __init__(self, folder: Path, environ: Mapping[str, str] | None = None) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self._folder = folder
-        self._environ = airflow_environ(folder) if environ is None else environ
+        self.environ = airflow_environ(folder) if environ is None else environ
         self._lease: socket.socket | None = None
         self._server: subprocess.Popen[bytes] | None = None
+
+    def open(self) -> Path:
+        """Start the process, and return its folder, for other users of it."""
+        if self._lease is None:
+            self._lease = self._leased()
+        return self._folder
 
     def close(self) -> None:
         """Release the process, which ends with its last user; the user that started it waits for that."""
@@ -210,8 +217,7 @@ class Warm:
         streams: list[int],
         session: bool = False,
     ) -> Program:
-        if self._lease is None:
-            self._lease = self._leased()
+        self.open()
         order = {"argv": [*argv], "env": dict(env), "cwd": str(cwd or Path.cwd()), "session": session}
         return Program(argv, self._ask(order, streams))
 
@@ -241,7 +247,7 @@ class Warm:
             with log.open("ab") as output:
                 self._server = process = subprocess.Popen(
                     [sys.executable, str(SERVER), str(self._address)],
-                    env=self._environ,
+                    env=self.environ,
                     cwd=self._folder,
                     stdin=subprocess.DEVNULL,
                     stdout=output,

@@ -1,13 +1,13 @@
 """The process behind `tests.support.warm`: Airflow imported, one forked child per requested Python program.
 
-`python warm_server.py SOCKET [MODULE ...]` imports Airflow and the modules, then listens on a Unix socket until no
-client holds a lease. Clients and messages are those of `tests.support.warm`. The process must stay single-threaded,
-since a fork copies one thread only.
+`python warm_server.py SOCKET` listens on a Unix socket until no client holds a lease. Clients and messages are those of
+`tests.support.warm`. The process must stay single-threaded, since a fork copies one thread only.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import gc
 import importlib
 import json
@@ -17,7 +17,8 @@ import selectors
 import signal
 import socket
 import sys
-from collections.abc import Callable, Sequence
+import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -83,9 +84,28 @@ RELOADED: dict[Option, str] = {
     ("airflow.sdk.configuration", "database", "sql_alchemy_conn"): "",
 }
 
+# Constants that an option gives its value to: module, path, and type.
+ASSIGNED: dict[Option, tuple[str, str, type]] = {
+    ("airflow.sdk.configuration", "scheduler", "task_instance_heartbeat_timeout"): (
+        "airflow.sdk.execution_time.supervisor",
+        "HEARTBEAT_TIMEOUT",
+        int,
+    ),
+    ("airflow.sdk.configuration", "workers", "min_heartbeat_interval"): (
+        "airflow.sdk.execution_time.supervisor",
+        "MIN_HEARTBEAT_INTERVAL",
+        int,
+    ),
+    ("airflow.configuration", "triggerer", "triggerer_health_check_threshold"): (
+        "airflow.jobs.triggerer_job_runner",
+        "TriggerRunnerSupervisor.health_check_threshold",
+        int,
+    ),
+}
 
-def import_airflow(modules: Sequence[str] = ()) -> dict[Option, str | None]:
-    """Import Airflow without initializing it, then the modules; return the options that were read meanwhile."""
+
+def import_airflow() -> dict[Option, str | None]:
+    """Import Airflow without initializing it; return the options that its modules read meanwhile."""
     os.environ["_AIRFLOW__AS_LIBRARY"] = "1"
     # `import airflow` alone reads this one, before anything can be recorded.
     read: set[Option] = {("airflow.configuration", "database", "sql_alchemy_schema")}
@@ -111,8 +131,6 @@ def import_airflow(modules: Sequence[str] = ()) -> dict[Option, str | None]:
         with contextlib.suppress(ImportError):
             importlib.import_module(module)
     prepare_execution_api()
-    for module in modules:
-        importlib.import_module(module)
     recording = False
     del os.environ["_AIRFLOW__AS_LIBRARY"]
     return {option: value_of(option) for option in read}
@@ -163,7 +181,7 @@ def initialize_airflow(read: dict[Option, str | None]) -> bool:
         conf.clear()
         conf.update(fresh)
     differing = [option for option, value in read.items() if value_of(option) != value]
-    if not RELOADED.keys() >= set(differing):
+    if not {*RELOADED, *ASSIGNED} >= {*differing}:
         print("a Python of its own, for", differing, file=LOG, flush=True)
         return False
     configuration.secrets_backend_list = configuration.initialize_secrets_backends()
@@ -171,8 +189,13 @@ def initialize_airflow(read: dict[Option, str | None]) -> bool:
     importlib.reload(settings)
     settings.initialize()  # type: ignore[no-untyped-call]
     for option in differing:
-        if name := RELOADED[option]:
-            importlib.reload(sys.modules[name])
+        if reloaded := RELOADED.get(option):
+            importlib.reload(sys.modules[reloaded])
+        if assigned := ASSIGNED.get(option):
+            name, path, kind = assigned
+            *owners, constant = path.split(".")
+            owner = functools.reduce(getattr, owners, sys.modules[name])
+            setattr(owner, constant, kind(value_of(option)))
     return True
 
 
@@ -301,6 +324,8 @@ def become(request: dict[str, Any], connection: socket.socket, descriptors: list
     os.chdir(request["cwd"])
     os.environ.clear()
     os.environ.update(request["env"])
+    # Found again by this environment.
+    tempfile.tempdir = None
     argv = request["argv"]
     if not initialize_airflow(READ):
         os.execve(sys.executable, [sys.executable, *argv], request["env"])
@@ -337,7 +362,7 @@ if __name__ == "__main__":
     LOG = os.fdopen(os.dup(2), "w")
     # Children share what never changes.
     gc.disable()
-    READ = import_airflow(sys.argv[2:])
+    READ = import_airflow()
     gc.freeze()
     if (program := Server(sys.argv[1]).serve()) is not None:
         program()

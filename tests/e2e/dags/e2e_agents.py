@@ -1,4 +1,4 @@
-"""An agent with tools of the service, and calls of the service's indexes and of the team that have no example DAG."""
+"""An agent with tools of the service. Common AI, which needs Python 3.11, takes a second to import."""
 
 from __future__ import annotations
 
@@ -6,45 +6,9 @@ import sys
 from datetime import timedelta
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
-from airflow.sdk import dag, task
+from airflow.sdk import dag
 
-from airflow_provider_webdata.hooks.webdata import WebDataHook
-from airflow_provider_webdata.operators.developer_search import WebDataDeveloperSearchOperator
-from airflow_provider_webdata.operators.feedback import WebDataFeedbackOperator
-from airflow_provider_webdata.operators.paper_search import WebDataPaperSearchOperator
-from airflow_provider_webdata.operators.parse import WebDataParseOperator
-from airflow_provider_webdata.operators.search import WebDataSearchOperator
-
-
-@dag(dag_id="e2e_indexes", schedule=None)
-def indexes():
-    WebDataDeveloperSearchOperator(task_id="issues", query="clocks go forward")
-    WebDataPaperSearchOperator(task_id="papers", query="rain")
-    search = WebDataSearchOperator(task_id="search", query="river")
-    WebDataFeedbackOperator(
-        task_id="rate", job_id=search.output["id"], rating="bad", query_suggestions="The level of today."
-    )
-    WebDataParseOperator(task_id="parse", file="{{ dag_run.conf['file'] }}", upload="reference")
-
-    @task
-    def of_the_team() -> dict[str, Any]:
-        hook = WebDataHook()
-        hook.replace_threat_policy({"mode": "normal"})
-        return {
-            "laws": len(hook.search_government({"query": "dam"}).data.web or []),
-            "similar": len(hook.similar_papers("doi:10.5555/rain", {"intent": "rain"}).results or []),
-            "policy": hook.threat_policy().mode,
-            "most": hook.concurrency().max_concurrency,
-        }
-
-    of_the_team()
-
-
-indexes()
-
-# Common AI needs Python 3.11.
 if find_spec("airflow.providers.common.ai"):
     from airflow.providers.common.ai.hooks.pydantic_ai import PydanticAIHook
     from airflow.providers.common.ai.operators.agent import AgentOperator
@@ -54,7 +18,7 @@ if find_spec("airflow.providers.common.ai"):
     sys.path.insert(0, str(Path(__file__).parents[3]))
     from tests.support.obedient_model import obedient_model
 
-    # No real model can be reached: that of the connection is another one here.
+    # No real model can be reached, so the connection has another one here.
     PydanticAIHook.get_conn = lambda self: obedient_model()
 
     @dag(dag_id="e2e_agent", schedule=None)

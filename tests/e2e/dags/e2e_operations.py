@@ -31,7 +31,7 @@ JOBS: dict[str, tuple[type, dict[str, Any]]] = {
         {"prompt": "What is for sale?", "urls": ["https://shop.example/"], "schema": SHOP},
     ),
 }
-# How its end is learned: by webhook alone (the safety poll is far away), by polling alone, or by a worker that waits.
+# How its end is reported: by webhook alone (the safety poll is far away), by polling alone, or to a worker that waits.
 HOWS: dict[str, dict[str, Any]] = {
     "webhook": {"wait_by": "webhook", "safety_poll": 1500, "deferrable": True},
     "polling": {"wait_by": "polling", "poll_interval": 2, "attach_webhook": False, "deferrable": True},
@@ -64,6 +64,9 @@ for kind, (operator, request) in JOBS.items():
 # The worker dies while it waits for the answer that names the job; the retry must not start a second one.
 for kind in ("crawl", "batch_scrape"):
     operator, request = JOBS[kind]
+    if kind == "crawl":
+        # A job is also found by what it is for.
+        request = {**request, "url": "{{ dag_run.conf['url'] }}"}
 
     @dag(dag_id=f"e2e_killed_{kind}", schedule=None)
     def killed():

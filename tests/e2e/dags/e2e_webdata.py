@@ -1,4 +1,4 @@
-"""DAGs that are made to go wrong; each has a test of its own."""
+"""DAGs that go wrong, and one that uses every secret."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from airflow.sdk import dag, task
 from airflow_provider_webdata.operators.monitor import WebDataCreateMonitorOperator
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
 
-# The worker dies while it waits for the answer to the creation; the retry must not make a second monitor.
+# The worker dies while it waits for the answer to the creation; the retry must not create another monitor.
 MONITOR = {
     "schedule": {"cron": "0 6 * * *", "timezone": "UTC"},
     "targets": [{"type": "scrape", "urls": ["https://shop.example/"]}],
@@ -21,7 +21,7 @@ MONITOR = {
 def killed_worker():
     WebDataCreateMonitorOperator(
         task_id="keep_monitor",
-        webdata_conn_id="webdata_held",
+        webdata_conn_id="{{ dag_run.conf['connection'] }}",
         name="{{ dag_run.conf['monitor'] }}",
         retries=1,
         retry_delay=timedelta(seconds=1),
@@ -32,7 +32,7 @@ def killed_worker():
 killed_worker()
 
 
-# 101 is over the reference's limit, and nobody can know before the template is rendered.
+# 101 is over the reference's limit, which cannot be known before the template is rendered.
 @dag(dag_id="e2e_bad_field", schedule=None)
 def bad_field():
     WebDataSearchOperator(
@@ -55,7 +55,7 @@ def rate_limit():
 rate_limit()
 
 
-# Every way a secret enters: the connection's key and headers, and the headers that a task hands over.
+# Every way in which a secret enters: the connection's key and headers, and the headers that a task passes.
 @dag(dag_id="e2e_secrets", schedule=None)
 def secrets():
     options = {"formats": ["markdown"], "headers": {"X-Session": "{{ var.value.e2e_page_session }}"}}
@@ -70,7 +70,7 @@ def secrets():
     search = WebDataSearchOperator(
         task_id="search",
         webdata_conn_id="webdata_with_headers",
-        query="{{ dag_run.conf['canary'] }}",
+        query="{{ dag_run.conf['query'] }}",
         scrape_options=options,
         trigger_rule="all_done",
     )
@@ -88,17 +88,17 @@ def secrets():
     )
 
     @task(trigger_rule="all_done")
-    def use_hook(canary: str) -> str:
+    def use_hook() -> str:
         """A DAG author who prints whatever is at hand."""
         from airflow_provider_webdata.hooks.webdata import WebDataHook
 
         hook = WebDataHook("webdata_with_headers")
         with hook:
-            print(canary, hook, vars(hook), hook.get_settings())
+            print(hook, vars(hook), hook.get_settings())
             print(hook.credit_usage())
         return repr(hook)
 
-    refused >> [search, monitor] >> use_hook("{{ dag_run.conf['canary'] }}")
+    refused >> [search, monitor] >> use_hook()
 
 
 secrets()

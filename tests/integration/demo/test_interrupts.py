@@ -72,9 +72,15 @@ def demo(folder: Path, command: str) -> tuple[int, str]:
     return done.returncode, done.stderr.strip()
 
 
-@pytest.mark.parametrize("number", ["SIGINT", "SIGTERM", "SIGHUP"])
-@pytest.mark.parametrize("moment", MOMENTS)
-def test_an_interrupt_is_told_by_the_exit_status(tmp_path: Path, moment: str, number: str) -> None:
+@pytest.mark.parametrize(
+    ("moment", "number"),
+    [
+        ("while it waits", "SIGTERM"),
+        ("while it waits", "SIGHUP"),
+        *((moment, "SIGINT") for moment in MOMENTS),
+    ],
+)
+def test_an_interrupt_gives_its_exit_status(tmp_path: Path, moment: str, number: str) -> None:
     assert demo(tmp_path, MOMENTS[moment].format(number)) == INTERRUPTED
 
 

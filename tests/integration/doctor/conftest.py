@@ -1,8 +1,9 @@
-"""An Airflow in which all is right: a migrated database, a sandbox, an inbox, and a connection to both."""
+"""An Airflow without problems: a migrated database, a sandbox, an inbox, and a connection to both."""
 
 from __future__ import annotations
 
 import contextlib
+import sqlite3
 from collections.abc import Iterator
 from datetime import datetime, timezone
 from pathlib import Path
@@ -16,8 +17,9 @@ from sqlalchemy.orm import Session, scoped_session, sessionmaker
 
 from airflow_provider_webdata.inbox.server import application
 from airflow_provider_webdata.inbox.server.http import connections
+from airflow_provider_webdata.inbox.server.storage.records import NewDelivery
+from airflow_provider_webdata.inbox.server.storage.store import DeliveryStore
 from airflow_provider_webdata.inbox.server.storage.tables import delivery
-from airflow_provider_webdata.inbox.wire import SECRET_HEADER
 from airflow_provider_webdata.sandbox.server import SandboxServer
 from airflow_provider_webdata.testing.migrated_database import MigratedDatabase
 from tests.integration.inbox.http.served_inbox import ServedInbox
@@ -29,10 +31,41 @@ SIGNING_SECRET = "a-signing-secret-of-the-tests"
 SECRETS = (SANDBOX_KEY, WEBHOOK_SECRET, SIGNING_SECRET)
 
 
-class World:
-    """What the doctor looks at; a test puts one thing of it out of order.
+class Database:
+    """An Airflow database with a triggerer and a delivery."""
 
-    :ivar conn_id: the connection that is looked at.
+    def __init__(self, folder: Path, migrated: MigratedDatabase) -> None:
+        migrated.copy_to(folder)
+        self._path, self._copy = folder / "airflow.db", folder / "copy.db"
+        self.engine = create_engine(f"sqlite:///{self._path}")
+        now = datetime.now(timezone.utc)
+        with Session(self.engine) as session:
+            session.add(Job(job_type="TriggererJob", state="running", latest_heartbeat=now))
+            session.flush()
+            session.execute(Job.__table__.update().values(hostname="triggerer-1"))
+            session.commit()
+        body = b'{"type": "crawl.completed", "id": "c"}'
+        DeliveryStore(self.engine).add([NewDelivery.from_body(CONNECTION_ID, None, body, now)])
+        self._copy_file(self._path, self._copy)
+
+    def restore(self) -> None:
+        """Undo all changes."""
+        self.engine.dispose()
+        self._copy_file(self._copy, self._path)
+
+    @staticmethod
+    def _copy_file(source: Path, target: Path) -> None:
+        with (
+            contextlib.closing(sqlite3.connect(source)) as old,
+            contextlib.closing(sqlite3.connect(target)) as new,
+        ):
+            old.backup(new)
+
+
+class World:
+    """The subjects of the doctor's checks; a test breaks one of them.
+
+    :ivar conn_id: the checked connection.
     """
 
     def __init__(
@@ -40,20 +73,19 @@ class World:
     ) -> None:
         self.sandbox, self.inbox, self.engine, self.patch = sandbox, inbox, engine, patch
         self.conn_id = CONNECTION_ID
+        self.has_changed_database = False
         self._servers: list[FaultServer] = []
         self.connect()
         self.run_triggerer()
-        body = b'{"type": "crawl.completed", "id": "c"}'
-        assert inbox.deliver(CONNECTION_ID, body, {SECRET_HEADER: WEBHOOK_SECRET}).status_code == 200
 
     @property
     def deliveries_here(self) -> dict[str, Any]:
-        """The extras by which deliveries come to the inbox."""
+        """The extras of a connection that uses the inbox."""
         url = self.inbox.url
         return {"webhook_url": url, "inbox_url": url, "webhook_secret": WEBHOOK_SECRET}
 
     def connect(self, url: str | None = None, key: str = SANDBOX_KEY, **extra: Any) -> None:
-        """Set the connection; an extra of None is taken away."""
+        """Set the connection; None removes an extra."""
         all_extras = {**self.deliveries_here, **extra}
         kept = {name: value for name, value in all_extras.items() if value is not None}
         self.set_environment(connection_text(self.sandbox.url if url is None else url, key, **kept))
@@ -67,19 +99,13 @@ class World:
         return server
 
     def run_triggerer(self, beat: datetime | None = None) -> None:
-        """Let there be one triggerer, with its last heartbeat at that time; now, if left out."""
-        now = datetime.now(timezone.utc)
-        with Session(self.engine) as session:
-            for old in session.scalars(select(Job)):
-                session.delete(old)
-            session.add(Job(job_type="TriggererJob", state="running", latest_heartbeat=beat or now))
-            session.flush()
-            session.execute(
-                Job.__table__.update().values(latest_heartbeat=beat or now, hostname="triggerer-1")
-            )
-            session.commit()
+        """Set the last heartbeat of the triggerer, by default to now."""
+        with self.engine.begin() as link:
+            beat = beat or datetime.now(timezone.utc)
+            link.execute(Job.__table__.update().values(latest_heartbeat=beat))
 
     def execute(self, statement: str) -> None:
+        self.has_changed_database = True
         with self.engine.begin() as link:
             link.exec_driver_sql(statement)
 
@@ -93,30 +119,44 @@ class World:
             server.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def shared_sandbox() -> Iterator[SandboxServer]:
     with SandboxServer() as server:
         yield server
 
 
+@pytest.fixture(scope="module")
+def database(
+    tmp_path_factory: pytest.TempPathFactory, migrated_database: MigratedDatabase
+) -> Iterator[Database]:
+    database = Database(tmp_path_factory.mktemp("doctor"), migrated_database)
+    yield database
+    database.engine.dispose()
+
+
+@pytest.fixture(scope="module")
+def shared_inbox(database: Database) -> Iterator[ServedInbox]:
+    with ServedInbox(database.engine, application._gate) as inbox:
+        yield inbox
+
+
 @pytest.fixture
 def world(
     shared_sandbox: SandboxServer,
-    migrated_database: MigratedDatabase,
-    tmp_path: Path,
+    database: Database,
+    shared_inbox: ServedInbox,
     monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[World]:
-    migrated_database.copy_to(tmp_path)
-    engine = create_engine(f"sqlite:///{tmp_path}/airflow.db")
+    engine = database.engine
     monkeypatch.setattr(settings, "engine", engine)
     monkeypatch.setattr(
         settings, "Session", scoped_session(sessionmaker(bind=engine, expire_on_commit=False))
     )
     monkeypatch.setattr(connections, "CACHE_SECONDS", 0.0)
     monkeypatch.setattr(connections, "LOOKUP_TIMEOUT", PATIENCE)
-    with ServedInbox(engine, application._gate) as inbox:
-        made = World(shared_sandbox, inbox, engine, monkeypatch)
-        yield made
-        made.close()
+    world = World(shared_sandbox, shared_inbox, engine, monkeypatch)
+    yield world
+    world.close()
+    if world.has_changed_database:
+        database.restore()
     shared_sandbox.control.reset()
-    engine.dispose()

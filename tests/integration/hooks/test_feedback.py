@@ -1,4 +1,4 @@
-"""Feedback through both hooks, over real HTTP."""
+"""Feedback through both hooks, over HTTP."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from airflow_provider_webdata.api import errors
-from tests.integration.hooks.test_jobs import JOB, told
+from tests.integration.hooks.conftest import one_hook
+from tests.integration.hooks.test_jobs import JOB, calls_of
 from tests.support.fault_server import answer
 from tests.support.waiting import settled
 
@@ -17,7 +18,7 @@ GOOD = {"rating": "good", "valuable_sources": [{"url": "https://a.example/"}]}
 
 @pytest.mark.rule("feedback-answer", "feedback-once")
 async def test_feedback(serve: Any) -> None:
-    """A lost answer is no harm: a further feedback changes nothing."""
+    """A call after a lost answer changes nothing."""
     first = {"success": True, "feedbackId": JOB, "creditsRefunded": 1}
     again = {**first, "creditsRefunded": 0, "alreadySubmitted": True}
     server, hook = serve(first, answer(502, "bad gateway"), again)
@@ -25,7 +26,7 @@ async def test_feedback(serve: Any) -> None:
     assert (found.feedback_id, found.credits_refunded, found.already_submitted) == (JOB, 1, None)
     request = {"endpoint": "scrape", "jobId": JOB, "rating": "bad", "note": "n"}
     assert (await settled(hook.feedback(request))).already_submitted
-    assert told(server) == [("POST", f"/v2/search/{JOB}/feedback"), *[("POST", "/v2/feedback")] * 2]
+    assert calls_of(server) == [("POST", f"/v2/search/{JOB}/feedback"), *[("POST", "/v2/feedback")] * 2]
     sent = [json.loads(request.body) for request in server.requests]
     assert sent == [
         {"rating": "good", "valuableSources": [{"url": "https://a.example/"}], "new": 1},
@@ -35,6 +36,7 @@ async def test_feedback(serve: Any) -> None:
 
 
 @pytest.mark.rule("feedback-errors")
+@one_hook
 async def test_refusals_have_their_code(serve: Any) -> None:
     body = {"success": False, "error": "Too late.", "feedbackErrorCode": "FEEDBACK_WINDOW_EXPIRED"}
     _, hook = serve(answer(409, json.dumps(body)))

@@ -1,11 +1,11 @@
-"""Both hooks over real HTTP: files, extract, agent and browser sessions; what is sent, given back and kept secret."""
+"""Files, extract jobs, agent runs, and browser sessions through both hooks, over HTTP."""
 
 from __future__ import annotations
 
 import io
 import json
 import logging
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -16,6 +16,7 @@ from airflow.sdk._shared.secrets_masker import redact
 from airflow_provider_webdata.api import models
 from airflow_provider_webdata.api.errors import (
     ClientError,
+    ConflictError,
     InvalidRequestError,
     NotFoundError,
     ServerError,
@@ -23,35 +24,26 @@ from airflow_provider_webdata.api.errors import (
     UploadError,
 )
 from airflow_provider_webdata.api.models.parse import MAX_FILE_BYTES
-from airflow_provider_webdata.hooks.webdata import WebDataHook
-from airflow_provider_webdata.hooks.webdata_async import AsyncWebDataHook
+from tests.integration.hooks.conftest import one_hook
 from tests.support.fault_server import FaultServer, Step, answer
 from tests.support.waiting import settled
 
-HOOKS = [WebDataHook, AsyncWebDataHook]
-Start = Callable[..., FaultServer]
+Start = Callable[..., tuple[FaultServer, Any]]
 
 
 @pytest.fixture
-def serve(connect: Callable[..., None]) -> Iterator[Start]:
-    """Start a server with these answers, and point the default connection at it."""
-    servers: list[FaultServer] = []
+async def serve(serve: Any) -> AsyncIterator[Start]:
+    """Start a server that gives these answers in order, and return it with a connected hook that does not retry."""
+    hooks: list[Any] = []
 
-    def start(*steps: Step) -> FaultServer:
-        servers.append(FaultServer(steps))
-        connect(servers[-1].url, "wd-hook-key-0123456789", retry_budget=0)
-        return servers[-1]
+    def start(*steps: Step) -> tuple[FaultServer, Any]:
+        server, hook = serve(*steps, retry_budget=0)
+        hooks.append(hook)
+        return server, hook
 
     yield start
-    for server in servers:
-        server.close()
-
-
-@pytest.fixture(params=HOOKS)
-async def hook(request: pytest.FixtureRequest) -> AsyncIterator[Any]:
-    made = request.param()
-    yield made
-    await settled(made.close())
+    for hook in hooks:
+        await settled(hook.close())
 
 
 def ok(**body: Any) -> Step:
@@ -69,7 +61,7 @@ BROWSER = {
     "interactiveLiveViewUrl": f"https://live.example/{SECRET}-control",
 }
 
-# Method, arguments, answer, what arrives (method, path with query, body), and what the caller gets of it.
+# Method, arguments, answer, request (method, path with query, body), and the part of the result that counts.
 Row = tuple[
     str, tuple[Any, ...], dict[str, Any], dict[str, Any], tuple[str, str, Any], Callable[[Any], Any], Any
 ]
@@ -202,142 +194,104 @@ ROWS: dict[str, Row] = {
 }
 
 
-@pytest.mark.parametrize("name", ROWS)
-async def test_every_operation(hook: Any, serve: Start, name: str) -> None:
-    method, arguments, options, body, (verb, target, sent), look, wanted = ROWS[name]
-    server = serve(ok(**body))
-    found = await settled(getattr(hook, method)(*arguments, **options))
-    assert look(found) == wanted
-    (request,) = server.requests
-    assert (request.method, request.target) == (verb, target)
-    assert (json.loads(request.body) if request.body else None) == sent
+async def test_every_operation(serve: Start) -> None:
+    for name, (method, arguments, options, body, (verb, target, sent), read, expected) in ROWS.items():
+        server, hook = serve(ok(**body))
+        found = await settled(getattr(hook, method)(*arguments, **options))
+        assert read(found) == expected, name
+        (request,) = server.requests
+        assert (request.method, request.target) == (verb, target), name
+        assert (json.loads(request.body) if request.body else None) == sent, name
+
+
+# Method, arguments, and a part of the message.
+INVALID: list[tuple[str, tuple[Any, ...], str]] = [
+    ("start_extract", ({"schema": {}},), "'urls', 'prompt'"),
+    ("start_agent", ({"prompt": "p" * 10_001},), "prompt"),
+    ("start_agent", ({"prompt": "p", "schema": {"type": "nothing"}},), "schema"),
+    ("open_session", ({"ttl": 29},), "ttl"),
+    ("open_session", ({"ttl": 60, "activityTTL": 30},), "activityTtl"),
+    ("execute", ("s", {"code": "ä" * 50_001}), "code"),
+    ("execute", (" ", {"code": "1"}), "session_id"),
+    ("close_session", ("",), "session_id"),
+    ("interact_with_scrape", ("p", {"language": "bash"}), "'code' or 'prompt'"),
+    ("interact_with_scrape", ("..", {"code": "1"}), "scrape_id"),
+    ("stop_scrape_interaction", (".",), "scrape_id"),
+    ("parse", (io.BytesIO(b"x"), "a.pdf", None, {"mobile": True}), "mobile"),
+    ("parse", (io.BytesIO(b"x"), "a.txt"), "must end with one of"),
+    ("parse", (io.BytesIO(b"x"), "pdf"), "must end with one of"),
+    ("parse", (io.BytesIO(b"x"), ""), "must name a file"),
+    ("parse", (io.BytesIO(b""), "a.pdf"), "it is empty"),
+    ("parse", (io.StringIO("x"), "a.html"), "binary mode"),
+    ("parse", (b"x", "a.pdf"), "open binary file"),
+]
 
 
 @pytest.mark.rule("parse-extension")
-@pytest.mark.parametrize(
-    "method, arguments, field",
-    [
-        ("start_extract", ({"schema": {}},), "'urls', 'prompt'"),
-        ("start_agent", ({"prompt": "p" * 10_001},), "prompt"),
-        ("start_agent", ({"prompt": "p", "schema": {"type": "nothing"}},), "schema"),
-        ("open_session", ({"ttl": 29},), "ttl"),
-        ("open_session", ({"ttl": 60, "activityTTL": 30},), "activityTtl"),
-        ("execute", ("s", {"code": "ä" * 50_001}), "code"),
-        ("execute", (" ", {"code": "1"}), "session_id"),
-        ("close_session", ("",), "session_id"),
-        ("interact_with_scrape", ("p", {"language": "bash"}), "'code' or 'prompt'"),
-        ("interact_with_scrape", ("..", {"code": "1"}), "scrape_id"),
-        ("stop_scrape_interaction", (".",), "scrape_id"),
-        ("parse", (io.BytesIO(b"x"), "a.pdf", None, {"mobile": True}), "mobile"),
-        ("parse", (io.BytesIO(b"x"), "a.txt"), "must end with one of"),
-        ("parse", (io.BytesIO(b"x"), "pdf"), "must end with one of"),
-        ("parse", (io.BytesIO(b"x"), ""), "must name a file"),
-        ("parse", (io.BytesIO(b""), "a.pdf"), "it is empty"),
-        ("parse", (io.StringIO("x"), "a.html"), "binary mode"),
-        ("parse", (b"x", "a.pdf"), "open binary file"),
-    ],
-)
-async def test_a_bad_request_is_not_sent(
-    hook: Any, serve: Start, method: str, arguments: tuple[Any, ...], field: str
-) -> None:
-    server = serve(ok())
-    with pytest.raises(InvalidRequestError, match=field):
-        await settled(getattr(hook, method)(*arguments))
+async def test_an_invalid_request_is_not_sent(serve: Start) -> None:
+    server, hook = serve(ok())
+    for method, arguments, part in INVALID:
+        with pytest.raises(InvalidRequestError, match=part):
+            await settled(getattr(hook, method)(*arguments))
     assert server.requests == []
 
 
-@pytest.mark.rule("status-410", "session-close")
-@pytest.mark.parametrize(
-    "method, arguments", [("close_session", ("s",)), ("stop_scrape_interaction", ("p",))]
-)
-async def test_closing_what_is_closed_does_no_harm(
-    hook: Any, serve: Start, method: str, arguments: tuple[str]
-) -> None:
-    server = serve(failure(410, error="Browser session already destroyed."))
-    found = await settled(getattr(hook, method)(*arguments))
-    assert found.to_wire() == {}
-    assert len(server.requests) == 1
+CLOSING = [("close_session", "s"), ("stop_scrape_interaction", "p")]
 
 
-@pytest.mark.rule("session-statuses")
-@pytest.mark.parametrize(
-    "method, arguments", [("close_session", ("s",)), ("stop_scrape_interaction", ("p",))]
-)
-@pytest.mark.parametrize("status, error", [(404, NotFoundError), (403, ClientError), (409, Exception)])
-async def test_closing_what_is_not_ours_is_an_error(
-    hook: Any, serve: Start, method: str, arguments: tuple[str], status: int, error: type[Exception]
-) -> None:
-    serve(failure(status, error="Browser session not found."))
-    with pytest.raises(error, match="not found"):
-        await settled(getattr(hook, method)(*arguments))
-
-
-@pytest.mark.rule("session-statuses")
-async def test_code_in_a_session_that_is_gone(hook: Any, serve: Start) -> None:
-    """Only closing has nothing left to do then."""
-    serve(failure(410, error="Browser session destroyed."))
+@pytest.mark.rule("status-410", "session-close", "session-statuses")
+async def test_closing(serve: Start) -> None:
+    """A session that is closed already is no error, but one of another team is, and so is its use."""
+    for method, identifier in CLOSING:
+        server, hook = serve(failure(410, error="Browser session already destroyed."))
+        assert (await settled(getattr(hook, method)(identifier))).to_wire() == {}
+        assert len(server.requests) == 1
+        for status, error in ((404, NotFoundError), (403, ClientError), (409, ConflictError)):
+            _, hook = serve(failure(status, error="Browser session not found."))
+            with pytest.raises(error, match="not found"):
+                await settled(getattr(hook, method)(identifier))
+    _, hook = serve(failure(410, error="Browser session destroyed."))
     with pytest.raises(ClientError, match="destroyed"):
         await settled(hook.execute("s", {"code": "1"}))
 
 
-@pytest.mark.rule("agent-cancel-ended")
-async def test_an_agent_that_has_finished_cannot_be_cancelled(hook: Any, serve: Start) -> None:
-    serve(failure(409, error="Agent already finished"))
-    assert await settled(hook.cancel_job("agent", "j")) is False
-
-
-@pytest.mark.rule("no-extract-cancel")
-async def test_an_extract_job_cannot_be_cancelled(hook: Any, serve: Start) -> None:
-    server = serve(ok())
-    with pytest.raises(ValueError, match="extract"):
-        await settled(hook.cancel_job("extract", "j"))
-    assert server.requests == []
-
-
 @pytest.mark.rule("ok-but-failed")
-async def test_a_job_that_was_refused_with_200(hook: Any, serve: Start) -> None:
-    serve(failure(200, error="Insufficient credits"))
+async def test_a_job_that_was_refused_with_200(serve: Start) -> None:
+    _, hook = serve(failure(200, error="Insufficient credits"))
     with pytest.raises(UnsuccessfulError, match="Insufficient credits"):
         await settled(hook.start_agent({"prompt": "p"}))
 
 
 @pytest.mark.rule("session-secrets")
-@pytest.mark.parametrize(
-    "method, arguments, body",
-    [
+async def test_urls_that_control_a_browser_are_masked(
+    serve: Start, kind_of_hook: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Airflow redacts them, and no earlier log line has them."""
+    caplog.set_level(logging.DEBUG)
+    cases: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
         ("open_session", ({"ttl": 60},), {"id": "s", **BROWSER}),
         ("list_sessions", (), {"sessions": [{"id": "s", **BROWSER}]}),
         ("interact_with_scrape", ("p", {"code": "1"}), {"stdout": "x", **BROWSER}),
-    ],
-)
-@pytest.mark.parametrize("kind", HOOKS)
-async def test_urls_that_control_a_browser_are_masked(
-    kind: Any, serve: Start, caplog: pytest.LogCaptureFixture, method: str, arguments: Any, body: Any
-) -> None:
-    """By the time the caller has them, Airflow hides them; and no log had them before."""
-    mine = f"{SECRET}-{kind.__name__}-{method}"
-    serve(ok(**json.loads(json.dumps(body).replace(SECRET, mine))))
-    caplog.set_level(logging.DEBUG)
-    made = kind()
-    found = await settled(getattr(made, method)(*arguments))
-    await settled(made.close())
-    (browser,) = found if isinstance(found, list) else [found]
-    secrets = list(browser.secrets())
-    assert len(secrets) == 2
-    assert all(mine in secret for secret in secrets)
-    assert redact([f"<{secret}>" for secret in secrets]) == ["<***>", "<***>"]
-    assert browser.live_view_url == redact(browser.live_view_url)
-    assert mine not in f"{found!r} {found} {browser.without_secrets()}"
-    assert "receive_response_body" in caplog.text
-    assert mine not in caplog.text
+    ]
+    for method, arguments, body in cases:
+        mine = f"{SECRET}-{kind_of_hook.__name__}-{method}"
+        _, hook = serve(ok(**json.loads(json.dumps(body).replace(SECRET, mine))))
+        found = await settled(getattr(hook, method)(*arguments))
+        (browser,) = found if isinstance(found, list) else [found]
+        secrets = list(browser.secrets())
+        assert len(secrets) == 2
+        assert all(mine in secret for secret in secrets)
+        assert redact([f"<{secret}>" for secret in secrets]) == ["<***>", "<***>"]
+        assert browser.live_view_url == redact(browser.live_view_url)
+        assert mine not in f"{found!r} {found} {browser.without_secrets()}"
+        assert "receive_response_body" in caplog.text
+        assert mine not in caplog.text
 
 
 @pytest.mark.rule("code-text")
-async def test_a_failure_tells_nothing_of_the_code(
-    hook: Any, serve: Start, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_failure_hides_the_code(serve: Start, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
-    serve(failure(500, error="x"))
+    _, hook = serve(failure(500, error="x"))
     with pytest.raises(ServerError, match="500") as caught:
         await settled(hook.execute("s", {"code": f"login('{SECRET}')"}))
     assert SECRET not in f"{caught.value!r} {caught.value} {caplog.text}"
@@ -346,8 +300,8 @@ async def test_a_failure_tells_nothing_of_the_code(
 PARSED = ok(data={"markdown": "# T", "metadata": {"sourceFile": "a.pdf", "numPages": 2, "creditsUsed": 2}})
 
 
-async def test_a_file_on_disk_is_parsed(hook: Any, serve: Start, tmp_path: Path) -> None:
-    server = serve(PARSED)
+async def test_a_file_on_disk_is_parsed(serve: Start, tmp_path: Path) -> None:
+    server, hook = serve(PARSED)
     path = tmp_path / "Bericht ä.PDF"
     path.write_bytes(b"%PDF content")
     with path.open("rb") as file:
@@ -372,8 +326,9 @@ async def test_a_file_on_disk_is_parsed(hook: Any, serve: Start, tmp_path: Path)
 
 
 @pytest.mark.rule("parse-size")
-async def test_the_largest_file_is_parsed(hook: Any, serve: Start, tmp_path: Path) -> None:
-    server = serve(PARSED)
+@one_hook
+async def test_the_largest_file_is_parsed(serve: Start, tmp_path: Path) -> None:
+    server, hook = serve(PARSED)
     path = tmp_path / "a.csv"
     with path.open("wb") as file:
         file.truncate(MAX_FILE_BYTES)
@@ -387,14 +342,14 @@ async def test_the_largest_file_is_parsed(hook: Any, serve: Start, tmp_path: Pat
     assert len(server.requests) == 1
 
 
-async def test_a_stream_is_parsed(hook: Any, serve: Start) -> None:
-    server = serve(PARSED)
+async def test_a_stream_is_parsed(serve: Start) -> None:
+    server, hook = serve(PARSED)
     await settled(hook.parse(iter([b"a,b\n", b"1,2\n"]), "a.csv"))
     assert b"a,b\n1,2\n" in server.requests[0].body
 
 
-async def test_a_file_that_shrank_is_told_as_such(hook: Any, serve: Start) -> None:
-    server = serve(PARSED)
+async def test_a_file_that_shrinks(serve: Start) -> None:
+    server, hook = serve(PARSED)
     with pytest.raises(UploadError, match="ended after 3 of the 10 bytes"):
         await settled(hook.parse(io.BytesIO(b"abc"), "a.csv", 10))
     assert server.requests == []

@@ -1,4 +1,4 @@
-"""What a hook makes at its first call, when many calls are the first."""
+"""Concurrent first calls of a hook."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FIRST_CALLS = 50
 
 
 class Service(FaultServer):
-    """Answers searches, and counts how many are in flight and over how many connections they came."""
+    """Answers searches, and counts concurrent requests and their connections."""
 
     def __init__(self, least: int) -> None:
         super().__init__([self._respond])
@@ -52,7 +52,7 @@ def service(request: pytest.FixtureRequest) -> Any:
 
 @pytest.fixture
 def made(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """Every client that is made."""
+    """All clients that are created."""
     found: list[Any] = []
     for kind in (clients.WebDataClient, clients.AsyncWebDataClient):
 
@@ -66,7 +66,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 @pytest.mark.parametrize("service", [10], indirect=True)
 async def test_fifty_first_calls_share_a_client(service: Service, connect: Any, made: list[Any]) -> None:
-    """They are bounded by `max_concurrency`, use so many connections, and closing closes all of them."""
+    """`max_concurrency` bounds them and their connections, and `close` closes all."""
     connect(service.url, API_KEY, max_concurrency=10)
     async with AsyncWebDataHook() as hook:
         found = await asyncio.gather(*(hook.search({"query": f"q {n}"}) for n in range(FIRST_CALLS)))
@@ -93,7 +93,7 @@ def test_threads_share_a_client(service: Service, connect: Any, made: list[Any])
 
 @pytest.mark.parametrize("service", [1], indirect=True)
 async def test_the_first_caller_is_cancelled(service: Service, connect: Any, made: list[Any]) -> None:
-    """The others wait for the same reading of the connection, and get it."""
+    """The others get the connection that is being read."""
     connect(service.url, API_KEY)
     async with AsyncWebDataHook() as hook:
         calls = [asyncio.create_task(hook.search({"query": f"q {n}"})) for n in range(3)]
@@ -106,8 +106,8 @@ async def test_the_first_caller_is_cancelled(service: Service, connect: Any, mad
 
 
 @pytest.mark.parametrize("service", [1], indirect=True)
-async def test_a_failed_reading_is_not_kept(service: Service, connect: Any, made: list[Any]) -> None:
-    """All that waited for it get its error; the next call reads the connection again."""
+async def test_a_failed_read_is_not_kept(service: Service, connect: Any, made: list[Any]) -> None:
+    """All waiting calls get its error; the next call reads the connection again."""
     connect(service.url, "Bearer key")
     async with AsyncWebDataHook() as hook:
         calls = (hook.credit_usage() for _ in range(3))
@@ -120,7 +120,7 @@ async def test_a_failed_reading_is_not_kept(service: Service, connect: Any, made
 
 @pytest.mark.parametrize("service", [1], indirect=True)
 async def test_a_call_while_the_hook_closes(service: Service, connect: Any) -> None:
-    """It gets a client of its own, which the next closing closes."""
+    """It gets another client, which the next `close` closes."""
     connect(service.url, API_KEY)
     hook = AsyncWebDataHook()
     await hook.search({"query": "q"})
@@ -135,7 +135,7 @@ async def test_a_call_while_the_hook_closes(service: Service, connect: Any) -> N
 
 
 async def test_waits_share_a_hook(connect: Any) -> None:
-    """One reading for all waits of a connection, and one more for all whose key was refused."""
+    """All waits share one read of the connection, and one more after their key was refused."""
     connect("https://api.example", API_KEY)
     shared = SharedConnection("webdata_default")
     first, *others = await asyncio.gather(*(shared.hook() for _ in range(FIRST_CALLS)))
@@ -148,7 +148,7 @@ async def test_waits_share_a_hook(connect: Any) -> None:
     await second.close()
 
 
-async def test_what_all_callers_left_is_ready_for_the_next() -> None:
+async def test_a_value_without_callers_is_kept_for_the_next() -> None:
     begun = 0
     ready = asyncio.Event()
 

@@ -1,4 +1,4 @@
-"""The caps of a guarded hook, against a sandbox that counts what it is asked."""
+"""The caps of a guarded hook, against a sandbox that records requests."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from airflow_provider_webdata.api.errors import CallRefusedError, PageError, Tra
 from airflow_provider_webdata.coded_errors import ArgumentError
 from airflow_provider_webdata.hooks.webdata import WebDataHook
 from airflow_provider_webdata.hooks.webdata_async import AsyncWebDataHook
+from tests.integration.hooks.conftest import one_hook
 from tests.support.fault_server import answer, reset
 from tests.support.waiting import settled
 
@@ -34,7 +35,7 @@ async def hook(kind_of_hook: Any, sandbox: Any, connect: Any) -> Any:
     return kind_of_hook()
 
 
-# What is asked for, with which caps, and what the refusal says; nothing is sent.
+# The call, its arguments, the caps, and a part of the refusal.
 REFUSED: dict[str, tuple[str, tuple[Any, ...], dict[str, Any], str]] = {
     "too dear": ("scrape", ({"url": PAGE, **BOUNDED},), {"max_credits": 4}, "up to 5 credits.* 4 left"),
     "unknown price": ("scrape", ({"url": PAGE},), {"max_credits": 400}, "a PDF bills each of its pages"),
@@ -114,19 +115,18 @@ REFUSED: dict[str, tuple[str, tuple[Any, ...], dict[str, Any], str]] = {
 }
 
 
-@pytest.mark.parametrize("name", REFUSED)
-async def test_what_exceeds_a_cap_is_not_sent(hook: Any, sandbox: Any, name: str) -> None:
-    method, given, caps, told = REFUSED[name]
-    guarded = hook.guarded(**caps)
-    with pytest.raises(CallRefusedError, match=told) as refused:
-        await settled(getattr(guarded, method)(*given))
-    assert "nothing was sent" in str(refused.value)
-    assert str(refused.value).endswith("(WD-027)")
+async def test_a_call_that_exceeds_a_cap_is_not_sent(hook: Any, sandbox: Any) -> None:
+    for name, (method, arguments, caps, part) in REFUSED.items():
+        guarded = hook.guarded(**caps)
+        with pytest.raises(CallRefusedError, match=part) as refused:
+            await settled(getattr(guarded, method)(*arguments))
+        assert "nothing was sent" in str(refused.value), name
+        assert str(refused.value).endswith("(WD-027)"), name
+        await settled(guarded.close())
     assert sandbox.control.requests() == []
-    await settled(guarded.close())
 
 
-async def test_what_is_unchecked_is_refused(hook: Any, sandbox: Any) -> None:
+async def test_unchecked_calls_are_refused(hook: Any, sandbox: Any) -> None:
     guarded = hook.guarded()
     with pytest.raises(CallRefusedError, match="extra_body is sent unchecked"):
         await settled(guarded.scrape({"url": PAGE}, extra_body={"url": "http://10.0.0.1/"}))
@@ -153,6 +153,7 @@ async def test_credits_are_counted_as_they_are_spent(hook: Any, sandbox: Any) ->
     await settled(guarded.close())
 
 
+@one_hook
 async def test_a_job_counts_with_the_most_that_it_may_cost(hook: Any, sandbox: Any) -> None:
     guarded = hook.guarded(max_credits=12)
     crawl = {"url": PAGE, "limit": 10, "scrapeOptions": CHEAP}
@@ -164,6 +165,7 @@ async def test_a_job_counts_with_the_most_that_it_may_cost(hook: Any, sandbox: A
     await settled(guarded.close())
 
 
+@one_hook
 async def test_searches_of_an_index_are_counted(hook: Any) -> None:
     guarded = hook.guarded(max_credits=5)
     await settled(guarded.search_developer({"query": "river"}))
@@ -173,7 +175,8 @@ async def test_searches_of_an_index_are_counted(hook: Any) -> None:
     await settled(guarded.close())
 
 
-async def test_blocked_domains_are_left_out_of_a_search(hook: Any, sandbox: Any) -> None:
+@one_hook
+async def test_blocked_domains_are_excluded_from_a_search(hook: Any, sandbox: Any) -> None:
     guarded = hook.guarded(blocked_domains=["evil.example"])
     await settled(guarded.search({"query": "river", "excludeDomains": ["shop.example"]}))
     (sent,) = sandbox.control.requests("/v2/search")
@@ -181,7 +184,7 @@ async def test_blocked_domains_are_left_out_of_a_search(hook: Any, sandbox: Any)
     await settled(guarded.close())
 
 
-async def test_a_file_is_parsed_within_the_caps(hook: Any, sandbox: Any) -> None:
+async def test_a_file_counts(hook: Any, sandbox: Any) -> None:
     guarded = hook.guarded(max_credits=1, allowed_domains=["river.example"])
     assert (await settled(guarded.parse(io.BytesIO(b"<p>The river.</p>"), "river.html"))).data.markdown
     with pytest.raises(CallRefusedError, match="0 left"):
@@ -212,7 +215,7 @@ DNS = json.dumps({"success": False, "code": "SCRAPE_DNS_RESOLUTION_ERROR", "erro
 @pytest.mark.parametrize(
     ("step", "error", "left"),
     [
-        # Nobody knows whether it was billed: it counts in full.
+        # It may have been billed: it counts in full.
         (reset, TransportError, 5),
         (answer(500, "{}"), WebDataError, 5),
         (answer(200, "no json"), WebDataError, 5),
@@ -221,9 +224,11 @@ DNS = json.dumps({"success": False, "code": "SCRAPE_DNS_RESOLUTION_ERROR", "erro
         (answer(400, '{"error": "bad"}'), WebDataError, 10),
         (answer(402, '{"error": "no credits"}'), WebDataError, 10),
     ],
+    ids=["reset", "500", "no json", "no host", "400", "402"],
 )
 @pytest.mark.rule("credits-failed")
-async def test_what_a_failed_call_counts(serve: Any, step: Any, error: Any, left: int) -> None:
+@one_hook
+async def test_the_cost_of_a_failed_call(serve: Any, step: Any, error: Any, left: int) -> None:
     _, hook = serve(step)
     guarded = hook.guarded(max_credits=10)
     with pytest.raises(error):
@@ -233,7 +238,7 @@ async def test_what_a_failed_call_counts(serve: Any, step: Any, error: Any, left
     await settled(guarded.close())
 
 
-async def test_calls_at_once_do_not_exceed_a_cap_together(sandbox: Any, connect: Any) -> None:
+async def test_concurrent_calls_do_not_exceed_a_cap(sandbox: Any, connect: Any) -> None:
     connect(sandbox.url, sandbox.api_key)
     request = {"url": PAGE, **BOUNDED}
 
@@ -249,18 +254,16 @@ async def test_calls_at_once_do_not_exceed_a_cap_together(sandbox: Any, connect:
     assert len(sandbox.control.requests("/v2/scrape")) == 3
 
 
-@pytest.mark.parametrize(
-    "caps",
-    [
+def test_an_invalid_cap_is_an_error(kind_of_hook: Any) -> None:
+    invalid: list[dict[str, Any]] = [
         {"max_credits": -1},
         {"max_calls": True},
         {"max_credits": "5"},
         {"allowed_domains": ["https://a.example"]},
-    ],
-)
-def test_a_cap_that_cannot_work_is_an_error(kind_of_hook: Any, caps: Any) -> None:
-    with pytest.raises(ArgumentError, match=next(iter(caps))):
-        kind_of_hook().guarded(**caps)
+    ]
+    for caps in invalid:
+        with pytest.raises(ArgumentError, match=next(iter(caps))):
+            kind_of_hook().guarded(**caps)
 
 
 def test_a_sibling_keeps_the_caps() -> None:

@@ -1,4 +1,4 @@
-"""Both hooks over real HTTP: every operation, paging, secrets."""
+"""Both hooks over HTTP: monitors, searches and credits, paging, secrets, and the life of their client."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import pytest
 from airflow.sdk._shared.secrets_masker import redact
 
 from airflow_provider_webdata.api.errors import ConfigurationError, InvalidRequestError, NotFoundError
+from airflow_provider_webdata.hooks.operations import monitors
 from airflow_provider_webdata.hooks.webdata import WebDataHook
 from airflow_provider_webdata.hooks.webdata_async import AsyncWebDataHook
 from tests.support.service import NEVER
@@ -16,19 +17,18 @@ MONITOR = {
     "schedule": NEVER,
     "targets": [{"type": "scrape", "urls": ["https://zeppelin.example/"]}],
 }
-HOOKS = [WebDataHook, AsyncWebDataHook]
 
 
-@pytest.fixture(params=HOOKS)
-async def hook(request, sandbox, connect):
+@pytest.fixture
+async def hook(kind_of_hook, sandbox, connect):
     connect(sandbox.url, sandbox.api_key)
-    made = request.param()
-    yield made
-    await settled(made.close())
+    hook = kind_of_hook()
+    yield hook
+    await settled(hook.close())
 
 
 async def test_every_operation(hook, sandbox):
-    """One life of a monitor, a search, and the team's credits."""
+    """The life of a monitor, a search, and the team's credits."""
     sandbox.control.set_page(
         "https://zeppelin.example/", markdown="# Zeppelin\n\nAn airship.", title="Zeppelin"
     )
@@ -59,25 +59,30 @@ async def test_every_operation(hook, sandbox):
 
 
 @pytest.mark.rule("monitor-list")
-async def test_all_monitors_once(hook, sandbox):
-    """Over several pages, the last of them full: read until a page is short."""
-    for number in range(200):
-        await settled(hook.create_monitor({**MONITOR, "name": f"m-{number}"}))
-    sandbox.control.clear_requests()
+async def test_all_monitors_once(serve):
+    """Full pages are followed by a further request, also the last one."""
+
+    def page(*numbers: int) -> dict[str, object]:
+        return {"success": True, "data": [{"id": f"m-{number}", "name": "m"} for number in numbers]}
+
+    # A monitor moves to the second page because another one was created.
+    server, hook = serve(page(*range(100)), page(*range(99, 199)), page())
     found = await settled(hook.iter_monitors())
-    assert sorted(monitor.name for monitor in found) == sorted(f"m-{number}" for number in range(200))
-    assert [request["query"]["offset"] for request in sandbox.control.requests("/v2/monitor")] == [
-        "0",
-        "100",
-        "200",
+    assert [monitor.id for monitor in found] == [f"m-{number}" for number in range(199)]
+    assert [request.target for request in server.requests] == [
+        f"/v2/monitor?limit=100&offset={offset}" for offset in (0, 100, 200)
     ]
+    await settled(hook.close())
 
 
 @pytest.mark.rule("next-host", "check-get", "check-pages-order")
-@pytest.mark.parametrize("quirks", [[], ["next-wrong-host", "repeated-pages", "next-null"]])
-async def test_all_pages_of_a_check_once(hook, sandbox, quirks):
-    """`next` is followed on this connection's host only, and what comes twice is dropped."""
-    urls = [f"https://pages.example/{number}" for number in range(250)]
+@pytest.mark.parametrize(
+    "quirks", [[], ["next-wrong-host", "repeated-pages", "next-null"]], ids=["", "quirks"]
+)
+async def test_all_pages_of_a_check_once(hook, sandbox, monkeypatch, quirks):
+    """`next` is followed on the connection's host only, and repeated pages are dropped."""
+    monkeypatch.setattr(monitors, "PAGE_SIZE", 10)
+    urls = [f"https://pages.example/{number}" for number in range(25)]
     for url in urls:
         sandbox.control.set_page(url, markdown=f"# {url}")
     monitor = await settled(hook.create_monitor({**MONITOR, "targets": [{"type": "scrape", "urls": urls}]}))
@@ -89,7 +94,7 @@ async def test_all_pages_of_a_check_once(hook, sandbox, quirks):
     assert sorted(page.url for part in parts for page in part.pages) == sorted(urls)
 
 
-async def test_bad_request_is_not_sent(hook, sandbox):
+async def test_an_invalid_request_is_not_sent(hook, sandbox):
     with pytest.raises(InvalidRequestError, match="quary"):
         await settled(hook.search({"quary": "q"}))
     with pytest.raises(InvalidRequestError, match="monitor_id"):
@@ -97,41 +102,40 @@ async def test_bad_request_is_not_sent(hook, sandbox):
     assert sandbox.control.requests() == []
 
 
-@pytest.mark.parametrize("kind", HOOKS)
-async def test_secrets_are_masked(kind, sandbox, connect):
-    """Whatever Airflow redacts from then on, the connection's secrets are among it."""
+async def test_secrets_are_masked(kind_of_hook, connect):
+    """Airflow redacts all secrets of the connection."""
+    mine = f"hush-{kind_of_hook.__name__}"
     secrets = {
-        "secret_headers": {"X-Tenant": f"hush-{kind.__name__}-header"},
-        "webhook_secret": f"hush-{kind.__name__}-webhook",
-        "signing_secret": f"hush-{kind.__name__}-signing",
-        "proxy": f"http://someone:hush-{kind.__name__}-pa%24s@proxy.example:1",
+        "secret_headers": {"X-Tenant": f"{mine}-header"},
+        "webhook_secret": f"{mine}-webhook",
+        "signing_secret": f"{mine}-signing",
+        "proxy": f"http://someone:{mine}-pa%24s@proxy.example:1",
     }
-    connect(sandbox.url, f"hush-{kind.__name__}-key", **secrets)
-    made = kind()
-    settings = await settled(made.get_settings())
+    connect("https://api.example", f"{mine}-key", **secrets)
+    hook = kind_of_hook()
+    settings = await settled(hook.get_settings())
     values = list(settings.secrets())
     assert len(values) >= 7
     assert redact([f"<{value}>" for value in values]) == ["<***>"] * len(values)
     assert "hush" not in repr(settings)
-    assert "hush" not in repr(vars(made))
+    assert "hush" not in repr(vars(hook))
 
 
-@pytest.mark.parametrize("kind", HOOKS)
-async def test_one_client_until_closed(kind, sandbox, connect):
-    """The pooled client is made on first use, kept, closed, and made anew if need be."""
+async def test_one_client_until_closed(kind_of_hook, sandbox, connect):
+    """The hook creates its pooled client at the first use, keeps it, and creates another one after `close`."""
     connect(sandbox.url, sandbox.api_key)
-    made = kind()
-    client = await settled(made.get_conn())
-    assert await settled(made.get_conn()) is client
-    await settled(made.close())
-    await settled(made.close())
+    hook = kind_of_hook()
+    client = await settled(hook.get_conn())
+    assert await settled(hook.get_conn()) is client
+    await settled(hook.close())
+    await settled(hook.close())
     assert client.is_closed
-    assert (await settled(made.credit_usage())).remaining_credits is not None
-    await settled(made.close())
+    assert (await settled(hook.credit_usage())).remaining_credits is not None
+    await settled(hook.close())
 
 
-async def test_as_context_manager(sandbox, connect):
-    connect(sandbox.url, sandbox.api_key)
+async def test_as_context_manager(connect):
+    connect("https://api.example")
     with WebDataHook() as blocking:
         client = blocking.get_conn()
     assert client.is_closed
@@ -140,15 +144,14 @@ async def test_as_context_manager(sandbox, connect):
     assert other_client.is_closed
 
 
-@pytest.mark.parametrize("kind", HOOKS)
-async def test_bad_connection(kind, connect):
+async def test_an_invalid_connection(kind_of_hook, connect):
     connect("https://api.example.com", "Bearer key-0123456789")
     with pytest.raises(ConfigurationError, match="enter the key alone"):
-        await settled(kind().credit_usage())
+        await settled(kind_of_hook().credit_usage())
 
 
 def test_a_sibling_shares_the_settings_and_no_client(sandbox, connect, monkeypatch):
-    """It is for code that interrupts a call: nothing that may be half done is touched, nothing read again."""
+    """Code that interrupts a call uses it: it neither touches the client nor reads the connection again."""
     connect(sandbox.url, sandbox.api_key)
     with WebDataHook() as hook:
         settings, client = hook.get_settings(), hook.get_conn()

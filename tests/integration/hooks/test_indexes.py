@@ -1,4 +1,4 @@
-"""The searches of indexes through both hooks, over real HTTP."""
+"""Searches of indexes through both hooks, over HTTP."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from airflow_provider_webdata.api import errors, models
-from tests.integration.hooks.test_jobs import told
+from tests.integration.hooks.test_jobs import calls_of
 from tests.support.fault_server import answer
 from tests.support.waiting import settled
 
@@ -26,14 +26,14 @@ async def test_searches_with_a_body(serve: Any) -> None:
     assert found.results[0].passages[0].text == "p"
     government = await settled(hook.search_government(models.GovernmentSearchRequest(query="q", k=1)))
     assert [item.url for item in government.data.web] == ["https://a.example"]
-    assert told(server) == [("POST", "/v2/search/developer"), ("POST", "/v2/search/gov")]
+    assert calls_of(server) == [("POST", "/v2/search/developer"), ("POST", "/v2/search/gov")]
     sent = [json.loads(request.body) for request in server.requests]
     assert sent == [{"query": "q", "min_stars": 5, "new": 1}, {"query": "q", "k": 1}]
     await settled(hook.close())
 
 
 @pytest.mark.rule("research-query", "research-filters", "research-similar", "research-ids", "research-papers")
-async def test_papers_are_asked_for_in_the_query(serve: Any) -> None:
+async def test_papers_are_requested_in_the_query(serve: Any) -> None:
     server, hook = serve(
         {"success": True, "results": [PAPER]},
         {"success": True, "paper": PAPER},
@@ -47,7 +47,7 @@ async def test_papers_are_asked_for_in_the_query(serve: Any) -> None:
     assert (await settled(hook.read_paper("1", "why?", k=2))).passages[0].score == 0.5
     similar = await settled(hook.similar_papers("1", {"intent": "i", "rerank": True, "anchor": ["2", "3"]}))
     assert similar.pool_size == 1
-    assert told(server) == [
+    assert calls_of(server) == [
         ("GET", f"{PAPERS}?query=a+%26+b&authors=A%2C+B&authors=C&from=2026-01-01&new=x"),
         ("GET", f"{PAPERS}/doi%3A10.5555%2Frain"),
         ("GET", f"{PAPERS}/1?query=why%3F&k=2"),
@@ -58,7 +58,7 @@ async def test_papers_are_asked_for_in_the_query(serve: Any) -> None:
 
 
 @pytest.mark.rule("research-billed-get", "repeat-unsafe")
-async def test_a_lost_answer_is_not_asked_for_again(serve: Any) -> None:
+async def test_a_call_after_a_lost_answer_is_not_repeated(serve: Any) -> None:
     """The search may have been billed."""
     server, hook = serve(answer(502, "bad gateway"), {"success": True, "results": []})
     with pytest.raises(errors.ServerError):
@@ -67,7 +67,7 @@ async def test_a_lost_answer_is_not_asked_for_again(serve: Any) -> None:
     await settled(hook.close())
 
 
-async def test_a_bad_request_names_field_and_rule(serve: Any) -> None:
+async def test_an_invalid_request_names_field_and_rule(serve: Any) -> None:
     server, hook = serve({})
     for call, words in (
         (lambda: hook.search_developer({"query": "q", "k": 101}), "k"),

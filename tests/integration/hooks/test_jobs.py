@@ -1,4 +1,4 @@
-"""Long jobs through both hooks, over real HTTP: starts, looks, cancels, and results read part by part."""
+"""Jobs through both hooks, over HTTP: starts, states, cancellations, and results read part by part."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import pytest
 from airflow_provider_webdata.api import errors, models
 from airflow_provider_webdata.hooks.job_documents import DocumentPart
 from airflow_provider_webdata.hooks.job_endpoints import JOB_KINDS
+from tests.integration.hooks.conftest import one_hook
 from tests.support.fault_server import FaultServer, answer, hang_up
 from tests.support.waiting import settled
 
@@ -38,7 +39,7 @@ def part(*urls: str, status: str = "completed", **fields: Any) -> dict[str, Any]
     }
 
 
-def told(server: FaultServer) -> list[tuple[str, str]]:
+def calls_of(server: FaultServer) -> list[tuple[str, str]]:
     return [(request.method, request.target) for request in server.requests]
 
 
@@ -59,7 +60,9 @@ async def test_each_start(serve: Any) -> None:
         await settled(hook.start_extract({"urls": ["https://a.example"]}, extra_body={"new": 3}))
     ).id == JOB
     assert (await settled(hook.start_agent({"prompt": "p"}, extra_body={"new": 4}))).id == JOB
-    assert told(server) == [("POST", f"/v2/{path}") for path in ("crawl", "batch/scrape", "extract", "agent")]
+    assert calls_of(server) == [
+        ("POST", f"/v2/{path}") for path in ("crawl", "batch/scrape", "extract", "agent")
+    ]
     assert [json.loads(request.body) for request in server.requests] == [
         {"url": "https://a.example", "limit": 5, "new": 1},
         {"urls": ["https://a.example"], "ignoreInvalidURLs": True, "new": 2},
@@ -76,7 +79,7 @@ async def test_each_start(serve: Any) -> None:
 
 
 @pytest.mark.rule("idempotency-key-used")
-async def test_a_used_key_has_an_error_of_its_own(serve: Any) -> None:
+async def test_a_used_key_is_a_separate_error(serve: Any) -> None:
     server, hook = serve(hang_up, answer(409, '{"success": false, "error": "Idempotency key already used"}'))
     crawl = {"url": "https://a.example", "limit": 5}
     with pytest.raises(errors.TransportError, match="may have acted"):
@@ -88,62 +91,50 @@ async def test_a_used_key_has_an_error_of_its_own(serve: Any) -> None:
 
 
 @pytest.mark.rule("batch-status", "job-status", "parts-query")
-@pytest.mark.parametrize(
-    ("kind", "body", "model", "target"),
-    [
+async def test_the_state_of_each_kind(serve: Any) -> None:
+    running = {"success": True, "status": "processing", "data": []}
+    cases: list[tuple[Any, dict[str, Any], type[Any], str]] = [
         ("crawl", part("a"), models.JobStatus, f"/v2/crawl/{JOB}?limit=1&skip=2"),
         ("batch_scrape", part("a"), models.JobStatus, f"/v2/batch/scrape/{JOB}?limit=1&skip=2"),
-        # Their result is one object, of which no part can be asked for.
-        (
-            "extract",
-            {"success": True, "status": "processing", "data": []},
-            models.ExtractStatus,
-            f"/v2/extract/{JOB}",
-        ),
-        ("agent", {"success": True, "status": "processing"}, models.AgentStatus, f"/v2/agent/{JOB}"),
-    ],
-)
-async def test_a_look_at_each_kind(serve: Any, kind: Any, body: Any, model: Any, target: str) -> None:
-    server, hook = serve(body)
-    status = await settled(hook.job_status(kind, JOB, limit=1, skip=2))
-    assert type(status) is model
-    assert status.status == body["status"]
-    assert told(server) == [("GET", target)]
+        # Their result is one object without parts.
+        ("extract", running, models.ExtractStatus, f"/v2/extract/{JOB}"),
+        ("agent", running, models.AgentStatus, f"/v2/agent/{JOB}"),
+    ]
+    server, hook = serve(*(body for _, body, _, _ in cases))
+    for kind, body, model, _ in cases:
+        status = await settled(hook.job_status(kind, JOB, limit=1, skip=2))
+        assert type(status) is model
+        assert status.status == body["status"]
+    assert calls_of(server) == [("GET", target) for _, _, _, target in cases]
     await settled(hook.close())
 
 
 @pytest.mark.rule("ok-but-failed-job", "job-failed")
-@pytest.mark.parametrize("kind", ["crawl", "batch_scrape", "extract"])
-async def test_a_failed_job_is_a_state_and_no_error(serve: Any, kind: Any) -> None:
+async def test_a_failed_job_is_a_state_and_no_error(serve: Any) -> None:
     _, hook = serve({"success": False, "status": "failed", "error": "queue full", "data": []})
-    status = await settled(hook.job_status(kind, JOB))
-    assert (status.status, status.error) == ("failed", "queue full")
+    for kind in ("crawl", "batch_scrape", "extract"):
+        status = await settled(hook.job_status(kind, JOB))
+        assert (status.status, status.error) == ("failed", "queue full"), kind
     await settled(hook.close())
 
 
-@pytest.mark.rule("job-cancel", "job-cancel-ended", "agent-cancel")
-@pytest.mark.parametrize(
-    ("kind", "target"),
-    [
-        ("crawl", f"/v2/crawl/{JOB}"),
-        ("batch_scrape", f"/v2/batch/scrape/{JOB}"),
-        ("agent", f"/v2/agent/{JOB}"),
-    ],
-)
-async def test_cancel(serve: Any, kind: Any, target: str) -> None:
+@pytest.mark.rule("job-cancel", "job-cancel-ended", "agent-cancel", "agent-cancel-ended")
+async def test_cancel(serve: Any) -> None:
     over = answer(409, '{"error": "already finished"}')
     unknown = answer(404, '{"error": "Job not found"}')
-    server, hook = serve({"status": "cancelled"}, over, unknown)
-    assert await settled(hook.cancel_job(kind, JOB)) is True
-    assert await settled(hook.cancel_job(kind, JOB)) is False
-    with pytest.raises(errors.NotFoundError):
-        await settled(hook.cancel_job(kind, JOB))
-    assert told(server) == [("DELETE", target)] * 3
+    kinds: dict[Any, str] = {**PATHS, "agent": f"/v2/agent/{JOB}"}
+    server, hook = serve(*[{"status": "cancelled"}, over, unknown] * len(kinds))
+    for kind in kinds:
+        assert await settled(hook.cancel_job(kind, JOB)) is True
+        assert await settled(hook.cancel_job(kind, JOB)) is False
+        with pytest.raises(errors.NotFoundError):
+            await settled(hook.cancel_job(kind, JOB))
+    assert calls_of(server) == [("DELETE", target) for target in kinds.values() for _ in range(3)]
     await settled(hook.close())
 
 
 @pytest.mark.rule("no-extract-cancel")
-async def test_what_a_kind_cannot_do_is_said_before_anything_is_sent(serve: Any) -> None:
+async def test_what_a_kind_cannot_do_is_not_sent(serve: Any) -> None:
     server, hook = serve({})
     with pytest.raises(ValueError, match="no call that cancels an extract job"):
         await settled(hook.cancel_job("extract", JOB))
@@ -160,16 +151,16 @@ async def test_what_a_kind_cannot_do_is_said_before_anything_is_sent(serve: Any)
 
 
 @pytest.mark.rule("job-errors")
-@pytest.mark.parametrize("kind", PATHS)
-async def test_failed_pages(serve: Any, kind: Any) -> None:
+async def test_failed_pages(serve: Any) -> None:
     body = {
         "errors": [{"id": "p", "url": "u", "error": "no", "code": "EXTERNAL_LINK"}],
         "robotsBlocked": ["r"],
     }
     server, hook = serve(body)
-    found = await settled(hook.job_errors(kind, JOB))
-    assert found.to_wire() == body
-    assert told(server) == [("GET", f"{PATHS[kind]}/errors")]
+    kinds: dict[Any, str] = dict(PATHS)
+    for kind in kinds:
+        assert (await settled(hook.job_errors(kind, JOB))).to_wire() == body
+    assert calls_of(server) == [("GET", f"{path}/errors") for path in kinds.values()]
     await settled(hook.close())
 
 
@@ -183,17 +174,23 @@ async def test_running_crawls_and_a_preview(serve: Any) -> None:
     assert (crawl.id, crawl.created_at) == (JOB, "now")
     params = await settled(hook.crawl_params({"url": "https://a.example", "prompt": "the blog"}))
     assert (params.data.limit, params.data.max_depth, params.warning) == (5, 2, "w")
-    assert told(server) == [("GET", "/v2/crawl/active"), ("POST", "/v2/crawl/params-preview")]
+    assert calls_of(server) == [("GET", "/v2/crawl/active"), ("POST", "/v2/crawl/params-preview")]
     await settled(hook.close())
 
 
 @pytest.mark.rule("parts-next")
-@pytest.mark.parametrize("kind", PATHS)
 @pytest.mark.parametrize(
-    "host", ["https://evil.example", "http://10.0.0.1:3002", "https://proxy.example/prefix", ""]
+    ("kind", "host"),
+    [
+        ("crawl", "https://evil.example"),
+        ("batch_scrape", "http://10.0.0.1:3002"),
+        ("crawl", "https://proxy.example/prefix"),
+        ("crawl", ""),
+    ],
+    ids=["other", "private", "prefix", "none"],
 )
 async def test_documents_part_by_part(serve: Any, kind: Any, host: str) -> None:
-    """`next` names any host; only this connection's is asked."""
+    """`next` may name any host; the requests go to the connection's host."""
     path = PATHS[kind]
     server, hook = serve(
         part("a", "b", next=f"{host}{path}?skip=2"),
@@ -207,12 +204,16 @@ async def test_documents_part_by_part(serve: Any, kind: Any, host: str) -> None:
         ("completed", 8, 9, 8)
     }
     assert parts[0].documents[0] == {"markdown": "# a", "metadata": {"sourceURL": "a", "og:odd": ["x"]}}
-    assert told(server) == [("GET", path), ("GET", f"{path}?skip=2"), ("GET", f"{path}?skip=3&limit=5")]
+    assert calls_of(server) == [
+        ("GET", path),
+        ("GET", f"{path}?skip=2"),
+        ("GET", f"{path}?skip=3&limit=5"),
+    ]
     await settled(hook.close())
 
 
 @pytest.mark.rule("parts-next")
-async def test_reading_is_lazy_and_goes_on_elsewhere(serve: Any, kind_of_hook: Any) -> None:
+async def test_reading_is_lazy_and_can_continue_elsewhere(serve: Any, kind_of_hook: Any) -> None:
     path = PATHS["crawl"]
     server, hook = serve(
         part("a", next=f"https://x{path}?skip=1"), part("b", next=f"https://x{path}?skip=2"), part("c")
@@ -226,7 +227,7 @@ async def test_reading_is_lazy_and_goes_on_elsewhere(serve: Any, kind_of_hook: A
     other = kind_of_hook()
     rest = await settled(other.iter_job_documents("crawl", JOB, start=one.next_cursor))
     assert urls(rest) == [["b"], ["c"]]
-    assert told(server) == [("GET", path), ("GET", f"{path}?skip=1"), ("GET", f"{path}?skip=2")]
+    assert calls_of(server) == [("GET", path), ("GET", f"{path}?skip=1"), ("GET", f"{path}?skip=2")]
     await settled(other.close())
 
 
@@ -254,14 +255,18 @@ async def test_only_one_part_is_held(serve: Any) -> None:
 
 
 @pytest.mark.rule("parts-while-running")
-@pytest.mark.parametrize("state", ["scraping", "brand-new"])
-async def test_a_job_that_runs_is_not_read(serve: Any, state: str) -> None:
+@one_hook
+async def test_a_running_job_is_not_read(serve: Any) -> None:
     """While it runs, the same link can lead to an empty part again and again."""
-    server, hook = serve(part("a", status=state, next=f"https://x{PATHS['crawl']}?skip=1"))
-    with pytest.raises(errors.UnfinishedJobError, match=f"{JOB} is {state}") as caught:
-        await settled(hook.iter_job_documents("crawl", JOB))
-    assert caught.value.verdict == "later"
-    assert len(server.requests) == 1
+    states = ("scraping", "brand-new")
+    server, hook = serve(
+        *(part("a", status=state, next=f"https://x{PATHS['crawl']}?skip=1") for state in states)
+    )
+    for state in states:
+        with pytest.raises(errors.UnfinishedJobError, match=f"{JOB} is {state}") as caught:
+            await settled(hook.iter_job_documents("crawl", JOB))
+        assert caught.value.verdict == "later"
+    assert len(server.requests) == len(states)
     await settled(hook.close())
 
 
@@ -275,8 +280,9 @@ async def test_a_job_that_runs_is_not_read(serve: Any, state: str) -> None:
         ({"status": "completed"}, [[]]),
         ({"status": "completed", "data": None, "next": ""}, [[]]),
     ],
-    ids=["cancelled", "failed", "over in a state of its own", "no data", "null"],
+    ids=["cancelled", "failed", "unknown state", "no data", "null"],
 )
+@one_hook
 async def test_jobs_that_are_over_are_read_to_the_end(serve: Any, body: Any, found: Any) -> None:
     _, hook = serve(body)
     assert urls(await settled(hook.iter_job_documents("crawl", JOB))) == found
@@ -295,8 +301,10 @@ async def test_jobs_that_are_over_are_read_to_the_end(serve: Any, body: Any, fou
         (f"https://x/v2/crawl/../{JOB}", "no path below /v2/"),
         ("http://[", "no path below /v2/"),
     ],
+    ids=["circle", "other job", "other path", "query", "root", "dots", "broken"],
 )
-async def test_a_way_on_that_leads_nowhere_loses_nothing_silently(serve: Any, link: str, reason: str) -> None:
+@one_hook
+async def test_an_invalid_next_link_is_an_error(serve: Any, link: str, reason: str) -> None:
     server, hook = serve(part("a", next=f"https://x{PATHS['crawl']}?skip=1"), part("b", next=link))
     reading = hook.iter_job_documents("crawl", JOB)
     assert urls([await first(reading)]) == [["a"]]
@@ -315,22 +323,23 @@ async def test_an_error_on_a_later_part_is_raised(serve: Any) -> None:
     await settled(hook.close())
 
 
-async def test_a_lost_answer_on_the_way_is_asked_for_again(serve: Any) -> None:
+async def test_a_lost_part_is_requested_again(serve: Any) -> None:
     server, hook = serve(part("a", next=f"{PATHS['crawl']}?skip=1"), hang_up, part("b"))
     assert urls(await settled(hook.iter_job_documents("crawl", JOB))) == [["a"], ["b"]]
     assert len(server.requests) == 3
     await settled(hook.close())
 
 
-@pytest.mark.parametrize("start", [f"/v2/crawl/{OTHER}?skip=1", "elsewhere", "", f"/v2/monitor?id={JOB}"])
-async def test_a_cursor_of_another_job_is_refused(serve: Any, start: str) -> None:
+@one_hook
+async def test_a_cursor_of_another_job_is_refused(serve: Any) -> None:
     server, hook = serve(part("a"))
-    with pytest.raises(ValueError, match="start must be a next_cursor of crawl"):
-        await settled(hook.iter_job_documents("crawl", JOB, start=start))
+    for start in (f"/v2/crawl/{OTHER}?skip=1", "elsewhere", "", f"/v2/monitor?id={JOB}"):
+        with pytest.raises(ValueError, match="start must be a next_cursor of crawl"):
+            await settled(hook.iter_job_documents("crawl", JOB, start=start))
     assert server.requests == []
 
 
-def test_each_kind_is_told_apart() -> None:
+def test_the_kinds_of_jobs() -> None:
     assert [*JOB_KINDS] == ["crawl", "batch_scrape", "extract", "agent"]
     for calls in JOB_KINDS.values():
         assert calls.status.judged_by_status

@@ -1,4 +1,4 @@
-"""Scrape and map through both hooks, over real HTTP."""
+"""Scrape and map through both hooks, over HTTP."""
 
 from __future__ import annotations
 
@@ -8,20 +8,21 @@ from typing import Any
 import pytest
 
 from airflow_provider_webdata.api import errors, models
-from tests.integration.hooks.test_jobs import JOB, told
+from tests.integration.hooks.conftest import one_hook
+from tests.integration.hooks.test_jobs import JOB, calls_of
 from tests.support.fault_server import answer
 from tests.support.waiting import settled
 
 
 @pytest.mark.rule("metadata-scrape-id", "scrape-answer", "scrape-result")
-async def test_scrape_and_its_result_later(serve: Any) -> None:
+async def test_a_scrape_and_its_stored_result(serve: Any) -> None:
     page = {"success": True, "data": {"markdown": "# a", "metadata": {"statusCode": 404, "scrapeId": JOB}}}
     server, hook = serve(page)
     request = models.ScrapeRequest(url="https://a.example", formats=["markdown"], max_age=0)
     found = await settled(hook.scrape(request, extra_body={"new": True}))
     assert (found.data.markdown, found.data.metadata.status_code) == ("# a", 404)
     assert (await settled(hook.get_scrape(found.data.metadata.scrape_id))).to_wire() == page
-    assert told(server) == [("POST", "/v2/scrape"), ("GET", f"/v2/scrape/{JOB}")]
+    assert calls_of(server) == [("POST", "/v2/scrape"), ("GET", f"/v2/scrape/{JOB}")]
     assert json.loads(server.requests[0].body) == {
         "formats": ["markdown"],
         "maxAge": 0,
@@ -32,7 +33,8 @@ async def test_scrape_and_its_result_later(serve: Any) -> None:
 
 
 @pytest.mark.rule("large-documents-answer")
-async def test_a_document_that_takes_longer_than_a_task_should_wait(serve: Any) -> None:
+@one_hook
+async def test_a_document_that_takes_long(serve: Any) -> None:
     details = {"state": "processing_continues", "documentPages": 900, "retryAfterSeconds": 300}
     body = {"success": False, "code": "SCRAPE_TIMEOUT", "error": "slow", "details": details}
     server, hook = serve(answer(408, json.dumps(body)))
@@ -48,12 +50,12 @@ async def test_map(serve: Any) -> None:
     server, hook = serve({"success": True, "links": ["https://a.example", {"url": "https://a.example/b"}]})
     found = await settled(hook.map({"url": "https://a.example", "limit": "5"}, extra_body={"new": 1}))
     assert [link.url for link in found.links] == ["https://a.example", "https://a.example/b"]
-    assert told(server) == [("POST", "/v2/map")]
+    assert calls_of(server) == [("POST", "/v2/map")]
     assert json.loads(server.requests[0].body) == {"url": "https://a.example", "limit": 5, "new": 1}
     await settled(hook.close())
 
 
-async def test_a_bad_request_names_field_and_rule(serve: Any) -> None:
+async def test_an_invalid_request_names_field_and_rule(serve: Any) -> None:
     server, hook = serve({})
     for call, words in (
         (lambda: hook.scrape({"url": "https://a.example", "timeout": 5}), "timeout"),

@@ -1,4 +1,4 @@
-"""Files that go to a storage first, through both hooks, against the sandbox over HTTP."""
+"""Files that are uploaded to a storage first, through both hooks, against the sandbox over HTTP."""
 
 from __future__ import annotations
 
@@ -14,6 +14,9 @@ from airflow_provider_webdata.api.config import ClientConfig
 from airflow_provider_webdata.api.file_transfer import FileTransfer
 from airflow_provider_webdata.api.models import parse as parse_models
 from airflow_provider_webdata.api.multipart import Upload
+from airflow_provider_webdata.hooks.webdata import WebDataHook
+from airflow_provider_webdata.hooks.webdata_async import AsyncWebDataHook
+from tests.integration.hooks.conftest import one_hook
 from tests.support.waiting import settled
 
 HTML = b"<title>Airship</title><p>It floats.</p>"
@@ -24,28 +27,29 @@ REFERENCE = ["/v2/parse/upload-url", "/v2/parse/upload/", "/v2/parse"]
 @pytest.fixture
 async def hook(kind_of_hook: Any, sandbox: Any, connect: Any) -> Any:
     connect(sandbox.url, sandbox.api_key, retry_budget=1)
-    made = kind_of_hook()
-    yield made
-    await settled(made.close())
+    hook = kind_of_hook()
+    yield hook
+    await settled(hook.close())
 
 
 def paths(sandbox: Any) -> list[str]:
-    """Return where calls went, without the names of stored files."""
+    """Return the paths of calls, without the names of stored files."""
     return [re.sub(r"(?<=/upload/).*", "", sent["path"]) for sent in sandbox.control.requests()]
 
 
-# most bytes of a form, the way that is asked for, the way that is taken
-WAYS = [
-    (len(HTML), "auto", FORM),
-    (len(HTML) - 1, "auto", REFERENCE),
-    (len(HTML), "reference", REFERENCE),
-    (len(HTML), "form", FORM),
+# The hook, the quirks, the most bytes of a form, the requested way, and the way that the file takes.
+WAYS: list[Any] = [
+    pytest.param(WebDataHook, [], len(HTML), "auto", FORM, id="auto-form"),
+    pytest.param(WebDataHook, [], len(HTML) - 1, "auto", REFERENCE, id="auto-reference"),
+    pytest.param(WebDataHook, ["upload-form"], len(HTML), "reference", REFERENCE, id="reference-form"),
+    pytest.param(AsyncWebDataHook, [], len(HTML), "reference", REFERENCE, id="reference-async"),
+    pytest.param(AsyncWebDataHook, ["upload-form"], 1, "auto", REFERENCE, id="reference-form-async"),
+    pytest.param(AsyncWebDataHook, [], len(HTML), "form", FORM, id="form-async"),
 ]
 
 
 @pytest.mark.rule("parse-size", "parse-upload", "parse-storage", "parse-reference")
-@pytest.mark.parametrize("quirks", [[], ["upload-form"]])
-@pytest.mark.parametrize(("most", "upload", "way"), WAYS)
+@pytest.mark.parametrize(("kind_of_hook", "quirks", "most", "upload", "way"), WAYS, indirect=["kind_of_hook"])
 async def test_the_size_decides(
     hook, sandbox, monkeypatch, quirks, most: int, upload: Any, way: list[str]
 ) -> None:
@@ -73,12 +77,13 @@ async def test_the_size_decides(
 
 
 @pytest.mark.rule("parse-storage")
-async def test_what_is_larger_than_the_storage_takes(hook, sandbox, monkeypatch) -> None:
+@one_hook
+async def test_a_file_that_is_too_large_for_the_storage(hook, sandbox, monkeypatch) -> None:
     monkeypatch.setattr(parse_models, "MAX_FILE_BYTES", 10)
     sandbox.control.set_quirks(["large-uploads=1"])
     with pytest.raises(errors.BadRequestError, match="less than or equal to 1048576"):
         await settled(hook.parse(io.BytesIO(b"x" * (2**20 + 1)), "a.csv"))
-    found = await settled(hook.parse(io.BytesIO(b"a,b\n" * 5000), "a.csv"))
+    found = await settled(hook.parse(io.BytesIO(b"a,b\n" * 50), "a.csv"))
     assert found.data.markdown
     assert paths(sandbox) == ["/v2/parse/upload-url", *REFERENCE]
 
@@ -87,8 +92,9 @@ async def test_what_is_larger_than_the_storage_takes(hook, sandbox, monkeypatch)
 @pytest.mark.parametrize(
     ("kind", "fault"), [("status", {"status": 503}), ("drop", {}), ("drop_after_work", {})]
 )
-async def test_a_storage_that_takes_nothing(hook, sandbox, kind: str, fault: dict[str, Any]) -> None:
-    """Nothing was parsed, so that nothing is paid for; the task's retry begins anew."""
+@one_hook
+async def test_a_storage_that_refuses_the_file(hook, sandbox, kind: str, fault: dict[str, Any]) -> None:
+    """Nothing was parsed or billed, and the task's retry begins again."""
     sandbox.control.add_fault(kind, path="/v2/parse/upload/", **fault)
     with pytest.raises(errors.UploadError) as caught:
         await settled(hook.parse(io.BytesIO(HTML), "a.html", upload="reference"))
@@ -101,9 +107,11 @@ async def test_a_storage_that_takes_nothing(hook, sandbox, kind: str, fault: dic
 @pytest.mark.parametrize(
     ("status", "error"),
     [(429, errors.RateLimitError), (502, errors.ServerError), (408, errors.ProcessingContinuesError)],
+    ids=["429", "502", "408"],
 )
+@one_hook
 async def test_a_reference_is_used_once(hook, sandbox, status: int, error: type[Exception]) -> None:
-    """Even what a call would repeat at once: the file may be gone."""
+    """It is used once even after an answer that is otherwise repeated: the file may be gone."""
     body = {"success": False, "error": "wait", "details": {"state": "processing_continues"}}
     sandbox.control.add_fault(
         "status", path="/v2/parse$", status=status, body=body, headers={"Retry-After": "0"}
@@ -114,7 +122,8 @@ async def test_a_reference_is_used_once(hook, sandbox, status: int, error: type[
 
 
 @pytest.mark.rule("parse-uploads-used-up")
-async def test_too_many_files_that_nobody_parsed(hook, sandbox) -> None:
+@one_hook
+async def test_too_many_unparsed_files(hook, sandbox) -> None:
     sandbox.control.add_fault("status", path="/v2/parse/upload/", status=500, times=10)
     for _ in range(10):
         with pytest.raises(errors.UploadError):
@@ -126,7 +135,7 @@ async def test_too_many_files_that_nobody_parsed(hook, sandbox) -> None:
     assert (await settled(hook.parse(io.BytesIO(HTML), "a.html", upload="reference"))).data.markdown
 
 
-async def test_what_cannot_be_sent(hook, sandbox) -> None:
+async def test_an_invalid_upload_is_not_sent(hook, sandbox) -> None:
     for file, more, words in (
         (iter([b"x"]), {"upload": "reference"}, "size: must be given"),
         (
@@ -141,7 +150,7 @@ async def test_what_cannot_be_sent(hook, sandbox) -> None:
     assert sandbox.control.requests() == []
 
 
-# address, method, most bytes, error
+# Address, method, most bytes, and error.
 TARGETS: list[tuple[str, str | None, int | None, type[Exception] | None]] = [
     ("https://storage.example/a?sig=x", None, None, None),
     ("https://storage.example/a?sig=x", "put", 1, None),
@@ -154,40 +163,38 @@ TARGETS: list[tuple[str, str | None, int | None, type[Exception] | None]] = [
 
 
 @pytest.mark.rule("parse-storage")
-@pytest.mark.parametrize(("address", "method", "most", "error"), TARGETS)
-def test_where_a_file_may_go(
-    address: str, method: str | None, most: int | None, error: type[Exception] | None
-) -> None:
-    """Over http to a service that is reached so itself only."""
-    target = models.ParseUpload(upload_url=address, upload_ref="r", method=method, max_size_bytes=most)
+def test_addresses_of_a_storage() -> None:
+    """A storage is reached over http only if the service is."""
     config = ClientConfig(base_url="https://service.example", api_key="k")
-    upload = Upload("parse", io.BytesIO(b"x"), "a.pdf", max_bytes=9)
-    if error is None:
-        FileTransfer(config, target, upload)
-        return
-    with pytest.raises(error) as caught:
-        FileTransfer(config, target, upload)
-    assert "sig=" not in str(caught.value)
+    for address, method, most, error in TARGETS:
+        target = models.ParseUpload(upload_url=address, upload_ref="r", method=method, max_size_bytes=most)
+        upload = Upload("parse", io.BytesIO(b"x"), "a.pdf", max_bytes=9)
+        if error is None:
+            FileTransfer(config, target, upload)
+            continue
+        with pytest.raises(error) as caught:
+            FileTransfer(config, target, upload)
+        assert "sig=" not in str(caught.value), address
 
 
 def test_secrets_stay_out_of_reprs() -> None:
-    told = models.ParseUpload(
+    target = models.ParseUpload(
         upload_url="https://a.example/?s3cr3t",
         upload_ref="s3cr3t",
         form_fields={"policy": "s3cr3t"},
         headers={"x": "s3cr3t"},
     )
-    assert "s3cr3t" not in repr(told)
+    assert "s3cr3t" not in repr(target)
     assert "s3cr3t" not in repr(models.ParseReferenceRequest(upload_ref="s3cr3t"))
-    assert told.to_wire()["fields"] == {"policy": "s3cr3t"}
+    assert target.to_wire()["fields"] == {"policy": "s3cr3t"}
 
 
 @pytest.mark.rule("parse-kinds", "parse-extension")
 async def test_kinds_of_files(hook, sandbox) -> None:
-    """What this version takes is what the service does."""
-    told = await settled(hook.parse_formats())
-    assert {name for kind in told for name in kind.extensions} == {*parse_models.FILE_EXTENSIONS}
-    assert all(kind.available and kind.mime_types for kind in told)
+    """This version accepts the files that the service parses."""
+    kinds = await settled(hook.parse_formats())
+    assert {name for kind in kinds for name in kind.extensions} == {*parse_models.FILE_EXTENSIONS}
+    assert all(kind.available and kind.mime_types for kind in kinds)
     sandbox.control.add_fault("status", path="/v2/parse/formats", status=404)
     with pytest.raises(errors.NotFoundError):
         await settled(hook.parse_formats())

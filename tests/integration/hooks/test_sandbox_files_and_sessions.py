@@ -1,4 +1,4 @@
-"""Both hooks against the sandbox: a file, an extract job, an agent's run and a browser session, from start to end."""
+"""Both hooks against the sandbox: a file, an extract job, an agent run, and a browser session, from start to end."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from airflow_provider_webdata.api.errors import (
     ProcessingContinuesError,
     RequestTimeoutError,
 )
-from airflow_provider_webdata.hooks.webdata import WebDataHook
-from airflow_provider_webdata.hooks.webdata_async import AsyncWebDataHook
+from tests.integration.hooks.conftest import one_hook
 from tests.support.waiting import settled
 
 PAGE = "https://zeppelin.example/"
@@ -22,13 +21,13 @@ HTML = b"<html><head><title>Airship</title></head><body><main><h1>Airship</h1><p
 KIND = {"type": "object", "properties": {"title": {"type": "string"}}}
 
 
-@pytest.fixture(params=[WebDataHook, AsyncWebDataHook])
-async def hook(request, sandbox, connect):
+@pytest.fixture
+async def hook(kind_of_hook, sandbox, connect):
     connect(sandbox.url, sandbox.api_key, retry_budget=0)
     sandbox.control.set_page(PAGE, html=HTML.decode(), title="Airship")
-    made = request.param()
-    yield made
-    await settled(made.close())
+    hook = kind_of_hook()
+    yield hook
+    await settled(hook.close())
 
 
 async def test_a_file(hook, sandbox):
@@ -44,18 +43,15 @@ async def test_a_file(hook, sandbox):
     assert (await settled(hook.credit_usage())).remaining_credits == before - 1
 
 
-async def test_a_stream(hook):
-    found = await settled(hook.parse(iter([b"ship,built\n", b"Norge,1926\n"]), "ships.csv"))
-    assert "Norge" in found.data.markdown
-
-
 @pytest.mark.rule("parse-unsupported")
-async def test_options_that_only_a_page_has(hook):
+@one_hook
+async def test_options_of_pages_alone(hook):
     with pytest.raises(BadRequestError, match="PARSE_UNSUPPORTED_OPTIONS"):
         await settled(hook.parse(io.BytesIO(HTML), "a.html", extra_body={"mobile": True}))
 
 
 @pytest.mark.rule("parse-time")
+@one_hook
 async def test_a_file_that_takes_too_long(hook, sandbox):
     sandbox.control.configure(parse_seconds=60)
     with pytest.raises(RequestTimeoutError) as caught:
@@ -80,7 +76,7 @@ async def test_an_extract_job(hook, sandbox):
 
 
 @pytest.mark.rule("agent-answer", "agent-status", "agent-cancel-ended")
-async def test_an_agents_run(hook, sandbox):
+async def test_an_agent_run(hook, sandbox):
     sandbox.control.configure(step_seconds=60)
     started = await settled(hook.start_agent({"prompt": "title", "urls": [PAGE], "schema": KIND}))
     assert (await settled(hook.job_status("agent", started.id))).status == "processing"
@@ -111,6 +107,7 @@ async def test_a_session(hook, sandbox):
 
 
 @pytest.mark.rule("scrape-profile", "session-profile")
+@one_hook
 async def test_a_profile_has_one_saving_session(hook):
     first = await settled(hook.open_session({"ttl": 60, "profile": {"name": "p"}}))
     with pytest.raises(ConflictError):

@@ -1,4 +1,4 @@
-"""The team's figures and its activity through both hooks, over real HTTP."""
+"""Figures and activity of the team through both hooks, over HTTP."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from airflow_provider_webdata.api import errors, models
-from tests.integration.hooks.test_jobs import JOB, told
+from tests.integration.hooks.test_jobs import JOB, calls_of
 from tests.support.fault_server import answer
 from tests.support.waiting import settled
 
@@ -41,7 +41,7 @@ async def test_figures_of_the_team(serve: Any) -> None:
     assert (await settled(hook.queue_status())).jobs_in_queue == 3
     running = await settled(hook.concurrency())
     assert (running.concurrency, running.max_concurrency) == (2, 5)
-    assert [target for _, target in told(server)] == [
+    assert [target for _, target in calls_of(server)] == [
         "/v2/team/credit-usage",
         "/v2/team/credit-usage/historical",
         "/v2/team/credit-usage/historical?byApiKey=true",
@@ -55,7 +55,7 @@ async def test_figures_of_the_team(serve: Any) -> None:
 
 @pytest.mark.rule("threat-policy-answer", "threat-policy-fields", "threat-policy-entitlement")
 async def test_threat_policy(serve: Any) -> None:
-    """A PUT may be made again: it leaves the same policy."""
+    """A PUT may be repeated: it leaves the same policy."""
     stored = {"mode": "zscaler", "blacklist": ["*.a.example"], "configured": True, "zscaler": {"cloud": "x"}}
     server, hook = serve(
         {"success": True, "data": stored},
@@ -72,14 +72,16 @@ async def test_threat_policy(serve: Any) -> None:
         await settled(hook.replace_threat_policy({"blacklist": []}))
     with pytest.raises(errors.EntitlementError, match="not enabled"):
         await settled(hook.replace_threat_policy({"mode": "off"}))
-    assert told(server) == [(method, "/v2/team/threat-protection") for method in ("GET", "PUT", "PUT", "PUT")]
+    assert calls_of(server) == [
+        (method, "/v2/team/threat-protection") for method in ("GET", "PUT", "PUT", "PUT")
+    ]
     assert json.loads(server.requests[2].body) == {"mode": "normal", "allowRequestOverrides": False, "new": 1}
     await settled(hook.close())
 
 
 @pytest.mark.rule("team-activity")
 async def test_activity_page_by_page(serve: Any) -> None:
-    """Newer calls push older ones onto the next page; each is given once."""
+    """Newer calls push older ones onto the next page; each is returned once."""
     server, hook = serve(
         {"success": True, "data": [ITEM], "cursor": "c 1", "has_more": True},
         {"success": True, "data": [ITEM, {**ITEM, "id": "other"}], "cursor": "c2", "has_more": True},
@@ -89,7 +91,7 @@ async def test_activity_page_by_page(serve: Any) -> None:
     assert (one.data[0].id, one.cursor, one.has_more) == (JOB, "c 1", True)
     found = await settled(hook.activity(endpoint="crawl", limit=1, cursor=one.cursor))
     assert [item.id for item in found.data] == [JOB, "other"]
-    assert [target for _, target in told(server)] == [
+    assert [target for _, target in calls_of(server)] == [
         "/v2/team/activity?endpoint=crawl&limit=1",
         "/v2/team/activity?endpoint=crawl&limit=1&cursor=c+1",
     ]
@@ -105,7 +107,7 @@ async def test_activity_page_by_page(serve: Any) -> None:
         "other",
         "third",
     ]
-    assert [target for _, target in told(server)] == [
+    assert [target for _, target in calls_of(server)] == [
         "/v2/team/activity?endpoint=crawl&limit=100",
         "/v2/team/activity?endpoint=crawl&limit=100&cursor=c1",
         "/v2/team/activity?endpoint=crawl&limit=100&cursor=c2",
@@ -126,6 +128,7 @@ async def test_activity_page_by_page(serve: Any) -> None:
             False,
         ),
     ],
+    ids=["no more", "circle"],
 )
 async def test_activity_ends(serve: Any, pages: list[dict[str, Any]], ends_well: bool) -> None:
     server, hook = serve(*pages)

@@ -1,34 +1,36 @@
-"""Runs of the agent in a real Airflow: threads that go on, and what is told of a run that fails."""
+"""Runs of the agent: threads that continue, and the report of a run that fails."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-IMPORT = """
 from airflow_provider_webdata.operators.agent import WebDataAgentOperator
+from airflow_provider_webdata.sandbox.server import SandboxServer
 from airflow_provider_webdata.sensors.job import WebDataJobSensor
+from tests.support import direct
 
-STRICT = dict(urls=["https://weather.example/levels"], strict_constrain_to_urls=True, poll_interval=1)
-"""
-MODES = [pytest.param("deferrable=False", id="worker"), pytest.param("deferrable=True", id="defer")]
+IMPORT = "from airflow_provider_webdata.operators.agent import WebDataAgentOperator"
+LEVELS = "https://weather.example/levels"
+STRICT: dict[str, Any] = {"urls": [LEVELS], "strict_constrain_to_urls": True, "poll_interval": 1}
 
 
 @pytest.mark.rule("agent-threads", "agent-server-fields", "agent-exchange")
-@pytest.mark.parametrize("mode", MODES)
-def test_a_thread_goes_on(run_dag: Any, sandbox: Any, tmp_path: Any, mode: str) -> None:
-    """A turn that is answered in words brings no item, and nothing to validate."""
+def test_a_thread_continues(run_dag: Any, sandbox: SandboxServer, tmp_path: Path) -> None:
+    """A turn that is answered with a message brings no item, and nothing to validate."""
     done = run_dag(
         f"""
         first = WebDataAgentOperator(
-            task_id="first", prompt="levels", mode="chat", location={{"country": "DE"}},
-            exchange={{"enabled": False}}, schema={{"type": "object"}}, **STRICT, {mode},
+            task_id="first", prompt="levels", mode="chat", location={{"country": "DE"}}, deferrable=True,
+            exchange={{"enabled": False}}, schema={{"type": "object"}}, **{STRICT!r},
         )
         why = WebDataAgentOperator(
             task_id="why", prompt="why?", thread_id="{{{{ ti.xcom_pull('first')['threadId'] }}}}",
             output="{tmp_path}/why.jsonl", schema={{"type": "object", "required": ["x"]}}, on_invalid="fail",
-            poll_interval=1, {mode},
+            poll_interval=1, deferrable=False,
         )
         first >> why
         """,
@@ -51,51 +53,51 @@ def test_a_thread_goes_on(run_dag: Any, sandbox: Any, tmp_path: Any, mode: str) 
 
 
 @pytest.mark.rule("agent-partial", "agent-trace")
-@pytest.mark.parametrize("mode", MODES)
-def test_what_a_run_had_done_when_it_failed(run_dag: Any, sandbox: Any, mode: str) -> None:
-    sandbox.control.configure(free_runs=0)
-    done = run_dag(
-        f"""
+@pytest.mark.parametrize("deferrable", [False, True])
+def test_the_report_of_a_run_that_failed(
+    here: SandboxServer, log: Callable[[], str], deferrable: bool
+) -> None:
+    here.control.configure(free_runs=0)
+    outcome = direct.run(
         WebDataAgentOperator(
-            task_id="find", prompt="river", max_credits=6, urls=["https://weather.example/levels"],
-            poll_interval=1, {mode}
+            task_id="find",
+            prompt="river",
+            max_credits=6,
+            urls=[LEVELS],
+            poll_interval=1,
+            deferrable=deferrable,
         )
-        """,
-        before=IMPORT,
     )
-    assert done.state("find") == "failed"
-    assert "(WD-031)" in done.log
-    assert "steps of agent run" in done.log
-    assert "tool_call.started scrape {'url': 'https://weather.example/levels'}" in done.log
-    assert "run.finished credit_limit_reached" in done.log
-    (page,) = done.xcom["find.partial"]["pages"]
-    assert page["url"] == "https://weather.example/levels"
+    assert outcome.state == "failed"
+    assert "(WD-031)" in str(outcome.error)
+    logged = log()
+    assert "steps of agent run" in logged
+    assert f"tool_call.started scrape {{'url': '{LEVELS}'}}" in logged
+    assert "run.finished credit_limit_reached" in logged
+    (page,) = outcome.xcom["partial"]["pages"]
+    assert page["url"] == LEVELS
 
 
-@pytest.mark.parametrize("mode", MODES)
-def test_the_sensor_tells_it_too(run_dag: Any, sandbox: Any, mode: str) -> None:
-    sandbox.control.add_fault("fail_agent")
-    done = run_dag(
-        f"""
-        start = WebDataAgentOperator(task_id="start", prompt="levels", wait_for_completion=False, **STRICT)
-        take = WebDataJobSensor(
-            task_id="take", kind="agent", job_id="{{{{ ti.xcom_pull('start') }}}}", poke_interval=1,
-            poll_interval=1, {mode},
-        )
-        start >> take
-        """,
-        before=IMPORT,
+@pytest.mark.parametrize("deferrable", [False, True])
+def test_the_sensor_reports_it_too(here: SandboxServer, log: Callable[[], str], deferrable: bool) -> None:
+    here.control.add_fault("fail_agent")
+    job_id = direct.run(
+        WebDataAgentOperator(task_id="start", prompt="levels", wait_for_completion=False, **STRICT)
+    ).value
+    sensor = WebDataJobSensor(
+        task_id="take", kind="agent", job_id=job_id, poke_interval=1, poll_interval=1, deferrable=deferrable
     )
-    assert done.state("take") == "failed"
-    assert "run.finished failed" in done.log
+    assert direct.run(sensor).state == "failed"
+    assert "run.finished failed" in log()
 
 
-def test_a_trace_that_cannot_be_read_is_no_second_failure(run_dag: Any, sandbox: Any) -> None:
-    sandbox.control.add_fault("fail_agent")
-    sandbox.control.add_fault("status", status=500, path="/v2/agent/[^/]+/trace", times=10)
-    done = run_dag(
-        'WebDataAgentOperator(task_id="find", prompt="levels", **STRICT)', before=IMPORT, retry_budget=0
-    )
-    assert done.state("find") == "failed"
-    assert "(WD-031)" in done.log
-    assert "did is not known" in done.log
+def test_an_unreadable_trace_is_no_second_failure(
+    here: SandboxServer, connect: Any, log: Callable[[], str]
+) -> None:
+    connect(here, retry_budget=0)
+    here.control.add_fault("fail_agent")
+    here.control.add_fault("status", status=500, path="/v2/agent/[^/]+/trace", times=10)
+    outcome = direct.run(WebDataAgentOperator(task_id="find", prompt="levels", **STRICT))
+    assert outcome.state == "failed"
+    assert "(WD-031)" in str(outcome.error)
+    assert "did is not known" in log()

@@ -1,8 +1,8 @@
-"""What operators that bill refuse to spend, and what they say they spent."""
+"""Credit limits of operators, and the credits that they report."""
 
 from __future__ import annotations
 
-import re
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -13,158 +13,122 @@ from airflow.sdk.exceptions import AirflowException
 from airflow.sdk.observability.stats import Stats
 
 from airflow_provider_webdata.api.errors import WebDataError
+from airflow_provider_webdata.operators.agent import WebDataAgentOperator
+from airflow_provider_webdata.operators.batch_scrape import WebDataBatchScrapeOperator
+from airflow_provider_webdata.operators.batch_search import WebDataBatchSearchOperator
 from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
+from airflow_provider_webdata.operators.interact import WebDataInteractOperator
+from airflow_provider_webdata.operators.map import WebDataMapOperator
+from airflow_provider_webdata.operators.parse import WebDataParseOperator
 from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
 from airflow_provider_webdata.sandbox.server import SandboxServer
 from airflow_provider_webdata.tasks.credit_account import CreditAccount
 from airflow_provider_webdata.tasks.failures import CreditLimitError
 from airflow_provider_webdata.tasks.jobs import start
+from tests.support import direct
 from tests.support.direct import StateStore, TaskInstance, context_of
 from tests.support.job_service import JobService
 from tests.support.metrics import recording
-from tests.support.service import connection_text
 
 HAS_STORE = hasattr(airflow.sdk.execution_time.context, "TaskStateStoreAccessor")
-IMPORTS = """
-from airflow_provider_webdata.operators.agent import WebDataAgentOperator
-from airflow_provider_webdata.operators.batch_scrape import WebDataBatchScrapeOperator
-from airflow_provider_webdata.operators.batch_search import WebDataBatchSearchOperator
-from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
-from airflow_provider_webdata.operators.extract import WebDataExtractOperator
-from airflow_provider_webdata.operators.interact import WebDataInteractOperator
-from airflow_provider_webdata.operators.map import WebDataMapOperator
-from airflow_provider_webdata.operators.parse import WebDataParseOperator
-from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
-
 URL = "https://docs.pipeline.example/"
-BASIC = {"proxy": "basic", "parsers": [{"type": "pdf", "maxPages": 1}]}
-AS_JSON = {**BASIC, "formats": ["markdown", {"type": "json", "prompt": "the title"}]}
-"""
+BASIC: dict[str, Any] = {"proxy": "basic", "parsers": [{"type": "pdf", "maxPages": 1}]}
+AS_JSON: dict[str, Any] = {**BASIC, "formats": ["markdown", {"type": "json", "prompt": "the title"}]}
+WAITING: dict[str, Any] = {"deferrable": False, "poll_interval": 1}
+MARKDOWN = {"formats": ["markdown"]}
 PDF_HINT = "a PDF bills each of its pages"
 
-TOLD = dict[str, float]
-# Operator, arguments, a limit that refuses it, the lowest that does not, and what the account then says of the credits
-# by operation and by format.
-CALLS: dict[str, tuple[str, str, float, float, TOLD, TOLD]] = {
-    "search": ("Search", "query='river'", 1.5, 2, {"search": 2}, {}),
-    "scrape": ("Scrape", "url=URL, **BASIC", 0, 1, {"scrape": 1}, {"page": 1}),
-    "as_json": ("Scrape", "url=URL, **AS_JSON", 4, 5, {"scrape": 5}, {"page": 1, "json": 4}),
-    "map": ("Map", "url=URL", 0.5, 1, {"map": 1}, {}),
-    "parse": ("Parse", "file=FILE", 0, 1, {"parse": 1}, {"page": 1}),
-    "batch": (
-        "BatchScrape",
-        "urls=[URL, URL + 'releases'], deferrable=False, poll_interval=1, **AS_JSON",
-        9,
-        10,
-        {"batch_scrape": 10},
-        {"page": 2, "json": 8},
+Credits = dict[str, float]
+# Operator, arguments, a limit that refuses it, the lowest that does not, and the account of it by operation and by
+# format.
+CALLS: dict[str, tuple[Any, dict[str, Any], float, float, Credits, Credits]] = {
+    "search": (WebDataSearchOperator, {"query": "river"}, 1.5, 2, {"search": 2}, {}),
+    "scrape": (WebDataScrapeOperator, {"url": URL, **BASIC}, 0, 1, {"scrape": 1}, {"page": 1}),
+    "scrape_json": (WebDataScrapeOperator, {"url": URL, **AS_JSON}, 4, 5, {"scrape": 5}, {"page": 1, "json": 4}),
+    "map": (WebDataMapOperator, {"url": URL}, 0.5, 1, {"map": 1}, {}),
+    "parse": (WebDataParseOperator, {"file": "FILE"}, 0, 1, {"parse": 1}, {"page": 1}),
+    "batch_scrape": (
+        WebDataBatchScrapeOperator, {"urls": [URL, f"{URL}releases"], **WAITING, **AS_JSON}, 9, 10,
+        {"batch_scrape": 10}, {"page": 2, "json": 8},
     ),
     "crawl": (
-        "Crawl",
-        "url=URL, limit=1, deferrable=False, poll_interval=1, scrape_options=AS_JSON",
-        4,
-        5,
-        {"crawl": 5},
-        {"page": 1, "json": 4},
+        WebDataCrawlOperator, {"url": URL, "limit": 1, **WAITING, "scrape_options": AS_JSON}, 4, 5,
+        {"crawl": 5}, {"page": 1, "json": 4},
     ),
-    "browse": ("Interact", "steps=['echo high'], ttl=90, language='bash'", 2, 3, {"interact": 2}, {}),
-}
-UNBOUNDED = {
-    "any_page": ("Scrape", "url=URL", PDF_HINT),
-    "any_results": (
-        "Search",
-        "query='q', scrape_options={'formats': ['markdown']}",
-        "scrape_options.parsers",
+    "interact": (
+        WebDataInteractOperator, {"steps": ["echo high"], "ttl": 90, "language": "bash"}, 2, 3, {"interact": 2}, {}
     ),
-    "many": ("BatchSearch", "queries=['q'], scrape_options={'formats': ['markdown']}", "search 'q': a PDF"),
-    "any_crawl": ("Crawl", "url=URL, limit=1", PDF_HINT),
-    "extract": ("Extract", "urls=[URL], prompt='p'", "extract bills by use"),
-    "unchecked": ("Map", "url=URL, extra_body={'limit': 5}", "extra_body is sent unchecked"),
+    "batch_search": (WebDataBatchSearchOperator, {"queries": ["river", "coffee"]}, 1, 4, {"batch_search": 4}, {}),
+}  # fmt: skip
+UNBOUNDED: dict[str, tuple[Any, dict[str, Any], str]] = {
+    "any page": (WebDataScrapeOperator, {"url": URL}, PDF_HINT),
+    "many": (WebDataBatchSearchOperator, {"queries": ["q"], "scrape_options": MARKDOWN}, "search 'q': a PDF"),
+    "unchecked": (WebDataMapOperator, {"url": URL, "extra_body": {"limit": 5}}, "extra_body is sent unchecked"),
     "agent": (
-        "Agent",
-        "prompt='p'",
-        "it may cost up to 2500 credits: max_credits, which is 2500 unless given",
+        WebDataAgentOperator, {"prompt": "p"}, "it may cost up to 2500 credits: max_credits, which is 2500 unless given"
     ),
-}
-
-
-def body_of(tasks: dict[str, tuple[str, str]], folder: Path) -> str:
-    return "\n".join(
-        f"WebData{name}Operator(task_id={task!r}, retries=2, retry_delay=datetime.timedelta(0), {arguments})"
-        for task, (name, arguments) in tasks.items()
-    ).replace("FILE", repr(f"{folder}/a.html"))
-
-
-@pytest.fixture(autouse=True)
-def report(tmp_path: Path) -> None:
-    (tmp_path / "a.html").write_text("<p>Wheat</p>")
-
-
-def test_nothing_is_sent_that_may_exceed_the_limit(
-    run_dag: Any, sandbox: SandboxServer, tmp_path: Path
-) -> None:
-    """Nor where nothing documented bounds the price. No retry is made."""
-    tasks = {
-        task: (name, f"{arguments}, credit_limit='{{{{ {limit} }}}}'")
-        for task, (name, arguments, limit, *_) in CALLS.items()
-    } | {task: (name, f"{arguments}, credit_limit=1000") for task, (name, arguments, _) in UNBOUNDED.items()}
-    done = run_dag(body_of(tasks, tmp_path), before=IMPORTS)
-    assert sandbox.control.requests() == []
-    states = {
-        task: (told["state"], told["try_number"], f"{task}.credits" in done.xcom)
-        for task, told in done.run["tasks"].items()
-    }
-    assert states == dict.fromkeys(tasks, ("failed", 1, False))
-    assert done.log.count("(WD-034)") >= len(tasks)
-    for _, _, words in UNBOUNDED.values():
-        assert words in done.log
-    for name in ("scrape", "map", "parse", "crawl", "batch scrape", "interact", "search"):
-        assert re.search(
-            rf"{name}: nothing was sent, because it may exceed credit_limit=[\d.]+: it may cost", done.log
-        )
-
-
-def test_each_task_tells_what_it_spent(run_dag: Any, tmp_path: Path) -> None:
-    """By operation and format, under a limit that is just high enough."""
-    tasks = {
-        task: (name, f"{arguments}, credit_limit={limit}")
-        for task, (name, arguments, _, limit, *_) in CALLS.items()
-    } | {"many": ("BatchSearch", "queries=['river', 'coffee'], credit_limit=4")}
-    done = run_dag(body_of(tasks, tmp_path), before=IMPORTS)
-    assert {task: done.state(task) for task in tasks} == dict.fromkeys(tasks, "success"), done.log[-5000:]
-    told = {task: done.xcom[f"{task}.credits"] for task in tasks}
-    jobs = {task: credits.pop("jobs") for task, credits in told.items() if "jobs" in credits}
-    assert jobs == {
-        task: {f"{kind}/{done.xcom[f'{task}.job_id']}": told[task]["used"]}
-        for task, kind in {"crawl": "crawl", "batch": "batch_scrape"}.items()
-    }
-    expected = {
-        task: {
-            "used": sum(by_operation.values()),
-            "saved": 0,
-            "unknown": 0,
-            "byOperation": by_operation,
-            "byFormat": by_format,
-        }
-        for task, (*_, by_operation, by_format) in {
-            **CALLS,
-            "many": ({"batch_search": 4}, {}),
-        }.items()
-    }
-    assert told == expected
-    assert "Credits of this task: 5 used (scrape 5; by format: page 1, json 4); 0 saved" in done.log
-
-
-# Attempts.
+}  # fmt: skip
 
 
 @pytest.fixture
-def connect(monkeypatch: pytest.MonkeyPatch) -> Any:
-    def set_connection(url: str, **extra: Any) -> None:
-        monkeypatch.setenv("AIRFLOW_CONN_WEBDATA_DEFAULT", connection_text(url, **extra))
+def task(tmp_path: Path) -> Callable[..., Any]:
+    """Make a task of an operator; `FILE` in its arguments stands for a file."""
+    (tmp_path / "a.html").write_text("<p>Wheat</p>")
 
-    return set_connection
+    def make(operator: Any, arguments: dict[str, Any], **more: Any) -> Any:
+        given = {
+            name: f"{tmp_path}/a.html" if value == "FILE" else value for name, value in arguments.items()
+        }
+        return operator(task_id="t", retries=2, **given, **more)
+
+    return make
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_the_limit_and_the_account_of_a_call(here: SandboxServer, task: Any, log: Any, name: str) -> None:
+    """Nothing is sent that may exceed the limit, and no retry is made; then one that is just high enough."""
+    operator, arguments, low, limit, by_operation, by_format = CALLS[name]
+    what = "scrape" if name == "scrape_json" else name.replace("_", " ")
+    # A batch reports the queries that it leaves.
+    if name != "batch_search":
+        refused = direct.run(task(operator, arguments, credit_limit=f"{{{{ {low} }}}}"))
+        assert refused.ended == ("failed", 1)
+        assert "credits" not in refused.xcom
+        assert f"{what}: nothing was sent, because it may exceed credit_limit={low:g}: it may cost" in str(
+            refused.error
+        )
+        assert "(WD-034)" in str(refused.error)
+    assert here.control.requests() == []
+
+    outcome = direct.run(task(operator, arguments, credit_limit=limit))
+    assert outcome.state == "success", outcome.error
+    used = sum(by_operation.values())
+    jobs = {f"{name}/{outcome.xcom['job_id']}": used} if name in ("crawl", "batch_scrape") else {}
+    assert outcome.xcom["credits"] == {
+        "used": used,
+        "saved": 0,
+        "unknown": 0,
+        "byOperation": by_operation,
+        "byFormat": by_format,
+        **({"jobs": jobs} if jobs else {}),
+    }
+    if name == "scrape_json":
+        assert "Credits of this task: 5 used (scrape 5; by format: page 1, json 4); 0 saved" in log()
+
+
+@pytest.mark.parametrize("name", UNBOUNDED)
+def test_nothing_is_sent_where_nothing_documented_bounds_the_price(
+    here: SandboxServer, task: Any, name: str
+) -> None:
+    operator, arguments, words = UNBOUNDED[name]
+    outcome = direct.run(task(operator, arguments, credit_limit=1000))
+    assert here.control.requests() == []
+    assert outcome.ended == ("failed", 1)
+    assert words in str(outcome.error)
+
+
+# Attempts.
 
 
 def attempt(operator: Any, store: StateStore | None, number: int, max_tries: int = 2) -> dict[str, Any]:
@@ -185,9 +149,8 @@ def undeliverable(operator: Any) -> Any:
     return operator
 
 
-def test_what_an_earlier_attempt_paid_for_is_counted_once(sandbox: SandboxServer, connect: Any) -> None:
-    """The second delivers what the first had got; cleared, the task pays again, and all of it is told."""
-    connect(sandbox.url)
+def test_what_an_earlier_attempt_paid_for_is_counted_once(here: SandboxServer) -> None:
+    """The second delivers what the first had got; cleared, the task pays again, and all of it is reported."""
     store = StateStore()
     with recording(Stats) as metrics:
         first = attempt(undeliverable(WebDataSearchOperator(task_id="t", query="river")), store, 1)
@@ -200,9 +163,8 @@ def test_what_an_earlier_attempt_paid_for_is_counted_once(sandbox: SandboxServer
     assert sum(counted) == 4
 
 
-def test_a_job_that_is_found_again_is_saved(sandbox: SandboxServer, connect: Any) -> None:
+def test_a_job_that_is_found_again_is_saved(here: SandboxServer) -> None:
     """By each attempt that takes the result of an earlier one's; cleared, the task starts another."""
-    connect(sandbox.url)
     store = StateStore()
 
     def crawl() -> WebDataCrawlOperator:
@@ -217,7 +179,7 @@ def test_a_job_that_is_found_again_is_saved(sandbox: SandboxServer, connect: Any
     assert told(undeliverable(crawl()), 2) == (3, 3)
     assert told(crawl(), 3) == (3, 6)
     assert told(crawl(), 4, max_tries=6) == (6, 6)
-    assert len(sandbox.control.jobs("crawl")) == 2
+    assert len(here.control.jobs("crawl")) == 2
 
 
 @pytest.mark.parametrize(
@@ -226,15 +188,16 @@ def test_a_job_that_is_found_again_is_saved(sandbox: SandboxServer, connect: Any
     ids=["the answer was lost", "the request never came, and the next attempt sent it again"],
 )
 def test_a_job_that_the_attempt_itself_started_is_not_saved(
-    sandbox: SandboxServer,
-    connect: Any,
+    here: SandboxServer,
     monkeypatch: pytest.MonkeyPatch,
     fault: str,
     attempts: list[tuple[float, float] | None],
 ) -> None:
-    connect(sandbox.url)
     monkeypatch.setattr(start, "LISTED_AFTER", timedelta(0))
-    sandbox.control.add_fault(fault, path="/v2/crawl$", method="POST", times=None)
+    # The service does not lag here.
+    real = start.until_found
+    monkeypatch.setattr(start, "until_found", lambda lookup: real(lookup, 0.0))
+    here.control.add_fault(fault, path="/v2/crawl$", method="POST", times=None)
     store = StateStore()
     for number, expected in enumerate(attempts, 1):
         task = WebDataCrawlOperator(
@@ -242,13 +205,10 @@ def test_a_job_that_the_attempt_itself_started_is_not_saved(
         )
         credits = attempt(task, store, number).get("credits")
         assert (credits and (credits["used"], credits["saved"])) == expected
-        sandbox.control.clear_faults()
+        here.control.clear_faults()
 
 
-def test_an_attempt_that_fails_before_its_call_tells_of_the_earlier_ones(
-    sandbox: SandboxServer, connect: Any
-) -> None:
-    connect(sandbox.url)
+def test_an_attempt_that_fails_before_its_call_tells_of_the_earlier_ones(here: SandboxServer) -> None:
     store = StateStore()
     broken = "https://never-there.example/"
     attempt(undeliverable(WebDataSearchOperator(task_id="t", query="river")), store, 1)
@@ -258,10 +218,7 @@ def test_an_attempt_that_fails_before_its_call_tells_of_the_earlier_ones(
     }
 
 
-def test_the_limit_is_that_of_all_attempts_until_the_task_is_cleared(
-    sandbox: SandboxServer, connect: Any
-) -> None:
-    connect(sandbox.url)
+def test_the_limit_is_that_of_all_attempts_until_the_task_is_cleared(here: SandboxServer) -> None:
     store = StateStore()
 
     def search(query: str) -> WebDataSearchOperator:
@@ -274,8 +231,7 @@ def test_the_limit_is_that_of_all_attempts_until_the_task_is_cleared(
     assert attempt(search("coffee"), store, 3, max_tries=4)["credits"]["used"] == 4
 
 
-def test_without_a_store_an_account_knows_what_it_lacks(sandbox: SandboxServer, connect: Any) -> None:
-    connect(sandbox.url)
+def test_without_a_store_an_account_knows_what_it_lacks(here: SandboxServer) -> None:
     attempt(undeliverable(WebDataSearchOperator(task_id="t", query="river")), None, 1)
     assert attempt(WebDataSearchOperator(task_id="t", query="river"), None, 2)["credits"]["used"] == 2
     complete = {
@@ -299,14 +255,14 @@ def test_what_was_known_already_is_saved() -> None:
 @pytest.fixture
 def jobs() -> Any:
     service = JobService()
-    service.ends_after = 1
+    service.ends_after = 0
     yield service
     service.stop()
 
 
 def test_a_job_that_failed_counts_too(jobs: JobService, connect: Any) -> None:
     """Cleared, its task starts another, whose pages are paid on top."""
-    connect(jobs.url, retry_budget=0)
+    connect(jobs, retry_budget=0)
     store = StateStore()
 
     def crawl() -> WebDataCrawlOperator:
@@ -328,7 +284,7 @@ def test_a_job_that_failed_counts_too(jobs: JobService, connect: Any) -> None:
 
 
 def test_what_the_service_does_not_tell_is_unknown(jobs: JobService, connect: Any) -> None:
-    connect(jobs.url, retry_budget=0)
+    connect(jobs, retry_budget=0)
     jobs.ends_as = {"status": "completed", "creditsUsed": -1, "total": 1, "completed": 1, "data": []}
     task = WebDataCrawlOperator(task_id="t", url="https://a.example/", deferrable=False, poll_interval=1)
     credits = attempt(task, StateStore(), 1)["credits"]

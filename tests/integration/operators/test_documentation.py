@@ -1,4 +1,4 @@
-"""Every example of the README and the documentation, run as it stands: on a real Airflow, against the sandbox."""
+"""Every example of the README and the documentation, unchanged, on a real Airflow, against the sandbox."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.support.snippets import PAGES, Snippet, name_of, snippets
 
 __all__ = ["s3_client", "s3_connection", "s3_server"]
 
-# What the reader of a fragment has imported already.
+# The reader of a fragment has imported this already.
 HEAD = """
 from __future__ import annotations
 import pendulum
@@ -54,7 +54,7 @@ def is_run(found: Snippet) -> bool:
 
 @pytest.fixture(scope="module")
 def storage(s3_client: Any, s3_connection: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """Buckets and a database that examples write to, the report that one reads; return how Airflow gets there."""
+    """Return connections to buckets and a database that examples write to, and to the report that one reads."""
     for bucket in ("reports", "parsed", "my-bucket"):
         s3_client.create_bucket(Bucket=bucket)
     for day in (pendulum.today("UTC"), pendulum.tomorrow("UTC")):
@@ -64,7 +64,7 @@ def storage(s3_client: Any, s3_connection: str, tmp_path_factory: pytest.TempPat
 
 
 def dag_file(found: Snippet, folder: Path) -> str:
-    """Return a DAG file that binds `dag`, with the example's code in it; what it writes goes to a folder of ours."""
+    """Return a DAG file that binds `dag`, with the example's code, which writes to a folder of the test."""
     code = found.code.replace("/tmp/", f"{folder}/")
     if not found.defines_dag:
         code = HEAD + textwrap.indent(code, "    ")
@@ -83,7 +83,7 @@ def test_the_examples_of_a_page_run_and_find_something(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """In the order of the page, so that one may build on what another has made."""
+    """In the order of the page, so that one may build on the results of another."""
     for found in filter(is_run, snippets(page)):
         if found.defines_dag or found.has_tasks:
             environ = {"AIRFLOW_CONN_WEBDATA_DEFAULT": connection(sandbox), **storage}

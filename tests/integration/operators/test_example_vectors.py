@@ -30,7 +30,7 @@ pytestmark = pytest.mark.skipif(
 
 @dataclass
 class Vectors:
-    """An example, a site, and what the example keeps of it."""
+    """An example, a site, and the vectors that the example keeps of it."""
 
     airflow: Airflow
     sandbox: SandboxServer
@@ -88,7 +88,6 @@ def test_pages_are_embedded_when_they_change(vectors: Vectors) -> None:
     pages = vectors.run().xcom[embedded]
     assert pages > 3
     assert vectors.query("SELECT count(embedding), count(*) FROM web_pages") == [(pages, pages)]
-    assert vectors.run().xcom[embedded] == 0
 
     control.set_page(FERRY, "<p>The ferry to the island takes bicycles.</p>", title="Ferry")
     control.set_page("https://river.example/", f'<p>All of the river.</p><a href="{FERRY}">Ferry</a>')
@@ -99,8 +98,9 @@ def test_pages_are_embedded_when_they_change(vectors: Vectors) -> None:
         "How high is the water at the bridge?", "Which ferry takes bicycles?"
     )
     last = vectors.run()
+    assert last.xcom[embedded] == 0
     assert last.xcom["report.return_value"].splitlines()[1] == f"Ferry {FERRY}"
-    # What is linked no more was missed twice by then.
+    # Pages that are no longer linked were missed twice by then.
     assert sorted(vectors.query("SELECT url FROM web_pages")) == [("https://river.example/",), (FERRY,)]
 
 

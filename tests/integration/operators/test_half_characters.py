@@ -1,4 +1,4 @@
-"""Half an emoji in an answer, on its way through operators into XCom, files and asset events, in a real Airflow."""
+"""Half an emoji in an answer, through an operator into XCom, a file, and an asset event, in a real Airflow."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import json
 import pytest
 from pyarrow import parquet
 
+from airflow_provider_webdata.operators.search import WebDataSearchOperator
+from tests.support import direct
 from tests.support.fault_server import FaultServer, answer
 from tests.support.service import connection_text
 
@@ -17,23 +19,24 @@ ANSWER = r"""
 ITEM = {"url": "https://a.example", "title": r"\ude00", "markdown": r"a\ud83d", r"new\ud83d": "😀"}
 
 
-@pytest.mark.rule("half-characters")
-def test_half_an_emoji_costs_no_result(run_dag, tmp_path):
-    """One paid call each; what is read later is text that everything can carry."""
+@pytest.fixture
+def server():
     server = FaultServer([answer(body=ANSWER)])
+    yield server
+    server.close()
+
+
+@pytest.mark.rule("half-characters")
+def test_half_an_emoji_costs_no_result(run_dag, server):
+    """Every reader gets text that everything can carry."""
     done = run_dag(
-        f"""
+        """
         from airflow.sdk import Asset
 
         found = Asset("half")
         to_xcom = WebDataSearchOperator(
             task_id="to_xcom", query="q", returns="web", webdata_conn_id="raw", outlets=[found]
         )
-        for ending in ("jsonl", "jsonl.gz", "parquet"):
-            WebDataSearchOperator(
-                task_id=f"to_{{ending.replace('.', '_')}}", query="q", returns="web", webdata_conn_id="raw",
-                output=f"{tmp_path}/found.{{ending}}",
-            )
 
         @task(inlets=[found])
         def reads(*, inlet_events):
@@ -43,11 +46,19 @@ def test_half_an_emoji_costs_no_result(run_dag, tmp_path):
         """,
         environ={"AIRFLOW_CONN_RAW": connection_text(server.url)},
     )
-    server.close()
     assert done.run["state"] == "success", done.log
-    assert len(server.requests) == 4
+    assert len(server.requests) == 1
     assert done.xcom["to_xcom.return_value"] == [ITEM]
     assert done.xcom["reads.return_value"] == r"cut \ud83d"
+
+
+@pytest.mark.rule("half-characters")
+def test_half_an_emoji_in_files(server, tmp_path, monkeypatch):
+    monkeypatch.setenv("AIRFLOW_CONN_WEBDATA_DEFAULT", connection_text(server.url))
+    for ending in ("jsonl", "jsonl.gz", "parquet"):
+        output = f"{tmp_path}/found.{ending}"
+        task = WebDataSearchOperator(task_id="t", query="q", returns="web", output=output)
+        assert direct.run(task).value["count"] == 1
     assert json.loads((tmp_path / "found.jsonl").read_bytes()) == ITEM
     (row,) = parquet.read_table(tmp_path / "found.parquet").to_pylist()
     assert (row["title"], row["markdown"]) == (r"\ude00", r"a\ud83d")

@@ -1,4 +1,4 @@
-"""Code in a browser, and the one promise: whatever happens, the browser is closed."""
+"""Code in a browser, and the one promise: the browser is always closed."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from airflow_provider_webdata.hooks.webdata import WebDataHook
 from airflow_provider_webdata.operators.interact import WebDataInteractOperator
 from airflow_provider_webdata.tasks.browser import SessionBrowser
 from airflow_provider_webdata.tasks.intent import Intent
+from tests.support import direct
 from tests.support.direct import StateStore, TaskInstance, context_of
 from tests.support.fault_server import FaultServer, answer, hang_up
 from tests.support.service import connection_text
@@ -33,15 +34,6 @@ def _page(sandbox):
     sandbox.control.set_page(PAGE, markdown="# Airship\n\nIt floats.", title="Airship")
 
 
-@pytest.fixture
-def connect(monkeypatch, sandbox):
-    def set_connection(url=sandbox.url, **extra):
-        monkeypatch.setenv("AIRFLOW_CONN_WEBDATA_DEFAULT", connection_text(url, **extra))
-
-    set_connection()
-    return set_connection
-
-
 def states(sandbox):
     return [session["status"] for session in sandbox.control.sessions()]
 
@@ -54,131 +46,115 @@ def execute(ti=None, store=None, **arguments):
     return made(**arguments).execute(context_of(ti or TaskInstance(), store))
 
 
-# In a real Airflow
-
-
-@pytest.mark.rule("session-ttl", "session-answer", "session-secrets")
-def test_steps_in_a_session(run_dag, sandbox):
-    """The steps' outputs and what the session cost; the session always has a ttl, and is closed."""
+@pytest.mark.rule(
+    "session-ttl", "session-answer", "session-secrets", "scrape-interact", "scrape-interact-stop"
+)
+@pytest.mark.rule("ok-but-failed-code", "code-result")
+def test_steps_in_a_real_airflow(run_dag, sandbox):
+    """In a session, which always has a ttl, and on the page of a scrape; a failed step fails the task."""
     done = run_dag(
-        """
-        WebDataInteractOperator(
+        f"""
+        browse = WebDataInteractOperator(
             task_id="browse",
             steps=[
-                "await page.goto('{{ params.page }}')",
-                {"code": "print(await page.title())", "language": "python", "name": "the title"},
+                "await page.goto('{{{{ params.page }}}}')",
+                {{"code": "print(await page.title())", "language": "python", "name": "the title"}},
             ],
-            params={"page": "https://airship.example/"},
-            profile={"name": "p"}, activity_ttl="120",
+            params={{"page": "{PAGE}"}},
+            profile={{"name": "p"}}, activity_ttl="120",
         )
+        scrape = WebDataScrapeOperator(task_id="scrape", url="{PAGE}")
+        on_page = WebDataInteractOperator(
+            task_id="on_page", scrape_id="{{{{ ti.xcom_pull('scrape', key='scrapeId') }}}}",
+            steps=["console.log(page.url())", {{"prompt": "Say what floats"}}],
+        )
+        fails = WebDataInteractOperator(task_id="fails", steps=[{GO!r}, "process.exit(3)", {TITLE!r}])
+        browse >> scrape >> on_page >> fails
         """,
-        before=IMPORT,
+        before=IMPORT + "\nfrom airflow_provider_webdata.operators.scrape import WebDataScrapeOperator",
     )
-    assert done.run["state"] == "success"
+    session, page, failed = sandbox.control.sessions()
+    assert states(sandbox) == ["destroyed"] * 3
+
+    assert done.state("browse") == "success"
     value = done.xcom["browse.return_value"]
     assert [step["exitCode"] for step in value["steps"]] == [0, 0]
     assert value["steps"][1]["stdout"].strip() == "Airship"
     assert "result" not in value["steps"][1]
-    (session,) = sandbox.control.sessions()
-    assert session["status"] == "destroyed"
     assert value["sessionId"] == session["id"]
     assert value["creditsBilled"] == session["creditsBilled"] == done.xcom["browse.creditsBilled"] == 2
     assert value["sessionDurationMs"] == session["sessionDurationMs"]
-    (opened,) = sandbox.control.requests(OPEN, "POST")
+    opened = sandbox.control.requests(OPEN, "POST")[0]
     assert opened["body"] == {"ttl": 600, "activityTtl": 120, "profile": {"name": "p"}}
-    assert "step 2 of 2 (the title) is done" in done.log
-    for url in (session["cdpUrl"], session["interactiveLiveViewUrl"]):
-        assert url not in done.log
-        assert url not in json.dumps(done.xcom)
+    assert "step 2 of 2 (the title) is done" in done.log_of("browse")
 
-
-@pytest.mark.rule("scrape-interact", "scrape-interact-stop")
-def test_steps_on_the_page_of_a_scrape(run_dag, sandbox):
-    """The scrape's id comes from the scrape operator; the browser is stopped."""
-    done = run_dag(
-        """
-        scrape = WebDataScrapeOperator(task_id="scrape", url="https://airship.example/")
-        WebDataInteractOperator(
-            task_id="browse", scrape_id="{{ ti.xcom_pull('scrape', key='scrapeId') }}",
-            steps=["console.log(page.url())", {"prompt": "Say what floats"}],
-        ).set_upstream(scrape)
-        """,
-        before=IMPORT + "\nfrom airflow_provider_webdata.operators.scrape import WebDataScrapeOperator",
-    )
-    assert done.run["state"] == "success"
-    value = done.xcom["browse.return_value"]
+    assert done.state("on_page") == "success"
+    value = done.xcom["on_page.return_value"]
     assert value["scrapeId"] == done.xcom["scrape.scrapeId"]
     assert value["steps"][0]["stdout"].strip() == PAGE
     assert "It floats" in value["steps"][1]["output"]
     assert value["creditsBilled"] == 7
-    (session,) = sandbox.control.sessions()
-    assert session["status"] == "destroyed"
-    assert session["cdpUrl"] not in done.log + json.dumps(done.xcom)
+
+    assert done.state("fails") == "failed"
+    assert "step 2 of 3 failed: it ended with exit code 3" in done.log_of("fails")
+    assert [step["exitCode"] for step in done.xcom["fails.steps"]] == [0, 3]
+    assert done.xcom["fails.creditsBilled"] == 2
+    assert len(sandbox.control.requests(f"/v2/interact/{failed['id']}/execute")) == 2
+
+    for url in (session["cdpUrl"], session["interactiveLiveViewUrl"], page["cdpUrl"]):
+        assert url not in done.log
+        assert url not in json.dumps(done.xcom)
 
 
-@pytest.mark.rule("ok-but-failed-code", "code-result")
-def test_a_failed_step_fails_the_task(run_dag, sandbox):
-    """What ran stays readable; the steps after it do not run; the session is closed."""
-    done = run_dag(
-        f"""
-        WebDataInteractOperator(
-            task_id="browse", steps=[{GO!r}, "process.exit(3)", {TITLE!r}],
-        )
-        """,
-        before=IMPORT,
-    )
-    assert done.state("browse") == "failed"
-    assert "step 2 of 3 failed: it ended with exit code 3" in done.log
-    assert [step["exitCode"] for step in done.xcom["browse.steps"]] == [0, 3]
-    assert done.xcom["browse.creditsBilled"] == 2
-    assert len(sandbox.control.requests("/v2/interact/.*/execute")) == 2
-    assert states(sandbox) == ["destroyed"]
+@pytest.fixture
+def connect_to(monkeypatch):
+    def set_connection(server):
+        monkeypatch.setenv("AIRFLOW_CONN_WEBDATA_DEFAULT", connection_text(server.url))
+
+    return set_connection
+
+
+# In this process
 
 
 BAD_INPUT = {
-    "no steps": ("steps=[]", ["steps: at least one is needed"]),
-    "empty code": ("steps=['ok', '']", ["step 2 of 2", "code"]),
-    "unknown field of a step": ("steps=[{'cod': 'x'}]", ["step 1 of 1", "cod"]),
-    "a prompt without a scrape": ("steps=[{'prompt': 'x'}]", ["step 1 of 1", "prompt"]),
-    "language": ("steps=['x'], language='perl'", ["language"]),
-    "time of a step": ("steps=['x'], step_timeout='301'", ["timeout", "300"]),
-    "ttl": ("steps=['x'], ttl='{{ 20 }}'", ["ttl", "30"]),
+    "no steps": ({"steps": []}, ["steps: at least one is needed"]),
+    "empty code": ({"steps": ["ok", ""]}, ["step 2 of 2", "code"]),
+    "unknown field of a step": ({"steps": [{"cod": "x"}]}, ["step 1 of 1", "cod"]),
+    "a prompt without a scrape": ({"steps": [{"prompt": "x"}]}, ["step 1 of 1", "prompt"]),
+    "time of a step": ({"step_timeout": "301"}, ["timeout", "300"]),
 }
 
 
 @pytest.mark.parametrize(("arguments", "words"), BAD_INPUT.values(), ids=BAD_INPUT.keys())
-def test_bad_input_opens_nothing(run_dag, sandbox, arguments, words):
-    done = run_dag(f"WebDataInteractOperator(task_id='browse', retries=2, {arguments})", before=IMPORT)
-    assert done.run["tasks"]["browse"] == {"state": "failed", "try_number": 1}
-    assert sandbox.control.requests() == []
-    for word in words:
-        assert word in done.log
+def test_bad_input_opens_nothing(here, arguments, words):
+    with pytest.raises(AirflowFailException) as failure:
+        direct.execute(made(**arguments), context_of(TaskInstance()))
+    assert here.control.requests() == []
+    assert all(word in str(failure.value) for word in words)
 
 
-# Right here
-
-
-def test_a_failed_step_may_be_fine(sandbox, connect):
+def test_a_failed_step_may_be_fine(here):
     value = execute(steps=["process.exit(3)", "throw new Error('no')", TITLE], check_exit_code=False)
     assert [step["exitCode"] for step in value["steps"]] == [3, 1, 0]
-    assert states(sandbox) == ["destroyed"]
+    assert states(here) == ["destroyed"]
 
 
 @pytest.mark.rule("code-timeout")
-def test_a_step_over_its_time_is_a_failure(sandbox, connect):
+def test_a_step_over_its_time_is_a_failure(here):
     """The sandbox stops it at its timeout; the clock is sped up from here."""
-    with advancing(sandbox), pytest.raises(AirflowException, match="it was stopped at its timeout"):
+    with advancing(here), pytest.raises(AirflowException, match="it was stopped at its timeout"):
         execute(steps=[{"code": WAIT, "timeout": 1}], ttl=3600)
-    assert states(sandbox) == ["destroyed"]
+    assert states(here) == ["destroyed"]
 
 
 @contextlib.contextmanager
-def advancing(sandbox):
+def advancing(here):
     over = threading.Event()
 
     def advance():
         while not over.wait(0.05):
-            sandbox.control.advance(1)
+            here.control.advance(1)
 
     thread = threading.Thread(target=advance)
     thread.start()
@@ -188,17 +164,17 @@ def advancing(sandbox):
 
 
 @pytest.mark.rule("session-ttl")
-def test_ttl_covers_the_steps(sandbox, connect):
+def test_ttl_covers_the_steps(here):
     """As long as the steps may take, within what the service allows."""
     execute(steps=[TITLE] * 4, step_timeout=300)
     execute(steps=[TITLE] * 20, step_timeout=300)
     execute(steps=[TITLE], ttl=45)
-    bodies = [request["body"] for request in sandbox.control.requests(OPEN, "POST")]
+    bodies = [request["body"] for request in here.control.requests(OPEN, "POST")]
     assert [body["ttl"] for body in bodies] == [1260, 3600, 45]
 
 
 @pytest.mark.rule("session-secrets")
-def test_urls_that_control_the_browser_are_blotted_out_of_outputs(connect):
+def test_urls_that_control_the_browser_are_masked_in_outputs(connect_to):
     """Code may print what it likes; XCom is read by many."""
     secret = "wss://browser.example/abc?token=hush"
     session = {
@@ -222,7 +198,7 @@ def test_urls_that_control_the_browser_are_blotted_out_of_outputs(connect):
             answer(body='{"success": true, "creditsBilled": 2, "sessionDurationMs": 10}'),
         ]
     )
-    connect(server.url)
+    connect_to(server)
     ti = TaskInstance()
     try:
         value = execute(ti, steps=["x"])
@@ -248,51 +224,55 @@ FAULTS = {
 
 
 @pytest.mark.rule("repeat-unsafe", "session-close")
-@pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS.keys())
-@pytest.mark.parametrize("step", ["execute", "interact"])
-def test_closed_when_a_step_is_not_answered(sandbox, connect, fault, step):
+@pytest.mark.parametrize(
+    ("fault", "step"),
+    [
+        ("500", "execute"),
+        ("answer lost", "execute"),
+        ("answer lost", "interact"),
+        ("answer cut short", "execute"),
+        ("410", "execute"),
+        ("429", "interact"),
+    ],
+)
+def test_closed_when_a_step_is_not_answered(here, connect, fault, step):
     """Nothing is run twice, and the browser is closed, in both forms."""
-    connect(retry_budget=0)
+    connect(here, retry_budget=0)
     arguments = {"steps": [GO, TITLE]}
     if step == "interact":
         with WebDataHook() as hook:
             arguments["scrape_id"] = hook.scrape({"url": PAGE}).data.metadata.scrape_id
-    sandbox.control.add_fault(path=f"/v2/.*/{step}$", method="POST", **fault)
+    here.control.add_fault(path=f"/v2/.*/{step}$", method="POST", **FAULTS[fault])
     with pytest.raises((WebDataError, AirflowException)) as failed:
         execute(**arguments, rate_limit_timeout=0)
     # A browser that is gone is no reason to give up: the next attempt opens another one.
     assert not isinstance(failed.value, AirflowFailException)
-    assert len(sandbox.control.requests(f"/v2/.*/{step}$", "POST")) == 1
-    assert set(states(sandbox)) <= {"destroyed"}
-
-
-LOST = {
-    name: FAULTS[name] for name in ("connection closed", "answer lost", "answer cut short", "no JSON", "500")
-}
+    assert len(here.control.requests(f"/v2/.*/{step}$", "POST")) == 1
+    assert set(states(here)) <= {"destroyed"}
 
 
 @pytest.mark.rule("session-list")
-@pytest.mark.parametrize("fault", LOST.values(), ids=LOST.keys())
-def test_a_session_whose_opening_was_not_answered_is_found_and_closed(sandbox, connect, fault, monkeypatch):
-    """The one that was opened since; others are somebody else's. It is opened once."""
+@pytest.mark.parametrize("fault", ["connection closed", "answer lost", "no JSON"])
+def test_a_session_whose_opening_was_not_answered_is_found_and_closed(here, fault, monkeypatch):
+    """The one that was opened since; others belong to others. It is opened once."""
     monkeypatch.setattr("airflow_provider_webdata.tasks.browser._LOST_SECONDS", 0.5)
     with WebDataHook() as hook:
         other = hook.open_session({"ttl": 600}).id
-    sandbox.control.clear_requests()
-    sandbox.control.add_fault(path=OPEN, method="POST", **fault)
+    here.control.clear_requests()
+    here.control.add_fault(path=OPEN, method="POST", **FAULTS[fault])
     with pytest.raises(WebDataError):
         execute()
-    assert len(sandbox.control.requests(OPEN, "POST")) == 1
-    active = [session["id"] for session in sandbox.control.sessions() if session["status"] == "active"]
+    assert len(here.control.requests(OPEN, "POST")) == 1
+    active = [session["id"] for session in here.control.sessions() if session["status"] == "active"]
     assert active == [other]
 
 
-def test_of_several_new_sessions_none_is_closed(connect, caplog, monkeypatch):
+def test_of_several_new_sessions_none_is_closed(connect_to, caplog, monkeypatch):
     """One of them may be ours, the others are not; the log names them."""
     monkeypatch.setattr("airflow_provider_webdata.tasks.browser._LOST_SECONDS", 0.5)
     listed = json.dumps({"success": True, "sessions": [{"id": "s-1"}, {"id": "s-2"}]})
     server = FaultServer([answer(body='{"success": true, "sessions": []}'), hang_up, answer(body=listed)])
-    connect(server.url)
+    connect_to(server)
     try:
         with pytest.raises(WebDataError):
             execute()
@@ -302,31 +282,31 @@ def test_of_several_new_sessions_none_is_closed(connect, caplog, monkeypatch):
     assert [request.method for request in server.requests] == ["GET", "POST", "GET"]
 
 
-def test_a_retry_closes_what_a_crashed_try_left(sandbox, connect):
+def test_a_retry_closes_what_a_crashed_try_left(here):
     """The worker died with the session open: nothing ran after that, not even `finally`."""
     store = StateStore()
     with WebDataHook() as hook:
         crashed = Intent(context_of(TaskInstance(max_tries=1), store), "webdata_session")
         session = SessionBrowser(hook, InteractRequest(ttl=600), None, crashed)
         session.open()
-    assert states(sandbox) == ["active"]
+    assert states(here) == ["active"]
     value = execute(TaskInstance(try_number=2, max_tries=1), store, steps=[TITLE])
     assert value["sessionId"] != session.facts["sessionId"]
-    assert states(sandbox) == ["destroyed", "destroyed"]
+    assert states(here) == ["destroyed", "destroyed"]
     # Nothing of the sessions is left but what they cost, that of the crashed try included.
     assert [*store.values] == ["webdata_credits"]
     assert len(store.get("webdata_credits")) == 2
 
 
-def runs_code(sandbox):
+def runs_code(here):
     bodies = [
-        request["body"] or {} for request in sandbox.control.requests("/v2/.*/(execute|interact)$", "POST")
+        request["body"] or {} for request in here.control.requests("/v2/.*/(execute|interact)$", "POST")
     ]
     return any(WAIT in body.get("code", "") for body in bodies)
 
 
 @pytest.mark.parametrize("form", ["session", "scrape"])
-def test_a_kill_closes_the_browser_while_code_runs(sandbox, connect, form):
+def test_a_kill_closes_the_browser_while_code_runs(here, form):
     """At once, and not when the code ends, which would take a minute; no further step is begun."""
     arguments = {"steps": [GO, {"code": WAIT, "timeout": 120}, TITLE]}
     if form == "scrape":
@@ -335,55 +315,53 @@ def test_a_kill_closes_the_browser_while_code_runs(sandbox, connect, form):
     operator = made(**arguments)
 
     with (
-        killed_like_by_airflow(operator, lambda: runs_code(sandbox)),
+        killed_like_by_airflow(operator, lambda: runs_code(here)),
         pytest.raises(AirflowException, match="closed under it"),
     ):
         operator.execute(context_of(TaskInstance()))
-    assert states(sandbox) == ["destroyed"]
-    assert len(sandbox.control.requests("/v2/.*/(execute|interact)$", "POST")) == 2
+    assert states(here) == ["destroyed"]
+    assert len(here.control.requests("/v2/.*/(execute|interact)$", "POST")) == 2
 
 
 @pytest.mark.parametrize("fault", ["delay", "lost"])
-def test_a_kill_while_the_session_is_being_opened(sandbox, connect, fault, monkeypatch):
+def test_a_kill_while_the_session_is_being_opened(here, fault, monkeypatch):
     """Its id is not known yet: it is closed as soon as it is, or found where no answer comes."""
     monkeypatch.setattr("airflow_provider_webdata.tasks.browser._LOST_SECONDS", 0.5)
-    sandbox.control.add_fault("delay", path=OPEN, method="POST", seconds=6)
+    here.control.add_fault("delay", path=OPEN, method="POST", seconds=4)
     if fault == "lost":
-        sandbox.control.add_fault("drop_after_work", path=OPEN, method="POST")
+        here.control.add_fault("drop_after_work", path=OPEN, method="POST")
     operator = made()
 
     def opening():
-        return bool(sandbox.control.requests(OPEN, "POST"))
+        return bool(here.control.requests(OPEN, "POST"))
 
     with killed_like_by_airflow(operator, opening), pytest.raises((WebDataError, AirflowException)):
         operator.execute(context_of(TaskInstance()))
-    assert states(sandbox) == ["destroyed"]
-    assert sandbox.control.requests("/v2/interact/.*/execute") == []
+    assert states(here) == ["destroyed"]
+    assert here.control.requests("/v2/interact/.*/execute") == []
 
 
-def test_airflows_timeout_closes_the_session(sandbox, connect):
+def test_airflows_timeout_closes_the_session(here):
     """`execution_timeout` raises within the call, whatever it is at, and then calls `on_kill`."""
     operator = made(steps=[{"code": WAIT, "timeout": 120}])
 
-    with timed_out(lambda: runs_code(sandbox)), pytest.raises(AirflowTaskTimeout):
+    with timed_out(lambda: runs_code(here)), pytest.raises(AirflowTaskTimeout):
         operator.execute(context_of(TaskInstance()))
     operator.on_kill()
-    assert states(sandbox) == ["destroyed"]
+    assert states(here) == ["destroyed"]
 
 
-def test_a_close_that_fails_is_tried_again(sandbox, connect):
+def test_a_close_that_fails_is_tried_again(here):
     """Closing twice does no harm, so that the client repeats it."""
-    sandbox.control.add_fault("drop_after_work", path="/v2/interact/", method="DELETE")
+    here.control.add_fault("drop_after_work", path="/v2/interact/", method="DELETE")
     value = execute()
-    assert states(sandbox) == ["destroyed"]
+    assert states(here) == ["destroyed"]
     assert value["creditsBilled"] == 2
 
 
-def test_a_close_that_cannot_be_made_does_not_lose_the_results(sandbox, connect, caplog):
-    connect(retry_budget=0)
-    sandbox.control.add_fault(
-        "status", path="/v2/interact/", method="DELETE", status=500, body={"error": "no"}
-    )
+def test_a_close_that_cannot_be_made_does_not_lose_the_results(here, connect, caplog):
+    connect(here, retry_budget=0)
+    here.control.add_fault("status", path="/v2/interact/", method="DELETE", status=500, body={"error": "no"})
     value = execute()
     assert value["steps"][1]["stdout"].strip() == "Airship"
     assert value["creditsBilled"] is None

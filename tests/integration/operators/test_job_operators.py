@@ -1,328 +1,464 @@
-"""Operators whose operation is a long job, in a real Airflow, against a service that does what the test needs."""
+"""Operators of long jobs, in a real Airflow and in this process, against a service that does what the test needs."""
 
 from __future__ import annotations
 
+import contextlib
+import gzip
 import json
 import re
 from collections.abc import Callable, Iterator
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
 
+from airflow_provider_webdata.operators.agent import WebDataAgentOperator
+from airflow_provider_webdata.operators.batch_scrape import WebDataBatchScrapeOperator
+from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
+from airflow_provider_webdata.operators.extract import WebDataExtractOperator
+from airflow_provider_webdata.tasks.failures import JobFailedError, WaitTimeoutError
 from airflow_provider_webdata.tasks.retry_policy import HAS_RETRY_POLICIES
-from tests.support.dag_runner import dag_runner
+from tests.support import direct
+from tests.support.dag_runner import Airflow, Outcome, connection
+from tests.support.direct import StateStore, TaskInstance, context_of
 from tests.support.job_service import JobService
 from tests.support.service import JOB_PATHS
+from tests.support.signals import killed_like_by_airflow
 
 KINDS = tuple(JOB_PATHS)
-MODES = [pytest.param("deferrable=False", id="worker"), pytest.param("deferrable=True", id="defer")]
-IMPORTS = """
+URL = "https://example.com/"
+PAGES = [
+    {"markdown": "one", "metadata": {"sourceURL": URL, "statusCode": 200}},
+    {"markdown": "two", "metadata": {"sourceURL": f"{URL}2", "statusCode": 200}},
+]
+DATA: dict[str, Any] = {"crawl": PAGES, "batch_scrape": PAGES, "extract": {"a": 1}, "agent": {"b": [2]}}
+FAILED = {"status": "failed", "error": "the queue was full"}
+
+
+def ended(kind: str, status: str = "completed", **fields: Any) -> dict[str, Any]:
+    counts = {"total": 2, "completed": 2} if kind in ("crawl", "batch_scrape") else {}
+    return {**counts, "status": status, "data": DATA[kind], "creditsUsed": 2, **fields}
+
+
+# In a real Airflow: one DAG, whose tasks have a service each.
+
+HEAD = """
+import datetime, os, signal, time, urllib.request
+from airflow.sdk import DAG
 from airflow_provider_webdata.operators.agent import WebDataAgentOperator
 from airflow_provider_webdata.operators.batch_scrape import WebDataBatchScrapeOperator
 from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
 from airflow_provider_webdata.operators.extract import WebDataExtractOperator
 from airflow_provider_webdata.sensors.job import WebDataJobSensor
+
+def special(operator, method, act):
+    '''Return a class of operators that act, once, before a method.'''
+    left = [act]
+
+    def once(self, *args, **kwargs):
+        if left:
+            left.pop()()
+        return getattr(super(made, self), method)(*args, **kwargs)
+
+    made = type(operator)(operator.__name__, (operator,), {method: once})
+    return made
+
+def die():
+    raise RuntimeError("the worker dies here")
+
+def die_late():
+    time.sleep(2)
+    die()
+
+def kill():
+    os.kill(os.getpid(), signal.SIGTERM)
+
+def limit(url):
+    urllib.request.urlopen(urllib.request.Request(url, method="PUT")).close()
 """
-TASKS = {
-    "crawl": "WebDataCrawlOperator(task_id='job', url='https://example.com/', poll_interval=1, {more})",
-    "batch_scrape": "WebDataBatchScrapeOperator(task_id='job', urls=['https://example.com/'], poll_interval=1, {more})",
-    "extract": "WebDataExtractOperator(task_id='job', urls=['https://example.com/'], poll_interval=1, {more})",
-    "agent": "WebDataAgentOperator(task_id='job', prompt='find', poll_interval=1, {more})",
+NAMES = {
+    "crawl": "WebDataCrawlOperator",
+    "batch_scrape": "WebDataBatchScrapeOperator",
+    "extract": "WebDataExtractOperator",
+    "agent": "WebDataAgentOperator",
+}
+TARGETS = {
+    "crawl": f"url={URL!r}",
+    "batch_scrape": f"urls=[{URL!r}]",
+    "extract": f"urls=[{URL!r}]",
+    "agent": "prompt='find'",
 }
 AT_ONCE = "retry_delay=datetime.timedelta(0)"
-PAGES = [
-    {"markdown": "one", "metadata": {"sourceURL": "https://example.com/", "statusCode": 200}},
-    {"markdown": "two", "metadata": {"sourceURL": "https://example.com/2", "statusCode": 200}},
-]
-DATA: dict[str, Any] = {"crawl": PAGES, "batch_scrape": PAGES, "extract": {"a": 1}, "agent": {"b": [2]}}
+DEFER, POLL = "deferrable=True", "deferrable=False"
 
 
-@pytest.fixture
-def service() -> Iterator[JobService]:
-    made = JobService()
-    made.ends_after = 2
-    yield made
-    made.stop()
+class Case(NamedTuple):
+    """A task of the DAG.
+
+    :param arguments: of the operator, as Python.
+    :param special: method and act of `special`.
+    :param service: attributes of the task's service.
+    """
+
+    kind: str
+    arguments: str
+    special: str = ""
+    service: dict[str, Any] = {}  # noqa: RUF012 - nothing changes it
 
 
-@pytest.fixture
-def run(airflow: Any, service: JobService) -> Callable[..., Any]:
-    """Run the body of a DAG against the service."""
-    runner = dag_runner(airflow, service)  # type: ignore[arg-type]
+NEVER_ENDS = {"ends_after": None}
+CASES = {
+    "crawl": Case("crawl", DEFER, service={"ends_after": 2}),
+    "batch": Case("batch_scrape", DEFER),
+    "extract": Case("extract", DEFER),
+    "agent": Case("agent", DEFER),
+    "polled": Case("crawl", POLL, service={"ends_after": 1}),
+    "fails": Case("crawl", f"retries=1, {AT_ONCE}, {DEFER}", service={"ends_as": FAILED}),
+    "cancelled": Case(
+        "agent", f"retries=1, {AT_ONCE}, {POLL}", service={"ends_as": {"status": "cancelled"}}
+    ),
+    "dies_early": Case("batch_scrape", f"retries=1, {AT_ONCE}, {DEFER}", "'push', die"),
+    "dies_waiting": Case("extract", f"retries=1, {AT_ONCE}, {POLL}", "'poll_job_until', die"),
+    "dies_reading": Case("crawl", f"retries=1, {AT_ONCE}, {DEFER}", "'result_of', die"),
+    "times_out": Case("crawl", f"wait_timeout=0.1, retries=2, {DEFER}", service=NEVER_ENDS),
+    "times_out_extract": Case("extract", f"wait_timeout=0.1, retries=2, {DEFER}", service=NEVER_ENDS),
+    "times_out_going_on": Case(
+        "agent", f"wait_timeout=0.1, cancel_on_timeout=False, retries=2, {POLL}", service=NEVER_ENDS
+    ),
+    "ends_in_time": Case(
+        "crawl", f"wait_timeout=0.1, {DEFER}", service={**NEVER_ENDS, "ends_at_cancel": True}
+    ),
+    "too_many_errors": Case(
+        "batch_scrape", f"max_error_ratio='{{{{ 0.2 }}}}', retries=1, {DEFER}",
+        service={"errors": {"errors": [{"id": "1", "url": f"{URL}3", "error": "timed out"}], "robotsBlocked": []}},
+    ),
+    "limited": Case("crawl", POLL, "'result_of', limit"),
+    "limited_after": Case("crawl", DEFER, "'result_of', limit"),
+    "bad_input": Case("crawl", "max_error_ratio='{{ 2 }}', retries=2"),
+    "killed": Case("crawl", POLL, "'poll_job_until', kill", NEVER_ENDS),
+    "started": Case("batch_scrape", "wait_for_completion=False"),
+}  # fmt: skip
+if HAS_RETRY_POLICIES:
+    # Airflow 3.2 keeps no state of a task.
+    CASES["dies_late"] = Case(
+        "crawl", f"wait_timeout=2, retries=3, {AT_ONCE}, {POLL}", "'poll_job_until', die_late", NEVER_ENDS
+    )
 
-    def run_it(body: str, before: str = "", **more: Any) -> Any:
-        return runner(body, IMPORTS + before, **{"retry_budget": 0, **more})
 
-    return run_it
-
-
-def ends(service: JobService, kind: str, status: str = "completed", **fields: Any) -> None:
-    service.ends_as = {"status": status, "data": DATA[kind], "creditsUsed": 2, **fields}
-    if kind in ("crawl", "batch_scrape"):
-        service.ends_as = {"total": 2, "completed": 2, **service.ends_as}
+class Done(NamedTuple):
+    outcome: Outcome
+    services: dict[str, JobService]
 
 
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("kind", KINDS)
-def test_started_waited_for_and_taken(run: Any, service: JobService, kind: str, mode: str) -> None:
-    ends(service, kind)
-    done = run(TASKS[kind].format(more=mode))
-    assert done.state("job") == "success", done.log[-3000:]
-    result = done.xcom["job.return_value"]
-    assert [result["id"]] == [done.xcom["job.job_id"]] == service.started()
+@pytest.fixture(scope="module")
+def done(airflow: Airflow) -> Iterator[Done]:
+    """Run the DAG."""
+    services = {name: JobService() for name in CASES}
+    lines = [HEAD, 'with DAG("DAG_ID", schedule=None) as dag:']
+    environ = {}
+    for name, case in CASES.items():
+        service = services[name]
+        service.ends_after, service.ends_as = 0, ended(case.kind)
+        vars(service).update(case.service)
+        environ[f"AIRFLOW_CONN_{name.upper()}"] = connection(service, retry_budget=0)  # type: ignore[arg-type]
+        operator = f"special({NAMES[case.kind]}, {case.special})" if case.special else NAMES[case.kind]
+        if "limit" in case.special:
+            operator = operator.replace("limit", f"lambda: limit({service.url!r})")
+        lines.append(
+            f"    {operator}(task_id={name!r}, webdata_conn_id={name!r}, poll_interval=1, {TARGETS[case.kind]}, "
+            f"{case.arguments})"
+        )
+    lines.append(
+        "    WebDataJobSensor(task_id='sensor', webdata_conn_id='started', kind='batch_scrape', poke_interval=1, "
+        "job_id=dag.get_task('started').output)"
+    )
+    yield Done(airflow.run("\n".join(lines), **environ), services)
+    for service in services.values():
+        service.stop()
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [("crawl", "crawl"), ("batch", "batch_scrape"), ("extract", "extract"), ("agent", "agent"), ("polled", "crawl")],
+)  # fmt: skip
+def test_a_job_is_started_waited_for_and_its_result_returned(done: Done, name: str, kind: str) -> None:
+    outcome, services = done
+    assert outcome.state(name) == "success", outcome.log_of(name)
+    result = outcome.xcom[f"{name}.return_value"]
+    assert [result["id"]] == [outcome.xcom[f"{name}.job_id"]] == services[name].started()
     assert (result["status"], result["data"], result["creditsUsed"]) == ("completed", DATA[kind], 2)
     if kind in ("crawl", "batch_scrape"):
         assert (result["count"], result["total"]) == (2, 2)
         assert result["errors"] == {"count": 0, "robotsBlocked": 0, "pages": []}
 
 
-def test_pages_from_the_cache_are_counted(run: Any, service: JobService) -> None:
-    kept = {**PAGES[0], "metadata": {"cacheState": "hit", "cachedAt": "2026-01-30T02:00:04Z"}}
-    other = {**PAGES[0], "metadata": {"cacheState": "hit"}}
-    service.ends_as = {"status": "completed", "data": [kept, *PAGES, other]}
-    done = run(TASKS["crawl"].format(more=""))
-    assert done.state("job") == "success"
-    assert "start crawl: pages may be up to 2 days old" in done.log
-    assert "2 pages came from the service's cache, the oldest of 2026-01-30T02:00:04Z, " in done.log
+@pytest.mark.rule("job-counts")
+def test_progress_is_logged(done: Done) -> None:
+    job = done.services["crawl"].started()[0]
+    log = done.outcome.log_of("crawl")
+    assert f"Crawl {job}: scraping" in log
+    assert f"Crawl {job}: completed, 2 of 2 pages done, 2 credits used" in log
 
 
-@pytest.mark.rule("batch-ignore-invalid-urls", "crawl-credit-check")
-def test_what_is_always_sent(run: Any, service: JobService) -> None:
-    for kind in ("crawl", "batch_scrape"):
-        ends(service, kind)
-        run(TASKS[kind].format(more=""))
-    crawl, batch = service.bodies
-    assert crawl == {"url": "https://example.com/", "limit": 100}
-    assert batch == {"urls": ["https://example.com/"], "ignoreInvalidURLs": True}
-
-
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("state", ["failed", "cancelled"])
-def test_a_failed_job_fails_the_attempt_and_a_retry_starts_another(
-    run: Any, service: JobService, kind: str, mode: str, state: str
-) -> None:
-    ends(service, kind, state, error="the queue was full")
-    done = run(TASKS[kind].format(more=f"retries=1, {AT_ONCE}, {mode}"))
-    assert done.run["tasks"]["job"] == {"state": "failed", "try_number": 2}, done.log[-3000:]
-    assert len(service.started()) == 2
-    what = "failed: the queue was full" if state == "failed" else "was cancelled"
-    assert (
-        f"{what}. Connection 'webdata_default': look at the job before a retry pays for another (WD-031)"
-        in done.log
+@pytest.mark.parametrize(
+    ("name", "text"), [("fails", "failed: the queue was full"), ("cancelled", "was cancelled")]
+)
+def test_a_failed_job_fails_the_attempt_and_a_retry_starts_another(done: Done, name: str, text: str) -> None:
+    outcome, services = done
+    assert outcome.ended(name) == ("failed", 2), outcome.log_of(name)
+    assert len(services[name].started()) == 2
+    assert f"{text}. Connection '{name}': look at the job before a retry pays for another (WD-031)" in (
+        outcome.log_of(name)
     )
 
 
-# Put before the operators of a DAG: a class of its own, since the process that runs the DAGs is one for all tests.
-SPECIAL = """
-import time, urllib.request
-
-left = [1]
-
-class Special:
-    def {method}(self, *given):
-        if left[0]:
-            left[0] -= 1
-            {act}
-        return super().{method}(*given)
-
-class WebDataCrawlOperator(Special, WebDataCrawlOperator): pass
-class WebDataBatchScrapeOperator(Special, WebDataBatchScrapeOperator): pass
-class WebDataExtractOperator(Special, WebDataExtractOperator): pass
-class WebDataAgentOperator(Special, WebDataAgentOperator): pass
-"""
-DIE = "raise RuntimeError('the worker dies here')"
-
-
-def order(service: JobService, path: str) -> str:
-    """Code that has the service do something."""
-    return f"urllib.request.urlopen(urllib.request.Request({service.url + path!r}, method='PUT')).close()"
-
-
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("method", ["_push_job", "_wait", "result_of"])
-def test_a_retry_after_a_crash_takes_the_same_job(
-    run: Any, service: JobService, kind: str, mode: str, method: str
-) -> None:
-    """Before the wait, and while the result is taken."""
-    ends(service, kind)
-    done = run(
-        TASKS[kind].format(more=f"retries=1, {AT_ONCE}, {mode}"), SPECIAL.format(method=method, act=DIE)
-    )
-    assert "the worker dies here" in done.log
-    assert done.run["tasks"]["job"] == {"state": "success", "try_number": 2}, done.log[-3000:]
-    assert [done.xcom["job.return_value"]["id"]] == service.started()
+@pytest.mark.parametrize("name", ["dies_early", "dies_waiting", "dies_reading"])
+def test_a_retry_after_a_crash_returns_the_result_of_the_same_job(done: Done, name: str) -> None:
+    outcome, services = done
+    assert "the worker dies here" in outcome.log_of(name)
+    assert outcome.ended(name) == ("success", 2), outcome.log_of(name)
+    assert [outcome.xcom[f"{name}.return_value"]["id"]] == services[name].started()
 
 
 @pytest.mark.rule("job-cancel")
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(("cancel", "left"), [("True", "cancelled"), ("False", "running")])
-def test_a_timeout_cancels_by_choice(
-    run: Any, service: JobService, kind: str, mode: str, cancel: str, left: str
+@pytest.mark.parametrize(
+    ("name", "cancelled"), [("times_out", True), ("times_out_extract", False), ("times_out_going_on", False)]
+)
+def test_a_timeout_is_final_and_cancels_the_job_where_that_is_possible(
+    done: Done, name: str, cancelled: bool
 ) -> None:
-    service.ends_after = None
-    more = f"wait_timeout=1, cancel_on_timeout={cancel}, retries=2, {mode}"
-    done = run(TASKS[kind].format(more=more))
-    assert done.run["tasks"]["job"] == {"state": "failed", "try_number": 1}, done.log[-3000:]
-    (job,) = service.jobs.values()
-    cancelled = left == "cancelled" and kind != "extract"
+    outcome, services = done
+    assert outcome.ended(name) == ("failed", 1), outcome.log_of(name)
+    (job,) = services[name].jobs.values()
     assert (job["status"] == "cancelled") is cancelled
-    assert re.search(f"Timed out waiting for [a-z ]+ {service.started()[0]}", done.log)
-    assert ("The job was cancelled" if cancelled else "The job goes on") in done.log
-    if kind == "extract" and cancel == "True":
-        assert "cannot cancel extract jobs" in done.log
+    log = outcome.log_of(name)
+    assert re.search(f"Timed out waiting for [a-z ]+ {services[name].started()[0]}", log)
+    assert ("The job was cancelled" if cancelled else "The job goes on") in log
+    assert ("cannot cancel extract jobs" in log) is (name == "times_out_extract")
 
 
 @pytest.mark.rule("job-cancel-ended")
-@pytest.mark.parametrize("mode", MODES)
-def test_a_job_that_ends_at_the_timeout_is_taken(run: Any, service: JobService, mode: str) -> None:
-    """A cancel that is answered with 409 means that there is a result."""
-    ends(service, "crawl")
-    service.ends_after = None
-    before = SPECIAL.format(method="_at_timeout", act=order(service, "/end"))
-    done = run(TASKS["crawl"].format(more=f"wait_timeout=1, {mode}"), before)
-    assert done.state("job") == "success", done.log[-3000:]
-    assert done.xcom["job.return_value"]["data"] == PAGES
-    assert [line for line in service.requests if line.startswith("DELETE")]
+def test_a_job_that_ends_at_the_timeout_has_a_result(done: Done) -> None:
+    """A cancel that is answered with 409 means that there is one."""
+    outcome, services = done
+    assert outcome.state("ends_in_time") == "success", outcome.log_of("ends_in_time")
+    assert outcome.xcom["ends_in_time.return_value"]["data"] == PAGES
+    assert services["ends_in_time"].cancels()
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_sensor_takes_what_an_operator_started(run: Any, service: JobService, kind: str) -> None:
-    ends(service, kind)
-    done = run(
-        "job = " + TASKS[kind].format(more="wait_for_completion=False") + "\n"
-        f"WebDataJobSensor(task_id='wait', kind={kind!r}, job_id=job.output, poke_interval=1, poll_interval=1)"
+def test_too_many_errors_fail_the_task_for_good(done: Done) -> None:
+    """The result is there anyway."""
+    outcome, _ = done
+    assert outcome.ended("too_many_errors") == ("failed", 1), outcome.log_of("too_many_errors")
+    result = outcome.xcom["too_many_errors.return_value"]
+    assert (result["data"], result["errors"]["count"]) == (PAGES, 1)
+
+
+@pytest.mark.rule("retry-after")
+@pytest.mark.parametrize("name", ["limited", "limited_after"])
+def test_rate_limited_while_the_result_is_read(done: Done, name: str) -> None:
+    """The task is rescheduled for it, also after it was deferred; nothing is started again."""
+    outcome, services = done
+    assert outcome.state(name) == "success", outcome.log_of(name)
+    assert "The task is rescheduled to" in outcome.log_of(name)
+    assert [outcome.xcom[f"{name}.return_value"]["id"]] == services[name].started()
+
+
+def test_bad_input_is_final(done: Done) -> None:
+    outcome, services = done
+    assert outcome.ended("bad_input") == ("failed", 1), outcome.log_of("bad_input")
+    assert services["bad_input"].requests == []
+
+
+@pytest.mark.rule("job-cancel")
+def test_the_signal_that_ends_a_task_cancels_the_job(done: Done) -> None:
+    (job,) = done.services["killed"].jobs.values()
+    assert job["status"] == "cancelled"
+
+
+def test_the_sensor_returns_the_result_of_a_job_that_an_operator_started(done: Done) -> None:
+    outcome, services = done
+    assert outcome.state("sensor") == "success", outcome.log_of("sensor")
+    assert [outcome.xcom["started.return_value"]] == services["started"].started()
+    assert outcome.xcom["sensor.return_value"]["data"] == PAGES
+
+
+@pytest.mark.skipif(not HAS_RETRY_POLICIES, reason="Airflow 3.2 keeps no state of a task")
+def test_the_waiting_time_includes_earlier_attempts(done: Done) -> None:
+    outcome, services = done
+    assert "the worker dies here" in outcome.log_of("dies_late")
+    assert outcome.ended("dies_late") == ("failed", 2), outcome.log_of("dies_late")
+    assert len(services["dies_late"].started()) == 1
+
+
+# In this process.
+
+OPERATORS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
+    "crawl": (WebDataCrawlOperator, {"url": URL}),
+    "batch_scrape": (WebDataBatchScrapeOperator, {"urls": [URL]}),
+    "extract": (WebDataExtractOperator, {"urls": [URL]}),
+    "agent": (WebDataAgentOperator, {"prompt": "find"}),
+}
+
+
+@pytest.fixture
+def service(connect: Callable[..., None]) -> Iterator[JobService]:
+    made = JobService()
+    made.ends_after = 0
+    connect(made, retry_budget=0)
+    yield made
+    made.stop()
+
+
+def job(kind: str, **arguments: Any) -> Any:
+    operator, target = OPERATORS[kind]
+    return operator(
+        task_id="job", **{"poll_interval": 1, "deferrable": False, "retries": 2, **target, **arguments}
     )
-    assert done.state("wait") == "success", done.log[-3000:]
-    assert [done.xcom["job.return_value"]] == service.started()
-    assert done.xcom["wait.return_value"]["data"] == DATA[kind]
+
+
+def test_pages_from_the_cache_are_counted(service: JobService, log: Callable[[], str]) -> None:
+    kept = {**PAGES[0], "metadata": {"cacheState": "hit", "cachedAt": "2026-01-30T02:00:04Z"}}
+    other = {**PAGES[0], "metadata": {"cacheState": "hit"}}
+    service.ends_as = {"status": "completed", "data": [kept, *PAGES, other]}
+    assert direct.run(job("crawl")).state == "success"
+    logged = log()
+    assert "start crawl: pages may be up to 2 days old" in logged
+    assert "2 pages came from the service's cache, the oldest of 2026-01-30T02:00:04Z, " in logged
+
+
+@pytest.mark.rule("batch-ignore-invalid-urls", "crawl-credit-check")
+def test_what_is_always_sent(service: JobService) -> None:
+    for kind in ("crawl", "batch_scrape"):
+        job(kind, wait_for_completion=False).execute(context_of(TaskInstance()))
+    crawl, batch = service.bodies
+    assert crawl == {"url": URL, "limit": 100}
+    assert batch == {"urls": [URL], "ignoreInvalidURLs": True}
+
+
+@pytest.mark.parametrize(("kind", "state"), [("extract", "failed"), ("batch_scrape", "cancelled")])
+def test_a_failed_job_is_replaced(service: JobService, kind: str, state: str) -> None:
+    service.ends_as = {"status": state, "error": "no"}
+    outcome = direct.run(job(kind), StateStore())
+    assert outcome.ended == ("failed", 3)
+    assert len(service.started()) == 3
+
+
+@pytest.mark.rule("job-cancel")
+@pytest.mark.parametrize(
+    ("kind", "cancel", "cancelled"),
+    [
+        ("crawl", False, False),
+        ("batch_scrape", True, True),
+        ("extract", True, False),
+        ("agent", True, True),
+    ],
+)
+def test_a_timeout_while_polling(service: JobService, kind: str, cancel: bool, cancelled: bool) -> None:
+    service.ends_after = None
+    with pytest.raises(WaitTimeoutError, match="The job was cancelled" if cancelled else "The job goes on"):
+        job(kind, wait_timeout=0.01, cancel_on_timeout=cancel).execute(context_of(TaskInstance()))
+    assert len(service.cancels()) == cancelled
+
+
+@pytest.mark.rule("job-cancel-ended")
+def test_a_job_that_ends_at_the_timeout_while_polling(service: JobService) -> None:
+    service.ends_after, service.ends_at_cancel, service.ends_as = None, True, ended("batch_scrape")
+    result = job("batch_scrape", wait_timeout=0.01).execute(context_of(TaskInstance()))
+    assert result["data"] == PAGES
+    assert service.cancels()
 
 
 ERRORS = {
     "errors": [
-        {"id": "1", "url": "https://example.com/3", "error": "timed out", "code": "SCRAPE_TIMEOUT"},
+        {"id": "1", "url": f"{URL}3", "error": "timed out", "code": "SCRAPE_TIMEOUT"},
         {"id": "2", "url": "https://other.example/", "error": "external", "code": "EXTERNAL_LINK"},
     ],
-    "robotsBlocked": ["https://example.com/private"],
+    "robotsBlocked": [f"{URL}private"],
 }
 
 
 @pytest.mark.rule("metadata-status", "job-completed", "job-errors")
-@pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize(
-    ("ratio", "state"), [("None", "success"), ("0.5", "success"), ("0.49", "failed"), ("0", "failed")]
+    ("ratio", "state"), [(None, "success"), (0.5, "success"), (0.49, "failed"), (0, "failed")]
 )
 def test_page_errors_fail_the_task_only_past_a_ratio(
-    run: Any, service: JobService, mode: str, ratio: str, state: str
+    service: JobService, ratio: float | None, state: str
 ) -> None:
-    """Two of four: one that the service lists, one whose site answered 404. The result is there all the same."""
-    ends(service, "crawl")
-    pages = [*PAGES, {"markdown": "?", "metadata": {"sourceURL": "https://example.com/4", "statusCode": 404}}]
-    service.ends_as["data"], service.errors = pages, ERRORS
-    done = run(TASKS["crawl"].format(more=f"max_error_ratio={ratio}, retries=1, {mode}"))
-    assert done.run["tasks"]["job"] == {"state": state, "try_number": 1}, done.log[-3000:]
-    result = done.xcom["job.return_value"]
+    """Two of four: one that the service lists, one whose site answered 404. The result is there anyway."""
+    pages = [*PAGES, {"markdown": "?", "metadata": {"sourceURL": f"{URL}4", "statusCode": 404}}]
+    service.ends_as, service.errors = ended("crawl", data=pages), ERRORS
+    outcome = direct.run(job("crawl", max_error_ratio=ratio))
+    assert outcome.ended == (state, 1)
+    result = outcome.value or outcome.xcom["return_value"]
     assert result["data"] == pages
     assert (result["errors"]["count"], result["errors"]["robotsBlocked"]) == (2, 1)
-    assert {page["url"] for page in result["errors"]["pages"]} == {
-        "https://example.com/3",
-        "https://example.com/4",
-    }
+    assert {page["url"] for page in result["errors"]["pages"]} == {f"{URL}3", f"{URL}4"}
 
 
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("ends_with", [".jsonl", ".jsonl.gz"])
-def test_pages_go_to_a_file(run: Any, service: JobService, tmp_path: Any, mode: str, ends_with: str) -> None:
-    ends(service, "crawl")
+@pytest.mark.parametrize(("ends_with", "opened"), [(".jsonl", open), (".jsonl.gz", gzip.open)])
+def test_pages_go_to_a_file(service: JobService, tmp_path: Path, ends_with: str, opened: Any) -> None:
+    service.ends_as = ended("crawl")
     path = tmp_path / f"pages{ends_with}"
-    done = run(TASKS["crawl"].format(more=f"output={str(path)!r}, {mode}"))
-    assert done.state("job") == "success", done.log[-3000:]
-    result = done.xcom["job.return_value"]
+    result = direct.run(job("crawl", output=str(path), deferrable=True)).value
     assert (result["count"], "data" in result) == (2, False)
-    if ends_with == ".jsonl":
-        lines = [json.loads(line) for line in path.read_text().splitlines()]
-        assert [line["markdown"] for line in lines] == ["one", "two"]
-
-
-@pytest.mark.rule("job-counts")
-def test_progress_shows_in_the_log(run: Any, service: JobService) -> None:
-    ends(service, "crawl")
-    done = run(TASKS["crawl"].format(more="deferrable=True"))
-    job = service.started()[0]
-    assert f"Crawl {job}: scraping" in done.log
-    assert f"Crawl {job}: completed, 2 of 2 pages done, 2 credits used" in done.log
-
-
-@pytest.mark.rule("retry-after")
-@pytest.mark.parametrize("mode", MODES)
-def test_rate_limited_while_the_result_is_taken(run: Any, service: JobService, mode: str) -> None:
-    """The task is rescheduled for it; nothing is started again."""
-    ends(service, "crawl")
-    before = SPECIAL.format(method="result_of", act=order(service, "/limit"))
-    done = run(TASKS["crawl"].format(more=mode), before)
-    assert done.state("job") == "success", done.log[-3000:]
-    assert "The task is rescheduled to" in done.log
-    assert [done.xcom["job.return_value"]["id"]] == service.started()
+    with opened(path, "rt") as file:
+        assert [json.loads(line)["markdown"] for line in file] == ["one", "two"]
 
 
 @pytest.mark.rule("batch-answer")
-def test_invalid_urls_are_told(run: Any, service: JobService) -> None:
-    ends(service, "batch_scrape")
+def test_invalid_urls_are_reported(service: JobService, log: Callable[[], str]) -> None:
     service.invalid_urls = ["htp://x"]
-    done = run(TASKS["batch_scrape"].format(more=""))
-    assert done.xcom["job.invalidURLs"] == ["htp://x"]
-    assert "dropped 1 invalid URLs: htp://x" in done.log
+    outcome = direct.run(job("batch_scrape", wait_for_completion=False))
+    assert outcome.xcom["invalidURLs"] == ["htp://x"]
+    assert "dropped 1 invalid URLs: htp://x" in log()
 
 
 @pytest.mark.parametrize(
-    ("more", "words"),
+    ("argument", "words"),
     [
-        ("wait_by='webhook'", "wait_by='webhook'"),
-        ("max_error_ratio='{{ 2 }}'", "max_error_ratio: must be a number of at least 0 and at most 1"),
-        ("output='/tmp/x.{{ 1 }}'", ".jsonl"),
-        ("attach_webhook=True", "webhook_url"),
-        ("extra_body='{{ 1 }}'", "extra_body"),
-        ("max_discovery_depth='{{ -1 }}'", "max_discovery_depth"),
+        ({"wait_by": "webhook"}, "wait_by='webhook'"),
+        (
+            {"max_error_ratio": "{{ 2 }}"},
+            "max_error_ratio: must be a number of at least 0 and at most 1",
+        ),
+        ({"output": "/tmp/x.{{ 1 }}"}, ".jsonl"),
+        ({"attach_webhook": True}, "webhook_url"),
+        ({"extra_body": "{{ 1 }}"}, "extra_body"),
+        ({"max_discovery_depth": "{{ -1 }}"}, "max_discovery_depth"),
     ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
 )
-def test_what_cannot_work_fails_before_anything_is_paid_for(
-    run: Any, service: JobService, more: str, words: str
+def test_what_cannot_work_fails_before_it_is_billed(
+    service: JobService, argument: dict[str, Any], words: str
 ) -> None:
-    done = run(TASKS["crawl"].format(more=f"retries=2, {more}"))
-    assert done.run["tasks"]["job"] == {"state": "failed", "try_number": 1}, done.log[-3000:]
-    assert words in done.log
-    assert not [line for line in service.requests if line.startswith("POST")]
+    outcome = direct.run(job("crawl", **argument))
+    assert outcome.ended == ("failed", 1)
+    assert words in str(outcome.error)
+    assert service.started() == []
 
 
 @pytest.mark.rule("job-cancel", "agent-cancel")
-@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
-    ("more", "cancelled"), [("", True), ("cancel_on_kill=False", False)], ids=["default", "not to"]
+    ("kind", "more", "cancelled"),
+    [
+        ("crawl", {"cancel_on_kill": False}, False),
+        ("batch_scrape", {}, True),
+        ("extract", {}, False),
+        ("agent", {}, True),
+    ],
 )
-def test_a_kill_on_the_worker_cancels(
-    run: Any, service: JobService, kind: str, more: str, cancelled: bool
+def test_a_kill_cancels_by_choice(
+    service: JobService, kind: str, more: dict[str, Any], cancelled: bool
 ) -> None:
     """The signal with which Airflow ends a task, in the middle of the wait."""
-    service.ends_after = None if cancelled and kind != "extract" else 2
-    ends(service, kind)
-    before = SPECIAL.format(
-        method="poll_job_until", act="import os, signal; os.kill(os.getpid(), signal.SIGTERM)"
-    )
-    run(TASKS[kind].format(more=f"{more}, deferrable=False" if more else "deferrable=False"), before)
-    (job,) = service.jobs.values()
-    deletes = [line for line in service.requests if line.startswith("DELETE")]
-    assert (job["status"] == "cancelled", len(deletes)) == (
-        (True, 1) if cancelled and kind != "extract" else (False, 0)
-    )
-
-
-@pytest.mark.skipif(not HAS_RETRY_POLICIES, reason="Airflow 3.2 keeps no state of a task")
-def test_time_runs_on_over_retries(run: Any, service: JobService) -> None:
-    service.ends_after = None
-    before = SPECIAL.format(method="poll_job_until", act=f"time.sleep(2); {DIE}")
-    done = run(TASKS["crawl"].format(more=f"wait_timeout=2, retries=3, {AT_ONCE}, deferrable=False"), before)
-    assert "the worker dies here" in done.log
-    assert done.run["tasks"]["job"] == {"state": "failed", "try_number": 2}, done.log[-3000:]
-    assert len(service.started()) == 1
+    # What the signal does not end ends at the next poll.
+    service.ends_after = None if cancelled else 1
+    task = job(kind, **more)
+    with (
+        killed_like_by_airflow(task, lambda: service.looks(f"{JOB_PATHS[kind]}/")),
+        pytest.raises(JobFailedError, match="was cancelled") if cancelled else contextlib.nullcontext(),
+    ):
+        task.execute(context_of(TaskInstance()))
+    (found,) = service.jobs.values()
+    assert (found["status"] == "cancelled", len(service.cancels())) == (cancelled, int(cancelled))

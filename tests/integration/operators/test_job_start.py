@@ -1,4 +1,4 @@
-"""A job is started once: what each later attempt makes of each way in which an earlier one ended.
+"""A job is started once: what each later attempt does after each way in which an earlier one ended.
 
 The attempts are those of one task instance: the same identity, with or without the task state store of Airflow 3.3.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
 from types import SimpleNamespace
 from typing import Any
@@ -25,9 +25,7 @@ from airflow_provider_webdata.tasks.jobs.start_table import TaskJob
 from airflow_provider_webdata.tasks.managed_webhook import ManagedWebhook
 from tests.support.direct import StateStore
 from tests.support.job_service import JobService
-from tests.support.service import JOB_PATHS
 
-KINDS = tuple(JOB_PATHS)
 TARGET = "https://example.com/"
 BODIES: dict[str, dict[str, Any]] = {
     "crawl": {"url": TARGET, "limit": 5},
@@ -42,18 +40,21 @@ class CrashError(BaseException):
 
 
 class Task:
-    """One task instance and its attempts."""
+    """One task instance and its attempts.
 
-    def __init__(self, service: JobService, store: StateStore | None, kind: str) -> None:
-        self.service, self.store, self.kind = service, store, kind
+    :ivar store: the task state store of Airflow 3.3; None on Airflow 3.2.
+    """
+
+    def __init__(self, service: JobService, kind: str, version: str = "3.3") -> None:
+        self.service, self.kind = service, kind
+        self.store = StateStore() if version == "3.3" else None
         self.attempts = 0
         self.cleared = 0
         self.run_start = datetime.now(timezone.utc)
 
-    def start(self, crash: Callable[[JobStart], None] | None = None) -> TaskJob:
-        """Make one attempt."""
+    def start(self, crash: str = "") -> TaskJob:
+        """Make one attempt, whose worker dies `before asking` or `after asking` the service, or `later`."""
         self.attempts += 1
-        task = SimpleNamespace(retries=5)
         ti = SimpleNamespace(
             dag_id="d",
             run_id="r",
@@ -61,7 +62,7 @@ class Task:
             map_index=-1,
             try_number=self.attempts,
             max_tries=5 + self.cleared,
-            task=task,
+            task=SimpleNamespace(retries=5),
         )
         context: Any = {"ti": ti, "dag_run": SimpleNamespace(start_date=self.run_start)}
         if self.store is not None:
@@ -69,31 +70,41 @@ class Task:
         hook = WebDataHook()
 
         def send(webhook: Any, key: str) -> Any:
+            if crash == "before asking":
+                raise CrashError
             body = {**BODIES[self.kind], **({"webhook": webhook} if webhook else {})}
             if self.kind == "crawl":
-                return hook.start_crawl(body, idempotency_key=key)
-            return getattr(hook, f"start_{self.kind}")(body)
+                answer = hook.start_crawl(body, idempotency_key=key)
+            else:
+                answer = getattr(hook, f"start_{self.kind}")(body)
+            if crash == "after asking":
+                raise CrashError
+            return answer
 
-        webhook = ManagedWebhook(hook, None, events_to_ask_for(self.kind))  # type: ignore[arg-type]
         start = JobStart(
             hook,
             self.kind,  # type: ignore[arg-type]
             context,
-            webhook,
+            ManagedWebhook(hook, None, events_to_ask_for(self.kind)),  # type: ignore[arg-type]
             [TARGET],
             lambda: None,
             send,
             logging.getLogger("test"),
         )
-        if crash is not None:
-            crash(start)
         with hook:
-            return start.find_or_start()
+            job = start.find_or_start()
+        if crash == "later":
+            raise CrashError
+        return job
+
+    def crash(self, when: str = "after asking") -> None:
+        with pytest.raises(CrashError):
+            self.start(when)
 
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One lookup is enough: here the service does not lag."""
+    """Look up once: here the service does not lag."""
     real = job_start.until_found
     monkeypatch.setattr(job_start, "until_found", lambda lookup: real(lookup, 0.0))
     monkeypatch.setattr(job_start, "LISTED_AFTER", timedelta(0))
@@ -117,46 +128,31 @@ def connect(monkeypatch: pytest.MonkeyPatch, service: JobService, **extra: Any) 
     monkeypatch.setenv("AIRFLOW_CONN_WEBDATA_DEFAULT", json.dumps(value))
 
 
-STORES = pytest.mark.parametrize("store", [StateStore, lambda: None], ids=["3.3", "3.2"])
+# A crawl has an idempotency key and its own list; the activity names jobs of all kinds alike. Each of both is tried
+# with the task state store or without.
+WAYS = [("crawl", "3.3"), ("batch_scrape", "3.2")]
+OTHER_WAYS = [("crawl", "3.2"), ("extract", "3.3")]
+NO_KEY = [("agent", "3.3"), ("extract", "3.2")]
 
 
-def crash_before_asking(start: JobStart) -> None:
-    def send(*_: Any) -> Any:
-        raise CrashError
-
-    start._send = send
-
-
-def crash_after_asking(start: JobStart) -> None:
-    real = start._send
-
-    def send(*given: Any) -> Any:
-        real(*given)
-        raise CrashError
-
-    start._send = send
-
-
-def crash_after_the_start(start: JobStart) -> None:
-    real = start.find_or_start
-
-    def find_or_start() -> Any:
-        real()
-        raise CrashError
-
-    start.find_or_start = find_or_start  # type: ignore[method-assign]
-
-
-@STORES
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("state", ["running", "completed"])
-@pytest.mark.parametrize("crash", [crash_after_asking, crash_after_the_start])
-def test_a_job_of_an_attempt_that_crashed_is_found(
-    service: JobService, store: Any, kind: str, state: str, crash: Any
+@pytest.mark.parametrize(
+    ("kind", "version", "crash", "state"),
+    [
+        ("crawl", "3.3", "after asking", "running"),
+        ("crawl", "3.2", "after asking", "completed"),
+        ("batch_scrape", "3.3", "after asking", "completed"),
+        ("batch_scrape", "3.2", "later", "running"),
+        ("extract", "3.3", "later", "completed"),
+        ("extract", "3.2", "after asking", "running"),
+        ("agent", "3.3", "later", "running"),
+        ("agent", "3.2", "after asking", "completed"),
+    ],
+)
+def test_the_job_of_an_attempt_that_crashed_is_found(
+    service: JobService, kind: str, version: str, crash: str, state: str
 ) -> None:
-    task = Task(service, store(), kind)
-    with pytest.raises(CrashError):
-        task.start(crash)
+    task = Task(service, kind, version)
+    task.crash(crash)
     if state == "completed":
         service.set_all("completed")
     job = task.start()
@@ -167,23 +163,25 @@ def test_a_job_of_an_attempt_that_crashed_is_found(
     assert len(service.started()) == 1
 
 
-@STORES
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_crash_before_the_request_starts_one(service: JobService, store: Any, kind: str) -> None:
-    task = Task(service, store(), kind)
-    with pytest.raises(CrashError):
-        task.start(crash_before_asking)
+@pytest.mark.parametrize(("kind", "version"), OTHER_WAYS)
+def test_a_crash_before_the_request_starts_one(service: JobService, kind: str, version: str) -> None:
+    task = Task(service, kind, version)
+    task.crash("before asking")
     assert [task.start().job_id] == service.started()
 
 
 @pytest.mark.rule("idempotency-key")
-@STORES
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("state", ["failed", "cancelled"])
-def test_after_one_that_failed_another_is_started(
-    service: JobService, store: Any, kind: str, state: str
-) -> None:
-    task = Task(service, store(), kind)
+@pytest.mark.parametrize(
+    ("kind", "version", "state"),
+    [
+        ("crawl", "3.3", "failed"),
+        ("crawl", "3.2", "cancelled"),
+        ("agent", "3.3", "cancelled"),
+        ("batch_scrape", "3.2", "failed"),
+    ],
+)
+def test_a_failed_job_is_replaced(service: JobService, kind: str, version: str, state: str) -> None:
+    task = Task(service, kind, version)
     ids = []
     for number in range(3):
         job = task.start()
@@ -194,27 +192,23 @@ def test_after_one_that_failed_another_is_started(
     last = task.start()
     assert task.start().job_id == last.job_id, "the newest is found, not one that is over"
     if kind == "crawl":
-        assert len(set(service.keys)) == 4, "each job has an idempotency key of its own"
+        assert len(set(service.keys)) == 4, "each job has its own idempotency key"
 
 
-@STORES
-@pytest.mark.parametrize("kind", KINDS)
-def test_each_that_failed_without_a_known_id_is_replaced(service: JobService, store: Any, kind: str) -> None:
+@pytest.mark.parametrize(("kind", "version"), WAYS)
+def test_each_failed_job_without_a_known_id_is_replaced(service: JobService, kind: str, version: str) -> None:
     """The activity does not say which of the task's jobs one is."""
-    task = Task(service, store(), kind)
+    task = Task(service, kind, version)
     for number in range(3):
-        with pytest.raises(CrashError):
-            task.start(crash_after_asking)
+        task.crash()
         assert len(service.started()) == number + 1
         service.set(kind, service.started()[-1], "failed")
     assert task.start().job_id == service.started()[3]
 
 
 @pytest.mark.rule("job-expiry")
-@pytest.mark.parametrize("kind", KINDS)
-def test_one_that_expired_is_started_anew(service: JobService, kind: str) -> None:
-    store = StateStore()
-    task = Task(service, store, kind)
+def test_an_expired_job_is_replaced(service: JobService) -> None:
+    task = Task(service, "extract")
     task.start()
     service.jobs.clear()
     service.faults = [(404, {"success": False, "error": "Job expired"}, {})]
@@ -222,9 +216,8 @@ def test_one_that_expired_is_started_anew(service: JobService, kind: str) -> Non
     assert len(service.started()) == 2
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_one_that_vanished_is_no_reason_to_pay_again(service: JobService, kind: str) -> None:
-    task = Task(service, StateStore(), kind)
+def test_a_job_that_vanished_is_no_reason_to_pay_again(service: JobService) -> None:
+    task = Task(service, "crawl")
     task.start()
     service.jobs.clear()
     with pytest.raises(UncertainStartError, match="is not known to the service"):
@@ -233,22 +226,31 @@ def test_one_that_vanished_is_no_reason_to_pay_again(service: JobService, kind: 
 
 
 @pytest.mark.rule("repeat-unsafe", "crawl-active", "team-activity")
-@STORES
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("fault", ["lose answer", 500, 502, 408])
-def test_an_answer_that_got_lost_is_found_out_in_the_same_attempt(
-    service: JobService, store: Any, kind: str, fault: Any
+@pytest.mark.parametrize(
+    ("kind", "version", "fault"),
+    [
+        ("crawl", "3.3", "lose answer"),
+        ("crawl", "3.2", 502),
+        ("batch_scrape", "3.3", 500),
+        ("batch_scrape", "3.2", "lose answer"),
+        ("extract", "3.3", 408),
+        ("agent", "3.2", "lose answer"),
+    ],
+)
+def test_a_lost_answer_is_found_in_the_same_attempt(
+    service: JobService, kind: str, version: str, fault: Any
 ) -> None:
     service.start_faults = [fault]
-    assert [Task(service, store(), kind).start().job_id] == service.started()
+    assert [Task(service, kind, version).start().job_id] == service.started()
 
 
 @pytest.mark.rule("team-activity")
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("fault", ["lose answer", 500, "lose request"])
+@pytest.mark.parametrize(
+    ("kind", "fault"), [("crawl", "lose answer"), ("extract", 500), ("agent", "lose answer"), ("crawl", "lose request")]
+)  # fmt: skip
 def test_a_lost_answer_that_the_service_lists_later(service: JobService, kind: str, fault: Any) -> None:
     service.start_faults, service.lists = [fault], False
-    task = Task(service, StateStore(), kind)
+    task = Task(service, kind)
     with pytest.raises(WebDataError):
         task.start()
     service.lists = True
@@ -256,55 +258,51 @@ def test_a_lost_answer_that_the_service_lists_later(service: JobService, kind: s
     assert len(service.started()) == 1
 
 
-REFUSALS = [
-    (400, {"success": False, "code": "BAD_REQUEST", "error": "no"}, {}),
-    (402, {"error": "Insufficient credits"}, {}),
-    (429, {"error": "Rate limit exceeded"}, {}),
-]
-
-
-@STORES
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("refusal", REFUSALS, ids=["400", "402", "429"])
-def test_a_refusal_started_nothing(service: JobService, store: Any, kind: str, refusal: Any) -> None:
-    service.start_faults = [refusal]
-    task = Task(service, store(), kind)
+@pytest.mark.parametrize(
+    ("kind", "version", "status", "error"),
+    [
+        ("crawl", "3.3", 400, {"success": False, "code": "BAD_REQUEST", "error": "no"}),
+        ("crawl", "3.2", 402, {"error": "Insufficient credits"}),
+        ("agent", "3.3", 429, {"error": "Rate limit exceeded"}),
+        ("extract", "3.2", 400, {"success": False, "error": "no"}),
+    ],
+)
+def test_a_refusal_started_nothing(
+    service: JobService, kind: str, version: str, status: int, error: dict[str, Any]
+) -> None:
+    service.start_faults = [(status, error, {})]
+    task = Task(service, kind, version)
     with pytest.raises(WebDataError):
         task.start()
     before = len(service.requests)
     assert [task.start().job_id] == service.started()
     if task.store is not None:
-        assert len(service.requests) - before == 2, "nothing had to be searched"
+        assert len(service.requests) - before == 2, "no search was necessary"
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "crawl"])
-def test_what_cannot_be_found_out_on_3_2_fails_clearly(service: JobService, kind: str) -> None:
+def test_a_lost_answer_without_a_trace_on_3_2(service: JobService) -> None:
     """No inbox, no record: the attempt that lost the answer is the last one that can tell."""
     service.start_faults, service.lists = ["lose answer"], False
     with pytest.raises(UncertainStartError, match="cannot be found out") as raised:
-        Task(service, None, kind).start()
+        Task(service, "agent", "3.2").start()
     assert "WebDataJobSensor" in str(raised.value)
     assert "clear this task" in str(raised.value)
 
 
-@STORES
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "crawl"])
-def test_activity_that_nobody_may_read_is_no_evidence(service: JobService, store: Any, kind: str) -> None:
-    task = Task(service, store(), kind)
-    with pytest.raises(CrashError):
-        task.start(crash_after_asking)
+@pytest.mark.parametrize(("kind", "version"), NO_KEY)
+def test_unreadable_activity_is_no_evidence(service: JobService, kind: str, version: str) -> None:
+    task = Task(service, kind, version)
+    task.crash()
     service.faults = [(403, {"success": False, "error": "no"}, {})]
     with pytest.raises(UncertainStartError, match="activity could not be read"):
         task.start()
     assert len(service.started()) == 1
 
 
-@STORES
-@pytest.mark.parametrize("kind", ["extract", "agent"])
-def test_a_job_without_a_name_may_be_anybodys(service: JobService, store: Any, kind: str) -> None:
-    task = Task(service, store(), kind)
-    with pytest.raises(CrashError):
-        task.start(crash_after_asking)
+@pytest.mark.parametrize(("kind", "version"), NO_KEY)
+def test_a_job_without_a_name_may_be_anybodys(service: JobService, kind: str, version: str) -> None:
+    task = Task(service, kind, version)
+    task.crash()
     service.names = False
     with pytest.raises(UncertainStartError, match="one of these jobs may be it"):
         task.start()
@@ -313,9 +311,8 @@ def test_a_job_without_a_name_may_be_anybodys(service: JobService, store: Any, k
 @pytest.mark.rule("metadata-urls")
 @pytest.mark.parametrize(("page", "found"), [(TARGET, True), ("https://other.example/", False)])
 def test_a_batch_without_a_name_is_known_by_its_pages(service: JobService, page: str, found: bool) -> None:
-    task = Task(service, StateStore(), "batch_scrape")
-    with pytest.raises(CrashError):
-        task.start(crash_after_asking)
+    task = Task(service, "batch_scrape")
+    task.crash()
     service.names = False
     service.set_all("completed", data=[{"metadata": {"sourceURL": page}}])
     if found:
@@ -326,24 +323,21 @@ def test_a_batch_without_a_name_is_known_by_its_pages(service: JobService, page:
     assert len(service.started()) == 1
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_others_that_look_alike_were_there_before(service: JobService, kind: str) -> None:
-    other = Task(service, StateStore(), kind).start().job_id
-    task = Task(service, StateStore(), kind)
+@pytest.mark.parametrize("kind", ["crawl", "batch_scrape"])
+def test_similar_jobs_from_before(service: JobService, kind: str) -> None:
+    other = Task(service, kind).start().job_id
+    task = Task(service, kind)
     task.run_start += timedelta(seconds=1)
-    with pytest.raises(CrashError):
-        task.start(crash_after_asking)
+    task.crash()
     job = task.start()
     assert job.job_id != other
     assert len(service.started()) == 2
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "crawl"])
-def test_two_that_look_alike_are_uncertain(service: JobService, kind: str) -> None:
-    task = Task(service, StateStore(), kind)
-    with pytest.raises(CrashError):
-        task.start(crash_after_asking)
-    other = Task(service, StateStore(), kind)
+def test_two_similar_jobs_are_uncertain(service: JobService) -> None:
+    task = Task(service, "agent")
+    task.crash()
+    other = Task(service, "agent")
     other.run_start += timedelta(seconds=1)
     other.start()
     with pytest.raises(UncertainStartError, match="several jobs look like it"):
@@ -351,12 +345,11 @@ def test_two_that_look_alike_are_uncertain(service: JobService, kind: str) -> No
 
 
 @pytest.mark.rule("idempotency-key", "idempotency-key-used")
-@STORES
-def test_a_crawl_that_is_not_listed_is_not_started_twice(service: JobService, store: Any) -> None:
+@pytest.mark.parametrize("version", ["3.3", "3.2"])
+def test_an_unlisted_crawl_is_not_started_again(service: JobService, version: str) -> None:
     """The idempotency key is the same for every attempt."""
-    task = Task(service, store(), "crawl")
-    with pytest.raises(CrashError):
-        task.start(crash_after_asking)
+    task = Task(service, "crawl", version)
+    task.crash()
     service.lists = False
     with pytest.raises(UncertainStartError, match="the idempotency key was used"):
         task.start()
@@ -365,33 +358,29 @@ def test_a_crawl_that_is_not_listed_is_not_started_twice(service: JobService, st
     assert [task.start().job_id] == service.started()
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ["crawl", "batch_scrape"])
 def test_it_is_too_early_to_tell(service: JobService, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(job_start, "LISTED_AFTER", timedelta(minutes=2))
-    task = Task(service, StateStore(), kind)
-    with pytest.raises(CrashError):
-        task.start(crash_before_asking)
+    task = Task(service, kind)
+    task.crash("before asking")
     with pytest.raises(AirflowRescheduleException):
         task.start()
     assert service.started() == []
 
 
-@STORES
-@pytest.mark.parametrize("kind", KINDS)
-def test_trouble_while_searching_starts_nothing(service: JobService, store: Any, kind: str) -> None:
-    task = Task(service, store(), kind)
-    with pytest.raises(CrashError):
-        task.start(crash_after_asking)
+@pytest.mark.parametrize(("kind", "version"), WAYS)
+def test_trouble_while_searching_starts_nothing(service: JobService, kind: str, version: str) -> None:
+    task = Task(service, kind, version)
+    task.crash()
     service.faults = [(503, {"error": "down"}, {})]
     with pytest.raises(WebDataError):
         task.start()
     assert [task.start().job_id] == service.started()
 
 
-@STORES
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_cleared_task_starts_anew(service: JobService, store: Any, kind: str) -> None:
-    task = Task(service, store(), kind)
+@pytest.mark.parametrize(("kind", "version"), OTHER_WAYS)
+def test_a_cleared_task_starts_anew(service: JobService, kind: str, version: str) -> None:
+    task = Task(service, kind, version)
     first = task.start().job_id
     task.cleared = task.attempts
     task.run_start += timedelta(seconds=30)
@@ -400,7 +389,7 @@ def test_a_cleared_task_starts_anew(service: JobService, store: Any, kind: str) 
 
 
 def test_two_tasks_have_nothing_in_common(service: JobService) -> None:
-    one, other = Task(service, StateStore(), "crawl"), Task(service, StateStore(), "crawl")
+    one, other = Task(service, "crawl"), Task(service, "crawl")
     other.run_start += timedelta(microseconds=1)
     assert one.start().job_id != other.start().job_id
     assert len(set(service.keys)) == 2
@@ -414,14 +403,14 @@ def receiving(monkeypatch: pytest.MonkeyPatch, service: JobService, inbox: Any) 
     return inbox
 
 
-@STORES
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("kind", "version"), [("crawl", "3.3"), ("batch_scrape", "3.2"), ("extract", "3.3"), ("agent", "3.2")]
+)
 def test_the_inbox_knows_the_job_by_its_key(
-    service: JobService, receiving: Any, store: Any, kind: str
+    service: JobService, receiving: Any, kind: str, version: str
 ) -> None:
-    task = Task(service, store(), kind)
-    with pytest.raises(CrashError):
-        task.start(crash_after_asking)
+    task = Task(service, kind, version)
+    task.crash()
     webhook = service.bodies[0]["webhook"]
     assert webhook["events"] == events_to_ask_for(kind)  # type: ignore[arg-type]
     job = task.start()
@@ -429,45 +418,44 @@ def test_the_inbox_knows_the_job_by_its_key(
     assert job.reports
 
 
-@STORES
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("kind", "version"), NO_KEY)
 def test_a_lost_answer_is_found_in_the_inbox(
-    service: JobService, receiving: Any, store: Any, kind: str
+    service: JobService, receiving: Any, kind: str, version: str
 ) -> None:
     service.start_faults = ["lose answer"]
-    assert [Task(service, store(), kind).start().job_id] == service.started()
+    assert [Task(service, kind, version).start().job_id] == service.started()
 
 
-@STORES
-@pytest.mark.parametrize("kind", KINDS)
-def test_after_one_that_failed_another_is_found_in_the_inbox(
-    service: JobService, receiving: Any, store: Any, kind: str
+@pytest.mark.parametrize(("kind", "version"), WAYS)
+def test_the_replacement_of_a_failed_job_is_found_in_the_inbox(
+    service: JobService, receiving: Any, kind: str, version: str
 ) -> None:
-    task = Task(service, store(), kind)
+    task = Task(service, kind, version)
     first = task.start()
     service.set(kind, first.job_id, "failed")
-    with pytest.raises(CrashError):
-        task.start(crash_after_asking)
+    task.crash()
     assert len(service.started()) == 2
     assert task.start().job_id == service.started()[1]
     urls = {body["webhook"]["url"] for body in service.bodies}
-    assert len(urls) == 2, "each job has a key of its own"
+    assert len(urls) == 2, "each job has its own key"
 
 
-def test_a_secret_that_was_changed_meanwhile(
+def test_a_changed_secret(service: JobService, receiving: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The key of a webhook from before the change was made with the former secret."""
+    task = Task(service, "crawl")
+    task.crash()
+    receiving.stop()
+    former, receiving.secret = receiving.secret, "another-webhook-secret"
+    receiving.start()
+    connect(monkeypatch, service, **receiving.extra, previous_webhook_secret=former)
+    assert [task.start().job_id] == service.started()
+
+
+def test_an_inbox_that_refuses_to_be_read(
     service: JobService, receiving: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The key of a webhook from before the change was made with the former one."""
-    searched: list[Any] = []
-    real = job_start.JobStart._search
-    monkeypatch.setattr(job_start.JobStart, "_search", lambda self: searched.append(real(self)) or real(self))
-    task = Task(service, StateStore(), "crawl")
-    with pytest.raises(CrashError):
-        task.start(crash_after_asking)
-    new = {"webhook_secret": "another-webhook-secret", "previous_webhook_secret": receiving.secret}
-    connect(monkeypatch, service, **{**receiving.extra, **new})
-    # The inbox of this test knows nothing of the change, and refuses to be read.
+    task = Task(service, "crawl")
+    task.crash()
+    connect(monkeypatch, service, **{**receiving.extra, "webhook_secret": "one-that-it-does-not-know"})
     with pytest.raises(UncertainStartError, match="the inbox could not be read"):
         task.start()
-    key = service.bodies[0]["webhook"]["url"].rpartition("/")[2]
-    assert all(key in search.keys for search in searched)

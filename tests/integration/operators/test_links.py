@@ -1,8 +1,7 @@
-"""Links of tasks in Airflow's UI: what a real task runner writes, and what Airflow stores of them with a DAG."""
+"""Links of tasks in Airflow's UI: the ones that a real task runner writes, and those that Airflow stores with a DAG."""
 
 from __future__ import annotations
 
-from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
@@ -14,8 +13,9 @@ from airflow_provider_webdata.get_provider_info import get_provider_info
 from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
 from airflow_provider_webdata.operators.monitor import WebDataCreateMonitorOperator
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
+from airflow_provider_webdata.sandbox.server import SandboxServer
 from airflow_provider_webdata.sensors.job import WebDataJobSensor
-from tests.support.dag_runner import Outcome
+from tests.support.dag_runner import Airflow, Outcome, connection, dag_runner
 from tests.support.service import NEVER
 
 TARGETS = [{"type": "scrape", "urls": ["https://example.com/"]}]
@@ -23,6 +23,7 @@ DASHBOARD = "https://service.example/app"
 IMPORTS = """
 from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
 from airflow_provider_webdata.sensors.job import WebDataJobSensor
+from airflow.sdk import Asset
 """
 CREATE = f'WebDataCreateMonitorOperator(task_id="keep", name="prices", schedule={NEVER}, targets=TARGETS)'
 
@@ -33,13 +34,13 @@ def page(done: Outcome, task: str) -> tuple[str, dict[str, str]]:
     return link.path, dict(parse_qsl(link.query))
 
 
-def job(job_id: str) -> tuple[str, dict[str, str]]:
-    query = {"conn_id": "webdata_default", "operation": "crawl", "job_id": job_id}
+def job(job_id: str, conn_id: str = "webdata_default") -> tuple[str, dict[str, str]]:
+    query = {"conn_id": conn_id, "operation": "crawl", "job_id": job_id}
     return "/webdata-ui/jobs/job", query
 
 
-def check(monitor_id: str, check_id: str) -> tuple[str, dict[str, str]]:
-    query = {"conn_id": "webdata_default", "monitor_id": monitor_id, "check_id": check_id}
+def check(monitor_id: str, check_id: str, conn_id: str = "webdata_default") -> tuple[str, dict[str, str]]:
+    query = {"conn_id": conn_id, "monitor_id": monitor_id, "check_id": check_id}
     return "/webdata-ui/monitors/check", query
 
 
@@ -47,114 +48,107 @@ def monitor(monitor_id: str) -> tuple[str, dict[str, str]]:
     return "/webdata-ui/monitors/monitor", {"conn_id": "webdata_default", "monitor_id": monitor_id}
 
 
-@pytest.mark.parametrize("mode", ["deferrable=False", "deferrable=True"])
-def test_jobs(run_dag: Any, sandbox: Any, mode: str) -> None:
+TASKS = f"""
+pages, polled_pages = Asset("pages_of_a_crawl"), Asset("pages_of_a_polled_crawl")
+few = dict(url="https://example.com/", limit=1, poll_interval=1)
+crawl = WebDataCrawlOperator(task_id="crawl", outlets=[pages], deferrable=True, **few)
+polled = WebDataCrawlOperator(task_id="polled", outlets=[polled_pages], deferrable=False, **few)
+each = WebDataCrawlOperator.partial(task_id="each", limit=1, poll_interval=1, deferrable=False).expand(
+    url=["https://example.com/", "https://example.com/"])
+sense = WebDataJobSensor(task_id="sense", kind="crawl", job_id="{{{{ ti.xcom_pull('crawl', key='job_id') }}}}",
+    poll_interval=1, poke_interval=1, deferrable=True)
+
+@task(inlets=[pages, polled_pages])
+def extras(inlet_events=None):
+    return [inlet_events[asset][-1].extra for asset in (pages, polled_pages)]
+
+[crawl, polled] >> extras()
+crawl >> [each, sense]
+
+failed = WebDataCrawlOperator(task_id="failed", url="https://nowhere.example/", limit=1, poll_interval=1,
+    wait_timeout=0.5, deferrable=True, webdata_conn_id="slow")
+missing = WebDataRunMonitorOperator(task_id="missing", monitor_name="none", replica_wait=0)
+find = WebDataSearchOperator(task_id="find", query="x", webdata_conn_id="broken")
+
+keep = {CREATE}
+checks = dict(monitor_name="prices", wait_for_completion=True, poll_interval=1)
+run = WebDataRunMonitorOperator(task_id="run", deferrable=True, **checks)
+check = WebDataMonitorCheckSensor(task_id="check", monitor_id="{{{{ ti.xcom_pull('keep')['id'] }}}}", poke_interval=1,
+    poll_interval=1, deferrable=False)
+change = WebDataUpdateMonitorOperator(task_id="change", monitor_name="prices", retention_days=5)
+keep >> run >> check >> change
+
+keep_slow = {CREATE.replace('"keep"', '"keep_slow", webdata_conn_id="slow"')}
+for mode in (True, False):
+    keep_slow >> WebDataRunMonitorOperator(
+        task_id=f"timeout_{{mode}}", wait_timeout=0.5, deferrable=mode, webdata_conn_id="slow", **checks)
+"""
+
+
+@pytest.fixture(scope="module")
+def done(airflow: Airflow) -> Outcome:
+    """Run tasks with links; the connection `slow` leads to a service that is never done."""
+    with SandboxServer() as sandbox, SandboxServer(check_seconds=600, page_seconds=600) as slow:
+        for server in (sandbox, slow):
+            server.control.set_page("https://example.com/", "<p>one euro</p>")
+        environ = {
+            "AIRFLOW_CONN_SLOW": connection(slow),
+            "AIRFLOW_CONN_BROKEN": connection(sandbox, timeout="soon"),
+        }
+        return dag_runner(airflow, sandbox)(TASKS, IMPORTS, environ=environ, dashboard_url=DASHBOARD)
+
+
+def test_jobs(done: Outcome) -> None:
     """Of an operator, of each instance of a mapped one, and of a sensor; the dashboard where one is named."""
-    sandbox.control.set_page("https://example.com/", "<p>one</p>")
-    done = run_dag(
-        f"""
-        crawl = WebDataCrawlOperator(task_id="crawl", url="https://example.com/", limit=1, poll_interval=1, {mode})
-        each = WebDataCrawlOperator.partial(task_id="each", limit=1, poll_interval=1, {mode}).expand(
-            url=["https://example.com/", "https://example.com/"])
-        sense = WebDataJobSensor(task_id="sense", kind="crawl", job_id="{{{{ ti.xcom_pull('crawl', key='job_id') }}}}",
-            poll_interval=1, poke_interval=1, {mode})
-        crawl >> each >> sense
-        """,
-        IMPORTS,
-        dashboard_url=DASHBOARD,
-    )
-    for task in ("crawl", "each[0]", "each[1]"):
-        assert done.state(task) == "success", done.log[-3000:]
-        assert page(done, task) == job(done.xcom[f"{task}.job_id"])
-        assert done.xcom[f"{task}.webdata_dashboard"] == DASHBOARD
+    for name in ("crawl", "polled", "each[0]", "each[1]"):
+        assert done.state(name) == "success", done.log_of(name)
+        assert page(done, name) == job(done.xcom[f"{name}.job_id"])
+        assert done.xcom[f"{name}.webdata_dashboard"] == DASHBOARD
     assert page(done, "sense") == page(done, "crawl") != page(done, "each[0]")
 
 
-@pytest.mark.parametrize("mode", ["deferrable=False", "deferrable=True"])
-def test_asset_events(run_dag: Any, sandbox: Any, mode: str) -> None:
-    """Of an outlet: the event links to where the task's button leads."""
-    sandbox.control.set_page("https://example.com/", "<p>one</p>")
-    done = run_dag(
-        f"""
-        pages = Asset("pages_of_a_crawl")
-        crawl = WebDataCrawlOperator(task_id="crawl", url="https://example.com/", limit=1, poll_interval=1,
-            outlets=[pages], {mode})
-
-        @task(inlets=[pages])
-        def extra(inlet_events=None):
-            return inlet_events[pages][-1].extra
-
-        crawl >> extra()
-        """,
-        IMPORTS + "from airflow.sdk import Asset\n",
-    )
-    extra = done.xcom["extra.return_value"]
-    assert extra["page_url"] == done.xcom["crawl.webdata_page"]
-    assert extra["count"] == 1
+def test_asset_events(done: Outcome) -> None:
+    """The event of an outlet links to where the task's button leads."""
+    for name, extra in zip(("crawl", "polled"), done.xcom["extras.return_value"], strict=True):
+        assert extra["page_url"] == done.xcom[f"{name}.webdata_page"]
+        assert extra["count"] == 1
 
 
-def test_a_failed_job(run_dag: Any, sandbox: Any) -> None:
+def test_a_failed_job(done: Outcome) -> None:
     """The link matters most where something went wrong; without a dashboard there is none."""
-    done = run_dag(
-        'WebDataCrawlOperator(task_id="crawl", url="https://nowhere.example/", limit=1, poll_interval=1,'
-        " wait_timeout=1, deferrable=True)",
-        IMPORTS,
-    )
-    assert page(done, "crawl") == job(done.xcom["crawl.job_id"])
-    assert done.xcom["crawl.webdata_dashboard"] == ""
+    assert done.state("failed") == "failed"
+    assert page(done, "failed") == job(done.xcom["failed.job_id"], "slow")
+    assert done.xcom["failed.webdata_dashboard"] == ""
 
 
-@pytest.mark.parametrize("mode", ["deferrable=False", "deferrable=True"])
-def test_monitors(run_dag: Any, sandbox: Any, mode: str) -> None:
-    sandbox.control.set_page("https://example.com/", "<p>one euro</p>")
-    done = run_dag(
-        f"""
-        keep = {CREATE}
-        run = WebDataRunMonitorOperator(task_id="run", monitor_name="prices", wait_for_completion=True,
-            poll_interval=1, {mode})
-        sense = WebDataMonitorCheckSensor(task_id="sense", monitor_id="{{{{ ti.xcom_pull('keep')['id'] }}}}",
-            poke_interval=1, poll_interval=1, {mode})
-        change = WebDataUpdateMonitorOperator(task_id="change", monitor_name="prices", retention_days=5)
-        keep >> run >> sense >> change
-        """
-    )
+def test_monitors(done: Outcome) -> None:
     monitor_id = done.xcom["keep.return_value"]["id"]
     checked = check(monitor_id, done.xcom["run.check_id"])
-    assert {name: page(done, name) for name in ("keep", "run", "sense", "change")} == {
+    assert {name: page(done, name) for name in ("keep", "run", "check", "change")} == {
         "keep": monitor(monitor_id),
         "run": checked,
-        "sense": checked,
+        "check": checked,
         "change": monitor(monitor_id),
     }
 
 
-@pytest.mark.parametrize("mode", ["deferrable=False", "deferrable=True"])
-def test_a_wait_that_times_out(run_dag: Any, sandbox: Any, mode: str) -> None:
-    """What the worker wrote that deferred the task stays, though the trigger names nothing."""
-    run_dag(CREATE)
-    sandbox.control.configure(check_seconds=600)
-    done = run_dag(
-        f"""
-        WebDataRunMonitorOperator(task_id="run", monitor_name="prices", wait_for_completion=True, wait_timeout=1,
-            poll_interval=1, {mode})
-        """
-    )
-    assert done.state("run") == "failed"
-    assert page(done, "run") == check(done.xcom["run.monitor_id"], done.xcom["run.check_id"])
+@pytest.mark.parametrize("name", ["timeout_True", "timeout_False"])
+def test_a_wait_that_times_out(done: Outcome, name: str) -> None:
+    """The page that the worker wrote before it deferred the task stays, though the trigger names none."""
+    assert done.state(name) == "failed"
+    assert page(done, name) == check(done.xcom[f"{name}.monitor_id"], done.xcom[f"{name}.check_id"], "slow")
 
 
-def test_nothing_to_link_to(run_dag: Any, sandbox: Any) -> None:
+def test_nothing_to_link_to(done: Outcome) -> None:
     """A task that fails before it has anything; a connection that cannot work does not hide its own error."""
-    done = run_dag('WebDataRunMonitorOperator(task_id="run", monitor_name="none", replica_wait=0)')
-    assert (done.state("run"), done.xcom["run.webdata_page"]) == ("failed", "")
-    done = run_dag('WebDataSearchOperator(task_id="find", query="x")', timeout="soon")
+    assert (done.state("missing"), done.xcom["missing.webdata_page"]) == ("failed", "")
     assert (done.state("find"), done.xcom["find.webdata_dashboard"]) == ("failed", "")
-    assert "timeout must be a number" in done.log
+    assert "timeout must be a number" in done.log_of("find")
     assert "Failed to push an xcom" not in done.log
 
 
 def test_stored_with_the_dag() -> None:
-    """Airflow keeps the button's name and the XCom's key, of a mapped task too; no class of ours is loaded for it."""
+    """Airflow keeps the button's name and the XCom's key, of a mapped task too, and loads no class for them."""
     with DAG("links", schedule=None) as dag:
         WebDataSearchOperator(task_id="search", query="x")
         WebDataCrawlOperator(task_id="crawl", url="https://example.com/")

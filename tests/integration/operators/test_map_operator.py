@@ -1,15 +1,22 @@
-"""The URLs of a site, in a real Airflow against the sandbox over HTTP."""
+"""The URLs of a site."""
 
 from __future__ import annotations
 
 import json
 
 import pytest
+from airflow.sdk.exceptions import AirflowFailException
+
+from airflow_provider_webdata.api.errors import TransportError
+from airflow_provider_webdata.operators.map import WebDataMapOperator
+from tests.support import direct
+from tests.support.direct import TaskInstance, context_of
 
 IMPORT = (
     "from airflow_provider_webdata.operators.map import WebDataMapOperator\n"
     "from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator"
 )
+SITE = "https://site.example/"
 
 
 @pytest.fixture(autouse=True)
@@ -18,13 +25,15 @@ def _site(sandbox):
 
 
 @pytest.mark.rule("map-links")
-def test_links_with_wire_names(run_dag, sandbox):
+def test_links_and_scrapes_that_map_over_them(run_dag, sandbox):
+    """Names are those of the service. `returns` makes the URLs the return value: one scrape each, no task between."""
     done = run_dag(
-        """
+        f"""
         WebDataMapOperator(
-            task_id="map", url="https://site.example/", limit="{{ 1 + 2 }}", sitemap="only",
-            include_subdomains=False,
+            task_id="map", url="{SITE}", limit="{{{{ 1 + 2 }}}}", sitemap="only", include_subdomains=False,
         )
+        urls = WebDataMapOperator(task_id="urls", url="{SITE}", limit=2, returns="urls")
+        WebDataScrapeOperator.partial(task_id="scrape").expand(url=urls.output)
         """,
         before=IMPORT,
     )
@@ -32,67 +41,42 @@ def test_links_with_wire_names(run_dag, sandbox):
     value = done.xcom["map.return_value"]
     assert {"id", "warning", "links", "count"} <= value.keys()
     assert len(value["links"]) == value["count"] == 3
-    assert all(link["url"].startswith("https://site.example/") for link in value["links"])
+    assert all(link["url"].startswith(SITE) for link in value["links"])
     assert "map.warning" in done.xcom
-    (sent,) = sandbox.control.requests("/v2/map")
-    assert sent["body"] == {
-        "url": "https://site.example/",
+    assert {
+        "url": SITE,
         "limit": 3,
         "sitemap": "only",
         "includeSubdomains": False,
-    }
-    assert "https://site.example/ has 3 links" in done.log
+    } in [sent["body"] for sent in sandbox.control.requests("/v2/map")]
+    assert f"{SITE} has 3 links" in done.log_of("map")
 
-
-def test_urls_map_over_scrapes(run_dag):
-    """`returns` makes the list the return value: one scrape per URL, with no task in between."""
-    done = run_dag(
-        """
-        urls = WebDataMapOperator(task_id="map", url="https://site.example/", limit=2, returns="urls")
-        WebDataScrapeOperator.partial(task_id="scrape").expand(url=urls.output)
-        """,
-        before=IMPORT,
-    )
-    assert done.run["state"] == "success"
-    urls = done.xcom["map.return_value"]
+    urls = done.xcom["urls.return_value"]
     assert len(urls) == 2
     sources = [done.xcom[f"scrape[{i}].return_value"]["metadata"]["sourceURL"] for i in range(2)]
     assert sources == urls
 
 
-def test_output(run_dag, tmp_path):
-    done = run_dag(
-        f"""
-        WebDataMapOperator(task_id="map", url="https://site.example/", output="{tmp_path}/{{{{ 1 }}}}.jsonl")
-        """,
-        before=IMPORT,
-    )
-    value = done.xcom["map.return_value"]
+def test_output(here, tmp_path):
+    value = direct.run(
+        WebDataMapOperator(task_id="map", url=SITE, output=f"{tmp_path}/{{{{ 1 }}}}.jsonl")
+    ).value
     links = [json.loads(line) for line in (tmp_path / "1.jsonl").read_text().splitlines()]
     assert value["count"] == len(links) >= 5
     assert "links" not in value
 
 
-BAD_INPUT = {
-    "limit": ("url='https://a.example/', limit='{{ 100001 }}'", ["limit", "100000"]),
-    "sitemap": ("url='https://a.example/', sitemap='{{ \"some\" }}'", ["sitemap", "some"]),
-    "address": ("url='{{ none or \"\" }}'", ["url"]),
-}
-
-
-@pytest.mark.parametrize(("arguments", "words"), BAD_INPUT.values(), ids=BAD_INPUT.keys())
-def test_bad_input_fails_before_any_request(run_dag, sandbox, arguments, words):
-    done = run_dag(f"WebDataMapOperator(task_id='map', retries=2, {arguments})", before=IMPORT)
-    assert done.run["tasks"]["map"] == {"state": "failed", "try_number": 1}
-    assert sandbox.control.requests() == []
-    for word in words:
-        assert word in done.log
+def test_bad_input_fails_before_any_request(here):
+    task = WebDataMapOperator(task_id="map", url=SITE, limit="{{ 100001 }}")
+    with pytest.raises(AirflowFailException, match=r"limit: .*100000"):
+        direct.execute(task, context_of(TaskInstance()))
+    assert here.control.requests() == []
 
 
 @pytest.mark.rule("repeat-unsafe")
-def test_a_lost_answer_is_left_to_the_task(run_dag, sandbox):
+def test_a_lost_answer_is_left_to_the_task(here):
     """A map is billed: the client does not repeat it."""
-    sandbox.control.add_fault("drop_after_work", path="/v2/map", times=None)
-    done = run_dag("WebDataMapOperator(task_id='map', url='https://site.example/')", before=IMPORT)
-    assert done.state("map") == "failed"
-    assert len(sandbox.control.requests("/v2/map")) == 1
+    here.control.add_fault("drop_after_work", path="/v2/map", times=None)
+    with pytest.raises(TransportError):
+        WebDataMapOperator(task_id="map", url=SITE).execute(context_of(TaskInstance()))
+    assert len(here.control.requests("/v2/map")) == 1

@@ -1,344 +1,85 @@
-"""The monitor operators in a real Airflow, against the sandbox over HTTP."""
+"""The monitor operators: one life of a monitor in a real Airflow, all else in this process, against the sandbox."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime, timezone
+from typing import Any
 
 import pytest
+from airflow.sdk.exceptions import AirflowFailException
 
+from airflow_provider_webdata.api.client import ClientConfig, WebDataClient
+from airflow_provider_webdata.api.endpoints import CREATE_MONITOR
+from airflow_provider_webdata.api.models import MonitorCreateRequest
+from airflow_provider_webdata.hooks.webdata import WebDataHook
+from airflow_provider_webdata.operators.monitor import (
+    WebDataCreateMonitorOperator,
+    WebDataDeleteMonitorOperator,
+    WebDataRunMonitorOperator,
+    WebDataUpdateMonitorOperator,
+)
+from airflow_provider_webdata.sandbox.server import SandboxServer
+from airflow_provider_webdata.tasks.failures import (
+    CreditLimitError,
+    MonitorConflictError,
+    MonitorMissingError,
+)
+from tests.support import direct
+from tests.support.direct import Outcome, StateStore, TaskInstance, context_of
 from tests.support.service import NEVER
 
-CREATE = """
-WebDataCreateMonitorOperator(task_id="keep", name="prices", schedule={schedule!r}, targets=TARGETS, {more})
-"""
+TARGETS = [{"type": "scrape", "urls": ["https://example.com/"]}]
+HUSH: dict[str, Any] = {"url": "https://h.example/", "headers": {"X-Key": "hush-one"}}
+
+Log = Callable[[], str]
 
 
-def create(more: str = "", schedule: dict | None = None) -> str:
-    return CREATE.format(more=more, schedule=schedule or NEVER)
+def create(**arguments: Any) -> Any:
+    given = {"name": "prices", "schedule": NEVER, "targets": TARGETS, "retries": 1, **arguments}
+    return WebDataCreateMonitorOperator(task_id="keep", **given)
 
 
-def monitors(sandbox, name="prices"):
+def monitors(sandbox: SandboxServer, name: str = "prices") -> list[Any]:
     """Return the sandbox's monitors of this name that are not deleted."""
     return [m for m in sandbox.control.state()["monitors"] if m["name"] == name and m["status"] != "deleted"]
 
 
-def writes(sandbox):
+def writes(sandbox: SandboxServer) -> list[tuple[str, str, int]]:
     """Return method, path and status of the requests that are no reads."""
     return [(r["method"], r["path"], r["status"]) for r in sandbox.control.requests() if r["method"] != "GET"]
 
 
-@pytest.mark.rule("monitor-normalised")
-def test_created_then_kept(run_dag, sandbox):
-    """The first run creates, the second finds nothing to do; both return the monitor."""
-    first = run_dag(create("goal='cheaper'"))
-    second = run_dag(create("goal='cheaper'"))
-    (monitor,) = monitors(sandbox)
-    assert first.xcom["keep.return_value"]["id"] == second.xcom["keep.return_value"]["id"] == monitor["id"]
-    assert second.xcom["keep.return_value"]["judgeEnabled"] is True
-    assert writes(sandbox) == [("POST", "/v2/monitor", 200)]
-    assert "is as declared" in second.log
-    (post,) = sandbox.control.requests("/v2/monitor", method="POST")
-    assert post["body"] == {
-        "name": "prices",
-        "schedule": NEVER,
-        "targets": [{"type": "scrape", "urls": ["https://example.com/"]}],
-        "goal": "cheaper",
-    }
+def value(operator: Any) -> Any:
+    outcome = direct.run(operator, StateStore())
+    assert outcome.state == "success", outcome.error
+    return outcome.value
 
 
-@pytest.mark.rule("target-ids", "monitor-update", "webhook-headers")
-def test_only_what_differs_is_patched(run_dag, sandbox):
-    """Targets keep their ids; the log names fields, no values."""
-    first = run_dag(
-        create("goal='cheaper', webhook={'url': 'https://h.example/', 'headers': {'X-Key': 'hush-one'}}")
-    )
-    before = first.xcom["keep.return_value"]
-    sandbox.control.clear_requests()
-    done = run_dag(
-        create(
-            "goal='dearer', retention_days='7', webhook={'url': 'https://h.example/', 'headers': {'X-Key': 'hush-two'}}"
-        ).replace("TARGETS", "[*TARGETS, {'type': 'search', 'queries': ['price']}]")
-    )
-    (patch,) = sandbox.control.requests("/v2/monitor", method="PATCH")
-    assert patch["body"] == {
-        "goal": "dearer",
-        "judgeEnabled": True,
-        "retentionDays": 7,
-        "webhook": {"url": "https://h.example/", "headers": {"X-Key": "hush-two"}},
-        "targets": [
-            {"type": "scrape", "urls": ["https://example.com/"], "id": before["targets"][0]["id"]},
-            {"type": "search", "queries": ["price"]},
-        ],
-    }
-    assert "differs in targets[1] (new), goal, retentionDays, webhook.headers; updating it" in done.log
-    assert done.xcom["keep.return_value"]["webhook"]["headers"] == {"X-Key": "***"}
-    assert done.run["rendered"]["keep"]["webhook"]["headers"] == {"X-Key": "***"}
-    assert "hush" not in done.log
-    assert writes(sandbox)[0][0] == "PATCH"
-
-
-@pytest.mark.rule("schedule-stored")
-@pytest.mark.parametrize("quirks", [[], ["schedule-spread"]])
-@pytest.mark.parametrize("text", ["every 30 minutes", "daily", "daily at 9:30 am", "hourly at :05"])
-def test_schedule_in_words_settles(run_dag, sandbox, text, quirks):
-    """A moved schedule is no difference; one that names its time is insisted on once, then accepted."""
-    sandbox.control.set_quirks(quirks)
-    dag = f"""
-    WebDataCreateMonitorOperator(task_id="keep", name="prices", schedule={{"text": {text!r}}}, targets=TARGETS)
-    """
-    before = "logical_dates = ['2026-01-01T00:00:00+00:00', '2026-01-02T00:00:00+00:00', '2026-01-03T00:00:00+00:00']"
-    done = run_dag(dag, before)
-    assert [run["state"] for run in done.runs] == ["success"] * 3
-    assert writes(sandbox) == [("POST", "/v2/monitor", 200)]
-    (monitor,) = monitors(sandbox)
-    applied = {"text": text, "cron": monitor["schedule"]["cron"]}
-    assert [run["xcom"]["keep.applied_schedule"] for run in done.runs] == [applied] * 3
-
-
-def test_reuse_changes_nothing(run_dag, sandbox):
-    run_dag(create())
-    sandbox.control.clear_requests()
-    done = run_dag(create("retention_days=7, if_exists='reuse'"))
-    assert done.xcom["keep.return_value"]["retentionDays"] == 30
-    assert writes(sandbox) == []
-
-
-def test_error_if_it_exists(run_dag, sandbox):
-    run_dag(create())
-    (monitor,) = monitors(sandbox)
-    done = run_dag(create("if_exists='error', retries=2"))
-    assert done.run["tasks"]["keep"] == {"state": "failed", "try_number": 1}
-    assert f"exists already: {monitor['id']}" in done.log
-
-
-def test_create_makes_one_per_run(run_dag, sandbox):
-    first = run_dag(create("if_exists='create'")).xcom["keep.return_value"]["id"]
-    second = run_dag(create("if_exists='create'")).xcom["keep.return_value"]["id"]
-    assert {monitor["id"] for monitor in monitors(sandbox)} == {first, second}
-    assert first != second
-
-
-@pytest.mark.rule("monitor-name-not-unique")
-def test_two_of_a_name(run_dag, sandbox):
-    """An error that names both ids; monitor_id says which one is meant."""
-    ids = {run_dag(create("if_exists='create'")).xcom["keep.return_value"]["id"] for _ in range(2)}
-    done = run_dag(create("retries=2"))
-    assert done.run["tasks"]["keep"] == {"state": "failed", "try_number": 1}
-    assert "2 monitors are named 'prices'" in done.log
-    assert all(monitor_id in done.log for monitor_id in ids)
-    chosen = min(ids)
-    done = run_dag(create(f'monitor_id="{{{{ {chosen!r} }}}}", retention_days=7'))
-    assert done.xcom["keep.return_value"]["id"] == chosen
-    kept = {monitor["id"]: monitor["retentionDays"] for monitor in monitors(sandbox)}
-    assert kept == {monitor_id: 7 if monitor_id == chosen else 30 for monitor_id in ids}
-
-
-# What interrupts the first try just after the service acted, in words of a DAG file.
-CRASH = """
-from airflow_provider_webdata.hooks.webdata import WebDataHook
-
-def crash_after(method, times=1):
-    left = [times]
-    real = getattr(WebDataHook, method)
-
-    def act(self, *args, **kwargs):
-        answer = real(self, *args, **kwargs)
-        if left[0]:
-            left[0] -= 1
-            raise RuntimeError("the worker dies here")
-        return answer
-
-    class Hook(WebDataHook):
-        pass
-
-    setattr(Hook, method, act)
-    return Hook
-
-class Crashing:
-    @property
-    def hook(self):
-        return self.__dict__.setdefault("_hook", HOOK(self.webdata_conn_id))
-
-    hook = hook.setter(lambda self, value: None)
-"""
-CRASHING_CREATE = (
-    CRASH
-    + """
-HOOK = crash_after("create_monitor")
-
-class Create(Crashing, WebDataCreateMonitorOperator):
-    pass
-"""
-)
-RETRY = "retries=1, retry_delay=datetime.timedelta(0), replica_wait=5"
-
-
-@pytest.mark.rule("late-reads", "repeat-unsafe")
-@pytest.mark.parametrize("if_exists", ["update", "reuse", "error", "create"])
-@pytest.mark.parametrize("quirks", [[], ["late-replica=2"]])
-def test_crash_after_the_request(run_dag, sandbox, if_exists, quirks):
-    """Between the service's answer and the stored id: the retry finds the monitor, late replica or not."""
-    if if_exists == "create":
-        # Another of the same name that was there before; where Airflow keeps no state, its content tells.
-        run_dag(create().replace("TARGETS", "[{'type': 'scrape', 'urls': ['https://other.example']}]"))
-    sandbox.control.set_quirks(quirks)
-    sandbox.control.clear_requests()
-    done = run_dag(
-        create(f"if_exists='{if_exists}', {RETRY}").replace("WebDataCreateMonitorOperator", "Create"),
-        CRASHING_CREATE,
-    )
-    assert done.run["tasks"]["keep"] == {"state": "success", "try_number": 2}
-    assert "the worker dies here" in done.log
-    assert [method for method, _, _ in writes(sandbox)] == ["POST"]
-    assert len(monitors(sandbox)) == (2 if if_exists == "create" else 1)
-    newest = max(monitors(sandbox), key=lambda monitor: monitor["createdAt"])
-    assert done.xcom["keep.return_value"]["id"] == newest["id"]
-
-
-def test_crash_before_the_request(run_dag, sandbox):
-    """Nothing was made: the retry looks for a while, then makes it."""
-    before = CRASHING_CREATE.replace(
-        "        answer = real(self, *args, **kwargs)\n        if left[0]:",
-        "        answer = None if left[0] else real(self, *args, **kwargs)\n        if left[0]:",
-    )
-    done = run_dag(
-        create("retries=1, retry_delay=datetime.timedelta(0), replica_wait=1").replace(
-            "WebDataCreateMonitorOperator", "Create"
-        ),
-        before,
-    )
-    assert done.run["tasks"]["keep"] == {"state": "success", "try_number": 2}
-    assert len(monitors(sandbox)) == 1
-
-
-LOST_ANSWERS = ["drop_after_work", "truncate", "garbage"]
-
-
-@pytest.mark.rule("repeat-unsafe")
-@pytest.mark.parametrize("kind", LOST_ANSWERS)
-def test_lost_answer(run_dag, sandbox, kind):
-    """The monitor was created and the answer got lost: it is found in the same try, and nothing is repeated."""
-    sandbox.control.set_quirks(["late-replica=1"])
-    sandbox.control.add_fault(kind, method="POST", path="/v2/monitor")
-    done = run_dag(create())
-    (monitor,) = monitors(sandbox)
-    assert done.run["tasks"]["keep"] == {"state": "success", "try_number": 1}
-    assert done.xcom["keep.return_value"]["id"] == monitor["id"]
-    assert len(sandbox.control.requests("/v2/monitor", method="POST")) == 1
-
-
-def test_fault_before_work(run_dag, sandbox):
-    """Nothing was created: nothing is found, the try fails, the retry creates."""
-    sandbox.control.add_fault("html", method="POST", path="/v2/monitor")
-    done = run_dag(create("retries=1, retry_delay=datetime.timedelta(0), replica_wait=1"))
-    assert done.run["tasks"]["keep"] == {"state": "success", "try_number": 2}
-    assert len(monitors(sandbox)) == 1
-
-
-@pytest.mark.rule("retry-after")
-def test_rate_limited_write(run_dag, sandbox):
-    """Writes share two a minute on the smallest plan: the task comes back, with one monitor in the end."""
-    sandbox.control.add_fault(
-        "status", method="POST", path="/v2/monitor", status=429, headers={"Retry-After": "1"}
-    )
-    done = run_dag(create(), retry_budget=0)
-    assert done.run["tasks"]["keep"] == {"state": "success", "try_number": 1}
-    assert len(done.run["reschedules"]) == 1
-    assert len(monitors(sandbox)) == 1
-
-
-@pytest.mark.rule("monitor-estimate")
-def test_too_expensive_to_create(run_dag, sandbox):
-    """Over the limit, nothing new stays behind."""
-    done = run_dag(create("max_credits_per_month='{{ 10 }}', retries=2", {"cron": "*/5 * * * *"}))
-    assert done.run["tasks"]["keep"] == {"state": "failed", "try_number": 1}
-    assert "over max_credits_per_month=10; it was deleted again" in done.log
-    assert monitors(sandbox) == []
-    (deleted,) = [m for m in sandbox.control.state()["monitors"] if m["name"] == "prices"]
-    assert deleted["status"] == "deleted"
-
-
-@pytest.mark.rule("monitor-estimate")
-def test_too_expensive_to_change(run_dag, sandbox):
-    """Over the limit, the former values are put back."""
-    more = "goal='cheaper', max_credits_per_month=2000"
-    run_dag(create(more))
-    (before,) = monitors(sandbox)
-    # None of its checks falls due before the former schedule is back.
-    often = {"cron": f"{(datetime.now(timezone.utc).minute + 3) % 5}-59/5 * * * *"}
-    done = run_dag(create(more.replace("cheaper", "dearer"), often))
-    assert done.state("keep") == "failed"
-    assert "its former values were put back" in done.log
-    (after,) = monitors(sandbox)
-    changing = {"updatedAt", "nextRunAt"}
-    assert {k: v for k, v in after.items() if k not in changing} == {
-        k: v for k, v in before.items() if k not in changing
-    }
-
-
-def test_cheap_enough(run_dag, sandbox):
-    done = run_dag(create("max_credits_per_month=100000"))
-    assert done.run["state"] == "success"
-    assert len(monitors(sandbox)) == 1
-
-
-BAD_INPUT = {
-    "endless crawl": (
-        "targets=[{'type': 'crawl', 'url': 'https://example.com'}]",
-        ["targets[0].crawlOptions.limit", "10,000 credits", "allow_unlimited_crawl=True"],
-    ),
-    "search target without goal": ("targets=[{'type': 'search', 'queries': ['q']}]", ["goal"]),
-    "cron and text": ("targets=TARGETS, schedule={'cron': '0 * * * *', 'text': 'hourly'}", ["cron", "text"]),
-    "limit of credits": ("targets=TARGETS, max_credits_per_month='few'", ["max_credits_per_month", "'few'"]),
-    "plain http webhook": ("targets=TARGETS, webhook='http://h.example'", ["webhook", "https"]),
-    "wrong scrape option": (
-        "targets=[{'type': 'scrape', 'urls': ['https://a.example'], 'scrapeOptions': {'waitFor': '{{ \"x\" }}'}}]",
-        ["targets[0].scrapeOptions.waitFor", "a whole number is expected"],
-    ),
-}  # fmt: skip
-
-
-@pytest.mark.rule("target-crawl-limit")
-@pytest.mark.parametrize(("arguments", "words"), BAD_INPUT.values(), ids=BAD_INPUT.keys())
-def test_bad_input_fails_before_any_request(run_dag, sandbox, arguments, words):
-    if "schedule=" not in arguments:
-        arguments += ", schedule={'cron': '0 * * * *'}"
-    done = run_dag(f"WebDataCreateMonitorOperator(task_id='keep', name='n', retries=3, {arguments})")
-    assert done.run["tasks"]["keep"] == {"state": "failed", "try_number": 1}
-    assert sandbox.control.requests() == []
-    for word in words:
-        assert word in done.log
-
-
-@pytest.mark.rule("target-crawl-limit")
-def test_unlimited_crawl_on_request(run_dag, sandbox):
-    """Allowed where it is asked for, with the cost said in the log."""
-    dag = create("allow_unlimited_crawl=True").replace(
-        "TARGETS", "[{'type': 'crawl', 'url': 'https://example.com'}]"
-    )
-    done = run_dag(dag)
-    assert done.run["state"] == "success"
-    assert "10,000 credits" in done.log
+# In a real Airflow.
 
 
 @pytest.mark.rule("monitor-status", "monitor-update-goal", "monitor-resume", "monitor-delete", "monitor-run")
-def test_life_of_a_monitor(run_dag, sandbox):
+@pytest.mark.rule("webhook-headers")
+def test_life_of_a_monitor(run_dag: Any, sandbox: SandboxServer) -> None:
     """Create, pause, resume, rename, run, list, delete: by id from XCom, and by name."""
     sandbox.control.configure(queue_seconds=3600)
     done = run_dag(
-        create()
-        + """
-WebDataCreateMonitorOperator(task_id="other", name="other", schedule={"text": "daily"}, targets=TARGETS) >> [
+        f"""
+keep = WebDataCreateMonitorOperator(task_id="keep", name="prices", schedule={NEVER!r}, targets=TARGETS)
+WebDataCreateMonitorOperator(
+    task_id="other", name="other", schedule={{"text": "daily"}}, targets=TARGETS, webhook={HUSH!r}
+) >> [
     WebDataListMonitorsOperator(task_id="list_other", name_pattern="oth*"),
-    WebDataListMonitorsOperator(task_id="list_paused", status="paused"),
-    WebDataListMonitorsOperator(task_id="list_one", limit="{{ 1 }}"),
+    WebDataListMonitorsOperator(task_id="list_one", limit="{{{{ 1 }}}}"),
 ]
-by_id = {"monitor_id": "{{ ti.xcom_pull('keep')['id'] }}"}
-by_name = {"monitor_name": "prices"}
+by_id = {{"monitor_id": "{{{{ ti.xcom_pull('keep')['id'] }}}}"}}
+by_name = {{"monitor_name": "prices"}}
 (
-    dag.get_task("keep")
+    keep
     >> WebDataUpdateMonitorOperator(task_id="pause", status="paused", **by_id)
     >> WebDataUpdateMonitorOperator(task_id="pause_again", status="paused", **by_name)
+    >> WebDataListMonitorsOperator(task_id="list_paused", status="paused")
     >> WebDataRunMonitorOperator(task_id="run_paused", retries=2, **by_id)
     >> WebDataUpdateMonitorOperator(task_id="resume", status="active", trigger_rule="all_done", **by_id)
     >> WebDataUpdateMonitorOperator(task_id="change", name="costs", goal="cheaper", **by_name)
@@ -351,18 +92,19 @@ by_name = {"monitor_name": "prices"}
     )
     names = [name for name in done.run["tasks"] if not name.startswith(("delete_strictly", "run_paused"))]
     assert {name: done.state(name) for name in names} == dict.fromkeys(names, "success")
-    value = {name: done.xcom.get(f"{name}.return_value") for name in done.run["tasks"]}
-    monitor_id = value["keep"]["id"]
-    assert [monitor["name"] for monitor in value["list_other"]] == ["other"]
-    assert len(value["list_one"]) == 1
-    assert value["pause"]["status"] == value["pause_again"]["status"] == "paused"
-    assert done.run["tasks"]["run_paused"] == {"state": "failed", "try_number": 1}
-    assert value["resume"]["status"] == "active"
-    assert (value["change"]["name"], value["change"]["judgeEnabled"]) == ("costs", True)
-    assert value["run"]["monitorId"] == monitor_id
-    assert value["run"]["trigger"] == "manual"
-    assert value["delete"] == {"id": monitor_id, "deleted": True}
-    assert value["delete_again"] == {"id": monitor_id, "deleted": False}
+    found = {name: done.xcom.get(f"{name}.return_value") for name in done.run["tasks"]}
+    monitor_id = found["keep"]["id"]
+    assert [monitor["name"] for monitor in found["list_other"]] == ["other"]
+    assert [monitor["id"] for monitor in found["list_paused"]] == [monitor_id]
+    assert len(found["list_one"]) == 1
+    assert found["pause"]["status"] == found["pause_again"]["status"] == "paused"
+    assert done.ended("run_paused") == ("failed", 1)
+    assert found["resume"]["status"] == "active"
+    assert (found["change"]["name"], found["change"]["judgeEnabled"]) == ("costs", True)
+    assert found["run"]["monitorId"] == monitor_id
+    assert found["run"]["trigger"] == "manual"
+    assert found["delete"] == {"id": monitor_id, "deleted": True}
+    assert found["delete_again"] == {"id": monitor_id, "deleted": False}
     assert done.state("delete_strictly") == "failed"
     patches = [request["body"] for request in sandbox.control.requests("/v2/monitor", method="PATCH")]
     assert patches == [
@@ -371,151 +113,376 @@ by_name = {"monitor_name": "prices"}
         {"status": "active", "schedule": {**NEVER, "timezone": "UTC"}},
         {"name": "costs", "goal": "cheaper", "judgeEnabled": True},
     ]
+    assert found["other"]["webhook"]["headers"] == {"X-Key": "***"}
+    assert done.run["rendered"]["other"]["webhook"]["headers"] == {"X-Key": "***"}
+    assert "hush" not in done.log
+
+
+@pytest.mark.rule("schedule-stored")
+def test_a_schedule_as_text_over_the_runs_of_a_dag(run_dag: Any, sandbox: SandboxServer) -> None:
+    """The service moves a schedule; a later run reads from XCom what an earlier one applied."""
+    sandbox.control.set_quirks(["schedule-spread"])
+    done = run_dag(
+        """
+        WebDataCreateMonitorOperator(
+            task_id="keep", name="prices", schedule={"text": "daily at 9:30 am"}, targets=TARGETS
+        )
+        """,
+        "logical_dates = ['2026-01-01T00:00:00+00:00', '2026-01-02T00:00:00+00:00']",
+    )
+    assert [run["state"] for run in done.runs] == ["success"] * 2
+    assert writes(sandbox) == [("POST", "/v2/monitor", 200)]
+    (monitor,) = monitors(sandbox)
+    applied = {"text": "daily at 9:30 am", "cron": monitor["schedule"]["cron"]}
+    assert [run["xcom"]["keep.applied_schedule"] for run in done.runs] == [applied] * 2
+
+
+# In this process.
+
+
+@pytest.mark.rule("monitor-normalised")
+def test_created_then_kept(here: SandboxServer, log: Log) -> None:
+    """The first run creates, the second finds nothing to do; both return the monitor."""
+    first, second = (value(create(goal="cheaper")) for _ in range(2))
+    (monitor,) = monitors(here)
+    assert first["id"] == second["id"] == monitor["id"]
+    assert second["judgeEnabled"] is True
+    assert writes(here) == [("POST", "/v2/monitor", 200)]
+    assert "is as declared" in log()
+    (post,) = here.control.requests("/v2/monitor", method="POST")
+    assert post["body"] == {"name": "prices", "schedule": NEVER, "targets": TARGETS, "goal": "cheaper"}
+
+
+@pytest.mark.rule("target-ids", "monitor-update", "webhook-headers")
+def test_only_differences_are_patched(here: SandboxServer, log: Log) -> None:
+    """Targets keep their ids; the log names fields, no values."""
+    before = value(create(goal="cheaper", webhook=HUSH))
+    here.control.clear_requests()
+    webhook = {"url": "https://h.example/", "headers": {"X-Key": "hush-two"}}
+    targets = [*TARGETS, {"type": "search", "queries": ["price"]}]
+    value(create(goal="dearer", retention_days="{{ '7' }}", webhook=webhook, targets=targets))
+    (patch,) = here.control.requests("/v2/monitor", method="PATCH")
+    assert patch["body"] == {
+        "goal": "dearer",
+        "judgeEnabled": True,
+        "retentionDays": 7,
+        "webhook": webhook,
+        "targets": [{**TARGETS[0], "id": before["targets"][0]["id"]}, targets[1]],
+    }
+    logged = log()
+    assert "differs in targets[1] (new), goal, retentionDays, webhook.headers; updating it" in logged
+    assert "hush" not in logged
+    assert [method for method, _, _ in writes(here)] == ["PATCH"]
+
+
+@pytest.mark.rule("schedule-stored")
+@pytest.mark.parametrize(
+    ("text", "quirks"),
+    [
+        ("every 30 minutes", ["schedule-spread"]),
+        ("daily at 9:30 am", []),
+        ("hourly at :05", ["schedule-spread"]),
+    ],
+)
+def test_a_schedule_as_text_settles(here: SandboxServer, text: str, quirks: list[str]) -> None:
+    """A moved schedule is no difference."""
+    here.control.set_quirks(quirks)
+    earlier: dict[str, Any] = {}
+    for _ in range(3):
+        outcome = direct.run(create(schedule={"text": text}), StateStore(), earlier=earlier)
+        earlier = outcome.xcom
+        (monitor,) = monitors(here)
+        assert earlier["applied_schedule"] == {"text": text, "cron": monitor["schedule"]["cron"]}
+    assert writes(here) == [("POST", "/v2/monitor", 200)]
+
+
+def test_reuse_changes_nothing(here: SandboxServer) -> None:
+    value(create())
+    here.control.clear_requests()
+    assert value(create(retention_days=7, if_exists="reuse"))["retentionDays"] == 30
+    assert writes(here) == []
+
+
+def test_error_if_it_exists(here: SandboxServer) -> None:
+    value(create())
+    (monitor,) = monitors(here)
+    outcome = direct.run(create(if_exists="error"))
+    assert outcome.ended == ("failed", 1)
+    assert f"exists already: {monitor['id']}" in str(outcome.error)
+
+
+def test_create_makes_one_per_run(here: SandboxServer) -> None:
+    first, second = (value(create(if_exists="create"))["id"] for _ in range(2))
+    assert {monitor["id"] for monitor in monitors(here)} == {first, second}
+    assert first != second
+
+
+@pytest.mark.rule("monitor-name-not-unique")
+def test_two_of_a_name(here: SandboxServer) -> None:
+    """An error that names both ids; `monitor_id` chooses one."""
+    ids = {value(create(if_exists="create"))["id"] for _ in range(2)}
+    outcome = direct.run(create())
+    assert outcome.ended == ("failed", 1)
+    assert isinstance(outcome.error, MonitorConflictError)
+    assert "2 monitors are named 'prices'" in str(outcome.error)
+    assert all(monitor_id in str(outcome.error) for monitor_id in ids)
+    chosen = min(ids)
+    assert value(create(monitor_id=f"{{{{ {chosen!r} }}}}", retention_days=7))["id"] == chosen
+    kept = {monitor["id"]: monitor["retentionDays"] for monitor in monitors(here)}
+    assert kept == {monitor_id: 7 if monitor_id == chosen else 30 for monitor_id in ids}
+
+
+# Crashes and lost answers.
+
+
+def dies_once(monkeypatch: pytest.MonkeyPatch, method: str, *, after: bool = True) -> None:
+    """Let the worker die at a call of the hook: after the service has acted, or before."""
+    real = getattr(WebDataHook, method)
+    left = [1]
+
+    def act(self: Any, *args: Any, **kwargs: Any) -> Any:
+        answer = None if left and not after else real(self, *args, **kwargs)
+        if left:
+            left.clear()
+            raise RuntimeError("the worker dies here")
+        return answer
+
+    monkeypatch.setattr(WebDataHook, method, act)
+
+
+@pytest.mark.rule("late-reads", "repeat-unsafe")
+@pytest.mark.parametrize(
+    ("if_exists", "quirks", "store"),
+    [
+        ("update", ["late-replica=2"], True),
+        ("update", [], False),
+        ("reuse", [], True),
+        ("error", ["late-replica=2"], True),
+        ("create", ["late-replica=2"], True),
+        ("create", [], False),
+    ],
+)
+def test_crash_after_the_request(
+    here: SandboxServer, monkeypatch: pytest.MonkeyPatch, if_exists: str, quirks: list[str], store: bool
+) -> None:
+    """Between the service's answer and the stored id: the retry finds the monitor, late replica or not."""
+    if if_exists == "create":
+        # Another of the same name from before; where Airflow keeps no state, its content tells.
+        value(create(targets=[{"type": "scrape", "urls": ["https://other.example"]}]))
+    here.control.set_quirks(quirks)
+    here.control.clear_requests()
+    dies_once(monkeypatch, "create_monitor")
+    outcome = direct.run(create(if_exists=if_exists, replica_wait=5), StateStore() if store else None)
+    assert outcome.ended == ("success", 2)
+    assert [method for method, _, _ in writes(here)] == ["POST"]
+    assert len(monitors(here)) == (2 if if_exists == "create" else 1)
+    newest = max(monitors(here), key=lambda monitor: monitor["createdAt"])
+    assert outcome.value["id"] == newest["id"]
+
+
+def test_crash_before_the_request(here: SandboxServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing was made: the retry looks for a while, then makes it."""
+    dies_once(monkeypatch, "create_monitor", after=False)
+    assert direct.run(create(replica_wait=0.3), StateStore()).ended == ("success", 2)
+    assert len(monitors(here)) == 1
+
+
+@pytest.mark.rule("repeat-unsafe")
+@pytest.mark.parametrize("kind", ["drop_after_work", "garbage"])
+def test_lost_answer(here: SandboxServer, kind: str) -> None:
+    """The monitor was created and the answer got lost: it is found in the same try, and nothing is repeated."""
+    here.control.set_quirks(["late-replica=1"])
+    here.control.add_fault(kind, method="POST", path="/v2/monitor")
+    outcome = direct.run(create(), StateStore())
+    (monitor,) = monitors(here)
+    assert outcome.ended == ("success", 1)
+    assert outcome.value["id"] == monitor["id"]
+    assert len(here.control.requests("/v2/monitor", method="POST")) == 1
+
+
+def test_fault_before_work(here: SandboxServer) -> None:
+    """Nothing was created: nothing is found, the try fails, the retry creates."""
+    here.control.add_fault("html", method="POST", path="/v2/monitor")
+    assert direct.run(create(replica_wait=0.3), StateStore()).ended == ("success", 2)
+    assert len(monitors(here)) == 1
+
+
+@pytest.mark.rule("retry-after")
+def test_rate_limited_write(here: SandboxServer, connect: Any) -> None:
+    """Writes share two a minute on the smallest plan: the task comes back, with one monitor in the end."""
+    connect(here, retry_budget=0)
+    here.control.add_fault(
+        "status", method="POST", path="/v2/monitor", status=429, headers={"Retry-After": "1"}
+    )
+    outcome = direct.run(create(), StateStore())
+    assert (*outcome.ended, outcome.reschedules) == ("success", 1, 1)
+    assert len(monitors(here)) == 1
+
+
+# What a monitor may cost.
+
+
+@pytest.mark.rule("monitor-estimate")
+def test_too_expensive_to_create(here: SandboxServer) -> None:
+    """Over the limit, nothing new stays behind."""
+    task = create(max_credits_per_month="{{ 10 }}", schedule={"cron": "*/5 * * * *"})
+    outcome = direct.run(task, StateStore())
+    assert outcome.ended == ("failed", 1)
+    assert "over max_credits_per_month=10; it was deleted again" in str(outcome.error)
+    assert monitors(here) == []
+    (deleted,) = [m for m in here.control.state()["monitors"] if m["name"] == "prices"]
+    assert deleted["status"] == "deleted"
+
+
+@pytest.mark.rule("monitor-estimate")
+def test_too_expensive_to_change(here: SandboxServer) -> None:
+    """Over the limit, the former values are put back."""
+    value(create(goal="cheaper", max_credits_per_month=2000))
+    (before,) = monitors(here)
+    # None of its checks falls due before the former schedule is back.
+    often = {"cron": f"{(datetime.now(timezone.utc).minute + 3) % 5}-59/5 * * * *"}
+    with pytest.raises(CreditLimitError, match="its former values were put back"):
+        create(goal="dearer", max_credits_per_month=2000, schedule=often).execute(context_of(TaskInstance()))
+    (after,) = monitors(here)
+    changing = {"updatedAt", "nextRunAt"}
+    assert {k: v for k, v in after.items() if k not in changing} == {
+        k: v for k, v in before.items() if k not in changing
+    }
+
+
+def test_cheap_enough(here: SandboxServer) -> None:
+    value(create(max_credits_per_month=100000))
+    assert len(monitors(here)) == 1
+
+
+BAD_INPUT: dict[str, tuple[dict[str, Any], list[str]]] = {
+    "endless crawl": (
+        {"targets": [{"type": "crawl", "url": "https://example.com"}]},
+        ["targets[0].crawlOptions.limit", "10,000 credits", "allow_unlimited_crawl=True"],
+    ),
+    "search target without goal": ({"targets": [{"type": "search", "queries": ["q"]}]}, ["goal"]),
+    "limit of credits": ({"max_credits_per_month": "few"}, ["max_credits_per_month", "'few'"]),
+    "wrong scrape option": (
+        {"targets": [
+            {"type": "scrape", "urls": ["https://a.example"], "scrapeOptions": {"waitFor": "{{ 'x' }}"}}
+        ]},
+        ["targets[0].scrapeOptions.waitFor", "a whole number is expected"],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.rule("target-crawl-limit")
+@pytest.mark.parametrize(("arguments", "words"), BAD_INPUT.values(), ids=BAD_INPUT.keys())
+def test_bad_input_fails_before_any_request(
+    here: SandboxServer, arguments: dict[str, Any], words: list[str]
+) -> None:
+    with pytest.raises(AirflowFailException) as failure:
+        direct.execute(create(**arguments), context_of(TaskInstance()))
+    assert here.control.requests() == []
+    assert all(word in str(failure.value) for word in words)
+
+
+@pytest.mark.rule("target-crawl-limit")
+def test_unlimited_crawl_on_request(here: SandboxServer, log: Log) -> None:
+    """It is allowed where it is requested, and the log says what it costs."""
+    value(create(allow_unlimited_crawl=True, targets=[{"type": "crawl", "url": "https://example.com"}]))
+    assert "10,000 credits" in log()
+
+
+# Monitors that exist.
+
+
+def run_monitor(**arguments: Any) -> Any:
+    return WebDataRunMonitorOperator(task_id="run", **{"retries": 1, **arguments})
 
 
 @pytest.mark.rule("late-reads")
-@pytest.mark.parametrize(
-    "which", ["monitor_id=\"{{ ti.xcom_pull('keep')['id'] }}\"", "monitor_name='prices'"]
-)
-def test_late_replica(run_dag, sandbox, which):
-    """A monitor that was just created is missing at first; what a stale read shows is not taken for true."""
-    sandbox.control.set_quirks(["late-replica=2"])
-    done = run_dag(
-        create()
-        + f"""
-(
-    dag.get_task("keep")
-    >> WebDataUpdateMonitorOperator(task_id="pause", status="paused", {which})
-    >> WebDataUpdateMonitorOperator(task_id="resume", status="active", {which})
-)
-"""
-    )
-    assert done.run["state"] == "success"
-    (monitor,) = monitors(sandbox)
+@pytest.mark.parametrize("by", ["monitor_id", "monitor_name"])
+def test_late_replica(here: SandboxServer, by: str) -> None:
+    """A monitor that was just created is missing at first; a stale read is not believed."""
+    here.control.set_quirks(["late-replica=2"])
+    monitor_id = value(create())["id"]
+    which = {by: monitor_id if by == "monitor_id" else "prices"}
+    for status in ("paused", "active"):
+        value(WebDataUpdateMonitorOperator(task_id="t", status=status, **which))
+    (monitor,) = monitors(here)
     assert monitor["status"] == "active"
-    assert [
-        request["body"]["status"] for request in sandbox.control.requests("/v2/monitor", method="PATCH")
-    ] == [
-        "paused",
-        "active",
-    ]
+    patches = here.control.requests("/v2/monitor", method="PATCH")
+    assert [request["body"]["status"] for request in patches] == ["paused", "active"]
 
 
 @pytest.mark.rule("monitor-run-conflict")
-def test_run_when_one_is_running(run_dag, sandbox):
+def test_run_when_one_is_running(here: SandboxServer) -> None:
     """Its id comes from the conflict; returning it or failing is a choice."""
-    sandbox.control.configure(check_seconds=3600)
-    done = run_dag(
-        create()
-        + """
-(
-    dag.get_task("keep")
-    >> WebDataRunMonitorOperator(task_id="first", monitor_name="prices")
-    >> task(task_id="settle")(lambda: settle())()
-    >> WebDataRunMonitorOperator(task_id="second", monitor_name="prices")
-    >> WebDataRunMonitorOperator(task_id="third", monitor_name="prices", if_running="error", retries=2)
-)
-""",
-        f"""
-        from airflow_provider_webdata.sandbox.control import SandboxControl
-        settle = SandboxControl({sandbox.url!r}).settle
-        """,
-    )
-    assert done.xcom["second.return_value"]["id"] == done.xcom["first.return_value"]["id"]
-    assert "pages" not in done.xcom["second.return_value"]
-    assert done.run["tasks"]["third"] == {"state": "failed", "try_number": 1}
-    assert "is running already (if_running='error')" in done.log
-    assert len(sandbox.control.state()["checks"]) == 1
+    here.control.configure(check_seconds=3600)
+    value(create())
+    first = value(run_monitor(monitor_name="prices"))
+    here.control.settle()
+    second = value(run_monitor(monitor_name="prices"))
+    assert second["id"] == first["id"]
+    assert "pages" not in second
+    third = direct.run(run_monitor(monitor_name="prices", if_running="error"), StateStore())
+    assert third.ended == ("failed", 1)
+    assert "is running already (if_running='error')" in str(third.error)
+    assert len(here.control.state()["checks"]) == 1
 
 
 @pytest.mark.rule("late-reads", "monitor-run")
-def test_run_of_a_monitor_just_created(run_dag, sandbox):
+def test_run_of_a_monitor_just_created(here: SandboxServer) -> None:
     """The replica does not know the monitor yet: a 404 started nothing and is waited out."""
-    sandbox.control.configure(queue_seconds=3600)
+    here.control.configure(queue_seconds=3600)
     unknown = {"status": 404, "body": {"success": False, "error": "Monitor not found"}}
-    sandbox.control.add_fault("status", path="/v2/monitor/.*/checks", times=2, **unknown)
-    sandbox.control.add_fault("status", path="/v2/monitor/.*/run", **unknown)
-    done = run_dag(
-        create()
-        + """
-dag.get_task("keep") >> WebDataRunMonitorOperator(task_id="run", monitor_id="{{ ti.xcom_pull('keep')['id'] }}")
-"""
-    )
-    (check,) = sandbox.control.state()["checks"]
-    assert done.xcom["run.return_value"]["id"] == check["id"]
-    assert [request["status"] for request in sandbox.control.requests("/v2/monitor/.*/run")] == [404, 200]
+    here.control.add_fault("status", path="/v2/monitor/.*/checks", times=2, **unknown)
+    here.control.add_fault("status", path="/v2/monitor/.*/run", **unknown)
+    found = value(run_monitor(monitor_id=value(create())["id"]))
+    (check,) = here.control.state()["checks"]
+    assert found["id"] == check["id"]
+    assert [request["status"] for request in here.control.requests("/v2/monitor/.*/run")] == [404, 200]
 
 
 @pytest.mark.rule("repeat-unsafe", "monitor-run-twice")
-def test_lost_answer_of_run(run_dag, sandbox):
-    """A run is never repeated blindly: the check that was started is found."""
-    sandbox.control.configure(queue_seconds=3600)
-    sandbox.control.add_fault("drop_after_work", method="POST", path="/v2/monitor/.*/run")
-    done = run_dag(
-        create()
-        + """
-dag.get_task("keep") >> WebDataRunMonitorOperator(task_id="run", monitor_name="prices", replica_wait=5)
-"""
-    )
-    (check,) = sandbox.control.state()["checks"]
-    assert done.xcom["run.return_value"]["id"] == check["id"]
-
-
-@pytest.mark.rule("monitor-run-twice")
-def test_crash_after_run(run_dag, sandbox):
-    """The retry finds the check of the first try."""
-    sandbox.control.configure(queue_seconds=3600)
-    before = (
-        CRASH
-        + """
-HOOK = crash_after("run_monitor")
-
-class Run(Crashing, WebDataRunMonitorOperator):
-    pass
-"""
-    )
-    done = run_dag(
-        create() + f"dag.get_task('keep') >> Run(task_id='run', monitor_name='prices', {RETRY})", before
-    )
-    (check,) = sandbox.control.state()["checks"]
-    assert done.run["tasks"]["run"] == {"state": "success", "try_number": 2}
-    assert done.xcom["run.return_value"]["id"] == check["id"]
+@pytest.mark.parametrize("lost", ["the answer", "the worker"])
+def test_the_check_of_a_lost_run_is_found(
+    here: SandboxServer, monkeypatch: pytest.MonkeyPatch, lost: str
+) -> None:
+    """A run is never repeated blindly: this attempt or the next finds the check that was started."""
+    here.control.configure(queue_seconds=3600)
+    value(create())
+    if lost == "the answer":
+        here.control.add_fault("drop_after_work", method="POST", path="/v2/monitor/.*/run")
+    else:
+        dies_once(monkeypatch, "run_monitor")
+    outcome: Outcome = direct.run(run_monitor(monitor_name="prices", replica_wait=5), StateStore())
+    (check,) = here.control.state()["checks"]
+    assert outcome.ended == ("success", 1 if lost == "the answer" else 2)
+    assert outcome.value["id"] == check["id"]
 
 
 @pytest.mark.rule("monitor-get")
-def test_missing_monitor(run_dag, sandbox):
-    """Not there, by id and by name; after looking as long as replica_wait says."""
-    done = run_dag(
-        """
-        WebDataUpdateMonitorOperator(task_id="by_name", monitor_name="nobody", status="paused", replica_wait=0)
-        WebDataUpdateMonitorOperator(
-            task_id="by_id", monitor_id="00000000-0000-4000-8000-000000000000", status="paused", replica_wait=0
-        )
-        WebDataDeleteMonitorOperator(task_id="delete", monitor_name="nobody", replica_wait=0)
-        """
-    )
-    assert done.state("by_name") == done.state("by_id") == "failed"
-    assert "There is no monitor named 'nobody'" in done.log
-    assert "There is no monitor with the id '00000000" in done.log
-    assert done.xcom["delete.return_value"] == {"id": None, "deleted": False}
+def test_missing_monitor(here: SandboxServer) -> None:
+    """By id and by name, after looking as long as `replica_wait` says."""
+    for which, words in (
+        ({"monitor_name": "nobody"}, "There is no monitor named 'nobody'"),
+        (
+            {"monitor_id": "00000000-0000-4000-8000-000000000000"},
+            "There is no monitor with the id '00000000",
+        ),
+    ):
+        task = WebDataUpdateMonitorOperator(task_id="t", status="paused", replica_wait=0, **which)
+        with pytest.raises(MonitorMissingError, match=words):
+            task.execute(context_of(TaskInstance()))
+    deleted = value(WebDataDeleteMonitorOperator(task_id="t", monitor_name="nobody", replica_wait=0))
+    assert deleted == {"id": None, "deleted": False}
 
 
 @pytest.mark.rule("monitor-list")
-def test_many_monitors(run_dag, sandbox):
+def test_many_monitors(here: SandboxServer) -> None:
     """Names are looked for on every page of the list."""
-    from airflow_provider_webdata.api.client import ClientConfig, WebDataClient
-    from airflow_provider_webdata.api.endpoints import CREATE_MONITOR
-    from airflow_provider_webdata.api.models import MonitorCreateRequest
-
-    with WebDataClient(ClientConfig(sandbox.url, sandbox.api_key)) as client:
+    with WebDataClient(ClientConfig(here.url, here.api_key)) as client:
         for number in range(105):
             name = "prices" if number == 0 else f"m-{number}"
-            body = {
-                "name": name,
-                "schedule": NEVER,
-                "targets": [{"type": "scrape", "urls": ["https://e.example"]}],
-            }
+            body = {"name": name, "schedule": NEVER, "targets": TARGETS}
             client.call(CREATE_MONITOR, body=MonitorCreateRequest.model_validate(body))
-    done = run_dag("WebDataDeleteMonitorOperator(task_id='delete', monitor_name='prices')")
-    assert done.xcom["delete.return_value"]["deleted"] is True
-    assert len([m for m in sandbox.control.state()["monitors"] if m["status"] != "deleted"]) == 104
+    task = WebDataDeleteMonitorOperator(task_id="delete", monitor_name="prices")
+    assert value(task)["deleted"] is True
+    assert len([m for m in here.control.state()["monitors"] if m["status"] != "deleted"]) == 104

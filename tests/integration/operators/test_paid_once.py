@@ -1,82 +1,96 @@
-"""What a call brought is paid for once, whatever becomes of the place where it is to go."""
+"""The result of a call is billed once, even if its destination is lost."""
 
 from __future__ import annotations
 
 import json
 import shutil
+from functools import partial
 from pathlib import Path
 
-import airflow.sdk.execution_time.context
 import pytest
 from airflow.sdk.exceptions import AirflowFailException
 
-from airflow_provider_webdata.operators.batch_search import WebDataBatchSearchOperator
-from airflow_provider_webdata.operators.map import WebDataMapOperator
-from airflow_provider_webdata.operators.parse import WebDataParseOperator
-from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
-from airflow_provider_webdata.operators.search import WebDataSearchOperator
-from airflow_provider_webdata.tasks import kept_records
-from tests.support.dag_runner import dag_runner
-from tests.support.direct import StateStore, TaskInstance, context_of
-from tests.support.fault_server import FaultServer, answer
-from tests.support.job_service import JobService
-from tests.support.service import connection_text
-
-HAS_STORE = hasattr(airflow.sdk.execution_time.context, "TaskStateStoreAccessor")
-IMPORTS = """
 from airflow_provider_webdata.operators.agent import WebDataAgentOperator
 from airflow_provider_webdata.operators.batch_scrape import WebDataBatchScrapeOperator
 from airflow_provider_webdata.operators.batch_search import WebDataBatchSearchOperator
 from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
 from airflow_provider_webdata.operators.extract import WebDataExtractOperator
-from airflow_provider_webdata.operators.batch_search import WebDataBatchSearchOperator
 from airflow_provider_webdata.operators.map import WebDataMapOperator
 from airflow_provider_webdata.operators.parse import WebDataParseOperator
 from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
-"""
+from airflow_provider_webdata.operators.search import WebDataSearchOperator
+from airflow_provider_webdata.tasks import kept_records
+from airflow_provider_webdata.tasks.retry_policy import HAS_RETRY_POLICIES
+from tests.support import direct
+from tests.support.direct import StateStore, TaskInstance, context_of
+from tests.support.fault_server import FaultServer, answer
+from tests.support.job_service import JobService
+from tests.support.service import connection_text
+
 URL = "https://example.com/"
-PAID = {
-    "Search": "query='q'",
-    "BatchSearch": "queries=['q']",
-    "Scrape": f"url='{URL}'",
-    "Map": f"url='{URL}'",
-    "Parse": "file='{folder}/report.html'",
-    "Crawl": f"url='{URL}', deferrable=False",
-    "BatchScrape": f"urls=['{URL}'], deferrable=False",
-    "Extract": f"urls=['{URL}'], deferrable=False",
-    "Agent": "prompt='find', deferrable=False",
-}
-OUTPUT, MEDIA = "output='{folder}/file/x.jsonl'", "save_media='{folder}/file/media'"
-UNWRITABLE = {
-    OUTPUT: "file/x.jsonl cannot be written on this machine",
-    MEDIA: "file/media/any cannot be written on this machine",
-    "output='{folder}/folder.jsonl'": "it is a folder",
-    "output='{folder}/x.jsonl', save_media='{folder}/file'": "correct the path",
-    f"output='{{folder}}/{'n' * 260}.jsonl'": "name too long",
+OPERATORS = {
+    "Search": (WebDataSearchOperator, {"query": "q", "returns": "web"}),
+    "Scrape": (WebDataScrapeOperator, {"url": URL}),
+    "Map": (WebDataMapOperator, {"url": URL}),
+    "Parse": (WebDataParseOperator, {"file": "{folder}/report.html"}),
+    "BatchSearch": (WebDataBatchSearchOperator, {"queries": ["q"]}),
+    "Crawl": (WebDataCrawlOperator, {"url": URL, "poll_interval": 1, "deferrable": False}),
+    "BatchScrape": (WebDataBatchScrapeOperator, {"urls": [URL], "poll_interval": 1, "deferrable": False}),
+    "Extract": (WebDataExtractOperator, {"urls": [URL], "poll_interval": 1, "deferrable": False}),
+    "Agent": (WebDataAgentOperator, {"prompt": "find", "poll_interval": 1, "deferrable": False}),
 }
 
 
-def test_what_can_be_tried_is_tried_before_the_call(run_dag, sandbox, tmp_path):
+def task(name, folder, **more):
+    operator, arguments = OPERATORS[name]
+    given = {
+        argument: value.replace("{folder}", str(folder)) if isinstance(value, str) else value
+        for argument, value in {**arguments, **more}.items()
+    }
+    return operator(task_id="t", **given)
+
+
+OUTPUT, MEDIA = {"output": "{folder}/file/x.jsonl"}, {"save_media": "{folder}/file/media"}
+UNWRITABLE = [
+    *((name, OUTPUT, "file/x.jsonl cannot be written on this machine") for name in OPERATORS),
+    *((name, MEDIA, "file/media/any cannot be written on this machine") for name in OPERATORS),
+    ("Scrape", {"output": "{folder}/folder.jsonl"}, "it is a folder"),
+    ("Scrape", {"output": "{folder}/x.jsonl", "save_media": "{folder}/file"}, "correct the path"),
+    ("Scrape", {"output": f"{{folder}}/{'n' * 260}.jsonl"}, "name too long"),
+]
+
+
+IMPORTS = "".join(
+    f"from {operator.__module__} import {operator.__name__}\n" for operator, _ in OPERATORS.values()
+)
+
+
+def source(name, task_id, folder, **more):
+    """Return the code of a task."""
+    operator, arguments = OPERATORS[name]
+    given = {"task_id": task_id, **arguments, **more}
+    code = ", ".join(f"{argument}={value!r}" for argument, value in given.items())
+    return f"{operator.__name__}({code}, retry_delay=datetime.timedelta(0))".replace("{folder}", str(folder))
+
+
+def test_everything_that_can_be_tried_is_tried_before_the_call(run_dag, sandbox, tmp_path):
     """In each operator that writes results: no request at all, no retry, and nothing left behind."""
     (tmp_path / "file").touch()
     (tmp_path / "folder.jsonl").mkdir()
     (tmp_path / "report.html").write_text("<p>Wheat</p>")
-    outputs = [(name, where) for name in PAID for where in UNWRITABLE if where in (OUTPUT, MEDIA)]
-    tried = [*outputs, *(("Scrape", where) for where in UNWRITABLE if where not in (OUTPUT, MEDIA))]
-    body = "\n".join(
-        f"WebData{name}Operator(task_id='task_{number}', retries=3, {PAID[name]}, {where})"
-        for number, (name, where) in enumerate(tried)
-    )
-    done = run_dag(body.replace("{folder}", str(tmp_path)), before=IMPORTS)
+    lines = [
+        source(name, f"task_{number}", tmp_path, retries=3, **where)
+        for number, (name, where, _) in enumerate(UNWRITABLE)
+    ]
+    done = run_dag("\n".join(lines), before=IMPORTS)
     assert sandbox.control.requests() == []
-    states = [(task["state"], task["try_number"]) for task in done.run["tasks"].values()]
-    assert states == [("failed", 1)] * len(tried)
-    for words in UNWRITABLE.values():
-        assert words in done.log
+    for number, (name, where, words) in enumerate(UNWRITABLE):
+        assert done.ended(f"task_{number}") == ("failed", 1), (name, where)
+        assert words in done.log_of(f"task_{number}"), (name, where)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "folder.jsonl", "report.html"]
 
 
-# The folder that is there before the call and not after it.
+# A folder that exists before the call and not after it.
 
 RESULTS = [{"url": URL, "title": "Wheat"}]
 DOCUMENT = {"success": True, "data": {"markdown": "Wheat", "metadata": {"scrapeId": "s", "creditsUsed": 1}}}
@@ -86,15 +100,6 @@ ANSWERS = {
     "Map": {"success": True, "links": RESULTS},
     "Parse": DOCUMENT,
 }
-MEND = """
-import pathlib
-
-def mend(context):
-    if context["ti"].try_number > 1:
-        found = pathlib.Path("{folder}/found")
-        found.unlink()
-        found.with_suffix(".away").rename(found)
-"""
 
 
 def lose(folder):
@@ -103,7 +108,7 @@ def lose(folder):
 
 
 class Service(FaultServer):
-    """Answers every call with the same, and has something happen just before."""
+    """Answers every call alike, and calls a function just before."""
 
     api_key = "any"
 
@@ -128,37 +133,57 @@ def serve():
         server.close()
 
 
-@pytest.mark.parametrize("name", ANSWERS)
-def test_a_folder_that_is_lost_meanwhile(airflow, serve, tmp_path, name):
+def mend(folder):
+    folder.unlink()
+    folder.with_suffix(".away").rename(folder)
+
+
+MEND = """
+import pathlib
+
+def mend(context):
+    if context["ti"].try_number > 1:
+        found = pathlib.Path({folder!r}) / context["ti"].task_id
+        found.unlink()
+        found.with_suffix(".away").rename(found)
+"""
+
+
+def test_a_folder_that_is_lost_meanwhile(run_dag, serve, tmp_path):
     """One call over two attempts; where nothing can keep its answer, one attempt, which says how to go on."""
-    folder = tmp_path / "found"
     (tmp_path / "report.html").write_text("<p>Wheat</p>")
-    service = serve(ANSWERS[name], before=lambda: lose(folder))
-    arguments = PAID[name].replace("{folder}", str(tmp_path))
-    done = dag_runner(airflow, service)(
-        f"WebData{name}Operator(task_id='t', retries=2, retry_delay=datetime.timedelta(0), pre_execute=mend, "
-        f"{arguments}, output='{folder}/x.jsonl')",
-        IMPORTS + MEND.replace("{folder}", str(tmp_path)),
+    services = {name: serve(wire, before=partial(lose, tmp_path / name)) for name, wire in ANSWERS.items()}
+    lines = [
+        source(name, name, tmp_path, retries=2, webdata_conn_id=name, output=f"{tmp_path}/{name}/x.jsonl")
+        for name in ANSWERS
+    ]
+    done = run_dag(
+        "\n".join(lines).replace("retry_delay", "pre_execute=mend, retry_delay"),
+        IMPORTS + MEND.format(folder=str(tmp_path)),
+        environ={
+            f"AIRFLOW_CONN_{name.upper()}": connection_text(service.url) for name, service in services.items()
+        },
     )
-    assert len(service.requests) == 1
-    if HAS_STORE:
-        assert done.run["tasks"]["t"] == {"state": "success", "try_number": 2}, done.log[-3000:]
-        assert done.xcom["t.return_value"]["count"] == 1
-        assert len((folder / "x.jsonl").read_text().splitlines()) == 1
-        assert "does not pay for it again" in done.log
-    else:
-        assert done.run["tasks"]["t"] == {"state": "failed", "try_number": 1}
-        assert done.xcom["t.undelivered"] == ANSWERS[name]
-        assert "clear the task to make the call again" in done.log
+    for name, service in services.items():
+        assert len(service.requests) == 1, name
+        if HAS_RETRY_POLICIES:
+            assert done.ended(name) == ("success", 2), done.log_of(name)
+            assert len((tmp_path / name / "x.jsonl").read_text().splitlines()) == 1
+            assert "does not pay for it again" in done.log_of(name)
+        else:
+            # Airflow 3.2 has no task state store.
+            assert done.ended(name) == ("failed", 1), done.log_of(name)
+            assert done.xcom[f"{name}.undelivered"] == ANSWERS[name]
+            assert "clear the task to make the call again" in done.log_of(name)
 
 
 class LosingJobs(JobService):
-    """Has something happen before the next job is started."""
+    """Calls a function before the next job is started."""
 
     def __init__(self, before):
         super().__init__()
         self.before = before
-        self.ends_after = 1
+        self.ends_after = 0
         self.ends_as = {"status": "completed", "data": [{"markdown": "one"}], "total": 1, "completed": 1}
 
     def answer(self, method, *given):
@@ -168,31 +193,28 @@ class LosingJobs(JobService):
 
 
 @pytest.mark.parametrize("name", ["Crawl", "BatchScrape", "Extract", "Agent"])
-def test_a_job_whose_folder_is_lost_is_read_again(airflow, tmp_path, name):
+def test_a_job_whose_folder_is_lost_is_read_again(connect, tmp_path, name):
     """It is started once, and its result is read by the second attempt."""
     folder = tmp_path / "found"
     service = LosingJobs(lambda: lose(folder))
-    try:
-        done = dag_runner(airflow, service)(
-            f"WebData{name}Operator(task_id='t', retries=1, retry_delay=datetime.timedelta(0), pre_execute=mend, "
-            f"{PAID[name]}, poll_interval=1, output='{folder}/x.jsonl')",
-            IMPORTS + MEND.replace("{folder}", str(tmp_path)),
-        )
-    finally:
-        service.stop()
+    connect(service)
+    outcome = direct.run(
+        task(name, tmp_path, output=f"{folder}/x.jsonl", retries=1),
+        StateStore(),
+        before_try=lambda number: mend(folder) if number > 1 else None,
+    )
+    service.stop()
     assert len(service.started()) == 1
-    assert done.run["tasks"]["t"] == {"state": "success", "try_number": 2}, done.log[-3000:]
-    assert [json.loads(line) for line in (folder / "x.jsonl").read_text().splitlines()] == [
-        {"markdown": "one"}
-    ]
+    assert outcome.ended == ("success", 2)
+    assert json.loads((folder / "x.jsonl").read_text()) == {"markdown": "one"}
 
 
-# Where an answer is kept, and when it counts: operators executed right here.
+# Where an answer is kept, and when it counts.
 
 
 @pytest.fixture
 def attempt(monkeypatch):
-    """Return what executes an operator as one attempt of a task, with a store or without."""
+    """Return a function that executes an operator as one attempt of a task, with a store or without."""
 
     def execute(operator, service, try_number, store=None):
         monkeypatch.setenv("AIRFLOW_CONN_WEBDATA_DEFAULT", connection_text(service.url))
@@ -206,39 +228,36 @@ def search(folder, query="q", **more):
 
 
 def block(folder):
-    """Make the output impossible, though not what is beside it."""
+    """Make the output impossible, but not the files beside it."""
     (folder / "x.jsonl").mkdir(parents=True)
 
 
-OPERATORS = {
-    "Search": lambda folder: search(folder),
-    "Scrape": lambda folder: WebDataScrapeOperator(task_id="t", url=URL, output=f"{folder}/x.jsonl"),
-    "Map": lambda folder: WebDataMapOperator(task_id="t", url=URL, output=f"{folder}/x.jsonl"),
-    "Parse": lambda folder: WebDataParseOperator(
-        task_id="t", file=f"{folder}/report.html", output=f"{folder}/x.jsonl"
-    ),
-}
-
-
-@pytest.mark.parametrize("store", [StateStore(), None], ids=["store", "beside the output"])
-@pytest.mark.parametrize("name", OPERATORS)
-def test_the_next_attempt_delivers_it_and_leaves_nothing(attempt, serve, tmp_path, name, store):
+@pytest.mark.parametrize(
+    ("name", "has_store"),
+    [("Search", True), ("Search", False), ("Scrape", True), ("Map", False), ("Parse", True)],
+)
+def test_the_next_attempt_delivers_it_and_leaves_nothing(attempt, serve, tmp_path, name, has_store):
+    """It is kept in the task state store, or beside the output."""
+    store = StateStore() if has_store else None
     (tmp_path / "report.html").write_text("<p>Wheat</p>")
     service = serve(ANSWERS[name], before=lambda: block(tmp_path))
     with pytest.raises(IsADirectoryError):
-        attempt(OPERATORS[name](tmp_path), service, 1, store)
+        attempt(task(name, tmp_path, output="{folder}/x.jsonl"), service, 1, store)
     shutil.rmtree(tmp_path / "x.jsonl")
-    value = attempt(OPERATORS[name](tmp_path), service, 2, store)
+    value = attempt(task(name, tmp_path, output="{folder}/x.jsonl"), service, 2, store)
     assert value["count"] == 1
     assert len(service.requests) == 1
     assert {path.name for path in tmp_path.iterdir()} == {"x.jsonl", "report.html"}
     assert store is None or [*store.values] == ["webdata_credits"]
 
 
-@pytest.mark.parametrize("changed", [{"query": "other"}, {"extra_body": {"new": 1}}, {"limit": 3}], ids=str)
-@pytest.mark.parametrize("store", [True, False], ids=["store", "beside the output"])
+@pytest.mark.parametrize(
+    ("changed", "store"),
+    [({"query": "other"}, True), ({"extra_body": {"new": 1}}, False), ({"limit": 3}, False)],
+    ids=["query", "extra body", "limit"],
+)
 def test_a_changed_request_is_another(attempt, serve, tmp_path, changed, store):
-    """What was kept for the former one goes, once the new one is delivered."""
+    """The answer that was kept for the former one goes, once the new one is delivered."""
     place = StateStore() if store else None
     blocks = iter([lambda: block(tmp_path), lambda: None])
     service = serve(ANSWERS["Search"], before=lambda: next(blocks)())
@@ -257,15 +276,15 @@ def test_a_changed_file_is_parsed_anew(attempt, serve, tmp_path):
     (tmp_path / "report.html").write_text("<p>Wheat</p>")
     store = StateStore()
     with pytest.raises(IsADirectoryError):
-        attempt(OPERATORS["Parse"](tmp_path), service, 1, store)
+        attempt(task("Parse", tmp_path, output="{folder}/x.jsonl"), service, 1, store)
     shutil.rmtree(tmp_path / "x.jsonl")
     (tmp_path / "new.html").write_text("<p>Maize</p>")
     Path(tmp_path / "new.html").rename(tmp_path / "report.html")
-    attempt(OPERATORS["Parse"](tmp_path), service, 2, store)
+    attempt(task("Parse", tmp_path, output="{folder}/x.jsonl"), service, 2, store)
     assert len(service.requests) == 2
 
 
-def test_what_does_not_fit_the_store_goes_beside_the_output(attempt, serve, tmp_path, monkeypatch):
+def test_an_answer_that_does_not_fit_the_store_goes_beside_the_output(attempt, serve, tmp_path, monkeypatch):
     monkeypatch.setattr(kept_records, "MOST_STORED_BYTES", 10)
     service = serve(ANSWERS["Search"], before=lambda: block(tmp_path))
     store = StateStore()
@@ -278,7 +297,7 @@ def test_what_does_not_fit_the_store_goes_beside_the_output(attempt, serve, tmp_
     assert [path.name for path in tmp_path.iterdir()] == ["x.jsonl"]
 
 
-def test_what_cannot_be_kept_fails_for_good(serve, tmp_path, monkeypatch):
+def test_an_answer_that_cannot_be_kept_fails_for_good(serve, tmp_path, monkeypatch):
     service = serve(ANSWERS["Search"], before=lambda: lose(tmp_path / "found"))
     monkeypatch.setenv("AIRFLOW_CONN_WEBDATA_DEFAULT", connection_text(service.url))
     ti = TaskInstance()
@@ -298,17 +317,17 @@ def test_an_attempt_whose_time_is_over_keeps_its_answer(attempt, serve, tmp_path
                 raise KeyboardInterrupt
             return super().with_media(items, report)
 
-    def task(over):
+    def interrupted(over):
         return Interrupted(task_id="t", query="q", output=f"{tmp_path}/x.jsonl", params={"over": over})
 
     with pytest.raises(KeyboardInterrupt):
-        attempt(task(True), service, 1, store)
-    attempt(task(False), service, 2, store)
+        attempt(interrupted(True), service, 1, store)
+    attempt(interrupted(False), service, 2, store)
     assert len(service.requests) == 1
 
 
-def test_many_searches_that_nothing_keeps_are_not_made_again(monkeypatch):
-    """On Airflow 3.2 without output: what was answered is delivered, and the task fails though it has retries."""
+def test_a_batch_search_that_nothing_keeps_is_not_made_again(monkeypatch):
+    """On Airflow 3.2 without output: the answers are delivered, and the task fails though it has retries."""
     server = FaultServer([answer(500, '{"success": false}'), answer(body=json.dumps(ANSWERS["Search"]))])
     monkeypatch.setenv("AIRFLOW_CONN_WEBDATA_DEFAULT", connection_text(server.url))
     ti = TaskInstance(max_tries=2)

@@ -1,21 +1,39 @@
-"""The search operator in a real Airflow, against the sandbox over HTTP."""
+"""The search operator: in a real Airflow what depends on one, in this process all else."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
+from datetime import datetime, timedelta, timezone
+from typing import Any, NamedTuple
+
 import pytest
-from airflow import __version__ as airflow_version
-from packaging.version import Version
+from airflow.sdk.exceptions import AirflowFailException, AirflowRescheduleException
 
+from airflow_provider_webdata.api.errors import WebDataError
 from airflow_provider_webdata.api.models import SearchRequest
+from airflow_provider_webdata.operators.search import WebDataSearchOperator
+from airflow_provider_webdata.sandbox.server import SandboxServer
+from airflow_provider_webdata.tasks.retry_policy import HAS_RETRY_POLICIES
+from tests.support import direct
+from tests.support.dag_runner import Airflow, Outcome, dag_runner
+from tests.support.direct import TaskInstance, context_of
+from tests.support.fault_server import FaultServer, answer
 from tests.support.request_fields import alias, samples
+from tests.support.service import connection_text
 
-ASKS_A_POLICY = pytest.mark.skipif(
-    Version(airflow_version).release < (3, 3), reason="this Airflow asks no policy"
+NEEDS_POLICIES = pytest.mark.skipif(not HAS_RETRY_POLICIES, reason="this Airflow has no retry policies")
+FOUND = answer(
+    body='{"success": true, "id": "s", "creditsUsed": 2, "data": {"web": [{"url": "https://a.example/"}]}}'
 )
 
 
-@pytest.fixture(autouse=True)
-def _pages(sandbox):
+def refusal(status: int, error: str = "never so", **headers: str) -> Any:
+    body = json.dumps({"success": False, "error": error})
+    return answer(status, body, headers={name.replace("_", "-"): value for name, value in headers.items()})
+
+
+def show_zeppelins(sandbox: SandboxServer) -> None:
     for number in range(3):
         title = f"Zeppelin {number}"
         sandbox.control.set_page(
@@ -23,71 +41,227 @@ def _pages(sandbox):
         )
 
 
-def test_search_then_one_mapped_task_per_result(run_dag, sandbox):
-    """`returns` makes the list the return value, which maps with no task in between."""
-    done = run_dag(
-        """
-        search = WebDataSearchOperator(task_id="search", query="zeppelin", limit="{{ 1 + 1 }}", returns="web")
+# In a real Airflow: one DAG, in which the faults have a service each.
 
-        @task
-        def address(item):
-            return item["url"]
+FAULTS = {
+    "never": [refusal(402)],
+    "again": [refusal(500), FOUND],
+    "later": [refusal(429, Retry_After="1"), FOUND],
+    "bounded": [refusal(429, Retry_After="1")],
+    "policy": [refusal(402), FOUND],
+    "taskflow": [refusal(429, Retry_After="1"), FOUND],
+}
+TASKS = """
+search = WebDataSearchOperator(task_id="search", query="zeppelin", limit="{{ 1 + 1 }}", returns="web")
 
-        @task
-        def report(urls):
-            return sorted(urls)
+@task
+def address(item):
+    return item["url"]
 
-        report(address.expand(item=search.output))
-        """
+@task
+def report(urls):
+    return sorted(urls)
+
+report(address.expand(item=search.output))
+
+WebDataSearchOperator(
+    task_id="names", query="zeppelin", sources=["web", "news"], scrape_options={"formats": ["markdown"]},
+    extra_body={"origin": "{{ dag.dag_id }}"},
+)
+
+none = WebDataSearchOperator(task_id="none", query="qqqxyzzy", returns="web")
+
+@task
+def each(item): ...
+
+each.expand(item=none.output)
+
+WebDataSearchOperator(
+    task_id="secret", query="zeppelin",
+    scrape_options={
+        "formats": ["markdown"],
+        "headers": {"X-Pass": "{{ 'hush-' ~ 'header' }}", "Accept-Language": "de-DE"},
+    },
+)
+WebDataSearchOperator.partial(task_id="mapped").expand_kwargs(
+    [
+        {
+            "query": "zeppelin",
+            "scrape_options": {"formats": ["markdown"], "headers": {"X-Pass": "{{ 'hush-' ~ 'mapped' }}"}},
+        }
+    ]
+)
+another = task(task_id="words")(lambda: ["a", "b"])()
+WebDataSearchOperator(task_id="bad_input", query=another, retries=3)
+WebDataSearchOperator(task_id="nothing", query="{{ none }}", retries=3)
+for name in ("never", "again", "later"):
+    WebDataSearchOperator(
+        task_id=name, query="q", webdata_conn_id=name, retries=2, retry_delay=datetime.timedelta(0)
     )
-    assert done.run["state"] == "success"
-    found = [item["url"] for item in done.xcom["search.return_value"]]
+WebDataSearchOperator(task_id="bounded", query="q", webdata_conn_id="bounded", rate_limit_timeout=4)
+"""
+POLICIES = """
+from airflow.sdk import ExceptionRetryPolicy
+from airflow_provider_webdata.hooks.webdata import WebDataHook
+from airflow_provider_webdata.operators.retry import WebDataRetryPolicy
+
+policy = ExceptionRetryPolicy(rules=[])
+WebDataSearchOperator(
+    task_id="policy", query="q", webdata_conn_id="policy", retries=1, retry_delay=datetime.timedelta(0),
+    retry_policy=policy,
+)
+WebDataSearchOperator(task_id="policy_bad", query="q", limit="{{ 0 }}", retries=1, retry_policy=policy)
+
+@task(retries=1, retry_delay=datetime.timedelta(hours=1), retry_policy=WebDataRetryPolicy())
+def taskflow():
+    with WebDataHook("taskflow") as hook:
+        return len(hook.search({"query": "zeppelin"}).data.web)
+
+taskflow()
+"""
+
+
+class Done(NamedTuple):
+    outcome: Outcome
+    sandbox: SandboxServer
+    servers: dict[str, FaultServer]
+
+
+@pytest.fixture(scope="module")
+def done(airflow: Airflow) -> Iterator[Done]:
+    servers = {name: FaultServer(steps) for name, steps in FAULTS.items()}
+    environ = {
+        f"AIRFLOW_CONN_{name.upper()}": connection_text(server.url, retry_budget=0)
+        for name, server in servers.items()
+    }
+    with SandboxServer() as sandbox:
+        show_zeppelins(sandbox)
+        body = TASKS + (POLICIES if HAS_RETRY_POLICIES else "")
+        outcome = dag_runner(airflow, sandbox)(body, environ=environ)
+        yield Done(outcome, sandbox, servers)
+    for server in servers.values():
+        server.close()
+
+
+def test_search_then_one_mapped_task_per_result(done: Done) -> None:
+    """`returns` makes the list the return value, which maps with no task in between."""
+    outcome, sandbox, _ = done
+    found = [item["url"] for item in outcome.xcom["search.return_value"]]
     assert len(found) == 2
-    assert done.xcom["report.return_value"] == sorted(found)
-    assert {done.state("address[0]"), done.state("address[1]")} == {"success"}
-    assert done.xcom["search.creditsUsed"] == 2
-    assert done.xcom["search.id"]
-    assert "search.warning" in done.xcom
-    (sent,) = sandbox.control.requests("/v2/search")
-    assert sent["body"] == {"query": "zeppelin", "limit": 2}
-    assert f"Search for 'zeppelin' ({done.xcom['search.id']}) brought 2 web; credits used: 2" in done.log
+    assert outcome.xcom["report.return_value"] == sorted(found)
+    assert {outcome.state("address[0]"), outcome.state("address[1]")} == {"success"}
+    assert outcome.xcom["search.creditsUsed"] == 2
+    assert outcome.xcom["search.id"]
+    assert "search.warning" in outcome.xcom
+    sent = [request["body"] for request in sandbox.control.requests("/v2/search")]
+    assert {"query": "zeppelin", "limit": 2} in sent
+    told = f"Search for 'zeppelin' ({outcome.xcom['search.id']}) brought 2 web; credits used: 2"
+    assert told in outcome.log_of("search")
 
 
 @pytest.mark.rule("search-data", "search-facts")
-def test_wire_names_in_xcom(run_dag, sandbox):
-    """Without `returns`, the return value is a mapping, and each of its keys an XCom of its own."""
-    done = run_dag(
-        """
-        WebDataSearchOperator(
-            task_id="search", query="zeppelin", sources=["web", "news"], scrape_options={"formats": ["markdown"]},
-            extra_body={"origin": "{{ dag.dag_id }}"},
-        )
-        """
-    )
-    value = done.xcom["search.return_value"]
+def test_wire_names_in_xcom(done: Done) -> None:
+    """Without `returns`, the return value is a mapping, and each of its keys an XCom."""
+    outcome, sandbox, _ = done
+    value = outcome.xcom["names.return_value"]
     assert {"id", "creditsUsed", "warning", "web", "news"} <= value.keys()
-    assert {name: done.xcom[f"search.{name}"] for name in value} == value
+    assert {name: outcome.xcom[f"names.{name}"] for name in value} == value
     assert "Of airships." in value["web"][0]["markdown"]
     assert value["web"][0]["metadata"]["sourceURL"]
-    (sent,) = sandbox.control.requests("/v2/search")
-    assert sent["body"]["scrapeOptions"] == {"formats": ["markdown"]}
-    assert sent["body"]["origin"].startswith("dag_")
+    sent = [request["body"] for request in sandbox.control.requests("/v2/search")]
+    (body,) = (body for body in sent if "origin" in body)
+    assert body["scrapeOptions"] == {"formats": ["markdown"]}
+    assert body["origin"].startswith("dag_")
 
 
-def test_no_results_is_an_empty_list(run_dag):
+def test_no_results_is_an_empty_list(done: Done) -> None:
     """A mapped task over it is skipped, not failed."""
-    done = run_dag(
-        """
-        search = WebDataSearchOperator(task_id="search", query="qqqxyzzy", returns="web")
+    assert done.outcome.xcom["none.return_value"] == []
+    assert done.outcome.state("each") == "skipped"
 
-        @task
-        def each(item): ...
 
-        each.expand(item=search.output)
-        """
-    )
-    assert done.xcom["search.return_value"] == []
-    assert done.state("each") == "skipped"
+@pytest.mark.rule("scrape-headers")
+def test_header_values_are_hidden_in_rendered_templates(done: Done) -> None:
+    """Airflow stores rendered arguments; the values of headers must not be among them, nor in any log."""
+    outcome, sandbox, _ = done
+    bodies = [request["body"] for request in sandbox.control.requests("/v2/search")]
+    headers = [body["scrapeOptions"].get("headers") for body in bodies if "scrapeOptions" in body]
+    assert sorted(sent["X-Pass"] for sent in headers if sent) == ["hush-header", "hush-mapped"]
+    rendered = outcome.run["rendered"]
+    assert rendered["secret"]["scrape_options"]["headers"] == {"X-Pass": "***", "Accept-Language": "de-DE"}
+    assert rendered["mapped[0]"]["scrape_options"]["headers"] == {"X-Pass": "***"}
+    assert "hush-header" not in outcome.log
+    assert "hush-mapped" not in outcome.log
+    assert sandbox.api_key not in outcome.log
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("bad_input", ["query: one text is expected (given: list of 2)", ".expand(query="]),
+        ("nothing", ["query: the template '{{ none }}' rendered to None"]),
+    ],
+)
+def test_bad_input_is_final(done: Done, name: str, words: list[str]) -> None:
+    """The list of another task, which the message says how to map over, and a template of None."""
+    outcome, sandbox, _ = done
+    assert outcome.ended(name) == ("failed", 1)
+    assert all(part in outcome.log_of(name) for part in words)
+    assert not [sent for sent in sandbox.control.requests("/v2/search") if sent["status"] != 200]
+
+
+@pytest.mark.rule("status-402")
+def test_an_error_that_no_retry_helps_is_final(done: Done) -> None:
+    """On every Airflow, with retries left."""
+    outcome, _, servers = done
+    assert outcome.ended("never") == ("failed", 1)
+    assert "never so" in outcome.log_of("never")
+    assert len(servers["never"].requests) == 1
+
+
+@pytest.mark.rule("status-500")
+def test_an_error_that_a_retry_may_help_is_retried(done: Done) -> None:
+    """A search is billed, so that the client does not repeat it after a fault of the service; the task does."""
+    assert done.outcome.ended("again") == ("success", 2)
+    assert len(done.servers["again"].requests) == 2
+
+
+@pytest.mark.rule("status-429", "retry-after")
+def test_a_named_wait_reschedules(done: Done) -> None:
+    """The wait is over the budget, so that the task comes back at the named time, on the same try."""
+    outcome, _, servers = done
+    assert outcome.ended("later") == ("success", 1)
+    assert outcome.log_of("later").count("Rescheduling task") == 1
+    assert len(servers["later"].requests) == 2
+
+
+def test_rescheduling_ends_with_the_refusal(done: Done) -> None:
+    outcome, _, servers = done
+    assert outcome.state("bounded") == "failed"
+    assert len(servers["bounded"].requests) >= 2
+    assert "exceed rate_limit_timeout=4 s" in outcome.log_of("bounded")
+
+
+@NEEDS_POLICIES
+def test_an_explicit_policy_decides(done: Done) -> None:
+    """Bad input fails immediately anyway."""
+    assert done.outcome.ended("policy") == ("success", 2)
+    assert done.outcome.ended("policy_bad") == ("failed", 1)
+
+
+@pytest.mark.rule("retry-after")
+@NEEDS_POLICIES
+def test_policy_in_a_taskflow_task(done: Done) -> None:
+    """The provider's policy fits any task that uses the hook: a rate limit is retried in time."""
+    assert done.outcome.ended("taskflow") == ("success", 2)
+    assert done.outcome.xcom["taskflow.return_value"] == 1
+
+
+# In this process.
+
+
+def search(**arguments: Any) -> Any:
+    return WebDataSearchOperator(task_id="search", **{"query": "q", **arguments})
 
 
 TEMPLATED_INSIDE = {
@@ -103,14 +277,14 @@ TEMPLATED_INSIDE = {
 @pytest.mark.rule("search-limit", "search-sources", "search-categories", "search-tbs", "search-location")
 @pytest.mark.rule("search-safe", "search-timeout", "search-ignore-invalid-urls", "search-highlights")
 @pytest.mark.rule("search-enterprise", "search-scrape-options")
-def test_every_field_is_templated_and_sent(run_dag, sandbox):
+def test_every_field_is_templated_and_sent(here: SandboxServer) -> None:
     """Each documented field, rendered from a template; numbers and switches as text become what they are."""
-    sandbox.control.configure(entitlements=["enterprise", "threatProtection"])
+    here.control.configure(entitlements=["enterprise", "threatProtection"])
 
-    def as_text(value):
+    def as_text(value: Any) -> Any:
         return str(value) if isinstance(value, (bool, int)) else value
 
-    def templated(value):
+    def templated(value: Any) -> Any:
         if isinstance(value, str):
             return "{{ " + repr(value) + " }}"
         if isinstance(value, list):
@@ -119,174 +293,104 @@ def test_every_field_is_templated_and_sent(run_dag, sandbox):
 
     fields = {**samples(SearchRequest), **{name: sent for name, (_, sent) in TEMPLATED_INSIDE.items()}}
     fields["timeout"] = 20_000
-    # Only one of the domain filters may be given; the other has a test of its own.
+    # Only one of the domain filters may be given; the other has its own test.
     del fields["excludeDomains"]
     python = {alias(SearchRequest, name): name for name in SearchRequest.model_fields}
     given = {
         python[name]: templated(TEMPLATED_INSIDE[name][0] if name in TEMPLATED_INSIDE else as_text(value))
         for name, value in fields.items()
     }
-    done = run_dag(f"WebDataSearchOperator(task_id='search', **{given!r})")
-    (sent,) = sandbox.control.requests("/v2/search")
+    assert direct.run(search(**given)).state == "success"
+    (sent,) = here.control.requests("/v2/search")
     assert sent["body"] == fields
-    assert done.run["state"] == "success"
 
 
 @pytest.mark.rule("search-domains")
-def test_exclude_domains(run_dag, sandbox):
-    run_dag("WebDataSearchOperator(task_id='search', query='zeppelin', exclude_domains=['zeppelin.example'])")
-    (sent,) = sandbox.control.requests("/v2/search")
-    assert sent["body"] == {"query": "zeppelin", "excludeDomains": ["zeppelin.example"]}
+def test_exclude_domains(here: SandboxServer) -> None:
+    direct.run(search(exclude_domains=["zeppelin.example"]))
+    (sent,) = here.control.requests("/v2/search")
+    assert sent["body"] == {"query": "q", "excludeDomains": ["zeppelin.example"]}
 
 
-BAD_INPUT = {
-    "number over its limit": ("query='q', limit='{{ 101 }}'", ["limit", "100", "101"]),
-    "number that is none": ("query='q', limit='{{ \"many\" }}'", ["limit", "many"]),
-    "both domain filters": (
-        "query='q', include_domains=['a.example'], exclude_domains=['b.example']",
-        ["include", "exclude"],
-    ),
+BAD_INPUT: dict[str, tuple[dict[str, Any], list[str]]] = {
+    "number over its limit": ({"limit": "{{ 101 }}"}, ["limit", "100", "101"]),
     "unknown format": (
-        "query='q', scrape_options={'formats': ['{{ \"markdwn\" }}']}",
+        {"scrape_options": {"formats": ["{{ 'markdwn' }}"]}},
         ["scrape_options.formats[0]", "did you mean 'markdown'?"],
     ),
-    "template of None": ("query='{{ none }}'", ["query: the template '{{ none }}' rendered to None"]),
     "template of None, inside": (
-        "query='q', sources=[{'type': 'web', 'location': '{{ params.get(\"x\") }}'}]",
+        {"sources": [{"type": "web", "location": "{{ none }}"}]},
         ["sources: the template", "rendered to None"],
     ),
-    "another task's list": (
-        "query=task(task_id='words')(lambda: ['a', 'b'])()",
-        ["query: one text is expected (given: list of 2)", ".expand(query="],
-    ),
-    "template that renders to nothing": ("query='{{ none or \"\" }}'", ["query"]),
-    "extra body that is a list": ("query='q', extra_body='[1]'", ["extra_body", "list"]),
+    "extra body that is a list": ({"extra_body": "[1]"}, ["extra_body", "list"]),
 }
 
 
 @pytest.mark.parametrize(("arguments", "words"), BAD_INPUT.values(), ids=BAD_INPUT.keys())
-def test_bad_input_fails_before_any_request(run_dag, sandbox, arguments, words):
-    """No request, no retry; the message names field, rule and given value."""
-    done = run_dag(f"WebDataSearchOperator(task_id='search', retries=3, {arguments})")
-    assert done.run["tasks"]["search"] == {"state": "failed", "try_number": 1}
-    assert sandbox.control.requests() == []
-    for word in words:
-        assert word in done.log
-
-
-NEVER = [400, 401, 402, 403]
+def test_bad_input_fails_before_any_request(
+    here: SandboxServer, arguments: dict[str, Any], words: list[str]
+) -> None:
+    """The message names field, rule and given value."""
+    with pytest.raises(AirflowFailException) as failure:
+        direct.execute(search(**arguments), context_of(TaskInstance()))
+    assert here.control.requests() == []
+    assert all(word in str(failure.value) for word in words)
 
 
 @pytest.mark.rule("status-400", "status-401", "status-402", "status-403")
-@pytest.mark.parametrize("status", NEVER)
-def test_what_no_retry_helps_fails_at_once(run_dag, sandbox, status):
-    """On every Airflow, with retries left."""
-    sandbox.control.add_fault(
+@pytest.mark.parametrize("status", [400, 401, 402, 403])
+def test_statuses_that_no_retry_helps(here: SandboxServer, status: int) -> None:
+    here.control.add_fault(
         "status", path="/v2/search", status=status, body={"success": False, "error": "never so"}
     )
-    done = run_dag("WebDataSearchOperator(task_id='search', query='q', retries=2)")
-    assert done.run["tasks"]["search"] == {"state": "failed", "try_number": 1}
-    assert "never so" in done.log
-    assert len(sandbox.control.requests("/v2/search")) == 1
-
-
-@pytest.mark.rule("status-500")
-def test_what_a_retry_may_help_is_retried(run_dag, sandbox):
-    """A search is billed, so that the client does not repeat it after a fault of the service; the task does."""
-    sandbox.control.add_fault(
-        "status", path="/v2/search", status=500, body={"success": False, "error": "oops"}
-    )
-    done = run_dag(
-        "WebDataSearchOperator(task_id='search', query='zeppelin', retries=1, "
-        "retry_delay=datetime.timedelta(0))"
-    )
-    assert done.run["tasks"]["search"] == {"state": "success", "try_number": 2}
+    outcome = direct.run(search(retries=2))
+    assert outcome.ended == ("failed", 1)
+    assert "never so" in str(outcome.error)
+    assert len(here.control.requests("/v2/search")) == 1
 
 
 @pytest.mark.rule("status-429", "status-5xx", "retry-after")
-@pytest.mark.parametrize("status", [429, 503])
-def test_a_named_wait_reschedules(run_dag, sandbox, status):
-    """The wait is over the budget, so that the task comes back at the named time, on the same try."""
-    sandbox.control.add_fault("status", path="/v2/search", status=status, headers={"Retry-After": "2"})
-    done = run_dag("WebDataSearchOperator(task_id='search', query='zeppelin')", retry_budget=0)
-    assert done.run["tasks"]["search"] == {"state": "success", "try_number": 1}
-    assert len(done.run["reschedules"]) == 1
-    assert "Rescheduling task" in done.log
-    assert [request["status"] for request in sandbox.control.requests("/v2/search")] == [status, 200]
+def test_a_service_that_names_a_time(here: SandboxServer, connect: Any) -> None:
+    """Also one that is unavailable."""
+    connect(here, retry_budget=0)
+    here.control.add_fault("status", path="/v2/search", status=503, headers={"Retry-After": "2"})
+    outcome = direct.run(search())
+    assert (*outcome.ended, outcome.reschedules) == ("success", 1, 1)
+    assert [request["status"] for request in here.control.requests("/v2/search")] == [503, 200]
 
 
-@pytest.mark.parametrize("status", [429, 503])
-def test_a_wait_without_end_fails_the_task(run_dag, sandbox, status):
+def test_a_wait_without_end_fails_the_task(here: SandboxServer, log: Any) -> None:
     """No wait is too long to be understood."""
-    sandbox.control.add_fault(
-        "status", path="/v2/search", status=status, headers={"Retry-After": "Fri, 31 Dec 9999 23:59:59 GMT"}
+    here.control.add_fault(
+        "status", path="/v2/search", status=429, headers={"Retry-After": "Fri, 31 Dec 9999 23:59:59 GMT"}
     )
-    done = run_dag("WebDataSearchOperator(task_id='search', query='zeppelin')")
-    assert done.state("search") == "failed"
-    assert "exceed rate_limit_timeout=21600 s" in done.log
-    assert "OverflowError" not in done.log
-    assert len(sandbox.control.requests("/v2/search")) == 1
+    with pytest.raises(WebDataError):
+        search().execute(context_of(TaskInstance()))
+    assert "exceed rate_limit_timeout=21600 s" in log()
+    assert len(here.control.requests("/v2/search")) == 1
 
 
-@pytest.mark.parametrize("status", [429, 503])
-def test_rescheduling_is_bounded(run_dag, sandbox, status):
-    """Coming back ends with rate_limit_timeout; the task then fails with the refusal."""
-    sandbox.control.add_fault(
-        "status", path="/v2/search", status=status, times=None, headers={"Retry-After": "1"}
-    )
-    done = run_dag(
-        "WebDataSearchOperator(task_id='search', query='zeppelin', rate_limit_timeout=6)", retry_budget=0
-    )
-    assert done.state("search") == "failed"
-    assert len(done.run["reschedules"]) >= 1
-    assert "exceed rate_limit_timeout=6 s" in done.log
+@pytest.mark.parametrize(("status", "seconds_ago", "again"), [(429, 90, True), (503, 100, False)])
+def test_rescheduling_is_bounded(
+    here: SandboxServer, connect: Any, log: Any, status: int, seconds_ago: int, again: bool
+) -> None:
+    connect(here, retry_budget=0)
+    here.control.add_fault("status", path="/v2/search", status=status, headers={"Retry-After": "1"})
+    first = datetime.now(timezone.utc) - timedelta(seconds=seconds_ago)
+    with pytest.raises(AirflowRescheduleException if again else WebDataError):
+        search(rate_limit_timeout=100).execute(context_of(TaskInstance(first_reschedule=first)))
+    assert ("exceed rate_limit_timeout=100 s" in log()) is not again
 
 
-@pytest.mark.rule("scrape-headers")
-def test_header_values_are_hidden_in_rendered_templates(run_dag, sandbox):
-    """Airflow stores rendered arguments; the values of headers must not be among them, nor in any log."""
-    done = run_dag(
-        """
-        WebDataSearchOperator(
-            task_id="search", query="zeppelin",
-            scrape_options={
-                "formats": ["markdown"],
-                "headers": {"X-Pass": "{{ 'hush-' ~ 'header' }}", "Accept-Language": "de-DE"},
-            },
-        )
-        WebDataSearchOperator.partial(task_id="mapped").expand_kwargs(
-            [
-                {
-                    "query": "zeppelin",
-                    "scrape_options": {"formats": ["markdown"], "headers": {"X-Pass": "{{ 'hush-' ~ 'mapped' }}"}},
-                }
-            ]
-        )
-        """
-    )
-    assert done.run["state"] == "success"
-    sent = [
-        request["body"]["scrapeOptions"]["headers"]["X-Pass"]
-        for request in sandbox.control.requests("/v2/search")
-    ]
-    assert sorted(sent) == ["hush-header", "hush-mapped"]
-    rendered = done.run["rendered"]
-    assert rendered["search"]["scrape_options"]["headers"] == {"X-Pass": "***", "Accept-Language": "de-DE"}
-    assert rendered["mapped[0]"]["scrape_options"]["headers"] == {"X-Pass": "***"}
-    assert "hush-header" not in done.log
-    assert "hush-mapped" not in done.log
-    assert sandbox.api_key not in done.log
-
-
-def test_bad_connection_fails_at_once(run_dag, sandbox):
-    """What is wrong with the connection is said, and no retry is made."""
-    done = run_dag("WebDataSearchOperator(task_id='search', query='q', retries=2)", timeout="soon")
-    assert done.run["tasks"]["search"] == {"state": "failed", "try_number": 1}
-    assert "connection 'webdata_default': timeout must be a number (given: 'soon')" in done.log
+def test_a_bad_connection_is_final(here: SandboxServer, connect: Any) -> None:
+    connect(here, timeout="soon")
+    outcome = direct.run(search(retries=2))
+    assert outcome.ended == ("failed", 1)
+    assert "connection 'webdata_default': timeout must be a number (given: 'soon')" in str(outcome.error)
 
 
 @pytest.mark.rule("search-facts")
-def test_warning_of_the_service_is_logged_as_one(run_dag, sandbox):
+def test_warning_of_the_service_is_logged_as_one(here: SandboxServer, log: Any) -> None:
     body = {
         "success": True,
         "data": {"web": []},
@@ -294,50 +398,7 @@ def test_warning_of_the_service_is_logged_as_one(run_dag, sandbox):
         "id": "s-1",
         "creditsUsed": 2,
     }
-    sandbox.control.add_fault("status", path="/v2/search", status=200, body=body)
-    done = run_dag("WebDataSearchOperator(task_id='search', query='q')")
-    assert done.xcom["search.warning"] == "half of it is missing"
-    (line,) = [line for line in done.log.splitlines() if "The service warns: half of it is missing" in line]
+    here.control.add_fault("status", path="/v2/search", status=200, body=body)
+    assert direct.run(search()).value["warning"] == "half of it is missing"
+    (line,) = [line for line in log().splitlines() if "The service warns: half of it is missing" in line]
     assert "warning" in line.lower().split("the service warns")[0]
-
-
-@ASKS_A_POLICY
-def test_explicit_policy_is_respected(run_dag, sandbox):
-    """A policy of the task's own decides, but bad input fails at once all the same."""
-    sandbox.control.add_fault(
-        "status", path="/v2/search", status=402, body={"success": False, "error": "no credits"}
-    )
-    done = run_dag(
-        """
-        from airflow.sdk import ExceptionRetryPolicy
-        policy = ExceptionRetryPolicy(rules=[])
-        WebDataSearchOperator(
-            task_id="poor", query="q", retries=1, retry_delay=datetime.timedelta(0), retry_policy=policy
-        ) >> WebDataSearchOperator(task_id="bad", query="q", limit="{{ 0 }}", retries=1, retry_policy=policy)
-        """
-    )
-    assert done.run["tasks"]["poor"] == {"state": "success", "try_number": 2}
-    assert done.run["tasks"]["bad"] == {"state": "failed", "try_number": 1}
-
-
-@pytest.mark.rule("retry-after")
-@ASKS_A_POLICY
-def test_policy_in_a_taskflow_task(run_dag, sandbox):
-    """The provider's policy fits any task that uses the hook: a refusal for rate is retried in time."""
-    sandbox.control.add_fault("status", path="/v2/search", status=429, headers={"Retry-After": "1"})
-    done = run_dag(
-        """
-        from airflow_provider_webdata.hooks.webdata import WebDataHook
-        from airflow_provider_webdata.operators.retry import WebDataRetryPolicy
-
-        @task(retries=1, retry_delay=datetime.timedelta(hours=1), retry_policy=WebDataRetryPolicy())
-        def search():
-            with WebDataHook() as hook:
-                return len(hook.search({"query": "zeppelin"}).data.web)
-
-        search()
-        """,
-        retry_budget=0,
-    )
-    assert done.run["tasks"]["search"] == {"state": "success", "try_number": 2}
-    assert done.xcom["search.return_value"] == 3

@@ -1,4 +1,4 @@
-"""Results of searches in files, in a real Airflow, against the sandbox over HTTP."""
+"""Results of searches in files."""
 
 from __future__ import annotations
 
@@ -6,8 +6,12 @@ import json
 from pathlib import Path
 
 import pytest
+from airflow.sdk.exceptions import AirflowFailException
 
+from airflow_provider_webdata.operators.search import WebDataSearchOperator
 from tests.integration.results.media_server import MediaServer, serve
+from tests.support import direct
+from tests.support.direct import TaskInstance, context_of
 
 
 @pytest.fixture(autouse=True)
@@ -20,27 +24,34 @@ def _pages(sandbox):
         )
 
 
+def search(**arguments):
+    return WebDataSearchOperator(task_id="search", **{"query": "zeppelin", **arguments})
+
+
 def lines(path):
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-def test_to_a_file(run_dag, tmp_path):
-    """The path is a template; XCom has it, the counts and the credits; downstream reads the file."""
+def test_a_file_in_a_real_airflow(run_dag, tmp_path):
+    """XCom and the outlet's event have the path, the counts, and the credits; a task after it reads the file."""
     done = run_dag(
         f"""
+        from airflow.sdk import Asset
+        found = Asset("found")
         search = WebDataSearchOperator(
             task_id="search", query="zeppelin", sources=["web", "news"],
             output="{tmp_path}/{{{{ dag.dag_id }}}}/found.jsonl",
-            scrape_options={{"formats": ["markdown"]}},
+            scrape_options={{"formats": ["markdown"]}}, outlets=[found],
         )
 
-        @task
-        def reads(found):
+        @task(inlets=[found])
+        def reads(found_there, *, inlet_events):
             import json
             from airflow.sdk import ObjectStoragePath
 
-            with ObjectStoragePath(found["path"]).open() as file:
-                return sorted({{json.loads(line)["source"] for line in file}})
+            with ObjectStoragePath(found_there["path"]).open() as file:
+                sources = sorted({{json.loads(line)["source"] for line in file}})
+            return [sources, inlet_events[found][-1].extra]
 
         reads(search.output)
         """
@@ -56,56 +67,30 @@ def test_to_a_file(run_dag, tmp_path):
     assert value["creditsUsed"] > 0
     assert done.xcom["search.path"] == str(path)
     assert "Of airships." in found[0]["markdown"]
-    assert done.xcom["reads.return_value"] == sorted({item["source"] for item in found})
     assert done.run["rendered"]["search"]["output_url"] == str(path)
+    sources, extra = done.xcom["reads.return_value"]
+    assert sources == sorted({item["source"] for item in found})
+    assert {name: extra[name] for name in ("path", "count", "creditsUsed")} == {
+        name: value[name] for name in ("path", "count", "creditsUsed")
+    }
 
 
-def test_one_list_to_a_file(run_dag, tmp_path):
-    """With `returns`, the items are as they came; a retry or another run replaces the file."""
-    body = f"""
-        WebDataSearchOperator(
-            task_id="search", query="zeppelin", returns="web", output="{tmp_path}/found.jsonl", limit=LIMIT
-        )
-    """
-    for limit in ("3", "1"):
-        done = run_dag(body.replace("LIMIT", limit))
-        assert done.xcom["search.return_value"]["count"] == int(limit)
+def test_one_list_to_a_file(here, tmp_path):
+    """With `returns`, the items are unchanged; a retry or another run replaces the file."""
+    for limit in (3, 1):
+        task = search(returns="web", output=f"{tmp_path}/found.jsonl", limit=limit)
+        assert direct.run(task).value["count"] == limit
     (item,) = lines(tmp_path / "found.jsonl")
     assert "source" not in item
     assert [found.name for found in tmp_path.iterdir()] == ["found.jsonl"]
 
 
-def test_event_of_the_outlet(run_dag, tmp_path):
-    """What a DAG that is scheduled on the asset reads."""
-    done = run_dag(
-        f"""
-        from airflow.sdk import Asset
-        found = Asset("found")
-        search = WebDataSearchOperator(
-            task_id="search", query="zeppelin", output="{tmp_path}/found.jsonl", outlets=[found]
-        )
-
-        @task(inlets=[found])
-        def reads(*, inlet_events):
-            return inlet_events[found][-1].extra
-
-        search >> reads()
-        """
-    )
-    extra = done.xcom["reads.return_value"]
-    assert extra["path"] == f"{tmp_path}/found.jsonl"
-    assert extra["count"] == 3
-    assert extra["creditsUsed"] == done.xcom["search.creditsUsed"]
-
-
-def test_large_result_is_pushed_with_a_warning(run_dag):
-    done = run_dag(
-        "WebDataSearchOperator(task_id='search', query='zeppelin')",
-        environ={"AIRFLOW__WEBDATA__XCOM_WARNING_KB": "0.1"},
-    )
-    assert len(done.xcom["search.return_value"]["web"]) == 3
-    assert "[webdata] xcom_warning_kb" in done.log
-    assert "output='s3://bucket/name.jsonl'" in done.log
+def test_a_large_result_is_returned_with_a_warning(here, log, monkeypatch):
+    monkeypatch.setenv("AIRFLOW__WEBDATA__XCOM_WARNING_KB", "0.1")
+    assert len(direct.run(search()).value["web"]) == 3
+    logged = log()
+    assert "[webdata] xcom_warning_kb" in logged
+    assert "output='s3://bucket/name.jsonl'" in logged
 
 
 @pytest.mark.parametrize(
@@ -114,17 +99,17 @@ def test_large_result_is_pushed_with_a_warning(run_dag):
         ("/tmp/{{ 'x' }}.csv", "/tmp/x.csv"),
         ("{{ 'martian' }}://b/x.jsonl", "this storage cannot be used here"),
     ],
+    ids=["format", "storage"],
 )
-def test_no_credit_is_spent_on_what_cannot_be_written(run_dag, sandbox, output, words):
-    done = run_dag(f"WebDataSearchOperator(task_id='search', query='q', retries=3, output={output!r})")
-    assert done.run["tasks"]["search"] == {"state": "failed", "try_number": 1}
-    assert sandbox.control.requests() == []
-    assert words in done.log
+def test_no_credit_is_spent_on_results_that_cannot_be_written(here, output, words):
+    with pytest.raises(AirflowFailException, match=words):
+        direct.execute(search(output=output), context_of(TaskInstance()))
+    assert here.control.requests() == []
 
 
 @pytest.mark.rule("document-screenshot", "document-media-expires")
-def test_media_is_kept(run_dag, sandbox, tmp_path):
-    """The links of the results lead to the kept files; links that are dead are told, and the task succeeds."""
+def test_media_is_kept(here, tmp_path, log):
+    """The links of the results lead to the kept files; dead links are reported, and the task succeeds."""
     picture = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR4nGNgYGD4DwABBAEAX+XDSwAAAABJRU5ErkJggg=="  # noqa: E501
     body = {
         "success": True,
@@ -133,36 +118,32 @@ def test_media_is_kept(run_dag, sandbox, tmp_path):
         "data": {
             "web": [
                 {"url": "https://a.example/", "title": "A", "screenshot": picture},
-                {"url": "https://b.example/", "title": "B", "screenshot": f"{sandbox.url}/expired.png"},
+                {"url": "https://b.example/", "title": "B", "screenshot": f"{here.url}/expired.png"},
             ]
         },
     }
-    sandbox.control.add_fault("status", path="/v2/search", status=200, body=body)
-    done = run_dag(f"WebDataSearchOperator(task_id='search', query='q', save_media='{tmp_path}/media')")
-    assert done.run["state"] == "success"
-    value = done.xcom["search.return_value"]
+    here.control.add_fault("status", path="/v2/search", status=200, body=body)
+    value = direct.run(search(save_media=f"{tmp_path}/media")).value
     kept, lost = value["web"]
     assert Path(kept["screenshot"]).read_bytes()[:4] == b"\x89PNG"
-    assert lost["screenshot"] == f"{sandbox.url}/expired.png"
+    assert lost["screenshot"] == f"{here.url}/expired.png"
     assert "HTTP 404" in lost["keptMedia"][0]["error"]
     assert {name: value["media"][name] for name in ("kept", "failed")} == {"kept": 1, "failed": 1}
-    assert "1 media files could not be kept" in done.log
+    assert "1 media files could not be kept" in log()
 
 
 @pytest.mark.parametrize("hosts", ["", "localhost"], ids=["not allowed", "allowed"])
-def test_media_inside_is_kept_where_the_connection_allows_it(run_dag, sandbox, tmp_path, hosts):
+def test_media_inside_is_kept_where_the_connection_allows_it(here, connect, tmp_path, log, hosts):
     """Its own host is allowed (above); another name of this machine is not, unless it is named."""
+    connect(here, media_hosts=hosts)
     server = MediaServer()
     server.routes = {"/shot": serve(b"\x89PNG\r\n\x1a\n and more")}
     link = server.url.replace("127.0.0.1", "localhost") + "/shot"
     body = {"success": True, "data": {"web": [{"url": "https://a.example/", "screenshot": link}]}}
-    sandbox.control.add_fault("status", path="/v2/search", status=200, body=body)
+    here.control.add_fault("status", path="/v2/search", status=200, body=body)
     try:
-        done = run_dag(
-            f"WebDataSearchOperator(task_id='search', query='q', save_media='{tmp_path}/media')",
-            media_hosts=hosts,
-        )
+        value = direct.run(search(save_media=f"{tmp_path}/media")).value
     finally:
         server.close()
-    assert done.xcom["search.return_value"]["media"]["kept"] == len(server.requests) == bool(hosts)
-    assert ("localhost is no public host" in done.log) is not bool(hosts)
+    assert value["media"]["kept"] == len(server.requests) == bool(hosts)
+    assert ("localhost is no public host" in log()) is not bool(hosts)

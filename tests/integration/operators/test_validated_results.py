@@ -1,19 +1,29 @@
-"""Results that break their schema, in a real Airflow: kept, marked, reported, paid for once."""
+"""Results that break their schema: kept, marked, reported, billed once."""
 
 from __future__ import annotations
 
 import json
-from typing import Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
-
-IMPORT = """
-import datetime
+from airflow.sdk.exceptions import AirflowFailException
+from pyarrow import parquet
 from pydantic import BaseModel, Field
-from airflow_provider_webdata.operators.agent import WebDataAgentOperator
+
 from airflow_provider_webdata.operators.batch_scrape import WebDataBatchScrapeOperator
 from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
+from airflow_provider_webdata.sandbox.server import SandboxServer
+from tests.support import direct
+from tests.support.dag_runner import Airflow, Outcome, dag_runner
+from tests.support.direct import TaskInstance, context_of
+
+IMPORT = """
+from pydantic import BaseModel, Field
+from airflow_provider_webdata.operators.agent import WebDataAgentOperator
+from airflow_provider_webdata.operators.batch_scrape import WebDataBatchScrapeOperator
 from airflow_provider_webdata.sensors.job import WebDataJobSensor
 
 class Gauge(BaseModel):
@@ -26,122 +36,143 @@ NORTH, SOUTH = "https://river.example/north", "https://river.example/south"
 WRONG = ["level: Input should be a valid number"]
 
 
-@pytest.fixture(autouse=True)
-def _pages(sandbox: Any) -> None:
+class Gauge(BaseModel):
+    name: str
+    level: float = Field(gt=0)
+
+
+FORMATS = [{"type": "json", "schema": Gauge.model_json_schema()}]
+
+
+def show_gauges(sandbox: SandboxServer) -> None:
     sandbox.control.set_page(NORTH, markdown="North gauge", json={"name": "North", "level": 2.5})
     sandbox.control.set_page(SOUTH, markdown="South gauge", json={"name": "South", "level": "2 m"})
 
 
-def started(sandbox: Any, path: str) -> int:
-    return sum(sent["method"] == "POST" for sent in sandbox.control.requests(path))
+def started(sandbox: SandboxServer, path: str) -> list[Any]:
+    return [sent["body"] for sent in sandbox.control.requests(path, "POST")]
 
 
-def test_a_batch_of_pages(run_dag: Any, tmp_path: Any) -> None:
-    """By the model, in the triggerer and back; the file has the marks, the table the model's columns."""
-    from pyarrow import parquet
+class Done(NamedTuple):
+    outcome: Outcome
+    sandbox: SandboxServer
+    folder: Path
 
-    done = run_dag(
-        f"""
-        for end in ("jsonl", "parquet"):
+
+@pytest.fixture(scope="module")
+def done(airflow: Airflow, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Done]:
+    """Run tasks with schemas in a real Airflow."""
+    folder = tmp_path_factory.mktemp("gauges")
+    with SandboxServer() as sandbox:
+        show_gauges(sandbox)
+        outcome = dag_runner(airflow, sandbox)(
+            f"""
+            for end in ("jsonl", "parquet"):
+                WebDataBatchScrapeOperator(
+                    task_id=end, urls=["{NORTH}", "{SOUTH}"], formats=FORMATS, result_schema=Gauge,
+                    output=f"{folder}/gauges.{{end}}", deferrable=True, poll_interval=1,
+                )
             WebDataBatchScrapeOperator(
-                task_id=end, urls=["{NORTH}", "{SOUTH}"], formats=FORMATS, result_schema=Gauge,
-                output=f"{tmp_path}/gauges.{{end}}", deferrable=True, poll_interval=1,
+                task_id="job", urls=["{SOUTH}"], formats=FORMATS, on_invalid="fail", deferrable=True,
+                poll_interval=1, retries=2, retry_delay=datetime.timedelta(0),
             )
-        """,
-        before=IMPORT,
-    )
-    assert done.run["state"] == "success", done.log[-3000:]
-    report = done.xcom["jsonl.validation"]
-    assert report == done.xcom["jsonl.return_value"]["validation"]
+            find = WebDataAgentOperator(
+                task_id="find", prompt="gauge", urls=["{NORTH}"], strict_constrain_to_urls=True,
+                schema={{"type": "object", "properties": {{"title": {{"type": "string"}}}}, "required": ["colour"]}},
+                deferrable=True, poll_interval=1,
+            )
+            take = WebDataJobSensor(
+                task_id="take", kind="agent", job_id="{{{{ ti.xcom_pull('find', key='job_id') }}}}",
+                result_schema={{"type": "object"}}, on_invalid="fail", poll_interval=1, deferrable=True,
+            )
+            find >> take
+            """,
+            before=IMPORT,
+        )
+        yield Done(outcome, sandbox, folder)
+
+
+def test_a_batch_of_pages(done: Done) -> None:
+    """By the model, in the triggerer and back; the file has the marks, the table the model's columns."""
+    outcome, _, folder = done
+    assert outcome.state("jsonl") == outcome.state("parquet") == "success", outcome.log[-3000:]
+    report = outcome.xcom["jsonl.validation"]
+    assert report == outcome.xcom["jsonl.return_value"]["validation"]
     assert (report["checked"], report["invalid"]) == (2, 1)
     assert [(item["url"], item["errors"]) for item in report["items"]] == [(SOUTH, WRONG)]
-    assert f"1 of 2 results are not valid: {SOUTH}: {WRONG[0]}" in done.log
-    lines = [json.loads(line) for line in (tmp_path / "gauges.jsonl").read_text().splitlines()]
+    assert f"1 of 2 results are not valid: {SOUTH}: {WRONG[0]}" in outcome.log_of("jsonl")
+    lines = [json.loads(line) for line in (folder / "gauges.jsonl").read_text().splitlines()]
     assert {line["json"]["name"]: line.get("validationErrors") for line in lines} == {
         "North": None,
         "South": WRONG,
     }
-    rows = parquet.read_table(tmp_path / "gauges.parquet").to_pylist()
+    rows = parquet.read_table(folder / "gauges.parquet").to_pylist()
     assert sorted((row["json_name"], row["json_level"]) for row in rows) == [("North", 2.5), ("South", None)]
 
 
-@pytest.mark.parametrize("deferrable", [False, True])
-def test_a_job_that_fails_by_its_results_is_started_once(
-    run_dag: Any, sandbox: Any, deferrable: bool
-) -> None:
-    done = run_dag(
-        f"""
-        WebDataBatchScrapeOperator(
-            task_id="job", urls=["{SOUTH}"], formats=FORMATS, on_invalid="fail", deferrable={deferrable},
-            poll_interval=1, retries=2, retry_delay=datetime.timedelta(0),
-        )
-        """,
-        before=IMPORT,
+def test_a_job_that_fails_by_its_results_is_started_once(done: Done) -> None:
+    outcome, sandbox, _ = done
+    assert outcome.ended("job") == ("failed", 1), outcome.log_of("job")
+    assert "(WD-061)" in outcome.log_of("job")
+    assert outcome.xcom["job.return_value"]["data"][0]["json"]["level"] == "2 m"
+    assert sum(body["urls"] == [SOUTH] for body in started(sandbox, "/v2/batch/scrape")) == 1
+
+
+def test_an_agent_and_the_sensor_for_its_run(done: Done) -> None:
+    """The sensor knows no request: it has its own schema."""
+    outcome, sandbox, _ = done
+    assert outcome.state("take") == "success", outcome.log_of("take")
+    report = outcome.xcom["find.validation"]
+    assert (report["checked"], report["invalid"]) == (1, 1)
+    assert report["items"][0]["errors"] == ["'colour' is a required property"]
+    assert "validationErrors" not in outcome.xcom["find.return_value"]["data"]
+    assert outcome.xcom["take.validation"] == {"checked": 1, "invalid": 0, "items": []}
+    assert len(started(sandbox, "/v2/agent")) == 1
+
+
+def test_a_job_that_fails_by_its_results_while_it_is_polled(here: SandboxServer) -> None:
+    show_gauges(here)
+    task = WebDataBatchScrapeOperator(
+        task_id="job", urls=[SOUTH], formats=FORMATS, on_invalid="fail", poll_interval=1, retries=2
     )
-    assert done.run["tasks"]["job"] == {"state": "failed", "try_number": 1}, done.log[-3000:]
-    assert "(WD-061)" in done.log
-    assert done.xcom["job.return_value"]["data"][0]["json"]["level"] == "2 m"
-    assert started(sandbox, "/v2/batch/scrape") == 1
+    outcome = direct.run(task)
+    assert outcome.ended == ("failed", 1)
+    assert "(WD-061)" in str(outcome.error)
+    assert outcome.xcom["return_value"]["data"][0]["json"]["level"] == "2 m"
+    assert len(started(here, "/v2/batch/scrape")) == 1
 
 
-CALLS = {
-    "scrape": (f"WebDataScrapeOperator(task_id='job', url='{SOUTH}', formats=FORMATS, {{more}})", "/v2/scrape"),
+CALLS: dict[str, tuple[Any, dict[str, Any], str]] = {
+    "scrape": (WebDataScrapeOperator, {"url": SOUTH, "formats": FORMATS}, "/v2/scrape"),
     "search": (
-        "WebDataSearchOperator(task_id='job', query='South gauge', scrape_options={{'formats': FORMATS}}, {more})",
+        WebDataSearchOperator,
+        {"query": "South gauge", "scrape_options": {"formats": FORMATS}},
         "/v2/search",
     ),
-}  # fmt: skip
+}
 
 
-@pytest.mark.parametrize(("task", "path"), CALLS.values(), ids=CALLS.keys())
-def test_a_call_that_fails_by_its_results_is_made_once(
-    run_dag: Any, sandbox: Any, task: str, path: str
-) -> None:
+@pytest.mark.parametrize("name", CALLS)
+def test_a_call_that_fails_by_its_results_is_made_once(here: SandboxServer, name: str) -> None:
     """All was delivered: nothing is kept for a retry, of which there is none."""
-    more = "on_invalid='fail', retries=2, retry_delay=datetime.timedelta(0)"
-    done = run_dag(task.format(more=more), before=IMPORT)
-    assert done.run["tasks"]["job"] == {"state": "failed", "try_number": 1}, done.log[-3000:]
-    assert "(WD-061)" in done.log
-    assert "(WD-035)" not in done.log
-    result = done.xcom["job.return_value"]
-    (page,) = [result] if path == "/v2/scrape" else [
+    show_gauges(here)
+    operator, arguments, path = CALLS[name]
+    store = direct.StateStore()
+    outcome = direct.run(operator(task_id="job", on_invalid="fail", retries=2, **arguments), store)
+    assert outcome.ended == ("failed", 1)
+    assert "(WD-061)" in str(outcome.error)
+    assert [*store.values] == ["webdata_credits"]
+    result = outcome.xcom["return_value"]
+    (page,) = [result] if name == "scrape" else [
         item for item in result["web"] if item.get("json", {}).get("name") == "South"
     ]  # fmt: skip
     assert page["validationErrors"] == ['level: breaks "type": "number"']
-    assert done.xcom["job.validation"]["invalid"] == 1
-    assert started(sandbox, path) == 1
+    assert outcome.xcom["validation"]["invalid"] == 1
+    assert len(started(here, path)) == 1
 
 
-def test_an_agent_and_the_sensor_for_its_run(run_dag: Any, sandbox: Any) -> None:
-    """The sensor knows no request: it takes the schema itself."""
-    done = run_dag(
-        f"""
-        find = WebDataAgentOperator(
-            task_id="find", prompt="gauge", urls=["{NORTH}"], strict_constrain_to_urls=True,
-            schema={{"type": "object", "properties": {{"title": {{"type": "string"}}}}, "required": ["colour"]}},
-            deferrable=True, poll_interval=1,
-        )
-        take = WebDataJobSensor(
-            task_id="take", kind="agent", job_id="{{{{ ti.xcom_pull('find', key='job_id') }}}}",
-            result_schema={{"type": "object"}}, on_invalid="fail", poll_interval=1, deferrable=True,
-        )
-        find >> take
-        """,
-        before=IMPORT,
-    )
-    assert done.run["state"] == "success", done.log[-3000:]
-    report = done.xcom["find.validation"]
-    assert (report["checked"], report["invalid"]) == (1, 1)
-    assert report["items"][0]["errors"] == ["'colour' is a required property"]
-    assert "validationErrors" not in done.xcom["find.return_value"]["data"]
-    assert done.xcom["take.validation"] == {"checked": 1, "invalid": 0, "items": []}
-    assert started(sandbox, "/v2/agent") == 1
-
-
-def test_a_schema_that_cannot_be_is_found_before_the_call(run_dag: Any, sandbox: Any) -> None:
-    done = run_dag(
-        CALLS["scrape"][0].format(more="result_schema='river.models.Gauge', retries=1"), before=IMPORT
-    )
-    assert done.run["tasks"]["job"] == {"state": "failed", "try_number": 1}
-    assert "the model 'river.models.Gauge' cannot be imported" in done.log
-    assert sandbox.control.requests("/v2/scrape") == []
+def test_an_impossible_schema_is_found_before_the_call(here: SandboxServer) -> None:
+    task = WebDataScrapeOperator(task_id="job", url=SOUTH, result_schema="river.models.Gauge")
+    with pytest.raises(AirflowFailException, match=r"the model 'river\.models\.Gauge' cannot be imported"):
+        task.execute(context_of(TaskInstance()))
+    assert here.control.requests("/v2/scrape") == []

@@ -195,7 +195,10 @@ RULES: dict[str, tuple[str, list[Body], list[Body]]] = {
         ]
         + [
             {"webhook": {"url": HOOK, "headers": {name: "x"}}}
-            for name in ("Host", "Content-Type", "transfer-encoding", "X-Firecrawl-Signature")
+            for name in (
+                *("Host", "Content-Type", "Content-Length", "Connection"),
+                *("transfer-encoding", "X-Firecrawl-Signature"),
+            )
         ],
     ),
     "source of an extract": (

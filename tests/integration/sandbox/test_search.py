@@ -17,57 +17,57 @@ from .search_calls import PDF
 @each_row(
     "query, found, not_found",
     [
-        ("salmon", ["river.example/salmon", PDF], ["weather.example/"]),  # word
-        ("SALMON", ["river.example/salmon"], []),  # case
-        ("bridge", ["river.example/bridges"], []),  # plural is folded
+        ("salmon", ["river.example/salmon", PDF], ["weather.example/"]),
+        ("SALMON", ["river.example/salmon"], []),  # case is folded
+        ("bridge", ["river.example/bridges"], []),  # plurals are folded
         ("riviere", ["river.example/fr/crue"], ["river.example/floods"]),  # accents are folded
-        ('"bridge reopens"', ["river.example/bridges"], ["river.example/archive"]),  # phrase
-        ('"reopens bridge"', [], ["river.example/bridges"]),  # phrase keeps its order
-        ('"bridges reopen"', [], ["river.example/bridges"]),  # phrase is not fuzzy
-        ("river -flood", ["river.example/salmon"], ["river.example/floods"]),  # minus word
-        ('river -"fish ladder"', ["river.example/floods"], ["river.example/salmon"]),  # minus phrase
-        ("river site:weather.example", ["weather.example/levels"], ["river.example/floods"]),  # site
-        ("pipelines site:pipeline.example", ["docs.pipeline.example/"], []),  # site takes subdomains
-        ("site:river.example/fr", ["river.example/fr/crue"], ["river.example/floods"]),  # site with path
-        ("river -site:river.example", ["weather.example/levels"], ["river.example/floods"]),  # minus site
-        ("river filetype:pdf", [PDF], ["river.example/salmon"]),  # filetype
-        ("river -filetype:pdf", ["river.example/salmon"], [PDF]),  # minus filetype
-        ("inurl:climate", ["weather.example/climate/2019"], ["weather.example/levels"]),  # inurl
+        ('"bridge reopens"', ["river.example/bridges"], ["river.example/archive"]),
+        ('"reopens bridge"', [], ["river.example/bridges"]),  # a phrase keeps its order
+        ('"bridges reopen"', [], ["river.example/bridges"]),  # a phrase is not fuzzy
+        ("river -flood", ["river.example/salmon"], ["river.example/floods"]),
+        ('river -"fish ladder"', ["river.example/floods"], ["river.example/salmon"]),
+        ("river site:weather.example", ["weather.example/levels"], ["river.example/floods"]),
+        ("pipelines site:pipeline.example", ["docs.pipeline.example/"], []),  # a site includes its subdomains
+        ("site:river.example/fr", ["river.example/fr/crue"], ["river.example/floods"]),
+        ("river -site:river.example", ["weather.example/levels"], ["river.example/floods"]),
+        ("river filetype:pdf", [PDF], ["river.example/salmon"]),
+        ("river -filetype:pdf", ["river.example/salmon"], [PDF]),
+        ("inurl:climate", ["weather.example/climate/2019"], ["weather.example/levels"]),
         (
             "report -inurl:climate",
             ["weather.example/reports/annual.pdf"],
             ["weather.example/climate/2019"],
-        ),  # minus inurl
+        ),
         (
             "allinurl:pipeline issues 42",
             ["code.example/pipeline/pipeline/issues/42"],
             ["code.example/pipeline/pipeline"],
-        ),  # allinurl
+        ),
         (
             "intitle:scheduling",
             ["docs.pipeline.example/guide/scheduling"],
             ["docs.pipeline.example/releases"],
-        ),  # intitle
-        ('intitle:"stone bridge"', ["river.example/bridges"], ["gallery.example/"]),  # intitle with phrase
-        ("river -intitle:gazette", ["weather.example/levels"], ["river.example/floods"]),  # minus intitle
+        ),
+        ('intitle:"stone bridge"', ["river.example/bridges"], ["gallery.example/"]),
+        ("river -intitle:gazette", ["weather.example/levels"], ["river.example/floods"]),
         (
             "allintitle:data sensors",
             ["docs.pipeline.example/guide/sensors"],
             ["docs.pipeline.example/guide/quality"],
-        ),  # allintitle
+        ),
         (
             "related:docs.pipeline.example",
             ["code.example/pipeline/pipeline"],
             ["docs.pipeline.example/", "river.example/salmon"],
-        ),  # related
+        ),
         (
             "river -related:weather.example",
             ["journal.example/papers/rain"],
             ["river.example/salmon"],
-        ),  # minus related
-        ("river imagesize:1x1", ["river.example/floods"], []),  # imagesize leaves web alone
-        ("zebra unicorn", [], ["river.example/"]),  # nothing
-        ('""', [], ["river.example/"]),  # empty phrase
+        ),
+        ("river imagesize:1x1", ["river.example/floods"], []),  # filters images only
+        ("zebra unicorn", [], ["river.example/"]),
+        ('""', [], ["river.example/"]),
     ],
 )
 def test_operators(api, query: str, found: list[str], not_found: list[str]) -> None:

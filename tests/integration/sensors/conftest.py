@@ -1,4 +1,4 @@
-"""A sandbox's monitors, and DAGs whose connection receives deliveries."""
+"""Monitors of a sandbox, and a connection that can receive deliveries."""
 
 from __future__ import annotations
 
@@ -14,6 +14,20 @@ from tests.support.service import NEVER
 
 PAGE = "https://watched.example/"
 SHOP = [PAGE, "https://watched.example/two"]
+AGO = "2020-01-01T00:00:00Z"
+
+MODES: dict[str, dict[str, Any]] = {
+    "poke": {"deferrable": False},
+    "reschedule": {"deferrable": False, "mode": "reschedule"},
+    "defer": {"deferrable": True},
+}
+"""Arguments of a sensor for each way to wait."""
+
+
+def task(operator: str, task_id: str, **arguments: Any) -> str:
+    """Return the line of a DAG that creates a task."""
+    given = "".join(f", {name}={value!r}" for name, value in arguments.items())
+    return f"{operator}(task_id={task_id!r}{given})"
 
 
 class Service:
@@ -40,10 +54,16 @@ class Service:
         return self.call("POST", "/v2/monitor", body)["data"]["id"]
 
     def check(self, monitor_id: str) -> str:
-        """Run a check and wait for its end, and that of its deliveries."""
+        """Run a check, and return its id once it has ended and its deliveries are sent."""
         check_id = self.call("POST", f"/v2/monitor/{monitor_id}/run")["id"]
         self.control.settle()
         return check_id
+
+
+@pytest.fixture
+def no_worker_lingers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a deferred task resume immediately: no worker has deferred it."""
+    monkeypatch.setenv("AIRFLOW__WORKERS__MIN_HEARTBEAT_INTERVAL", "0")
 
 
 @pytest.fixture
@@ -53,7 +73,7 @@ def service(sandbox: Any) -> Service:
 
 @pytest.fixture
 def run_with_inbox(run_dag: Callable[..., Any], inbox: InboxServer) -> Callable[..., Any]:
-    """Run the body of a DAG whose connection receives deliveries."""
+    """Run the body of a DAG whose connection can receive deliveries."""
 
     def run(body: str, **more: Any) -> Any:
         return run_dag(body, **{**inbox.extra, **more})

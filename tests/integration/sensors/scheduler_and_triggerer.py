@@ -1,7 +1,8 @@
-"""Takes a task as far as Airflow goes without a worker: its own scheduling code, then its own triggerer code.
+"""Runs a task as far as Airflow does without a worker: its scheduling code, then its triggerer code.
 
-A process of its own, whose Airflow home and connection come from the environment. Arguments: the monitor's id, and
-the address at which a check is started (by POST) while the trigger runs, or before it does. Tells the outcome as JSON.
+A separate process, whose Airflow home and connection come from the environment. Arguments: the name of the DAG, the
+monitor's id, and optionally an address for a POST request, with its API key, that starts a check before the trigger
+runs. It prints the outcome as JSON.
 """
 
 from __future__ import annotations
@@ -9,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-import threading
 from datetime import datetime, timezone
 from types import SimpleNamespace
 from typing import Any
@@ -33,7 +33,7 @@ from tests.support.waiting import PATIENCE
 
 
 def scheduled(dag: DAG) -> dict[str, Any]:
-    """Store the DAG, make a run, and schedule its task."""
+    """Store the DAG, create a run, and schedule its task."""
     now = datetime.now(timezone.utc)
     with create_session() as session:
         session.add(DagBundleModel(name=dag.dag_id))
@@ -73,7 +73,7 @@ def scheduled(dag: DAG) -> dict[str, Any]:
 
 
 async def triggered(trigger_id: int) -> Any:
-    """Run the trigger as the triggerer does; return its event."""
+    """Run the trigger as the triggerer does, and return its event."""
     supervisor = SimpleNamespace(job=None, id=1, logger_cache={})
     with create_session() as session:
         workload = TriggerRunnerSupervisor._create_workload(
@@ -91,24 +91,18 @@ async def triggered(trigger_id: int) -> Any:
     return entry.event.payload
 
 
-def main(name: str, monitor: str, start_check: str, when: str, key: str) -> dict[str, Any]:
+def main(name: str, monitor: str, *early_check: str) -> dict[str, Any]:
     with DAG(name, schedule=None) as dag:
         WebDataMonitorCheckSensor(
             task_id="wait", monitor_id=monitor, deferrable=True, poll_interval=1, timeout=120
         )
-    told = scheduled(dag)
-
-    def start() -> None:
-        with urlopen(Request(start_check, b"", {"Authorization": f"Bearer {key}"}, method="POST")) as answer:
-            told["check"] = json.loads(answer.read())["id"]
-
-    starting = threading.Timer(0 if when == "early" else 2, start)
-    starting.start()
-    if when == "early":
-        starting.join()
-    told["event"] = asyncio.run(triggered(told["trigger"]))
-    starting.join()
-    return told
+    outcome = scheduled(dag)
+    if early_check:
+        address, key = early_check
+        with urlopen(Request(address, b"", {"Authorization": f"Bearer {key}"}, method="POST")) as answer:
+            outcome["check"] = json.loads(answer.read())["id"]
+    outcome["event"] = asyncio.run(triggered(outcome["trigger"]))
+    return outcome
 
 
 if __name__ == "__main__":

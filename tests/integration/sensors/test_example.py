@@ -1,4 +1,4 @@
-"""The example that waits, as users copy it, in a real Airflow with a real inbox."""
+"""The example of a wait, as users copy it, in a real Airflow with a real inbox."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ EXAMPLE = Path(__file__).parents[3] / "example_dags" / "webdata_wait.py"
 
 
 def test_search_monitor_wait_and_branch(airflow, sandbox, inbox):
-    """The first check finds all pages new; the next one nothing; then one page changes."""
+    """The first check reports all pages as new, the next one nothing, and the last one a changed page."""
     source = EXAMPLE.read_text().replace("\nwebdata_wait()\n", "\ndag = webdata_wait()\n")
 
     def run() -> Any:

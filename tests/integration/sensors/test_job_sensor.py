@@ -1,4 +1,7 @@
-"""The job sensor in a real Airflow, against a service that does what the test needs."""
+"""The job sensor, against a service that answers what a test sets.
+
+DAG runs in a real Airflow show how each mode waits and how waits end; the rest needs no DAG run.
+"""
 
 from __future__ import annotations
 
@@ -7,18 +10,16 @@ from typing import Any
 
 import pytest
 
+from airflow_provider_webdata.sensors.job import WebDataJobSensor
+from tests.integration.sensors.conftest import MODES, task
+from tests.support import direct
 from tests.support.dag_runner import dag_runner
 from tests.support.job_service import RUNNING, JobService
-from tests.support.service import JOB_PATHS
+from tests.support.service import CONNECTION_ID, JOB_PATHS, connection_text
 
-KINDS = tuple(JOB_PATHS)
-JOB = "0b9c1f4e-0000-4000-8000-000000000001"
-POKE = pytest.param("deferrable=False, poke_interval=1", id="poke")
-RESCHEDULE = pytest.param("deferrable=False, poke_interval=1, mode='reschedule'", id="reschedule")
-DEFER = pytest.param("deferrable=True, poll_interval=1", id="defer")
-MODES = [POKE, RESCHEDULE, DEFER]
-POKE_MODE, RESCHEDULE_MODE, DEFER_MODE = (mode.values[0] for mode in MODES)
 IMPORT = "from airflow_provider_webdata.sensors.job import WebDataJobSensor\n"
+JOB = "0b9c1f4e-0000-4000-8000-000000000001"
+SECOND = {"poke_interval": 1, "poll_interval": 1}
 DATA: dict[str, Any] = {
     "crawl": [{"markdown": "m"}],
     "batch_scrape": [{"markdown": "m"}],
@@ -27,87 +28,110 @@ DATA: dict[str, Any] = {
 }
 
 
+def job_of(name: str) -> str:
+    """Return the id of the job that a task waits for."""
+    return f"0b9c1f4e-0000-4000-8000-{name.encode().hex()[-12:]:0>12}"
+
+
 @pytest.fixture
 def jobs() -> Iterator[JobService]:
-    made = JobService()
-    made.ends_after = 2
-    yield made
-    made.stop()
+    service = JobService()
+    service.ends_after = 2
+    yield service
+    service.stop()
+
+
+# In a real Airflow
 
 
 @pytest.fixture
 def run(airflow: Any, jobs: JobService) -> Callable[..., Any]:
+    """Run a DAG of tasks."""
     runner = dag_runner(airflow, jobs)  # type: ignore[arg-type]
-    return lambda body, **extra: runner(body, IMPORT, **{"retry_budget": 0, **extra})
+    return lambda *tasks: runner("\n".join(tasks), IMPORT, retry_budget=0)
 
 
-def sensor(kind: str, more: str, job_id: str = JOB) -> str:
-    return f"WebDataJobSensor(task_id='wait', kind={kind!r}, job_id={job_id!r}, {more})"
+def sensor(task_id: str, mode: str, kind: str = "crawl", **more: Any) -> str:
+    arguments = {"kind": kind, "job_id": job_of(task_id), **SECOND, **MODES[mode], **more}
+    return task("WebDataJobSensor", task_id, **arguments)
 
 
-@pytest.mark.parametrize(
-    ("mode", "kind"),
-    # Kinds differ in what is asked, modes in who asks.
-    [*((DEFER_MODE, kind) for kind in KINDS), (POKE_MODE, "crawl"), (RESCHEDULE_MODE, "agent")],
-)
-def test_waits_and_returns_the_result(run: Any, jobs: JobService, kind: str, mode: str) -> None:
-    jobs.set(kind, JOB, RUNNING[kind])
-    jobs.ends_as = {"status": "completed", "data": DATA[kind]}
-    done = run(sensor(kind, mode))
-    assert done.state("wait") == "success", done.log[-3000:]
-    result = done.xcom["wait.return_value"]
-    assert (result["id"], result["status"], result["data"]) == (JOB, "completed", DATA[kind])
+def test_waits_and_returns_the_result(run: Any, jobs: JobService) -> None:
+    """Kinds differ in the request, and modes in the process that polls."""
+    modes = {"crawl": "poke", "batch_scrape": "defer", "extract": "defer", "agent": "reschedule"}
+    assert modes.keys() == JOB_PATHS.keys()
+    for kind in modes:
+        jobs.set(kind, job_of(kind), RUNNING[kind], data=DATA[kind])
+    done = run(*(sensor(kind, mode, kind) for kind, mode in modes.items()))
+    for kind in modes:
+        assert done.state(kind) == "success", done.log_of(kind)[-3000:]
+        result = done.xcom[f"{kind}.return_value"]
+        assert (result["id"], result["status"], result["data"]) == (job_of(kind), "completed", DATA[kind])
 
 
-@pytest.mark.rule("job-failed", "job-cancelled")
-@pytest.mark.parametrize(
-    ("mode", "soft", "state", "end"),
-    [
-        (POKE_MODE, "", "failed", "failed"),
-        (POKE_MODE, ", soft_fail=True", "skipped", "cancelled"),
-        (RESCHEDULE_MODE, "", "failed", "cancelled"),
-        (DEFER_MODE, "", "failed", "failed"),
-        (DEFER_MODE, ", soft_fail=True", "skipped", "failed"),
-        (DEFER_MODE, ", soft_fail=True", "skipped", "cancelled"),
-    ],
-)
-def test_a_job_without_a_result(
-    run: Any, jobs: JobService, mode: str, soft: str, state: str, end: str
-) -> None:
-    jobs.set("crawl", JOB, "scraping")
-    jobs.ends_as = {"status": end, "error": "the queue was full"}
-    done = run(sensor("crawl", mode + soft))
-    assert done.state("wait") == state, done.log[-3000:]
-    if state == "failed":
-        assert ("the queue was full" if end == "failed" else "was cancelled") in done.log
-
-
-@pytest.mark.parametrize("mode", MODES)
-def test_timeout_leaves_the_job(run: Any, jobs: JobService, mode: str) -> None:
+def test_waits_that_end_without_a_result(run: Any, jobs: JobService) -> None:
+    """A timeout, which leaves the job running, and a job without a result are errors without a retry, or a skip."""
     jobs.ends_after = None
-    jobs.set("crawl", JOB, "scraping")
-    done = run(sensor("crawl", f"{mode}, timeout=1, retries=2"))
-    assert done.run["tasks"]["wait"] == {"state": "failed", "try_number": 1}, done.log[-3000:]
+    for mode in MODES:
+        jobs.set("crawl", job_of(mode), "scraping")
+    for name in ("failing", "soft"):
+        jobs.set("crawl", job_of(name), "failed", error="the queue was full")
+    done = run(
+        *(sensor(mode, mode, timeout=1, retries=2) for mode in MODES),
+        sensor("failing", "defer", retries=2),
+        sensor("soft", "defer", soft_fail=True),
+    )
+    for name in (*MODES, "failing", "soft"):
+        assert done.ended(name) == ("skipped" if name == "soft" else "failed", 1), done.log_of(name)[-3000:]
+    assert "the queue was full" in done.log_of("failing")
     assert not [line for line in jobs.requests if line.startswith("DELETE")]
 
 
+# In this process
+
+
+@pytest.fixture
+def wait(jobs: JobService, monkeypatch: pytest.MonkeyPatch, no_worker_lingers: None) -> Any:
+    """Run a sensor to its end."""
+    monkeypatch.setenv(f"AIRFLOW_CONN_{CONNECTION_ID.upper()}", connection_text(jobs.url, retry_budget=0))
+
+    def run(mode: str, kind: Any = "crawl", job_id: str = JOB, **more: Any) -> direct.Outcome:
+        arguments: dict[str, Any] = {"retries": 2, **SECOND, **MODES[mode], **more}
+        return direct.run(WebDataJobSensor(task_id="wait", kind=kind, job_id=job_id, **arguments))
+
+    return run
+
+
+@pytest.mark.rule("job-failed", "job-cancelled")
+@pytest.mark.parametrize("end", ["failed", "cancelled"])
+def test_a_job_without_a_result(wait: Any, jobs: JobService, end: str) -> None:
+    for mode in MODES:
+        for soft in (False, True):
+            jobs.set("crawl", JOB, end, error="the queue was full")
+            done = wait(mode, soft_fail=soft)
+            assert done.ended == ("skipped" if soft else "failed", 1), mode
+            error = done.error.__cause__ if soft else done.error
+            assert ("the queue was full" if end == "failed" else "was cancelled") in str(error), mode
+
+
 @pytest.mark.parametrize("mode", MODES)
-def test_trouble_that_passes(run: Any, jobs: JobService, mode: str) -> None:
-    jobs.set("crawl", JOB, "scraping")
+def test_trouble_that_passes(wait: Any, jobs: JobService, mode: str) -> None:
     jobs.ends_as = {"status": "completed", "data": []}
+    jobs.set("crawl", JOB, "scraping")
     jobs.faults = [(503, {"error": "down"}, {}), (404, {"error": "Job not found."}, {})]
-    done = run(sensor("crawl", mode))
-    assert done.run["tasks"]["wait"] == {"state": "success", "try_number": 1}, done.log[-3000:]
+    assert wait(mode).ended == ("success", 1)
+    assert jobs.faults == []
 
 
 @pytest.mark.parametrize(
     ("kind", "job_id", "words"),
     [("{{ 'map' }}", JOB, "kind must be one of"), ("crawl", "{{ '' }}", "job_id is empty after rendering")],
+    ids=["kind", "job_id"],
 )
-def test_what_cannot_work_fails_at_once(
-    run: Any, jobs: JobService, kind: str, job_id: str, words: str
+def test_invalid_arguments_fail_immediately(
+    wait: Any, jobs: JobService, kind: str, job_id: str, words: str
 ) -> None:
-    done = run(sensor(kind, "deferrable=True, retries=2", job_id))
-    assert done.run["tasks"]["wait"] == {"state": "failed", "try_number": 1}, done.log[-3000:]
-    assert words in done.log
+    done = wait("defer", kind, job_id)
+    assert done.ended == ("failed", 1)
+    assert words in str(done.error)
     assert jobs.requests == []

@@ -1,161 +1,216 @@
-"""The sensor for checks in a real Airflow, against the sandbox over HTTP: polling, by the worker and deferred."""
+"""The monitor check sensor against the sandbox over HTTP: polling in a worker, and deferred.
+
+DAG runs in a real Airflow show how each mode waits and how waits end; the rest needs no DAG run.
+"""
 
 from __future__ import annotations
 
-import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
-PAGE = "https://watched.example/"
-SHOP = [PAGE, "https://watched.example/two"]
+from airflow_provider_webdata.sensors.monitor import WebDataMonitorCheckSensor
+from airflow_provider_webdata.waiting.polling import poller
+from tests.integration.sensors.conftest import AGO, MODES, PAGE, SHOP, Service, task
+from tests.support import direct
+from tests.support.service import CONNECTION_ID, connection_text
+from tests.support.standing_check import standing_check
+
 GOAL = "Tell me when the price changes."
-
-SENSOR = "WebDataMonitorCheckSensor(task_id='wait', poke_interval=0.2, poll_interval=1, {more})"
-POKE = pytest.param("deferrable=False", id="poke")
-RESCHEDULE = pytest.param("deferrable=False, mode='reschedule'", id="reschedule")
-DEFER = pytest.param("deferrable=True", id="defer")
-MODES = [POKE, RESCHEDULE, DEFER]
-RUN = "WebDataRunMonitorOperator(task_id='run', monitor_id={monitor!r})"
-AGO = "after='2020-01-01T00:00:00Z'"
+POLLING = {"poke_interval": 0.2, "poll_interval": 1}
 
 
-def sensor(monitor: str, more: str) -> str:
-    return SENSOR.format(more=f"monitor_id={monitor!r}, {more}")
+# In a real Airflow
 
 
-def waited(outcome: Any) -> dict[str, Any]:
-    assert outcome.state("wait") == "success", outcome.log[-4000:]
-    return outcome.xcom["wait.return_value"]
+def sensor(task_id: str, monitor: str, mode: str, **more: Any) -> str:
+    return task("WebDataMonitorCheckSensor", task_id, monitor_id=monitor, **POLLING, **MODES[mode], **more)
 
 
-@pytest.mark.parametrize("mode", MODES)
-def test_check_that_ends_during_the_wait(run_dag, service, mode):
-    """The check that the DAG started before is waited for: it ends two seconds later."""
-    service.control.configure(check_seconds=2)
-    monitor = service.monitor()
-    done = run_dag(f"{RUN.format(monitor=monitor)} >> {sensor(monitor, mode)}")
-    found = waited(done)
-    assert found["id"] == done.xcom["run.return_value"]["id"]
-    assert found["status"] == "completed"
-    assert found["summary"] == {"totalPages": 2, "same": 0, "changed": 0, "new": 2, "removed": 0, "error": 0}
-    assert "pages" not in found
-
-
-@pytest.mark.parametrize("mode", MODES)
-def test_check_that_ended_before_the_task_began(run_dag, service, mode):
-    """By default all that ended since the DAG run began counts; what ended before it does not."""
+@pytest.mark.parametrize(
+    ("during", "later"), [("poke", "reschedule"), ("reschedule", "defer"), ("defer", "poke")]
+)
+def test_check_of_the_dag_run(run_dag, service, during, later):
+    """By default a check counts that ended since the DAG run began, during the wait or before; older ones do not."""
     monitor = service.monitor()
     before = service.check(monitor)
-    done = run_dag(
-        f"{RUN.format(monitor=monitor)} >> WebDataListMonitorsOperator(task_id='other') >> {sensor(monitor, mode)}"
+    with standing_check(service.control):
+        done = run_dag(
+            f"{task('WebDataRunMonitorOperator', 'run', monitor_id=monitor)} "
+            f">> {sensor('during', monitor, during)} >> {sensor('later', monitor, later)}"
+        )
+    for name in ("during", "later"):
+        assert done.state(name) == "success", done.log_of(name)[-4000:]
+        found = done.xcom[f"{name}.return_value"]
+        assert found["id"] == done.xcom["run.return_value"]["id"] != before
+        assert found["status"] == "completed"
+        counts = {"totalPages": 2, "same": 2, "changed": 0, "new": 0, "removed": 0, "error": 0}
+        assert found["summary"] == counts
+        assert "pages" not in found
+
+
+def test_waits_that_end_without_a_check(run_dag, service):
+    """A timeout and a failed check are errors without a retry, and a timeout can be a skip."""
+    idle, failing = service.monitor(), service.monitor()
+    service.control.add_fault("fail_check")
+    check = service.check(failing)
+    quick = {"timeout": 1, "retries": 2}
+    tasks = {
+        "poke": sensor("poke", idle, "poke", **quick),
+        "reschedule": sensor("reschedule", idle, "reschedule", **quick),
+        "soft_reschedule": sensor("soft_reschedule", idle, "reschedule", soft_fail=True, **quick),
+        "defer": sensor("defer", idle, "defer", **quick),
+        "soft_defer": sensor("soft_defer", idle, "defer", soft_fail=True, **quick),
+        "failing": sensor("failing", failing, "defer", after=AGO, retries=2),
+    }
+    done = run_dag("\n".join(tasks.values()))
+    for name in tasks:
+        state = "skipped" if name.startswith("soft") else "failed"
+        assert done.ended(name) == (state, 1), done.log_of(name)[-3000:]
+    assert f"check {check} of monitor {failing}" in done.log_of("failing")
+
+
+@pytest.mark.rule("retry-after")
+def test_rate_limited_while_the_pages_are_fetched(run_dag, service):
+    """The task returns at the time that the service names, and keeps its check."""
+    tasks = {}
+    for mode, more in (("reschedule", {"soft_fail": True}), ("defer", {"never_fail": True})):
+        monitor = service.monitor()
+        service.check(monitor)
+        limit(service, monitor)
+        tasks[mode] = sensor(mode, monitor, mode, after=AGO, include_pages=True, **more)
+    done = run_dag("\n".join(tasks.values()), retry_budget=0)
+    for name in tasks:
+        assert done.ended(name) == ("success", 1), done.log_of(name)[-3000:]
+        assert len(done.xcom[f"{name}.return_value"]["pages"]) == 2
+        assert "The task is rescheduled to" in done.log_of(name)
+
+
+def limit(service: Service, monitor: str, times: int | None = 1) -> None:
+    service.control.add_fault(
+        "status",
+        path=f"/v2/monitor/{monitor}/checks/.+",
+        status=429,
+        headers={"Retry-After": "1"},
+        times=times,
     )
-    assert waited(done)["id"] == done.xcom["run.return_value"]["id"] != before
 
 
-@pytest.mark.parametrize("mode", MODES)
-def test_named_check(run_dag, service, mode):
+# In this process
+
+Wait = Callable[..., direct.Outcome]
+
+
+@pytest.fixture
+def wait(service: Service, monkeypatch: pytest.MonkeyPatch, no_worker_lingers: None) -> Wait:
+    """Run a sensor to its end."""
+    monkeypatch.setenv(
+        f"AIRFLOW_CONN_{CONNECTION_ID.upper()}", connection_text(service.sandbox.url, retry_budget=0)
+    )
+
+    def run(monitor: str, mode: str, **more: Any) -> direct.Outcome:
+        arguments: dict[str, Any] = {"after": AGO, "retries": 2, **POLLING, **MODES[mode], **more}
+        return direct.run(WebDataMonitorCheckSensor(task_id="wait", monitor_id=monitor, **arguments))
+
+    return run
+
+
+def test_named_check(wait, service):
     monitor = service.monitor()
     first, second = service.check(monitor), service.check(monitor)
     assert first != second
-    done = run_dag(sensor(monitor, f'check_id="{{{{ {first!r} }}}}", {mode}'))
-    assert waited(done)["id"] == first
+    for mode in MODES:
+        assert wait(monitor, mode, check_id=f"{{{{ {second!r} }}}}").value["id"] == second
 
 
-# What a check that did not go well leads to: (how it ends, choice, state of the task, id that it returns).
-OUTCOMES = [
-    ("failed", "on_failed='fail'", "failed", None),
-    ("failed", "on_failed='accept'", "success", "first"),
-    ("failed", "on_failed='wait'", "success", "second"),
-    ("failed", "", "failed", None),
-    ("partial", "", "success", "first"),
-    ("partial", "on_partial='fail'", "failed", None),
-    ("partial", "on_partial='wait'", "success", "second"),
-]  # fmt: skip
+# How the first of two checks ends, the mode, the choice, the state of the task, and the check that it returns.
+OUTCOMES: list[tuple[str, str, dict[str, str], str, str | None]] = [
+    ("failed", "poke", {"on_failed": "fail"}, "failed", None),
+    ("failed", "poke", {"on_failed": "accept"}, "success", "first"),
+    ("failed", "poke", {"on_failed": "wait"}, "success", "second"),
+    ("failed", "poke", {}, "failed", None),
+    ("partial", "poke", {}, "success", "first"),
+    ("partial", "poke", {"on_partial": "fail"}, "failed", None),
+    ("partial", "poke", {"on_partial": "wait"}, "success", "second"),
+    # One place decides for all modes; each way to end is tried deferred too.
+    ("failed", "defer", {"on_failed": "fail"}, "failed", None),
+    ("failed", "defer", {"on_failed": "wait"}, "success", "second"),
+    ("partial", "defer", {}, "success", "first"),
+]
 
 
 @pytest.mark.rule("check-partial", "check-failed")
-@pytest.mark.parametrize(
-    ("mode", "how", "choice", "state", "which"),
-    [
-        *(("deferrable=False", *outcome) for outcome in OUTCOMES),
-        # What an outcome means is decided in one place for all modes; each way to end is tried deferred too.
-        *(("deferrable=True", *OUTCOMES[at]) for at in (0, 2, 4)),
-    ],
-)
-def test_check_that_did_not_go_well(run_dag, service, mode, how, choice, state, which):
-    monitor = service.monitor()
-    if how == "failed":
-        service.control.add_fault("fail_check")
-    else:
-        service.control.set_page(SHOP[1], status=404, html="<p>gone</p>", error="SCRAPE_TIMEOUT")
-    checks = {"first": service.check(monitor)}
+def test_check_that_failed_or_has_page_errors(wait, service):
+    monitors = {"failed": service.monitor(), "partial": service.monitor()}
+    service.control.add_fault("fail_check")
+    checks = {("failed", "first"): service.check(monitors["failed"])}
+    service.control.set_page(SHOP[1], status=404, html="<p>gone</p>", error="SCRAPE_TIMEOUT")
+    checks["partial", "first"] = service.check(monitors["partial"])
     service.control.set_page(SHOP[1], "<p>back</p>")
-    checks["second"] = service.check(monitor)
-    done = run_dag(sensor(monitor, f"{AGO}, retries=2, {mode}" + (f", {choice}" if choice else "")))
-    assert done.run["tasks"]["wait"] == {"state": state, "try_number": 1}, done.log[-3000:]
-    if which:
-        assert waited(done)["id"] == checks[which]
-    else:
-        assert f"check {checks['first']} of monitor {monitor}" in done.log
+    for how, monitor in monitors.items():
+        checks[how, "second"] = service.check(monitor)
+
+    for how, mode, choice, state, which in OUTCOMES:
+        done = wait(monitors[how], mode, **choice)
+        assert done.ended == (state, 1), (how, mode, choice)
+        if which:
+            assert done.value["id"] == checks[how, which], (how, mode, choice)
+        else:
+            assert f"check {checks[how, 'first']} of monitor {monitors[how]}" in str(done.error)
+
+
+CHANGED, MEANINGFUL = {"only_if_changed": True}, {"only_if_meaningful": True}
+SKIP = {"otherwise": "skip"}
+
+# Checks finish in this order: first, same, weather (changed), price (changed, meaningful), end (same).
+# The check that `after` names, the arguments, and the check that the task returns; None: it is skipped.
+INTERESTING: list[tuple[str, dict[str, Any], str | None]] = [
+    ("first", {**CHANGED, **SKIP}, None),
+    ("same", {**CHANGED, **SKIP}, "weather"),
+    ("same", {**MEANINGFUL, **SKIP}, None),
+    ("weather", {**MEANINGFUL, **SKIP}, "price"),
+    # A check that does not count is passed over; the next one that counts ends the wait.
+    ("first", CHANGED, "weather"),
+    ("first", MEANINGFUL, "price"),
+]
 
 
 @pytest.mark.rule("check-page-status", "check-judgment")
-@pytest.mark.parametrize("mode", [POKE, DEFER])
-@pytest.mark.parametrize(
-    ("choice", "second_html", "state", "which"),
-    [
-        ("only_if_changed=True", "<p>one euro</p>", "skipped", None),
-        ("only_if_changed=True", "<p>two euro</p>", "success", "second"),
-        ("only_if_meaningful=True", "<p>one euro, fine weather</p>", "skipped", None),
-        ("only_if_meaningful=True", "<p>the price is two euro</p>", "success", "second"),
-    ],
-)
-def test_only_what_is_of_interest(run_dag, service, mode, choice, second_html, state, which):
-    """A check without (meaningful) changes skips this task and what is downstream."""
+@pytest.mark.parametrize("mode", ["poke", "defer"])
+def test_only_if_changed_or_meaningful(wait, service, mode):
     monitor = service.monitor([PAGE], goal=GOAL)
-    service.check(monitor)
-    after = service.control.state()["checks"][0]["finishedAt"]
-    service.control.set_page(PAGE, second_html)
-    second = service.check(monitor)
-    more = f"after={after!r}, {choice}, otherwise='skip', {mode}"
-    done = run_dag(
-        f"{sensor(monitor, more)} >> WebDataListMonitorsOperator(task_id='downstream')",
-    )
-    assert done.state("wait") == state, done.log[-3000:]
-    assert done.state("downstream") == state
-    if which:
-        assert waited(done)["id"] == second
+    pages = {
+        "first": "<p>one euro</p>",
+        "same": "<p>one euro</p>",
+        "weather": "<p>one euro, fine weather</p>",
+        "price": "<p>the price is two euro</p>",
+        "end": "<p>the price is two euro</p>",
+    }
+    checks = {}
+    for name, html in pages.items():
+        service.control.set_page(PAGE, html)
+        checks[name] = service.check(monitor)
+        service.control.advance(1)
+    ends = {check["id"]: check["finishedAt"] for check in service.control.state()["checks"]}
+    for after, more, which in INTERESTING:
+        done = wait(monitor, mode, after=ends[checks[after]], **more)
+        assert done.state == ("success" if which else "skipped"), (after, more)
+        assert (done.value or {}).get("id") == (checks[which] if which else None), (after, more)
 
 
-@pytest.mark.parametrize(
-    ("mode", "choice"),
-    [("deferrable=False", "only_if_changed=True"), ("deferrable=True", "only_if_meaningful=True")],
-)
-def test_goes_on_until_something_changes(run_dag, service, mode, choice):
-    """A check that is not of interest is passed over; the next one that is ends the wait."""
-    monitor = service.monitor([PAGE], goal=GOAL)
-    service.check(monitor)
-    after = service.control.state()["checks"][0]["finishedAt"]
-    service.check(monitor)
-    service.control.set_page(PAGE, "<p>the price is two euro</p>")
-    third = service.check(monitor)
-    service.check(monitor)
-    assert waited(run_dag(sensor(monitor, f"after={after!r}, {choice}, {mode}")))["id"] == third
-
-
-PAGES = [
-    ("True", {"same", "changed", "new"}),
-    ("'changed'", {"changed", "new"}),
-    ("['changed']", {"changed"}),
-    ("['same', 'new']", {"same", "new"}),
+PAGES: list[tuple[Any, set[str]]] = [
+    (True, {"same", "changed", "new"}),
+    ("changed", {"changed", "new"}),
+    (["changed"], {"changed"}),
+    (["same", "new"], {"same", "new"}),
 ]
 
 
 @pytest.mark.rule("check-get", "check-judgment", "check-diff")
-@pytest.mark.parametrize(("include", "statuses"), PAGES)
-def test_pages_with_diffs_and_judgments(run_dag, service, include, statuses):
-    """From all result pages of the answer: more than one request's worth."""
+def test_pages_with_diffs_and_judgments(wait, service):
+    """The pages come from all result pages of the answer, which takes more than one request."""
     urls = [f"https://many.example/{number}" for number in range(120)]
     monitor = service.monitor(urls[:100], goal=GOAL)
     service.check(monitor)
@@ -167,112 +222,86 @@ def test_pages_with_diffs_and_judgments(run_dag, service, include, statuses):
     for url in urls[100:]:
         service.control.set_page(url, "<p>new</p>")
     second = service.check(monitor)
-    done = run_dag(sensor(monitor, f"check_id={second!r}, include_pages={include}, deferrable=False"))
-    found = waited(done)
-    assert {page["status"] for page in found["pages"]} == statuses
     counts = {"same": 99, "changed": 1, "new": 20}
-    assert len(found["pages"]) == sum(counts[status] for status in statuses)
-    assert len({page["id"] for page in found["pages"]}) == len(found["pages"])
-    if "changed" in statuses:
-        (changed,) = [page for page in found["pages"] if page["status"] == "changed"]
-        assert "two euro" in changed["diff"]["text"]
-        assert changed["judgment"]["meaningful"] is True
-    assert "next" not in found
-
-
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize(("soft", "state"), [("", "failed"), (", soft_fail=True", "skipped")])
-def test_timeout(run_dag, service, mode, soft, state):
-    """Time that is over is an error that no retry helps, or a skip."""
-    monitor = service.monitor()
-    done = run_dag(sensor(monitor, f"{mode}, timeout=1, retries=2{soft}"))
-    assert done.run["tasks"]["wait"] == {"state": state, "try_number": 1}, done.log[-3000:]
+    for include, statuses in PAGES:
+        found = wait(monitor, "poke", check_id=second, include_pages=include).value
+        assert {page["status"] for page in found["pages"]} == statuses, include
+        assert len(found["pages"]) == sum(counts[status] for status in statuses), include
+        assert len({page["id"] for page in found["pages"]}) == len(found["pages"]), include
+        if "changed" in statuses:
+            (changed,) = [page for page in found["pages"] if page["status"] == "changed"]
+            assert "two euro" in changed["diff"]["text"]
+            assert changed["judgment"]["meaningful"] is True
+        assert "next" not in found
 
 
 @pytest.mark.parametrize(
     ("mode", "kind"),
-    [
-        pytest.param("deferrable=False", "drop", id="poke-drop"),
-        pytest.param("deferrable=False, mode='reschedule'", "truncate", id="reschedule-truncate"),
-        pytest.param("deferrable=True", "garbage", id="defer-garbage"),
-        pytest.param("deferrable=True", "status", id="defer-status"),
-    ],
+    [("poke", "drop"), ("reschedule", "truncate"), ("defer", "garbage"), ("defer", "status")],
 )
-def test_trouble_that_passes(run_dag, service, mode, kind):
-    """A wait of hours does not end because the service has a bad minute."""
-    service.control.configure(check_seconds=3)
+def test_trouble_that_passes(wait, service, mode, kind):
+    """A short outage of the service does not end a long wait."""
     monitor = service.monitor()
+    check = service.check(monitor)
     how = {"status": 503} if kind == "status" else {}
-    service.control.add_fault(kind, path=f"/v2/monitor/{monitor}/checks", method="GET", times=2, **how)
-    check = service.call("POST", f"/v2/monitor/{monitor}/run")["id"]
-    done = run_dag(sensor(monitor, f"{AGO}, {mode}"), retry_budget=0)
-    assert waited(done)["id"] == check
-    assert done.run["tasks"]["wait"]["try_number"] == 1
+    path = f"/v2/monitor/{monitor}/checks$"
+    service.control.add_fault(kind, path=path, method="GET", times=2, **how)
+    done = wait(monitor, mode)
+    assert (done.ended, done.value["id"]) == (("success", 1), check)
+    assert len(service.control.requests(path, method="GET")) == 3
 
 
 @pytest.mark.rule("late-reads")
 @pytest.mark.parametrize("mode", MODES)
-def test_late_replica(run_dag, service, mode):
-    """The check that was just started is not there yet where it is read."""
+def test_late_replica(wait, service, mode):
+    """The replica that is read does not have the check yet that was just started."""
     monitor = service.monitor()
     service.control.set_quirks(["late-replica=2"])
-    more = 'check_id=\'{{ ti.xcom_pull("run", key="check_id") }}\', include_pages=True, ' + mode
-    done = run_dag(f"{RUN.format(monitor=monitor)} >> {sensor(monitor, more)}")
-    assert len(waited(done)["pages"]) == 2
+    check = service.call("POST", f"/v2/monitor/{monitor}/run")["id"]
+    found = wait(monitor, mode, check_id=check, include_pages=True).value
+    assert (found["id"], len(found["pages"])) == (check, 2)
 
 
 @pytest.mark.rule("monitor-get")
 @pytest.mark.parametrize("mode", MODES)
-def test_unknown_monitor(run_dag, service, mode):
-    """Nobody waits a week for what is not there."""
-    done = run_dag(sensor("0b9c1f4e-0000-4000-8000-000000000001", f"{AGO}, {mode}"))
-    assert done.state("wait") == "failed"
-    assert "Monitor not found" in done.log or "no such monitor" in done.log.lower()
+def test_unknown_monitor(wait, monkeypatch, mode):
+    """A missing monitor ends the wait."""
+    monkeypatch.setattr(poller, "MISSING_LIMIT", 0.5)
+    done = wait("0b9c1f4e-0000-4000-8000-000000000001", mode, retries=0)
+    assert done.state == "failed"
+    assert "monitor not found" in str(done.error).lower()
 
 
 @pytest.mark.rule("status-401")
 @pytest.mark.parametrize("mode", MODES)
-def test_wrong_key_fails_at_once(run_dag, service, sandbox, mode):
-    monitor = service.monitor()
-    environ = {
-        "AIRFLOW_CONN_OTHER": json.dumps({"conn_type": "webdata", "host": sandbox.url, "password": "no"})
-    }
-    done = run_dag(sensor(monitor, f"webdata_conn_id='other', {mode}, retries=2"), environ=environ)
-    assert done.run["tasks"]["wait"] == {"state": "failed", "try_number": 1}
-    assert "Unauthorized" in done.log
+def test_wrong_key_fails_immediately(wait, service, monkeypatch, mode):
+    monkeypatch.setenv("AIRFLOW_CONN_OTHER", connection_text(service.sandbox.url, "no"))
+    done = wait(service.monitor(), mode, webdata_conn_id="other")
+    assert done.ended == ("failed", 1)
+    assert "Unauthorized" in str(done.error)
 
 
 @pytest.mark.rule("retry-after")
 @pytest.mark.parametrize(
-    ("mode", "soft"),
-    [
-        pytest.param("deferrable=False", "", id="poke"),
-        pytest.param("deferrable=False, mode='reschedule'", ", soft_fail=True", id="reschedule-soft"),
-        pytest.param("deferrable=True", "", id="defer"),
-        pytest.param("deferrable=True", ", soft_fail=True", id="defer-soft"),
-        pytest.param("deferrable=True", ", never_fail=True", id="defer-never"),
-    ],
+    ("mode", "more"),
+    [("poke", {}), ("defer", {}), ("defer", {"soft_fail": True})],
+    ids=["poke", "defer", "defer-soft"],
 )
-def test_rate_limited_while_the_pages_are_fetched(run_dag, service, mode, soft):
-    """The task comes back when the service said, and what it waited for is not lost."""
+def test_rate_limit_without_a_dag_run(wait, service, mode, more):
     monitor = service.monitor()
     service.check(monitor)
-    path = f"/v2/monitor/{monitor}/checks/.+"
-    service.control.add_fault("status", path=path, status=429, headers={"Retry-After": "1"})
-    done = run_dag(sensor(monitor, f"{AGO}, include_pages=True, {mode}{soft}"), retry_budget=0)
-    assert len(waited(done)["pages"]) == 2
-    assert done.run["tasks"]["wait"]["try_number"] == 1
-    assert "The task is rescheduled to" in done.log
+    limit(service, monitor)
+    done = wait(monitor, mode, include_pages=True, **more)
+    assert (done.ended, len(done.value["pages"])) == (("success", 1), 2)
+    assert done.reschedules == (mode == "poke")
 
 
-def test_rate_limited_without_end(run_dag, service):
-    """Coming back is bounded, also where each return is another deferral."""
+def test_rate_limit_without_end(wait, service):
+    """Returns are bounded, also where each of them is another deferral."""
     monitor = service.monitor()
     service.check(monitor)
-    path = f"/v2/monitor/{monitor}/checks/.+"
-    service.control.add_fault("status", path=path, status=429, headers={"Retry-After": "1"}, times=None)
-    done = run_dag(
-        sensor(monitor, f"{AGO}, include_pages=True, deferrable=True, rate_limit_timeout=3"), retry_budget=0
-    )
-    assert done.state("wait") == "failed"
-    assert "would exceed rate_limit_timeout=3 s" in done.log
+    limit(service, monitor, times=None)
+    with capture_logs() as logs:
+        done = wait(monitor, "defer", include_pages=True, rate_limit_timeout=3, retries=0)
+    assert done.state == "failed"
+    assert any("would exceed rate_limit_timeout" in entry["event"] for entry in logs), logs

@@ -1,209 +1,249 @@
-"""Sensors that wait for deliveries, in a real Airflow with a real inbox, against the sandbox over HTTP."""
+"""Sensors that wait for deliveries, with a real inbox, against the sandbox over HTTP.
+
+DAG runs in a real Airflow show how each mode waits and how waits end; the rest needs no DAG run.
+"""
 
 from __future__ import annotations
 
 import threading
-import time
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from tests.support.service import NEVER
+from airflow_provider_webdata.sensors.monitor import WebDataMonitorCheckSensor
+from airflow_provider_webdata.sensors.webhook import WebDataWebhookSensor
+from tests.integration.sensors.conftest import AGO, MODES, task
+from tests.support import direct
+from tests.support.inbox_server import InboxServer
+from tests.support.service import CONNECTION_ID, NEVER, SANDBOX_KEY, WEBHOOK_SECRET, connection_text
 from tests.support.standing_check import standing_check
-from tests.support.waiting import PATIENCE
+from tests.support.waiting import wait_until
 
-POKE = pytest.param("deferrable=False", id="poke")
-RESCHEDULE = pytest.param("deferrable=False, mode='reschedule'", id="reschedule")
-DEFER = pytest.param("deferrable=True", id="defer")
-MODES = [POKE, RESCHEDULE, DEFER]
-AGO = "after='2020-01-01T00:00:00Z'"
-CHECK = (
-    "WebDataMonitorCheckSensor(task_id='wait', poke_interval=0.2, poll_interval=1, wait_by='webhook', {more})"
-)
-ANY = "WebDataWebhookSensor(task_id='wait', poke_interval=0.2, {more})"
 MONITOR = "0b9c1f4e-0000-4000-8000-000000000001"
-
-
-def waited(outcome: Any) -> Any:
-    assert outcome.state("wait") == "success", outcome.log[-4000:]
-    assert "hush" not in outcome.log
-    assert "hush" not in str(outcome.run)
-    return outcome.xcom["wait.return_value"]
-
-
-@pytest.mark.parametrize("mode", MODES)
-def test_check_learned_by_webhook(run_with_inbox, service, mode):
-    """From the declared monitor, which reports to us by itself, to the check: no key, no secret is handed around."""
-    service.control.set_page("https://example.com/", "<p>one euro</p>")
-    with standing_check(service.control):
-        done = run_with_inbox(
-            f"""
-keep = WebDataCreateMonitorOperator(task_id="keep", name="prices", schedule={NEVER}, targets=TARGETS)
-run = WebDataRunMonitorOperator(task_id="run", monitor_id=keep.output["monitor_id"])
-run >> {CHECK.format(more=f"monitor_id=keep.output['monitor_id'], include_pages='changed', {mode}")}
-"""
-        )
-    found = waited(done)
-    assert found["id"] == done.xcom["run.return_value"]["id"]
-    assert [page["status"] for page in found["pages"]] == ["new"]
-    assert "learned by webhook" in done.log
-    (delivery,) = service.control.deliveries()
-    assert delivery["status"] == "delivered"
-
-
-@pytest.mark.rule("delivery-order")
-@pytest.mark.parametrize("mode", MODES)
-def test_check_whose_delivery_came_early(run_with_inbox, service, inbox, mode):
-    """Before the task began, and before its DAG run did, as far as `after` reaches."""
-    monitor = service.monitor(webhook=inbox.webhook("early"))
-    check = service.check(monitor)
-    done = run_with_inbox(CHECK.format(more=f"monitor_id={monitor!r}, {AGO}, {mode}"))
-    assert waited(done)["id"] == check
-
-
-@pytest.mark.rule("delivery-retries")
-@pytest.mark.parametrize("mode", MODES)
-def test_lost_delivery_is_caught_by_looking(run_with_inbox, service, inbox, mode):
-    """The monitor reports here; this delivery never comes. The slow look at the service finds the check."""
-    monitor = service.monitor(webhook={**inbox.webhook("lost"), "events": ["monitor.page"]})
-    service.control.configure(check_seconds=2)
-    done = run_with_inbox(
-        f"WebDataRunMonitorOperator(task_id='run', monitor_id={monitor!r}) >> "
-        + CHECK.format(more=f"monitor_id={monitor!r}, safety_poll=1, {mode}")
-    )
-    assert waited(done)["id"] == done.xcom["run.return_value"]["id"]
-    assert "learned by polling" in done.log
-
-
-@pytest.mark.parametrize("mode", [POKE, RESCHEDULE])
-def test_the_service_is_asked_seldom(run_with_inbox, service, inbox, mode):
-    """At first, in the end, and every `safety_poll`: not with every look into the inbox, of which there are a dozen."""
-    monitor = service.monitor(webhook=inbox.webhook("quiet"))
-    service.control.clear_requests()
-    done = run_with_inbox(
-        CHECK.format(more=f"monitor_id={monitor!r}, timeout=6, {mode}").replace(
-            "poke_interval=0.2", "poke_interval=0.5"
-        )
-    )
-    assert done.state("wait") == "failed"
-    looks = service.control.requests(f"/v2/monitor/{monitor}/checks", method="GET")
-    assert 2 <= len(looks) <= 5
-
-
-@pytest.mark.parametrize("mode", [POKE, DEFER])
-def test_mapped(run_with_inbox, service, inbox, mode):
-    """One sensor for each of several monitors."""
-    monitors = [
-        service.monitor(webhook=inbox.webhook(f"map-{number}"), name=f"m{number}") for number in range(2)
-    ]
-    checks = [service.check(monitor) for monitor in monitors]
-    done = run_with_inbox(
-        f"WebDataMonitorCheckSensor.partial(task_id='wait', poke_interval=0.2, {AGO}, {mode})"
-        f".expand(monitor_id={monitors!r})"
-    )
-    assert [done.xcom[f"wait[{number}].return_value"]["id"] for number in range(2)] == checks
-
-
-@pytest.mark.parametrize("mode", MODES)
-def test_nobody_can_report(run_dag, service, mode):
-    """Without an address or a secret no delivery can come: said at once, without a retry."""
-    monitor = service.monitor()
-    done = run_dag(CHECK.format(more=f"monitor_id={monitor!r}, retries=2, {mode}"))
-    assert done.run["tasks"]["wait"] == {"state": "failed", "try_number": 1}, done.log[-3000:]
-    assert "webhook_secret" in done.log
+CHECK = {"poke_interval": 0.2, "poll_interval": 1, "wait_by": "webhook"}
 
 
 def body(event: str = "crawl.completed", job: str = "job-1", **more: Any) -> dict[str, Any]:
     return {"success": True, "type": event, "id": job, "webhookId": f"{event}-{job}", "data": [], **more}
 
 
-CHECK_BODY = body("monitor.check.completed", "check-1", data=[{"monitorId": MONITOR, "checkId": "check-1"}])
-LARGE = body(job="large", data=[{"markdown": "x" * 40_000}])
-
-# What is in the inbox (body, key), what the sensor waits for, and the job id of the delivery that it returns.
-FITS = {
-    "any": ([(body(), None)], "", "job-1"),
-    "the oldest": ([(body(job="a"), None), (body(job="b"), None)], "", "a"),
-    "key": ([(body(job="a"), "one"), (body(job="b"), "two")], "key='two'", "b"),
-    "event": ([(body("crawl.page", "a"), "k"), (body("crawl.completed", "b"), "k")], "events='crawl.completed'", "b"),
-    "event without its operation": ([(body("completed", "a"), "k")], "events=['crawl.completed']", "a"),
-    "job": ([(body(job="a"), "k"), (body(job="b"), "k")], "job_id='b'", "b"),
-    "monitor": ([(body(), None), (CHECK_BODY, "k")], f"monitor_id={MONITOR!r}", "check-1"),
-    "all of them": (
-        [(body(job="a"), "k"), (CHECK_BODY, "other"), ({**CHECK_BODY, "webhookId": "w"}, "k")],
-        f"key='k', monitor_id={MONITOR!r}, job_id='check-1', events=['check.completed']",
-        "check-1",
-    ),
-    "large": ([(LARGE, None)], "", "large"),
-}  # fmt: skip
+# In a real Airflow
 
 
-@pytest.mark.rule("event-names")
-@pytest.mark.parametrize(
-    ("mode", "deliveries", "given", "job"),
-    [
-        *(pytest.param("deferrable=True", *fit, id=f"defer-{name}") for name, fit in FITS.items()),
-        # What fits is decided in one place; a worker that pokes reads the inbox by itself.
-        *(
-            pytest.param("deferrable=False", *FITS[name], id=f"poke-{name}")
-            for name in ("all of them", "large")
-        ),
-    ],
-)
-def test_delivery_that_fits(run_with_inbox, inbox, mode, deliveries, given, job):
-    for payload, key in deliveries:
-        inbox.deliver(payload, key)
-    done = run_with_inbox(ANY.format(more=", ".join(filter(None, [AGO, mode, given]))))
-    found = waited(done)
-    payload, key = next((p, k) for p, k in reversed(deliveries) if p["id"] == job)
-    assert found == {
-        "delivery_id": found["delivery_id"],
-        "event": payload["type"],
-        "key": key,
-        "job_id": job,
-        "monitor_id": MONITOR if payload["data"] and "monitorId" in payload["data"][0] else None,
-        "success": True,
-        "received_at": found["received_at"],
-        "payload": payload,
-    }
+def any_delivery(task_id: str, mode: str, **more: Any) -> str:
+    return task("WebDataWebhookSensor", task_id, poke_interval=0.2, **MODES[mode], **more)
 
 
-@pytest.mark.parametrize("mode", MODES)
-def test_delivery_during_the_wait(run_with_inbox, inbox, mode):
-    """One from before the DAG run does not count."""
-    inbox.deliver(body(job="before"))
+@pytest.mark.parametrize(("during", "later"), [("poke", "reschedule"), ("defer", "poke")])
+def test_check_reported_by_webhook(run_with_inbox, service, during, later):
+    """A declared monitor reports here by itself, and no secret is shown."""
+    service.control.set_page("https://example.com/", "<p>one euro</p>")
+    keep = task("WebDataCreateMonitorOperator", "keep", name="prices", schedule=NEVER)
+    with standing_check(service.control):
+        done = run_with_inbox(
+            f"""
+keep = {keep.removesuffix(")")}, targets=TARGETS)
+monitor_id = keep.output["monitor_id"]
+run = WebDataRunMonitorOperator(task_id="run", monitor_id=monitor_id)
+during, later = [
+    WebDataMonitorCheckSensor(task_id=name, monitor_id=monitor_id, include_pages="changed", **arguments)
+    for name, arguments in {[("during", {**CHECK, **MODES[during]}), ("later", {**CHECK, **MODES[later]})]!r}
+]
+run >> during >> later
+"""
+        )
+    for name in ("during", "later"):
+        assert done.state(name) == "success", done.log_of(name)[-4000:]
+        found = done.xcom[f"{name}.return_value"]
+        assert found["id"] == done.xcom["run.return_value"]["id"]
+        assert [page["status"] for page in found["pages"]] == ["new"]
+        assert "learned by webhook" in done.log_of(name)
+    assert not [secret for secret in (WEBHOOK_SECRET, SANDBOX_KEY) if secret in done.log + str(done.run)]
+    (delivery,) = service.control.deliveries()
+    assert delivery["status"] == "delivered"
 
-    def deliver():
-        assert inbox.read.wait(PATIENCE)
-        # Let the wait get as far as it goes.
-        time.sleep(3)
-        inbox.deliver(body(job="during"))
+
+def test_mapped(run_with_inbox, service, inbox):
+    """One sensor for each of several monitors."""
+    monitors = [
+        service.monitor(webhook=inbox.webhook(f"map-{number}"), name=f"m{number}") for number in range(2)
+    ]
+    checks = [service.check(monitor) for monitor in monitors]
+    done = run_with_inbox(
+        "\n".join(
+            f"WebDataMonitorCheckSensor.partial(task_id={mode!r}, poke_interval=0.2, after={AGO!r}, "
+            f"**{MODES[mode]!r}).expand(monitor_id={monitors!r})"
+            for mode in ("poke", "defer")
+        )
+    )
+    for mode in ("poke", "defer"):
+        assert [done.xcom[f"{mode}[{number}].return_value"]["id"] for number in range(2)] == checks
+
+
+def test_delivery_during_the_wait(run_with_inbox, inbox):
+    """A delivery from before the DAG run does not count."""
+    for mode in MODES:
+        inbox.deliver(body(job=mode, webhookId=f"before-{mode}"))
+
+    def waits() -> bool:
+        """Return whether a worker searches again and again, or the triggerer has searched and follows the feed."""
+        searches = len(inbox.reads("/search"))
+        return searches >= 3 or bool(searches and inbox.reads("wait="))
+
+    def deliver() -> None:
+        for mode in MODES:
+            inbox.requests.clear()
+            wait_until(waits)
+            inbox.deliver(body(job=mode, webhookId=f"during-{mode}"))
 
     during = threading.Thread(target=deliver)
     during.start()
-    done = run_with_inbox(ANY.format(more=mode))
+    done = run_with_inbox(" >> ".join(any_delivery(mode, mode, job_id=mode) for mode in MODES))
     during.join()
-    assert waited(done)["job_id"] == "during"
+    for mode in MODES:
+        assert done.state(mode) == "success", done.log_of(mode)[-4000:]
+        assert done.xcom[f"{mode}.return_value"]["payload"]["webhookId"] == f"during-{mode}"
 
 
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize(("soft", "state"), [("", "failed"), (", soft_fail=True", "skipped")])
-def test_timeout(run_with_inbox, inbox, mode, soft, state):
-    done = run_with_inbox(ANY.format(more=f"{mode}, timeout=1, retries=2, key='never'{soft}"))
-    assert done.run["tasks"]["wait"] == {"state": state, "try_number": 1}, done.log[-3000:]
+ENDS = [("poke", False), ("reschedule", True), ("defer", False), ("defer", True)]
 
 
-@pytest.mark.parametrize("mode", MODES)
-def test_no_secret(run_dag, mode):
-    """Without a secret the inbox has nothing for this connection."""
-    done = run_dag(ANY.format(more=f"{mode}, retries=2"))
-    assert done.run["tasks"]["wait"] == {"state": "failed", "try_number": 1}, done.log[-3000:]
-    assert "is not set, so that its deliveries cannot be read" in done.log
+def test_timeout(run_with_inbox, service, inbox):
+    """A timeout is an error without a retry, or a skip.
+
+    A check sensor polls the service at first, in the end, and every `safety_poll`, and not whenever it reads the
+    inbox, which it does a dozen times.
+    """
+    quick = {"timeout": 1, "retries": 2, "key": "never"}
+    tasks = {
+        f"{mode}_{soft}": any_delivery(f"{mode}_{soft}", mode, soft_fail=soft, **quick) for mode, soft in ENDS
+    }
+    monitors = {mode: service.monitor(webhook=inbox.webhook(mode)) for mode in ("poke", "reschedule")}
+    for mode, monitor in monitors.items():
+        check = {"monitor_id": monitor, "timeout": 3, **CHECK, **MODES[mode]}
+        tasks[mode] = task("WebDataMonitorCheckSensor", mode, **check)
+    service.control.clear_requests()
+    done = run_with_inbox("\n".join(tasks.values()))
+    for mode, soft in ENDS:
+        name = f"{mode}_{soft}"
+        assert done.ended(name) == ("skipped" if soft else "failed", 1), done.log_of(name)[-3000:]
+    for mode, monitor in monitors.items():
+        assert done.state(mode) == "failed"
+        polls = service.control.requests(f"/v2/monitor/{monitor}/checks", method="GET")
+        assert 2 <= len(polls) <= 5, mode
 
 
-@pytest.mark.parametrize("mode", MODES)
-def test_template_that_renders_to_nothing(run_with_inbox, inbox, mode):
-    """Is as if it had not been given."""
-    inbox.deliver(body(job="a"), "k")
-    done = run_with_inbox(ANY.format(more=f"key='{{{{ none }}}}', job_id='{{{{ \"a\" }}}}', {AGO}, {mode}"))
-    assert waited(done)["key"] == "k"
+# In this process
+
+Connect = Callable[..., None]
+
+
+@pytest.fixture
+def connect(sandbox: Any, monkeypatch: pytest.MonkeyPatch, no_worker_lingers: None) -> Connect:
+    """Set the connection's extras."""
+
+    def set_connection(**extra: Any) -> None:
+        monkeypatch.setenv(f"AIRFLOW_CONN_{CONNECTION_ID.upper()}", connection_text(sandbox.url, **extra))
+
+    return set_connection
+
+
+@pytest.fixture
+def connected_inbox(inbox: InboxServer, connect: Connect) -> InboxServer:
+    connect(**inbox.extra)
+    return inbox
+
+
+def check(monitor: str, mode: str, **more: Any) -> direct.Outcome:
+    arguments: dict[str, Any] = {**CHECK, **MODES[mode], **more}
+    return direct.run(WebDataMonitorCheckSensor(task_id="wait", monitor_id=monitor, **arguments))
+
+
+def delivery(mode: str, **more: Any) -> direct.Outcome:
+    arguments: dict[str, Any] = {"poke_interval": 0.2, "after": AGO, **MODES[mode], **more}
+    return direct.run(WebDataWebhookSensor(task_id="wait", **arguments))
+
+
+@pytest.mark.rule("delivery-order")
+def test_check_with_an_early_delivery(connected_inbox, service):
+    """The delivery came before the DAG run began, later than `after`."""
+    monitor = service.monitor(webhook=connected_inbox.webhook("early"))
+    found = service.check(monitor)
+    for mode in MODES:
+        assert check(monitor, mode, after=AGO).value["id"] == found, mode
+
+
+@pytest.mark.rule("delivery-retries")
+@pytest.mark.parametrize("mode", ["poke", "defer"])
+def test_a_safety_poll_makes_up_for_a_lost_delivery(connected_inbox, service, mode):
+    monitor = service.monitor(webhook={**connected_inbox.webhook("lost"), "events": ["monitor.page"]})
+    with standing_check(service.control):
+        started = service.call("POST", f"/v2/monitor/{monitor}/run")["id"]
+        done = check(monitor, mode, safety_poll=1, after=AGO)
+    assert done.value["id"] == started
+    assert len(service.control.requests(f"/v2/monitor/{monitor}/checks$")) > 1
+
+
+def test_connections_without_deliveries(connect, service):
+    """Without an address or a secret no delivery can come, which no retry changes."""
+    connect()
+    monitor = service.monitor()
+    for mode in MODES:
+        done = check(monitor, mode, retries=2)
+        assert done.ended == ("failed", 1), mode
+        assert "webhook_secret" in str(done.error), mode
+        done = delivery(mode, retries=2)
+        assert done.ended == ("failed", 1), mode
+        assert "is not set, so that its deliveries cannot be read" in str(done.error), mode
+
+
+CHECK_BODY = body("monitor.check.completed", "check-1", data=[{"monitorId": MONITOR, "checkId": "check-1"}])
+LARGE = body("extract.started", "large", data=[{"markdown": "x" * 40_000}])
+DELIVERIES: list[tuple[dict[str, Any], str | None]] = [
+    (body(job="first"), None),
+    (body(job="second"), "two"),
+    (body("batch_scrape.page", "page"), "k"),
+    (body("batch_scrape.completed", "batch"), "k"),
+    (body("agent.failed", "agent"), "k"),
+    (CHECK_BODY, "other"),
+    ({**CHECK_BODY, "webhookId": "w"}, "k"),
+    (LARGE, None),
+]
+"""The content of the inbox, and the keys."""
+
+# The arguments of the sensor, and the number of the delivery that it returns.
+FITS: dict[str, tuple[dict[str, Any], int]] = {
+    "the oldest": ({}, 0),
+    "key": ({"key": "two"}, 1),
+    "event": ({"events": "batch_scrape.completed"}, 3),
+    "event without its operation": ({"events": ["failed"]}, 4),
+    "job": ({"job_id": "second"}, 1),
+    "monitor": ({"monitor_id": MONITOR}, 5),
+    "all of them": (
+        {"key": "k", "monitor_id": MONITOR, "job_id": "check-1", "events": ["check.completed"]},
+        6,
+    ),
+    "large": ({"job_id": "large"}, 7),
+    "a template that renders to nothing": ({"key": "{{ none }}", "job_id": "{{ 'second' }}"}, 1),
+}
+
+
+@pytest.mark.rule("event-names")
+def test_delivery_that_fits(connected_inbox):
+    for sent, key in DELIVERIES:
+        connected_inbox.deliver(sent, key)
+    for mode in ("poke", "defer"):
+        for case, (arguments, number) in FITS.items():
+            sent, key = DELIVERIES[number]
+            found = delivery(mode, **arguments).value
+            assert found == {
+                "delivery_id": found["delivery_id"],
+                "event": sent["type"],
+                "key": key,
+                "job_id": sent["id"],
+                "monitor_id": MONITOR if number in (5, 6) else None,
+                "success": True,
+                "received_at": found["received_at"],
+                "payload": sent,
+            }, (mode, case)

@@ -1,4 +1,4 @@
-"""The server that other tests use is there when it is needed, and gone afterwards, come what may."""
+"""The private PostgreSQL: it starts on demand and leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import psutil
 import pytest
 from sqlalchemy import create_engine, text
 
-from tests.support import postgres
 from tests.support.errors import StackError
 from tests.support.postgres import Postgres
 from tests.support.waiting import wait_until
@@ -20,12 +19,12 @@ HOLD = """
 import sys
 from tests.support.postgres import Postgres
 with Postgres() as server:
-    print(server._server.pid, server.folder, flush=True)
+    print(server.pid, server.folder, flush=True)
     sys.stdin.read()
 """
 
 
-def test_its_data_survive_a_crash_and_its_processes_nothing() -> None:
+def test_data_survives_a_crash_and_processes_end_on_exit() -> None:
     with Postgres() as server:
         engine = create_engine(server.create_database("some"), pool_pre_ping=True)
         with engine.begin() as connection:
@@ -37,17 +36,16 @@ def test_its_data_survive_a_crash_and_its_processes_nothing() -> None:
                 assert connection.execute(text("SELECT n FROM t")).scalar() == 1
                 assert connection.execute(text("SHOW fsync")).scalar() == "on"
         engine.dispose()
-        assert server._server is not None
-        processes = [psutil.Process(server._server.pid), *psutil.Process(server._server.pid).children()]
+        processes = [psutil.Process(server.pid), *psutil.Process(server.pid).children()]
         folder = server.folder
     assert not any(process.is_running() for process in processes)
     assert not folder.exists()
 
 
-def test_it_ends_with_the_process_that_started_it() -> None:
+def test_the_server_ends_with_the_process_that_started_it() -> None:
     holder = subprocess.Popen(
         [sys.executable, "-c", HOLD],
-        cwd=Path(postgres.__file__).parents[1],
+        cwd=Path(__file__).parents[3],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -62,8 +60,6 @@ def test_it_ends_with_the_process_that_started_it() -> None:
     assert wait_until(lambda: not Path(folder).exists())
 
 
-def test_a_machine_without_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr(postgres, "_FOLDERS", (str(tmp_path / "*"),))
+def test_missing_programs(tmp_path: Path) -> None:
     with pytest.raises(StackError, match="run tools/postgres-setup as root"):
-        Postgres().__enter__()
+        Postgres(programs=str(tmp_path)).__enter__()

@@ -10,8 +10,8 @@ import sys
 from pathlib import Path
 
 import psutil
-import pytest
 
+from tests.support.tables import each_row
 from tests.support.waiting import PATIENCE, wait_until
 from tests.support.warm import Warm, airflow_environ
 
@@ -54,8 +54,8 @@ def test_an_option_that_was_read_at_the_import(warm: Warm, tmp_path: Path) -> No
     assert json.loads(done.stdout.splitlines()[-1])["port"] == 4321
 
 
-@pytest.mark.parametrize(
-    ("code", "status"),
+@each_row(
+    "code, status",
     [
         ("raise SystemExit(3)", 3),
         ("import atexit; atexit.register(print, 'bye')", 0),
@@ -86,12 +86,11 @@ def test_streams(warm: Warm, tmp_path: Path) -> None:
         assert program.wait(PATIENCE) == 0
 
 
-def test_a_session_outlives_its_client(tmp_path: Path) -> None:
-    """It leads a session, begins when it is told to, and leaves no zombie."""
-    with_session = Warm(tmp_path / "warm")
+def test_a_session_waits_until_it_may_begin(warm: Warm, tmp_path: Path) -> None:
+    """The program leads its own session and leaves no zombie."""
     marker = tmp_path / "began"
     code = f"import pathlib, time; pathlib.Path({str(marker)!r}).touch(); time.sleep({PATIENCE})"
-    program = with_session.start(["-c", code], env=airflow_environ(tmp_path), session=True)
+    program = warm.start(["-c", code], env=airflow_environ(tmp_path), session=True)
     try:
         assert os.getsid(program.pid) == program.pid
         assert not marker.exists()
@@ -101,20 +100,30 @@ def test_a_session_outlives_its_client(tmp_path: Path) -> None:
         program.kill()
     assert program.wait(PATIENCE) == -signal.SIGKILL
     assert not psutil.pid_exists(program.pid)
-    with_session.close()
 
 
-def test_nothing_outlives_the_last_client(tmp_path: Path) -> None:
-    """A client that dies takes its programs and the forking process with it."""
+def test_only_sessions_outlive_the_last_client(tmp_path: Path) -> None:
+    """A client that dies ends its other programs and the forking process."""
     client = f"""
-import os, pathlib, signal, time
+import os, pathlib, signal
+from tests.support.waiting import wait_until
 from tests.support.warm import Warm, airflow_environ
 home = pathlib.Path({str(tmp_path)!r})
-program = Warm(home / "warm").start(["-c", "import time; time.sleep({PATIENCE})"], env=airflow_environ(home))
-(home / "pids").write_text(f"{{program.pid}} {{os.getpgid(program.pid)}}")
+warm, env = Warm(home / "warm"), airflow_environ(home)
+code = "import pathlib, sys, time; pathlib.Path(sys.argv[1]).touch(); time.sleep({PATIENCE})"
+session = warm.start(["-c", code, str(home / "began")], env=env, session=True)
+session.begin()
+program = warm.start(["-c", code, str(home / "began too")], env=env)
+assert wait_until(lambda: (home / "began").exists() and (home / "began too").exists())
+(home / "pids").write_text(f"{{session.pid}} {{program.pid}} {{os.getpgid(program.pid)}}")
 os.kill(os.getpid(), signal.SIGKILL)
 """
-    subprocess.run([sys.executable, "-c", client], check=False)
-    pids = [int(pid) for pid in (tmp_path / "pids").read_text().split()]
-    assert len(pids) == 2
-    assert wait_until(lambda: not any(psutil.pid_exists(pid) for pid in pids))
+    done = subprocess.run([sys.executable, "-c", client], check=False)
+    assert done.returncode == -signal.SIGKILL
+    session, *others = [int(pid) for pid in (tmp_path / "pids").read_text().split()]
+    try:
+        assert len(others) == 2
+        assert wait_until(lambda: not any(psutil.pid_exists(pid) for pid in others))
+        assert psutil.Process(session).status() != psutil.STATUS_ZOMBIE
+    finally:
+        os.kill(session, signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""A sandbox that delivers real webhooks to a real inbox, and a connection to both in the environment."""
+"""A sandbox that sends real webhooks to a real inbox, and a connection to both in the environment."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
-from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,11 +16,12 @@ from structlog.testing import capture_logs
 from airflow_provider_webdata.hooks.webdata import WebDataHook
 from airflow_provider_webdata.hooks.webhooks import webhook_for
 from airflow_provider_webdata.sandbox.server import SandboxServer
-from airflow_provider_webdata.waiting import announcement, backoff, shared_task
+from airflow_provider_webdata.waiting import announcement, backoff, deadlines, shared_task
 from airflow_provider_webdata.waiting import hub as hub_module
 from airflow_provider_webdata.waiting.hub import Hub
 from tests.support.inbox_server import InboxServer
-from tests.support.service import CHECK_COMPLETED, NEVER, connection_text
+from tests.support.job_service import JobService
+from tests.support.service import CHECK_COMPLETED, CONNECTION_ID, NEVER, connection_text
 from tests.support.waiting import PATIENCE, until
 
 
@@ -31,23 +32,25 @@ def sandbox() -> Iterator[SandboxServer]:
 
 
 @pytest.fixture
-def inbox(tmp_path: Path) -> Iterator[InboxServer]:
-    with InboxServer(tmp_path) as server:
-        yield server
-
-
-@pytest.fixture
 def connect(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Set the default connection."""
 
     def set_connection(host: str, **extra: Any) -> None:
-        monkeypatch.setenv("AIRFLOW_CONN_WEBDATA_DEFAULT", connection_text(host, **extra))
+        monkeypatch.setenv(f"AIRFLOW_CONN_{CONNECTION_ID.upper()}", connection_text(host, **extra))
 
     return set_connection
 
 
+@pytest.fixture
+def jobs() -> Iterator[JobService]:
+    """A service that has only jobs."""
+    service = JobService()
+    yield service
+    service.stop()
+
+
 class World:
-    """A sandbox, an inbox, and what a DAG author does with them."""
+    """A sandbox, an inbox, and the calls of a DAG author."""
 
     def __init__(self, sandbox: SandboxServer, inbox: InboxServer) -> None:
         self.sandbox, self.inbox = sandbox, inbox
@@ -55,7 +58,7 @@ class World:
         self.hook = WebDataHook()
 
     def monitor(self, *pages: str, webhook: bool = True, **fields: Any) -> str:
-        """Create a monitor of these pages, or of one that the sandbox has."""
+        """Create a monitor of these pages; by default, of a page of the sandbox."""
         urls = pages or ["https://river.example/"]
         body: dict[str, Any] = {
             "name": "m",
@@ -68,30 +71,32 @@ class World:
         return self.hook.create_monitor(body).id
 
     def run(self, monitor_id: str) -> str:
-        """Run a check to its end, its delivery made."""
+        """Run a check, and return its id once it has ended and its delivery is sent."""
         check = self.hook.run_monitor(monitor_id)
         self.control.settle()
         return check.id
 
-    def asked(self, path: str = "/v2/monitor") -> int:
+    def calls(self, path: str = "/v2/monitor") -> int:
+        """Return the number of calls of the service."""
         return len(self.control.requests(path))
 
 
 @pytest.fixture
 def world(sandbox: SandboxServer, inbox: InboxServer, connect: Callable[..., None]) -> Iterator[World]:
     connect(sandbox.url, retry_budget=0.5, **inbox.extra)
-    made = World(sandbox, inbox)
-    yield made
-    made.hook.close()
+    world = World(sandbox, inbox)
+    yield world
+    world.hook.close()
 
 
 @pytest.fixture(autouse=True)
-def no_linger(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Shared tasks end at once, and outages are retried often: the tests need not wait for them."""
+def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """End shared tasks immediately, and retry often."""
     for module in (shared_task, hub_module):
         monkeypatch.setattr(module, "LINGER", 0.01)
     monkeypatch.setattr(backoff, "LONGEST_PAUSE", 0.5)
-    # The waits of the tests before have taken their turns to be announced, too.
+    monkeypatch.setattr(deadlines, "LONGEST_NAP", 0.1)
+    # Waits of earlier tests have used up turns.
     monkeypatch.setattr(announcement, "_next_turn", float("-inf"))
     # No worker has deferred these.
     monkeypatch.setenv("AIRFLOW__WORKERS__MIN_HEARTBEAT_INTERVAL", "0")
@@ -113,7 +118,7 @@ async def event_of(trigger: Any) -> dict[str, Any]:
 
 
 def has_begun(hub: Hub) -> bool:
-    """Whether the inbox and the service were asked for every wait."""
+    """Return whether the inbox and the service have been called for every wait."""
     watches = list(hub.poller._watches.values())
     subscriptions = list(hub.reader._index)
     return (
@@ -127,13 +132,12 @@ def has_begun(hub: Hub) -> bool:
 async def waiting(
     *triggers: Any, begun: Callable[[Hub], object] = has_begun
 ) -> AsyncIterator[list[asyncio.Task[Any]]]:
-    """Run triggers in the background; their waits have begun, unless they are over already."""
+    """Run triggers in the background. Within the block their waits have begun, or are over already."""
     tasks = [asyncio.create_task(event_of(trigger)) for trigger in triggers]
     try:
-        hub = None
-        while hub is None:
-            await asyncio.sleep(0.01)
-            hub = hub_module._HUBS.get(asyncio.get_running_loop(), {}).get("webdata_default")
+        # Lets the triggers create their hub, if there is none.
+        await asyncio.sleep(0.01)
+        hub = Hub.of(CONNECTION_ID)
         await until(lambda: begun(hub) or all(task.done() for task in tasks))
         yield tasks
     finally:
@@ -142,32 +146,30 @@ async def waiting(
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def timed_out(trigger: Any, **begun: Any) -> dict[str, Any]:
-    """Run a trigger whose deadline comes as soon as its wait has begun."""
-    async with waiting(trigger, **begun) as (task,):
-        deadlines = Hub.of("webdata_default")._deadlines
-        for mailbox in list(deadlines._entries):
-            deadlines.add(mailbox, time.time())
-        event: dict[str, Any] = await task
-        return event
-
-
 @pytest.fixture
-def tools() -> Any:
-    """What the tests share beside fixtures."""
+def tools(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Functions that the tests share."""
 
-    class Tools:
-        event_of = staticmethod(event_of)
-        waiting = staticmethod(waiting)
-        timed_out = staticmethod(timed_out)
-        until = staticmethod(until)
+    def expire() -> None:
+        """Let all deadlines pass."""
+        later = SimpleNamespace(time=lambda: time.time() + 2 * PATIENCE)
+        monkeypatch.setattr(deadlines, "time", later)
 
-    return Tools
+    async def timed_out(trigger: Any, **begun: Any) -> dict[str, Any]:
+        """Run a trigger whose deadline passes as soon as its wait has begun."""
+        async with waiting(trigger, **begun) as (task,):
+            expire()
+            event: dict[str, Any] = await task
+            return event
+
+    return SimpleNamespace(
+        event_of=event_of, waiting=waiting, expire=expire, timed_out=timed_out, until=until
+    )
 
 
 @pytest.fixture
 async def leftovers() -> AsyncIterator[None]:
-    """No task is left when everybody has gone."""
+    """Fail if a task of the event loop is left."""
     before = asyncio.all_tasks()
     yield
     await until(lambda: True)

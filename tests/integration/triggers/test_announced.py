@@ -1,11 +1,11 @@
-"""What the log of a deferred task says at the start of its wait: for what, how, and until when."""
+"""The first log line of a deferred task, with what it waits for, how, and until when."""
 
 from __future__ import annotations
 
 import asyncio
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -31,14 +31,7 @@ UNTIL = "until 2030-03-17T17:46:40Z"
 SAFETY = "by webhook, and polling the service every 300 s in case a delivery is lost"
 
 
-@pytest.fixture
-def service() -> Iterator[JobService]:
-    made = JobService()
-    yield made
-    made.stop()
-
-
-def told(logs: list[Any]) -> list[str]:
+def announced(logs: list[Any]) -> list[str]:
     return [entry["event"] for entry in logs if entry["event"].startswith("Waiting for")]
 
 
@@ -58,9 +51,10 @@ def policy(wait_by: str) -> dict[str, Any]:
             "by webhook if the job reports to this Airflow, and polling the service every 30 s",
         ),
     ],
+    ids=["no-inbox", "polling", "reports", "webhook", "maybe"],
 )  # fmt: skip
 async def test_job(
-    service: JobService,
+    jobs: JobService,
     connect: Callable[..., None],
     inbox: Any,
     tools: Any,
@@ -70,13 +64,13 @@ async def test_job(
     reports: bool,
     how: str,
 ) -> None:
-    connect(service.url, **(inbox.extra if receives else {}))
-    service.set("crawl", JOB, "scraping")
+    connect(jobs.url, **(inbox.extra if receives else {}))
+    jobs.set("crawl", JOB, "scraping")
     async with tools.waiting(
         WebDataJobTrigger(CONNECTION, "crawl", JOB, policy(wait_by), reports, deadline=END)
     ):
-        await until(lambda: told(logs))
-        assert told(logs) == [f"Waiting for crawl {JOB}, {how}, {UNTIL}"]
+        await until(lambda: announced(logs))
+        assert announced(logs) == [f"Waiting for crawl {JOB}, {how}, {UNTIL}"]
 
 
 @pytest.mark.parametrize(
@@ -86,6 +80,7 @@ async def test_job(
         ("webhook", SAFETY),
         ("auto", f"{SAFETY} if the monitor reports to this Airflow, else polling the service every 30 s"),
     ],
+    ids=["polling", "webhook", "auto"],
 )
 async def test_check(world: Any, tools: Any, logs: list[Any], wait_by: str, how: str) -> None:
     monitor_id = world.monitor()
@@ -99,51 +94,51 @@ async def test_check(world: Any, tools: Any, logs: list[Any], wait_by: str, how:
     )
     async with tools.waiting(trigger):
         what = f"a check of monitor {monitor_id} that finished after 2026-01-31T10:00:00+00:00"
-        await until(lambda: told(logs))
-        assert told(logs) == [f"Waiting for {what}, {how}, {UNTIL}"]
+        await until(lambda: announced(logs))
+        assert announced(logs) == [f"Waiting for {what}, {how}, {UNTIL}"]
 
 
 async def test_delivery(world: Any, tools: Any, logs: list[Any]) -> None:
     async with tools.waiting(WebDataWebhookTrigger(CONNECTION, key="k", job_id=JOB)):
-        await until(lambda: told(logs))
-        (line,) = told(logs)
+        await until(lambda: announced(logs))
+        (line,) = announced(logs)
         assert line == (
             f"Waiting for a delivery (key k, job_id {JOB}) for connection 'webdata_default', by webhook, "
             "without a deadline"
         )
 
 
-async def test_result_that_is_read_later(logs: list[Any]) -> None:
-    """The wait is over, and the service asked to come later for the result."""
+async def test_result_that_is_fetched_later(logs: list[Any]) -> None:
+    """The wait is over, and the service has named a later time for the result."""
     [event async for event in ResumeTrigger(time.time(), {"status": "done"}).run()]
-    (line,) = told(logs)
+    (line,) = announced(logs)
     assert re.fullmatch(r"Waiting for the time .* by the clock, until \d{4}-.*Z", line)
 
 
-async def test_many_at_once(logs: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Airflow stops for ever where it sends triggers while more lines are unread than its pipe holds."""
+async def test_many_waits_at_the_same_time(logs: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Airflow hangs if it sends triggers while its pipe is full of unread lines."""
     monkeypatch.setattr(announcement, "PAUSE", 3600.0)
     event = {"status": "done"}
     waits = [asyncio.create_task(anext(ResumeTrigger(END, event).run())) for _ in range(300)]
-    await until(lambda: len(told(logs)) >= announcement.AT_ONCE)
+    await until(lambda: len(announced(logs)) >= announcement.AT_ONCE)
     over = ResumeTrigger(time.time() - 1, event)
     assert [found.payload async for found in over.run()] == [event]
-    # One was over before its turn.
-    assert len(told(logs)) == announcement.AT_ONCE + 1
+    # One wait was over before its turn.
+    assert len(announced(logs)) == announcement.AT_ONCE + 1
     for wait in waits:
         wait.cancel()
     await asyncio.gather(*waits, return_exceptions=True)
-    assert len(told(logs)) == announcement.AT_ONCE + 1
+    assert len(announced(logs)) == announcement.AT_ONCE + 1
 
 
 async def test_each_has_its_turn(logs: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(announcement, "PAUSE", 0.001)
     waits = [asyncio.create_task(anext(ResumeTrigger(END, {}).run())) for _ in range(30)]
-    await until(lambda: len(told(logs)) == 30)
+    await until(lambda: len(announced(logs)) == 30)
     for wait in waits:
         wait.cancel()
     await asyncio.gather(*waits, return_exceptions=True)
-    assert len(told(logs)) == 30
+    assert len(announced(logs)) == 30
 
 
 @pytest.mark.parametrize(
@@ -152,7 +147,7 @@ async def test_each_has_its_turn(logs: list[Any], monkeypatch: pytest.MonkeyPatc
     ids=["growing", "short", "long"],
 )
 def test_named_pause(retry_after: float | None, noted: int) -> None:
-    """A pause that the service asks for is told at once if it is long; a single failure is not, else."""
+    """A long pause that the service names is logged immediately; another single failure is not."""
 
     error = RateLimitError("search", 429, "busy", retry_after=retry_after)
     notices: list[Notice] = []

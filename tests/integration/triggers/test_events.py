@@ -1,4 +1,4 @@
-"""Asset events: one delivery or check each, over restarts, with Airflow's own shared streams where it has them."""
+"""Asset events of deliveries and checks, over restarts, with Airflow's shared streams where it has them."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ from airflow_provider_webdata.triggers.events import (
     WebDataMonitorCheckEventTrigger,
     WebDataWebhookEventTrigger,
 )
+from airflow_provider_webdata.waiting.streams import stream
 from airflow_provider_webdata.waiting.streams.joining import Joined
 
 try:
-    from airflow.triggers.shared_stream import SharedStreamManager
+    from airflow.triggers.shared_stream import DEFAULT_SUBSCRIBER_QUEUE_MAX, SharedStreamManager
 except ImportError:
-    SharedStreamManager = None
+    SharedStreamManager, DEFAULT_SUBSCRIBER_QUEUE_MAX = None, 0
 
 needs_shared_streams = pytest.mark.skipif(
     SharedStreamManager is None, reason="this Airflow has no shared streams"
@@ -29,7 +30,7 @@ needs_shared_streams = pytest.mark.skipif(
 
 
 class Store:
-    """An asset state store, as the triggerer's supervisor keeps it."""
+    """An asset state store, like that of the triggerer's supervisor."""
 
     def __init__(self) -> None:
         self.values: dict[str, Any] = {}
@@ -43,13 +44,23 @@ class Store:
 
 
 class Triggerer:
-    """Runs event triggers the way Airflow's triggerer does, and stores their events when it is told to."""
+    """Runs event triggers as Airflow's triggerer does.
 
-    def __init__(self, *triggers: BaseEventTrigger, store: Store | None = None, shared: bool = True) -> None:
+    :param queue: the length of Airflow's queue for a watcher.
+    :ivar storing: whether events are stored.
+    """
+
+    def __init__(
+        self,
+        *triggers: BaseEventTrigger,
+        store: Store | None = None,
+        shared: bool = True,
+        queue: int = DEFAULT_SUBSCRIBER_QUEUE_MAX,
+    ) -> None:
         self.events: list[list[dict[str, Any]]] = [[] for _ in triggers]
         self.unstored: list[int] = []
         self.storing = True
-        self._manager = SharedStreamManager(ack_timeout=60.0) if shared else None
+        self._manager = SharedStreamManager(ack_timeout=60.0, max_subscriber_queue=queue) if shared else None
         self.joined = 0
         for trigger in triggers:
             trigger.asset_state_store = store
@@ -79,7 +90,7 @@ class Triggerer:
             async for event in trigger.filter_shared_stream(raw):
                 self.events[number].append(event.payload)
                 seq = self._manager.bind_pending_event(trigger_id=number, key=key)
-                assert seq is not None, "the event is not bound to what it was made of"
+                assert seq is not None, "the event is not bound to its item"
                 if self.storing:
                     self._manager.confirm_persisted([seq])
         finally:
@@ -119,12 +130,12 @@ async def deliver(world: Any, *which: int, key: str = "k") -> None:
         assert response.json() == {"status": "stored"}
 
 
-async def test_each_delivery_makes_one_event(world: Any, tools: Any) -> None:
+async def test_each_delivery_becomes_one_event(world: Any, tools: Any) -> None:
     await deliver(world, 0)
     async with running(for_deliveries(), tools=tools, shared=False) as triggerer:
         await deliver(world, 1, 2, 3)
         await tools.until(lambda: len(triggerer.events[0]) == 3)
-    assert numbers(triggerer.events[0]) == [1, 2, 3], "what was there before does not count"
+    assert numbers(triggerer.events[0]) == [1, 2, 3], "older deliveries do not count"
     first = triggerer.events[0][0]
     assert (first["conn_id"], first["event"], first["key"], first["job_id"]) == (
         "webdata_default",
@@ -134,7 +145,9 @@ async def test_each_delivery_makes_one_event(world: Any, tools: Any) -> None:
     )
 
 
-@pytest.mark.parametrize("shared", [False, pytest.param(True, marks=needs_shared_streams)])
+@pytest.mark.parametrize(
+    "shared", [pytest.param(False, id="alone"), pytest.param(True, id="shared", marks=needs_shared_streams)]
+)
 async def test_starts_at_a_moment(world: Any, tools: Any, shared: bool) -> None:
     await deliver(world, 0)
     middle = datetime.now(timezone.utc).isoformat()
@@ -147,7 +160,7 @@ async def test_starts_at_a_moment(world: Any, tools: Any, shared: bool) -> None:
 
 
 @needs_shared_streams
-async def test_watchers_share_one_reader_and_see_only_theirs(world: Any, tools: Any) -> None:
+async def test_watchers_share_a_reader(world: Any, tools: Any) -> None:
     watchers = [for_deliveries(key=f"k{number}") for number in range(50)]
     async with running(*watchers, for_deliveries(), tools=tools, store=Store()) as triggerer:
         await deliver(world, 1, key="k7")
@@ -174,7 +187,7 @@ async def test_a_restart_loses_nothing_and_repeats_nothing(world: Any, tools: An
 
 
 @needs_shared_streams
-async def test_what_airflow_has_not_stored_is_made_again(world: Any, tools: Any) -> None:
+async def test_events_that_airflow_has_not_stored_are_repeated(world: Any, tools: Any) -> None:
     store = Store()
     async with running(for_deliveries(), tools=tools, store=store) as first:
         first.storing = False
@@ -186,7 +199,7 @@ async def test_what_airflow_has_not_stored_is_made_again(world: Any, tools: Any)
 
 
 @needs_shared_streams
-async def test_a_watcher_that_joins_late_goes_on_from_its_own_cursor(world: Any, tools: Any) -> None:
+async def test_a_watcher_that_joins_late_continues_at_its_cursor(world: Any, tools: Any) -> None:
     store = Store()
     one, two = for_deliveries(), for_deliveries(events=["page"])
     async with running(one, two, tools=tools, store=store) as triggerer:
@@ -210,7 +223,7 @@ async def test_a_watcher_that_joins_late_goes_on_from_its_own_cursor(world: Any,
     assert numbers(triggerer.events[0]) == [2, 3, 4], "the others see nothing twice"
 
 
-async def test_large_deliveries_are_referred_to(world: Any, tools: Any) -> None:
+async def test_events_of_large_deliveries_are_references(world: Any, tools: Any) -> None:
     async with running(for_deliveries(), tools=tools, shared=False) as triggerer:
         await asyncio.to_thread(world.inbox.deliver, delivery(1, error="x" * 20_000), "k")
         await tools.until(lambda: triggerer.events[0])
@@ -222,13 +235,16 @@ async def test_large_deliveries_are_referred_to(world: Any, tools: Any) -> None:
 
 
 @needs_shared_streams
-async def test_more_than_airflow_queues_for_a_watcher(world: Any, tools: Any) -> None:
-    for number in range(1500):
-        world.inbox.deliver(delivery(number), "k")
+async def test_more_than_airflow_queues_for_a_watcher(
+    world: Any, tools: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert stream.MAX_UNACKNOWLEDGED < DEFAULT_SUBSCRIBER_QUEUE_MAX
+    monkeypatch.setattr(stream, "MAX_UNACKNOWLEDGED", 8)
+    await deliver(world, *range(50))
     trigger = for_deliveries(start="2000-01-01T00:00:00Z")
-    async with running(trigger, tools=tools, store=Store()) as triggerer:
-        await tools.until(lambda: len(triggerer.events[0]) >= 1500)
-    assert numbers(triggerer.events[0]) == list(range(1500))
+    async with running(trigger, tools=tools, store=Store(), queue=16) as triggerer:
+        await tools.until(lambda: len(triggerer.events[0]) >= 50)
+    assert numbers(triggerer.events[0]) == list(range(50))
 
 
 def _kept(store: Store) -> int:
@@ -245,16 +261,22 @@ def for_checks(monitor: str, **given: Any) -> WebDataMonitorCheckEventTrigger:
     return WebDataMonitorCheckEventTrigger("webdata_default", monitor, **given)
 
 
-@pytest.mark.parametrize("shared", [False, pytest.param(True, marks=needs_shared_streams)])
-@pytest.mark.parametrize("webhook", [False, True])
-async def test_each_check_makes_one_event(world: Any, tools: Any, shared: bool, webhook: bool) -> None:
+@pytest.mark.parametrize(
+    ("shared", "webhook"),
+    [
+        pytest.param(False, True, id="alone-webhook"),
+        pytest.param(False, False, id="alone-polling"),
+        pytest.param(True, True, id="shared-webhook", marks=needs_shared_streams),
+    ],
+)
+async def test_each_check_becomes_one_event(world: Any, tools: Any, shared: bool, webhook: bool) -> None:
     monitor = world.monitor(webhook=webhook)
     await asyncio.to_thread(world.run, monitor)
     trigger = for_checks(monitor, poll_interval=1.0, safety_poll=1.0)
     async with running(trigger, tools=tools, shared=shared, store=Store()) as triggerer:
         checks = [await asyncio.to_thread(world.run, monitor) for _ in range(3)]
         await tools.until(lambda: len(triggerer.events[0]) >= 3)
-        # A look after that shows the same checks again.
+        # Later polls show the same checks again.
         world.control.clear_requests()
         await tools.until(lambda: len(world.control.requests(f"/v2/monitor/{monitor}/checks")) >= 2)
     assert [event["check_id"] for event in triggerer.events[0]] == checks
@@ -280,7 +302,7 @@ async def test_checks_over_a_restart(world: Any, tools: Any) -> None:
 
 
 @pytest.mark.rule("check-failed", "check-page-status")
-async def test_only_checks_that_count_make_events(world: Any, tools: Any) -> None:
+async def test_only_checks_that_count_become_events(world: Any, tools: Any) -> None:
     world.control.set_page("https://news.example/", html="<p>one</p>")
     monitor = world.monitor("https://news.example/")
     await asyncio.to_thread(world.run, monitor)
@@ -329,15 +351,15 @@ def test_arguments_survive_and_hash_alike(trigger: Any) -> None:
         (lambda: for_deliveries(start="soon"), "start"),
         (lambda: for_deliveries(job_id=""), "job_id"),
         (lambda: for_checks("m", on_failed="fail"), "on_failed"),
-        (lambda: for_checks("m", wait_by="mail"), "wait_by"),
         (lambda: for_checks("m", poll_interval=0.5), "poll_interval"),
     ],
+    ids=["start", "job_id", "on_failed", "policy"],
 )
-def test_bad_arguments_are_refused(make: Any, word: str) -> None:
+def test_invalid_arguments_are_refused(make: Any, word: str) -> None:
     with pytest.raises(ValueError, match=word):
         make()
 
 
-def test_moments_of_the_past_are_fine() -> None:
+def test_a_start_in_the_past_is_valid() -> None:
     start = (datetime.now(timezone.utc) - timedelta(days=1)).isoformat()
     assert for_deliveries(start=start).serialize()[1]["start"] == start

@@ -14,7 +14,7 @@ from airflow_provider_webdata.tasks.retry_policy import HAS_RETRY_POLICIES
 from airflow_provider_webdata.triggers.job import WebDataJobTrigger
 from tests.support.job_service import RUNNING, JobService
 
-pytestmark = pytest.mark.skipif(not HAS_RETRY_POLICIES, reason="Airflow 3.2 tells triggers of no kill")
+pytestmark = pytest.mark.skipif(not HAS_RETRY_POLICIES, reason="Triggers learn of no kill on Airflow 3.2")
 
 JOB = "0b9c1f4e-0000-4000-8000-000000000001"
 
@@ -40,17 +40,22 @@ async def ended(service: JobService, kind: str, by_user: bool, **given: Any) -> 
 
 
 @pytest.mark.rule("job-cancel")
-@pytest.mark.parametrize("kind", ["crawl", "batch_scrape", "agent"])
 @pytest.mark.parametrize(
-    ("by_user", "wanted", "left"),
-    [(True, True, "cancelled"), (True, False, "running"), (False, True, "running")],
+    ("kind", "by_user", "wanted", "left"),
+    [
+        ("crawl", True, True, "cancelled"),
+        ("batch_scrape", True, True, "cancelled"),
+        ("agent", True, True, "cancelled"),
+        ("crawl", True, False, "scraping"),
+        ("crawl", False, True, "scraping"),
+    ],
 )
-async def test_a_kill(connect: Any, kind: str, by_user: bool, wanted: bool, left: str) -> None:
+async def test_a_kill(
+    jobs: JobService, connect: Any, kind: str, by_user: bool, wanted: bool, left: str
+) -> None:
     """A triggerer that shuts down, or hands its triggers over, cancels nothing."""
-    service = JobService()
-    connect(service.url, retry_budget=0)
-    service.set(kind, JOB, RUNNING[kind])
-    await ended(service, kind, by_user, cancel_on_kill=wanted)
-    (job,) = service.jobs.values()
-    assert job["status"] == ("cancelled" if left == "cancelled" else RUNNING[kind])
-    service.stop()
+    connect(jobs.url, retry_budget=0)
+    jobs.set(kind, JOB, RUNNING[kind])
+    await ended(jobs, kind, by_user, cancel_on_kill=wanted)
+    (job,) = jobs.jobs.values()
+    assert job["status"] == left

@@ -1,4 +1,4 @@
-"""What waits and polls tell the metrics of Airflow's triggerer."""
+"""Metrics of waits and polls in Airflow's triggerer."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ def backend() -> Iterator[Recorder]:
 
 
 @pytest.mark.parametrize(("state", "status"), [("completed", "done"), ("failed", "failed")])
-async def test_job(connect: Any, tools: Any, backend: Recorder, state: str, status: str) -> None:
-    service = JobService()
-    connect(service.url, retry_budget=0)
-    service.set("crawl", JOB, state)
+async def test_job(
+    jobs: JobService, connect: Any, tools: Any, backend: Recorder, state: str, status: str
+) -> None:
+    connect(jobs.url, retry_budget=0)
+    jobs.set("crawl", JOB, state)
     await tools.event_of(WebDataJobTrigger(CONNECTION, "crawl", JOB, POLICY, deadline=time.time() + 60))
-    service.stop()
     tags = {"conn_id": CONNECTION, "kind": "crawl", "status": status}
     assert backend.of("webdata.polls") == [{"conn_id": CONNECTION, "kind": "crawl"}]
     assert backend.of("webdata.waits") == [{**tags, "via": "polling"}]
@@ -64,13 +64,13 @@ async def test_wait_that_times_out(world: Any, tools: Any, backend: Recorder) ->
 
 
 async def test_delivery(world: Any, backend: Recorder) -> None:
-    """Counted where it arrives; a repetition is told apart."""
+    """The inbox counts deliveries, and redeliveries apart."""
     monitor_id = world.monitor()
     world.run(monitor_id)
     body = {"success": True, "type": "monitor.check.completed", "id": JOB, "webhookId": "w"}
     for _ in range(2):
         world.inbox.deliver(body, "k")
-    told = backend.of("webdata.deliveries")
-    assert {tags["conn_id"] for tags in told} == {CONNECTION}
-    assert {tags["operation"] for tags in told} == {"monitor"}
-    assert [tags["result"] for tags in told] == ["stored", "stored", "duplicate"]
+    counted = backend.of("webdata.deliveries")
+    assert {tags["conn_id"] for tags in counted} == {CONNECTION}
+    assert {tags["operation"] for tags in counted} == {"monitor"}
+    assert [tags["result"] for tags in counted] == ["stored", "stored", "duplicate"]

@@ -1,4 +1,4 @@
-"""Waiting for a check of a monitor: learned by webhook, by polling, early, twice, late, or not at all."""
+"""Waits for a check of a monitor, which is reported by webhook or found by polling."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
+from airflow_provider_webdata.hooks.webdata import WebDataHook
 from airflow_provider_webdata.triggers.monitor import WebDataMonitorCheckTrigger
+from airflow_provider_webdata.waiting.polling import lookups, poller
 from tests.support.service import NEVER, hourly
 from tests.support.waiting import PATIENCE
 
@@ -25,7 +27,7 @@ WAIT = {"check_id", "after", "deadline"}
 
 
 def trigger(monitor_id: str, **given: Any) -> WebDataMonitorCheckTrigger:
-    """Return a trigger; what is given is an argument, part of the policy, or else of the criteria."""
+    """Return a trigger with further arguments, and values of the policy and the criteria."""
     wait = {"after": ago(), "deadline": time.time() + PATIENCE}
     wait |= {name: value for name, value in given.items() if name in WAIT}
     policy = {name: given.get(name, value) for name, value in POLICY.items()}
@@ -35,7 +37,7 @@ def trigger(monitor_id: str, **given: Any) -> WebDataMonitorCheckTrigger:
 
 @pytest.mark.rule("event-check-completed", "event-check-completed-data")
 @pytest.mark.parametrize("wait_by", ["webhook", "auto"])
-async def test_learns_of_a_check_by_webhook(world: Any, tools: Any, wait_by: str) -> None:
+async def test_a_check_reported_by_webhook(world: Any, tools: Any, wait_by: str) -> None:
     monitor = world.monitor()
     async with tools.waiting(trigger(monitor, wait_by=wait_by)) as (task,):
         check = await asyncio.to_thread(world.run, monitor)
@@ -49,19 +51,19 @@ async def test_learns_of_a_check_by_webhook(world: Any, tools: Any, wait_by: str
 
 
 @pytest.mark.rule("check-over", "check-list")
-async def test_learns_of_a_check_by_polling(world: Any, tools: Any) -> None:
+async def test_a_check_found_by_polling(world: Any, tools: Any) -> None:
     monitor = world.monitor(webhook=False)
     async with tools.waiting(trigger(monitor, wait_by="auto", poll_interval=1.0)) as (task,):
         check = await asyncio.to_thread(world.run, monitor)
         event = await task
     assert (event["status"], event["check_id"], event["via"]) == ("done", check, "polling")
-    assert world.inbox.reads(), "an automatic wait listens too, in case the webhook comes from elsewhere"
+    assert world.inbox.reads(), (
+        "an automatic wait listens too, because the monitor may have another webhook to this inbox"
+    )
 
 
 async def test_polling_needs_no_inbox(sandbox: Any, connect: Any, tools: Any) -> None:
     connect(sandbox.url)
-    from airflow_provider_webdata.hooks.webdata import WebDataHook
-
     with WebDataHook() as hook:
         body = {
             "name": "m",
@@ -78,14 +80,17 @@ async def test_polling_needs_no_inbox(sandbox: Any, connect: Any, tools: Any) ->
     assert "webhook_url" in refused["error"]
 
 
-async def test_finds_a_check_that_ended_before_the_wait_began(world: Any, tools: Any) -> None:
+async def test_a_check_from_before_the_wait(world: Any, tools: Any) -> None:
     monitor = world.monitor()
     first = world.run(monitor)
     world.run(monitor)
     assert (await tools.event_of(trigger(monitor)))["check_id"] == first, "the oldest after the moment"
 
 
-async def test_finds_an_early_delivery_though_the_service_is_down(world: Any, tools: Any, logs: Any) -> None:
+async def test_an_early_delivery_while_the_service_is_down(
+    world: Any, tools: Any, logs: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lookups, "REPLICA_PAUSES", (0.01, 0.01))
     monitor = world.monitor()
     check = world.run(monitor)
     world.control.add_fault("status", path="/v2/", status=503, times=None)
@@ -94,7 +99,7 @@ async def test_finds_an_early_delivery_though_the_service_is_down(world: Any, to
     assert any("using the status in the delivery" in entry["event"] for entry in logs)
 
 
-async def test_passes_over_what_ended_before(world: Any, tools: Any) -> None:
+async def test_checks_before_the_moment_do_not_count(world: Any, tools: Any) -> None:
     monitor = world.monitor()
     old = world.run(monitor)
     event = await tools.timed_out(
@@ -105,7 +110,7 @@ async def test_passes_over_what_ended_before(world: Any, tools: Any) -> None:
         assert part in event["message"]
 
 
-async def test_a_certain_check(world: Any, tools: Any) -> None:
+async def test_a_named_check(world: Any, tools: Any) -> None:
     monitor = world.monitor()
     world.run(monitor)
     second = world.run(monitor)
@@ -117,7 +122,7 @@ async def test_a_certain_check(world: Any, tools: Any) -> None:
 
 
 @pytest.mark.rule("delivery-retries")
-async def test_a_lost_delivery_is_made_up_for_by_the_safety_poll(world: Any, tools: Any) -> None:
+async def test_a_safety_poll_makes_up_for_a_lost_delivery(world: Any, tools: Any) -> None:
     monitor = world.monitor()
     async with tools.waiting(trigger(monitor, wait_by="webhook", safety_poll=1.0)) as (task,):
         world.inbox.lossy = True
@@ -127,13 +132,13 @@ async def test_a_lost_delivery_is_made_up_for_by_the_safety_poll(world: Any, too
 
 
 @pytest.mark.rule("delivery-replay", "delivery-order")
-async def test_duplicate_and_late_deliveries_do_no_harm(world: Any, tools: Any) -> None:
+async def test_duplicate_and_late_deliveries_are_ignored(world: Any, tools: Any) -> None:
     monitor = world.monitor()
     first = world.run(monitor)
     after = datetime.now(timezone.utc).isoformat()
     async with tools.waiting(trigger(monitor, wait_by="webhook", after=after)) as (task,):
         for number in range(3):
-            # The first check's delivery again and again, as after a slow answer, each time as a new event.
+            # The first check's delivery repeated, as after a slow answer, each time as a new event.
             body = {
                 "success": True,
                 "type": "monitor.check.completed",
@@ -146,102 +151,93 @@ async def test_duplicate_and_late_deliveries_do_no_harm(world: Any, tools: Any) 
         assert (await task)["check_id"] == second
 
 
-async def event_of_choice(tools: Any, choice: str, wanted: WebDataMonitorCheckTrigger) -> dict[str, Any]:
-    """The event of a wait for a check that went wrong: one that goes on ends with its deadline."""
-    event: dict[str, Any] = await (tools.timed_out if choice == "wait" else tools.event_of)(wanted)
-    return event
-
-
-@pytest.mark.rule("check-failed")
-@pytest.mark.parametrize(
-    "choice,status",
-    [("fail", "failed"), ("accept", "done"), ("wait", "timeout")],
-)
-async def test_a_failed_check(world: Any, tools: Any, choice: str, status: str) -> None:
-    monitor = world.monitor()
+@pytest.mark.rule("check-failed", "check-partial", "check-skipped-no-credits", "event-none-for-skipped")
+async def test_checks_that_did_not_complete(world: Any, tools: Any) -> None:
+    """Each is an error, counts, or is passed over, as chosen."""
+    monitors = {"on_failed": world.monitor()}
     world.control.add_fault("fail_check")
-    check = world.run(monitor)
-    event = await event_of_choice(tools, choice, trigger(monitor, on_failed=choice))
-    assert event["status"] == status
-    if status == "timeout":
-        assert check in event["message"]
-    else:
-        assert (event["check_id"], event["check_status"]) == (check, "failed")
-    assert ("error" in event) == (status == "failed")
-
-
-@pytest.mark.rule("check-partial")
-@pytest.mark.parametrize("choice,status", [("fail", "failed"), ("accept", "done"), ("wait", "timeout")])
-async def test_a_partial_check(world: Any, tools: Any, choice: str, status: str) -> None:
+    checks = {"on_failed": world.run(monitors["on_failed"])}
     world.control.set_page("https://half.example/good", html="<p>fine</p>")
     world.control.set_page("https://half.example/bad", html="<p>bad</p>", error="SCRAPE_TIMEOUT")
-    monitor = world.monitor("https://half.example/good", "https://half.example/bad", webhook=False)
-    check = world.run(monitor)
-    assert world.hook.get_monitor_check(monitor, check).status == "partial"
-    event = await event_of_choice(tools, choice, trigger(monitor, on_partial=choice))
-    assert event["status"] == status
-
-
-@pytest.mark.rule("check-skipped-no-credits", "event-none-for-skipped")
-@pytest.mark.parametrize("choice,status", [("fail", "failed"), ("accept", "done"), ("wait", "timeout")])
-async def test_a_skipped_check(world: Any, tools: Any, choice: str, status: str) -> None:
-    monitor = world.monitor(schedule=hourly())
+    monitors["on_partial"] = world.monitor(
+        "https://half.example/good", "https://half.example/bad", webhook=False
+    )
+    checks["on_partial"] = world.run(monitors["on_partial"])
+    monitors["on_skipped"] = world.monitor(schedule=hourly())
     world.control.configure(credits=0)
     world.control.advance(3600)
-    (check,) = world.hook.list_monitor_checks(monitor)
-    assert check.status == "skipped_no_credits"
-    event = await event_of_choice(tools, choice, trigger(monitor, on_skipped=choice))
-    assert event["status"] == status
-    if choice == "wait":
-        assert "skipped_no_credits" in event["message"]
+    (skipped,) = world.hook.list_monitor_checks(monitors["on_skipped"])
+    checks["on_skipped"] = skipped.id
+
+    statuses = {"fail": "failed", "accept": "done", "wait": "timeout"}
+    states = {"on_failed": "failed", "on_partial": "partial", "on_skipped": "skipped_no_credits"}
+    cases = [(when, choice) for when in states for choice in statuses]
+    waits = [trigger(monitors[when], **{when: choice}) for when, choice in cases]
+    async with tools.waiting(*waits) as tasks:
+        for (_, choice), task in zip(cases, tasks, strict=True):
+            if choice != "wait":
+                await task
+        assert [task.done() for task in tasks] == [choice != "wait" for _, choice in cases]
+        tools.expire()
+        events = await asyncio.gather(*tasks)
+    for (when, choice), event in zip(cases, events, strict=True):
+        assert event["status"] == statuses[choice], (when, choice)
+        assert ("error" in event) == (choice == "fail"), (when, choice)
+        if choice == "wait":
+            assert checks[when] in event["message"], when
+            assert states[when] in event["message"], when
+        else:
+            assert (event["check_id"], event["check_status"]) == (checks[when], states[when]), (when, choice)
 
 
 @pytest.mark.rule("check-summary", "check-page-status")
-@pytest.mark.parametrize("otherwise,status", [("skip", "skip"), ("wait", "done")])
-async def test_only_if_changed(world: Any, tools: Any, otherwise: str, status: str) -> None:
+async def test_only_if_changed(world: Any, tools: Any) -> None:
     world.control.set_page("https://news.example/", html="<p>one</p>")
     monitor = world.monitor("https://news.example/")
     world.run(monitor)
     after = datetime.now(timezone.utc).isoformat()
-    wanted = trigger(monitor, only_if_changed=True, otherwise=otherwise, after=after)
-    async with tools.waiting(wanted) as (task,):
+    waits = [
+        trigger(monitor, only_if_changed=True, otherwise=otherwise, after=after)
+        for otherwise in ("skip", "wait")
+    ]
+    async with tools.waiting(*waits) as tasks:
         same = await asyncio.to_thread(world.run, monitor)
         world.control.set_page("https://news.example/", html="<p>two</p>")
         changed = await asyncio.to_thread(world.run, monitor)
-        event = await task
-    assert (event["status"], event["check_id"]) == (status, same if status == "skip" else changed)
+        events = await asyncio.gather(*tasks)
+    assert [(event["status"], event["check_id"]) for event in events] == [("skip", same), ("done", changed)]
 
 
 @pytest.mark.rule("check-judgment")
-@pytest.mark.parametrize("otherwise,status", [("skip", "skip"), ("wait", "done")])
-async def test_only_if_meaningful(world: Any, tools: Any, otherwise: str, status: str) -> None:
+async def test_only_if_meaningful(world: Any, tools: Any) -> None:
     world.control.set_page("https://price.example/", html="<p>price 1</p>")
     monitor = world.monitor("https://price.example/", goal="price")
     world.run(monitor)
     after = datetime.now(timezone.utc).isoformat()
-    wanted = trigger(monitor, only_if_meaningful=True, otherwise=otherwise, after=after)
-    async with tools.waiting(wanted) as (task,):
+    waits = [
+        trigger(monitor, only_if_meaningful=True, otherwise=otherwise, after=after)
+        for otherwise in ("skip", "wait")
+    ]
+    async with tools.waiting(*waits) as tasks:
         world.control.set_page("https://price.example/", html="<p>price 1</p><p>weather fine</p>")
-        idle = await asyncio.to_thread(world.run, monitor)
+        weather = await asyncio.to_thread(world.run, monitor)
         world.control.set_page("https://price.example/", html="<p>price 2</p><p>weather fine</p>")
-        telling = await asyncio.to_thread(world.run, monitor)
-        event = await task
+        price = await asyncio.to_thread(world.run, monitor)
+        events = await asyncio.gather(*tasks)
     judged = {
         check: [
             page.judgment.meaningful
             for page in world.hook.get_monitor_check(monitor, check).pages
             if page.judgment
         ]
-        for check in (idle, telling)
+        for check in (weather, price)
     }
-    assert judged == {idle: [False], telling: [True]}
-    assert (event["status"], event["check_id"]) == (status, idle if status == "skip" else telling)
+    assert judged == {weather: [False], price: [True]}
+    assert [(event["status"], event["check_id"]) for event in events] == [("skip", weather), ("done", price)]
 
 
 @pytest.mark.rule("monitor-get")
-async def test_a_monitor_that_is_gone(world: Any, tools: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from airflow_provider_webdata.waiting.polling import poller
-
+async def test_a_missing_monitor(world: Any, tools: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(poller, "MISSING_LIMIT", 1.0)
     event = await tools.event_of(trigger("00000000-0000-4000-8000-000000000000", wait_by="polling"))
     assert (event["status"], event["verdict"]) == ("error", "never")
@@ -249,7 +245,7 @@ async def test_a_monitor_that_is_gone(world: Any, tools: Any, monkeypatch: pytes
 
 
 @pytest.mark.rule("late-reads")
-async def test_a_replica_that_lags_is_waited_for(world: Any, tools: Any) -> None:
+async def test_a_lagging_replica(world: Any, tools: Any) -> None:
     monitor = world.monitor()
     check = world.run(monitor)
     world.control.add_fault(
@@ -267,7 +263,7 @@ async def test_a_refused_key_ends_the_wait(sandbox: Any, connect: Any, tools: An
     assert "wd-sandbox-key" not in event["error"]
 
 
-async def test_trouble_of_the_service_is_told_and_survived(world: Any, tools: Any, logs: Any) -> None:
+async def test_an_outage_is_logged_and_survived(world: Any, tools: Any, logs: Any) -> None:
     monitor = world.monitor()
     check = world.run(monitor)
     world.control.add_fault("status", path="/v2/", status=503, times=None)
@@ -275,8 +271,8 @@ async def test_trouble_of_the_service_is_told_and_survived(world: Any, tools: An
     await tools.until(lambda: any("503" in entry["event"] for entry in logs))
     world.control.clear_faults()
     assert (await task)["check_id"] == check
-    told = [entry for entry in logs if "service of connection" in entry["event"]]
-    assert [entry["log_level"] for entry in told] == ["warning", "info"], "once each way"
+    lines = [entry for entry in logs if "service of connection" in entry["event"]]
+    assert [entry["log_level"] for entry in lines] == ["warning", "info"], "its begin and its end"
 
 
 def test_every_argument_survives() -> None:
@@ -304,15 +300,15 @@ def test_every_argument_survives() -> None:
 @pytest.mark.parametrize(
     "given,word",
     [
-        ({"on_failed": "ignore"}, "on_failed"),
         ({"otherwise": "fail"}, "otherwise"),
         ({"only_if_new": True}, "does not know only_if_new of CheckCriteria"),
-        ({"wait_by": "mail"}, "wait_by"),
         ({"poll_interval": 0.0}, "poll_interval"),
         ({"after": "yesterday"}, "after"),
     ],
+    ids=["choice", "unknown", "policy", "after"],
 )
-async def test_bad_arguments_are_named(world: Any, tools: Any, given: Any, word: str) -> None:
+async def test_invalid_arguments_are_named(connect: Any, tools: Any, given: Any, word: str) -> None:
+    connect("http://127.0.0.1:9")
     event = await tools.event_of(trigger("m", **given))
     assert event["status"] == "error"
     assert word in event["error"]

@@ -1,4 +1,4 @@
-"""A trigger that Airflow ends: by a user's doing, or because another triggerer has taken it over."""
+"""A trigger that Airflow ends, because of a user or because another triggerer has taken it over."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from airflow_provider_webdata.tasks.retry_policy import HAS_RETRY_POLICIES
 from airflow_provider_webdata.triggers.job import WebDataJobTrigger
 from tests.support.job_service import JobService
 
-pytestmark = pytest.mark.skipif(not HAS_RETRY_POLICIES, reason="Airflow 3.2 tells triggers of no kill")
+pytestmark = pytest.mark.skipif(not HAS_RETRY_POLICIES, reason="Triggers learn of no kill on Airflow 3.2")
 
 JOB = "0b9c1f4e-0000-4000-8000-000000000002"
 TASK = {"dag_id": "d", "task_id": "t", "run_id": "r", "map_index": -1}
@@ -24,17 +24,17 @@ class Answers:
 
     def __init__(self, answer: Any) -> None:
         self.answer = answer
-        self.asked: dict[str, Any] = {}
+        self.arguments: dict[str, Any] = {}
 
-    def __call__(self, **asked: Any) -> Any:
-        self.asked = asked
+    def __call__(self, **arguments: Any) -> Any:
+        self.arguments = arguments
         if isinstance(self.answer, Exception):
             raise self.answer
         return self.answer
 
 
-def of(task: dict[str, Any]) -> Any:
-    """What a trigger reads of the task that the triggerer gives to it."""
+def task_instance(task: dict[str, Any]) -> Any:
+    """Return the part of a task that a trigger reads."""
     return SimpleNamespace(**task)
 
 
@@ -50,40 +50,42 @@ def of(task: dict[str, Any]) -> Any:
         # Its DAG run was deleted.
         (TASK, {}, "cancelled"),
     ],
+    ids=["deferred", "deferred-mapped", "failed", "success-mapped", "cleared", "no-run"],
 )
-async def test_only_a_task_that_waits_no_more_takes_its_job_along(
-    connect: Any, monkeypatch: pytest.MonkeyPatch, task: dict[str, Any], states: Any, left: str
+async def test_only_a_task_that_no_longer_waits_cancels_its_job(
+    jobs: JobService,
+    connect: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    task: dict[str, Any],
+    states: Any,
+    left: str,
 ) -> None:
-    service = JobService()
-    connect(service.url, retry_budget=0)
-    service.set("crawl", JOB, "scraping")
+    connect(jobs.url, retry_budget=0)
+    jobs.set("crawl", JOB, "scraping")
     answers = Answers(states)
     monkeypatch.setattr(RuntimeTaskInstance, "get_task_states", staticmethod(answers))
     trigger = WebDataJobTrigger("webdata_default", "crawl", JOB, {}, cancel_on_kill=True)
-    trigger._task_instance = of(task)  # the setter wants all of a task
+    trigger._task_instance = task_instance(task)  # the setter wants all of a task
 
     await trigger.on_kill()
 
-    (job,) = service.jobs.values()
+    (job,) = jobs.jobs.values()
     assert job["status"] == left
     wanted = {"dag_id": "d", "task_ids": ["t"], "run_ids": ["r"], "map_index": task["map_index"]}
-    assert answers.asked == wanted
-    service.stop()
+    assert answers.arguments == wanted
 
 
-async def test_where_airflow_cannot_be_asked_the_job_goes_on(
-    connect: Any, monkeypatch: pytest.MonkeyPatch
+async def test_the_job_stays_if_airflow_does_not_answer(
+    jobs: JobService, connect: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    service = JobService()
-    connect(service.url, retry_budget=0)
-    service.set("crawl", JOB, "scraping")
+    connect(jobs.url, retry_budget=0)
+    jobs.set("crawl", JOB, "scraping")
     monkeypatch.setattr(RuntimeTaskInstance, "get_task_states", staticmethod(Answers(OSError("gone"))))
     trigger = WebDataJobTrigger("webdata_default", "crawl", JOB, {}, cancel_on_kill=True)
-    trigger._task_instance = of(TASK)
+    trigger._task_instance = task_instance(TASK)
 
     with pytest.raises(OSError, match="gone"):
         await trigger.on_kill()
 
-    (job,) = service.jobs.values()
+    (job,) = jobs.jobs.values()
     assert job["status"] == "scraping"
-    service.stop()

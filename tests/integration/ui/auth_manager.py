@@ -10,7 +10,7 @@ HIDDEN_DAG = "payroll"
 
 
 class OneHiddenDag(SimpleAuthManager):
-    """As `SimpleAuthManager`, but for `HIDDEN_DAG`."""
+    """A `SimpleAuthManager` that hides `HIDDEN_DAG` from everybody but admins."""
 
     def is_authorized_dag(self, *, user: Any, details: Any = None, **more: Any) -> bool:
         """Return whether a user may see a DAG."""
@@ -19,5 +19,5 @@ class OneHiddenDag(SimpleAuthManager):
         return super().is_authorized_dag(user=user, details=details, **more)
 
     def is_authorized_view(self, *, user: Any, **more: Any) -> bool:
-        """Return whether a user may see plugins: the guest may not."""
+        """Return whether a user may see plugins. The guest may not."""
         return user.username != "guest" and super().is_authorized_view(user=user, **more)

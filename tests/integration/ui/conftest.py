@@ -31,29 +31,34 @@ CONN_ID = "market"
 PREFIX = "/company"
 DASHBOARD = "https://dashboard.example/app"
 HOSTILE = "<script>alert('x')</script>\"'&{{ 7*7 }}"
-"""What a stranger may put into every text that comes from outside."""
+"""Text of a stranger in any field that comes from outside."""
 
 
 @dataclass(frozen=True)
 class Pages:
-    """The pages as each role sees them."""
+    """The pages as each role sees them.
 
-    url: str
+    :param client: of the API server.
+    :param tokens: by role.
+    :param deliver: stores a delivery, and returns its id.
+    """
+
+    client: httpx.Client
     tokens: dict[str, str]
     deliver: Callable[..., int]
     sandbox: SandboxServer
 
     def get(self, path: str, role: str | None = "admin", **params: Any) -> httpx.Response:
-        """A page; `role` of None is nobody."""
+        """Return the response of a page.
+
+        :param role: of the user; None: an anonymous request.
+        """
+        return self.request("GET", path, role, **params)
+
+    def request(self, method: str, path: str, role: str | None = "admin", **params: Any) -> httpx.Response:
+        """Return the response to any request."""
         headers = {"Authorization": f"Bearer {self.tokens[role]}"} if role else {}
-        return httpx.get(
-            f"{self.url}{PREFIX}{UI_PATH}{path}",
-            params=params,
-            headers=headers,
-            timeout=PATIENCE,
-            trust_env=False,
-            verify=False,
-        )
+        return self.client.request(method, f"{PREFIX}{UI_PATH}{path}", params=params, headers=headers)
 
 
 @pytest.fixture(scope="session")
@@ -64,7 +69,7 @@ def sandbox() -> Iterator[SandboxServer]:
 
 @pytest.fixture(scope="session")
 def jobs(sandbox: SandboxServer) -> dict[str, str]:
-    """Ids of jobs and monitors that the service has."""
+    """Ids of a job, a monitor, and a check of the service."""
     with httpx.Client(
         base_url=sandbox.url, headers={"Authorization": f"Bearer {sandbox.api_key}"}, timeout=PATIENCE
     ) as service:
@@ -85,7 +90,7 @@ def jobs(sandbox: SandboxServer) -> dict[str, str]:
         service.post(f"/v2/monitor/{monitor}/run")
         sandbox.control.advance(600)
         sandbox.control.set_page("https://river.example/", markdown=f"# River\n\n{HOSTILE}\n")
-        # Not the newest check: at nine on a weekday, the schedule has made one after it.
+        # It is not the newest check if the schedule starts one later, at nine on a weekday.
         check = service.post(f"/v2/monitor/{monitor}/run").json()["id"]
         sandbox.control.advance(600)
     return {"crawl": crawl, "monitor": monitor, "check": check}
@@ -104,7 +109,7 @@ def pages(
     migrated_database.copy_to(folder)
     env = airflow_environ(
         folder,
-        # Published below a path, with which every link has to begin.
+        # Published below a path, with which every link must begin.
         AIRFLOW__API__BASE_URL=f"http://airflow.example{PREFIX}",
         AIRFLOW__CORE__AUTH_MANAGER="tests.integration.ui.auth_manager.OneHiddenDag",
         AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE=str(folder / "passwords.json"),
@@ -116,7 +121,7 @@ def pages(
     store = DeliveryStore(engine)
 
     def deliver(body: dict[str, Any], key: str | None = None, conn_id: str = CONN_ID) -> int:
-        # Without an id of its own, one that is delivered again would be stored once.
+        # Without a unique id, a body is stored only once.
         body = {"webhookId": str(uuid.uuid4()), **body}
         new = NewDelivery.from_body(conn_id, key, json.dumps(body).encode(), datetime.now(timezone.utc))
         store.add([new])
@@ -133,14 +138,16 @@ def pages(
     serving = next((line for line in process.stdout if line.startswith("SERVING ")), None)
     assert serving is not None, (folder / "errors.log").read_text()[-3000:]
     threading.Thread(target=process.stdout.read, daemon=True).start()
-    yield Pages(**json.loads(serving.removeprefix("SERVING ")), deliver=deliver, sandbox=sandbox)
+    server = json.loads(serving.removeprefix("SERVING "))
+    with httpx.Client(base_url=server["url"], timeout=PATIENCE, trust_env=False) as client:
+        yield Pages(client, server["tokens"], deliver, sandbox)
     process.terminate()
     process.wait(PATIENCE)
     engine.dispose()
 
 
 def tasks_of(jobs: dict[str, str]) -> list[dict[str, Any]]:
-    """What Airflow's tables hold: tasks that wait, that are done, that are not ours, and that are hidden."""
+    """Return the tasks in Airflow's tables: done, waiting, of another provider, and hidden."""
     policy = {"wait_by": "polling", "poll_interval": 30.0, "safety_poll": 300.0}
     wait = [
         "job.WebDataJobTrigger",

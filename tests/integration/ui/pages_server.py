@@ -1,6 +1,6 @@
-"""Runs in a process of its own, in an Airflow home of its own: the real API server with the pages, and what they show.
+"""The real API server with the pages, in a separate process with its own Airflow home.
 
-It is told by a JSON object on standard input what Airflow's tables hold, and prints its address and a token for each
+It reads the tasks for Airflow's tables as a JSON list from standard input, and prints its address and a token for each
 role.
 """
 
@@ -14,7 +14,7 @@ import sys
 from tests.support.airflow_rows import add_task
 
 SECONDS = 10.0
-"""For how long a page waits for the service."""
+"""The time for which a page waits for the service."""
 
 
 def main() -> None:
@@ -25,7 +25,7 @@ def main() -> None:
 
     from airflow_provider_webdata.ui import lookups
 
-    # For a machine that does other things meanwhile. Set before the pages are imported.
+    # Time for a busy machine. It is set before the pages are imported.
     lookups.DEADLINE = SECONDS
     application = create_app()
     with create_session() as session:
@@ -36,7 +36,7 @@ def main() -> None:
         name: get_auth_manager().generate_jwt(SimpleAuthManagerUser(username=name, role=role.upper()))
         for name, role in roles.items()
     }
-    # What fails is shown with the test that sees it.
+    # Failures show in the test that sees them.
     logging.getLogger("uvicorn.error").addHandler(logging.StreamHandler(sys.stderr))
     listener = socket.create_server(("127.0.0.1", 0))
     address = f"http://127.0.0.1:{listener.getsockname()[1]}"

@@ -1,4 +1,4 @@
-"""What each page shows, of a real database and a real service."""
+"""The content of each page, from a real database and a real service."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ import re
 import time
 from datetime import datetime, timedelta, timezone
 from typing import Any
-
-import pytest
 
 from airflow_provider_webdata.page_urls import UI_PATH
 from airflow_provider_webdata.ui import lookups
@@ -49,7 +47,7 @@ def test_health(pages: Pages) -> None:
     assert 'class="wrong"' in pages.get("/health", conn_id="dead").text
 
 
-def test_a_service_that_does_not_answer_takes_nothing_else_along(pages: Pages) -> None:
+def test_a_service_that_does_not_answer(pages: Pages) -> None:
     assert ">dead</h2>" in pages.get("/").text
     assert 'class="problem"' in pages.get("/service", conn_id="dead").text
     assert "There is no connection" in pages.get("/service", conn_id="nowhere").text
@@ -57,63 +55,63 @@ def test_a_service_that_does_not_answer_takes_nothing_else_along(pages: Pages) -
 
 def test_a_service_that_hangs_is_not_waited_for(pages: Pages) -> None:
     pages.sandbox.control.add_fault("delay", path="/v2/monitor", seconds=3600)
-    # Nobody asked for this one before, so that no answer is kept.
+    # No answer of this page is cached.
     text = pages.get("/monitors/list", conn_id=CONN_ID, offset=50).text
     pages.sandbox.control.clear_faults()
     assert f"did not answer within {SECONDS:.0f} seconds" in text
     assert f"with a deadline of {lookups.DEADLINE:.0f} seconds" in (ROOT / "docs" / "ui.md").read_text()
 
 
-def test_answers_are_kept_for_a_moment(pages: Pages, ids: dict[str, Any]) -> None:
+def test_answers_are_cached(pages: Pages, ids: dict[str, Any]) -> None:
     params = {**CONN, "monitor_id": ids["monitor"]}
     pages.get("/monitors/monitor/part", **params)
     pages.sandbox.control.clear_requests()
     began = time.monotonic()
     for _ in range(20):
         pages.get("/monitors/monitor/part", **params)
-    # Two questions each, asked again every 15 seconds at the most.
+    # Two calls each, repeated every 15 seconds at most.
     rounds = 2 + int((time.monotonic() - began) // 15)
     assert len(pages.sandbox.control.requests("/v2/monitor")) <= 2 * rounds
 
 
-@pytest.mark.parametrize(
-    ("filters", "found"),
-    [
-        ({}, True),
-        ({"conn_id": CONN_ID}, True),
-        ({"conn_id": "dead"}, False),
-        ({"event": "crawl.completed"}, True),
-        ({"event": "completed"}, True),
-        ({"event": "agent.completed"}, False),
-        ({"find": "JOB"}, True),
-        ({"find": "KEY"}, True),
-        ({"find": "https://hooks.example/webdata/inbox/market/KEY"}, True),
-        ({"find": "https://shop.example/a?b=1"}, True),
-        ({"find": "https://shop.example/a?b=2"}, False),
-        ({"find": "DELIVERY"}, True),
-        ({"find": "0"}, False),
-        ({"since": "2020-01-01T00:00", "until": "TOMORROW"}, True),
-        ({"until": "2020-01-01T00:00"}, False),
-        ({"since": "TOMORROW"}, False),
-    ],
-)
-def test_filters_of_deliveries(pages: Pages, filters: dict[str, str], found: bool) -> None:
+FILTERS: list[tuple[dict[str, str], bool]] = [
+    ({}, True),
+    ({"conn_id": CONN_ID}, True),
+    ({"conn_id": "dead"}, False),
+    ({"event": "crawl.completed"}, True),
+    ({"event": "completed"}, True),
+    ({"event": "agent.completed"}, False),
+    ({"find": "filtered-job"}, True),
+    ({"find": "filter-key"}, True),
+    ({"find": "https://hooks.example/webdata/inbox/market/filter-key"}, True),
+    ({"find": "https://shop.example/a?b=1"}, True),
+    ({"find": "https://shop.example/a?b=2"}, False),
+    ({"find": "DELIVERY"}, True),
+    ({"find": "0"}, False),
+    ({"since": "2020-01-01T00:00", "until": "TOMORROW"}, True),
+    ({"until": "2020-01-01T00:00"}, False),
+    ({"since": "TOMORROW"}, False),
+]
+"""Filters, and whether they find the delivery of `test_filters_of_deliveries`."""
+
+
+def test_filters_of_deliveries(pages: Pages) -> None:
     tomorrow = (datetime.now(timezone.utc) + timedelta(days=1)).strftime("%Y-%m-%dT%H:%M")
     page = {"metadata": {"sourceURL": "https://shop.example/a?b=1"}}
     body = {"type": "crawl.completed", "id": "filtered-job", "data": [page]}
-    delivery = pages.deliver(body, key="filter-key")
-    values = {"JOB": "filtered-job", "KEY": "filter-key", "DELIVERY": str(delivery), "TOMORROW": tomorrow}
-    params = {
-        name: next((value.replace(mark, given) for mark, given in values.items() if mark in value), value)
-        for name, value in filters.items()
-    }
-    answer = pages.get("/deliveries", **params)
-    assert answer.status_code == 200, answer.text
-    assert (f'/deliveries/delivery?id={delivery}"' in answer.text) is found
+    delivery = str(pages.deliver(body, key="filter-key"))
+    for filters, found in FILTERS:
+        params = {
+            name: value.replace("DELIVERY", delivery).replace("TOMORROW", tomorrow)
+            for name, value in filters.items()
+        }
+        answer = pages.get("/deliveries", **params)
+        assert answer.status_code == 200, answer.text
+        assert (f'/deliveries/delivery?id={delivery}"' in answer.text) is found, filters
 
 
 def test_pages_of_deliveries(pages: Pages) -> None:
-    """Each delivery on one page, the newest first."""
+    """Each delivery is on one page, the newest first."""
     made = [pages.deliver({"type": "paged", "id": f"paged-{number}"}) for number in range(120)]
     seen: list[int] = []
     params: dict[str, Any] = {"event": "paged"}
@@ -148,12 +146,12 @@ def test_monitors(pages: Pages, ids: dict[str, Any]) -> None:
     assert 'class="problem"' in missing.text
 
 
-@pytest.mark.parametrize("path", ["/monitors", "/jobs"])
-def test_the_default_connection_is_shown_first(pages: Pages, path: str) -> None:
-    """A page of one connection shows no other one, such as `dead`, because of its name."""
-    text = pages.get(path).text
-    assert "<option selected>webdata_default</option>" in text
-    assert "conn_id=webdata_default" in text
+def test_the_default_connection_is_shown_first(pages: Pages) -> None:
+    """The first connection by name, `dead`, is not."""
+    for path in ("/monitors", "/jobs"):
+        text = pages.get(path).text
+        assert "<option selected>webdata_default</option>" in text
+        assert "conn_id=webdata_default" in text
 
 
 def test_a_check(pages: Pages, ids: dict[str, Any]) -> None:
@@ -191,12 +189,12 @@ def test_the_tab_of_a_task(pages: Pages, ids: dict[str, Any]) -> None:
     assert "Waits for" in waiting
 
 
-@pytest.mark.parametrize("task_id", ["plain", "nothing"])
-def test_the_tab_of_what_is_not_ours(pages: Pages, task_id: str) -> None:
-    """One line, and no menu."""
-    text = pages.get("/task", dag_id="shop", run_id="run", task_id=task_id).text
-    assert "This task does not use the web data service." in text
-    assert "<nav" not in text
+def test_the_tab_of_another_task(pages: Pages) -> None:
+    """It has one line and no menu."""
+    for task_id in ("plain", "nothing"):
+        text = pages.get("/task", dag_id="shop", run_id="run", task_id=task_id).text
+        assert "This task does not use the web data service." in text
+        assert "<nav" not in text
 
 
 def test_the_tab_of_a_run(pages: Pages, ids: dict[str, Any]) -> None:
@@ -207,11 +205,11 @@ def test_the_tab_of_a_run(pages: Pages, ids: dict[str, Any]) -> None:
     assert "No task of this run" in pages.get("/run", dag_id="shop", run_id="other").text
 
 
-@pytest.mark.parametrize(("name", "kind"), [("webdata.css", "text/css"), ("webdata.js", "text/javascript")])
-def test_static_files(pages: Pages, name: str, kind: str) -> None:
-    link = pages.get("/").text
-    path = link.partition(f"/{name}")[0].rpartition('"')[2].removeprefix(f"{PREFIX}{UI_PATH}")
-    answer = pages.get(f"{path}/{name}", None)
-    assert answer.status_code == 200
-    assert answer.headers["content-type"].startswith(kind)
-    assert pages.get(f"{path}/../application.py").status_code == 404
+def test_static_files(pages: Pages) -> None:
+    text = pages.get("/").text
+    for name, kind in {"webdata.css": "text/css", "webdata.js": "text/javascript"}.items():
+        path = text.partition(f"/{name}")[0].rpartition('"')[2].removeprefix(f"{PREFIX}{UI_PATH}")
+        answer = pages.get(f"{path}/{name}", None)
+        assert answer.status_code == 200
+        assert answer.headers["content-type"].startswith(kind)
+        assert pages.get(f"{path}/../application.py").status_code == 404

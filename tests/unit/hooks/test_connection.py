@@ -1,4 +1,4 @@
-"""An Airflow connection, in whichever form it is written, becomes checked settings; what cannot work is refused."""
+"""An Airflow connection in any form becomes checked settings; invalid ones are refused."""
 
 from __future__ import annotations
 
@@ -24,12 +24,9 @@ def connection(host="https://api.example.com", password=KEY, extra=None, **field
 
 
 BASE_URLS = [
-    ({"host": "https://api.example.com"}, "https://api.example.com"),
     ({"host": "https://api.example.com/"}, "https://api.example.com"),
-    ({"host": "https://api.example.com/v2"}, "https://api.example.com"),
     ({"host": " https://api.example.com/v2/ "}, "https://api.example.com"),
     ({"host": "api.example.com"}, "https://api.example.com"),
-    ({"host": "api.example.com/v2"}, "https://api.example.com"),
     ({"host": "api.example.com", "port": 8443}, "https://api.example.com:8443"),
     ({"host": "api.example.com:8443", "port": 8443}, "https://api.example.com:8443"),
     ({"host": "https://api.example.com/v2", "port": 8443}, "https://api.example.com:8443"),
@@ -38,7 +35,6 @@ BASE_URLS = [
     ({"host": "localhost", "schema": "http", "port": 8000}, "http://localhost:8000"),
     ({"host": "http://127.0.0.1:8000"}, "http://127.0.0.1:8000"),
     ({"host": "::1", "schema": "http", "port": 8000}, "http://[::1]:8000"),
-    ({"host": "http://[::1]:8000"}, "http://[::1]:8000"),
 ]
 
 
@@ -135,14 +131,11 @@ def test_names_of_older_forms():
     assert settings_of(connection(extra={"extra__webdata__timeout": "7"})).client.timeout == 7
 
 
-@pytest.mark.parametrize("value", [True, "true", "True", "1", "yes", "on"])
-def test_switch_on(value):
-    assert settings_of(connection(extra={"verify": value})).client.verify is True
-
-
-@pytest.mark.parametrize("value", [False, "false", "FALSE", "0", "no", "off"])
-def test_switch_off(value):
-    assert settings_of(connection(extra={"verify": value})).client.verify is False
+def test_switches():
+    for value in (True, "true", "True", "1", "yes", "on"):
+        assert settings_of(connection(extra={"verify": value})).client.verify is True, value
+    for value in (False, "false", "FALSE", "0", "no", "off"):
+        assert settings_of(connection(extra={"verify": value})).client.verify is False, value
 
 
 REFUSED = {
@@ -153,10 +146,8 @@ REFUSED = {
     "login in the URL": ({"host": "https://u:hunter22@api.example.com"}, "with no login"),
     "key in the query": ({"host": f"https://api.example.com/?api_key={KEY}"}, "host (Base URL) must have no query"),
     "key in the fragment": ({"host": f"api.example.com#{KEY}"}, "host (Base URL) must have no query or fragment"),
-    "half an IPv6 address": ({"host": "https://[abc"}, "host (Base URL) is no address"),
     "half an IPv6 address and a port": ({"host": "https://[abc", "port": 1}, "host (Base URL) is no address"),
     "port in words": ({"host": "https://api.example.com:https"}, "host (Base URL) is no address"),
-    "port in words and a port": ({"host": "https://a.example:https", "port": 1}, "host (Base URL) is no address"),
     "two ports": ({"host": "https://api.example.com:1", "port": 2}, "port is 2, but host (Base URL) says 1"),
     "no key": ({"password": None}, "password (API Key) is empty"),
     "blank key": ({"password": " \n"}, "password (API Key) is empty"),
@@ -179,12 +170,10 @@ REFUSED = {
     "bundle that is no path": ({"extra": {"ca_file": "x" * 5000}}, "ca_file names a file that is not here"),
     "media host with a port": ({"extra": {"media_hosts": "a.example:80"}}, "media_hosts takes host names"),
     "media host with a protocol": ({"extra": {"media_hosts": "http://a.example"}}, "without protocol, port"),
-    "media host of any name": ({"extra": {"media_hosts": ["*.example"]}}, "media_hosts takes host names"),
     "media host by number": ({"extra": {"media_hosts": [5]}}, "media_hosts must be host names with commas"),
     "missing bundle": ({"extra": {"ca_file": "/no/such.pem"}}, "ca_file names a file that is not here"),
     "proxy without scheme": ({"extra": {"proxy": "proxy.example:3128"}}, "proxy must be a URL"),
     "password that ends the host": ({"extra": {"proxy": "http://u:hunter22#x@p.example:3128"}}, "as %23 %2F %3F"),
-    "password with a bracket": ({"extra": {"proxy": "http://u:hunter22[x@p.example:3128"}}, "as %23 %2F %3F"),
     "proxy without host": ({"extra": {"proxy": "http://"}}, "names a host"),
     "webhook that is no address": ({"extra": {"webhook_url": "https://[x"}}, "webhook_url is no address"),
     "inbox that is no address": ({"extra": {"inbox_url": "http://a.example:x"}}, "inbox_url is no address"),

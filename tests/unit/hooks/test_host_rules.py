@@ -1,4 +1,4 @@
-"""Which hosts a guarded hook lets the service visit, however a URL is written."""
+"""Hosts that a guarded hook lets the service visit, in any spelling of the URL."""
 
 from __future__ import annotations
 
@@ -73,17 +73,21 @@ def names(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[str]]:
     return known
 
 
-@pytest.mark.parametrize("url", PRIVATE)
-def test_private_addresses_are_refused_in_every_spelling(url: str) -> None:
-    problem = HostRules(None, None).problem(url, resolve=False)
-    assert problem is not None
-    assert problem.endswith("is a private address, or leads to one")
+def test_private_addresses_are_refused_in_every_spelling() -> None:
+    problems = {url: str(HostRules(None, None).problem(url, resolve=False)) for url in PRIVATE}
+    assert [
+        url
+        for url, problem in problems.items()
+        if not problem.endswith("is a private address, or leads to one")
+    ] == []
 
 
-@pytest.mark.parametrize("url", UNREADABLE)
-def test_urls_that_programs_read_in_different_ways_are_refused(url: str) -> None:
-    assert host_of(url) is None
-    assert "is no http(s) URL" in str(HostRules(["good.example"], None).problem(url, resolve=False))
+def test_urls_that_programs_parse_differently_are_refused() -> None:
+    rules = HostRules(["good.example"], None)
+    assert [url for url in UNREADABLE if host_of(url) is not None] == []
+    assert [
+        url for url in UNREADABLE if "is no http(s) URL" not in str(rules.problem(url, resolve=False))
+    ] == []
 
 
 @pytest.mark.parametrize(
@@ -129,12 +133,10 @@ def test_domains(allowed: Any, blocked: Any, url: str, is_allowed: bool) -> None
     assert (HostRules(allowed, blocked).problem(url, resolve=False) is None) is is_allowed
 
 
-@pytest.mark.parametrize(
-    "domain", ["https://a.example", "a.example/path", "*.a.example", "", "a b", "a@b.example"]
-)
-def test_what_is_no_domain_is_an_error(domain: str) -> None:
-    with pytest.raises(ArgumentError, match=r"allowed_domains: .* is no host name"):
-        HostRules([domain], None)
+def test_invalid_domains_are_refused() -> None:
+    for domain in ("https://a.example", "a.example/path", "*.a.example", "", "a b", "a@b.example"):
+        with pytest.raises(ArgumentError, match=r"allowed_domains: .* is no host name"):
+            HostRules([domain], None)
     with pytest.raises(ArgumentError, match="blocked_domains: must be a list"):
         HostRules(None, "a.example")
 

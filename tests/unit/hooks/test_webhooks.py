@@ -1,4 +1,4 @@
-"""What is sent to the service so that it reports to our inbox, and where the inbox is read."""
+"""The webhook that the service is sent, and the address of the inbox."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the operators make of their arguments while a DAG file is read."""
+"""Arguments of the operators are checked while a DAG file is parsed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from airflow_provider_webdata.operators.monitor import (
     WebDataRunMonitorOperator,
     WebDataUpdateMonitorOperator,
 )
-from airflow_provider_webdata.operators.parse import WebDataParseOperator
 from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
 
@@ -136,28 +135,6 @@ def test_time_spans():
     )
     assert (operator.replica_wait, operator.rate_limit_timeout) == (3.0, 3600.0)
     assert WebDataSearchOperator(task_id="t", query="q", rate_limit_timeout=0).rate_limit_timeout == 0
-
-
-def test_dag_survives_serialization():
-    """Airflow stores DAGs serialized; the operators hold nothing that cannot be."""
-    from airflow.serialization.serialized_objects import DagSerialization
-
-    with DAG("d", schedule=None) as dag:
-        WebDataSearchOperator(
-            task_id="search", query="q", scrape_options={"formats": [{"type": "json", "schema": {}}]}
-        )
-        WebDataSearchOperator.partial(task_id="searches", limit=3).expand(query=["a", "b"])
-        WebDataCreateMonitorOperator(task_id="monitor", name="n", schedule={"text": "daily"}, targets=TARGETS)
-        WebDataMapOperator(task_id="map", url="https://a.example/", returns="urls")
-        WebDataScrapeOperator.partial(task_id="scrape", output="/x/{{ ti.map_index }}.jsonl").expand(
-            url=["a", "b"]
-        )
-        WebDataParseOperator(task_id="parse", file="s3://c@b/k.pdf", parsers=[{"type": "pdf"}])
-        WebDataInteractOperator(task_id="interact", steps=["x", {"code": "y"}], profile={"name": "p"})
-        WebDataCreditUsageOperator(task_id="credits", min_remaining=5, on_low="skip")
-        WebDataBatchSearchOperator(task_id="many", queries=["q", {"query": "r"}], credit_limit=10)
-    restored = DagSerialization.deserialize_dag(DagSerialization.serialize_dag(dag))
-    assert set(restored.task_dict) == set(dag.task_dict)
 
 
 WRONG = {

@@ -1,4 +1,4 @@
-"""The forms, the workflow and the template that the repository's host reads."""
+"""The forms, the workflow, and the template that the repository's host reads."""
 
 from __future__ import annotations
 

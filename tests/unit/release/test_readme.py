@@ -1,4 +1,4 @@
-"""The README as the package index shows it: rendered as it renders, every link alive."""
+"""The README as the package index renders it, with every link alive."""
 
 from __future__ import annotations
 
@@ -17,8 +17,6 @@ from tests.support.snippets import ROOT
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PICTURES = {".png", ".svg", ".gif", ".jpg"}
-# Pages that stand at the repository's root, where the host shows them.
-PAGES = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "docs/managed.md"]
 FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -81,12 +79,3 @@ def test_nothing_is_lost_on_the_way(index: Index) -> None:
         target.removeprefix(index.pages).removeprefix(index.files) for target in made
     )
     assert FENCED.findall(README) == FENCED.findall(index.description)
-
-
-@pytest.mark.parametrize("page", PAGES)
-def test_links_work_in_the_repository(page: str) -> None:
-    text = (ROOT / page).read_text(encoding="utf-8")
-    inside = [target for target in links(text) if not re.match("[a-z]+:", target)]
-    folder = (ROOT / page).parent
-    own = [page.rpartition("/")[2] + target if target.startswith("#") else target for target in inside]
-    assert [problem for target in own if (problem := dead(target, folder))] == []

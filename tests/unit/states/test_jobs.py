@@ -1,4 +1,4 @@
-"""How a job stands: what is read of it, in words, as an event, and in the log."""
+"""The state of a job as text, as an event, and in the log."""
 
 from __future__ import annotations
 
@@ -53,14 +53,14 @@ def test_kinds(kind: JobKind, name: str, asked: list[str], last: tuple[str, ...]
 
 
 @pytest.mark.parametrize("given", ["batch", "", None, 3])
-def test_no_kind(given: Any) -> None:
+def test_unknown_kind(given: Any) -> None:
     words = f"kind must be one of {', '.join(ALL_JOB_KINDS)} (given: {given!r})"
     with pytest.raises(ArgumentError) as caught:
         checked_kind(given)
     assert str(caught.value).startswith(words)
 
 
-def test_all_that_is_read() -> None:
+def test_view_of_a_status() -> None:
     status = SimpleNamespace(
         status="failed", completed=3, total=9, credits_used=4.5, error={"message": "no"}, warning="slow"
     )
@@ -75,6 +75,8 @@ def test_credits(used: Any, known: float | None) -> None:
     assert JobView.of("crawl", "j", SimpleNamespace(credits_used=used)).credits_used == known
 
 
+@pytest.mark.rule("job-scraping", "job-completed", "job-failed", "job-cancelled", "job-status")
+@pytest.mark.rule("extract-status", "agent-status")
 @pytest.mark.parametrize(
     ("state", "is_over", "is_alive"),
     [
@@ -91,6 +93,7 @@ def test_states(state: str | None, is_over: bool, is_alive: bool) -> None:
     assert (view.is_over, view.is_alive) == (is_over, is_alive)
 
 
+@pytest.mark.rule("job-counts", "job-credits")
 @pytest.mark.parametrize(
     ("view", "words"),
     [
@@ -126,7 +129,7 @@ def test_event(view: JobView, status: str, error: str | None) -> None:
     assert view.event("webhook") == expected | ({"error": error} if error else {})
 
 
-def test_the_log_tells_what_is_new(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_news_is_logged_at_a_pace(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
     now = 100.0
     monkeypatch.setattr(jobs, "time", SimpleNamespace(monotonic=lambda: now))
     caplog.set_level(logging.INFO)
@@ -148,7 +151,7 @@ def test_the_log_tells_what_is_new(caplog: pytest.LogCaptureFixture, monkeypatch
     assert told(9, "completed") == []
 
 
-def test_the_log_takes_another_pace(caplog: pytest.LogCaptureFixture) -> None:
+def test_every_change_may_be_logged(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     progress = ProgressLog(logging.getLogger("task"), every=0)
     for done in (1, 2, 3):

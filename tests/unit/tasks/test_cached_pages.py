@@ -1,4 +1,4 @@
-"""What a log says of pages from the service's cache."""
+"""Log lines about pages from the service's cache."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a task spent, over its attempts, and in words."""
+"""Credits that a task spent over its attempts, as numbers and as text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which parts of rendered arguments are header values, and so secrets."""
+"""Header values in rendered arguments, which are secrets."""
 
 from __future__ import annotations
 
@@ -28,5 +28,5 @@ VALUES = [
 
 @pytest.mark.parametrize(("value", "secrets"), VALUES)
 def test_header_values(value, secrets):
-    """Found at any depth, but for headers that nobody hides."""
+    """At any depth, except for public headers."""
     assert list(header_values(value)) == secrets

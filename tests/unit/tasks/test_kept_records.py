@@ -1,4 +1,4 @@
-"""Where finished searches are kept: nothing is lost, nothing comes twice, nothing is left behind."""
+"""Storage of finished searches: no record is lost, repeated, or left behind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What templates made of arguments: lists, numbers and nothing at all, as text or as objects."""
+"""Rendered arguments: lists, numbers, and missing values, as text or as objects."""
 
 from __future__ import annotations
 

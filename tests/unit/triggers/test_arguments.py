@@ -1,4 +1,4 @@
-"""What triggers take, where an author of an `AssetWatcher` writes them by hand; and what their events leave out."""
+"""Arguments of triggers, which authors of an `AssetWatcher` write by hand, and values that their events omit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a check found, in each shape that the service has."""
+"""The results of a check, in each form that the service has."""
 
 from __future__ import annotations
 

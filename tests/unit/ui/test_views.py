@@ -1,4 +1,4 @@
-"""What the plugin adds to Airflow's UI: the entry in the menu, and the tabs."""
+"""The entry in the menu and the tabs that the plugin adds to Airflow's UI."""
 
 from __future__ import annotations
 

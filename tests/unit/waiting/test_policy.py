@@ -1,4 +1,4 @@
-"""How the end is learned: what is taken, refused and stored."""
+"""The policy of polling: accepted, refused, and stored values."""
 
 from __future__ import annotations
 

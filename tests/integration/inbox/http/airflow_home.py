@@ -1,4 +1,4 @@
-"""An Airflow of its own, migrated and with connections; the inbox served from it as users serve it."""
+"""A separate Airflow with a migrated database and connections, and the inbox served from it as users serve it."""
 
 from __future__ import annotations
 
@@ -6,12 +6,10 @@ import contextlib
 import json
 import signal
 import subprocess
-import sys
 import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import httpx
 from sqlalchemy import create_engine, select
@@ -20,25 +18,34 @@ from airflow_provider_webdata.inbox.server.storage.tables import delivery
 from airflow_provider_webdata.testing.migrated_database import MigratedDatabase
 from tests.integration.inbox.http.served_inbox import EXTRAS, SECRET
 from tests.support.waiting import PATIENCE, wait_until
-from tests.support.warm import Program, Warm, airflow_environ
+from tests.support.warm import Warm, airflow_environ
 
-# Of another type, though with everything that the inbox asks for; and one whose settings cannot work.
+# A connection of another type with everything that the inbox needs, and one with invalid settings.
 OTHERS = {
     "other": {"conn_type": "http", "extra": json.dumps({"webhook_secret": SECRET})},
     "broken": {"conn_type": "webdata", "extra": json.dumps({"webhook_secret": SECRET, "webhook_url": "::"})},
 }
 
 
+# `airflow` with a limit of open files, which is the first argument.
+LIMITED = """
+import resource, runpy, sys
+files = int(sys.argv.pop(1))
+resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
+runpy.run_module("airflow", run_name="__main__", alter_sys=True)
+"""
+
+
 @dataclass(frozen=True)
 class AirflowHome:
-    """`env` is what a process of this Airflow needs."""
+    """An Airflow home, the environment of its processes, and the process that forks them."""
 
     folder: Path
     env: Mapping[str, str]
     warm: Warm
 
     @classmethod
-    def make(cls, folder: Path, database: MigratedDatabase, warm: Warm) -> AirflowHome:
+    def create(cls, folder: Path, database: MigratedDatabase, warm: Warm) -> AirflowHome:
         env = airflow_environ(folder, AIRFLOW__WEBDATA__INBOX_MAX_BODY_MB="1", PYTHONUNBUFFERED="1")
         home = cls(folder, env, warm)
         database.copy_to(folder)
@@ -65,7 +72,7 @@ class AirflowHome:
         return done.stdout
 
     def stored(self, conn_id: str) -> list[bytes]:
-        """Bodies in the database, seen from outside."""
+        """Return the bodies in the database, read past the inbox."""
         engine = create_engine(self.env["AIRFLOW__DATABASE__SQL_ALCHEMY_CONN"])
         with engine.connect() as link:
             chosen = select(delivery.c.body).where(delivery.c.conn_id == conn_id).order_by(delivery.c.id)
@@ -75,7 +82,7 @@ class AirflowHome:
 
     @contextlib.contextmanager
     def serving(self, *flags: str, files: int | None = None) -> Iterator[ServeProcess]:
-        """`airflow webdata inbox serve` on a free port, where need be with a limit of open files."""
+        """Run `airflow webdata inbox serve` on a free port, optionally with a limit of open files."""
         process = ServeProcess(self, flags, files)
         try:
             process.wait_until_ready()
@@ -85,18 +92,15 @@ class AirflowHome:
 
 
 class ServeProcess:
-    """`url` is what it says it listens on; `output` all that it printed."""
+    """A running inbox.
+
+    :ivar url: the address that it reports.
+    """
 
     def __init__(self, home: AirflowHome, flags: tuple[str, ...], files: int | None = None) -> None:
-        argv = ["-m", "airflow", "webdata", "inbox", "serve", "--port", "0", *flags]
-        self._process: Program | subprocess.Popen[str]
-        if files is None:
-            self._process = home.warm.start(argv, env=home.env, stdout=subprocess.PIPE)
-        else:
-            limited = ["/bin/sh", "-c", f'ulimit -n {files} && exec "$@"', "sh", sys.executable, *argv]
-            self._process = subprocess.Popen(
-                limited, env=dict(home.env), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-            )
+        airflow = ["-m", "airflow"] if files is None else ["-c", LIMITED, str(files)]
+        argv = [*airflow, "webdata", "inbox", "serve", "--port", "0", *flags]
+        self._process = home.warm.start(argv, env=home.env, stdout=subprocess.PIPE)
         self._lines: list[str] = []
         self._ready = threading.Event()
         self._reader = threading.Thread(target=self._read, daemon=True)
@@ -105,6 +109,7 @@ class ServeProcess:
 
     @property
     def output(self) -> str:
+        """All of its output so far."""
         return "".join(self._lines)
 
     @property
@@ -116,7 +121,7 @@ class ServeProcess:
         assert self.url, f"the inbox did not start: {self.output}"
 
     def warm_up(self) -> None:
-        """Wait until a connection can be read in time: Airflow imports what it needs for that at the first."""
+        """Wait until the inbox can look up connections in time: Airflow imports modules for the first one."""
         address = f"{self.url}/webdata/inbox/nobody"
         assert wait_until(lambda: httpx.post(address, content=b"{}", timeout=PATIENCE).status_code == 401)
 
@@ -124,18 +129,19 @@ class ServeProcess:
         self._process.send_signal(number)
 
     def wait(self) -> int:
-        """The exit status; all of the output is there."""
+        """Return the exit status; the output is complete."""
         status = self._process.wait(PATIENCE)
-        self._reader.join(20)
+        self._reader.join(PATIENCE)
         return status
 
     def kill(self) -> None:
         self._process.kill()
         self._process.wait()
-        self._reader.join(20)
+        self._reader.join(PATIENCE)
 
     def _read(self) -> None:
-        stdout: Any = self._process.stdout
+        stdout = self._process.stdout
+        assert stdout is not None
         for line in stdout:
             self._lines.append(line)
             if line.startswith("inbox listening on "):

@@ -1,4 +1,4 @@
-"""Runs in a process of its own, in an Airflow home of its own: the real API server application behind uvicorn."""
+"""Sends requests to the real API server application behind uvicorn, in a separate process and Airflow home."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ BODY = b'{"webhookId": "plugin", "type": "check.completed"}'
 
 
 def imported_by_plugin() -> list[str]:
-    """What the plugin's module adds to what Airflow's own plugin manager brings along."""
+    """Return the modules that the plugin imports beyond those of Airflow's plugin manager."""
     script = (
         "import sys, json\n"
         "import airflow.plugins_manager\n"
@@ -60,7 +60,9 @@ def main() -> dict[str, Any]:
     right, token = {SECRET_HEADER: SECRET}, bearer("secret")
     seen: dict[str, Any] = {"imported by the plugin": imported_by_plugin()}
 
-    with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=600, trust_env=False) as http:
+    with httpx.Client(
+        base_url=f"http://127.0.0.1:{port}", timeout=600, trust_env=False, verify=False
+    ) as http:
 
         def ask(method: str, path: str, **options: Any) -> list[Any]:
             answer = http.request(method, path, **options)
@@ -114,9 +116,11 @@ def main() -> dict[str, Any]:
     ):
         with RawConnection(port) as raw:
             raw.send(broken_off)
-    with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=600, trust_env=False) as http:
+    with httpx.Client(
+        base_url=f"http://127.0.0.1:{port}", timeout=600, trust_env=False, verify=False
+    ) as http:
         seen["afterwards"] = http.get("/webdata/inbox-health").status_code
-    # The server ends only when it is through with all requests.
+    # The server ends after it has served all requests.
     server.should_exit = True
     running.join(60)
     seen["errors in the log"] = loud

@@ -22,7 +22,7 @@ from tests.support.warm import Warm
 
 
 def engine_of(url: str) -> Engine:
-    """An engine as Airflow makes it, on a database that has the inbox's tables."""
+    """Return an engine with Airflow's settings on a database, and create the inbox's tables."""
     engine = create_engine(url, pool_pre_ping=True)
     setup_event_handlers(engine)
     metadata.create_all(engine)
@@ -31,7 +31,7 @@ def engine_of(url: str) -> Engine:
 
 @pytest.fixture(autouse=True)
 def no_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A machine under load is no connection that cannot be read, no slow sender and no database that is silent."""
+    """Keep a loaded machine from causing timeouts of lookups, bodies, and the database."""
     for module, name in ((connections, "LOOKUP_TIMEOUT"), (receive, "BODY_SECONDS"), (feed, "READ_TIMEOUT")):
         monkeypatch.setattr(module, name, PATIENCE)
     monkeypatch.setattr(database, "_LIMITS", database._LIMITS.bindparams(statement="600s", idle="600s"))
@@ -56,7 +56,7 @@ def on_postgres(postgres: Postgres) -> Iterator[ServedInbox]:
 
 @pytest.fixture
 def sqlite_engine(tmp_path: Path) -> Iterator[Engine]:
-    """A database that a test may lock."""
+    """A database of one test, which may lock it."""
     engine = engine_of(f"sqlite:///{tmp_path}/inbox.db")
     yield engine
     engine.dispose()
@@ -64,7 +64,10 @@ def sqlite_engine(tmp_path: Path) -> Iterator[Engine]:
 
 @pytest.fixture(scope="session", params=["sqlite", "postgresql"])
 def served(request: pytest.FixtureRequest) -> ServedInbox:
-    """The inbox over each database; a test takes connections of its own, see `fresh`."""
+    """The inbox over each database, for what depends on it; all other tests take SQLite.
+
+    The tests share it: each uses its own connections, see `fresh`.
+    """
     name = {"sqlite": "on_sqlite", "postgresql": "on_postgres"}[request.param]
     found: ServedInbox = request.getfixturevalue(name)
     return found
@@ -74,10 +77,10 @@ def served(request: pytest.FixtureRequest) -> ServedInbox:
 def airflow_home(
     tmp_path_factory: pytest.TempPathFactory, migrated_database: MigratedDatabase, warm: Warm
 ) -> AirflowHome:
-    return AirflowHome.make(tmp_path_factory.mktemp("airflow"), migrated_database, warm)
+    return AirflowHome.create(tmp_path_factory.mktemp("airflow"), migrated_database, warm)
 
 
 @pytest.fixture(scope="session")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """A certificate for localhost that vouches for itself, and its key."""
+    """A self-signed certificate for localhost, and its key."""
     return self_signed(tmp_path_factory.mktemp("tls"))

@@ -1,4 +1,4 @@
-"""A real nginx with the documented configuration, in a folder of its own and on a free port."""
+"""A real nginx with the documented configuration, in a separate folder and on a free port."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 from tests.support.ports import free_port
+from tests.support.waiting import PATIENCE
 
 CONFIGURATION = Path(__file__).parents[4] / "docs" / "nginx" / "webdata-inbox.conf"
 
@@ -41,9 +42,9 @@ def program() -> str:
 
 
 class Nginx:
-    """Passes on to an upstream, `host:port`; a context manager.
+    """A proxy of an upstream, `host:port`; a context manager.
 
-    Of the documented file only addresses, paths and the rate are exchanged, each of which must be there.
+    It replaces only addresses, paths, and the rate in the documented file, each of which must be there.
     """
 
     def __init__(
@@ -83,7 +84,7 @@ class Nginx:
 
     def __enter__(self) -> Nginx:
         self._process = subprocess.Popen(self._argv, stderr=subprocess.DEVNULL)
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + PATIENCE
         while time.monotonic() < deadline and self._process.poll() is None:
             with contextlib.suppress(ConnectionRefusedError):
                 socket.create_connection(("127.0.0.1", self.port)).close()
@@ -95,4 +96,4 @@ class Nginx:
     def __exit__(self, *_: object) -> None:
         if self._process is not None:
             self._process.terminate()
-            self._process.wait(20)
+            self._process.wait(PATIENCE)

@@ -1,4 +1,4 @@
-"""Requests byte by byte: what no HTTP client would send."""
+"""Raw HTTP requests, valid or not."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Reply:
-    """One response; `closed` tells whether the server closed the connection after it."""
+    """One response.
+
+    :param closed: whether the server closed the connection after it.
+    """
 
     status: int
     headers: dict[str, str]
@@ -19,7 +22,7 @@ class Reply:
 class RawConnection:
     """One TCP connection; a context manager."""
 
-    def __init__(self, port: int, timeout: float = 20.0) -> None:
+    def __init__(self, port: int, timeout: float = 60.0) -> None:
         self._socket = socket.create_connection(("127.0.0.1", port), timeout=timeout)
         self._received = b""
 
@@ -30,7 +33,7 @@ class RawConnection:
         self._socket.close()
 
     def send(self, data: bytes) -> bool:
-        """Send; tell whether the server still took it."""
+        """Send the data and return whether the connection was still open."""
         try:
             self._socket.sendall(data)
         except OSError:
@@ -40,8 +43,13 @@ class RawConnection:
     def finish_sending(self) -> None:
         self._socket.shutdown(socket.SHUT_WR)
 
+    def wait(self) -> None:
+        """Wait for the first bytes of a response."""
+        while not self._received and self._more():
+            pass
+
     def reply(self) -> Reply | None:
-        """The next response, None when the server closed the connection without one."""
+        """Return the next response, None if the server closed the connection without one."""
         while b"\r\n\r\n" not in self._received:
             if not self._more():
                 return None

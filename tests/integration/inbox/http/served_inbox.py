@@ -1,4 +1,4 @@
-"""The inbox on a port of its own in a thread: a real HTTP server over a real database."""
+"""The inbox served by a real HTTP server in a thread, over a real database."""
 
 from __future__ import annotations
 
@@ -18,13 +18,14 @@ from airflow_provider_webdata.inbox import tokens
 from airflow_provider_webdata.inbox.server.http import connections, receive
 from airflow_provider_webdata.inbox.server.http.app import InboxApplication
 from airflow_provider_webdata.inbox.server.http.auth import Gate
+from airflow_provider_webdata.inbox.server.http.limits import BodyBudget
 from airflow_provider_webdata.inbox.server.storage.inbox import Inbox
 from airflow_provider_webdata.inbox.server.storage.tables import delivery
 from airflow_provider_webdata.inbox.wire import DELIVERIES_PATH, INBOX_PATH, SECRET_HEADER
 from airflow_provider_webdata.testing.serving import Serving
 from tests.support.service import CHECK_COMPLETED
 from tests.support.service import signature as signature_of
-from tests.support.waiting import PATIENCE
+from tests.support.waiting import PATIENCE, wait_until
 
 SECRET = "webhook-secret-0123456789abcdef"
 PREVIOUS_SECRET = "webhook-secret-of-last-month-0123"
@@ -32,7 +33,7 @@ SIGNING_SECRET = "signing-secret-0123456789abcdef"
 PREVIOUS_SIGNING_SECRET = "signing-secret-of-last-month-012"
 MOST_BYTES = 2**20
 
-# What a connection demands is told by its id up to the first dash.
+# The extras of a connection, by its id up to the first dash.
 EXTRAS: dict[str, dict[str, str]] = {
     "secret": {"webhook_secret": SECRET},
     "rotating": {"webhook_secret": SECRET, "previous_webhook_secret": PREVIOUS_SECRET},
@@ -81,14 +82,18 @@ _numbers = itertools.count()
 
 
 def fresh(kind: str) -> str:
-    """An id of a connection that no other test uses."""
+    """Return the id of a connection that no other test uses."""
     return f"{kind}-{next(_numbers)}"
 
 
 class ServedInbox:
-    """Started as a context manager; requests go to it by `http`, rows are read past it.
+    """A running inbox; a context manager.
 
-    `bounded` keeps the bounds on what strangers may ask for.
+    :param engine: of a database with the tables.
+    :param gate: returns the gate of a connection.
+    :param most_bytes: size of the largest delivery.
+    :param bounded: whether the limits on unauthenticated requests apply.
+    :ivar http: a client of the inbox.
     """
 
     def __init__(
@@ -104,13 +109,13 @@ class ServedInbox:
         self.inbox.writer._timeout = PATIENCE
         with contextlib.ExitStack() as changes:
             if not bounded:
-                # Tests ask for more connections, and are refused more often, than a stranger may.
+                # Tests use more connections, and are refused more often, than the limits allow.
                 changes.enter_context(mock.patch.multiple(connections, **_ENDLESS_LOOKUPS))
                 changes.enter_context(mock.patch.multiple(receive, **_ENDLESS_REFUSALS))
             self.application = InboxApplication(self.inbox, gate, most_bytes=most_bytes)
         self._serving = Serving(self.application)
         self.port, self.url = self._serving.port, self._serving.url
-        self.http = httpx.Client(base_url=self.url, timeout=PATIENCE, trust_env=False)
+        self.http = httpx.Client(base_url=self.url, timeout=PATIENCE, trust_env=False, verify=False)
 
     def __enter__(self) -> ServedInbox:
         self._serving.start()
@@ -129,18 +134,32 @@ class ServedInbox:
         *,
         key: str | None = None,
     ) -> httpx.Response:
-        """Post a delivery, with the right secret unless told otherwise."""
+        """Post a delivery, by default with the right secret."""
         path = f"{INBOX_PATH}/{conn_id}" + (f"/{key}" if key else "")
         given = {SECRET_HEADER: SECRET} if headers is None else headers
         return self.http.post(path, content=body, headers=given)
 
     def read(self, conn_id: str, headers: dict[str, str] | None = None, **query: Any) -> httpx.Response:
-        """Get a page, with a right token unless told otherwise."""
+        """Get a page, by default with a valid token."""
         given = bearer(conn_id) if headers is None else headers
         return self.http.get(f"{DELIVERIES_PATH}/{conn_id}", params=query, headers=given)
 
     def rows(self, conn_id: str) -> list[Any]:
-        """What is stored for a connection, in the order in which it came."""
+        """Return the stored rows of a connection in the order of their arrival."""
         with self.engine.connect() as link:
             chosen = select(delivery).where(delivery.c.conn_id == conn_id).order_by(delivery.c.id)
             return list(link.execute(chosen))
+
+    def wait_for_readers(self, count: int = 1) -> None:
+        """Return when exactly `count` readers wait for deliveries."""
+        assert wait_until(lambda: len(self.inbox.feed._publisher._waiters) == count, pause=0.005)
+
+    @property
+    def bodies(self) -> BodyBudget:
+        """The bodies in memory whose senders showed the secret."""
+        return self.application._receiver._bodies
+
+    @property
+    def unauthenticated_bodies(self) -> BodyBudget:
+        """The bodies in memory that claim to be signed."""
+        return self.application._receiver._unauthenticated_bodies

@@ -1,9 +1,10 @@
-"""The inbox alone in the DMZ: a database role with the documented rights, no Fernet key, secrets in the environment."""
+"""The inbox alone in a DMZ, with the documented database role, no Fernet key, and secrets in the environment."""
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
@@ -29,17 +30,24 @@ GUIDE = Path(__file__).parents[4] / "docs" / "webhooks.md"
 
 
 def documented(language: str, words: str) -> str:
-    """The one block of the guide in this language that has these words."""
+    """Return the only block of the guide in this language that contains the words."""
     blocks = re.findall(rf"```{language}\n(.*?)```", GUIDE.read_text(), re.DOTALL)
     (found,) = [block for block in blocks if words in block]
     return str(found)
 
 
-def test_least_rights(postgres: Postgres, airflow_home: AirflowHome, tmp_path: Path) -> None:
-    owner = postgres.create_database("least_rights")
+@pytest.fixture
+def own_postgres() -> Iterator[Postgres]:
+    """A server without the role, which the deployment's own script creates too."""
+    with Postgres() as server:
+        yield server
+
+
+def test_least_rights(own_postgres: Postgres, airflow_home: AirflowHome, tmp_path: Path) -> None:
+    owner = own_postgres.create_database("least_rights")
     engine = create_engine(owner)
     metadata.create_all(engine)
-    # Airflow's own, which the role may not read.
+    # Airflow's tables, which the role may not read.
     Base.metadata.create_all(engine, [Base.metadata.tables[name] for name in ("team", "connection")])
     with engine.begin() as link:
         link.execute(Connection.__table__.insert().values(conn_id="theirs", conn_type="webdata"))
@@ -70,7 +78,7 @@ def test_least_rights(postgres: Postgres, airflow_home: AirflowHome, tmp_path: P
         process.warm_up()
         assert deliver("webdata_default", SECRET).json() == {"status": "stored"}
         assert deliver("webdata_default", SECRET).json() == {"status": "duplicate"}
-        # What it may not read looks like what is not there.
+        # Connections that it may not read look like missing ones.
         for conn_id, secret in (("webdata_default", "wrong"), ("theirs", SECRET), ("unknown", SECRET)):
             assert (conn_id, deliver(conn_id, secret).status_code) == (conn_id, 401)
         page = http.get("/webdata/deliveries/webdata_default", headers=bearer("webdata_default")).json()

@@ -1,4 +1,4 @@
-"""The documented nginx configuration on a real nginx: deliveries get through, and nothing else does."""
+"""The documented nginx configuration on a real nginx: it forwards deliveries and nothing else."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ MEGABYTE = 2**20
 
 
 class Upstream(http.server.ThreadingHTTPServer):
-    """Stands where the API server would, takes everything, and remembers it."""
+    """Accepts all requests in place of the API server, and records them."""
 
     def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _Remember)
+        super().__init__(("127.0.0.1", 0), _Recorder)
         self.seen: list[tuple[str, str, dict[str, str], int]] = []
         self.address = f"127.0.0.1:{self.server_port}"
 
 
-class _Remember(http.server.BaseHTTPRequestHandler):
+class _Recorder(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
 
@@ -76,7 +76,7 @@ def client(nginx: Nginx, certificate: Certificate) -> httpx.Client:
 def test_deliveries_reach_the_inbox(
     airflow_home: AirflowHome, certificate: Certificate, tmp_path: Path
 ) -> None:
-    """Through nginx into `airflow webdata inbox serve`, with TLS as from the service."""
+    """They pass through nginx into `airflow webdata inbox serve`, with TLS as the service sends them."""
     with airflow_home.serving() as process:
         process.warm_up()
         upstream = process.url.removeprefix("http://")
@@ -93,7 +93,7 @@ def test_deliveries_reach_the_inbox(
 
             assert http.post("/webdata/inbox/secret", content=body).status_code == 401
             assert http.post("/webdata/inbox/secret", content=b"{", headers=RIGHT).status_code == 400
-            # Readers are served inside only.
+            # Readers have access inside the network only.
             inside = httpx.get(
                 f"{process.url}/webdata/deliveries/secret", headers=bearer("secret"), timeout=PATIENCE
             )
@@ -101,7 +101,7 @@ def test_deliveries_reach_the_inbox(
             assert http.get("/webdata/deliveries/secret", headers=bearer("secret")).status_code == 404
 
 
-# method, target as sent, status
+# method, target as sent, and status
 TARGETS = [
     ("POST", "/webdata/inbox/conn/key", 200),
     ("POST", "/webdata/inbox/conn", 200),
@@ -145,7 +145,7 @@ TARGETS = [
 ]
 
 
-def test_nothing_else_gets_through(upstream: Upstream, certificate: Certificate, tmp_path: Path) -> None:
+def test_other_requests_are_refused(upstream: Upstream, certificate: Certificate, tmp_path: Path) -> None:
     headers = {"Content-Length": "2", "Authorization": "Bearer token", "Cookie": "session=1", **RIGHT}
     with Nginx(tmp_path, upstream.address, certificate) as nginx:
         for method, target, status in TARGETS:
@@ -154,9 +154,9 @@ def test_nothing_else_gets_through(upstream: Upstream, certificate: Certificate,
                 raw.sendall(head(method, target, {**headers, "Connection": "close"}) + b"{}")
                 assert (method, target, _status(raw)) == (method, target, status)
             if status != 200:
-                assert upstream.seen == [], f"{method} {target} got through"
+                assert upstream.seen == [], f"{method} {target} was forwarded"
                 continue
-            # As it came, and without what could grant access to Airflow.
+            # Unchanged, but without headers that could grant access to Airflow.
             ((seen_method, seen_target, seen_headers, size),) = upstream.seen
             assert (seen_method, seen_target, size) == (method, target, 2)
             assert seen_headers[SECRET_HEADER.lower()] == SECRET
@@ -164,7 +164,7 @@ def test_nothing_else_gets_through(upstream: Upstream, certificate: Certificate,
 
 
 def test_sizes(upstream: Upstream, certificate: Certificate, tmp_path: Path) -> None:
-    """As large as the inbox takes by default; more is refused before it is read whole."""
+    """Up to the inbox's default limit. Larger bodies are refused before they are read whole."""
     with Nginx(tmp_path, upstream.address, certificate) as nginx:
         with client(nginx, certificate) as http:
             assert http.post("/webdata/inbox/conn", content=b" " * (16 * MEGABYTE)).status_code == 200
@@ -181,11 +181,10 @@ def test_sizes(upstream: Upstream, certificate: Certificate, tmp_path: Path) -> 
 
 
 def test_rate(upstream: Upstream, certificate: Certificate, tmp_path: Path) -> None:
-    """A flood is told 429 by nginx; most of it never reaches Airflow."""
-
+    """Nginx answers most of a flood with 429."""
     one = head("POST", "/webdata/inbox/conn", {"Content-Length": "2"}) + b"{}"
     last = head("POST", "/webdata/inbox/conn", {"Content-Length": "2", "Connection": "close"}) + b"{}"
-    # Documented are 50 a second, which a slow machine does not get through.
+    # The documented 50 a second are more than a slow machine sends.
     nginx_server = Nginx(tmp_path, upstream.address, certificate, rate="1r/s")
     with nginx_server as nginx, tls(nginx, certificate) as raw:
         raw.sendall(one * 500 + last)
@@ -198,7 +197,7 @@ def test_rate(upstream: Upstream, certificate: Certificate, tmp_path: Path) -> N
 
 
 def test_an_airflow_that_is_down(certificate: Certificate, tmp_path: Path) -> None:
-    """No 2xx: the service repeats the delivery."""
+    """Without a 2xx, the service repeats the delivery."""
     with Nginx(tmp_path, "127.0.0.1:1", certificate) as nginx, client(nginx, certificate) as http:
         assert http.post("/webdata/inbox/conn", content=json.dumps({})).status_code == 502
 

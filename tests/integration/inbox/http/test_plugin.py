@@ -1,4 +1,4 @@
-"""The inbox where users have it: mounted by the plugin on Airflow's own API server application."""
+"""The inbox mounted by the plugin on Airflow's API server application."""
 
 from __future__ import annotations
 
@@ -9,20 +9,21 @@ from typing import Any
 import pytest
 
 from tests.integration.inbox.http.airflow_home import AirflowHome
+from tests.support.tables import each_row
 
 DRIVER = Path(__file__).with_name("api_server_driver.py")
 
 
 @pytest.fixture(scope="module")
 def seen(airflow_home: AirflowHome) -> dict[str, Any]:
-    """What a client of the real API server application saw; it took its deliveries into a database of its own."""
+    """The responses of the real API server application, see `api_server_driver`."""
     output = airflow_home.python(str(DRIVER))
     found: dict[str, Any] = json.loads(output.rpartition("\nANSWER ")[2])
     return found
 
 
 def test_the_plugin_imports_nothing_heavy(seen: dict[str, Any]) -> None:
-    """Every Airflow process imports it, each task's too."""
+    """Every Airflow process imports it, including each task's."""
     assert seen["imported by the plugin"] == []
 
 
@@ -40,28 +41,28 @@ def test_a_probe_is_answered(seen: dict[str, Any]) -> None:
     assert (status, body["status"], len(body["proofs"])) == (200, "probe", 1)
 
 
-def test_it_is_read_where_it_was_received(seen: dict[str, Any]) -> None:
+def test_deliveries_are_read(seen: dict[str, Any]) -> None:
     assert [status for status, _ in seen["pages"]] == [200, 200, 200]
     ids = [[record["job_id"] for record in page["deliveries"]] for _, page in seen["pages"]]
-    # What was there, then nothing new, then what came while the reader waited.
+    # The stored deliveries, then none, then one that arrived while the reader waited.
     assert ids[1:] == [[], ["woken"]]
 
 
-@pytest.mark.parametrize(
-    ("name", "status"),
-    [
-        ("forged", 401),
-        ("unknown", 401),
-        ("no token", 401),
-        ("too large", 413),
-        ("not JSON", 400),
-        ("wrong method", 405),
-        ("no such path", 404),
-        ("no such key", 404),
-    ],
-)
+REFUSALS = [
+    ("forged", 401),
+    ("unknown", 401),
+    ("no token", 401),
+    ("too large", 413),
+    ("not JSON", 400),
+    ("wrong method", 405),
+    ("no such path", 404),
+    ("no such key", 404),
+]
+
+
+@each_row("name, status", REFUSALS)
 def test_refusals(seen: dict[str, Any], name: str, status: int) -> None:
-    """With the inbox's own answers, which Airflow's pages and error handlers leave alone."""
+    """Airflow's pages and error handlers leave the inbox's responses unchanged."""
     assert seen[name][0] == status
     assert set(seen[name][1]) == {"error"}
 
@@ -70,19 +71,19 @@ def test_a_web_socket_is_refused(seen: dict[str, Any]) -> None:
     assert seen["web socket"][0] == 403
 
 
-def test_who_breaks_off_leaves_no_trace(seen: dict[str, Any]) -> None:
-    """A stranger could fill the log with tracebacks of what Airflow has around the inbox, and readers leave often."""
+def test_aborted_requests_log_no_errors(seen: dict[str, Any]) -> None:
+    """Anyone could fill the log with tracebacks of Airflow's middleware, and readers disconnect often."""
     assert seen["errors in the log"] == []
     assert seen["afterwards"] == 200
 
 
-def test_airflow_is_still_there(seen: dict[str, Any]) -> None:
+def test_airflow_still_works(seen: dict[str, Any]) -> None:
     assert seen["airflow's version"][0] == 200
     assert seen["airflow's dags, not logged in"][0] == 401
 
 
-def test_the_garbage_collector_is_relieved(seen: dict[str, Any]) -> None:
-    """What Airflow holds for good is not looked through again and again: its pauses would stop all requests."""
+def test_permanent_objects_are_frozen(seen: dict[str, Any]) -> None:
+    """The garbage collector does not examine Airflow's permanent objects, which would pause all requests."""
     assert seen["frozen objects"] > 100_000
 
 

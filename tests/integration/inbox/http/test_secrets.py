@@ -1,4 +1,4 @@
-"""Where Airflow keeps the secrets: backends that fail, another Fernet key, and what is told to Airflow's maskers."""
+"""Secrets in Airflow: failing backends, another Fernet key, and masking."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ RIGHT = {SECRET_HEADER: SECRET}
 
 
 class Vault(BaseSecretsBackend):
-    """Holds nothing, or fails as it is told to."""
+    """An empty backend, which fails with `error` if set."""
 
     error: Exception | None = None
 
@@ -40,7 +40,7 @@ class Vault(BaseSecretsBackend):
 
 @pytest.fixture
 def vault(monkeypatch: pytest.MonkeyPatch) -> Vault:
-    """Asked before the environment, which has one connection."""
+    """A backend before the environment, which has one connection."""
     found = Vault()
     backends = [found, EnvironmentVariablesBackend()]
     monkeypatch.setattr(airflow_connections, "ensure_secrets_loaded", lambda: backends)
@@ -52,10 +52,10 @@ def connection_uri() -> str:
     return f"webdata://:wd-key-0123456789@api.service.example?webhook_secret={quote(SECRET)}"
 
 
-def test_a_backend_that_fails(
+def test_a_failing_backend(
     sqlite_engine: Engine, vault: Vault, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """What was read before holds on; what was not gets 503, which the service repeats, and never 401."""
+    """A known connection keeps its secrets. Others get 503, after which the service repeats, and never 401."""
     with ServedInbox(sqlite_engine, application._gate) as served:
         monkeypatch.setenv("AIRFLOW_CONN_WEB", connection_uri())
         assert served.deliver("web", event(webhookId="before")).status_code == 200
@@ -72,7 +72,7 @@ def test_a_backend_that_fails(
     assert SECRET not in caplog.text
 
 
-def test_other_backends_are_asked(
+def test_other_backends_are_used(
     sqlite_engine: Engine, vault: Vault, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AIRFLOW_CONN_WEB", connection_uri())
@@ -87,7 +87,7 @@ def test_other_backends_are_asked(
 
 
 def test_another_fernet_key(airflow_home: AirflowHome, tmp_path: Path) -> None:
-    """A connection that cannot be decrypted is there all the same."""
+    """A connection that cannot be decrypted still exists."""
     key = urlsafe_b64encode(secrets.token_bytes(32)).decode()
     home = replace(airflow_home, env={**airflow_home.env, "AIRFLOW__CORE__FERNET_KEY": key})
     with home.serving() as process:

@@ -1,4 +1,4 @@
-"""The reader's two surfaces against a server that answers as the inbox does, and as it should not."""
+"""The blocking and the asynchronous reader against valid and invalid responses."""
 
 from __future__ import annotations
 
@@ -25,8 +25,10 @@ from airflow_provider_webdata.inbox.reader import (
     InboxUnreachableError,
 )
 from tests.support.fault_server import FaultServer, Step, answer, hang_up
+from tests.support.tables import each_row
 
 SECRET = "a-webhook-secret-of-the-tests"
+KINDS = ("sync", "async")
 RECORD = {
     "id": 7,
     "position": 9,
@@ -49,8 +51,8 @@ def reply(status: int, body: Any, **headers: str) -> Step:
     return answer(status, content, kind, {name.replace("_", "-"): value for name, value in headers.items()})
 
 
-class Both:
-    """Calls either reader alike."""
+class EitherReader:
+    """Calls the blocking or the asynchronous reader."""
 
     def __init__(self, kind: str, address: InboxAddress) -> None:
         self._kind, self._address = kind, address
@@ -70,22 +72,27 @@ class Both:
         return call
 
 
-@pytest.fixture(params=["sync", "async"])
-def served_reader(request: pytest.FixtureRequest) -> Iterator[Callable[..., tuple[Both, FaultServer]]]:
+Serve = Callable[..., tuple[EitherReader, FaultServer]]
+
+
+@pytest.fixture
+def serve() -> Iterator[Serve]:
+    """Start a server, and return a reader of it."""
     servers: list[FaultServer] = []
 
-    def start(*steps: Callable[[Any], None]) -> tuple[Both, FaultServer]:
+    def start(*steps: Step, kind: str = "sync") -> tuple[EitherReader, FaultServer]:
         server = FaultServer(steps)
         servers.append(server)
-        return Both(request.param, InboxAddress(server.url, "my conn/x", SECRET)), server
+        return EitherReader(kind, InboxAddress(server.url, "my conn/x", SECRET)), server
 
     yield start
     for server in servers:
         server.close()
 
 
-def test_a_page_of_the_feed(served_reader: Any) -> None:
-    reader, server = served_reader(reply(200, PAGE))
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_page_of_the_feed(serve: Serve, kind: str) -> None:
+    reader, server = serve(reply(200, PAGE), kind=kind)
     page = reader.feed(
         "5", 2.0, limit=3, keys=["a", "b"], events=["page"], received_after="2026-01-01T00:00:00Z"
     )
@@ -114,14 +121,15 @@ def test_a_page_of_the_feed(served_reader: Any) -> None:
     assert SECRET not in repr(request)
 
 
-def test_the_end_of_the_feed(served_reader: Any) -> None:
-    reader, server = served_reader(reply(200, {"deliveries": [], "cursor": "9", "more": False}))
+def test_the_end_of_the_feed(serve: Serve) -> None:
+    reader, server = serve(reply(200, {"deliveries": [], "cursor": "9", "more": False}))
     assert reader.feed(END).cursor == "9"
     assert urlsplit(server.requests[0].target).query == "after=end"
 
 
-def test_a_search(served_reader: Any) -> None:
-    reader, server = served_reader(reply(200, {**PAGE, "more": True}))
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_search(serve: Serve, kind: str) -> None:
+    reader, server = serve(reply(200, {**PAGE, "more": True}), kind=kind)
     page = reader.search(keys=["k"], job_ids=["j"], monitor_ids=["m"], events=["e"], after="1", limit=5)
     assert page.more
     assert server.requests[0].target.endswith("/search")
@@ -136,31 +144,30 @@ def test_a_search(served_reader: Any) -> None:
     }
 
 
-def test_one_delivery(served_reader: Any) -> None:
-    reader, server = served_reader(reply(200, RECORD))
+@pytest.mark.parametrize("kind", KINDS)
+def test_one_delivery(serve: Serve, kind: str) -> None:
+    reader, server = serve(reply(200, RECORD), kind=kind)
     assert reader.fetch(7).payload() == RECORD["body"]
     assert server.requests[0].target.endswith("/7")
 
 
-def test_a_large_delivery_is_listed_without_its_body(served_reader: Any) -> None:
-    reader, _ = served_reader(
-        reply(200, {**PAGE, "deliveries": [{k: v for k, v in RECORD.items() if k != "body"}]})
-    )
+def test_a_large_delivery_is_listed_without_its_body(serve: Serve) -> None:
+    reader, _ = serve(reply(200, {**PAGE, "deliveries": [{k: v for k, v in RECORD.items() if k != "body"}]}))
     (delivery,) = reader.feed().deliveries
     assert not delivery.has_body
     assert delivery.payload() is None
 
 
-@pytest.mark.parametrize("body", ["1e999", '"\\u0000"', "[" * 150 + "]" * 150, '{"a": 1, "a": 2}', " 1 "])
-def test_odd_bodies_do_not_spoil_a_page(served_reader: Any, body: str) -> None:
+@each_row("body", ["1e999", '"\\u0000"', "[" * 150 + "]" * 150, '{"a": 1, "a": 2}', " 1 "])
+def test_unusual_bodies(serve: Serve, body: str) -> None:
     record = json.dumps({**RECORD, "body": "BODY"}).replace('"BODY"', body)
-    reader, _ = served_reader(reply(200, f'{{"deliveries":[{record}],"cursor":"1","more":false}}'.encode()))
+    reader, _ = serve(reply(200, f'{{"deliveries":[{record}],"cursor":"1","more":false}}'.encode()))
     (delivery,) = reader.feed().deliveries
     delivery.payload()
 
 
 FAILURES: dict[str, tuple[Any, type[InboxError], str]] = {
-    "token refused": (reply(401, {"error": "no"}), InboxRefusedError, "webhook_secret"),
+    "token rejected": (reply(401, {"error": "no"}), InboxRefusedError, "webhook_secret"),
     "reset": (reply(410, {"error": "reset", "cursor": "3"}), CursorAheadError, "reset"),
     "no plugin": (reply(404, {"detail": "Not Found"}), InboxMissingError, "there is no inbox"),
     "a page of something else": (
@@ -182,14 +189,18 @@ FAILURES: dict[str, tuple[Any, type[InboxError], str]] = {
 }
 
 
-@pytest.mark.parametrize("case", FAILURES)
-def test_failures_are_told_apart(served_reader: Any, case: str) -> None:
-    step, kind, words = FAILURES[case]
+# The reader of a failure. Both share the protocol, and differ only in how a request fails.
+CASES = [*((case, "sync") for case in FAILURES), ("database down", "async"), ("hung up", "async")]
+
+
+@each_row("case, kind", CASES)
+def test_failures(serve: Serve, case: str, kind: str) -> None:
+    step, error, words = FAILURES[case]
     for call in (lambda reader: reader.feed(), lambda reader: reader.search(keys=["k"])):
-        reader, _ = served_reader(step)
-        with pytest.raises(kind, match=words) as caught:
+        reader, _ = serve(step, kind=kind)
+        with pytest.raises(error, match=words) as caught:
             call(reader)
-        assert type(caught.value) is kind
+        assert type(caught.value) is error
         assert SECRET not in str(caught.value)
         if isinstance(caught.value, CursorAheadError):
             assert caught.value.cursor == "3"
@@ -197,16 +208,16 @@ def test_failures_are_told_apart(served_reader: Any, case: str) -> None:
             assert caught.value.retry_after == 7.0
 
 
-def test_a_delivery_that_is_gone(served_reader: Any) -> None:
-    reader, _ = served_reader(reply(404, {"error": "there is no such delivery"}))
+def test_a_deleted_delivery(serve: Serve) -> None:
+    reader, _ = serve(reply(404, {"error": "there is no such delivery"}))
     with pytest.raises(DeliveryGoneError, match="7"):
         reader.fetch(7)
-    reader, _ = served_reader(reply(404, {"detail": "Not Found"}))
+    reader, _ = serve(reply(404, {"detail": "Not Found"}))
     with pytest.raises(InboxMissingError):
         reader.fetch(7)
 
 
-def test_nobody_listens() -> None:
+def test_a_closed_port() -> None:
     with InboxReader(InboxAddress("http://127.0.0.1:9", "c", SECRET)) as reader:
         with pytest.raises(InboxUnreachableError, match=r"127\.0\.0\.1:9"):
             reader.feed()

@@ -1,14 +1,17 @@
-"""Runs in a process of its own, in an Airflow home of its own, one step after the other.
+"""Carries out steps one after the other in a separate process and Airflow home.
 
 Reads a JSON list of steps, and prints a JSON list of answers:
 
 - `["airflow", ...]`, a command: exit status and output.
-- `["schema"]`: what there is of the inbox's tables, and how they differ from what the code expects.
-- `["upgrade", revision]` and `["sql"]`, the statements of both ways: through the DB manager; what is printed.
-- `["attempt", ...]`, a command that may fail: what it raised, and the warnings of the provider.
+- `["attempt", ...]`, a command that may fail: the error that it raised, and the warnings of the provider.
+- `["environ", name, value]`: sets an environment variable for the following steps.
+- `["schema"]`: the inbox's tables, and how they differ from those that the code expects.
+- `["upgrade", revision]`: through the DB manager; its output.
+- `["sql"]`: the printed statements of both directions.
+- `["run_sql"]`: the same, and carries out the statements.
 - `["make_tables"]`: as the inbox does by itself; the revision.
-- `["package", folder]`: from here on the migrations are those of this folder, as if another version were installed.
-- `["execute", statement]`: on Airflow's database; the first value of the first row, if it gives any.
+- `["package", folder]`: uses the migrations of this folder, as if another version of the package were installed.
+- `["execute", statement]`: on Airflow's database; the first value of the first row, if any.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ import contextlib
 import io
 import json
 import logging
+import os
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -34,6 +38,10 @@ def airflow(*argv: str) -> tuple[Any, str]:
         except SystemExit as end:
             status = end.code
     return status, output.getvalue()
+
+
+def environ(name: str, value: str) -> None:
+    os.environ[name] = value
 
 
 def execute(statement: str) -> Any:
@@ -123,6 +131,12 @@ def sql() -> str:
     return printed(both_ways)
 
 
+def run_sql() -> str:
+    text = sql()
+    execute("\n".join(line for line in text.splitlines() if "[info" not in line))
+    return text
+
+
 def printed(work: Callable[[Any], None]) -> str:
     from airflow import settings
 
@@ -134,7 +148,18 @@ def printed(work: Callable[[Any], None]) -> str:
     return output.getvalue()
 
 
-STEPS: list[Callable[..., Any]] = [airflow, attempt, execute, make_tables, package, schema, upgrade, sql]
+STEPS: list[Callable[..., Any]] = [
+    airflow,
+    attempt,
+    environ,
+    execute,
+    make_tables,
+    package,
+    run_sql,
+    schema,
+    sql,
+    upgrade,
+]
 
 if __name__ == "__main__":
     by_name = {step.__name__: step for step in STEPS}

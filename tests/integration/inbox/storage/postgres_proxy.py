@@ -1,4 +1,4 @@
-"""Stands between a client and PostgreSQL, and can fall silent or cut the line at a chosen word."""
+"""A proxy of PostgreSQL that can fall silent or close a connection at a chosen word."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import threading
 
 
 class PostgresProxy:
-    """Forwards to a port on the loopback.
+    """Forwards connections to a port on the loopback interface.
 
-    `cut_after(word)`: the next message to the server that holds the word is let through; the answer is not, and the
-    line is cut. `silence()`: nothing passes any more on the lines that are open now, and nothing is said about it.
+    `cut_after(word)` forwards the next message to the server that contains the word, drops the answer, and closes the
+    connection. `silence()` forwards nothing more on the connections that are open now, without closing them.
     """
 
     def __init__(self, port: int) -> None:
@@ -71,7 +71,7 @@ class _Line:
         self._answered = threading.Event()
 
     def mute_and_wait(self, data: bytes) -> None:
-        """Let the server do what it is told, and keep its answer."""
+        """Let the server execute the message, and drop its answer."""
         self._muted = True
         self.server.sendall(data)
         self._answered.wait(10)

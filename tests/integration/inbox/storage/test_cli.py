@@ -1,4 +1,4 @@
-"""`airflow webdata inbox ...` on an Airflow of its own."""
+"""`airflow webdata inbox list`, `show`, `replay`, and `prune` on a separate Airflow."""
 
 from __future__ import annotations
 
@@ -21,6 +21,8 @@ from tests.support.warm import Warm, airflow_environ
 DRIVER = Path(__file__).with_name("airflow_driver.py")
 NOW = datetime.now(timezone.utc)
 
+COMMAND = ["airflow", "webdata", "inbox"]
+
 Answer = tuple[Any, str]
 
 
@@ -34,12 +36,23 @@ class Terminal:
     def __post_init__(self) -> None:
         self.store = DeliveryStore(self.engine)
 
-    def run(self, *lines: str, environ: dict[str, str] | None = None) -> list[Answer]:
-        """Status and output of each command; all of them run in one process, which saves time."""
-        orders = json.dumps([["airflow", "webdata", "inbox", *line.split()] for line in lines])
-        done = self.warm.run([str(DRIVER)], env={**self.env, **(environ or {})}, input=orders)
+    def run(self, *lines: str) -> list[Answer]:
+        """Return status and output of each command; a line `NAME=VALUE` sets a variable for those that follow.
+
+        One process runs them all, which saves time.
+        """
+        steps = [
+            ["environ", *line.split("=", 1)] if line.startswith("AIRFLOW__") else [*COMMAND, *line.split()]
+            for line in lines
+        ]
+        done = self.warm.run([str(DRIVER)], env=self.env, input=json.dumps(steps))
         assert done.returncode == 0, done.stderr[-3000:]
-        return [(status, output) for status, output in json.loads(done.stdout.rpartition("\nANSWER ")[2])]
+        answers = json.loads(done.stdout.rpartition("\nANSWER ")[2])
+        return [(status, output) for status, output in filter(None, answers)]
+
+    def ids(self) -> list[int]:
+        """Return the ids of all deliveries, the newest first."""
+        return [delivery.id for delivery in self.store.newest(None, DeliveryFilter(), 10)]
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +69,7 @@ def migrated(
 
 @pytest.fixture
 def terminal(migrated: Terminal) -> Terminal:
-    """An inbox with deliveries 1 to 4, of which the last is young."""
+    """An inbox with deliveries 1 to 4, which are 40, 31, 20, and 0 days old."""
     metadata.drop_all(migrated.engine)
     metadata.create_all(migrated.engine)
     rows: list[tuple[str, str | None, dict[str, Any], int]] = [
@@ -94,6 +107,9 @@ def terminal(migrated: Terminal) -> Terminal:
     return migrated
 
 
+LISTS = ("list", "list -o plain", "list -o yaml --limit 1", "list --conn-id none", "list --limit 0")
+
+
 def test_list(terminal: Terminal) -> None:
     cases = {
         "": [4, 3, 2, 1],
@@ -109,15 +125,12 @@ def test_list(terminal: Terminal) -> None:
         "--page-url https://a.example/": [],
         "--limit 2": [4, 3],
     }
-    answers = terminal.run(*(f"list -o json {flags}" for flags in cases))
-    found = [(status, [int(row["id"]) for row in json.loads(output)]) for status, output in answers]
+    answers = terminal.run(*(f"list -o json {flags}" for flags in cases), *LISTS)
+    found = [
+        (status, [int(row["id"]) for row in json.loads(output)]) for status, output in answers[: len(cases)]
+    ]
     assert found == [(0, ids) for ids in cases.values()]
-
-
-def test_list_for_people(terminal: Terminal) -> None:
-    (_, table), (_, plain), (_, rows), (_, nothing), wrong = terminal.run(
-        "list", "list -o plain", "list -o yaml --limit 1", "list --conn-id none", "list --limit 0"
-    )
+    (_, table), (_, plain), (_, rows), (_, nothing), wrong = answers[len(cases) :]
     for words in ("monitor.check.completed", "[/red]odd[bold]", "key-1", "check-1", "False"):
         assert words in table
         assert words in plain
@@ -154,23 +167,26 @@ def test_replay(terminal: Terminal) -> None:
     assert [(d.id, d.replay_of, d.key) for d in again] == [(5, 2, "key-2"), (6, 1, "key-1")]
 
 
-@pytest.mark.parametrize(
-    ("flags", "left"),
-    [
-        ("--yes", [4, 3]),
-        ("--dry-run", [4, 3, 2, 1]),
-        ("--older-than 35d --yes", [4, 3, 2]),
-        ("--older-than 480h -y", [4]),
-        ("--older-than 0m --yes --dry-run", [4, 3, 2, 1]),
-        ("--older-than 10000m --yes", [4]),
-        ("--older-than 400d --yes", [4, 3, 2, 1]),
-    ],
-)
-def test_prune(terminal: Terminal, flags: str, left: list[int]) -> None:
-    (status, output), _ = terminal.run(f"prune {flags}", "list")
-    assert status == 0
-    assert f"{4 - len(left)} deliveries" in output or "none was deleted" in output
-    assert [d.id for d in terminal.store.newest(None, DeliveryFilter(), 10)] == left
+# flags, in this order; output, and the deliveries that remain
+PRUNES = [
+    ("--dry-run", "2 deliveries were received before", [4, 3, 2, 1]),
+    ("--older-than 0m --yes --dry-run", "4 deliveries were received before", [4, 3, 2, 1]),
+    ("--older-than 480h --dry-run", "3 deliveries were received before", [4, 3, 2, 1]),
+    ("--older-than 400d --yes", "0 deliveries were received before", [4, 3, 2, 1]),
+    ("--older-than 35d --yes", "1 deliveries were deleted", [4, 3, 2]),
+    ("--yes", "1 deliveries were deleted", [4, 3]),
+    ("--older-than 10000m -y", "1 deliveries were deleted", [4]),
+]
+
+
+def test_prune(terminal: Terminal) -> None:
+    answers = terminal.run(*(line for flags, *_ in PRUNES for line in (f"prune {flags}", "list -o json")))
+    for (flags, says, left), (status, output), (_, listed) in zip(
+        PRUNES, answers[::2], answers[1::2], strict=True
+    ):
+        assert (flags, status) == (flags, 0)
+        assert output.startswith(says), (flags, output)
+        assert [int(row["id"]) for row in json.loads(listed)] == left, flags
 
 
 def test_prune_asks_first(terminal: Terminal) -> None:
@@ -178,28 +194,30 @@ def test_prune_asks_first(terminal: Terminal) -> None:
     process = terminal.warm.run(argv, env=terminal.env, input="n\n")
     assert "Delete 2 deliveries that were received before" in process.stdout
     assert process.returncode != 0
-    assert len(terminal.store.newest(None, DeliveryFilter(), 10)) == 4
+    assert terminal.ids() == [4, 3, 2, 1]
 
 
-def test_prune_uses_the_configuration(terminal: Terminal) -> None:
+AGES = ["5", "5x", "-5d", "1.5d", "d", "99999999999999999d", "400000d"]
+
+
+def test_prune_by_configuration_and_invalid_ages(terminal: Terminal) -> None:
     days = "AIRFLOW__WEBDATA__INBOX_RETENTION_DAYS"
-    (kept,) = terminal.run("prune --yes", environ={days: "0"})
-    assert "keeps all deliveries; say --older-than" in kept[0]
-    for given in ("-1", "a month"):
-        (wrong,) = terminal.run("prune --yes", environ={days: given})
-        rule = f"[webdata] inbox_retention_days must be a number, 0 or more (given: {given!r})"
-        assert wrong[0] == f"{rule} (WD-006)"
-    (done,) = terminal.run("prune --yes", environ={days: "19.5"})
-    assert done == (0, "3 deliveries were deleted\n")
-
-
-def test_prune_wants_an_age(terminal: Terminal) -> None:
-    ages = ["5", "5x", "-5d", "1.5d", "d", "99999999999999999d", "400000d"]
-    answers = terminal.run(*(f"prune --yes --older-than={age}" for age in ages))
-    for age, (status, _) in zip(ages, answers, strict=True):
+    settings = ["0", "-1", "a month", "19.5"]
+    answers = terminal.run(
+        *(f"prune --yes --older-than={age}" for age in AGES),
+        *(line for setting in settings for line in (f"{days}={setting}", "prune --yes")),
+    )
+    for age, (status, _) in zip(AGES, answers, strict=False):
         assert "--older-than" in status
         assert repr(age) in status
-    assert len(terminal.store.newest(None, DeliveryFilter(), 10)) == 4
+    kept, negative, text, done = answers[len(AGES) :]
+    assert "keeps all deliveries; say --older-than" in kept[0]
+    for setting, (status, _) in (("-1", negative), ("a month", text)):
+        rule = f"[webdata] inbox_retention_days must be a number, 0 or more (given: {setting!r})"
+        assert status == f"{rule} (WD-006)"
+    # Which are all that the invalid commands left.
+    assert done == (0, "3 deliveries were deleted\n")
+    assert terminal.ids() == [4]
 
 
 def test_no_tables(terminal: Terminal) -> None:

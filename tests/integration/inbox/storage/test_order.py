@@ -1,29 +1,31 @@
-"""No cursor ever passes a delivery over, whatever order transactions are committed in."""
+"""The order of the feed: no cursor skips a delivery, in whatever order transactions commit."""
 
 from __future__ import annotations
 
 import contextlib
 import random
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from sqlalchemy import Connection, Engine, event, insert, select, text
+from sqlalchemy import Connection, Engine, event, select, text
 from sqlalchemy.engine import RootTransaction
 
 from airflow_provider_webdata.inbox.server.storage.database import transaction
 from airflow_provider_webdata.inbox.server.storage.errors import ContendedError, StoreUnavailableError
 from airflow_provider_webdata.inbox.server.storage.records import DeliveryFilter, NewDelivery
 from airflow_provider_webdata.inbox.server.storage.sequencer import assign_positions
-from airflow_provider_webdata.inbox.server.storage.store import DeliveryStore, _row_of
+from airflow_provider_webdata.inbox.server.storage.store import DeliveryStore
 from airflow_provider_webdata.inbox.server.storage.tables import delivery
+from tests.support.waiting import PATIENCE
 
-from .conftest import Database, NewOne
+from .conftest import Database, NewOne, insert_row
 
 CONN = "webdata_default"
 ALL = DeliveryFilter()
@@ -31,7 +33,7 @@ ALL = DeliveryFilter()
 
 @dataclass
 class Writer:
-    """A transaction that is held open: what another process is about to commit."""
+    """A transaction that another process holds open."""
 
     connection: Connection
     transaction: RootTransaction | None = None
@@ -40,7 +42,7 @@ class Writer:
     def insert(self, new: NewDelivery) -> None:
         if self.transaction is None:
             self.transaction = self.connection.begin()
-        self.connection.execute(insert(delivery).values(_row_of(new)))
+        insert_row(self.connection, new)
         self.inserted.append(new.job_id or "")
 
     def finish(self, commit: bool) -> list[str]:
@@ -54,7 +56,7 @@ class Writer:
 
 @dataclass
 class Reader:
-    """Pages forward by the cursor it was given last."""
+    """Pages forward by its latest cursor."""
 
     read: Callable[[int, int], tuple[list[tuple[int, str]], int]]
     cursor: int = 0
@@ -75,7 +77,7 @@ def by_position(store: DeliveryStore) -> Reader:
 
 
 def by_id(engine: Engine) -> Reader:
-    """What a reader would do that trusts generated ids."""
+    """Return a reader that uses generated ids as cursors."""
 
     def read(cursor: int, limit: int) -> tuple[list[tuple[int, str]], int]:
         query = select(delivery.c.id, delivery.c.job_id).where(delivery.c.id > cursor)
@@ -87,7 +89,7 @@ def by_id(engine: Engine) -> Reader:
 
 
 def run(steps: list[tuple[str, int]], writers: list[Writer], readers: list[Reader], new: NewOne) -> list[str]:
-    """Run a schedule, finish it, let every reader read to the end, and return what was committed."""
+    """Run a schedule, finish it, let every reader read to the end, and return the committed job ids."""
     committed: list[str] = []
     for what, which in steps:
         if what == "insert":
@@ -111,7 +113,7 @@ def connections(engine: Engine, count: int) -> list[Writer]:
 HELD_OPEN = [("insert", 0), ("insert", 1), ("commit", 1), ("read", 0), ("read", 1), ("commit", 0)]
 
 
-def test_a_generated_id_is_no_cursor_but_a_position_is(postgres_database: Database, new: NewOne) -> None:
+def test_positions_are_cursors_and_generated_ids_are_not(postgres_database: Database, new: NewOne) -> None:
     engine = postgres_database.engine()
     ours, naive = by_position(postgres_database.store()), by_id(engine)
     committed = run(HELD_OPEN, connections(engine, 2), [ours, naive], new)
@@ -119,7 +121,11 @@ def test_a_generated_id_is_no_cursor_but_a_position_is(postgres_database: Databa
     assert [job for _, job in naive.seen] == committed[:1], "ids lost nothing: this schedule proves nothing"
 
 
-@settings(max_examples=60)
+@pytest.fixture
+def schedule_engine(postgres_database: Database) -> Engine:
+    return postgres_database.engine(pool_size=8)
+
+
 @given(
     steps=st.lists(
         st.tuples(
@@ -129,35 +135,36 @@ def test_a_generated_id_is_no_cursor_but_a_position_is(postgres_database: Databa
         max_size=60,
     )
 )
-def test_every_schedule(postgres_database: Database, new: NewOne, steps: list[tuple[str, int]]) -> None:
-    engine = postgres_database.engine(pool_size=8)
-    with engine.begin() as connection:
-        connection.execute(text("TRUNCATE webdata_inbox_delivery"))
-    writers = connections(engine, 4)
-    readers = [by_position(postgres_database.store()) for _ in range(2)]
+def test_every_schedule(schedule_engine: Engine, new: NewOne, steps: list[tuple[str, int]]) -> None:
+    with schedule_engine.begin() as connection:
+        connection.execute(text("DELETE FROM webdata_inbox_delivery"))
+    store = DeliveryStore(schedule_engine)
+    writers = connections(schedule_engine, 4)
+    readers = [by_position(store) for _ in range(2)]
     for reader in readers:
-        reader.cursor = DeliveryStore(engine).end()
+        reader.cursor = store.end()
     try:
         committed = run(steps, writers, readers, new)
     finally:
         for writer in writers:
             writer.connection.close()
-        engine.dispose()
     for reader in readers:
         assert sorted(job for _, job in reader.seen) == sorted(committed)
         positions = [position for position, _ in reader.seen]
         assert positions == sorted(set(positions))
 
 
-def patiently(call: Callable[[], Any]) -> Any:
-    """Call again as long as the database is too busy, as everyone does who stores or reads."""
-    while True:
+def retrying(call: Callable[[], Any]) -> Any:
+    """Call again as long as the database is too busy, as every caller does."""
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline:
         with contextlib.suppress(StoreUnavailableError):
             return call()
+    return call()
 
 
-def test_writers_readers_and_sequencers_at_once(database: Database, new: NewOne) -> None:
-    """Real threads, each with a connection of its own; on PostgreSQL commits come in any order."""
+def test_concurrent_writers_readers_and_sequencers(database: Database, new: NewOne) -> None:
+    """Each thread has a separate connection; on PostgreSQL they commit in any order."""
     stores = [database.store() for _ in range(4)]
     readers = [by_position(database.store()) for _ in range(3)]
     writing = threading.Event()
@@ -165,18 +172,18 @@ def test_writers_readers_and_sequencers_at_once(database: Database, new: NewOne)
 
     def write(store: DeliveryStore) -> list[str]:
         dice, stored = random.Random(id(store)), []
-        for _ in range(40):
+        for _ in range(15):
             batch = [new() for _ in range(dice.randint(1, 8))]
-            patiently(lambda batch=batch: store.add(batch))
+            retrying(lambda batch=batch: store.add(batch))
             stored += [one.job_id or "" for one in batch]
             if dice.random() < 0.3:
-                patiently(store.publish)
+                retrying(store.publish)
         return stored
 
     def read(reader: Reader) -> None:
         while writing.is_set():
-            patiently(lambda: reader.step(7))
-        while patiently(lambda: reader.step(1000)):
+            retrying(lambda: reader.step(7))
+        while retrying(lambda: reader.step(1000)):
             pass
 
     with ThreadPoolExecutor(16) as pool:
@@ -191,9 +198,7 @@ def test_writers_readers_and_sequencers_at_once(database: Database, new: NewOne)
         assert positions == sorted(set(positions))
 
 
-def test_a_transaction_that_is_held_open_delays_only_its_own(
-    postgres_database: Database, new: NewOne
-) -> None:
+def test_an_open_transaction_delays_only_its_own_deliveries(postgres_database: Database, new: NewOne) -> None:
     store = postgres_database.store()
     (held,) = connections(postgres_database.engine(), 1)
     held.insert(late := new())
@@ -208,9 +213,9 @@ def test_a_transaction_that_is_held_open_delays_only_its_own(
     assert [d.job_id for d in store.read(CONN, ALL, cursor, 10).deliveries] == [late.job_id]
 
 
-def test_whether_it_is_a_duplicate_is_known_when_the_other_has_committed(
-    postgres_database: Database, new: NewOne
-) -> None:
+@pytest.mark.usefixtures("short_lock_waits")
+def test_a_duplicate_of_an_uncommitted_delivery(postgres_database: Database, new: NewOne) -> None:
+    """It is a duplicate only if the other transaction commits."""
     store = postgres_database.store()
     same = new()
     for commit in (False, True):
@@ -224,8 +229,9 @@ def test_whether_it_is_a_duplicate_is_known_when_the_other_has_committed(
             store.prune(new().received_at)
 
 
-def test_only_one_gives_positions_at_a_time(postgres_database: Database, new: NewOne) -> None:
-    """Otherwise two could give the same position, or one that readers have passed already."""
+@pytest.mark.usefixtures("short_lock_waits")
+def test_one_process_assigns_positions_at_a_time(postgres_database: Database, new: NewOne) -> None:
+    """Two could assign the same position, or one that readers have passed already."""
     engine, other = postgres_database.engine(), postgres_database.store()
     other.add([new("first")])
     other.publish()
@@ -246,21 +252,32 @@ def test_only_one_gives_positions_at_a_time(postgres_database: Database, new: Ne
     assert [d.job_id for d in other.read(CONN, ALL, 0, 10).deliveries] == ["first", "a", "b"]
 
 
-def test_a_process_that_stops_does_not_hold_the_order_for_ever(
-    postgres_database: Database, new: NewOne, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # The limit as it is, see `slow_machine`.
-    monkeypatch.undo()
+def test_a_stopped_process_releases_the_order(postgres_database: Database, new: NewOne) -> None:
     stopped, store = postgres_database.engine(), postgres_database.store()
     store.add([new("a")])
     with contextlib.ExitStack() as stack:
-        assert assign_positions(stack.enter_context(transaction(stopped))) == 1
-        # It has the counter in its hand and does nothing more: the server ends its session, and those who fail
-        # meanwhile get on with their next try.
-        for _ in range(10):
-            with contextlib.suppress(ContendedError):
-                found = store.read(CONN, ALL, 0, 10).deliveries
-                break
+        connection = stack.enter_context(transaction(stopped))
+        assert assign_positions(connection) == 1
+        # It holds the counter and does nothing more: the server ends its session, here sooner than by default.
+        connection.execute(text("SET LOCAL idle_in_transaction_session_timeout = '50ms'"))
+        found = retrying(lambda: store.read(CONN, ALL, 0, 10)).deliveries
         with pytest.raises(StoreUnavailableError, match="cannot be reached"):
             stack.close()
     assert [d.job_id for d in found] == ["a"]
+
+
+def test_limits_of_a_transaction(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    # The default limits, see `slow_machine`.
+    monkeypatch.undo()
+    queries, expected = {
+        "sqlite": (["PRAGMA busy_timeout"], [4000]),
+        "postgresql": (
+            [
+                f"SELECT current_setting('{name}')"
+                for name in ("lock_timeout", "statement_timeout", "idle_in_transaction_session_timeout")
+            ],
+            ["2s", "4s", "4s"],
+        ),
+    }[database.kind]
+    with transaction(database.engine()) as connection:
+        assert [connection.exec_driver_sql(query).scalar() for query in queries] == expected

@@ -1,20 +1,20 @@
-"""Every search is served by an index of its own, so that it takes as long among a million deliveries as among few."""
+"""Query plans: an index serves each search, so that its time does not grow with the number of deliveries."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import pytest
-from sqlalchemy import Engine, event
+from airflow.utils.orm_event_handlers import setup_event_handlers
+from sqlalchemy import Engine, create_engine, event
 
 from airflow_provider_webdata.inbox.server.storage.records import DeliveryFilter
 from airflow_provider_webdata.inbox.server.storage.store import DeliveryStore
+from airflow_provider_webdata.inbox.server.storage.tables import metadata
 from tests.support.many_deliveries import fill
-
-from .conftest import Database
 
 CONN = "webdata_default"
 ROWS = 20_000
@@ -52,7 +52,7 @@ SEARCHES: list[tuple[str, DeliveryFilter, set[str]]] = [
 
 
 def plans_of(engine: Engine, work: Callable[..., object], *arguments: Any) -> str:
-    """How the database carries out the statements on deliveries that `work` executes."""
+    """Return the database's plans for the statements on deliveries that `work` executes."""
     explain = {"sqlite": "EXPLAIN QUERY PLAN", "postgresql": "EXPLAIN"}[engine.dialect.name]
     executed: list[tuple[str, Any]] = []
 
@@ -75,11 +75,20 @@ def indexes_in(plan: str) -> set[str]:
     return set(re.findall(r"idx_webdata_inbox_delivery_(\w+)", plan)) - {"pending"}
 
 
-@pytest.fixture
-def filled(database: Database) -> tuple[DeliveryStore, Engine]:
-    engine = database.engine()
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def filled(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[DeliveryStore, Engine]]:
+    """A database with many deliveries, which these tests only read."""
+    url = f"sqlite:///{tmp_path_factory.mktemp('plans')}/inbox.db"
+    if request.param == "postgresql":
+        url = request.getfixturevalue("postgres").create_database("inbox_plans")
+    engine = create_engine(url)
+    setup_event_handlers(engine)
+    metadata.create_all(engine)
     fill(engine, CONN, ROWS, BASE)
-    return DeliveryStore(engine), engine
+    yield DeliveryStore(engine), engine
+    engine.dispose()
 
 
 def test_each_search_has_its_index(filled: tuple[DeliveryStore, Engine]) -> None:
@@ -96,7 +105,7 @@ def test_each_search_has_its_index(filled: tuple[DeliveryStore, Engine]) -> None
             about = f"{name}, {how}:\n{plan}"
             since = {"received_at"} if wanted.received_after or wanted.received_before else set()
             assert indexes_in(plan) >= indexes or indexes_in(plan) == since, about
-            # The connections themselves are found through any index that begins with them.
+            # Any index that begins with the connection finds the connections.
             assert indexes_in(plan) <= indexes | since or how == "newest of all connections", about
             assert "Seq Scan" not in plan, about
             assert not re.search(r"SCAN webdata_inbox_delivery(?! USING (COVERING )?INDEX)", plan), about

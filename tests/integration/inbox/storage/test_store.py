@@ -1,4 +1,4 @@
-"""What goes in comes out: once, in order, to whom it is meant for."""
+"""The store: each delivery is kept once, in order, and found by its connection alone."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NOON = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)
 
 
 def read_all(store: DeliveryStore, wanted: DeliveryFilter = ALL, after: int = 0, limit: int = 2) -> list[str]:
-    """Job ids of all pages."""
+    """Return the job ids of all pages."""
     found: list[str] = []
     page = StoredPage([], after, more=True)
     while page.more:
@@ -32,36 +32,34 @@ def read_all(store: DeliveryStore, wanted: DeliveryFilter = ALL, after: int = 0,
     return found
 
 
+# batches of deliveries, by name; which of them are new
+REPETITIONS = [
+    (["a"], [[True]]),
+    (["aa"], [[True, False]]),
+    (["aba", "ba"], [[True, True, False], [False, False]]),
+    (["ab", "bc", "cd"], [[True, True], [False, True], [False, True]]),
+    (["abcabcabc"], [[True, True, True, False, False, False, False, False, False]]),
+]
+
+
 @pytest.mark.rule("delivery-replay")
-@pytest.mark.parametrize(
-    ("batches", "results"),
-    [
-        ([], []),
-        (["a"], [[True]]),
-        (["aa"], [[True, False]]),
-        (["aba", "ba"], [[True, True, False], [False, False]]),
-        (["ab", "bc", "cd"], [[True, True], [False, True], [False, True]]),
-        (["abcabcabc"], [[True, True, True, False, False, False, False, False, False]]),
-    ],
-)
-def test_what_came_before_is_stored_once(
-    store: DeliveryStore, new: NewOne, batches: list[str], results: list[list[bool]]
-) -> None:
-    one_of_each = {letter: new(letter) for letter in "abcd"}
-    assert [store.add([one_of_each[letter] for letter in batch]) for batch in batches] == results
-    assert read_all(store) == list(dict.fromkeys("".join(batches)))
+def test_a_repetition_is_stored_once(store: DeliveryStore, new: NewOne) -> None:
+    assert store.add([]) == []
+    for batches, results in REPETITIONS:
+        one_of_each = {letter: new(letter) for letter in "abcd"}
+        before = store.end()
+        assert [store.add([one_of_each[letter] for letter in batch]) for batch in batches] == results
+        assert read_all(store, after=before) == list(dict.fromkeys("".join(batches)))
 
 
-def test_the_same_identity_of_another_connection_is_another_delivery(
-    store: DeliveryStore, new: NewOne
-) -> None:
+def test_the_same_identity_for_another_connection(store: DeliveryStore, new: NewOne) -> None:
     one = new("one", dedupe="d" * 64)
     batch = [one, new("two", dedupe="d" * 64, conn_id="WEBDATA_DEFAULT"), one]
     assert store.add(batch) == [True, True, False]
     assert read_all(store) == ["one"]
 
 
-def test_connections_that_have_deliveries(store: DeliveryStore, new: NewOne) -> None:
+def test_connections_with_deliveries(store: DeliveryStore, new: NewOne) -> None:
     names = ["b", "a/b", "é", "B", "a"]
     assert store.conn_ids() == []
     store.add([new(str(number), conn_id=name) for number in range(3) for name in names])
@@ -69,8 +67,8 @@ def test_connections_that_have_deliveries(store: DeliveryStore, new: NewOne) -> 
     assert len(set(store.conn_ids(3)) & set(names)) == 3
 
 
-def test_when_the_last_delivery_came(database: Database, new: NewOne) -> None:
-    """Published or not, and nothing is published for it."""
+def test_time_of_the_last_delivery(database: Database, new: NewOne) -> None:
+    """Unpublished deliveries count, and the query publishes nothing."""
     store = database.store()
     assert store.last_received(CONN) is None
     store.add([new(received_at=NOON - timedelta(days=1)), new(received_at=NOON, conn_id="another")])
@@ -89,7 +87,7 @@ def test_when_the_last_delivery_came(database: Database, new: NewOne) -> None:
         assert connection.exec_driver_sql(pending).scalar() == before
 
 
-def test_the_revision_of_the_tables(database: Database) -> None:
+def test_revision_of_the_tables(database: Database) -> None:
     store = database.store()
     assert store.revision() is None
     with database.engine().begin() as connection:
@@ -116,48 +114,41 @@ def test_every_field_comes_back(store: DeliveryStore, new: NewOne) -> None:
     assert store.get(CONN, 999) is None
 
 
-@pytest.mark.parametrize(
-    ("size", "inline"),
-    [(1, True), (INLINE_BODY_BYTES, True), (INLINE_BODY_BYTES + 1, False), (5_000_000, False)],
-)
-def test_large_bodies_are_fetched_one_by_one(
-    store: DeliveryStore, new: NewOne, size: int, inline: bool
-) -> None:
-    body = b"7" * size
-    store.add([new(body=body)])
-    (listed,) = store.read(CONN, ALL, 0, 10).deliveries
-    assert (listed.body, listed.size) == (body if inline else None, size)
-    fetched = store.get(CONN, listed.id)
-    assert fetched is not None
-    assert fetched.body == body
+def test_large_bodies_are_fetched_one_by_one(sqlite_store: DeliveryStore, new: NewOne) -> None:
+    bodies = [b"7" * size for size in (1, INLINE_BODY_BYTES, INLINE_BODY_BYTES + 1, 5_000_000)]
+    sqlite_store.add([new(body=body) for body in bodies])
+    listed = sqlite_store.read(CONN, ALL, 0, 10).deliveries
+    assert [one.body for one in listed] == [*bodies[:2], None, None]
+    assert [one.size for one in listed] == [len(body) for body in bodies]
+    fetched = [sqlite_store.get(CONN, one.id) for one in listed]
+    assert [one.body for one in fetched if one] == bodies
 
 
-@pytest.mark.parametrize(
-    ("wanted", "found"),
-    [
-        (ALL, "abcde"),
-        (DeliveryFilter(keys=("k1",)), "ab"),
-        (DeliveryFilter(keys=("K1",)), ""),
-        (DeliveryFilter(keys=("k1", "k3", "none")), "abd"),
-        (DeliveryFilter(job_ids=("c", "e")), "ce"),
-        (DeliveryFilter(monitor_ids=("m2",)), "cd"),
-        (DeliveryFilter(keys=("k1",), job_ids=("c",), monitor_ids=("m2",)), "abcd"),
-        (DeliveryFilter(page_urls=("https://p.example/k2",)), "c"),
-        (DeliveryFilter(page_urls=("https://p.example/K2",)), ""),
-        (DeliveryFilter(page_urls=("https://p.example/k2",), job_ids=("e",)), "ce"),
-        (DeliveryFilter(events=("monitor.page",)), "ac"),
-        (DeliveryFilter(events=("page",)), "ace"),
-        (DeliveryFilter(events=("crawl.page",)), "ce"),
-        (DeliveryFilter(events=("check.completed", "monitor.page")), "abcd"),
-        (DeliveryFilter(keys=("k1",), events=("page",)), "a"),
-        (DeliveryFilter(received_after=NOON), "cde"),
-        (DeliveryFilter(received_after=NOON + timedelta(microseconds=1)), "de"),
-        (DeliveryFilter(received_after=NOON.astimezone(timezone(timedelta(hours=9)))), "cde"),
-        (DeliveryFilter(keys=("k1",), received_after=NOON), ""),
-        (DeliveryFilter(keys=(*(f"x{n}" for n in range(999)), "k1")), "ab"),
-    ],
-)
-def test_filters(store: DeliveryStore, new: NewOne, wanted: DeliveryFilter, found: str) -> None:
+FILTERS = [
+    (ALL, "abcde"),
+    (DeliveryFilter(keys=("k1",)), "ab"),
+    (DeliveryFilter(keys=("K1",)), ""),
+    (DeliveryFilter(keys=("k1", "k3", "none")), "abd"),
+    (DeliveryFilter(job_ids=("c", "e")), "ce"),
+    (DeliveryFilter(monitor_ids=("m2",)), "cd"),
+    (DeliveryFilter(keys=("k1",), job_ids=("c",), monitor_ids=("m2",)), "abcd"),
+    (DeliveryFilter(page_urls=("https://p.example/k2",)), "c"),
+    (DeliveryFilter(page_urls=("https://p.example/K2",)), ""),
+    (DeliveryFilter(page_urls=("https://p.example/k2",), job_ids=("e",)), "ce"),
+    (DeliveryFilter(events=("monitor.page",)), "ac"),
+    (DeliveryFilter(events=("page",)), "ace"),
+    (DeliveryFilter(events=("crawl.page",)), "ce"),
+    (DeliveryFilter(events=("check.completed", "monitor.page")), "abcd"),
+    (DeliveryFilter(keys=("k1",), events=("page",)), "a"),
+    (DeliveryFilter(received_after=NOON), "cde"),
+    (DeliveryFilter(received_after=NOON + timedelta(microseconds=1)), "de"),
+    (DeliveryFilter(received_after=NOON.astimezone(timezone(timedelta(hours=9)))), "cde"),
+    (DeliveryFilter(keys=("k1",), received_after=NOON), ""),
+    (DeliveryFilter(keys=(*(f"x{n}" for n in range(999)), "k1")), "ab"),
+]
+
+
+def test_filters(store: DeliveryStore, new: NewOne) -> None:
     rows = [
         # job, key, event, monitor, minutes from noon
         ("a", "k1", "monitor.page", "m1", -2),
@@ -183,32 +174,31 @@ def test_filters(store: DeliveryStore, new: NewOne, wanted: DeliveryFilter, foun
             )
         )
     store.add(batch)
-    assert "".join(read_all(store, wanted)) == found
-    assert "".join(reversed([d.job_id or "" for d in store.newest(CONN, wanted, 10)])) == found
-    # Page by page, each delivery once.
-    paged, before = "", None
-    while page := store.newest(CONN, wanted, 2, before):
-        paged, before = paged + "".join(d.job_id or "" for d in page), page[-1].position
-    assert paged == found[::-1]
+    for wanted, found in FILTERS:
+        assert "".join(read_all(store, wanted)) == found, wanted
+        assert "".join(reversed([d.job_id or "" for d in store.newest(CONN, wanted, 10)])) == found, wanted
+        paged, before = "", None
+        while page := store.newest(CONN, wanted, 2, before):
+            paged, before = paged + "".join(d.job_id or "" for d in page), page[-1].position
+        assert paged == found[::-1], wanted
 
 
-@pytest.mark.parametrize(
-    ("after", "before", "found"),
-    [(None, 0, "cba"), (None, -1, "ba"), (0, 0, "c"), (-1, 1, "dcb"), (1, -1, ""), (None, 100, "dcba")],
-)
-def test_newest_of_a_while(
-    store: DeliveryStore, new: NewOne, after: int | None, before: int, found: str
-) -> None:
+# seconds from now; the newest deliveries in between
+PERIODS = [(None, 0, "cba"), (None, -1, "ba"), (0, 0, "c"), (-1, 1, "dcb"), (1, -1, ""), (None, 100, "dcba")]
+
+
+def test_newest_of_a_period(store: DeliveryStore, new: NewOne) -> None:
     now = datetime.now(timezone.utc)
     at = [now + timedelta(seconds=seconds) for seconds in range(-2, 2)]
     store.add([new(job, received_at=moment) for job, moment in zip("abcd", at, strict=True)])
-    since = None if after is None else now + timedelta(seconds=after)
-    wanted = DeliveryFilter(received_after=since, received_before=now + timedelta(seconds=before))
-    assert "".join(d.job_id or "" for d in store.newest(CONN, wanted, 10)) == found
+    for after, before, found in PERIODS:
+        since = None if after is None else now + timedelta(seconds=after)
+        wanted = DeliveryFilter(received_after=since, received_before=now + timedelta(seconds=before))
+        assert "".join(d.job_id or "" for d in store.newest(CONN, wanted, 10)) == found, (after, before)
 
 
 def test_events_are_counted(store: DeliveryStore, new: NewOne) -> None:
-    """Of the last while, the most frequent first, up to a limit; an event without a name or operation counts too."""
+    """The most frequent event comes first, and each is counted up to a limit; events without a name count too."""
     now = datetime.now(timezone.utc)
     rows = [("crawl", "page")] * 5 + [("monitor", "page")] * 3 + [(None, "page"), (None, None)]
     store.add(
@@ -234,7 +224,7 @@ EVENTS = [
 
 
 @pytest.mark.rule("event-names")
-def test_events_are_the_same_for_the_database_as_for_readers(store: DeliveryStore, new: NewOne) -> None:
+def test_the_database_and_readers_agree_on_events(store: DeliveryStore, new: NewOne) -> None:
     bodies = [b'{"type": "%s"}' % kind.encode() for kind in EVENTS]
     store.add([NewDelivery.from_body(CONN, None, body, NOON) for body in bodies])
     for asked in EVENTS:
@@ -242,7 +232,8 @@ def test_events_are_the_same_for_the_database_as_for_readers(store: DeliveryStor
         assert found == {kind for kind in EVENTS if same_event(asked, kind)}, asked
 
 
-def test_a_cursor_passes_over_what_the_filter_leaves_out(store: DeliveryStore, new: NewOne) -> None:
+def test_a_cursor_passes_filtered_deliveries(sqlite_store: DeliveryStore, new: NewOne) -> None:
+    store = sqlite_store
     wanted = DeliveryFilter(job_ids=("a", "b"))
     store.add([new("x"), new("a"), new("y"), new("b"), new("z")])
     first = store.read(CONN, wanted, 0, 1)
@@ -278,7 +269,7 @@ def test_changes_name_the_connections(store: DeliveryStore, new: NewOne) -> None
     assert not store.has_news(changes.end)
 
 
-def test_positions_and_ids_do_not_come_back_after_pruning(store: DeliveryStore, new: NewOne) -> None:
+def test_pruning_frees_no_positions_and_ids(store: DeliveryStore, new: NewOne) -> None:
     later = datetime.now(timezone.utc) + timedelta(days=1)
     seen: list[tuple[int, int]] = []
     for _ in range(3):
@@ -292,7 +283,7 @@ def test_positions_and_ids_do_not_come_back_after_pruning(store: DeliveryStore, 
     assert store.read(CONN, ALL, positions[-1], 10).cursor == positions[-1]
 
 
-def test_a_cursor_from_before_a_restored_backup_misses_nothing(
+def test_a_cursor_from_before_a_restored_backup(
     database: Database, store: DeliveryStore, new: NewOne
 ) -> None:
     store.add([new() for _ in range(5)])
@@ -306,7 +297,8 @@ def test_a_cursor_from_before_a_restored_backup_misses_nothing(
     assert read_all(store, after=cursor) == ["after"]
 
 
-def test_a_cursor_beyond_the_end(store: DeliveryStore, new: NewOne) -> None:
+def test_a_cursor_beyond_the_end(sqlite_store: DeliveryStore, new: NewOne) -> None:
+    store = sqlite_store
     store.add([new()])
     end = store.end()
     with pytest.raises(CursorPastEndError) as caught:
@@ -328,12 +320,13 @@ def test_replay(store: DeliveryStore, new: NewOne) -> None:
         ("a", one.id, copies[one.id]),
     ]
     assert again[1].body == b"[1]"
-    # The original is still known: the service's own repetition is one. So is a second replay possible.
+    # The original still identifies a repetition by the service, and can be replayed again.
     assert store.add([first]) == [False]
     assert store.replay([one.id, copies[one.id]]).keys() == {one.id, copies[one.id]}
 
 
-def test_replay_of_what_is_not_there_replays_nothing(store: DeliveryStore, new: NewOne) -> None:
+def test_replay_of_a_missing_delivery(sqlite_store: DeliveryStore, new: NewOne) -> None:
+    store = sqlite_store
     store.add([new()])
     cursor = store.end()
     with pytest.raises(DeliveryNotFoundError, match="no delivery 77, 88 is in the inbox"):
@@ -341,7 +334,7 @@ def test_replay_of_what_is_not_there_replays_nothing(store: DeliveryStore, new: 
     assert store.end() == cursor
 
 
-def test_pruning_takes_the_oldest_few_at_a_time(store: DeliveryStore, new: NewOne) -> None:
+def test_pruning_deletes_the_oldest_first(store: DeliveryStore, new: NewOne) -> None:
     ages = [1, 5, 2, 4, 3]
     store.add([new(f"{age}", received_at=NOON - timedelta(days=age)) for age in ages])
     before = NOON - timedelta(days=2)
@@ -353,8 +346,8 @@ def test_pruning_takes_the_oldest_few_at_a_time(store: DeliveryStore, new: NewOn
     assert read_all(store) == ["1", "2"]
 
 
-def test_one_transaction_for_a_batch(database: Database, new: NewOne) -> None:
-    engine = database.engine()
+def test_one_transaction_for_a_batch(sqlite_database: Database, new: NewOne) -> None:
+    engine = sqlite_database.engine()
     store = DeliveryStore(engine)
     commits = itertools.count()
     event.listen(engine, "commit", lambda _: next(commits))
@@ -362,14 +355,16 @@ def test_one_transaction_for_a_batch(database: Database, new: NewOne) -> None:
     assert next(commits) == 1
 
 
-@pytest.mark.parametrize("count", [1, 999, 1000, 1001, 2500])
-def test_any_number_gets_its_positions(postgres_database: Database, new: NewOne, count: int) -> None:
+def test_any_number_gets_its_positions(postgres_database: Database, new: NewOne) -> None:
+    """Positions are assigned in rounds of 1,000 rows."""
     store = postgres_database.store()
-    store.add([new() for _ in range(count)])
-    assert store.publish() == count
-    assert store.publish() == 0
+    counts = (1, 999, 1000, 1001, 2500)
+    for count in counts:
+        store.add([new() for _ in range(count)])
+        assert store.publish() == count
+        assert store.publish() == 0
     with postgres_database.engine().connect() as connection:
         found = connection.execute(
             text("SELECT count(DISTINCT position), min(position) > 0 FROM webdata_inbox_delivery")
         ).one()
-    assert tuple(found) == (count, True)
+    assert tuple(found) == (sum(counts), True)

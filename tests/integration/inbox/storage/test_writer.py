@@ -1,31 +1,29 @@
-"""Each caller gets the outcome of its own delivery, after the commit, whatever befalls the others."""
+"""The writer: each caller receives the outcome of its own delivery after the commit."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import itertools
-import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Iterator
+from pathlib import Path
 
 import pytest
-from sqlalchemy import event, insert, text
+from sqlalchemy import event, text
 
-from airflow_provider_webdata.inbox.server.storage import database as limits
 from airflow_provider_webdata.inbox.server.storage import writer as writers
 from airflow_provider_webdata.inbox.server.storage.errors import RefusedError, StoreUnavailableError
 from airflow_provider_webdata.inbox.server.storage.records import DeliveryFilter, NewDelivery
-from airflow_provider_webdata.inbox.server.storage.store import DeliveryStore, _row_of
-from airflow_provider_webdata.inbox.server.storage.tables import delivery
+from airflow_provider_webdata.inbox.server.storage.store import DeliveryStore
 from airflow_provider_webdata.inbox.server.storage.writer import BATCH_DELIVERIES, Writer
 from tests.support.postgres import Postgres
-from tests.support.waiting import until, wait_until
+from tests.support.waiting import PATIENCE, until, wait_until
+from tests.support.warm import Warm, airflow_environ
 
-from .conftest import Database, NewOne
+from .conftest import Database, NewOne, insert_row
 from .postgres_proxy import PostgresProxy
 
 Outcome = bool | BaseException
@@ -33,14 +31,14 @@ HALF_A_LETTER = "\ud800"  # which no driver can encode
 
 
 @pytest.fixture
-async def writer(database: Database) -> AsyncIterator[Writer]:
-    writer = Writer(database.store())
+async def writer(sqlite_store: DeliveryStore) -> AsyncIterator[Writer]:
+    writer = Writer(sqlite_store)
     yield writer
     await writer.close()
 
 
 class CommitGate:
-    """Lets a store's transactions wait just before their commit."""
+    """Holds the transactions of a store just before their commit."""
 
     def __init__(self, database: Database) -> None:
         engine = database.engine()
@@ -53,7 +51,7 @@ class CommitGate:
 
     def _at_commit(self, _: object) -> None:
         self.reached.set()
-        assert self._open.wait(30)
+        assert self._open.wait(PATIENCE)
         self.commits += 1
 
     @contextlib.contextmanager
@@ -67,19 +65,17 @@ class CommitGate:
 
 @pytest.fixture
 def long_transactions(monkeypatch: pytest.MonkeyPatch) -> None:
-    """PostgreSQL leaves a transaction that waits at the gate alone."""
-    longer = limits._LIMITS.bindparams(lock="2s", statement="60s", idle="60s")
-    monkeypatch.setattr(limits, "_LIMITS", longer)
-    monkeypatch.setattr(writers, "ONE_BY_ONE_SECONDS", 30.0)
+    """Give a batch whose transaction waits at the gate as long as it takes."""
+    monkeypatch.setattr(writers, "ONE_BY_ONE_SECONDS", PATIENCE)
 
 
 @pytest.fixture
-def gate(database: Database, long_transactions: None) -> CommitGate:
-    return CommitGate(database)
+def gate(sqlite_database: Database, long_transactions: None) -> CommitGate:
+    return CommitGate(sqlite_database)
 
 
 async def begun(calls: list[Awaitable[bool]]) -> list[asyncio.Task[bool]]:
-    """Tasks that have all begun."""
+    """Return tasks that have all begun."""
     tasks = [asyncio.ensure_future(call) for call in calls]
     await asyncio.sleep(0)
     return tasks
@@ -89,40 +85,49 @@ async def outcomes(tasks: list[asyncio.Task[bool]]) -> list[Outcome]:
     return await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def test_one_after_the_other(writer: Writer, database: Database, new: NewOne) -> None:
+async def retrying(writer: Writer, new: NewDelivery) -> bool:
+    """Submit until the writer answers in time, as the service does."""
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline:
+        with contextlib.suppress(StoreUnavailableError):
+            return await writer.submit(new)
+    return await writer.submit(new)
+
+
+async def test_sequential_deliveries(writer: Writer, sqlite_database: Database, new: NewOne) -> None:
     same = new()
     assert [await writer.submit(one) for one in (same, new(), same)] == [True, True, False]
-    assert len(database.job_ids()) == 2
+    assert len(sqlite_database.job_ids()) == 2
 
 
 async def test_many_share_a_commit_and_none_returns_before_it(
-    gate: CommitGate, database: Database, new: NewOne
+    gate: CommitGate, sqlite_database: Database, new: NewOne
 ) -> None:
     writer = Writer(gate.store)
     deliveries = [new() for _ in range(100)]
     with gate.closed():
         tasks = await begun([writer.submit(one) for one in [*deliveries, deliveries[0]]])
         await until(gate.reached.is_set)
-        assert database.job_ids() == []
+        assert sqlite_database.job_ids() == []
         assert not any(task.done() for task in tasks)
     assert await outcomes(tasks) == [True] * 100 + [False]
     # The first may have gone alone, while the others arrived.
     assert gate.commits <= 2
-    assert database.job_ids() == [one.job_id for one in deliveries]
+    assert sqlite_database.job_ids() == [one.job_id for one in deliveries]
     await writer.close()
 
 
-async def test_a_delivery_is_in_the_database_once_it_is_acknowledged(
-    writer: Writer, database: Database, new: NewOne
+async def test_an_acknowledged_delivery_is_in_the_database(
+    writer: Writer, sqlite_database: Database, new: NewOne
 ) -> None:
     async def submit(one: NewDelivery) -> bool:
         await writer.submit(one)
-        return one.job_id in database.job_ids()
+        return one.job_id in sqlite_database.job_ids()
 
     assert all(await asyncio.gather(*(submit(new()) for _ in range(60))))
 
 
-async def test_a_batch_has_an_end(gate: CommitGate, new: NewOne) -> None:
+async def test_the_size_of_a_batch_is_limited(gate: CommitGate, new: NewOne) -> None:
     writer = Writer(gate.store)
     count = 3 * BATCH_DELIVERIES
     with gate.closed():
@@ -133,7 +138,7 @@ async def test_a_batch_has_an_end(gate: CommitGate, new: NewOne) -> None:
     await writer.close()
 
 
-async def test_a_full_queue_turns_away(gate: CommitGate, new: NewOne) -> None:
+async def test_a_full_queue(gate: CommitGate, new: NewOne) -> None:
     writer = Writer(gate.store, most_waiting=5)
     with gate.closed():
         first = await begun([writer.submit(new("first"))])
@@ -146,24 +151,25 @@ async def test_a_full_queue_turns_away(gate: CommitGate, new: NewOne) -> None:
     await writer.close()
 
 
-async def test_large_bodies_fill_the_queue_sooner(gate: CommitGate, new: NewOne) -> None:
+async def test_large_bodies_fill_the_queue(
+    gate: CommitGate, new: NewOne, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writers, "MOST_WAITING_BYTES", 1000)
     writer = Writer(gate.store)
-    body = bytes(50 * 2**20)
     with gate.closed():
-        tasks = await begun([writer.submit(new())])
+        tasks = await begun([writer.submit(new(body=bytes(5000)))])
         await until(gate.reached.is_set)
-        tasks += await begun([writer.submit(new(body=body)) for _ in range(2)])
+        tasks += await begun([writer.submit(new(body=bytes(400))) for _ in range(2)])
         with pytest.raises(StoreUnavailableError, match="too many deliveries wait"):
-            await writer.submit(new(body=body))
-        for task in tasks[1:]:
-            task.cancel()
-        # What its caller gave up need not be stored for this test.
-        writer._waiting.clear()
-    assert (await outcomes(tasks))[0] is True
+            await writer.submit(new(body=bytes(400)))
+    assert await outcomes(tasks) == [True] * 3
+    assert await writer.submit(new(body=bytes(400))) is True
     await writer.close()
 
 
-async def test_who_goes_away_takes_nobody_along(gate: CommitGate, database: Database, new: NewOne) -> None:
+async def test_a_cancelled_caller_affects_no_other(
+    gate: CommitGate, sqlite_database: Database, new: NewOne
+) -> None:
     writer = Writer(gate.store)
     deliveries = [new() for _ in range(10)]
     with gate.closed():
@@ -176,13 +182,14 @@ async def test_who_goes_away_takes_nobody_along(gate: CommitGate, database: Data
     assert found[1::2] == [True] * 5
     assert all(isinstance(outcome, asyncio.CancelledError) for outcome in found[::2])
     await writer.close()
-    assert database.job_ids() == [one.job_id for one in deliveries]
+    assert sqlite_database.job_ids() == [one.job_id for one in deliveries]
     assert await outcomes(await begun([writer.submit(new())])) != [True]
 
 
-async def test_one_that_is_refused_does_not_fail_its_neighbours(
-    gate: CommitGate, database: Database, new: NewOne
+async def test_a_rejected_delivery_does_not_fail_its_batch(
+    long_transactions: None, database: Database, new: NewOne
 ) -> None:
+    gate = CommitGate(database)
     writer = Writer(gate.store)
     batch = [new("a"), new("bad", event=HALF_A_LETTER), new("c"), new("worse", event=HALF_A_LETTER), new("e")]
     with gate.closed():
@@ -196,14 +203,13 @@ async def test_one_that_is_refused_does_not_fail_its_neighbours(
     await writer.close()
 
 
-async def test_one_that_another_process_holds_does_not_fail_its_neighbours(
-    postgres_database: Database, long_transactions: None, new: NewOne
-) -> None:
+@pytest.mark.usefixtures("long_transactions", "short_lock_waits")
+async def test_a_locked_delivery_does_not_fail_its_batch(postgres_database: Database, new: NewOne) -> None:
     gate = CommitGate(postgres_database)
-    writer = Writer(gate.store, timeout=30)
+    writer = Writer(gate.store)
     held = new("held")
     with postgres_database.engine().connect() as other:
-        other.execute(insert(delivery).values(_row_of(held)))
+        insert_row(other, held)
         with gate.closed():
             tasks = await begun([writer.submit(new("first"))])
             await until(gate.reached.is_set)
@@ -216,9 +222,9 @@ async def test_one_that_another_process_holds_does_not_fail_its_neighbours(
     await writer.close()
 
 
-async def test_two_processes_that_get_the_same_in_opposite_order(database: Database, new: NewOne) -> None:
+async def test_two_processes_receive_the_same_in_opposite_order(database: Database, new: NewOne) -> None:
     writers = [Writer(database.store()), Writer(database.store())]
-    for _ in range(20):
+    for _ in range(10):
         batch = [new() for _ in range(10)]
         one, other = await asyncio.gather(
             asyncio.gather(*(writers[0].submit(each) for each in batch)),
@@ -229,7 +235,9 @@ async def test_two_processes_that_get_the_same_in_opposite_order(database: Datab
         await writer.close()
 
 
-async def test_closing_stores_what_waits(gate: CommitGate, database: Database, new: NewOne) -> None:
+async def test_closing_stores_waiting_deliveries(
+    gate: CommitGate, sqlite_database: Database, new: NewOne
+) -> None:
     writer = Writer(gate.store)
     with gate.closed():
         tasks = await begun([writer.submit(new()) for _ in range(30)])
@@ -238,30 +246,30 @@ async def test_closing_stores_what_waits(gate: CommitGate, database: Database, n
         await asyncio.sleep(0)
     await closing
     assert await outcomes(tasks) == [True] * 30
-    assert len(database.job_ids()) == 30
+    assert len(sqlite_database.job_ids()) == 30
     with pytest.raises(StoreUnavailableError, match="closing"):
         await writer.submit(new())
 
 
 async def test_a_writer_serves_several_event_loops(writer: Writer, new: NewOne) -> None:
-    def in_a_loop_of_its_own() -> list[bool]:
+    def in_a_separate_loop() -> list[bool]:
         async def submit() -> list[bool]:
             return await asyncio.gather(*(writer.submit(new()) for _ in range(20)))
 
         return asyncio.run(submit())
 
-    found = await asyncio.gather(*(asyncio.to_thread(in_a_loop_of_its_own) for _ in range(3)))
+    found = await asyncio.gather(*(asyncio.to_thread(in_a_separate_loop) for _ in range(3)))
     assert found == [[True] * 20] * 3
 
 
-async def test_an_error_of_our_own_is_no_success_and_not_the_end(
-    database: Database, new: NewOne, caplog: pytest.LogCaptureFixture
+async def test_an_unexpected_error(
+    sqlite_database: Database, new: NewOne, caplog: pytest.LogCaptureFixture
 ) -> None:
     class Broken(DeliveryStore):
         def add(self, batch: object) -> list[bool]:
             raise ZeroDivisionError
 
-    writer = Writer(Broken(database.engine()))
+    writer = Writer(Broken(sqlite_database.engine()))
     for _ in range(2):
         with pytest.raises(StoreUnavailableError, match="the inbox failed"):
             await writer.submit(new())
@@ -269,7 +277,7 @@ async def test_an_error_of_our_own_is_no_success_and_not_the_end(
     await writer.close()
 
 
-async def test_a_commit_whose_outcome_is_unknown_is_no_success(
+async def test_a_commit_with_an_unknown_outcome(
     postgres: Postgres, postgres_database: Database, new: NewOne
 ) -> None:
     one = new()
@@ -281,25 +289,24 @@ async def test_a_commit_whose_outcome_is_unknown_is_no_success(
         with pytest.raises(StoreUnavailableError, match="cannot be reached"):
             await writer.submit(one)
         assert proxy.was_cut.is_set()
-        # This time it had been committed. The service sends it again, and it is the duplicate that it is.
+        # Here it was committed. The service sends it again, and it is a duplicate.
         assert one.job_id in postgres_database.job_ids()
         assert await writer.submit(one) is False
         await writer.close()
 
 
-async def test_a_connection_that_dies_without_a_word(
+async def test_a_silent_connection_is_replaced(
     postgres: Postgres, postgres_database: Database, new: NewOne
 ) -> None:
     with PostgresProxy(postgres.port) as proxy:
         url = postgres_database.url.replace(f":{postgres.port}/", f":{proxy.port}/")
-        writer = Writer(postgres_database.store(url=url), timeout=6)
-        assert await writer.submit(new("before")) is True
+        writer = Writer(postgres_database.store(url=url), timeout=1)
+        await retrying(writer, new("before"))
         proxy.silence()
         with pytest.raises(StoreUnavailableError, match="has not answered for"):
             await writer.submit(new("lost"))
-        await until(lambda: time.monotonic() - writer._thread.busy_since > writer._timeout)
-        # The thread hangs in the dead connection. Another one takes over, with another connection.
-        assert await writer.submit(new("after")) is True
+        # The thread hangs in the silent connection until another one replaces it.
+        await retrying(writer, new("after"))
         assert postgres_database.job_ids() == ["before", "after"]
         await writer.close()
 
@@ -326,24 +333,25 @@ asyncio.run(main())
 """
 
 
-def test_what_was_acknowledged_survives_a_killed_process(database: Database) -> None:
+def test_acknowledged_deliveries_survive_a_killed_process(
+    database: Database, warm: Warm, tmp_path: Path
+) -> None:
     url = database.url + ("?application_name=doomed" if database.kind == "postgresql" else "")
-    process = subprocess.Popen(
-        [sys.executable, "-c", STORE_UNTIL_KILLED, url], stdout=subprocess.PIPE, text=True
+    process = warm.start(
+        ["-c", STORE_UNTIL_KILLED, url], env=airflow_environ(tmp_path), stdout=subprocess.PIPE
     )
     assert process.stdout is not None
     printed = list(itertools.islice(process.stdout, 500))
-    process.send_signal(signal.SIGKILL)
-    rest, _ = process.communicate()
-    printed += [line for line in rest.splitlines(keepends=True) if line.endswith("\n")]
+    process.kill()
+    printed += [line for line in process.stdout if line.endswith("\n")]
+    process.wait()
     if database.kind == "postgresql":
-        # It carries out a commit that it was sent, and only then sees that nobody is there.
+        # The server carries out a commit that it received, and only then notices the end of the connection.
         serving = text("SELECT count(*) FROM pg_stat_activity WHERE application_name = 'doomed'")
         with database.engine().connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
             assert wait_until(lambda: connection.execute(serving).scalar() == 0)
     stored = database.job_ids()
     assert {line.strip() for line in printed} <= set(stored)
     assert len(stored) == len(set(stored))
-    # And whoever comes next finds the database usable, and all of it in order.
     page = database.store().read("webdata_default", DeliveryFilter(), 0, 1000)
     assert len(page.deliveries) == min(1000, len(stored))

@@ -1,16 +1,13 @@
-"""What the operators of long jobs take, and the parts of them that need neither Airflow nor the service."""
+"""The operators of long jobs: their arguments, and the parts that need neither Airflow nor the service."""
 
 from __future__ import annotations
 
-import logging
-import re
 from datetime import datetime, timedelta, timezone
 from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
 
 import pytest
-from airflow.sdk import DAG
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -20,15 +17,7 @@ from airflow_provider_webdata.operators.agent import WebDataAgentOperator
 from airflow_provider_webdata.operators.batch_scrape import WebDataBatchScrapeOperator
 from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
 from airflow_provider_webdata.operators.extract import WebDataExtractOperator
-from airflow_provider_webdata.sensors.job import WebDataJobSensor
-from airflow_provider_webdata.states.jobs import (
-    ALL_JOB_KINDS,
-    JobView,
-    ProgressLog,
-    events_to_ask_for,
-    first_few,
-    last_events,
-)
+from airflow_provider_webdata.states.jobs import ALL_JOB_KINDS, events_to_ask_for, last_events
 from airflow_provider_webdata.tasks.intent import Intent
 from airflow_provider_webdata.tasks.jobs.identity import JobIdentity
 from airflow_provider_webdata.tasks.jobs.job_operator import WebDataJobOperator
@@ -40,7 +29,6 @@ OPERATORS: list[tuple[type[WebDataJobOperator], dict[str, Any]]] = [
     (WebDataExtractOperator, {"prompt": "p"}),
     (WebDataAgentOperator, {"prompt": "p"}),
 ]
-CLASSES = [operator for operator, _ in OPERATORS]
 
 
 REFUSED = {
@@ -55,13 +43,12 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize(("more", "words"), REFUSED.values(), ids=REFUSED.keys())
-@pytest.mark.parametrize(("operator", "required"), OPERATORS)
-def test_contradictions_fail_while_the_dag_is_read(
-    operator: Any, required: Any, more: Any, words: str
-) -> None:
-    with pytest.raises((ValueError, TypeError), match=words):
-        operator(task_id="t", **required, **more)
+def test_contradictions_fail_while_the_dag_is_read() -> None:
+    """Each operator refuses each of them."""
+    for operator, required in OPERATORS:
+        for more, words in REFUSED.values():
+            with pytest.raises((ValueError, TypeError), match=words):
+                operator(task_id="t", **required, **more)
 
 
 @pytest.mark.rule("crawl-credit-check")
@@ -69,18 +56,6 @@ def test_a_crawl_has_a_limit() -> None:
     assert WebDataCrawlOperator(task_id="t", url="u").limit == 100
     with pytest.raises(ValueError, match="limit must be given"):
         WebDataCrawlOperator(task_id="t", url="u", limit=None)  # type: ignore[arg-type]
-
-
-def test_dags_survive_serialization() -> None:
-    from airflow.serialization.serialized_objects import DagSerialization
-
-    with DAG("d", schedule=None) as dag:
-        for number, (operator, required) in enumerate(OPERATORS):
-            operator(task_id=f"t{number}", **required, wait_timeout=timedelta(hours=1))
-        WebDataBatchScrapeOperator.partial(task_id="m", formats=["links"]).expand(urls=[["a"], ["b"]])
-        WebDataJobSensor(task_id="s", kind="crawl", job_id="{{ 1 }}")
-    restored = DagSerialization.deserialize_dag(DagSerialization.serialize_dag(dag))
-    assert set(restored.task_dict) == {"t0", "t1", "t2", "t3", "m", "s"}
 
 
 # Events.
@@ -107,61 +82,6 @@ def test_events_are_asked_for_without_and_heard_with_prefix(kind: Any) -> None:
         del body["prompt"]
     webhook = {"url": "https://in.example/", "events": asked}
     assert model.model_validate({**body, "webhook": webhook}).to_wire()["webhook"]["events"] == asked
-
-
-# How a job stands.
-
-STATES = [
-    ("scraping", False, True, None),
-    ("processing", False, True, None),
-    ("a new one", False, True, None),
-    (None, False, True, None),
-    ("completed", True, True, "done"),
-    ("failed", True, False, "failed"),
-    ("cancelled", True, False, "failed"),
-]
-
-
-@pytest.mark.rule("job-scraping", "job-completed", "job-failed", "job-cancelled", "job-status")
-@pytest.mark.rule("extract-status", "agent-status")
-@pytest.mark.parametrize(("state", "over", "alive", "status"), STATES)
-def test_states(state: str | None, over: bool, alive: bool, status: str | None) -> None:
-    view = JobView("crawl", "j", state, error="why")
-    assert (view.is_over, view.is_alive) == (over, alive)
-    if status is not None:
-        event = view.event("polling")
-        assert event["status"] == status
-        assert ("error" in event) == (status == "failed")
-
-
-PROGRESS = [
-    ({}, "no state given"),
-    ({"status": "scraping", "completed": 0, "total": 3}, "scraping, 0 of 3 pages done"),
-    ({"status": "scraping", "completed": 2}, "scraping, 2 of ? pages done"),
-    ({"status": "processing", "credits_used": 1.5}, "processing, 1.5 credits used"),
-    ({"status": "completed", "credits_used": -1}, "completed"),
-]
-
-
-@pytest.mark.rule("job-counts", "job-credits")
-@pytest.mark.parametrize(("fields", "text"), PROGRESS)
-def test_progress(fields: dict[str, Any], text: str) -> None:
-    assert JobView.of("crawl", "j", SimpleNamespace(**fields)).progress() == text
-
-
-def test_progress_is_logged_when_it_is_new_and_not_too_often(caplog: pytest.LogCaptureFixture) -> None:
-    def logged(every: float) -> list[str]:
-        caplog.clear()
-        log = ProgressLog(logging.getLogger("p"), every)
-        with caplog.at_level(logging.INFO, "p"):
-            for done in (0, 0, 1, 2):
-                log.update(JobView("crawl", "j", "scraping", done, 2))
-            log.update(JobView("crawl", "j", "completed", 2, 2))
-            log.update(JobView("crawl", "j", "completed", 2, 2))
-        return [re.sub(r"Crawl j: (\w+), (\d).*", r"\1 \2", record.getMessage()) for record in caplog.records]
-
-    assert logged(0.0) == ["scraping 0", "scraping 1", "scraping 2", "completed 2"]
-    assert logged(3600.0) == ["scraping 0", "completed 2"], "the end is logged in any case"
 
 
 # Page errors.
@@ -205,13 +125,6 @@ TEXTS = [
 @pytest.mark.parametrize(("value", "expected"), TEXTS)
 def test_texts(value: Any, expected: list[str]) -> None:
     assert texts(value) == expected
-
-
-@pytest.mark.parametrize(
-    ("count", "text"), [(0, ""), (2, "0, 1"), (10, "0, 1, 2, 3, 4, 5, 6, 7, 8, 9"), (12, "9 and 2 more")]
-)
-def test_first_few(count: int, text: str) -> None:
-    assert first_few([str(number) for number in range(count)]).endswith(text)
 
 
 # Identity.

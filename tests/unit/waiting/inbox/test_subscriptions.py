@@ -1,4 +1,4 @@
-"""Finding who waits for a delivery gives the same as asking everybody; deliveries come once and in order."""
+"""The index finds the same subscriptions as a search; deliveries arrive once and in order."""
 
 from __future__ import annotations
 
@@ -97,8 +97,9 @@ def test_history_and_live_feed_make_one_stream(positions: list[int], split: int,
     for position in live[len(early) :]:
         subscription.live(delivery(position))
 
-    async def drain() -> list[int]:
-        return [(await mailbox.get()).position for _ in positions]
+    async def drain() -> tuple[list[int], Any]:
+        found = [(await mailbox.get()).position for _ in positions]
+        mailbox.post("the end")
+        return found, await mailbox.get()
 
-    assert asyncio.run(drain()) == positions
-    assert not mailbox._items
+    assert asyncio.run(drain()) == (positions, "the end")

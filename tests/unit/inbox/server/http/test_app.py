@@ -1,39 +1,68 @@
-"""Which route a path means, wherever the application is mounted, and what is said when it cannot work."""
+"""Routes of paths, wherever the application is mounted, and the answer when an option is invalid."""
 
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 
 import pytest
 
-from airflow_provider_webdata.inbox.server.http.app import _path_parts
+from airflow_provider_webdata.inbox.server.http.app import InboxApplication
+from airflow_provider_webdata.inbox.server.http.auth import Gate
+from airflow_provider_webdata.inbox.wire import SECRET_HEADER
 from airflow_provider_webdata.plugin import WebDataPlugin
 
 PATHS = [
-    ("/webdata/inbox/web", ["inbox", "web"]),
-    ("/webdata/inbox/web/key", ["inbox", "web", "key"]),
-    ("/airflow/webdata/inbox/web/key", ["inbox", "web", "key"]),
-    ("/webdata/webdata/inbox/web", ["inbox", "web"]),
-    ("/webdata/inbox/webdata/inbox", ["inbox", "webdata", "inbox"]),
-    ("/webdata/inbox/team%20a%2Fweb/key", ["inbox", "team a/web", "key"]),
-    ("/webdata/inbox/%C3%A4", ["inbox", "ä"]),
+    ("/webdata/inbox/web", ("web", None)),
+    ("/webdata/inbox/web/key", ("web", "key")),
+    ("/airflow/webdata/inbox/web/key", ("web", "key")),
+    ("/webdata/webdata/inbox/web", ("web", None)),
+    ("/webdata/inbox/webdata/inbox", ("webdata", "inbox")),
+    ("/webdata/inbox/team%20a%2Fweb/key", ("team a/web", "key")),
+    ("/webdata/inbox/%C3%A4", ("ä", None)),
     ("/webdata/inbox/%FF", None),
-    ("/webdata/deliveries/web/search", ["deliveries", "web", "search"]),
-    ("/webdata/inbox-health", ["inbox-health"]),
+    ("/webdata/inbox/web/key/more", None),
+    ("/webdata/inbox/web/no%20key", None),
+    ("/webdata/nothing/web", None),
     ("/webdata", None),
-    ("/webdata/", None),
     ("/inbox/web", None),
     ("/", None),
 ]
 
 
-@pytest.mark.parametrize(("path", "parts"), PATHS)
-def test_route_of_a_path(path, parts):
-    assert _path_parts({"raw_path": path.encode(), "path": "unused"}) == parts
+async def stored(**scope):
+    """Deliver to a path and return the connection and the key that the delivery is stored with."""
+    found = []
+
+    async def submit(delivery):
+        found.append((delivery.conn_id, delivery.key))
+        return True
+
+    async def receive():
+        return {"type": "http.request", "body": b"{}"}
+
+    async def send(message):
+        if message["type"] == "http.response.start":
+            assert message["status"] == (200 if found else 404)
+
+    inbox = SimpleNamespace(
+        start_pruning=lambda _: None,
+        store=SimpleNamespace(conn_ids=list),
+        writer=SimpleNamespace(submit=submit),
+        feed=None,
+    )
+    app = InboxApplication(inbox, lambda conn_id: Gate(conn_id, (b"secret",), (), b"x-signature", open=True))
+    headers = [(SECRET_HEADER.lower().encode(), b"secret"), (b"content-length", b"2")]
+    await app({"type": "http", "method": "POST", "headers": headers, **scope}, receive, send)
+    return found[0] if found else None
 
 
-async def test_without_a_raw_path():
-    assert _path_parts({"path": "/webdata/inbox/web"}) == ["inbox", "web"]
+@pytest.mark.parametrize(("path", "place"), PATHS)
+async def test_route_of_a_path(path, place):
+    assert await stored(raw_path=path.encode(), path="unused") == place
+    if "%" not in path:
+        # A server need not pass the raw path.
+        assert await stored(path=path) == place
 
 
 @pytest.mark.parametrize(

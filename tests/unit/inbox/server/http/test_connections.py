@@ -1,4 +1,4 @@
-"""The cache of gates: who floods it with ids, and a source of secrets that fails."""
+"""The cache of gates: a flood of unknown ids, and a source of secrets that fails."""
 
 from __future__ import annotations
 
@@ -122,13 +122,22 @@ async def test_known_ids_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     source = Source("webdata_default")
     source.secrets["webdata_default"] = SECRET
     await source.connections.gate("webdata_default")
-    for number in range(200):
-        spelled = "".join(
+    spellings = [
+        "".join(
             letter.upper() if number >> place & 1 else letter
             for place, letter in enumerate("webdata_default")
         )
+        for number in range(200)
+    ]
+    for spelled in spellings:
         assert (await source.connections.gate(spelled)).open
-    assert len(source.connections._known) == 20
     assert source.asked.count("webdata_default") == 1
+    # The one with deliveries and the last 19 are known; each of the others must be read again.
+    read = len(source.asked)
+    for spelled in spellings[-19:]:
+        await source.connections.gate(spelled)
+    assert len(source.asked) == read
+    await source.connections.gate(spellings[-20])
+    assert len(source.asked) == read + 1
     await source.connections.gate("webdata_default")
     assert source.asked.count("webdata_default") == 1

@@ -1,0 +1,17 @@
+"""What the tests of the inbox share: a PostgreSQL that a test may stop."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support.postgres import Postgres
+
+
+@pytest.fixture
+def stoppable_postgres(postgres: Postgres) -> Iterator[Postgres]:
+    """The session's server, which runs again after the test."""
+    yield postgres
+    if not postgres.pid:
+        postgres.start()
