@@ -1,4 +1,7 @@
-"""What the client makes of every fault: which error, and how often the call was made."""
+"""Outcome of every fault: the error, and how often the call reaches the service.
+
+Both clients share the decision. Rows in which they move bytes differently run on both.
+"""
 
 from __future__ import annotations
 
@@ -12,14 +15,15 @@ from typing import Any
 
 import pytest
 
-from airflow_provider_webdata.api import endpoints, errors, exchange, models
-from tests.support.fault_server import API_KEY, Caller, Step, answer, hang_up, never_answer, raw, reset
+from airflow_provider_webdata.api import endpoints, errors, exchange
+from tests.integration.api.calls import built
+from tests.support.fault_server import API_KEY, Caller, Step, answer, hang_up, raw, reset
 from tests.support.waiting import PATIENCE
 
 OK_SEARCH = answer(body='{"success": true, "data": {"web": []}, "id": "s-1", "creditsUsed": 2}')
 OK_MONITORS = answer(body='{"success": true, "data": []}')
 
-SEARCH: dict[str, Any] = {"endpoint": endpoints.SEARCH, "body": models.SearchRequest(query="pendulum")}
+SEARCH: dict[str, Any] = {"endpoint": endpoints.SEARCH, "fields": {"query": "pendulum"}}
 LIST: dict[str, Any] = {"endpoint": endpoints.LIST_MONITORS}
 CHECK: dict[str, Any] = {
     "endpoint": endpoints.GET_MONITOR_CHECK,
@@ -27,13 +31,13 @@ CHECK: dict[str, Any] = {
 }
 SCRAPE: dict[str, Any] = {
     "endpoint": endpoints.SCRAPE,
-    "body": models.ScrapeRequest(url="https://a.example/large.pdf"),
+    "fields": {"url": "https://a.example/large.pdf"},
 }
 GET_SCRAPE: dict[str, Any] = {"endpoint": endpoints.GET_SCRAPE, "path": {"scrape_id": "p-1"}}
-MAP: dict[str, Any] = {"endpoint": endpoints.MAP, "body": models.MapRequest(url="https://a.example")}
+MAP: dict[str, Any] = {"endpoint": endpoints.MAP, "fields": {"url": "https://a.example"}}
 CRAWL: dict[str, Any] = {
     "endpoint": endpoints.START_CRAWL,
-    "body": models.CrawlRequest(url="https://a.example", limit=5),
+    "fields": {"url": "https://a.example", "limit": 5},
 }
 KEYED: dict[str, Any] = {**CRAWL, "idempotency_key": "7f3c1a52-9d0e-4b7a-8f65-0123456789ab"}
 CRAWL_STATUS: dict[str, Any] = {"endpoint": endpoints.CRAWL_STATUS, "path": {"job_id": "j-1"}}
@@ -41,11 +45,11 @@ CRAWL_DOCUMENTS: dict[str, Any] = {"endpoint": endpoints.CRAWL_DOCUMENTS, "path"
 BATCH_STATUS: dict[str, Any] = {"endpoint": endpoints.BATCH_SCRAPE_STATUS, "path": {"job_id": "j-1"}}
 CREATE: dict[str, Any] = {
     "endpoint": endpoints.CREATE_MONITOR,
-    "body": models.MonitorCreateRequest(
-        name="prices",
-        schedule={"cron": "0 6 * * *"},
-        targets=[{"type": "scrape", "urls": ["https://shop.example/"]}],
-    ),
+    "fields": {
+        "name": "prices",
+        "schedule": {"cron": "0 6 * * *"},
+        "targets": [{"type": "scrape", "urls": ["https://shop.example/"]}],
+    },
 }
 
 
@@ -74,38 +78,53 @@ CHUNKED_CUT = (
 )
 
 
+BOTH = ("sync", "async")
+
+
 @dataclass
 class Row:
+    """A fault and its outcome.
+
+    :param name: also the test's id.
+    :param call: arguments of the call.
+    :param steps: the server's answers.
+    :param error: class of the error, or None where the call succeeds.
+    :param requests: number of requests that reach the server.
+    :param has: attributes of the error.
+    :param says: part of the error's text.
+    :param gives: part of the result, as JSON.
+    :param options: settings of the client.
+    :param callers: clients that make the call.
+    """
+
     name: str
     call: dict[str, Any]
     steps: list[Step]
     error: type[errors.WebDataError] | None
     requests: int = 1
-    """How many requests reach the server: whether the call was repeated."""
     has: dict[str, Any] = field(default_factory=dict)
-    """Attributes of the error."""
     says: str = ""
-    """A part of its text."""
     gives: str = ""
-    """A part of what is returned, as JSON."""
     options: dict[str, Any] = field(default_factory=dict)
+    callers: tuple[str, ...] = ("sync",)
 
 
 # fmt: off
 ROWS = [
-    # What the service refuses, each once and never again.
+    # Refusals, which are final even where the call may be repeated.
     Row("400", SEARCH, [failure(400, error="Invalid request body", details=[{"path": ["limit"], "message": "too big"}])],
-        errors.BadRequestError, has={"status": 400, "verdict": "never"}, says="limit: too big"),
-    Row("401", SEARCH, [failure(401, error="Unauthorized: Invalid token")],
-        errors.AuthenticationError, has={"verdict": "never"}, says="Invalid token"),
-    Row("402 without success", SEARCH, [answer(402, '{"error": "Payment Required: Insufficient credits"}')],
+        errors.BadRequestError, has={"status": 400, "verdict": "never"}, says="limit: too big", callers=BOTH),
+    Row("402 without success", LIST, [answer(402, '{"error": "Payment Required: Insufficient credits"}')],
         errors.PaymentRequiredError, has={"verdict": "never"}, says="Insufficient credits"),
     Row("403 names the feature",
-        {**SEARCH, "body": models.SearchRequest(query="x", threat_protection={"mode": "normal"})},
+        {**SEARCH, "fields": {"query": "x", "threat_protection": {"mode": "normal"}}},
         [failure(403, error="not enabled")],
         errors.EntitlementError, has={"verdict": "never"}, says="Threat Protection"),
-    Row("403 of enterprise search", {**SEARCH, "body": models.SearchRequest(query="x", enterprise=["zdr"])},
+    Row("403 of enterprise search", {**SEARCH, "fields": {"query": "x", "enterprise": ["zdr"]}},
         [failure(403, error="no")], errors.EntitlementError, says="zero data retention"),
+    Row("403 names a feature of scrape options",
+        {**SEARCH, "fields": {"query": "x", "scrape_options": {"formats": ["markdown"], "zero_data_retention": True}}},
+        [failure(403, error="no")], errors.EntitlementError, says="zeroDataRetention"),
     Row("404", LIST, [failure(404, error="Monitor not found")],
         errors.NotFoundError, has={"verdict": "unknown"}, says="Monitor not found"),
     Row("404 no cached data", SEARCH, [failure(404, code="SCRAPE_NO_CACHED_DATA", error="none")],
@@ -115,29 +134,26 @@ ROWS = [
     Row("409 keeps the check id", CREATE, [failure(409, error="running", checkId="c-9")],
         errors.ConflictError, has={"body": {"checkId": "c-9"}}),
     Row("410", LIST, [failure(410, error="gone")], errors.ClientError, has={"verdict": "never"}),
-    Row("413", SEARCH, [failure(413, error="too large")], errors.ClientError, has={"verdict": "never"}),
-    Row("422", SEARCH, [failure(422, error="schema")], errors.ClientError),
+    Row("413", LIST, [failure(413, error="too large")], errors.ClientError, has={"verdict": "never"}),
+    Row("422", LIST, [failure(422, error="schema")], errors.ClientError),
     Row("unknown status and code", LIST, [failure(499, code="NEW_CODE", error="?")],
         errors.ClientError, has={"code": "NEW_CODE"}),
-    Row("error body that is a list", LIST, [answer(400, "[1, 2]")], errors.BadRequestError, says="it begins: [1, 2]"),
     Row("an error that is an object", SEARCH, [answer(400, '{"error": {"code": "BAD_REQUEST", "message": "limit is too high"}}')],
         errors.BadRequestError, has={"code": "BAD_REQUEST", "message": "limit is too high"}, says="HTTP 400, BAD_REQUEST: limit is too high"),
     Row("its code decides the class", SCRAPE, [failure(500, error={"code": "SCRAPE_SSL_ERROR", "message": "expired"})],
         errors.PageError, has={"code": "SCRAPE_SSL_ERROR"}, says="expired"),
-    Row("its code decides the class, told with 200", SCRAPE, [failure(200, error={"code": "SCRAPE_DNS_RESOLUTION_ERROR", "message": "no such host"})],
+    Row("its code decides the class of a 200", SCRAPE, [failure(200, error={"code": "SCRAPE_DNS_RESOLUTION_ERROR", "message": "no such host"})],
         errors.PageError, says="no such host"),
     Row("its details and its wait", SEARCH, [answer(429, '{"code": "A", "error": {"code": "B", "message": "slow", "details": [{"path": ["q"], "message": "m"}], "retry_after_seconds": 90}}')],
         errors.RateLimitError, has={"code": "B", "retry_after": 90.0}, says="slow (q: m); retry after 90 s"),
     Row("an error in an error", SEARCH, [failure(403, error={"error": {"message": "deep", "code": 1234}})],
         errors.EntitlementError, has={"code": "1234", "message": "deep"}),
-    Row("an error that is a list", SEARCH, [failure(400, error=[{"path": ["limit"], "message": "too big"}, "and more"])],
-        errors.BadRequestError, says="limit: too big; and more"),
-    Row("an error of nothing", SEARCH, [failure(400, error={})], errors.BadRequestError, says="no reason"),
+    Row("an empty error object", SEARCH, [failure(400, error={})], errors.BadRequestError, says="no reason"),
     Row("a failed crawl whose error is an object", CRAWL_STATUS,
         [answer(body='{"success": false, "status": "failed", "error": {"code": "X", "message": "y"}, "data": []}')], None, gives='"code":"X"'),
     Row("a failed check whose error is an object", CHECK,
         [answer(body='{"success": true, "data": {"id": "c-1", "status": "failed", "error": {"message": "y"}}}')], None, gives='"message":"y"'),
-    # What a terminal or a log would obey does not reach the text.
+    # Control characters do not reach the text.
     Row("control characters", SEARCH, [answer(400, r'{"error": "a\u001b[31mb\u0007\r\nc\u009b2Jd\u202ee\u001b]0;t\u0007f\u0000g", "code": "X\u001bcY", "details": [{"path": ["l\u001b[1m"], "message": "\u0008m"}]}')],
         errors.BadRequestError, has={"message": "ab cdefg (l: m)", "code": "XY"}),
     Row("control characters that hide the key", SEARCH, [answer(400, json.dumps({"error": f"token {API_KEY[:9]}\x07{API_KEY[9:]}"}))],
@@ -146,20 +162,17 @@ ROWS = [
         errors.BadRequestError, says="text/plain, probably from a proxy in front of the service; it begins: noway"),
     Row("control characters in a wrong shape", SEARCH, [answer(body=r'{"success": true, "data": {"web": 7}, "x\u001b": 1}')],
         errors.InvalidResponseError, says="data.web"),
-    # Of an error body, no more is read than is shown.
+    # Only the start of an error body is read.
     Row("an error of more than 256 KiB", SEARCH, [answer(400, json.dumps({"code": "BAD_REQUEST", "error": "é" * 300_000}))],
-        errors.BadRequestError, has={"code": "BAD_REQUEST"}, says="ééé"),
+        errors.BadRequestError, has={"code": "BAD_REQUEST"}, says="ééé", callers=BOTH),
     Row("an error after more than 256 KiB", SEARCH, [answer(400, json.dumps({"x": "y" * 300_000, "error": "bad"}))],
         errors.BadRequestError, says="no reason"),
     Row("a list of more than 256 KiB", SEARCH, [answer(400, "[" + "1," * 200_000 + "1]")],
         errors.BadRequestError, says="the error body of more than 262144 bytes is no JSON object, or damaged; it begins: [1,1,"),
     Row("text of more than 256 KiB", SEARCH, [answer(500, "oh no " * 60_000, "text/plain")],
-        errors.ServerError, says="text/plain of more than 262144 bytes, probably from a proxy in front of the service; it begins: oh no oh"),
-    Row("an empty error", SEARCH, [answer(502, b"")], errors.ServerError, says="an empty body came"),
-    Row("error body without text", LIST, [answer(400, '{"success": false}')],
-        errors.BadRequestError, says="no reason"),
+        errors.ServerError, says="text/plain of more than 262144 bytes, probably from a proxy in front of the service; it begins: oh no oh", callers=BOTH),
     Row("error text echoes the key", LIST, [failure(401, error=f"Invalid token {API_KEY}")],
-        errors.AuthenticationError, says="***"),
+        errors.AuthenticationError, has={"verdict": "never"}, says="Invalid token ***"),
     Row("the whole error body echoes key and headers", SEARCH,
         [failure(400, error=f"bad header {HEADER}", details=[{"path": [], "message": API_KEY}], seen={"a": [HEADER]})],
         errors.BadRequestError, says="bad header ***", has={"body": {"seen": {"a": ["***"]}}},
@@ -170,39 +183,27 @@ ROWS = [
     Row("408 of a read is repeated", LIST, [failure(408, error="slow"), OK_MONITORS], None, requests=2),
     Row("500 of a search is not repeated", SEARCH, [failure(500, code="UNKNOWN_ERROR", error="x"), OK_SEARCH],
         errors.ServerError, has={"code": "UNKNOWN_ERROR", "verdict": "unknown"}),
-    Row("500 of a create is not repeated", CREATE, [failure(500, error="x"), OK_SEARCH], errors.ServerError),
     Row("500 of a read is repeated", LIST, [failure(500, error="x"), failure(503, error="x"), OK_MONITORS],
-        None, requests=3),
-    Row("500 for ever ends", LIST, [failure(500, error="x")], errors.ServerError, requests=6),
-    Row("no repetition with a budget of nothing", LIST, [failure(500, error="x")],
+        None, requests=3, callers=BOTH),
+    Row("500 forever ends", LIST, [failure(500, error="x")], errors.ServerError, requests=6, callers=BOTH),
+    Row("no repetition without a budget", LIST, [failure(500, error="x")],
         errors.ServerError, options={"retry_budget": 0}),
     Row("HTML from a proxy", LIST, [answer(502, "<html>bad gateway</html>", "text/html")],
         errors.ServerError, requests=6, says="text/html"),
     # 429 is a refusal, so that even a create may be repeated, within the budget.
     Row("429 Retry-After in seconds", SEARCH, [failure(429, {"Retry-After": "0"}, error="x"), OK_SEARCH],
-        None, requests=2),
+        None, requests=2, callers=BOTH),
     Row("429 Retry-After as a date that has passed", CREATE,
         [failure(429, {"Retry-After": in_seconds(-60)}, error="x"), answer(body='{"success": true, "data": {"id": "m"}}')],
         None, requests=2),
     Row("429 over the budget, in seconds", SEARCH, [failure(429, {"Retry-After": "90"}, error="x"), OK_SEARCH],
         errors.RateLimitError, has={"retry_after": 90.0, "verdict": "later"}),
-    Row("429 over the budget, as a date", LIST, [failure(429, {"Retry-After": in_seconds(86_400)}, error="x")],
-        errors.RateLimitError),
     Row("429 over the budget, only in the text", SEARCH, [failure(429, error=RATE_TEXT), OK_SEARCH],
         errors.RateLimitError, has={"retry_after": 37.0}),
-    Row("429 header before text", SEARCH, [failure(429, {"Retry-After": "120"}, error=RATE_TEXT)],
-        errors.RateLimitError, has={"retry_after": 120.0}),
     Row("429 wait in the body", SEARCH, [failure(429, error="x", reason="ip", retry_after_seconds=3600)],
         errors.RateLimitError, has={"retry_after": 3600.0}),
-    Row("429 without a word", SEARCH, [answer(429, ""), OK_SEARCH], None, requests=2),
-    Row("429 nonsense wait", SEARCH, [failure(429, {"Retry-After": "soon"}, error="x"), OK_SEARCH], None, requests=2),
-    Row("429 of 400 digits", SEARCH, [failure(429, {"Retry-After": "9" * 400}, error="x"), OK_SEARCH],
-        errors.RateLimitError, has={"retry_after": 86_400.0}),
-    Row("429 until the end of time", LIST, [failure(429, {"Retry-After": "Fri, 31 Dec 9999 23:59:59 GMT"}, error="x")],
-        errors.RateLimitError, has={"retry_after": 86_400.0}),
-    Row("429 of 400 digits in the text", SEARCH, [failure(429, error=f"retry after {'9' * 400}s"), OK_SEARCH],
-        errors.RateLimitError, has={"retry_after": 86_400.0}),
-    # A 503 that says when to come back.
+    Row("429 without a reason", SEARCH, [answer(429, ""), OK_SEARCH], None, requests=2),
+    # A 503 with a wait.
     Row("503 names a wait over the budget, a read", LIST, [failure(503, {"Retry-After": "90"}, error="x"), OK_MONITORS],
         errors.UnavailableError, has={"retry_after": 90.0, "verdict": "later"}, says="HTTP 503: x; retry after 90 s"),
     Row("503 names a wait, a search", SEARCH, [failure(503, {"Retry-After": "0"}, error="x"), OK_SEARCH],
@@ -211,11 +212,9 @@ ROWS = [
         None, requests=2),
     Row("503 of a proxy names a wait", SEARCH, [answer(503, "<html>", "text/html", {"Retry-After": "1000000000000"})],
         errors.UnavailableError, has={"retry_after": 86_400.0}),
-    Row("503 until the end of time", CREATE, [failure(503, {"Retry-After": "Fri, 31 Dec 9999 23:59:59 GMT"}, error="x")],
-        errors.UnavailableError, has={"retry_after": 86_400.0}),
     Row("502 names a wait", SEARCH, [failure(502, {"Retry-After": "9"}, error="x")],
         errors.ServerError, has={"retry_after": 9.0, "verdict": "unknown"}),
-    # A large document that the service still works on: the same call again, in this process or later.
+    # A large document in progress: the same call is repeated, in this process or later.
     Row("processing continues, over the budget", SCRAPE,
         [still_working({"Retry-After": "90"}, documentPages=800, estimatedRemainingSeconds=120, mayExceedProcessingWindow=True)],
         errors.ProcessingContinuesError,
@@ -233,70 +232,62 @@ ROWS = [
         errors.RequestTimeoutError, has={"code": "SCRAPE_TIMEOUT"}),
     Row("408 in the queue", SCRAPE, [failure(408, code="CONCURRENCY_QUEUE_TIMEOUT", error="x")], errors.RequestTimeoutError),
     Row("408 of a map", MAP, [failure(408, code="MAP_TIMEOUT", error="x")], errors.RequestTimeoutError),
-    # What is wrong with a page is no fault of the service.
-    Row("no such host, told with 200", SCRAPE, [failure(200, code="SCRAPE_DNS_RESOLUTION_ERROR", error="no such host")],
+    # Faults of a page, not of the service.
+    Row("no such host, with 200", SCRAPE, [failure(200, code="SCRAPE_DNS_RESOLUTION_ERROR", error="no such host")],
         errors.PageError, has={"status": 200, "code": "SCRAPE_DNS_RESOLUTION_ERROR", "verdict": "unknown"}),
-    Row("no such host, told with 500", SCRAPE, [failure(500, code="SCRAPE_DNS_RESOLUTION_ERROR", error="no such host")],
+    Row("no such host, with 500", SCRAPE, [failure(500, code="SCRAPE_DNS_RESOLUTION_ERROR", error="no such host")],
         errors.PageError, has={"status": 500, "code": "SCRAPE_DNS_RESOLUTION_ERROR"}),
-    Row("a bad page is not asked for again", GET_SCRAPE, [failure(500, code="SCRAPE_SSL_ERROR", error="certificate")],
+    Row("a bad page is not requested again", GET_SCRAPE, [failure(500, code="SCRAPE_SSL_ERROR", error="certificate")],
         errors.PageError, has={"code": "SCRAPE_SSL_ERROR"}),
-    Row("a fault of the service is", GET_SCRAPE, [failure(500, code="SCRAPE_RETRY_LIMIT", error="x")],
+    Row("a fault of the service is requested again", GET_SCRAPE, [failure(500, code="SCRAPE_RETRY_LIMIT", error="x")],
         errors.ServerError, requests=6),
-    Row("an unsafe page", {**SCRAPE, "body": models.ScrapeRequest(url="a.example", threat_protection={"mode": "normal"})},
+    Row("an unsafe page", {**SCRAPE, "fields": {"url": "a.example", "threat_protection": {"mode": "normal"}}},
         [failure(403, code="unsafe_domain_blocked", error="blocked by policy")],
         errors.PageRefusedError, has={"verdict": "never"}, says="blocked by policy"),
     Row("a page with an injected prompt", SCRAPE, [failure(403, code="SCRAPE_PROMPT_INJECTION_DETECTED", error="x")],
         errors.PageRefusedError),
-    Row("a site that the service does not take", SCRAPE, [failure(403, error="This website is not supported")],
+    Row("an unsupported site", SCRAPE, [failure(403, error="This website is not supported")],
         errors.EntitlementError, has={"features": (), "verdict": "never"}, says="not supported"),
-    Row("403 names what a crawl asks for", {**CRAWL, "body": models.CrawlRequest(url="a.example", ignore_robots_txt=True, zero_data_retention=True)},
+    Row("403 names the features of a crawl", {**CRAWL, "fields": {"url": "a.example", "ignore_robots_txt": True, "zero_data_retention": True}},
         [failure(403, error="not enabled")], errors.EntitlementError, says="zeroDataRetention and ignoreRobotsTxt"),
     # Jobs.
     Row("a key that was used", KEYED, [failure(409, error="Idempotency key already used")],
         errors.IdempotencyKeyUsedError, has={"status": 409, "verdict": "never"}, says="already used; look for"),
     Row("a conflict without a key", CRAWL, [failure(409, error="no")], errors.ConflictError),
-    Row("a failed crawl is no failed look", CRAWL_STATUS,
-        [answer(body='{"success": false, "status": "failed", "error": "queue full", "total": 0, "data": []}')], None),
-    Row("a batch without success is no failed look", BATCH_STATUS, [answer(body='{"status": "scraping", "total": 5}')], None),
-    Row("a look that says no state", CRAWL_STATUS, [answer(body='{"success": true, "total": 5}')],
+    Row("a failed crawl is a status", CRAWL_STATUS,
+        [answer(body='{"success": false, "status": "failed", "error": "queue full", "total": 0, "data": []}')], None, callers=BOTH),
+    Row("a batch status without success", BATCH_STATUS, [answer(body='{"status": "scraping", "total": 5}')], None),
+    Row("a status without a state", CRAWL_STATUS, [answer(body='{"success": true, "total": 5}')],
         errors.InvalidResponseError, says="status: Field required"),
-    Row("a look that failed with 200", CRAWL_STATUS, [failure(200, error="Job expired")],
+    Row("a status request that failed with 200", CRAWL_STATUS, [failure(200, error="Job expired")],
         errors.UnsuccessfulError, says="Job expired"),
     Row("an unknown job", CRAWL_STATUS, [failure(404, error="Job not found")], errors.NotFoundError),
     Row("cancel of a job that is over", {"endpoint": endpoints.CANCEL_CRAWL, "path": {"job_id": "j"}},
         [answer(409, '{"error": "Crawl is already completed"}')], errors.ConflictError),
     # The wire.
-    Row("closed without an answer, a read", LIST, [hang_up, OK_MONITORS], None, requests=2),
+    Row("closed without an answer, a read", LIST, [hang_up, OK_MONITORS], None, requests=2, callers=BOTH),
     Row("closed without an answer, a search", SEARCH, [hang_up, OK_SEARCH],
-        errors.TransportError, has={"sent": True}, says="may have acted"),
-    Row("closed without an answer, a create", CREATE, [hang_up], errors.TransportError, has={"sent": True}),
-    Row("reset", SEARCH, [reset], errors.TransportError, has={"sent": True}),
+        errors.TransportError, has={"sent": True}, says="may have acted", callers=BOTH),
+    Row("reset", SEARCH, [reset], errors.TransportError, has={"sent": True}, callers=BOTH),
     Row("cut inside the headers", SEARCH, [raw(b"HTTP/1.1 200 OK\r\ncontent-")],
-        errors.TransportError, has={"sent": True}),
+        errors.TransportError, has={"sent": True}, callers=BOTH),
     Row("cut inside the body", SEARCH, [answer(body='{"success": tr', length=500)],
-        errors.TransportError, has={"sent": True}),
+        errors.TransportError, has={"sent": True}, callers=BOTH),
     Row("cut inside the body, a read", LIST, [answer(body='{"success": tr', length=500), OK_MONITORS],
-        None, requests=2),
-    Row("cut inside a chunk", SEARCH, [raw(CHUNKED_CUT)], errors.TransportError, has={"sent": True}),
-    Row("not HTTP at all", SEARCH, [raw(b"SSH-2.0-OpenSSH_9\r\n\r\n")], errors.TransportError),
-    Row("no answer in time", CREATE, [never_answer], errors.TransportError,
-        has={"sent": True}, says="within 0.3 s", options={"timeout": 0.3}),
-    # Answers that are none.
+        None, requests=2, callers=BOTH),
+    Row("cut inside a chunk", SEARCH, [raw(CHUNKED_CUT)], errors.TransportError, has={"sent": True}, callers=BOTH),
+    Row("not HTTP at all", SEARCH, [raw(b"SSH-2.0-OpenSSH_9\r\n\r\n")], errors.TransportError, callers=BOTH),
+    # Unusable answers.
     Row("200 with success false", SEARCH, [failure(200, code="SCRAPE_DNS_RESOLUTION_ERROR", error="no such host")],
         errors.PageError, has={"code": "SCRAPE_DNS_RESOLUTION_ERROR", "status": 200}, says="no such host"),
     Row("200 with success false and no known code", SCRAPE, [failure(200, code="NEW_CODE", error="no")],
         errors.UnsuccessfulError, has={"code": "NEW_CODE", "verdict": "unknown"}),
     Row("a check is judged by its status", CHECK,
         [answer(body='{"success": false, "data": {"id": "c-1", "status": "failed", "error": "x"}}')], None),
-    Row("HTML", SEARCH, [answer(body="<html>welcome</html>", content_type="text/html")],
-        errors.InvalidResponseError, says="text/html, not JSON"),
-    Row("204 that should have a body", SEARCH, [answer(204, b"")], errors.InvalidResponseError, says="(HTTP 204) is not usable: it has no body"),
-    Row("200 without a body", SEARCH, [answer(200, b"")], errors.InvalidResponseError, says="it has no body"),
+    Row("204 that should have a body", SEARCH, [answer(204, b"")], errors.InvalidResponseError, says="(HTTP 204) is not usable: it has no body", callers=BOTH),
     Row("200 of blanks", SEARCH, [answer(200, b" \n ")], errors.InvalidResponseError, says="it has no body"),
     Row("text", SEARCH, [answer(body=f"  Hello\x1b[2J\n{'x' * 500} {API_KEY}", content_type="text/plain")],
         errors.InvalidResponseError, says=f"it is text/plain, not JSON; check that the connection's host is the service. It begins: Hello {'x' * 193}…"),
-    Row("text that echoes the key", SEARCH, [answer(body=f"you sent {API_KEY}", content_type="text/plain")],
-        errors.InvalidResponseError, says="It begins: you sent ***"),
     Row("a byte order mark", SCRAPE, [answer(body=b"\xef\xbb\xbf" + PAGE)], None, gives='"markdown":"naïve"'),
     Row("UTF-16", SCRAPE, [answer(body=PAGE.decode().encode("utf-16"))], None, gives='"markdown":"naïve"'),
     Row("UTF-16 without a mark", SCRAPE, [answer(body=PAGE.decode().encode("utf-16-be"))], None, gives='"markdown":"naïve"'),
@@ -304,33 +295,21 @@ ROWS = [
         errors.InvalidResponseError, says="It begins: <html>"),
     Row("an error with a byte order mark", SEARCH, [answer(400, b'\xef\xbb\xbf{"error": "bad"}')], errors.BadRequestError, says="400: bad"),
     Row("empty answer to a delete", {"endpoint": endpoints.DELETE_MONITOR, "path": {"monitor_id": "m"}},
-        [answer(204, b"")], None),
-    Row("JSON cut short", SEARCH, [answer(body='{"success": true, "data": {"web": [')],
-        errors.InvalidResponseError, says="cut short"),
-    Row("wrong shape", SEARCH, [answer(body='{"success": true, "data": {"web": 7}}')],
-        errors.InvalidResponseError, says="data.web"),
+        [answer(204, b"")], None, callers=BOTH),
     Row("not UTF-8", SEARCH, [answer(body=b'{"success": true, "warning": "\xff\xfe"}')], errors.InvalidResponseError),
-    Row("a list for an object", SEARCH, [answer(body="[]")], errors.InvalidResponseError),
-    Row("announced too large", SEARCH, [answer(body=b" " * 5000)],
-        errors.ResponseTooLargeError, says="larger than 1000 bytes", options={"max_response_bytes": 1000}),
+    Row("announced too large", SEARCH, [answer(body=b" ", length=5000)],
+        errors.ResponseTooLargeError, says="larger than 1000 bytes", options={"max_response_bytes": 1000}, callers=BOTH),
     Row("too large when unpacked", SEARCH,
         [answer(body=gzip.compress(b" " * 50_000), headers={"content-encoding": "gzip"})],
-        errors.ResponseTooLargeError, options={"max_response_bytes": 1000}),
+        errors.ResponseTooLargeError, options={"max_response_bytes": 1000}, callers=BOTH),
     Row("not really gzip", SEARCH, [answer(body=b"plain", headers={"content-encoding": "gzip"})],
-        errors.InvalidResponseError, says="compressed"),
-    Row("gzip", SEARCH, [answer(body=gzip.compress(b'{"success": true, "data": {}}'), headers={"content-encoding": "gzip"})], None),
-    Row("redirect to another origin", SEARCH, [answer(302, headers={"location": "https://u:p@evil.example/v2"})],
-        errors.InvalidResponseError, says="redirects to https://evil.example; set"),
+        errors.InvalidResponseError, says="compressed", callers=BOTH),
+    Row("gzip", SEARCH, [answer(body=gzip.compress(b'{"success": true, "data": {}}'), headers={"content-encoding": "gzip"})], None, callers=BOTH),
     Row("redirect on the same host", LIST, [answer(307, headers={"location": "/v2/elsewhere/?key=hush"})],
-        errors.InvalidResponseError, says="redirects to /v2/elsewhere/ on the same host; check the path"),
-    Row("redirect to a neighbour", LIST, [answer(308, headers={"location": "login"})],
-        errors.InvalidResponseError, says="redirects to /v2/login on the same host"),
+        errors.InvalidResponseError, says="redirects to /v2/elsewhere/ on the same host; check the path", callers=BOTH),
     Row("redirect to the key", LIST, [answer(302, headers={"location": f"/{API_KEY}"})],
         errors.InvalidResponseError, says="redirects to /*** on"),
-    Row("redirect to nowhere", LIST, [answer(302)], errors.InvalidResponseError, says="does not say where to"),
-    Row("redirect to nonsense", LIST, [answer(302, headers={"location": "https://[abc"})],
-        errors.InvalidResponseError, says="does not say where to"),
-    # JavaScript cuts emoji in half. What was paid for arrives all the same; a failure says what it says.
+    # JavaScript cuts emoji in half. A billed answer is returned anyway, and a failure keeps its text.
     Row("half an emoji in a page", SCRAPE, [answer(body=r'{"success": true, "data": {"markdown": "a\ud83d"}}')], None,
         gives=r'"markdown":"a\\ud83d"'),
     Row("half an emoji in a name", SCRAPE, [answer(body=r'{"data": {"markdown": "x", "json": {"\ude00": "\ud83d\ude00\\ud83d"}}}')], None,
@@ -345,7 +324,7 @@ ROWS = [
         errors.BadRequestError, says=r"bad \ud83d", has={"code": "BAD_REQUEST"}),
     Row("half an emoji in a failure with 200", SCRAPE, [answer(200, r'{"success": false, "error": "no \ud83d"}')],
         errors.UnsuccessfulError, says=r"no \ud83d"),
-    # What a newer service may say breaks nothing.
+    # Values of a newer service.
     Row("unknown fields and states", CHECK,
         [answer(body='{"data": {"id": "c", "status": "paused_for_tea", "pages": [{"status": "x", "new": 1}]}, "y": {}}',
                 headers={"Deprecation": "true"})], None),
@@ -363,24 +342,23 @@ ROWS = [
 @pytest.mark.rule("large-documents-again", "search-timeout", "search-enterprise", "map-timeout")
 @pytest.mark.rule("half-characters")
 @pytest.mark.rule("crawl-robots", "job-status", "job-cancel-ended", "monitor-run-conflict", "check-failed")
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+@pytest.mark.parametrize(
+    ("row", "kind"),
+    [pytest.param(row, kind, id=f"{row.name}-{kind}") for row in ROWS for kind in row.callers],
+)
 async def test_fault(
-    row: Row,
-    caller: Caller,
-    serve: Any,
-    caplog: pytest.LogCaptureFixture,
-    monkeypatch: pytest.MonkeyPatch,
+    row: Row, kind: str, serve: Any, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # A slow machine may come to the whole call's deadline before it sees that a single read took too long.
+    # On a slow machine, the deadline of the whole call must not pass before the timeout of a single read.
     monkeypatch.setattr(exchange.Prepared, "seconds", PATIENCE)
     server = serve(*row.steps)
-    caller.options.update(row.options)
+    caller = Caller(kind, row.options)
     if row.error is None:
-        found = await caller.call(server.url, **row.call)
+        found = await caller.call(server.url, **built(**row.call))
         assert row.gives in found.model_dump_json(by_alias=True)
     else:
         with pytest.raises(errors.WebDataError) as caught:
-            await caller.call(server.url, **row.call)
+            await caller.call(server.url, **built(**row.call))
         assert type(caught.value) is row.error
         assert row.says in str(caught.value)
         assert {name: getattr(caught.value, name) for name in row.has} == row.has
@@ -398,19 +376,18 @@ async def test_nothing_listens(caller: Caller, serve: Any) -> None:
     server.close()
     caller.options["retry_budget"] = 0.1
     with pytest.raises(errors.TransportError) as caught:
-        await caller.call(server.url, **CREATE)
+        await caller.call(server.url, **built(**CREATE))
     assert caught.value.sent is False
     assert "nothing was sent" in str(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("status", "error"),
-    [(302, errors.InvalidResponseError), (400, errors.BadRequestError), (500, errors.ServerError)],
+    ("status", "error"), [(302, errors.InvalidResponseError), (400, errors.BadRequestError)]
 )
 async def test_an_error_body_is_not_read_to_its_end(
     caller: Caller, serve: Any, status: int, error: type[errors.WebDataError]
 ) -> None:
-    """The server would go on for a terabyte: it counts what it gets rid of."""
+    """The server would send a terabyte, and counts the bytes that it can send."""
     sent = 0
 
     def pour(connection: Any) -> None:
@@ -421,99 +398,43 @@ async def test_an_error_body_is_not_read_to_its_end(
 
     server = serve(pour)
     with pytest.raises(error):
-        await caller.call(server.url, **SEARCH)
-    # What was read, and what the operating system holds on both sides.
+        await caller.call(server.url, **built(**SEARCH))
+    # The client's reads, and the buffers of the operating system on both sides.
     assert sent < 64 * 2**20
 
 
 @pytest.mark.rule("ids")
-@pytest.mark.parametrize("monitor_id", ["", "  ", ".", "..", None])
-async def test_a_bad_identifier_never_becomes_another_call(
-    caller: Caller, serve: Any, monitor_id: Any
-) -> None:
-    server = serve(OK_MONITORS)
-    with pytest.raises(errors.InvalidRequestError, match="monitor_id"):
-        await caller.call(server.url, endpoints.GET_MONITOR, path={"monitor_id": monitor_id})
-    assert server.requests == []
-
-
-async def test_identifiers_are_quoted(caller: Caller, serve: Any) -> None:
+async def test_an_identifier_is_quoted_on_the_wire(serve: Any) -> None:
     server = serve(answer(body='{"data": {"id": "m"}}'))
-    await caller.call(server.url, endpoints.GET_MONITOR, path={"monitor_id": "a/../b?c"})
+    await Caller("sync").call(server.url, endpoints.GET_MONITOR, path={"monitor_id": "a/../b?c"})
     assert server.requests[0].target == "/v2/monitor/a%2F..%2Fb%3Fc"
 
 
 @pytest.mark.rule("large-documents-again")
-async def test_a_large_document_is_asked_for_again(
-    caller: Caller, serve: Any, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("times", [5, 6])
+async def test_a_large_document_is_requested_again_five_times(
+    serve: Any, monkeypatch: pytest.MonkeyPatch, times: int
 ) -> None:
     monkeypatch.setattr(errors, "PROCESSING_WAIT_SECONDS", (0.0, 0.001))
     done = answer(body='{"success": true, "data": {"markdown": "# all of it"}}')
-    server = serve(*[still_working(retryAfterSeconds=30)] * 5, done)
-    found = await caller.call(server.url, **SCRAPE)
-    assert found.data.markdown == "# all of it"
-    # Only the very same request finds the work that was begun.
+    server = serve(*[still_working(retryAfterSeconds=30)] * times, done)
+    if times == 5:
+        found = await Caller("sync").call(server.url, **built(**SCRAPE))
+        assert found.data.markdown == "# all of it"
+    else:
+        with pytest.raises(errors.ProcessingContinuesError):
+            await Caller("sync").call(server.url, **built(**SCRAPE))
+    # Only the identical request finds the work in progress.
     assert len({(request.target, request.body) for request in server.requests}) == 1
     assert len(server.requests) == 6
 
 
-@pytest.mark.rule("large-documents-again")
-async def test_a_large_document_is_asked_for_five_times_more(
-    caller: Caller, serve: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(errors, "PROCESSING_WAIT_SECONDS", (0.0, 0.001))
-    server = serve(still_working())
-    with pytest.raises(errors.ProcessingContinuesError):
-        await caller.call(server.url, **SCRAPE)
-    assert len(server.requests) == 6
-
-
 @pytest.mark.rule("idempotency-key")
-async def test_a_key_goes_along_with_a_crawl(caller: Caller, serve: Any) -> None:
+async def test_a_key_is_sent_with_a_crawl(serve: Any) -> None:
     server = serve(answer(body='{"success": true, "id": "j-1", "url": "https://x/v2/crawl/j-1"}'))
-    assert (await caller.call(server.url, **KEYED)).id == "j-1"
-    await caller.call(server.url, **CRAWL)
+    assert (await Caller("sync").call(server.url, **built(**KEYED))).id == "j-1"
+    await Caller("sync").call(server.url, **built(**CRAWL))
     assert [request.headers.get("x-idempotency-key") for request in server.requests] == [
         KEYED["idempotency_key"],
         None,
     ]
-
-
-@pytest.mark.rule("idempotency-key")
-@pytest.mark.parametrize(
-    ("call", "key"),
-    [
-        (CRAWL, "mine"),
-        (CRAWL, ""),
-        (CRAWL, KEYED["idempotency_key"] + "\r\nx: y"),
-        (SCRAPE, KEYED["idempotency_key"]),
-    ],
-    ids=["no UUID", "empty", "more than a UUID", "an operation that ignores it"],
-)
-async def test_a_key_that_promises_nothing_is_not_sent(
-    caller: Caller, serve: Any, call: dict[str, Any], key: str
-) -> None:
-    server = serve(OK_SEARCH)
-    with pytest.raises(errors.InvalidRequestError, match="idempotency_key"):
-        await caller.call(server.url, **call, idempotency_key=key)
-    assert server.requests == []
-
-
-HALF = "a\ud83d"
-HALVES: dict[str, tuple[dict[str, Any], str]] = {
-    "path": ({"endpoint": endpoints.GET_MONITOR, "path": {"monitor_id": HALF}}, "monitor_id"),
-    "query": ({"endpoint": endpoints.ACTIVITY, "query": {"cursor": HALF}}, "cursor"),
-    "extra body": ({**SEARCH, "extra_body": {"origin": "x", "new": [{"deep": HALF}]}}, "'new'"),
-    "name in the extra body": ({**SEARCH, "extra_body": {HALF: 1}}, r"'a\\ud83d'"),
-}
-
-
-@pytest.mark.rule("half-characters")
-@pytest.mark.parametrize(("call", "place"), HALVES.values(), ids=HALVES.keys())
-async def test_half_a_character_is_not_sent(
-    caller: Caller, serve: Any, call: dict[str, Any], place: str
-) -> None:
-    server = serve(OK_SEARCH)
-    with pytest.raises(errors.InvalidRequestError, match=f"{place}.* holds half of a surrogate pair"):
-        await caller.call(server.url, **call)
-    assert server.requests == []

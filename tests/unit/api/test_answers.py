@@ -1,4 +1,4 @@
-"""What an answer that is no result is said to be, word by word."""
+"""Messages of unusable answers, failures, and refused calls, word by word."""
 
 from __future__ import annotations
 
@@ -126,41 +126,59 @@ class NoJSON:
         return "<what JSON does not have>"
 
 
-@pytest.mark.parametrize(
-    ("endpoint", "arguments", "said"),
-    [
-        (
-            endpoints.SEARCH,
-            {"extra_body": {"good": 1, "bad": "\ud83d", "worse": NoJSON()}},
-            "extra_body: what is given as 'bad' holds half of a surrogate pair, which UTF-8 cannot carry\n  - "
-            "extra_body: what is given as 'worse' is no JSON: Unable to serialize unknown type: "
-            f"{NoJSON!r}",
-        ),
-        (endpoints.CRAWL_STATUS, {"path": {"job_id": " "}}, "job_id: must be an identifier (given: ' ')"),
-        (
-            endpoints.CRAWL_STATUS,
-            {"path": {"job_id": "a\ud83d"}},
-            "job_id: it holds half of a surrogate pair, which UTF-8 cannot carry (given: 'a\\ud83d')",
-        ),
-        (
-            endpoints.SEARCH,
-            {"idempotency_key": JOB},
-            "idempotency_key: the service ignores it here, so that it would promise too much",
-        ),
-        (
-            endpoints.START_CRAWL,
-            {"idempotency_key": "key"},
-            "idempotency_key: must be a UUID (given: 'key')",
-        ),
-    ],
-    ids=["extra body", "blank", "half", "ignored key", "odd key"],
-)
-def test_a_call_that_cannot_be_made(endpoint: Any, arguments: dict[str, Any], said: str) -> None:
-    given = {"path": None, "query": None, "body": None, "extra_body": None, **arguments}
+HALF = "half of a surrogate pair, which UTF-8 cannot carry"
+MONITOR = {"endpoint": endpoints.GET_MONITOR}
+REFUSED: dict[str, tuple[dict[str, Any], str]] = {
+    "extra body": (
+        {"extra_body": {"good": 1, "bad": "\ud83d", "worse": NoJSON()}},
+        f"extra_body: what is given as 'bad' holds {HALF}\n  - extra_body: what is given as 'worse' is no JSON: "
+        f"Unable to serialize unknown type: {NoJSON!r}",
+    ),
+    "deep half": (
+        {"extra_body": {"a": [{"b": "\ud83d"}]}}, f"extra_body: what is given as 'a' holds {HALF}"
+    ),
+    "half a name": ({"extra_body": {"\ud83d": 1}}, f"extra_body: what is given as '\\ud83d' holds {HALF}"),
+    "half a query": (
+        {"endpoint": endpoints.ACTIVITY, "query": {"cursor": "a\ud83d"}},
+        f"cursor: it holds {HALF} (given: 'a\\ud83d')",
+    ),
+    "half an id": ({**MONITOR, "path": {"monitor_id": "a\ud83d"}}, f"monitor_id: it holds {HALF} (given: 'a\\ud83d')"),
+    "blank id": ({**MONITOR, "path": {"monitor_id": " "}}, "monitor_id: must be an identifier (given: ' ')"),
+    "dot": ({**MONITOR, "path": {"monitor_id": "."}}, "monitor_id: must be an identifier (given: '.')"),
+    "dots": ({**MONITOR, "path": {"monitor_id": ".."}}, "monitor_id: must be an identifier (given: '..')"),
+    "no id": ({**MONITOR, "path": {"monitor_id": None}}, "monitor_id: must be an identifier (given: None)"),
+    "ignored key": (
+        {"idempotency_key": JOB},
+        "idempotency_key: the service ignores it here, so that it would promise too much",
+    ),
+    "odd key": (
+        {"endpoint": endpoints.START_CRAWL, "idempotency_key": "key"},
+        "idempotency_key: must be a UUID (given: 'key')",
+    ),
+    "longer key": (
+        {"endpoint": endpoints.START_CRAWL, "idempotency_key": f"{JOB}\r\nx: y"},
+        f"idempotency_key: must be a UUID (given: '{JOB}\\r\\nx: y')",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.rule("half-characters", "ids", "idempotency-key")
+@pytest.mark.parametrize(("arguments", "said"), REFUSED.values(), ids=REFUSED)
+def test_a_call_that_cannot_be_made(arguments: dict[str, Any], said: str) -> None:
+    given = {
+        "endpoint": endpoints.SEARCH,
+        "path": None,
+        "query": None,
+        "body": None,
+        "extra_body": None,
+        **arguments,
+    }
     with pytest.raises(InvalidRequestError) as caught:
-        prepare(CONFIG, endpoint, **given)
+        prepare(CONFIG, **given)
     problems = "the request has a problem" if "\n" not in said else "the request has 2 problems"
-    assert str(caught.value) == f"{endpoint.name}: nothing was sent, {problems}:\n  - {said} (WD-002)"
+    assert (
+        str(caught.value) == f"{given['endpoint'].name}: nothing was sent, {problems}:\n  - {said} (WD-002)"
+    )
 
 
 def test_a_path_is_one_segment() -> None:

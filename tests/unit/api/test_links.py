@@ -1,4 +1,4 @@
-"""What of a `next` link is believed: its path below `/v2/`, and its query."""
+"""The trusted part of a `next` link: its path below `/v2/`, and its query."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LONG = "https://a.example/" + "x" * 300
 
 
 @pytest.mark.parametrize(
-    ("link", "believed"),
+    ("link", "trusted"),
     [
         ("https://a.example/v2/crawl/j?skip=10&limit=5", "/v2/crawl/j?skip=10&limit=5"),
         ("http://10.0.0.1:3002/v2/crawl/j", "/v2/crawl/j"),
@@ -23,11 +23,11 @@ LONG = "https://a.example/" + "x" * 300
         ("https://a.example/v2/a..b", "/v2/a..b"),
     ],
 )
-def test_what_is_believed(link: str, believed: str) -> None:
-    assert path_and_query(endpoints.CRAWL_STATUS, link) == believed
+def test_trusted_part(link: str, trusted: str) -> None:
+    assert path_and_query(endpoints.CRAWL_STATUS, link) == trusted
     config = ClientConfig(base_url="https://own.example", api_key="k")
     prepared = prepare_link(config, endpoints.CRAWL_STATUS, link)
-    assert (prepared.request["method"], prepared.request["url"]) == ("GET", f"https://own.example{believed}")
+    assert (prepared.request["method"], prepared.request["url"]) == ("GET", f"https://own.example{trusted}")
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def test_what_is_believed(link: str, believed: str) -> None:
         ("", "''"),
     ],
 )
-def test_what_is_not(link: str, shown: str) -> None:
+def test_a_link_that_leads_elsewhere(link: str, shown: str) -> None:
     with pytest.raises(InvalidResponseError) as caught:
         path_and_query(endpoints.CRAWL_STATUS, link)
     assert f"{endpoints.CRAWL_STATUS.name}: " in str(caught.value)

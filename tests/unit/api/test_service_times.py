@@ -1,4 +1,4 @@
-"""Reading outlasts what the service may take for the very request."""
+"""The client reads for longer than the service may work on the request."""
 
 from __future__ import annotations
 
@@ -7,53 +7,53 @@ from typing import Any
 
 import pytest
 
-from airflow_provider_webdata.api import endpoints, exchange, models
+from airflow_provider_webdata.api import endpoints, exchange
 from airflow_provider_webdata.api.config import ClientConfig
 from airflow_provider_webdata.api.multipart import Upload
 
-FILE = {"upload": Upload("parse", io.BytesIO(b"x"), "a.pdf", max_bytes=10)}
+MARKDOWN = {"formats": ["markdown"]}
+# Endpoint, body, extra body, and the seconds that the service may take.
+TIMES: list[tuple[Any, dict[str, Any] | None, dict[str, Any] | None, float]] = [
+    (endpoints.SEARCH, {"query": "x"}, None, 60),
+    (endpoints.SEARCH, {"query": "x", "timeout": 1_000}, None, 1),
+    (endpoints.SEARCH, {"query": "x", "timeout": 90_000, "scrapeOptions": {"mobile": True}}, None, 90),
+    (endpoints.SEARCH, {"query": "x", "timeout": 90_000, "scrapeOptions": MARKDOWN}, None, 150),
+    (endpoints.SEARCH, {"query": "x", "scrapeOptions": {**MARKDOWN, "timeout": 300_000}}, None, 360),
+    (endpoints.SCRAPE, {"url": "a.example", "timeout": 1_000}, None, 1),
+    (endpoints.PARSE, {"timeout": 300_000}, None, 300),
+    # The default is not documented.
+    (endpoints.PARSE, {}, None, 300),
+    (endpoints.PARSE, None, {"timeout": 600_000}, 600),
+    (endpoints.START_EXTRACT, {"urls": ["a.example"]}, None, 60),
+    (endpoints.START_EXTRACT, {"prompt": "p"}, None, 120),
+    (endpoints.START_AGENT, {"prompt": "p"}, None, 120),
+    (endpoints.OPEN_SESSION, {"ttl": 3600}, None, 60),
+    (endpoints.EXECUTE, {"code": "1"}, None, 30),
+    (endpoints.EXECUTE, {"code": "1", "timeout": 300}, {"timeout": 900}, 900),
+    # The scrape may have to be repeated first.
+    (endpoints.INTERACT_SCRAPE, {"code": "1"}, None, 330),
+    (endpoints.INTERACT_SCRAPE, {"prompt": "p", "timeout": 300}, None, 600),
+]
 
 
 @pytest.mark.rule("scrape-timeout", "search-timeout", "parse-timeout", "code-timeout")
-@pytest.mark.parametrize(
-    "endpoint, path, body, extra, more, seconds",
-    [
-        (endpoints.PARSE, None, models.ParseOptions(timeout=1000), None, FILE, 1),
-        (endpoints.PARSE, None, models.ParseOptions(timeout=300_000), None, FILE, 300),
-        # Whether there is a default is not known: as long as the service may take at most.
-        (endpoints.PARSE, None, models.ParseOptions(), None, FILE, 300),
-        (endpoints.PARSE, None, None, {"timeout": 600_000}, FILE, 600),
-        (endpoints.PARSE, None, None, None, FILE, 300),
-        (endpoints.START_EXTRACT, None, models.ExtractRequest(urls=["a.example"]), None, {}, 60),
-        (endpoints.START_EXTRACT, None, models.ExtractRequest(prompt="p"), None, {}, 120),
-        (endpoints.START_AGENT, None, models.AgentRequest(prompt="p"), None, {}, 120),
-        (endpoints.OPEN_SESSION, None, models.InteractRequest(ttl=3600), None, {}, 60),
-        (endpoints.EXECUTE, {"session_id": "s"}, models.ExecuteRequest(code="1"), None, {}, 30),
-        (endpoints.EXECUTE, {"session_id": "s"}, models.ExecuteRequest(code="1", timeout=300), None, {}, 300),
-        (endpoints.EXECUTE, {"session_id": "s"}, models.ExecuteRequest(code="1"), {"timeout": 900}, {}, 900),
-        # The scrape may have to be repeated first.
-        (
-            endpoints.INTERACT_SCRAPE,
-            {"scrape_id": "s"},
-            models.ScrapeInteractRequest(code="1"),
-            None,
-            {},
-            330,
-        ),
-        (
-            endpoints.INTERACT_SCRAPE,
-            {"scrape_id": "s"},
-            models.ScrapeInteractRequest(prompt="p", timeout=300),
-            None,
-            {},
-            600,
-        ),
-    ],
-)
-def test_reading_outlasts_the_service(
-    endpoint: Any, path: Any, body: Any, extra: Any, more: dict[str, Any], seconds: float
-) -> None:
+@pytest.mark.parametrize(("endpoint", "fields", "extra", "seconds"), TIMES)
+def test_reading_outlasts_the_service(endpoint: Any, fields: Any, extra: Any, seconds: float) -> None:
+    body = None if fields is None else endpoint.request().model_validate(fields)
+    upload = Upload("parse", io.BytesIO(b"x"), "a.pdf", max_bytes=10) if endpoint is endpoints.PARSE else None
     config = ClientConfig("https://host", "wd-key-0123456789", timeout=0.5)
-    timeout = exchange.prepare(config, endpoint, path, None, body, extra, **more).request["timeout"]
+    path = {"session_id": "s", "scrape_id": "s"}
+    prepared = exchange.prepare(config, endpoint, path, None, body, extra, upload)
+    timeout = prepared.request["timeout"]
     assert timeout.read == seconds + exchange.MARGIN_SECONDS
     assert (timeout.connect, timeout.write, timeout.pool) == (0.5, 0.5, None)
+    assert prepared.seconds == 0.5 + timeout.read
+
+
+@pytest.mark.parametrize("body", [None, {"url": "a.example", "timeout": 1000}], ids=["none", "less"])
+def test_the_connections_timeout_is_the_least(body: dict[str, Any] | None) -> None:
+    config = ClientConfig("https://host", "wd-key-0123456789", timeout=30)
+    endpoint = endpoints.LIST_MONITORS if body is None else endpoints.SCRAPE
+    prepared = exchange.prepare(config, endpoint, None, None, None, body)
+    assert prepared.request["timeout"].read == 30
+    assert prepared.seconds == 60

@@ -1,10 +1,9 @@
-"""Schedules: cron as the service reads it, phrases, time zones."""
+"""Schedules: cron as the service reads it, phrases, and time zones."""
 
 from __future__ import annotations
 
 import itertools
 from datetime import datetime, timedelta
-from typing import Any
 
 import pytest
 from croniter import CroniterBadDateError, croniter
@@ -13,6 +12,7 @@ from hypothesis import strategies as st
 
 from airflow_provider_webdata.api.cron import CronError, read_cron
 from airflow_provider_webdata.api.models import MonitorSchedule
+from tests.unit.api.models.tables import problems
 
 
 @pytest.mark.rule("schedule-interval", "schedule-cron")
@@ -20,26 +20,21 @@ from airflow_provider_webdata.api.models import MonitorSchedule
     "cron",
     [
         "*/5 * * * *",
-        "*/30 * * * *",
-        "0 * * * *",
         "0,5 * * * *",
         "0-55/5 * * * *",
         "59 23 31 12 7",
-        "0 0 1 1 0",
         "0 0 * * 1-5",
-        "0 9,17 * * 1,3,5",
         "  0   9 * * *  ",
         "0 0 29 2 *",
-        "0 0 31 * *",
         "58 23 * * *",
-        # Close over midnight on paper, yet there is never a Monday next to a Monday.
+        # A minute apart over midnight, but Mondays are not adjacent.
         "0,58 0,23 * * 1",
         "5/15 * * * *",
         "0 0 */2 * *",
         "0 0 1-7 * 1",
     ],
 )
-def test_cron_that_the_service_takes(cron: str) -> None:
+def test_accepted_cron(cron: str) -> None:
     assert MonitorSchedule(cron=cron).to_wire() == {"cron": cron}
 
 
@@ -51,44 +46,33 @@ def test_cron_that_the_service_takes(cron: str) -> None:
         ("*/30 * * *", "five fields"),
         ("0 */30 * * * *", "five fields"),
         ("@daily", "shorthands"),
-        ("@every 5m", "shorthands"),
         ("0 0 * * MON", "names such as MON"),
-        ("0 0 * jan *", "names such as MON"),
         ("60 * * * *", "from 0 to 59"),
         ("0 24 * * *", "from 0 to 23"),
         ("0 0 0 * *", "from 1 to 31"),
-        ("0 0 32 * *", "from 1 to 31"),
         ("0 0 * 0 *", "from 1 to 12"),
         ("0 0 * 13 *", "from 1 to 12"),
         ("0 0 * * 8", "from 0 to 7"),
-        ("0 0 * * 0-8", "from 0 to 7"),
         ("30-10 * * * *", "ends before it begins"),
         ("*/0 * * * *", "step of 0"),
         ("*5 * * * *", "no number"),
         ("0,, * * * *", "no number"),
         ("-1 * * * *", "no number"),
-        ("1- * * * *", "no number"),
-        ("/5 * * * *", "no number"),
         ("? * * * *", "no number"),
-        ("0 0 ? * *", "no number"),
-        ("0 0 L * *", "names such as MON"),
         ("0 0 * * 1#2", "no number"),
         ("٥ * * * *", "no number"),
         ("0 0 30 2 *", "never fires"),
         ("0 0 31 2,4,6,9,11 *", "never fires"),
         ("* * * * *", "runs 1 minute apart"),
-        ("*/4 * * * *", "runs 4 minutes apart"),
         ("0,4 * * * *", "runs 4 minutes apart"),
         ("*/7 * * * *", "runs 4 minutes apart"),
         ("2,58 * * * *", "runs 4 minutes apart"),
-        ("0,58 1,2 * * *", "runs 2 minutes apart"),
-        ("0,58 0,23 * * *", "runs 2 minutes apart"),
         ("0,58 0,23 * * 1,2", "runs 2 minutes apart"),
         ("0,58 0,23 31,1 * *", "runs 2 minutes apart"),
         (" " * 120 + "0 0 * * *", "at most 128"),
     ],
 )
-def test_cron_that_it_does_not(problems: Any, cron: str, rule: str) -> None:
+def test_refused_cron(cron: str, rule: str) -> None:
     assert rule in problems(MonitorSchedule, {"cron": cron})["cron"]
 
 
@@ -96,7 +80,6 @@ def test_cron_that_it_does_not(problems: Any, cron: str, rule: str) -> None:
 @pytest.mark.parametrize(
     "cron, words",
     [
-        ("*/30 * * * *", []),
         ("0 0 1 * *", []),
         ("0 0 * * 1", []),
         ("0 0 */2 * 1", []),
@@ -105,7 +88,7 @@ def test_cron_that_it_does_not(problems: Any, cron: str, rule: str) -> None:
         ("5/15 3/2 1 * 1", ["means 5 only", "means 3 only", "both to match"]),
     ],
 )
-def test_cron_that_reads_differently_elsewhere_is_a_warning(cron: str, words: list[str]) -> None:
+def test_cron_that_other_programs_read_differently(cron: str, words: list[str]) -> None:
     warnings = MonitorSchedule(cron=cron).warnings()
     assert len(warnings) == len(words)
     assert all(word in warning for word, warning in zip(words, warnings, strict=True))
@@ -119,7 +102,7 @@ def cron_fields(draw: st.DrawFn) -> str:
     """Draw a cron expression on which the service and common crons agree."""
     fields = []
     for low, high in NUMBERS:
-        # The library takes a range of one number for all of them.
+        # The library reads a range of one number as all numbers.
         first = draw(st.integers(low, high - 1))
         last = draw(st.integers(first + 1, high))
         step = draw(st.integers(1, high - low))
@@ -144,8 +127,8 @@ def test_runs_agree_with_a_cron_library(text: str, start: datetime) -> None:
     try:
         cron = read_cron(text)
     except CronError as error:
-        told = str(error)
-        assert "apart" in told
+        message = str(error)
+        assert "apart" in message
         assert min(gaps) < 5
         return
     assert min(gaps) >= 5
@@ -160,25 +143,18 @@ def test_runs_agree_with_a_cron_library(text: str, start: datetime) -> None:
     "text",
     [
         "every 5 minutes",
-        "every 30 minutes",
         "every 60 min",
         "Every 15 Mins.",
-        "every 10 minute",
         "every 30 minutes starting at :07",
         "every 30 minutes, starting at 7",
-        "every 30 minutes start on :59",
         "every 30 minutes starting :0",
         "hourly",
-        "every hour",
         "hourly at :15",
         "every hour starting at :59",
         "every 1 hour",
         "every 2 hours",
         "every 24 hrs",
-        "every 6 hr",
         "daily",
-        "every day",
-        "daily at 9:00",
         "daily at 23:59",
         "every day at 9 pm",
         "daily at 9:30 a.m.",
@@ -189,7 +165,7 @@ def test_runs_agree_with_a_cron_library(text: str, start: datetime) -> None:
         "  every   week ",
     ],
 )
-def test_phrases_that_the_service_reads(text: str) -> None:
+def test_accepted_phrases(text: str) -> None:
     assert MonitorSchedule(text=text).to_wire() == {"text": text}
 
 
@@ -199,12 +175,9 @@ def test_phrases_that_the_service_reads(text: str) -> None:
     [
         ("", "blank"),
         ("every 4 minutes", "divides 60 and is at least 5"),
-        ("every 7 minutes", "divides 60"),
-        ("every 90 minutes", "divides 60"),
         ("every 0 minutes", "divides 60"),
         ("every 30 minutes starting at :60", "0 to 59"),
         ("every 5 hours", "divides 24"),
-        ("every 0 hours", "divides 24"),
         ("every 48 hours", "divides 24"),
         ("hourly at :60", "0 to 59"),
         ("daily at 24", "0 to 23"),
@@ -213,21 +186,18 @@ def test_phrases_that_the_service_reads(text: str) -> None:
         ("daily at 0 am", "1 to 12"),
         ("daily at noon", "cron for anything else"),
         ("every monday", "cron for anything else"),
-        ("monthly", "cron for anything else"),
         ("weekly at 9", "cron for anything else"),
         ("twice a day", "cron for anything else"),
-        ("every minute", "cron for anything else"),
-        ("every two hours", "cron for anything else"),
         ("every ٥ minutes", "cron for anything else"),
         ("hourly" + " " * 123, "at most 128"),
     ],
 )
-def test_phrases_that_it_does_not(problems: Any, text: str, rule: str) -> None:
+def test_refused_phrases(text: str, rule: str) -> None:
     assert rule in problems(MonitorSchedule, {"text": text})["text"]
 
 
 @pytest.mark.rule("schedule-length")
-def test_a_schedule_string_of_128_characters_is_taken() -> None:
+def test_a_schedule_of_128_characters() -> None:
     for field, text in (("text", "hourly"), ("cron", "0 0 * * *")):
         assert MonitorSchedule.model_validate({field: text.ljust(128)})
 
@@ -236,16 +206,16 @@ def test_a_schedule_string_of_128_characters_is_taken() -> None:
 @pytest.mark.parametrize(
     "zone", ["UTC", "Europe/Berlin", "America/Argentina/Buenos_Aires", "Etc/GMT+5", "EST"]
 )
-@pytest.mark.parametrize("form", [{"cron": "0 9 * * *"}, {"text": "daily at 9:00"}])
-def test_time_zones_that_exist_go_with_both_forms(zone: str, form: dict[str, str]) -> None:
-    body = {**form, "timezone": zone}
-    assert MonitorSchedule.model_validate(body).to_wire() == body
+def test_accepted_time_zones(zone: str) -> None:
+    for form in ({"cron": "0 9 * * *"}, {"text": "daily at 9:00"}):
+        body = {**form, "timezone": zone}
+        assert MonitorSchedule.model_validate(body).to_wire() == body
 
 
 @pytest.mark.rule("schedule-timezone")
 @pytest.mark.parametrize(
     "zone",
-    ["", "Mars/Olympus", "CEST", "Europe", "+02:00", "/etc/passwd", "../zone", "localtime", "posix/UTC", 5],
+    ["", "Mars/Olympus", "CEST", "Europe", "+02:00", "/etc/passwd", "../zone", "localtime", "posix/UTC"],
 )
-def test_time_zones_that_do_not_are_refused(problems: Any, zone: Any) -> None:
+def test_refused_time_zones(zone: str) -> None:
     assert list(problems(MonitorSchedule, {"cron": "0 9 * * *", "timezone": zone})) == ["timezone"]
