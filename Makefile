@@ -2,7 +2,7 @@
 #
 #   make demo        the example DAGs on a real Airflow, against the sandbox; nothing keeps running
 #   make up          the same, left running for a look around;  make down  ends it
-#   make check       style, types, import walls and unit tests: what to run again and again while working
+#   make check       style, types, import walls, and unit tests: what to run again and again while working
 #   make test        style, types, import walls, unit, integration and end-to-end tests
 #   make test-floor  what depends on Airflow on the oldest that is supported; end to end, its pages in a browser
 #   make test-next   the same on Airflow's newest prerelease
@@ -14,7 +14,7 @@
 #   make conformance what another public client makes of the sandbox (needs Node; DESCRIPTION=path of the OpenAPI file)
 #   make mutants     which small changes to the package no test notices; PARTS= and SAMPLE= limit it
 #   make stalls      the tests while random processes of them stall for MEAN=0.7 s, from a SEED that is printed; ARGS= are pytest's
-#   make lint        style, types and import walls only
+#   make lint        style, types, import walls, generated files, and what was forgotten; every stage, summed up
 #   make docs        the documentation site, in build/docs/html
 #   make screenshot  the connection form as a browser shows it, written to docs/images
 
@@ -35,7 +35,7 @@ unexport PYTHONPATH
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo up down check test test-floor test-next test-pythons bench scale chaos first-steps mutants stalls conformance lint docs screenshot browser services clean
+.PHONY: help demo up down check test test-floor test-next test-pythons bench scale chaos first-steps mutants stalls conformance lint lint-without-tests docs screenshot browser services clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -54,13 +54,13 @@ SIDE_BY_SIDE := -n 5
 # What depends on the version of Airflow: tasks and waits, the connection, the plugin, migrations, and pages.
 DEPENDS_ON_AIRFLOW := $(addprefix tests/unit/,hooks operators sensors triggers test_contract.py test_message_queue.py test_monitor_assets.py test_plugin.py test_provider_info.py test_supported_airflow.py test_walls.py) \
   $(addprefix tests/integration/,operators sensors triggers toolsets stored ui hooks/test_test_connection.py inbox/http/test_plugin.py inbox/http/test_secrets.py inbox/http/test_serve.py inbox/storage/test_cli.py inbox/storage/test_migrations.py) \
-  tests/e2e/test_ui.py
+  $(addprefix tests/e2e/,test_ui.py test_waiting.py)
 
-check: lint
+check: lint-without-tests
 	@echo "== unit tests"
 	@$(BIN)/python -m pytest -q -n 2 tests/unit
 
-test: lint services
+test: lint-without-tests services
 	@echo "== unit, integration and end-to-end tests"
 	@$(BIN)/python -m pytest -q $(SIDE_BY_SIDE) tests
 
@@ -103,19 +103,11 @@ conformance: $(VENV)/.installed-dev
 	@$(BIN)/python -m tools.conformance $(DESCRIPTION)
 
 lint: $(VENV)/.installed-dev
-	@echo "== ruff"
-	@$(BIN)/ruff check .
-	@$(BIN)/ruff format --check .
-	@echo "== fields of the requests in the operators"
-	@$(BIN)/python -m tools.operator_fields --check
-	@$(BIN)/python -m pytest -q tests/unit/test_contract.py tests/unit/test_models_and_sandbox.py -k "contract or both"
-	@echo "== mypy"
-	@$(BIN)/mypy
-	@echo "== import walls"
-	@$(BIN)/lint-imports
-	@echo "== generated files"
-	@$(BIN)/python -m tools.model_exports --check
-	@$(BIN)/python -m tools.coverage_page --check
+	@$(BIN)/python -m tools.lint
+
+# For targets that run all unit tests, among which are those of `make lint`.
+lint-without-tests: $(VENV)/.installed-dev
+	@$(BIN)/python -m tools.lint --without-tests
 
 docs: $(VENV)/.installed-dev
 	@$(BIN)/python -m tools.docs_site

@@ -1,11 +1,11 @@
-"""Write which tests hold each rule of the service to docs/contributing/coverage.md.
+"""Write docs/contributing/coverage.md, which lists the tests that hold each rule of the service.
 
     python -m tools.coverage_page            write the page
     python -m tools.coverage_page --check    name what is wrong, and exit with 1
 
-The rules are the anchors `<a id="...">` of docs/service.md; its headings are sections. A test claims the rules that it
-holds by `@pytest.mark.rule("search-query", ...)`, which is read from its source. `--check` names rules that no test
-claims, marks and citations of rules that do not exist, and a page that has drifted.
+The rules are the anchors `<a id="...">` of docs/service.md, and its headings are sections. A test claims the rules
+that it holds with `@pytest.mark.rule("search-query", ...)`, which is read from its source. `--check` names rules
+without a test, marks and citations of unknown rules, and a page that has drifted.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def slug(title: str) -> str:
 
 
 def claims(folder: Path) -> Iterator[Claim]:
-    """Return what the tests below a folder claim."""
+    """Return the claims of the tests below a folder."""
     for path in sorted(folder.rglob("test_*.py")):
         module = ast.parse(path.read_text(encoding="utf-8"))
         yield from _claims_of(module, path.relative_to(folder).as_posix(), _rules_of_module(module), "")
@@ -135,7 +135,7 @@ def _tests(of_rule: list[Claim]) -> str:
 
 
 def dead_citations(anchors: set[str]) -> Iterator[str]:
-    """Return the citations of docs/service.md that lead nowhere."""
+    """Yield the citations of unknown anchors of docs/service.md."""
     for folder in CITING:
         for path in sorted((ROOT / folder).rglob("*")):
             if path.suffix not in (".py", ".md") or path in (SERVICE, PAGE):
@@ -148,11 +148,11 @@ def dead_citations(anchors: set[str]) -> Iterator[str]:
 
 
 def problems(of_service: list[Section], claimed: dict[str, list[Claim]]) -> Iterator[str]:
-    """Return what is wrong with rules, marks and citations."""
+    """Yield a message for each mistake in rules, marks, and citations."""
     rules = [rule for section in of_service for rule in section.rules]
     headings = {slug(section.title) for section in of_service}
     for rule in sorted({rule for rule in rules if rules.count(rule) > 1 or rule in headings}):
-        yield f"docs/service.md: two anchors are named {rule}"
+        yield f"docs/service.md: two anchors are named {rule}; rename one"
     for rule in rules:
         if rule not in claimed:
             yield f'docs/service.md: no test claims {rule}; mark one with @pytest.mark.rule("{rule}")'
@@ -182,7 +182,7 @@ def main() -> None:
         return
     found = list(problems(of_service, claimed))
     if not PAGE.exists() or PAGE.read_text(encoding="utf-8") != text:
-        found.append(f"{PAGE.relative_to(ROOT)} has drifted; run python -m tools.coverage_page")
+        found.append(f"{PAGE.relative_to(ROOT)} differs from the marks; run python -m tools.coverage_page")
     if found:
         sys.exit("\n".join(found))
 

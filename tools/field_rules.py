@@ -1,6 +1,6 @@
-"""What a DAG file's literal arguments are held against, as plain data taken from the request models.
+"""Rules for the literal arguments of a DAG file, as plain data derived from the request models.
 
-`tools/operator_fields.py` writes it to `tasks/field_rules.py`; `tasks/literal_check.py` says what each rule means.
+`tools/operator_fields.py` writes them to `tasks/field_rules.py`. `tasks/literal_check.py` explains each rule.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Rule = tuple[Any, ...]
 
 
 def field_rules(names: list[str]) -> str:
-    """Return the module with the rules of these models and of all within them.
+    """Return the source of the module with the rules of these models and of all models in their fields.
 
     :param names: of request models.
     """
@@ -46,7 +46,7 @@ def field_rules(names: list[str]) -> str:
 
 
 def rules_of(names: list[str]) -> dict[str, dict[str, Rule]]:
-    """Return the rules of these models and of all within them, by model and field.
+    """Return the rules of these models and of all models in their fields, by model and field.
 
     :param names: of request models.
     """
@@ -76,7 +76,7 @@ def _models(annotation: Any) -> Iterator[type[RequestModel]]:
 
 
 def _rule(annotation: Any, metadata: list[Any]) -> Rule:
-    """Return the rule of a field; an empty one says nothing."""
+    """Return the rule of a field; an empty rule accepts everything."""
     origin, args = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
         return _rule(args[0], [*_flat(args[1:]), *metadata])
@@ -107,7 +107,7 @@ def _rule(annotation: Any, metadata: list[Any]) -> Rule:
         known = next((kind for kind in reversed(kinds) if kind in TEXT_CHECKS), None)
         return ("text", limits.get("max_length"), limits.get("pattern"), known)
     if isinstance(annotation, type) and issubclass(annotation, RequestModel):
-        # The URL of a webhook alone will do.
+        # The URL of a webhook alone is accepted.
         return (
             "object",
             annotation.__name__,

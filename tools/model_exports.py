@@ -1,16 +1,18 @@
-"""Writes `api/models/__init__.py`: every public model under one name, each loaded when it is first used.
+"""Write `api/models/__init__.py`, which exports every public model and loads it when it is first used.
 
 python -m tools.model_exports            write the file
-python -m tools.model_exports --check    fail when it is not what would be written
+python -m tools.model_exports --check    name the models that the file lacks, and exit with 1
 """
 
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from pathlib import Path
 
-FOLDER = Path(__file__).parent.parent / "airflow_provider_webdata" / "api" / "models"
+ROOT = Path(__file__).parents[1]
+FOLDER = ROOT / "airflow_provider_webdata" / "api" / "models"
 PACKAGE = "airflow_provider_webdata.api.models"
 
 DOCSTRING = '''"""The wire models, one file per resource; a model's file is loaded when the model is first used.
@@ -21,7 +23,7 @@ fields, so that a newer service never breaks an older provider. Written by tools
 
 
 def public_names(file: Path) -> list[str]:
-    """Return the models that a file defines: its public classes, and unions of them that are documented."""
+    """Return the models that a file defines: its public classes, and unions of them."""
     tree = ast.parse(file.read_text(encoding="utf-8"))
     classes = [node.name for node in tree.body if isinstance(node, ast.ClassDef)]
     unions = [
@@ -68,14 +70,20 @@ def written() -> str:
 
 
 def main() -> int:
-    """Write the file, or say that it drifted."""
+    """Write or check the file; return the exit status."""
     file = FOLDER / "__init__.py"
+    old, new = file.read_text(encoding="utf-8"), written()
     if "--check" not in sys.argv:
-        file.write_text(written(), encoding="utf-8")
+        file.write_text(new, encoding="utf-8")
         return 0
-    if file.read_text(encoding="utf-8") == written():
+    if old == new:
         return 0
-    print(f"{file.relative_to(Path.cwd())} drifted from the models; run: python -m tools.model_exports")
+    exported, defined = ({*re.findall(r'^    "(\w+)": "(\w+)",$', text, re.MULTILINE)} for text in (old, new))
+    print(f"{file.relative_to(ROOT)} differs from the models; run python -m tools.model_exports")
+    for name, module in sorted(defined - exported):
+        print(f"  {name} of {module}.py is not exported")
+    for name, module in sorted(exported - defined):
+        print(f"  {name} is exported, but {module}.py does not define it")
     return 1
 
 

@@ -1,21 +1,22 @@
-"""Write a request's fields into the operators that take them, as its model states them.
+"""Write the fields of request models into the operators that send them.
 
     python -m tools.operator_fields            write what has drifted
-    python -m tools.operator_fields --check    name what has drifted, and exit with 1
+    python -m tools.operator_fields --check    show what has drifted, and exit with 1
 
-An operator says at its class statement which model's fields it takes (`fields=RequestFields(...)`). In its `__init__`
-the parameters and the assignments stand between a line `# fields of <Model>, ...` and a line `# end of fields`. In the
-class docstring every `:param` entry is written but those of the operator's own arguments and `kwargs`.
+An operator names its model in the class statement (`fields=RequestFields(...)`). In its `__init__`, the parameters and
+the assignments are between a line `# fields of <Model>, ...` and a line `# end of fields`. In the class docstring, all
+`:param` entries are generated, except those of the operator's own arguments and `kwargs`.
 
-Types are loose: a template renders to text, so that numbers and switches take text too, and an object is any mapping.
+Types are loose: a template renders to text, so numbers and switches accept text too, and an object is any mapping.
 
-What can be told of literal arguments without the models goes to `tasks/field_rules.py`; see `tools/field_rules.py`.
+The rules that literal arguments are checked against go to `tasks/field_rules.py`; see `tools/field_rules.py`.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import difflib
 import inspect
 import json
 import re
@@ -33,12 +34,15 @@ from airflow_provider_webdata.api.models.webhook import WebhookConfig
 from airflow_provider_webdata.tasks.operator import RequestFields
 from tools.field_rules import field_rules
 
-OPERATORS = Path(__file__).parents[1] / "airflow_provider_webdata" / "operators"
+ROOT = Path(__file__).parents[1]
+OPERATORS = ROOT / "airflow_provider_webdata" / "operators"
 BEGIN = "# fields of {model}, written by tools/operator_fields.py"
 END = "# end of fields"
 WIDTH = 120
+SHOWN = 12
+"""Changed lines of a file that has drifted."""
 LABELS = ("origin", "integration")
-"""What every request takes and hardly anyone gives: it stands last."""
+"""Fields of every request that are rarely set; they come last."""
 
 _SCALARS = {bool: ("bool", "str"), int: ("int", "str"), float: ("float", "str"), str: ("str",)}
 _EMPTY = re.compile(r"^( *)(# fields of \w+, .*\n)(?= *# end of fields)", re.MULTILINE)
@@ -46,7 +50,14 @@ _ENTRY = re.compile(r"^:param (\w+): *(.*(?:\n[ \t]+.*)*)", re.MULTILINE)
 
 
 class FieldsError(Exception):
-    """Something that a person has to mend: a missing description, missing marks."""
+    """A mistake that the generator cannot correct, such as a missing description or missing marks.
+
+    :param file: the file with the mistake, unless it is the operator's own.
+    """
+
+    def __init__(self, message: str, file: str = "") -> None:
+        super().__init__(f"{file}: {message}" if file else message)
+        self.file = file
 
 
 @dataclass(frozen=True)
@@ -77,7 +88,7 @@ class Parameter:
 
 
 def descriptions(model: type[RequestModel]) -> dict[str, str]:
-    """Return what the docstrings of a model and its bases say of each field, by Python name, bases first.
+    """Return the description of each field from the docstrings of a model and its bases, by Python name, bases first.
 
     :raises FieldsError: a field has no description, or a description no field.
     """
@@ -87,15 +98,16 @@ def descriptions(model: type[RequestModel]) -> dict[str, str]:
             for name, text in _ENTRY.findall(inspect.cleandoc(base.__dict__.get("__doc__") or "")):
                 found[name] = " ".join(text.split())
     fields = set(model.model_fields)
+    file = str(Path(inspect.getfile(model)).relative_to(ROOT))
     for name in sorted(fields - found.keys()):
-        raise FieldsError(f"{model.__name__}.{name}: its docstring has no line ':param {name}: ...'")
+        raise FieldsError(f"the docstring of {model.__name__} has no line ':param {name}: ...'", file)
     for name in sorted(found.keys() - fields):
-        raise FieldsError(f"{model.__name__}: its docstring describes '{name}', which is no field")
+        raise FieldsError(f"the docstring of {model.__name__} describes {name!r}, which is no field", file)
     return found
 
 
 def loose_type(annotation: Any) -> str:
-    """Return what a parameter takes for a field of this annotation, as source text, None left out."""
+    """Return the type of a parameter for a field with this annotation, as source text without None."""
     return " | ".join(dict.fromkeys(_loose(annotation)))
 
 
@@ -106,7 +118,7 @@ def _loose(annotation: Any) -> Iterator[str]:
     elif origin is Annotated:
         yield from _loose(args[0])
     elif origin in (Union, UnionType):
-        # A float takes what an int does.
+        # A float accepts an int.
         parts = [part for part in args if part is not NoneType and not (part is int and float in args)]
         for part in parts:
             yield from _loose(part)
@@ -117,21 +129,26 @@ def _loose(annotation: Any) -> Iterator[str]:
     elif origin is dict:
         yield f"Mapping[str, {'str' if args[1] is str else 'Any'}]"
     elif issubclass(annotation, WebhookConfig):
-        # Its URL alone will do.
+        # Its URL alone is accepted.
         yield from ("Mapping[str, Any]", "str")
     elif issubclass(annotation, RequestModel):
         yield "Mapping[str, Any]"
     else:
-        raise FieldsError(f"no rule for a field of type {annotation}")
+        raise FieldsError(f"no parameter type for a field of type {annotation}; add one to {__name__}")
 
 
 def parameters(fields: RequestFields) -> list[Parameter]:
-    """Return the parameters that an operator has for a model's fields: required ones first, labels last."""
+    """Return the parameters of an operator for its model's fields: required ones first, labels last.
+
+    :raises FieldsError: the model does not exist, or a description is missing.
+    """
+    if fields.model not in models.__all__:
+        raise FieldsError(f"no model {fields.model} in api/models")
     model: type[RequestModel] = getattr(models, fields.model)
     found = []
     for name, text in descriptions(model).items():
         field = model.model_fields[name]
-        # A trailing underscore tells a field from a method of pydantic's models.
+        # A trailing underscore distinguishes a field from a method of pydantic's models.
         name = name.rstrip("_")
         if name in fields.without:
             continue
@@ -150,9 +167,9 @@ def _place(parameter: Parameter) -> int:
 
 
 def rewritten(source: str) -> str:
-    """Return an operator's source with its fields as the models state them.
+    """Return an operator's source with the fields of its models.
 
-    :raises FieldsError: marks are missing, or own arguments are not those that the class statement names.
+    :raises FieldsError: marks are missing, or the operator's own arguments differ from those in the class statement.
     """
     source = _readable(source)
     for node in ast.parse(source).body:
@@ -166,12 +183,12 @@ def rewritten(source: str) -> str:
 
 
 def _readable(source: str) -> str:
-    """Return the source of an operator that may be just being written: a signature cannot end in a bare `*`."""
+    """Return the source of a new operator so that it parses: a signature cannot end in a bare `*`."""
     return _EMPTY.sub(r"\1\2\1_: Any = None,\n", source)
 
 
 def models_of_operators() -> Iterator[str]:
-    """Yield the names of the request models whose fields operators take."""
+    """Yield the names of the request models of operators."""
     for path in OPERATORS.rglob("*.py"):
         for node in ast.parse(_readable(path.read_text())).body:
             if isinstance(node, ast.ClassDef) and (fields := _fields_of(node)) is not None:
@@ -211,11 +228,13 @@ def _check_own(source: str, name: str, fields: RequestFields, wanted: list[Param
     )
     own = {argument.arg for argument in init.args.kwonlyargs} - {parameter.name for parameter in wanted}
     if own != set(fields.own):
-        raise FieldsError(f"{name}: own={fields.own}, but its own arguments are {', '.join(sorted(own))}")
+        raise FieldsError(
+            f"{name}: its class statement has own={fields.own}, but its own arguments are {tuple(sorted(own))}"
+        )
 
 
 def _with_docs(source: str, name: str, fields: RequestFields, wanted: list[Parameter]) -> str:
-    """Replace the entries of the fields in a class docstring; they stand where the first of them stood."""
+    """Replace the entries of the fields in a class docstring, at the place of the first one."""
     node = _class(source, name)
     docstring = node.body[0]
     lines = source.splitlines(keepends=True)
@@ -226,7 +245,9 @@ def _with_docs(source: str, name: str, fields: RequestFields, wanted: list[Param
     generated = [entry for entry in entries if entry[1] not in {*fields.own, "kwargs"}]
     place = next(iter(generated or [entry for entry in entries if entry[1] == "kwargs"]), None)
     if place is None:
-        raise FieldsError(f"{name}: its docstring has no ':param' line where those of the fields could stand")
+        raise FieldsError(
+            f"{name}: its docstring needs a line ':param kwargs: ...', before which the fields go"
+        )
     for entry in reversed(generated):
         text = text[: entry.start()] + text[entry.end() + 1 :]
     written = "".join(_entry(parameter) + "\n" for parameter in wanted)
@@ -245,32 +266,43 @@ def _entry(parameter: Parameter) -> str:
     )
 
 
+def _changes(old: str, new: str) -> str:
+    """Return the first changed lines, shortened."""
+    lines = [*difflib.unified_diff(old.splitlines(), new.splitlines(), n=0, lineterm="")][2:]
+    changes = [f"  {line[0]} {line[1:].strip()}"[:WIDTH] for line in lines if not line.startswith("@")]
+    return "\n".join([*changes[:SHOWN], *(["  ..."] if changes[SHOWN:] else [])])
+
+
 def main(arguments: list[str] | None = None) -> int:
-    """Write or check the operators; return the exit code."""
+    """Write or check the operators; return the exit status."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--check", action="store_true", help="write nothing; fail if a file has drifted")
+    parser.add_argument("--check", action="store_true", help="write nothing, and fail if a file has drifted")
     check = parser.parse_args(arguments).check
-    drifted = failed = 0
+    drifted = 0
+    mistakes: dict[str, None] = {}
     rules = OPERATORS.parent / "tasks" / "field_rules.py"
-    wanted: dict[Path, str] = {rules: field_rules(sorted(set(models_of_operators())))}
+    known = sorted({*models_of_operators()} & {*models.__all__})
+    wanted: dict[Path, str] = {rules: field_rules(known)}
     for path in sorted(OPERATORS.rglob("*.py")):
         try:
             wanted[path] = rewritten(path.read_text())
         except FieldsError as error:  # noqa: PERF203
-            print(f"{path.relative_to(OPERATORS.parents[1])}: {error}", file=sys.stderr)
-            failed += 1
+            mistakes[str(error) if error.file else f"{path.relative_to(OPERATORS.parents[1])}: {error}"] = (
+                None
+            )
+    for mistake in mistakes:
+        print(mistake, file=sys.stderr)
     for path, fresh in wanted.items():
         name = path.relative_to(OPERATORS.parents[1])
         if not path.exists() or fresh != path.read_text():
             drifted += 1
             if check:
-                print(
-                    f"{name}: not as its model states; run python -m tools.operator_fields", file=sys.stderr
-                )
+                print(f"{name} differs from the models; run python -m tools.operator_fields", file=sys.stderr)
+                print(_changes(path.read_text() if path.exists() else "", fresh), file=sys.stderr)
             else:
                 path.write_text(fresh)
                 print(f"{name}: written")
-    return 1 if failed or (drifted and check) else 0
+    return 1 if mistakes or (drifted and check) else 0
 
 
 if __name__ == "__main__":

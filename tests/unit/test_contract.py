@@ -1,6 +1,6 @@
-"""What holds for every operator, sensor and method of the hooks that the provider's metadata names.
+"""What holds for every operator, sensor, and method of the hooks that the provider's metadata names.
 
-A field, an operator or a method that was forgotten somewhere is named by the test that fails.
+Each failure names the forgotten field, operator, or method, the file that lacks it, and what to do.
 """
 
 from __future__ import annotations
@@ -8,27 +8,38 @@ from __future__ import annotations
 import importlib
 import inspect
 import re
-import subprocess
-import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
 import pytest
 from airflow.sdk import DAG, BaseHook, BaseOperator
 
-from airflow_provider_webdata.api import models
+from airflow_provider_webdata.api import endpoints, models
 from airflow_provider_webdata.get_provider_info import get_provider_info
 from airflow_provider_webdata.hooks.webdata import WebDataHook
 from airflow_provider_webdata.hooks.webdata_async import AsyncWebDataHook
+from tests.integration.api.calls import BILLING, HARMLESS, Operation
 from tests.support.request_fields import Limits, minimal, parts, request_endpoints
+from tools.docs_site.rules import rule_of_field
+from tools.operator_fields import FieldsError, descriptions
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = "airflow_provider_webdata"
 INFO = get_provider_info()
-
-
+METADATA = f"{PACKAGE}/get_provider_info.py"
 DESCRIPTION = re.compile(r"^:param (\w+):(.*(?:\n[ \t]+.*)*)", re.MULTILINE)
+
+
+def require(wrong: Iterable[str]) -> None:
+    """Fail with these lines, if any."""
+    if lines := [*wrong]:
+        pytest.fail("\n".join(lines), pytrace=False)
+
+
+def file_of(item: type) -> str:
+    """Return the path of a class, from the root of the repository."""
+    return str(Path(inspect.getfile(item)).relative_to(ROOT))
 
 
 def modules(room: str) -> list[str]:
@@ -54,7 +65,7 @@ REPLACED = {
     "WebDataBatchSearchOperator": {"query"},
     "WebDataIncrementalCrawlOperator": {"urls", "append_to_id"},
 }
-"""Fields that an operator does not take: another argument is in their place, or they make no sense there."""
+"""Fields that an operator omits: another argument replaces them, or they are meaningless there."""
 
 ARGUMENTS: dict[str, dict[str, Any]] = {
     "WebDataUpdateMonitorOperator": {"monitor_id": "m"},
@@ -65,11 +76,11 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "WebDataFeedbackOperator": {"job_id": "7f3c1a52-9d0e-4b7a-8f65-0123456789ab"},
     "WebDataToTableOperator": {"path": "x.jsonl"},
 }
-"""What a task needs beside its required parameters."""
+"""What a task needs in addition to its required parameters."""
 
 
 def parameters(task: type) -> dict[str, inspect.Parameter]:
-    """Return the keyword-only parameters of a task and of its base classes of this package."""
+    """Return the keyword-only parameters of a task and of its base classes in this package."""
     return {
         name: parameter
         for base in reversed(task.__mro__)
@@ -80,7 +91,7 @@ def parameters(task: type) -> dict[str, inspect.Parameter]:
 
 
 def required(task: type) -> dict[str, Any]:
-    """Return arguments that a task can be made with."""
+    """Return the least arguments of a task."""
 
     def value(annotation: str) -> Any:
         return {} if annotation.startswith("Mapping") else ["x"] if annotation.startswith("Sequence") else "x"
@@ -96,83 +107,125 @@ def required(task: type) -> dict[str, Any]:
     return {**needed, **sent, **ARGUMENTS.get(task.__name__, {})}
 
 
-@pytest.mark.parametrize("room", ["operators", "sensors", "triggers"])
-def test_every_module_is_in_the_metadata(room: str) -> None:
-    """Operators of one resource may share a package; what is in private modules is named nowhere."""
-    folder = ROOT / PACKAGE / room
-    others = {"__init__", "retry", "resume"}
-    found = {path.stem for path in folder.glob("*.py")} - others
-    found |= {path.parent.name for path in folder.glob("*/__init__.py")}
-    assert found == {module.rpartition(".")[2] for module in modules(room)}
+def test_every_module_is_in_the_metadata() -> None:
+    """A package of operators for one resource counts as one module; private modules are exempt."""
+    wrong = []
+    for room in ("operators", "sensors", "triggers"):
+        folder = ROOT / PACKAGE / room
+        found = {path.stem for path in folder.glob("*.py")} - {"__init__", "retry", "resume"}
+        found |= {path.parent.name for path in folder.glob("*/__init__.py")}
+        named = {name.removeprefix(f"{PACKAGE}.{room}.") for name in modules(room)}
+        wrong += [f"{METADATA}: add {PACKAGE}.{room}.{name} to {room!r}" for name in sorted(found - named)]
+        wrong += [f"{METADATA}: {PACKAGE}.{room}.{name} does not exist" for name in sorted(named - found)]
+    require(wrong)
 
 
-@pytest.mark.parametrize("task", TASKS)
-def test_every_task_has_a_page(task: type) -> None:
-    pages = [*(ROOT / "docs").rglob("*.md")]
-    assert any(f"`{task.__name__}`" in page.read_text(encoding="utf-8") for page in pages)
+def test_every_task_has_a_page() -> None:
+    text = "".join(page.read_text(encoding="utf-8") for page in (ROOT / "docs").rglob("*.md"))
+    require(
+        f"docs: no page names `{task.__name__}`; describe it in docs/operators or docs/waiting.md"
+        for task in TASKS
+        if f"`{task.__name__}`" not in text
+    )
 
 
-@pytest.mark.parametrize("task", WITH_FIELDS)
-def test_every_field_is_a_templated_parameter(task: Any) -> None:
+def test_every_field_is_a_templated_parameter() -> None:
     """The request model is the list of fields; `schema_` stands for `schema`, a method of pydantic's models."""
-    model = getattr(models, task.request_model)
-    assert model in request_endpoints()
-    fields = {name.rstrip("_") for name in model.model_fields} - REPLACED.get(task.__name__, set())
-    assert set(task.request_fields) == fields
-    assert fields <= set(inspect.signature(task.__init__).parameters)
-    assert {*fields, "extra_body", "webdata_conn_id"} <= set(task.template_fields)
+    wrong = []
+    for task in WITH_FIELDS:
+        model = getattr(models, task.request_model)
+        if model not in request_endpoints():
+            wrong.append(f"{PACKAGE}/api/endpoints.py: no endpoint has the request {task.request_model}")
+        fields = {name.rstrip("_") for name in model.model_fields} - REPLACED.get(task.__name__, set())
+        signature = {*inspect.signature(task.__init__).parameters} - {"self"}
+        wrong += [
+            f"{file_of(task)}: {task.__name__} lacks the field {name!r}; run python -m tools.operator_fields"
+            for name in sorted(fields - (signature & {*task.request_fields}))
+        ]
+        wrong += [
+            f"{file_of(task)}: {task.__name__} has the field {name!r}, which {task.request_model} lacks"
+            for name in sorted({*task.request_fields} - fields)
+        ]
+        templated = {*(fields & {*task.request_fields}), "extra_body", "webdata_conn_id"}
+        wrong += [
+            f"{file_of(task)}: {name!r} is missing in {task.__name__}.template_fields"
+            for name in sorted(templated - {*task.template_fields})
+        ]
+    require(wrong)
 
 
-@pytest.mark.parametrize("task", WITH_FIELDS)
-def test_no_field_is_an_argument_of_another_meaning(task: Any) -> None:
-    """What a base class takes, such as how to wait, has no field's name."""
-    bases = {
-        name for base in task.__mro__[1:] if base.__module__.startswith(PACKAGE) for name in parameters(base)
-    }
-    assert not bases & set(task.request_fields)
+def test_no_field_is_an_argument_with_another_meaning() -> None:
+    """An argument of a base class, such as how to wait, has no field's name."""
+    require(
+        f"{file_of(base)}: {base.__name__} has an argument {name!r}, which is a field of {task.request_model}"
+        for task in WITH_FIELDS
+        for base in task.__mro__[1:]
+        if base.__module__.startswith(PACKAGE)
+        for name in sorted({*parameters(base)} & {*task.request_fields})
+    )
 
 
-@pytest.mark.parametrize("task", TASKS)
-def test_every_parameter_is_documented(task: type) -> None:
-    """In the docstring of the class whose constructor takes it."""
-    for base in task.__mro__:
+def test_every_parameter_is_documented() -> None:
+    """In the docstring of the class whose constructor has it."""
+    wrong = []
+    for base in sorted({base for task in TASKS for base in task.__mro__}, key=lambda base: base.__qualname__):
         # Airflow wraps constructors, inherited ones too.
         if base.__module__.startswith(PACKAGE) and base.__init__.__qualname__ == f"{base.__name__}.__init__":
             text = inspect.getdoc(base) or ""
-            named = {name for name in inspect.signature(base.__init__).parameters if name != "self"}
-            assert {name for name in named if f":param {name}:" not in text} == set(), base
+            wrong += [
+                f"{file_of(base)}: the docstring of {base.__name__} has no line ':param {name}: ...'"
+                for name in inspect.signature(base.__init__).parameters
+                if name != "self" and f":param {name}:" not in text
+            ]
+    require(wrong)
 
 
-@pytest.mark.parametrize("task", TASKS)
-def test_what_is_templated_is_said_to_be(task: Any) -> None:
+def test_the_docstrings_say_what_is_templated() -> None:
     """All fields are; of the other arguments, those that the docstrings call templated."""
-    said = {
-        name
-        for base in task.__mro__
-        if base.__module__.startswith(PACKAGE)
-        for name, text in DESCRIPTION.findall(inspect.getdoc(base) or "")
-        if "templated" in text
-    }
-    # Airflow's operators have an attribute `output` already.
-    said = {"output_url" if name == "output" else name for name in said}
-    assert {*task.template_fields} - {*getattr(task, "request_fields", ()), "extra_body"} == said - {
-        "extra_body"
-    }
+    wrong = []
+    for task in TASKS:
+        said = {
+            name
+            for base in task.__mro__
+            if base.__module__.startswith(PACKAGE)
+            for name, text in DESCRIPTION.findall(inspect.getdoc(base) or "")
+            if "templated" in text
+        }
+        # Airflow's operators have an attribute `output` already.
+        said = {"output_url" if name == "output" else name for name in said} - {"extra_body"}
+        templated = {*task.template_fields} - {*getattr(task, "request_fields", ()), "extra_body"}
+        wrong += [
+            f"{file_of(task)}: {task.__name__} templates {name!r}; add 'templated' to its ':param' line"
+            for name in sorted(templated - said)
+        ]
+        wrong += [
+            f"{file_of(task)}: the docstring says that {name!r} is templated; add it to template_fields"
+            for name in sorted(said - templated)
+        ]
+    require(wrong)
 
 
-@pytest.mark.parametrize("task", TASKS)
-def test_what_is_templated_exists_and_is_shown_as_what_it_is(task: Any) -> None:
-    """Airflow renders these attributes, which the constructor sets; it shows lists and objects as JSON."""
-    made = task(task_id="t", **required(task))
-    assert len(set(task.template_fields)) == len(task.template_fields)
-    assert [name for name in task.template_fields if not hasattr(made, name)] == []
-    given = parameters(task)
-    structured = {
-        name
-        for name in getattr(task, "request_fields", ())
-        if re.search(r"\b(Mapping|Sequence)\[", str(given[name].annotation))
-    }
-    assert structured <= set(task.template_fields_renderers) <= {*task.template_fields, "extra_body"}
+def test_templated_attributes_exist_and_are_shown_by_their_type() -> None:
+    """Airflow renders these attributes, which the constructor sets, and shows lists and objects as JSON."""
+    wrong = []
+    for task in TASKS:
+        made: Any = task(task_id="t", **required(task))
+        templated, where = [*task.template_fields], f"{file_of(task)}: {task.__name__}.template_fields"
+        wrong += [f"{where} has {name!r} twice" for name in {*templated} if templated.count(name) > 1]
+        wrong += [f"{where}: no attribute {name!r}" for name in templated if not hasattr(made, name)]
+        given = parameters(task)
+        structured = {
+            name
+            for name in getattr(task, "request_fields", ())
+            if re.search(r"\b(Mapping|Sequence)\[", str(given[name].annotation))
+        }
+        renderers = {*task.template_fields_renderers}
+        wrong += [f"{where}_renderers: add {name!r}" for name in sorted(structured - renderers)]
+        wrong += [
+            f"{where}_renderers: {name!r} is not templated"
+            for name in sorted(renderers - {*templated, "extra_body"})
+        ]
+    require(wrong)
 
 
 def test_tasks_survive_serialization() -> None:
@@ -194,33 +247,11 @@ def test_tasks_survive_serialization() -> None:
     assert len(restored.task_dict) == 2 * len(TASKS)
 
 
-HEAVY = ["anyio", "fsspec", "httpx", "msgspec", "pyarrow", "pydantic", "sqlalchemy", "starlette", "tenacity"]
-HEAVY += [f"{PACKAGE}.{room}" for room in ("api", "hooks", "inbox", "results", "sandbox", "triggers")]
-
-
-def test_a_dag_file_pays_for_nothing_heavy() -> None:
-    """Importing a task's module brings in none of the packages that only its run needs."""
-    files = sorted({task.__module__ for task in TASKS})
-    code = (
-        "import sys, importlib\n"
-        "from airflow.sdk import DAG, BaseOperator, BaseSensorOperator\n"
-        "from airflow.sdk.exceptions import AirflowException\n"
-        "from airflow.sdk.configuration import conf\n"
-        "before = set(sys.modules)\n"
-        f"for name in {files!r}:\n"
-        "    importlib.import_module(name)\n"
-        f"    heavy = [m for m in set(sys.modules) - before if m.startswith(tuple({HEAVY!r}))]\n"
-        "    assert not heavy, (name, heavy)\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr
-
-
-# What a request's model says of its fields.
+# Requests and endpoints.
 
 
 def limits(model: type[models.RequestModel]) -> Iterator[tuple[str, set[str]]]:
-    """Yield each field with the numbers and the few choices that its description has to name."""
+    """Yield each field with the numbers and choices that its description must name."""
     for name, field in model.model_fields.items():
         named: set[str] = set()
         found = [*parts(field.annotation, Limits().read(field.metadata))]
@@ -234,17 +265,77 @@ def limits(model: type[models.RequestModel]) -> Iterator[tuple[str, set[str]]]:
         yield name, named
 
 
-@pytest.mark.parametrize("model", request_endpoints())
-def test_descriptions_name_the_limits(model: type[models.RequestModel]) -> None:
-    from tools.operator_fields import descriptions
+def test_descriptions_name_the_limits() -> None:
+    wrong = []
+    for model in request_endpoints():
+        try:
+            texts = descriptions(model)
+        except FieldsError as error:
+            wrong.append(str(error))
+            continue
+        for name, named in limits(model):
+            text = re.sub(r"(?<=\d),(?=\d{3})", "", texts[name])
+            wrong += [
+                f"{file_of(model)}: the ':param {name}:' line of {model.__name__} does not name {value}"
+                for value in sorted(named)
+                if value not in text
+            ]
+    require(wrong)
 
-    texts = descriptions(model)
-    missing = {
-        name: rest
-        for name, named in limits(model)
-        if (rest := {text for text in named if text not in re.sub(r"(?<=\d),(?=\d{3})", "", texts[name])})
-    }
-    assert missing == {}
+
+WITHOUT_RULE = {
+    "MapRequest": {"includePaths", "filterByPath", "excludePaths", "useIndex"},
+    "ScrapeInteractRequest": {"prompt"},
+}
+"""Fields whose row in docs/service.md has no anchor."""
+
+
+def test_fields_have_a_rule() -> None:
+    wrong = []
+    for model in request_endpoints():
+        exempt = WITHOUT_RULE.get(model.__name__, set())
+        wires = {field.alias or name for name, field in model.model_fields.items()}
+        without = {wire for wire in wires if rule_of_field(model.__name__, wire) is None}
+        wrong += [
+            f"docs/service.md: no row with an anchor has the field `{wire}` of {model.__name__}; the sections of this "
+            "model are in SECTIONS of tools/docs_site/rules.py"
+            for wire in sorted(without - exempt)
+        ]
+        wrong += [
+            f"tests/unit/test_contract.py: WITHOUT_RULE names `{wire}` of {model.__name__}, which has a rule"
+            for wire in sorted(exempt - without)
+        ]
+    require(wrong)
+
+
+@pytest.mark.rule("repeat-safe", "repeat-unsafe")
+def test_no_endpoint_is_left_out() -> None:
+    """Of the calls whose repetition is tested, each in the table of its kind."""
+    declared = [value for value in vars(endpoints).values() if isinstance(value, endpoints.Endpoint)]
+
+    def names(table: dict[str, Operation]) -> set[str]:
+        return {operation.make()["endpoint"].name for operation in table.values()}
+
+    wrong = []
+    for table, repeatable in (("BILLING", False), ("HARMLESS", True)):
+        expected = {endpoint.name for endpoint in declared if endpoint.repeatable is repeatable}
+        found = names(HARMLESS if repeatable else BILLING)
+        where = f"tests/integration/api/calls.py: {table}"
+        wrong += [
+            f"{where} lacks the endpoint {name!r}, which api/endpoints.py declares with repeatable={repeatable}"
+            for name in sorted(expected - found)
+        ]
+        wrong += [
+            f"{where} has {name!r}, which api/endpoints.py does not declare with repeatable={repeatable}"
+            for name in sorted(found - expected)
+        ]
+    named = [endpoint.name for endpoint in declared]
+    wrong += [
+        f"{PACKAGE}/api/endpoints.py: two endpoints are named {name!r}"
+        for name in sorted({*named})
+        if named.count(name) > 1
+    ]
+    require(wrong)
 
 
 # The hooks.
@@ -262,23 +353,35 @@ def surface(hook: type) -> dict[str, str]:
     }
 
 
-def test_the_hooks_have_the_same_methods() -> None:
-    """Same names, same parameters."""
-    blocking, other = surface(WebDataHook), surface(AsyncWebDataHook)
-    assert blocking.keys() - other.keys() == ONLY_BLOCKING
-    assert other == {name: parameters for name, parameters in blocking.items() if name not in ONLY_BLOCKING}
-    assert len(other) > 12
+def where_defined(hook: type, name: str) -> str:
+    member = inspect.unwrap(getattr(hook, name))
+    return f"{Path(inspect.getfile(member)).relative_to(ROOT)}: {member.__qualname__}"
 
 
 GIVES_A_HOOK = {"guarded", "guarded_by"}
-"""Methods that call nobody."""
+"""Methods that send no request."""
 
 
-def test_asynchronous_methods_are_awaited() -> None:
-    """Each is a coroutine, or an asynchronous generator where the twin is a generator."""
-    for name in surface(AsyncWebDataHook).keys() - GIVES_A_HOOK:
-        blocking, other = getattr(WebDataHook, name), getattr(AsyncWebDataHook, name)
-        if inspect.isgeneratorfunction(blocking):
-            assert inspect.isasyncgenfunction(other), name
-        else:
-            assert inspect.iscoroutinefunction(other), name
+def test_the_hooks_have_the_same_methods() -> None:
+    """Same names and parameters; each is a coroutine, or an asynchronous generator where the twin is a generator."""
+    blocking, other = surface(WebDataHook), surface(AsyncWebDataHook)
+    wrong = [
+        f"{where_defined(WebDataHook, name)}{parameters} has no asynchronous twin"
+        for name, parameters in blocking.items()
+        if name not in {*other, *ONLY_BLOCKING}
+    ]
+    for name, parameters in other.items():
+        where = where_defined(AsyncWebDataHook, name)
+        if name in ONLY_BLOCKING or name not in blocking:
+            wrong.append(f"{where}{parameters} has no blocking twin")
+            continue
+        if parameters != blocking[name]:
+            wrong.append(f"{where}{parameters} differs from the blocking {name}{blocking[name]}")
+        twin, method = getattr(WebDataHook, name), getattr(AsyncWebDataHook, name)
+        kind = (
+            inspect.isasyncgenfunction if inspect.isgeneratorfunction(twin) else inspect.iscoroutinefunction
+        )
+        if name not in GIVES_A_HOOK and not kind(method):
+            wrong.append(f"{where} is not asynchronous as its twin requires ({kind.__name__})")
+    require(wrong)
+    assert len(other) > 12

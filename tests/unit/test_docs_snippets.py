@@ -1,11 +1,11 @@
-"""Every DAG that the documentation shows loads as it stands, and is fit for every run."""
+"""Every DAG in the documentation loads unchanged, and is fit for every run."""
 
 from __future__ import annotations
 
 import re
+from importlib.util import find_spec
 from pathlib import Path
 
-import pytest
 from airflow.dag_processing.dagbag import DagBag
 from airflow.serialization.serialized_objects import DagSerialization
 from jinja2 import Environment, nodes
@@ -15,35 +15,33 @@ from tests.support.snippets import PAGES, ROOT, name_of, snippets
 WITHOUT_DAG = {"docs/operators/README.md", "docs/operators/jobs.md"}
 """Pages that are about several operators; the operators' own pages have the DAGs."""
 
-DAGS = [
-    pytest.param(found.line, found.code, id=f"{found.page}:{found.line}")
-    for page in PAGES
-    for found in snippets(page)
-    if found.defines_dag
-]
+
+def test_the_dags_of_the_documentation_load(tmp_path: Path) -> None:
+    loaded = 0
+    for found in (found for page in PAGES for found in snippets(page) if found.defines_dag):
+        # Airflow's provider of agents does not support Python 3.10.
+        if ".toolsets." in found.code and not find_spec("pydantic_ai"):
+            continue
+        # Blank lines in front make an error name the page's own line.
+        file = tmp_path / f"{found.page.replace('/', '_')}_{found.line}.py"
+        file.write_text("\n" * (found.line - 1) + found.code, encoding="utf-8")
+
+        bag = DagBag(str(file), collect_dags=False)
+        bag.process_file(str(file))
+
+        assert bag.import_errors == {}
+        assert bag.dags, f"{found.page}:{found.line}"
+        for made in bag.dags.values():
+            restored = DagSerialization.deserialize_dag(DagSerialization.serialize_dag(made))
+            assert set(restored.task_dict) == {task.task_id for task in made.tasks}
+        loaded += 1
+    assert loaded > 30
 
 
-@pytest.mark.parametrize(("line", "code"), DAGS)
-def test_a_dag_of_the_documentation_loads(line: int, code: str, tmp_path: Path) -> None:
-    if ".toolsets." in code:
-        pytest.importorskip("pydantic_ai", reason="Airflow's provider of agents knows no Python 3.10")
-    file = tmp_path / "snippet.py"
-    # Blank lines in front make an error name the page's own line.
-    file.write_text("\n" * (line - 1) + code, encoding="utf-8")
-
-    bag = DagBag(str(file), collect_dags=False)
-    bag.process_file(str(file))
-
-    assert bag.import_errors == {}
-    assert bag.dags
-    for made in bag.dags.values():
-        restored = DagSerialization.deserialize_dag(DagSerialization.serialize_dag(made))
-        assert set(restored.task_dict) == {task.task_id for task in made.tasks}
-
-
-@pytest.mark.parametrize("page", (ROOT / "docs" / "operators").glob("*.md"), ids=name_of)
-def test_the_page_of_an_operator_has_a_dag(page: Path) -> None:
-    assert any(found.defines_dag for found in snippets(page)) is (name_of(page) not in WITHOUT_DAG)
+def test_the_page_of_an_operator_has_a_dag() -> None:
+    pages = [*(ROOT / "docs" / "operators").glob("*.md")]
+    without = {name_of(page) for page in pages if not any(found.defines_dag for found in snippets(page))}
+    assert without == WITHOUT_DAG
 
 
 OF_A_LOGICAL_DATE = {

@@ -1,4 +1,4 @@
-"""What the pages for users claim and no example shows: figures, commands, and the form of questions."""
+"""Claims of the pages for users that no example shows: figures, commands, and the form of questions."""
 
 from __future__ import annotations
 
@@ -42,48 +42,45 @@ def figures(text: str) -> set[str]:
     return set(re.findall(r"\d+", text.replace(",", "")))
 
 
-def test_there_are_prices() -> None:
+def test_each_figure_of_the_costs_stands_in_its_rule() -> None:
+    wrong = []
+    for what, price, links in PRICED:
+        rules = " ".join(rule(anchor) for anchor in re.findall(r"service\.md#([\w-]+)", links))
+        prose = re.sub(r"\(.*?\)|`[^`]*`", "", price)
+        wrong += [(what, figure) for figure in figures(prose) - figures(rules)]
+    assert wrong == []
     assert len(PRICED) > 25
 
 
-@pytest.mark.parametrize(("what", "price", "links"), PRICED, ids=[row[0][:50] for row in PRICED])
-def test_each_figure_of_the_costs_stands_in_its_rule(what: str, price: str, links: str) -> None:
-    rules = " ".join(rule(anchor) for anchor in re.findall(r"service\.md#([\w-]+)", links))
-    prose = re.sub(r"\(.*?\)|`[^`]*`", "", price)
-    assert figures(prose) <= figures(rules), what
-
-
-@pytest.mark.parametrize("page", ["faq.md", "upgrade.md", "errors.md", "costs.md"])
-def test_each_command_is_one_of_airflows(page: str) -> None:
-    text = (DOCS / page).read_text(encoding="utf-8")
-    blocks = [
-        line.strip() for block in re.findall(r"```sh\n(.*?)```", text, re.S) for line in block.splitlines()
-    ]
-    inline = re.findall(r"`(airflow [^`]+)`", text)
-    commands = [line for line in [*blocks, *inline] if line.startswith("airflow ") and "..." not in line]
-    assert commands
-    for command in commands:
-        arguments = shlex.split(command, comments=True)[1:]
-        # Two commands are named without the arguments that they need.
-        if arguments in (["connections", "add"],):
-            continue
-        assert get_parser().parse_args(arguments).func, command
+def test_each_command_is_one_of_airflows() -> None:
+    parser = get_parser()
+    for page in ("faq.md", "upgrade.md", "errors.md", "costs.md"):
+        text = (DOCS / page).read_text(encoding="utf-8")
+        blocks = [
+            line.strip()
+            for block in re.findall(r"```sh\n(.*?)```", text, re.S)
+            for line in block.splitlines()
+        ]
+        inline = re.findall(r"`(airflow [^`]+)`", text)
+        commands = [line for line in [*blocks, *inline] if line.startswith("airflow ") and "..." not in line]
+        assert commands, page
+        for command in commands:
+            arguments = shlex.split(command, comments=True)[1:]
+            # This command is named without the arguments that it needs.
+            if arguments != ["connections", "add"]:
+                assert parser.parse_args(arguments).func, command
 
 
 QUESTIONS = dict(zip(*[iter(re.split(r"^## (.*)\n", FAQ, flags=re.M)[1:])] * 2, strict=True))
 
 
-def test_there_are_enough_questions() -> None:
+def test_the_answers_are_short_and_lead_on() -> None:
     assert 15 <= len(QUESTIONS) <= 25
     assert [question for question in QUESTIONS if not question.endswith("?")] == []
-
-
-@pytest.mark.parametrize("question", QUESTIONS)
-def test_an_answer_is_short_and_leads_on(question: str) -> None:
-    answer = QUESTIONS[question]
-    assert re.search(r"\]\([\w/.-]+\.md", answer)
-    plain = re.sub(r"`[^`]*`|\([^)]*\)", "x", answer)
-    assert 2 <= len(re.findall(r"[.?](?=\s|$)", plain)) <= 5
+    for question, answer in QUESTIONS.items():
+        assert re.search(r"\]\([\w/.-]+\.md", answer), question
+        plain = re.sub(r"`[^`]*`|\([^)]*\)", "x", answer)
+        assert 2 <= len(re.findall(r"[.?](?=\s|$)", plain)) <= 5, question
 
 
 def test_a_run_without_a_logical_date_has_the_time_after_which_it_runs() -> None:

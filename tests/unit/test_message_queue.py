@@ -1,13 +1,10 @@
-"""The inbox as a message queue: `MessageQueueTrigger` of common-messaging stands for our own trigger."""
+"""The inbox as a message queue: `MessageQueueTrigger` of common-messaging is stored as our own trigger."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from typing import Any
 
 import pytest
-from airflow.providers.common.messaging.triggers.msg_queue import MessageQueueTrigger
 from airflow.providers_manager import ProvidersManager
 from airflow.sdk import DAG, Asset, AssetWatcher
 from airflow.serialization.serialized_objects import DagSerialization
@@ -24,7 +21,9 @@ ARGUMENTS: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("arguments", ARGUMENTS)
 def test_it_is_stored_as_our_trigger(arguments: dict[str, Any]) -> None:
-    """So that Airflow takes both for one, with one cursor."""
+    """So that Airflow treats both as one trigger with one cursor."""
+    from airflow.providers.common.messaging.triggers.msg_queue import MessageQueueTrigger
+
     queue = MessageQueueTrigger(scheme="webdata", **arguments)
     ours = WebDataWebhookEventTrigger(**arguments)
     assert queue.serialize() == ours.serialize()
@@ -53,19 +52,7 @@ def test_airflow_knows_the_scheme() -> None:
 )
 @pytest.mark.filterwarnings("ignore:The `queue` parameter is deprecated")
 def test_what_cannot_work_is_refused(arguments: dict[str, Any], words: str) -> None:
+    from airflow.providers.common.messaging.triggers.msg_queue import MessageQueueTrigger
+
     with pytest.raises((TypeError, ValueError), match=words):
         MessageQueueTrigger(**arguments).serialize()
-
-
-def test_without_the_package_the_scheme_is_left_out() -> None:
-    """Without a warning: who does not use it has nothing to mend."""
-    code = """
-import sys, logging
-sys.modules["airflow.providers.common.messaging.providers.base_provider"] = None
-logging.basicConfig(level=logging.WARNING)
-from airflow.providers_manager import ProvidersManager
-print([name for name in ProvidersManager().queue_class_names if "webdata" in name])
-"""
-    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
-    assert done.stdout.splitlines()[-1] == "[]"
-    assert "webdata" not in done.stderr.lower()

@@ -1,28 +1,28 @@
-"""What Airflow reads about the package is valid, and everything that it names exists."""
+"""The provider's metadata is valid, and everything that it names exists."""
 
 from __future__ import annotations
 
 import argparse
 import importlib
 import json
-import subprocess
-import sys
 from importlib.metadata import entry_points
 from pathlib import Path
 
 import airflow
 import jsonschema
 import pytest
+from airflow.models.connection import Connection
 from airflow.providers_manager import ProvidersManager
 from airflow.sdk.providers_manager_runtime import ProvidersManagerTaskRuntime
 
 from airflow_provider_webdata.get_provider_info import get_provider_info
-from airflow_provider_webdata.hooks.connection import _CLIENT_EXTRAS, _OTHER_EXTRAS, _WEBHOOK_EXTRAS
+from airflow_provider_webdata.hooks.connection import settings_of
 from airflow_provider_webdata.sandbox.cli import add_arguments as sandbox_flags
 
 INFO = get_provider_info()
 (CONNECTION,) = INFO["connection-types"]
 FIELDS = CONNECTION["conn-fields"]
+ROOMS = ("hooks", "operators", "sensors", "triggers")
 
 
 def test_schema():
@@ -31,32 +31,19 @@ def test_schema():
     jsonschema.validate(INFO, schema)
 
 
-@pytest.mark.parametrize(
-    "module",
-    [
-        name
-        for room in ("hooks", "operators", "sensors", "triggers")
-        for entry in INFO[room]
-        for name in entry["python-modules"]
-    ],
-)
-def test_modules_import(module):
-    assert importlib.import_module(module).__doc__
-
-
-@pytest.mark.parametrize(
-    "path",
-    [
+def test_everything_named_exists():
+    modules = [name for room in ROOMS for entry in INFO[room] for name in entry["python-modules"]]
+    assert [name for name in modules if not importlib.import_module(name).__doc__] == []
+    paths = [
         CONNECTION["hook-class-name"],
         *INFO["cli"],
         *INFO["extra-links"],
         *INFO["queues"],
         *(path for found in INFO["asset-uris"] for name, path in found.items() if name != "schemes"),
-    ],
-)
-def test_named_objects_exist(path):
-    module, _, name = path.rpartition(".")
-    assert callable(getattr(importlib.import_module(module), name))
+    ]
+    for path in paths:
+        module, _, name = path.rpartition(".")
+        assert callable(getattr(importlib.import_module(module), name)), path
 
 
 def test_hook_knows_its_connection_type():
@@ -67,9 +54,14 @@ def test_hook_knows_its_connection_type():
     assert WebDataHook.default_conn_name == "webdata_default"
 
 
-def test_form_has_every_extra():
-    """What the form offers is what the connection reads."""
-    assert set(FIELDS) == {*_CLIENT_EXTRAS, *_WEBHOOK_EXTRAS, *_OTHER_EXTRAS}
+def test_form_has_every_extra(caplog):
+    """The connection reads exactly the fields of the form, which its warning of another one lists."""
+    extra = json.dumps({"an unknown one": 1})
+    settings_of(
+        Connection(conn_id="c", conn_type="webdata", host="https://a.example", password="k", extra=extra)
+    )
+    [warning] = [message for message in caplog.messages if "is unknown" in message]
+    assert set(warning.rpartition("known are ")[2].split(", ")) == set(FIELDS)
 
 
 def test_secrets_are_masked_in_the_form():
@@ -132,18 +124,3 @@ def test_command_line_runs(capsys):
         given.func(given)
     assert ended.value.code == 0
     assert "late-replica" in capsys.readouterr().out
-
-
-def test_command_line_costs_no_server():
-    """Every `airflow` command builds this parser: no web server, no client of ours for it."""
-    code = (
-        "import sys, airflow.cli.cli_parser as p; p.get_parser();"
-        "print(*sorted(name for name in sys.modules if name.startswith('airflow_provider_webdata')))"
-    )
-    loaded = subprocess.run(
-        [sys.executable, "-c", code], check=True, capture_output=True, text=True
-    ).stdout.split()
-    assert "airflow_provider_webdata.cli" in loaded
-    flags = ("airflow_provider_webdata.sandbox.cli", "airflow_provider_webdata.sandbox.config")
-    assert not [name for name in loaded if ".sandbox." in name and name not in flags]
-    assert not [name for name in loaded if ".api" in name or ".hooks" in name]

@@ -1,10 +1,8 @@
-"""What a proxy refuses is found in its log, and known or not."""
+"""Refusals of a proxy are found in its log, and are known or not."""
 
 from __future__ import annotations
 
 from collections import Counter
-
-from tools.conformance.__main__ import refusals, unexplained
 
 LOG = """
 \u203a [HTTP SERVER] \x1b[90mget\x1b[39m /v2/extract/01234567-89ab-cdef-0123-456789abcdef info Request received
@@ -16,7 +14,9 @@ LOG = """
 """
 
 
-def test_what_is_refused() -> None:
+def test_refusals() -> None:
+    from tools.conformance.__main__ import refusals, unexplained
+
     found = refusals(LOG)
     assert found == Counter(
         {

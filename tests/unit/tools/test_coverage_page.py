@@ -1,4 +1,4 @@
-"""Rules are read from docs/service.md and claims from the tests' source."""
+"""Rules come from docs/service.md, and claims from the source of the tests."""
 
 from __future__ import annotations
 

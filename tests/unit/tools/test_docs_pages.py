@@ -1,4 +1,4 @@
-"""How the pages of the repository become those of the site, and how its links are checked."""
+"""The repository's pages become those of the site, whose links are checked."""
 
 from __future__ import annotations
 

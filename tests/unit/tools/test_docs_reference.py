@@ -1,10 +1,11 @@
-"""The reference says of everything public what the code says of it."""
+"""The reference describes everything public as the code does."""
 
 from __future__ import annotations
 
 import inspect
 import re
 from datetime import timedelta
+from functools import cache
 from typing import Any
 
 import pytest
@@ -12,12 +13,11 @@ import pytest
 from airflow_provider_webdata.api.errors import WebDataError
 from airflow_provider_webdata.get_provider_info import get_provider_info
 from airflow_provider_webdata.hooks.webdata import WebDataHook
-from tests.support.request_fields import request_endpoints
 from tests.unit.test_contract import TASKS, parameters, surface
 from tools.docs_site import interfaces, reference
 from tools.docs_site.docstrings import docstring_of
 from tools.docs_site.kinds import words
-from tools.docs_site.rules import SERVICE, rule_of_field, rule_of_model
+from tools.docs_site.rules import SERVICE, rule_of_model
 from tools.docs_site.subjects import (
     PACKAGE,
     DescriptionError,
@@ -27,17 +27,25 @@ from tools.docs_site.subjects import (
     subjects,
 )
 
-PAGES = reference.pages()
-TRIGGERS = [subject.cls for subject in subjects("triggers")]
 ITEM = re.compile(
     r'^<a id="(?P<id>[\w-]+)"></a>`(?P<name>\w+)`(?: = `(?P<default>.*)`)?\n: (?P<facts>.*)\n: (?P<text>.+)$',
     re.MULTILINE,
 )
 
 
+@cache
+def pages() -> dict[str, str]:
+    return reference.pages()
+
+
+@cache
+def triggers() -> list[type]:
+    return [subject.cls for subject in subjects("triggers")]
+
+
 def page_of(cls: type) -> str:
     room = cls.__module__.split(".")[1]
-    return PAGES[f"reference/{room}/{cls.__name__}.md"]
+    return pages()[f"reference/{room}/{cls.__name__}.md"]
 
 
 def listed(text: str) -> dict[str, dict[str, str | None]]:
@@ -45,41 +53,42 @@ def listed(text: str) -> dict[str, dict[str, str | None]]:
 
 
 def signature(cls: type) -> dict[str, inspect.Parameter]:
-    if cls in TRIGGERS:
+    if cls in triggers():
         given = inspect.signature(cls.__init__).parameters
         return {name: parameter for name, parameter in given.items() if name != "self"}
     return parameters(cls)
 
 
-@pytest.mark.parametrize("cls", [*TASKS, *TRIGGERS])
-def test_each_argument_is_listed_with_the_default_of_its_signature(cls: type) -> None:
-    shown = listed(page_of(cls))
-    assert shown.keys() == signature(cls).keys()
-    for name, parameter in signature(cls).items():
-        if parameter.default is inspect.Parameter.empty:
-            assert shown[name]["default"] is None
-            assert "**required**" in str(shown[name]["facts"])
-        else:
-            assert "**required**" not in str(shown[name]["facts"])
-            stated = eval(str(shown[name]["default"]), {"timedelta": timedelta})
-            assert stated == parameter.default, name
+def test_each_argument_is_listed_with_the_default_of_its_signature() -> None:
+    for cls in (*TASKS, *triggers()):
+        shown = listed(page_of(cls))
+        assert shown.keys() == signature(cls).keys(), cls
+        for name, parameter in signature(cls).items():
+            if parameter.default is inspect.Parameter.empty:
+                assert shown[name]["default"] is None, (cls, name)
+                assert "**required**" in str(shown[name]["facts"]), (cls, name)
+            else:
+                assert "**required**" not in str(shown[name]["facts"]), (cls, name)
+                stated = eval(str(shown[name]["default"]), {"timedelta": timedelta})
+                assert stated == parameter.default, (cls, name)
 
 
-@pytest.mark.parametrize("cls", TASKS)
-def test_what_is_templated_is_marked(cls: Any) -> None:
-    marked = {name for name, item in listed(page_of(cls)).items() if " · templated" in str(item["facts"])}
-    assert {"output_url" if name == "output" else name for name in marked} == set(cls.template_fields)
+def test_templated_arguments_are_marked() -> None:
+    for cls in TASKS:
+        marked = {name for name, item in listed(page_of(cls)).items() if " · templated" in str(item["facts"])}
+        marked = {"output_url" if name == "output" else name for name in marked}
+        assert marked == {*cls.template_fields}, cls
 
 
 def test_there_is_a_page_for_each_public_class_and_it_is_listed() -> None:
     for room in ("operators", "sensors", "triggers"):
         names = {subject.name for subject in subjects(room)}
-        assert {path.split("/")[2] for path in PAGES if path.startswith(f"reference/{room}/")} == {
+        assert {path.split("/")[2] for path in pages() if path.startswith(f"reference/{room}/")} == {
             "index.md",
             *(f"{name}.md" for name in names),
         }
         assert {
-            name for name in names if f"[`{name}`]({name}.md)" in PAGES[f"reference/{room}/index.md"]
+            name for name in names if f"[`{name}`]({name}.md)" in pages()[f"reference/{room}/index.md"]
         } == names
     assert {task.__name__ for task in TASKS} == {
         s.name for room in ("operators", "sensors") for s in subjects(room)
@@ -118,38 +127,19 @@ def test_there_is_a_page_for_each_public_class_and_it_is_listed() -> None:
     ],
 )
 def test_types_limits_and_rules(page: str, argument: str, kind: str, rule: str | None) -> None:
-    facts = str(listed(PAGES[f"reference/{page}.md"])[argument]["facts"])
+    facts = str(listed(pages()[f"reference/{page}.md"])[argument]["facts"])
     assert facts.split(" · ")[0] == kind
     assert re.findall(r"service\.md#([\w-]+)", facts) == ([rule] if rule else [])
-
-
-ANCHORS = set(re.findall(r'<a id="([^"]+)">', SERVICE.read_text(encoding="utf-8")))
 
 
 def test_links_to_rules_lead_to_rules() -> None:
     from tools.coverage_page import sections, slug
 
-    known = ANCHORS | {slug(section.title) for section in sections(SERVICE.read_text(encoding="utf-8"))}
-    linked = {anchor for text in PAGES.values() for anchor in re.findall(r"service\.md#([\w-]+)", text)}
+    text = SERVICE.read_text(encoding="utf-8")
+    known = {*re.findall(r'<a id="([^"]+)">', text), *(slug(section.title) for section in sections(text))}
+    linked = {anchor for page in pages().values() for anchor in re.findall(r"service\.md#([\w-]+)", page)}
     assert linked <= known
     assert len(linked) > 100
-
-
-WITHOUT_RULE = {
-    "MapRequest": {"includePaths", "filterByPath", "excludePaths", "useIndex"},
-    "ScrapeInteractRequest": {"prompt"},
-}
-"""Fields whose row in docs/service.md has no anchor."""
-
-
-@pytest.mark.parametrize("model", request_endpoints())
-def test_fields_have_a_rule(model: Any) -> None:
-    without = {
-        alias
-        for name, field in model.model_fields.items()
-        if rule_of_field(model.__name__, alias := field.alias or name) is None
-    }
-    assert without == WITHOUT_RULE.get(model.__name__, set())
 
 
 def test_a_model_that_nothing_is_said_of_is_named() -> None:
@@ -158,7 +148,7 @@ def test_a_model_that_nothing_is_said_of_is_named() -> None:
 
 
 def test_the_hook_page_has_every_method() -> None:
-    text = PAGES["reference/hook.md"]
+    text = pages()["reference/hook.md"]
     headings = set(re.findall(r"^### `(\w+)`$", text, re.MULTILINE))
     assert headings == {name for name in surface(WebDataHook) if hasattr(WebDataHook, name)}
     shown = listed(text)
@@ -171,7 +161,7 @@ def test_the_hook_page_has_every_method() -> None:
 def test_the_page_of_the_toolset_has_every_argument() -> None:
     from airflow_provider_webdata.toolsets.webdata import WebDataToolset
 
-    assert set(listed(PAGES["reference/toolset.md"])) == set(inspect.signature(WebDataToolset).parameters)
+    assert set(listed(pages()["reference/toolset.md"])) == set(inspect.signature(WebDataToolset).parameters)
 
 
 def test_the_errors_page_has_every_error() -> None:
@@ -180,21 +170,23 @@ def test_the_errors_page_has_every_error() -> None:
             *(tree(below) for below in error.__subclasses__() if PACKAGE in below.__module__)
         )
 
-    assert set(re.findall(r"^## `(\w+)`$", PAGES["reference/errors.md"], re.MULTILINE)) == tree(WebDataError)
+    assert set(re.findall(r"^## `(\w+)`$", pages()["reference/errors.md"], re.MULTILINE)) == tree(
+        WebDataError
+    )
 
 
 def test_configuration_and_commands_are_those_of_the_metadata() -> None:
-    info, text = get_provider_info(), PAGES["reference/configuration.md"]
+    info, text = get_provider_info(), pages()["reference/configuration.md"]
     [connection] = info["connection-types"]
     for name in [*connection["conn-fields"], *info["config"]["webdata"]["options"], "host", "password"]:
         assert f"| `{name}` |" in text
     for command in ("inbox list", "inbox replay", "inbox serve", "sandbox"):
-        assert f"## `airflow webdata {command}`" in PAGES["reference/commands.md"]
-    assert "--rate-limit CLASS=N" in PAGES["reference/commands.md"]
+        assert f"## `airflow webdata {command}`" in pages()["reference/commands.md"]
+    assert "--rate-limit CLASS=N" in pages()["reference/commands.md"]
 
 
 def test_every_page_has_a_title_and_no_second_one() -> None:
-    for path, text in PAGES.items():
+    for path, text in pages().items():
         outside_code = re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
         assert len(re.findall(r"^# ", outside_code, re.MULTILINE)) == 1, path
 

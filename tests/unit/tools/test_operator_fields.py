@@ -1,4 +1,4 @@
-"""The generator of the operators' fields: what it writes, and what it asks a person to mend."""
+"""The generator of the operators' fields, and the mistakes that it names."""
 
 from __future__ import annotations
 
@@ -68,12 +68,12 @@ class Preview(WebDataOperator, fields=RequestFields("CrawlParamsRequest", own=("
 
 
 def test_fields_are_written() -> None:
-    """Parameters, assignments and descriptions; what is the operator's own stays, what is no field any more goes."""
+    """Parameters, assignments, and descriptions. The operator's own stay, and those of removed fields go."""
     assert rewritten(OPERATOR) == WRITTEN
     assert rewritten(WRITTEN) == WRITTEN
 
 
-def test_an_operator_that_is_just_being_written() -> None:
+def test_a_new_operator() -> None:
     """Marks and nothing between them: a signature that Python cannot read yet."""
     new = OPERATOR.replace("        depth: int = 1,\n", "").replace("        gone: str,\n", "")
     with pytest.raises(SyntaxError):
@@ -85,15 +85,16 @@ def test_an_operator_that_is_just_being_written() -> None:
     ("old", "new", "words"),
     [
         ("# end of fields", "", "Preview: __init__ needs two pairs of lines"),
-        ('own=("depth",)', "own=()", "its own arguments are depth"),
+        ("CrawlParamsRequest", "PreviewRequest", "no model PreviewRequest in api/models"),
+        ('own=("depth",)', "own=()", r"its own arguments are \('depth',\)"),
         (
             "    :param gone: a field that was.\n    :param kwargs: the rest.\n",
             "",
-            "Preview: its docstring has no",
+            "Preview: its docstring needs",
         ),
     ],
 )
-def test_what_a_person_has_to_mend(old: str, new: str, words: str) -> None:
+def test_mistakes_are_named(old: str, new: str, words: str) -> None:
     with pytest.raises(FieldsError, match=words):
         rewritten(OPERATOR.replace(old, new))
 
@@ -114,13 +115,13 @@ def test_what_a_person_has_to_mend(old: str, new: str, words: str) -> None:
         ("MonitorCreateRequest", "targets", "targets: Sequence[Mapping[str, Any]],"),
     ],
 )
-def test_types_are_those_that_templates_allow(model: str, name: str, signature: str) -> None:
+def test_types_allow_templates(model: str, name: str, signature: str) -> None:
     found = {parameter.name: parameter.signature for parameter in parameters(RequestFields(model))}
     assert found[name] == signature
 
 
-def test_a_type_without_a_rule_is_an_error() -> None:
-    with pytest.raises(FieldsError, match="no rule"):
+def test_an_unknown_type_is_an_error() -> None:
+    with pytest.raises(FieldsError, match="no parameter type"):
         loose_type(bytes)
 
 
@@ -145,7 +146,7 @@ def test_required_fields_come_first_and_labels_last() -> None:
 def test_command(
     tmp_path: Any, monkeypatch: Any, capsys: Any, source: str, arguments: list[str], code: int
 ) -> None:
-    """`--check` names each file that has drifted, and writes nothing."""
+    """`--check` shows what has drifted, and writes nothing."""
     folder = tmp_path / "package" / "operators"
     folder.mkdir(parents=True)
     file = folder / "preview.py"
@@ -156,5 +157,7 @@ def test_command(
     rules.write_text(field_rules(["CrawlParamsRequest"]) if source == WRITTEN else "")
     assert main(arguments) == code
     assert ("'CrawlParamsRequest'" in rules.read_text()) is (code == 0)
-    assert ("preview.py" in "".join(capsys.readouterr())) is (source == OPERATOR)
+    printed = "".join(capsys.readouterr())
+    assert ("preview.py" in printed) is (source == OPERATOR)
+    assert ("- gone: str,\n  + url: str,\n" in printed) is (source == OPERATOR and code == 1)
     assert file.read_text() == (source if arguments else WRITTEN)

@@ -1,4 +1,4 @@
-"""Each Python is searched for, tried in an environment of its own, and named where it is missing or fails."""
+"""Each Python is found, tried in its own environment, and named if it is missing or fails."""
 
 from __future__ import annotations
 

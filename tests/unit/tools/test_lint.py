@@ -1,0 +1,50 @@
+"""`make lint` runs every stage, whatever fails, and sums up the results."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tools import lint
+from tools.lint import STAGES, Stage
+
+PASSES = Stage("passes", ("echo", "all is well"))
+FAILS = Stage("fails", ("sh", "-c", "echo a.py: wrong; echo and why >&2; exit 3"))
+DEPENDS = Stage("depends", ("echo", "never"), needs="fails")
+AFTER = Stage("after", ("pwd",), needs="passes")
+
+
+def test_each_stage_has_a_result(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    results = lint.run([FAILS, PASSES, DEPENDS, AFTER], tmp_path)
+
+    assert [(result.stage.name, result.outcome) for result in results] == [
+        ("fails", "failed"),
+        ("passes", "passed"),
+        ("depends", "skipped"),
+        ("after", "passed"),
+    ]
+    printed = capsys.readouterr().out
+    assert "== fails: failed\na.py: wrong\nand why\n" in printed
+    assert "== passes: passed\nall is well\n" in printed
+    assert "== depends: skipped\nFirst correct: fails.\n" in printed
+    assert f"== after: passed\n{tmp_path}\n" in printed
+    assert [line.split()[:2] for line in lint.summary(results).splitlines()] == [
+        ["stage", "result"],
+        ["fails", "failed"],
+        ["passes", "passed"],
+        ["depends", "skipped"],
+        ["after", "passed"],
+    ]
+
+
+@pytest.mark.parametrize(("stages", "status"), [([PASSES], 0), ([PASSES, FAILS], 1), ([FAILS, DEPENDS], 1)])
+def test_exit_status(monkeypatch: pytest.MonkeyPatch, stages: list[Stage], status: int) -> None:
+    monkeypatch.setattr(lint, "STAGES", stages)
+    assert lint.main([]) == status
+
+
+def test_a_needed_stage_comes_first() -> None:
+    names = [stage.name for stage in STAGES]
+    assert all(not stage.needs or stage.needs in names[: names.index(stage.name)] for stage in STAGES)
+    assert len({*names}) == len(names)
