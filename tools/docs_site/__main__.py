@@ -2,20 +2,25 @@
 
     python -m tools.docs_site [FOLDER]
 
-Fails for any warning of Sphinx, and for any link within the site that leads nowhere.
+Only pages that have changed are built again, unless a change may concern other pages as well. Any warning of Sphinx and
+any dead link within the site is an error.
 """
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 from sphinx.cmd.build import main as build
 
 from tools.docs_site.links import dead_links
-from tools.docs_site.pages import ROOT, collected, write
-from tools.docs_site.reference import pages
+from tools.docs_site.pages import ROOT, Pages, collected, write
+from tools.docs_site.reference import pages, place_of_class
+
+BUILT_BY = ("docutils", "furo", "markdown-it-py", "myst-parser", "pygments", "sphinx", "sphinx-copybutton")
 
 
 def main(folder: Path) -> int:
@@ -24,17 +29,44 @@ def main(folder: Path) -> int:
     :param folder: where it is built, below `html`.
     """
     source, site, state = folder / "source", folder / "html", folder / "doctrees"
-    write(collected(pages()), source)
+    stamp = folder / "shared"
+    site_pages = collected(pages())
+    shared = shared_by_pages(site_pages)
+    if not stamp.exists() or stamp.read_text(encoding="utf-8") != shared:
+        shutil.rmtree(site, ignore_errors=True)
+        shutil.rmtree(state, ignore_errors=True)
+    # A build that is interrupted leaves nothing that a later one could take for complete.
+    stamp.unlink(missing_ok=True)
+    write(site_pages, source)
     strict = ["-b", "html", "-q", "-W", "--keep-going"]
     failed = build([*strict, *map(str, ("-c", ROOT / "docs", "-d", state, source, site))])
     dead = [] if failed else [*dead_links(site)]
     if failed or dead:
-        # Sphinx warns of a page when it reads it: the next build reads them all again.
-        shutil.rmtree(state, ignore_errors=True)
         print("\n".join(dead), file=sys.stderr)
         return 1
+    stamp.write_text(shared, encoding="utf-8")
     print(f"The site: {site / 'index.html'}")
     return 0
+
+
+def shared_by_pages(site_pages: Pages) -> str:
+    """Return a digest of all that other pages than the changed one may show.
+
+    Sphinx rebuilds a page when its text or the configuration changes. The title of another page in the sidebar, a link
+    to a class, the theme, or this program may change it as well.
+    """
+    titles = {
+        name: next((line for line in text.splitlines() if line.startswith("# ")), "")
+        for name, text in site_pages.items()
+    }
+    parts = [
+        repr(sorted(titles.items())),
+        site_pages["index.md"],
+        repr(sorted(place_of_class().items())),
+        *(f"{name} {version(name)}" for name in (*BUILT_BY, "airflow-provider-webdata")),
+        *(path.read_text(encoding="utf-8") for path in sorted(Path(__file__).parent.glob("*.py"))),
+    ]
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
 if __name__ == "__main__":

@@ -1,43 +1,36 @@
-"""Whether the links of the built site lead somewhere."""
+"""Dead links of the built site."""
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Iterator
-from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from lxml import html
 
-class _Page(HTMLParser):
-    """The links and the ids of a page."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__(convert_charrefs=True)
-        self.links: set[str] = set()
-        self.ids: set[str] = set()
-        self.feed(text)
-
-    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
-        """Take up an element."""
-        for name, value in attributes:
-            if value and name in ("href", "src") and tag in ("a", "img", "link", "script"):
-                self.links.add(value)
-            elif value and name == "id":
-                self.ids.add(value)
+_LINKS = "//a/@href | //img/@src | //link/@href | //script/@src"
 
 
 def dead_links(site: Path) -> Iterator[str]:
-    """Yield each link of a site that leads to no file or no id; other hosts are not asked.
+    """Yield a message for each link of a site to a missing file or id; links to other hosts are ignored.
 
     :param site: folder of the built HTML.
     """
-    pages = {path: _Page(path.read_text(encoding="utf-8")) for path in sorted(site.rglob("*.html"))}
-    for path, page in pages.items():
-        for link in sorted(page.links):
+    files = {path.relative_to(site).as_posix() for path in site.rglob("*")}
+    links: dict[str, set[str]] = {}
+    ids: dict[str, set[str]] = {}
+    for name in sorted(name for name in files if name.endswith(".html")):
+        page = html.parse(site / name)
+        links[name] = set(filter(None, page.xpath(_LINKS)))
+        ids[name] = set(page.xpath("//@id"))
+    for name, found in links.items():
+        for link in sorted(found):
             parts = urlsplit(link)
             if parts.scheme or parts.netloc:
                 continue
-            target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+            folder = posixpath.dirname(name)
+            target = posixpath.normpath(posixpath.join(folder, unquote(parts.path))) if parts.path else name
             fragment = unquote(parts.fragment)
-            if not target.exists() or (fragment and target in pages and fragment not in pages[target].ids):
-                yield f"{path.relative_to(site)}: {link} leads nowhere"
+            if target not in files or (fragment and target in ids and fragment not in ids[target]):
+                yield f"{name}: {link} leads nowhere"

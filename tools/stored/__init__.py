@@ -1,4 +1,5 @@
-"""What a version of the package leaves in an installation, made by the code that stores it; see docs/stored.md.
+"""The data that a version of the package stores in an installation; see docs/stored.md.
 
-One file for each kind of place that it is left in; `python -m tools.stored` writes `tests/stored`.
+The package's own code creates it. There is one module for each kind of place; `python -m tools.stored` writes
+`tests/stored`.
 """

@@ -1,9 +1,8 @@
-"""Writes `tests/stored/`.
+"""Writer of `tests/stored/`.
 
-python -m tools.stored    add to the files of this version what they do not list yet
+python -m tools.stored    add unlisted data to the files of this version
 
-What a file lists already never changes: nobody can take it back out of the installations. Until its version is
-released, delete the files first.
+Listed data never changes, because installations keep it. Before the release of a version, delete its files first.
 """
 
 from __future__ import annotations
@@ -17,14 +16,18 @@ from tools.stored.inbox import database
 
 
 def main() -> int:
-    """Write the files, or say what cannot be changed any more."""
+    """Write the files, or report the listed data that would change."""
     FOLDER.mkdir(exist_ok=True)
     file, statements = FOLDER / f"{__version__}.json", FOLDER / f"{__version__}.sql"
     now = forms()
     lost, _ = differences(json.loads(file.read_text()), now) if file.exists() else ([], [])
     if lost:
-        print(f"{file.name} lists what this code stores otherwise or no more:", *sorted(lost), sep="\n  ")
-        print("Installations have it: keep it, or load it under its old name too.")
+        print(
+            f"{file.name} lists data that this code stores differently or no longer stores:",
+            *sorted(lost),
+            sep="\n  ",
+        )
+        print("Installations have this data: keep it, or load it under its old name too.")
         return 1
     file.write_text(json.dumps(now, indent=1, ensure_ascii=False) + "\n")
     if not statements.exists():

@@ -1,4 +1,4 @@
-"""What attempts of a task leave for later ones, what is left at the service, and where asset watchers are."""
+"""Records that task attempts leave for later ones, data kept at the service, and cursors of asset watchers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MAX_TRIES = 3
 
 
 def task_state() -> dict[str, Any]:
-    """Records in the task state store, by key and by how far the attempt came."""
+    """Return records in the task state store, by key and by the progress of the attempt."""
     from airflow_provider_webdata.tasks.jobs.start_table import StartRecord
 
     started = StartRecord(
@@ -95,7 +95,7 @@ RECORDS = [
 
 
 def kept_records() -> dict[str, Any]:
-    """What was paid for and not delivered: in the task state store, and in files beside the output."""
+    """Return billed but undelivered results, in the task state store and in files beside the output."""
     from airflow_provider_webdata.tasks.kept_records import FileRecords, StoreRecords
     from airflow_provider_webdata.tasks.searches.batch_queries import BatchQuery
     from airflow_provider_webdata.tasks.searches.records import ambiguous_record, answer_record
@@ -118,7 +118,7 @@ def kept_records() -> dict[str, Any]:
 
 
 def requests() -> dict[str, Any]:
-    """What an answer is kept under: the request, which a later version must make the same."""
+    """Return the requests, and their digests, under which answers are kept; a later version must compute the same."""
     found: dict[str, Any] = {}
     for name, arguments in PAID_CALLS.items():
         request = paid_request(name, arguments)
@@ -141,7 +141,7 @@ def kept_under(request: Any) -> str:
 
 
 def batch_keys(queries: list[Any]) -> list[str]:
-    """Return what the answers of a batch are kept under."""
+    """Return the keys under which the answers of a batch are kept."""
     from airflow_provider_webdata.operators.batch_search import WebDataBatchSearchOperator
     from airflow_provider_webdata.tasks.searches.batch_queries import checked_queries
 
@@ -171,7 +171,7 @@ PAID_CALLS: dict[str, dict[str, Any]] = {
 
 
 def paid_request(operator: str, arguments: dict[str, Any]) -> Any:
-    """Return what an operator's answer is kept under."""
+    """Return the request under which an operator's answer is kept."""
     from airflow_provider_webdata.tasks import kept_answer
 
     module, _, name = operator.partition(".")
@@ -179,7 +179,7 @@ def paid_request(operator: str, arguments: dict[str, Any]) -> Any:
     asked: list[Any] = []
 
     class Stop(Exception):  # noqa: N818
-        """The request is known."""
+        """The request is captured."""
 
     def keep(request: Any, *_: Any) -> Any:
         asked.append(request)
@@ -194,13 +194,13 @@ def paid_request(operator: str, arguments: dict[str, Any]) -> Any:
             task.call_service(context_of(TaskInstance()))
     (request,) = asked
     if "file" in request:
-        # Path and time of the file are another each time.
+        # The path and the modification time of the file differ each time.
         request["file"] = [None, *request["file"][1:3], None]
     return request
 
 
 def job_identity() -> dict[str, Any]:
-    """The keys by which a later attempt finds a job, computed anew each time."""
+    """Return the keys by which a later attempt finds a job; each attempt computes them again."""
     from airflow_provider_webdata.tasks.intent import Intent
     from airflow_provider_webdata.tasks.jobs.identity import JobIdentity
 
@@ -210,7 +210,7 @@ def job_identity() -> dict[str, Any]:
 
 
 def managed_webhook() -> dict[str, Any]:
-    """What jobs and monitors at the service carry: they report there for as long as they live."""
+    """Return the webhook that jobs and monitors at the service keep for life."""
     from airflow_provider_webdata.hooks.webdata import WebDataHook
     from airflow_provider_webdata.hooks.webhooks import webhook_for
 
@@ -218,7 +218,7 @@ def managed_webhook() -> dict[str, Any]:
 
 
 def asset_state() -> dict[str, Any]:
-    """Where watchers are: what their cursors are kept under, and the cursors."""
+    """Return the keys of watchers' cursors, and the cursors."""
     from airflow_provider_webdata.waiting.streams.check_stream import cursor_behind
     from airflow_provider_webdata.waiting.streams.checkpoint import Checkpoint
     from airflow_provider_webdata.waiting.streams.stream_trigger import StreamTrigger

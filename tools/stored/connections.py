@@ -1,4 +1,4 @@
-"""Connections and the options in `airflow.cfg`, and what else is stored by its path or name alone."""
+"""Connections, the options in `airflow.cfg`, and everything stored by path or name alone."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ SERVICE = {
 
 
 def connection() -> dict[str, Any]:
-    """A connection with every field, as JSON and with texts alone as a URI has them, and what it means."""
+    """Return a connection with every field, as JSON and with text values only as in a URI, and its settings."""
     from airflow_provider_webdata.get_provider_info import get_provider_info
 
     (kind,) = get_provider_info()["connection-types"]
@@ -58,7 +58,7 @@ def connection() -> dict[str, Any]:
 
 
 def settings(stored: dict[str, Any]) -> dict[str, Any]:
-    """Return what a stored connection means."""
+    """Return the settings of a stored connection."""
     from airflow_provider_webdata.hooks.webdata import WebDataHook
 
     with tempfile.TemporaryDirectory() as folder, environment(connection=stored), working_in(Path(folder)):
@@ -68,7 +68,7 @@ def settings(stored: dict[str, Any]) -> dict[str, Any]:
 
 
 def options() -> dict[str, Any]:
-    """The options of `[webdata]`, with their types."""
+    """Return the options of `[webdata]` and their types."""
     from airflow_provider_webdata.get_provider_info import get_provider_info
 
     found = get_provider_info()["config"]["webdata"]["options"]
@@ -77,14 +77,14 @@ def options() -> dict[str, Any]:
 
 @contextmanager
 def own_connection() -> Iterator[None]:
-    """Have a connection that can receive deliveries."""
+    """Set a connection that can receive deliveries."""
     extra = {"webhook_url": EXTRAS["webhook_url"], "webhook_secret": EXTRAS["webhook_secret"]}
     with environment(connection={**SERVICE, "extra": extra}):
         yield
 
 
 def paths() -> dict[str, Any]:
-    """What is stored or configured by its path or name alone."""
+    """Return everything stored or configured by path or name alone."""
     from airflow_provider_webdata.get_provider_info import get_provider_info
     from airflow_provider_webdata.plugin import WebDataPlugin
     from airflow_provider_webdata.tasks.links import LINKS

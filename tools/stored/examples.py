@@ -1,4 +1,4 @@
-"""What the examples share."""
+"""Data shared by the examples."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BODY = b'{"success": true, "type": "crawl.completed", "id": "job", "webhookId": 
 
 
 def delivery() -> Any:
-    """Return a delivery as a reader gets it."""
+    """Return a delivery as the inbox reader returns it."""
     import msgspec
 
     from airflow_provider_webdata.inbox.reader import Delivery
@@ -38,13 +38,13 @@ def delivery() -> Any:
 
 
 def environment(connection: dict[str, Any]) -> AbstractContextManager[Any]:
-    """Have a connection in the environment."""
+    """Set the connection in the environment."""
     return patch.dict(os.environ, {f"AIRFLOW_CONN_{CONNECTION_ID.upper()}": json.dumps(connection)})
 
 
 @contextmanager
 def working_in(folder: Path) -> Iterator[None]:
-    """Work in a folder."""
+    """Change the working directory."""
     before = Path.cwd()
     os.chdir(folder)
     try:

@@ -1,4 +1,4 @@
-"""All of it as one JSON document, and how two such documents differ."""
+"""All stored data as one JSON document, and the differences of two such documents."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SECTIONS = [
 
 
 def forms() -> dict[str, Any]:
-    """Return everything, section by section, as JSON."""
+    """Return the JSON document, by section."""
     with connections.own_connection():
         made = {section.__name__: section() for section in SECTIONS}
     found: dict[str, Any] = json.loads(json.dumps(made))
@@ -40,10 +40,10 @@ def forms() -> dict[str, Any]:
 
 
 def differences(stored: Any, now: Any, where: str = "") -> tuple[list[str], list[str]]:
-    """Return what was changed or removed, and what is new.
+    """Return the changed and removed values, and the new ones.
 
-    :param stored: as a file lists it.
-    :param now: as the code stores it.
+    :param stored: the listed data.
+    :param now: the data that the code stores.
     """
     if not (isinstance(stored, dict) and isinstance(now, dict)):
         return ([] if stored == now else [f"{where}: {stored!r} became {now!r}"]), []

@@ -1,4 +1,4 @@
-"""The inbox's tables, and what tells deliveries apart."""
+"""The inbox's tables, and the digests that identify deliveries."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tools.stored.examples import BODY, CONNECTION_ID, NOON
 
 
 def tables() -> dict[str, Any]:
-    """The tables, their columns, and the revision that they are at."""
+    """Return the tables, their columns, and their revision."""
     from airflow_provider_webdata.inbox.server.db_manager import InboxDBManager
     from airflow_provider_webdata.inbox.server.storage import tables as made
 
@@ -29,7 +29,7 @@ def tables() -> dict[str, Any]:
 
 
 def deliveries() -> dict[str, Any]:
-    """What tells a delivery from all others: a redelivery to a later version is the same."""
+    """Return example bodies with their digests, by which a later version recognizes a redelivery."""
     from airflow_provider_webdata.inbox.server.storage.records import NewDelivery
 
     bodies = {"with an id": BODY, "without": BODY.replace(b', "webhookId": "once"', b"")}
@@ -43,7 +43,7 @@ def deliveries() -> dict[str, Any]:
 
 
 def database() -> str:
-    """Return the statements that make a SQLite database as this version leaves it, with two deliveries."""
+    """Return the SQL statements of a SQLite database of this version with two deliveries."""
     from sqlalchemy import create_engine
 
     from airflow_provider_webdata.inbox.server.storage.records import NewDelivery
@@ -63,7 +63,7 @@ def database() -> str:
 
 
 def migrate(engine: Any) -> None:
-    """Bring a database to the newest revision, by the migrations."""
+    """Migrate a database to the newest revision."""
     from airflow import settings as airflow_settings
     from sqlalchemy.orm import Session
 

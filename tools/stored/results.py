@@ -1,4 +1,4 @@
-"""Results: what tasks push to XCom, and the columns of files."""
+"""Results: the XCom values that tasks push, and the columns of files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tools.stored.examples import CONNECTION_ID, environment, working_in
 
 
 def columns() -> dict[str, Any]:
-    """The columns of Parquet files, in order."""
+    """Return the columns of Parquet files, in order."""
     from airflow_provider_webdata.results.columns import TABLES
 
     return {kind: {column.name: column.type for column in table} for kind, table in TABLES.items()}
@@ -53,14 +53,19 @@ RESULTS: dict[str, tuple[str, dict[str, Any]]] = {
     ),
     "run monitor": ("monitor.WebDataRunMonitorOperator", {"monitor_name": "rivers", "include_pages": True}),
 }  # fmt: skip
-"""Tasks, in this order, and their arguments; `fails`: the result cannot be delivered."""
+"""Tasks in the order in which they run, and their arguments; `fails`: the result cannot be delivered."""
 
 
 def xcom() -> dict[str, Any]:
-    """What tasks push: the keys, and of mappings and lists the names in them."""
+    """Return the XCom keys of each task, with the field names of mappings and of the items of lists."""
     from airflow_provider_webdata.sandbox.server import SandboxServer
 
-    with SandboxServer() as sandbox, tempfile.TemporaryDirectory() as folder, working_in(Path(folder)):
+    # A job that is over when its call returns costs no poll interval.
+    with (
+        SandboxServer(settle=True) as sandbox,
+        tempfile.TemporaryDirectory() as folder,
+        working_in(Path(folder)),
+    ):
         Path("page.html").write_text("<p>a page</p>")
         stored = {"conn_type": "webdata", "host": sandbox.url, "password": sandbox.api_key}
         with environment(connection=stored):
@@ -71,12 +76,12 @@ def xcom() -> dict[str, Any]:
 
 
 def pushed_by(case: str, operator: str, arguments: dict[str, Any]) -> dict[str, Any]:
-    """Run a task, and return what it pushes."""
+    """Run a task and return its XCom values."""
     module, _, name = operator.partition(".")
     cls = getattr(importlib.import_module(f"airflow_provider_webdata.operators.{module}"), name)
     arguments = dict(arguments)
     fails = arguments.pop("fails", False)
-    # Each is another task, or its request would pass for a repetition.
+    # Under one task id, a request would count as a repetition of an earlier one.
     ti = TaskInstance(task_id=case)
     task = cls(task_id="t", webdata_conn_id=CONNECTION_ID, **arguments)
     if not fails:
@@ -92,7 +97,7 @@ def pushed_by(case: str, operator: str, arguments: dict[str, Any]) -> dict[str, 
 
 
 def names_in(value: Any) -> dict[str, bool]:
-    """Return the names in a mapping, or in the first item of a list."""
+    """Return the field names of a mapping, or of the first item of a list."""
     if isinstance(value, list):
         value = value[0] if value else None
     return dict.fromkeys(sorted(value), True) if isinstance(value, dict) else {}

@@ -1,4 +1,4 @@
-"""Triggers and what they say, which Airflow keeps while tasks wait and for asset watchers."""
+"""Triggers of deferred tasks and of asset watchers, and their events."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ TRIGGERS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         },
     ),
 }
-"""By class: the arguments that it needs, and all others, each with another value than its default."""
+"""By class: the required arguments, and all others with values that differ from their defaults."""
 
 
 def trigger_classes() -> dict[str, type]:
@@ -83,9 +83,9 @@ def trigger_classes() -> dict[str, type]:
 
 
 def example_triggers() -> Iterator[tuple[str, Any]]:
-    """Yield each trigger twice: with as little as it takes, and with all that it takes.
+    """Yield each trigger twice: with the required arguments, and with all arguments.
 
-    :raises LookupError: a trigger or an argument has no example here.
+    :raises LookupError: a trigger or an argument has no example in this file.
     """
     for name, cls in trigger_classes().items():
         if name not in TRIGGERS:
@@ -106,12 +106,12 @@ def example_triggers() -> Iterator[tuple[str, Any]]:
 
 
 def attributes(trigger: Any) -> dict[str, Any]:
-    """Return what a trigger's arguments are, those at their defaults too."""
+    """Return a trigger's arguments, including the defaults."""
     return {name: getattr(trigger, name) for name in inspect.signature(type(trigger)).parameters}
 
 
 def triggers() -> dict[str, Any]:
-    """Path and arguments as Airflow stores them, and what each argument then is."""
+    """Return each trigger's path, its arguments as Airflow stores them, and their values."""
     found: dict[str, Any] = {}
     for which, trigger in example_triggers():
         path, arguments = trigger.serialize()
@@ -120,7 +120,7 @@ def triggers() -> dict[str, Any]:
 
 
 def mappings() -> dict[str, Any]:
-    """What is one mapping among a trigger's arguments, with every field in it."""
+    """Return trigger arguments that are mappings, with every field."""
     from airflow_provider_webdata.states.checks import CheckCriteria
     from airflow_provider_webdata.waiting.policy import PollingPolicy
 
@@ -136,7 +136,7 @@ def mappings() -> dict[str, Any]:
 
 
 def events() -> dict[str, Any]:
-    """What a trigger of an older version tells a task that resumes in this one."""
+    """Return the events with which triggers resume tasks."""
     from airflow_provider_webdata.api.models import MonitorCheck
     from airflow_provider_webdata.states.checks import Decision, event_of
     from airflow_provider_webdata.states.jobs import JobView
@@ -165,7 +165,7 @@ def events() -> dict[str, Any]:
 
 
 def asset_events() -> dict[str, Any]:
-    """The payloads of asset events: their DAGs read them by these names."""
+    """Return the payloads of asset events, whose field names DAGs use."""
     from airflow_provider_webdata.api.models import MonitorCheck
     from airflow_provider_webdata.triggers.events import WebDataMonitorCheckEventTrigger, payload_of
 

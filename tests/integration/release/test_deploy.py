@@ -1,4 +1,4 @@
-"""What deployment files and their guide put together, run without containers: real PostgreSQL, nginx and inbox."""
+"""The deployment files and their guide, run without containers on a real PostgreSQL, nginx, and inbox."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from tests.support.warm import SETTINGS, Warm
 
 __all__ = ["certificate"]
 
-# As `deploy/.env` would hold it.
+# As in `deploy/.env`.
 ENVIRON = {
     **dict.fromkeys(("API_SECRET_KEY", "JWT_SECRET", "FERNET_KEY", "WEBDATA_API_KEY"), "not-asked-for"),
     "WEBDATA_BASE_URL": "https://api.service.example",
@@ -50,7 +50,7 @@ def inherited() -> dict[str, str]:
 
 
 def give_role(owner: str, password: str) -> None:
-    """What the service `inbox-role` runs, on the database of this owner."""
+    """Run the service `inbox-role` on the database of this owner."""
     service = compose.services({**ENVIRON, "INBOX_PASSWORD": password})["inbox-role"]
     program, *flags = service["entrypoint"]
     (script,) = [volume.split(":") for volume in service["volumes"]]
@@ -70,15 +70,15 @@ def give_role(owner: str, password: str) -> None:
     assert password not in done.stdout + done.stderr
 
 
-def test_inbox_and_nginx_as_compose_has_them(
+def test_inbox_and_nginx_of_compose(
     postgres: Postgres, certificate: tuple[Path, Path], warm: Warm, tmp_path: Path
 ) -> None:
     owner = postgres.create_database("composed")
     engine = create_engine(owner)
     metadata.create_all(engine)
-    # Airflow's own, which the role may not read.
+    # Airflow's tables, which the role may not read.
     Base.metadata.create_all(engine, [Base.metadata.tables[name] for name in ("team", "connection")])
-    # At each start, with whatever password is in the file now.
+    # It runs at each start, with the current password of the file.
     give_role(owner, "an-older-one")
     give_role(owner, ENVIRON["INBOX_PASSWORD"])
 
@@ -89,12 +89,11 @@ def test_inbox_and_nginx_as_compose_has_them(
     env = {
         **inherited(),
         **SETTINGS,
-        **SETTINGS,
         **service["environment"],
         "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": url.render_as_string(hide_password=False),
         "AIRFLOW_HOME": str(tmp_path),
     }
-    # On a free port; nginx is told which.
+    # A free port replaces the one that nginx is configured with.
     flags = service["command"][3 : service["command"].index("--port")]
     body = event(webhookId="w-1")
     with AirflowHome(tmp_path, env, warm).serving(*flags) as process:
@@ -120,7 +119,7 @@ def test_inbox_and_nginx_as_compose_has_them(
 
 
 def test_an_inbox_beside_a_managed_airflow(postgres: Postgres, warm: Warm, tmp_path: Path) -> None:
-    """As the guide has it: a database with nothing of Airflow's, and a reader that is told where the inbox is."""
+    """As in the guide: a database without Airflow's tables, and a reader with the address of the inbox."""
     guide = (ROOT / "docs" / "managed.md").read_text(encoding="utf-8")
     (block,) = [part for part in re.findall(r"```sh\n(.*?)```", guide, re.DOTALL) if "inbox serve" in part]
     exports = dict(re.findall(r"^export (\w+)='?([^'\n]*)'?$", block, re.MULTILINE))
@@ -136,13 +135,13 @@ def test_an_inbox_beside_a_managed_airflow(postgres: Postgres, warm: Warm, tmp_p
     body = event(webhookId="w-1")
     with AirflowHome(tmp_path, env, warm).serving() as process:
         path = f"{process.url}/webdata/inbox/webdata_default/key-1"
-        # To make the tables may take longer than a delivery waits: the service sends it again.
+        # Creating the tables may take longer than a delivery waits: the service sends it again.
         assert wait_until(
             lambda: httpx.post(path, content=body, headers={SECRET_HEADER: SECRET}, timeout=60).is_success,
             pause=1.0,
         )
 
-        # There is no table of Airflow's to look others up in.
+        # Airflow's table of other connections does not exist.
         other = f"{process.url}/webdata/inbox/nobody"
         assert httpx.post(other, content=body, headers={SECRET_HEADER: SECRET}, timeout=60).status_code == 503
 

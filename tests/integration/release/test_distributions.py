@@ -1,4 +1,4 @@
-"""The wheel and the sdist: what is in them, that they install, and that building them again gives the same bytes."""
+"""The wheel and the sdist have the right files, install, and are the same bytes when they are built again."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.support.snippets import ROOT
 STEM = f"airflow_provider_webdata-{__version__}"
 # 2026-01-01, in seconds.
 EPOCH = "1767225600"
-# What lies about in the folders of those who work on it, and in nobody's package.
+# Files in the folders of contributors that belong in no package.
 LITTER = [
     ".env",
     ".venv/lib/secret.py",
@@ -39,17 +39,18 @@ SECRETS = re.compile(
 )
 
 
-def tracked() -> set[str]:
+def tracked() -> frozenset[str]:
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True)
-    return set(filter(None, listed.stdout.split("\0")))
+    # A file that was deleted since the last commit is listed still.
+    return frozenset(path for path in listed.stdout.split("\0") if (ROOT / path).is_file())
 
 
-def clone(folder: Path) -> Path:
-    """The repository's files, as a clone at another time has them."""
-    for path in tracked():
+def clone(source: Path, folder: Path, paths: frozenset[str]) -> Path:
+    """Copy files as a clone does, with the time of the copy."""
+    for path in paths:
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(ROOT / path, folder / path)
-        shutil.copymode(ROOT / path, folder / path)
+        shutil.copyfile(source / path, folder / path)
+        shutil.copymode(source / path, folder / path)
     return folder
 
 
@@ -62,9 +63,11 @@ def build(tree: Path, out: Path, *flags: str) -> None:
 
 @dataclass(frozen=True)
 class Built:
-    """Where the distributions are."""
+    """The folder of the distributions, that of the files, and the paths of the files."""
 
     folder: Path
+    tree: Path
+    paths: frozenset[str]
 
     @property
     def wheel(self) -> Path:
@@ -81,20 +84,21 @@ class Built:
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
-    """As for a release, from a folder with litter: the wheel is made from the sdist."""
+    """Build as for a release, from a folder with litter: the wheel from the sdist."""
     folder = tmp_path_factory.mktemp("release")
-    tree = clone(folder / "tree")
+    paths = tracked()
+    tree = clone(ROOT, folder / "tree", paths)
     for path in LITTER:
         (tree / path).parent.mkdir(parents=True, exist_ok=True)
         (tree / path).write_text("litter")
     build(tree, folder / "dist")
-    return Built(folder / "dist")
+    return Built(folder / "dist", tree, paths)
 
 
 def test_wheel(built: Built) -> None:
     info = f"{STEM}.dist-info"
     own = {"METADATA", "RECORD", "WHEEL", "entry_points.txt", "licenses/LICENSE"}
-    package = {path for path in tracked() if path.startswith("airflow_provider_webdata/")}
+    package = {path for path in built.paths if path.startswith("airflow_provider_webdata/")}
     with zipfile.ZipFile(built.wheel) as wheel:
         assert set(wheel.namelist()) == package | {f"{info}/{name}" for name in own}
         assert {entry.date_time for entry in wheel.infolist()} == {(2026, 1, 1, 0, 0, 0)}
@@ -103,17 +107,18 @@ def test_wheel(built: Built) -> None:
 
 
 def test_sdist(built: Built) -> None:
-    """All that the tests need, hence all that is in the repository, and nothing else."""
+    """Everything that the tests need, hence every file of the repository, and no other."""
     with tarfile.open(built.sdist) as sdist:
         files = {entry.name for entry in sdist if entry.isfile()}
-        assert files == {f"{STEM}/{path}" for path in tracked() | {"PKG-INFO"}}
+        assert files == {f"{STEM}/{path}" for path in built.paths | {"PKG-INFO"}}
         assert sdist.getmember(f"{STEM}/.ci/run").mode & 0o111
 
 
 def test_built_again(built: Built, tmp_path: Path) -> None:
-    """Elsewhere, later, without litter, and the wheel straight from the files."""
-    build(clone(tmp_path / "other" / "place"), tmp_path / "dist", "--sdist", "--wheel")
-    assert Built(tmp_path / "dist").digests() == built.digests()
+    """In another folder, later, without litter, and the wheel straight from the files."""
+    other = clone(built.tree, tmp_path / "other" / "place", built.paths)
+    build(other, tmp_path / "dist", "--sdist", "--wheel")
+    assert Built(tmp_path / "dist", other, built.paths).digests() == built.digests()
 
 
 INSTALLED = """
@@ -134,7 +139,7 @@ assert (folder / "sandbox" / "web" / "river.example" / "index.html").is_file()
 
 
 def test_installed(built: Built, tmp_path: Path) -> None:
-    """Beside the dependencies that are here, instead of the package that is."""
+    """With the installed dependencies, in place of the installed package."""
     site = tmp_path / "site"
     alone = ["--quiet", "--no-index", "--no-deps", "--no-compile"]
     pip = [sys.executable, "-m", "pip", "install", *alone, "--target", str(site), str(built.wheel)]

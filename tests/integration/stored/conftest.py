@@ -1,4 +1,4 @@
-"""What each release has left in installations, as `tests/stored` lists it."""
+"""The stored data of each release, as listed in `tests/stored`."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ RELEASES: dict[str, dict[str, Any]] = {
 }
 
 
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """A test that takes `stored` runs for every release."""
-    if "stored" in metafunc.fixturenames:
-        metafunc.parametrize("stored", RELEASES.values(), ids=RELEASES.keys())
+@pytest.fixture(params=RELEASES)
+def stored(request: pytest.FixtureRequest) -> dict[str, Any]:
+    """The stored data of a release."""
+    return RELEASES[request.param]
 
 
 @pytest.fixture
 def connected() -> Iterator[None]:
-    """The examples' connection."""
+    """Set the connection of the examples."""
     with own_connection():
         yield

@@ -1,4 +1,4 @@
-"""A database as an earlier version left it is migrated, and its deliveries are read."""
+"""Migration of the database of an earlier version, and reading its deliveries."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from tools.stored.inbox import migrate
 def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
     with closing(sqlite3.connect(tmp_path / "airflow.db")) as database:
         database.executescript((FOLDER / f"{request.param}.sql").read_text())
-    made = create_engine(f"sqlite:///{tmp_path}/airflow.db")
-    migrate(made)
-    yield made
-    made.dispose()
+    engine = create_engine(f"sqlite:///{tmp_path}/airflow.db")
+    migrate(engine)
+    yield engine
+    engine.dispose()
 
 
-def test_it_is_migrated(engine: Any) -> None:
+def test_migration_reaches_the_newest_revision(engine: Any) -> None:
     from alembic.autogenerate import compare_metadata
     from alembic.migration import MigrationContext
     from alembic.script import ScriptDirectory
@@ -44,7 +44,7 @@ def test_it_is_migrated(engine: Any) -> None:
         )
 
 
-def test_its_deliveries_are_there(engine: Any) -> None:
+def test_deliveries_survive(engine: Any) -> None:
     store = DeliveryStore(engine)
     page = store.read(CONNECTION_ID, DeliveryFilter(), 0, 10)
     assert [found.job_id for found in page.deliveries] == ["job", "other"]
@@ -60,7 +60,7 @@ def test_its_deliveries_are_there(engine: Any) -> None:
     body = store.get(CONNECTION_ID, first.id)
     assert body is not None
     assert body.body == BODY
-    # A redelivery is known, and what is new comes behind.
+    # A redelivery is recognized, and a new delivery comes after the old ones.
     again = NewDelivery.from_body(CONNECTION_ID, "key", BODY, NOON)
     new = NewDelivery.from_body(CONNECTION_ID, "key", BODY.replace(b"once", b"thrice"), NOON)
     assert store.add([again, new]) == [False, True]
@@ -69,9 +69,9 @@ def test_its_deliveries_are_there(engine: Any) -> None:
     assert added.id > second.id
 
 
-def test_the_revisions_of_all_releases_are_known(stored: dict[str, Any]) -> None:
+def test_revisions_of_all_releases_exist(stored: dict[str, Any]) -> None:
     from alembic.script import ScriptDirectory
 
-    known = {script.revision for script in ScriptDirectory(InboxDBManager.migration_dir).walk_revisions()}
-    assert stored["tables"]["revision"] in known
+    scripts = ScriptDirectory(InboxDBManager.migration_dir).walk_revisions()
+    assert stored["tables"]["revision"] in {script.revision for script in scripts}
     assert stored["tables"]["version_table"] == InboxDBManager.version_table_name

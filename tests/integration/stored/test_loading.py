@@ -1,4 +1,4 @@
-"""This version loads and understands what earlier ones have stored."""
+"""This version loads the data that earlier versions have stored."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def imported(path: str) -> Any:
 
 
 def test_triggers(stored: Stored) -> None:
-    """Each is made of what was stored, means the same, and is stored the same again."""
+    """A stored trigger keeps its meaning and serializes to the same data."""
     assert stored["triggers"]
     for path, forms in stored["triggers"].items():
         for form in forms.values():
@@ -70,7 +70,7 @@ def test_triggers(stored: Stored) -> None:
             assert trigger.serialize() == (path, form["arguments"])
 
 
-def test_mappings_among_the_arguments(stored: Stored) -> None:
+def test_mappings_in_trigger_arguments(stored: Stored) -> None:
     for path, mapping in stored["mappings"].items():
         assert imported(path).deserialize(mapping).serialize() == mapping
     for forms in stored["triggers"].values():
@@ -81,12 +81,12 @@ def test_mappings_among_the_arguments(stored: Stored) -> None:
             CheckCriteria.deserialize(form["arguments"].get("criteria", {}))
 
 
-class AskedError(Exception):
-    """What a task asked of the service or the inbox first."""
+class CalledError(Exception):
+    """The first call of a task to the service or the inbox."""
 
 
 class Service:
-    """Stands for a hook: each call is an error that says what was asked."""
+    """A stand-in for a hook: each call raises `CalledError` with its name and arguments."""
 
     def __enter__(self) -> Service:
         return self
@@ -97,8 +97,8 @@ class Service:
         return self
 
     def __getattr__(self, name: str) -> Any:
-        def call(*given: Any, **_: Any) -> Any:
-            raise AskedError(name, *given)
+        def call(*arguments: Any, **_: Any) -> Any:
+            raise CalledError(name, *arguments)
 
         return call
 
@@ -110,33 +110,33 @@ WAITERS: dict[str, tuple[Any, dict[str, Any], tuple[Any, ...]]] = {
     "job, operator": (WebDataCrawlOperator, {"url": "https://river.example/"}, ("job_status", "crawl", "job")),
     "delivery, sensor": (WebDataWebhookSensor, {"key": "k"}, ("fetch", 7)),
 }  # fmt: skip
-"""Tasks that wait for a thing, their arguments, and what they ask for once it has happened."""
+"""Tasks that wait, their arguments, and the call with which they read the result."""
 ENDS = {
     "skip": AirflowSkipException,
     "failed": AirflowException,
     "cancelled": AirflowException,
-    "timeout": (AirflowSensorTimeout, AirflowFailException, AskedError),
+    "timeout": (AirflowSensorTimeout, AirflowFailException, CalledError),
     "error": AirflowFailException,
 }
 
 
 @pytest.mark.parametrize("waiter", WAITERS)
-def test_a_task_that_waited_is_resumed(stored: Stored, waiter: str) -> None:
-    """By the method that was stored with it, with an event that a trigger of the older version made."""
-    cls, arguments, asked = WAITERS[waiter]
+def test_a_deferred_task_resumes(stored: Stored, waiter: str) -> None:
+    """Airflow calls the stored method with an event of the older version's trigger."""
+    cls, arguments, call = WAITERS[waiter]
     for name, event in stored["events"][waiter.partition(",")[0]].items():
         task = cls(task_id="t", **arguments)
         task.hook = Service()
         resume = getattr(task, stored["paths"]["resume_method"])
-        # An operator asks what the job cost that it lost.
-        asks = {"done", "resumed", *(("failed", "cancelled") if waiter == "job, operator" else ())}
-        with pytest.raises(AskedError if name in asks else ENDS.get(name, AskedError)) as raised:
+        # An operator reads the cost of a lost job.
+        calls = {"done", "resumed", *(("failed", "cancelled") if waiter == "job, operator" else ())}
+        with pytest.raises(CalledError if name in calls else ENDS.get(name, CalledError)) as raised:
             resume(context_of(TaskInstance()), event)
-        if name in asks:
-            assert raised.value.args == asked
+        if name in calls:
+            assert raised.value.args == call
 
 
-# Connections, options, and what is named alone
+# Connections, options, and everything stored by name alone
 
 
 def test_paths(stored: Stored) -> None:
@@ -150,17 +150,17 @@ def test_paths(stored: Stored) -> None:
 
 @pytest.mark.parametrize("form", ["json", "texts"])
 def test_connections(stored: Stored, form: str) -> None:
-    """Every field still means what it meant."""
-    made = json.loads(json.dumps(connections.settings(stored["connection"][form]["stored"])))
-    for part, meant in stored["connection"][form]["means"].items():
-        now = {name: made[part][name] for name in meant} if isinstance(meant, dict) else made[part]
-        assert now == meant
+    """Every field keeps its meaning."""
+    settings = json.loads(json.dumps(connections.settings(stored["connection"][form]["stored"])))
+    for part, before in stored["connection"][form]["means"].items():
+        now = {name: settings[part][name] for name in before} if isinstance(before, dict) else settings[part]
+        assert now == before
 
 
 # The inbox
 
 
-def test_a_redelivery_is_known(stored: Stored) -> None:
+def test_a_redelivery_is_recognized(stored: Stored) -> None:
     for known in stored["deliveries"].values():
         assert (
             NewDelivery.from_body(CONNECTION_ID, "key", known["body"].encode(), NOON).dedupe
@@ -169,12 +169,12 @@ def test_a_redelivery_is_known(stored: Stored) -> None:
 
 
 @pytest.mark.usefixtures("connected")
-def test_a_webhook_at_the_service_still_leads_here(stored: Stored) -> None:
+def test_a_webhook_at_the_service_keeps_its_address(stored: Stored) -> None:
     assert attempts.managed_webhook() == stored["managed_webhook"]
     assert key_of(WebDataHook(CONNECTION_ID).get_settings(), stored["managed_webhook"]["url"]) == "key"
 
 
-# What attempts leave for later ones
+# Records that attempts leave for later ones
 
 
 def intent_of(stored: Stored, key: str, form: str) -> Intent:
@@ -184,7 +184,7 @@ def intent_of(stored: Stored, key: str, form: str) -> Intent:
 
 
 @pytest.mark.parametrize("key", ["webdata_monitor", "webdata_check", "webdata_session"])
-def test_what_an_attempt_began(stored: Stored, key: str) -> None:
+def test_records_of_a_monitor_check_or_session(stored: Stored, key: str) -> None:
     begun, started = intent_of(stored, key, "begun"), intent_of(stored, key, "started")
     assert begun.began
     assert begun.started_id is None
@@ -194,7 +194,7 @@ def test_what_an_attempt_began(stored: Stored, key: str) -> None:
     assert started.started_id == "c"
 
 
-def test_the_job_of_an_attempt(stored: Stored) -> None:
+def test_records_of_a_job(stored: Stored) -> None:
     requested = StartRecord.of(intent_of(stored, "webdata_job", "requested"))
     assert requested.first_state(unrecorded=False) is State.SENT
     assert requested.known == ("other",)
@@ -206,19 +206,19 @@ def test_the_job_of_an_attempt(stored: Stored) -> None:
     assert {name: now[name] for name in recorded} == recorded
 
 
-def test_what_an_agent_read_is_had_again(stored: Stored) -> None:
+def test_the_account_of_an_agent(stored: Stored) -> None:
     store = StateStore()
     store.set("webdata_agent", stored["task_state"]["webdata_agent"]["read"])
     context: Any = context_of(TaskInstance(max_tries=attempts.MAX_TRIES, try_number=2), store)
     assert AgentAccount(context).scrape_of("read_page", "https://river.example/") == "a"
 
 
-def test_the_keys_of_a_job_stay(stored: Stored) -> None:
-    """Its deliveries and its request are found again by these alone."""
+def test_the_keys_of_a_job(stored: Stored) -> None:
+    """Later attempts find its deliveries and its request by these keys alone."""
     assert attempts.job_identity() == stored["job_identity"]
 
 
-def test_a_wait_ends_when_it_was_to_end(stored: Stored) -> None:
+def test_a_wait_keeps_its_deadline(stored: Stored) -> None:
     recorded = stored["task_state"]["webdata_wait"]["waiting"]
     store = StateStore()
     store.set("webdata_wait", recorded)
@@ -227,7 +227,7 @@ def test_a_wait_ends_when_it_was_to_end(stored: Stored) -> None:
     assert span == (datetime.fromisoformat(recorded["after"]), recorded["deadline"], True)
 
 
-def test_what_was_paid_for(stored: Stored, tmp_path: Path) -> None:
+def test_billed_results(stored: Stored, tmp_path: Path) -> None:
     store = StateStore()
     for key, value in stored["kept_records"]["store"].items():
         store.set(key, value)
@@ -244,7 +244,7 @@ def test_what_was_paid_for(stored: Stored, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("connected")
-def test_what_was_paid_for_is_found_by_the_same_request(stored: Stored) -> None:
+def test_billed_results_are_found_by_their_request(stored: Stored) -> None:
     calls = dict(stored["requests"])
     batch = calls.pop("batch")
     for operator, call in calls.items():
@@ -257,14 +257,14 @@ def test_what_was_paid_for_is_found_by_the_same_request(stored: Stored) -> None:
 # Asset watchers
 
 
-def test_cursors_are_found(stored: Stored) -> None:
+def test_the_keys_of_cursors(stored: Stored) -> None:
     for path, keys in stored["asset_state"]["keys"].items():
         for form, key in keys.items():
             trigger: StreamTrigger = imported(path)(**stored["triggers"][path][form]["arguments"])
             assert Checkpoint(None, trigger.serialize())._key == key
 
 
-def test_cursors_say_what_was_seen(stored: Stored) -> None:
+def test_cursors_tell_seen_from_new(stored: Stored) -> None:
     deliveries = WebDataWebhookEventTrigger(CONNECTION_ID)
     cursor = stored["asset_state"]["delivery"]
     assert query_of(f"after={cursor['page']}".encode()).after == 3
