@@ -1,0 +1,69 @@
+"""The parts of the package that are mutated, the tests that hold each of them, and samples of mutants."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Part:
+    """Files of the package, and test files or folders; both as glob patterns.
+
+    :param sources: relative to the package.
+    :param tests: relative to `tests/`. A pattern without a match is ignored while another one has matches.
+    """
+
+    sources: tuple[str, ...]
+    tests: tuple[str, ...]
+
+
+PARTS: dict[str, Part] = {
+    "api/exchange": Part(("api/exchange.py",), ("unit/api/test_*.py", "integration/api")),
+    "api/prices": Part(
+        ("api/prices.py",),
+        ("unit/api/test_prices.py", "unit/tasks/searches", "integration/sandbox/test_extract.py"),
+    ),
+    "api/retry": Part(("api/retry.py",), ("unit/api/test_*.py", "integration/api")),
+    "hooks/call_guard": Part(
+        ("hooks/call_guard.py",),
+        ("unit/hooks", "integration/hooks", "integration/toolsets/test_web_tools.py"),
+    ),
+    "inbox/auth": Part(
+        ("inbox/server/http/auth.py",),
+        ("unit/inbox", "integration/inbox/http/test_receive.py", "integration/inbox/http/test_reading.py"),
+    ),
+    "inbox/envelope": Part(
+        ("inbox/envelope.py",),
+        ("unit/inbox", "integration/inbox/http/test_receive.py", "integration/inbox/http/test_reading.py"),
+    ),
+    "inbox/tokens": Part(
+        ("inbox/tokens.py",),
+        ("unit/inbox", "integration/inbox/http/test_receive.py", "integration/inbox/http/test_reading.py"),
+    ),
+    "results/manifest": Part(
+        ("results/manifest/*.py",),
+        (
+            "unit/results",
+            "integration/results/test_manifest.py",
+            "integration/operators/test_changed_results.py",
+        ),
+    ),
+    "states": Part(("states/*.py",), ("unit/states", "integration/triggers")),
+    "tasks/jobs/start": Part(
+        ("tasks/jobs/start*.py",),
+        ("unit/tasks/jobs", "unit/sensors/test_start.py", "integration/operators/test_job_start.py"),
+    ),
+    "tasks/tables/load": Part(("tasks/tables/load.py",), ("unit/tasks/tables", "integration/tables")),
+    "toolsets": Part(("toolsets/*.py",), ("unit/toolsets", "integration/toolsets")),
+    "waiting": Part(
+        ("waiting/*.py", "waiting/*/*.py"),
+        ("unit/waiting", "unit/triggers", "unit/sensors", "integration/triggers"),
+    ),
+}
+
+
+def sample(names: list[str], size: int, seed: int) -> list[str]:
+    """Return `size` of the names, all for 0; the order of a name depends on the name and the seed alone."""
+    chosen = sorted(names, key=lambda name: hashlib.sha256(f"{seed} {name}".encode()).digest())
+    return sorted(chosen[: size or None])
