@@ -19,6 +19,7 @@ from airflow_provider_webdata.api.errors import WebDataError
 from airflow_provider_webdata.hooks.webdata import WebDataHook
 from airflow_provider_webdata.inbox.server.airflow_connections import find_connection
 from airflow_provider_webdata.inbox.server.storage.errors import StoreUnavailableError
+from airflow_provider_webdata.terminal import terminal_text
 
 from .spent import Spent, spent, total
 
@@ -60,7 +61,7 @@ def costs(args: argparse.Namespace) -> None:
         AirflowConsole().print_as([_row(one) for one in found], args.output)
     sys.stdout.write(f"{total(found):g} credits in all\n")
     for line in _lines(service or {}):
-        sys.stdout.write(f"{line}\n")
+        sys.stdout.write(f"{terminal_text(line)}\n")
 
 
 def _moment(flag: str, text: str) -> datetime:
@@ -78,7 +79,9 @@ def _row(one: Spent) -> dict[str, Any]:
     row = one.as_dict()
     for name in ("by_operation", "by_format"):
         row[name] = ", ".join(f"{part} {credits:g}" for part, credits in row[name].items())
-    return {name: escape(value) if isinstance(value, str) else value for name, value in row.items()}
+    return {
+        name: escape(terminal_text(value)) if isinstance(value, str) else value for name, value in row.items()
+    }
 
 
 def _service(conn_id: str, since: datetime, until: datetime | None) -> dict[str, Any]:
@@ -95,7 +98,7 @@ def _service(conn_id: str, since: datetime, until: datetime | None) -> dict[str,
             usage = hook.credit_usage()
             periods = hook.credit_history().periods
     except (StoreUnavailableError, WebDataError) as error:
-        raise SystemExit(f"What the service says is not known: {error}") from None
+        raise SystemExit(f"What the service says is not known: {terminal_text(str(error))}") from None
     shown = [
         {"start": period.start_date, "end": period.end_date, "used": period.used}
         for period in periods

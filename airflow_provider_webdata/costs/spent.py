@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from airflow.models.xcom import XComModel
+from pydantic import BaseModel, ConfigDict, FiniteFloat, ValidationError
 from sqlalchemy import select
 
 if TYPE_CHECKING:
@@ -116,10 +116,9 @@ def _without_known(credits: dict[str, Any], jobs: dict[str, float]) -> dict[str,
 
     :param jobs: what each job cost as told so far; updated.
     """
-    told = credits.get("jobs")
     operations, formats = Counter(credits["byOperation"]), Counter(credits.get("byFormat") or {})
     used = credits["used"]
-    for job, cost in told.items() if isinstance(told, dict) else ():
+    for job, cost in credits["jobs"].items():
         known = min(jobs.get(job, 0), cost)
         jobs[job] = max(jobs.get(job, 0), cost)
         used -= known
@@ -129,13 +128,23 @@ def _without_known(credits: dict[str, Any], jobs: dict[str, float]) -> dict[str,
     return {**credits, "used": used, "byOperation": +operations, "byFormat": +formats}
 
 
+class _Told(BaseModel):
+    """The XCom `credits` of a task."""
+
+    model_config = ConfigDict(strict=True)
+
+    used: FiniteFloat
+    saved: FiniteFloat | None = None
+    unknown: int | None = None
+    byOperation: dict[str, FiniteFloat]  # noqa: N815 - as in the XCom
+    byFormat: dict[str, FiniteFloat] | None = None  # noqa: N815
+    jobs: dict[str, FiniteFloat] = {}
+
+
 def _credits(value: Any) -> dict[str, Any] | None:
     """Return the credits in an XCom; None where another task's XCom has the same key."""
-    if isinstance(value, str):
-        try:
-            value = json.loads(value)
-        except ValueError:
-            return None
-    if not isinstance(value, dict) or not isinstance(value.get("byOperation"), dict):
+    try:
+        told = _Told.model_validate_json(value) if isinstance(value, str) else _Told.model_validate(value)
+    except ValidationError:
         return None
-    return value if isinstance(value.get("used"), (int, float)) else None
+    return told.model_dump()

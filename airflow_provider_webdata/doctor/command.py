@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 from airflow.utils.cli import suppress_logs_and_warning
 from airflow.utils.providers_configuration_loader import providers_configuration_loaded
 
+from airflow_provider_webdata.terminal import terminal_text
+
 from . import examination
 
 if TYPE_CHECKING:
@@ -63,9 +65,9 @@ def as_text(found: Sequence[Finding]) -> str:
         if finding.conn_id != conn_id:
             conn_id = finding.conn_id
             lines.append(f"Connection {conn_id}" if conn_id else "Airflow")
-        lines.append(f"  {finding.state:<8} {finding.check:<{_WIDTH}} {finding.seen}")
+        lines.append(f"  {finding.state:<8} {finding.check:<{_WIDTH}} {terminal_text(finding.seen)}")
         if finding.advice:
-            lines.append(f"  {'':<8} {'':<{_WIDTH}} {finding.advice}")
+            lines.append(f"  {'':<8} {'':<{_WIDTH}} {terminal_text(finding.advice)}")
     counts = Counter(finding.state for finding in found)
     states = [f"{counts[state]} {state}" for state in ("wrong", "warning", "unknown", "ok") if counts[state]]
     return "\n".join([*lines, ", ".join(states), ""])

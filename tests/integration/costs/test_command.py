@@ -33,6 +33,19 @@ def told(**by_operation: float) -> dict[str, Any]:
     }
 
 
+# XComs of other tasks with the same key.
+ODD: list[Any] = [
+    {"used": "all"},
+    {"used": True, "byOperation": {}},
+    {"used": 10**400, "byOperation": {}},
+    {"used": 1, "byOperation": {"search": "two"}},
+    {"used": 1, "byOperation": {}, "byFormat": [1]},
+    {"used": 1, "byOperation": {}, "jobs": {"crawl/j": "ten"}},
+    {"used": 1, "byOperation": {}, "saved": []},
+    "{" * 5000,
+]
+
+
 @pytest.fixture
 def database(
     tmp_path: Path, migrated_database: MigratedDatabase, monkeypatch: pytest.MonkeyPatch
@@ -48,7 +61,8 @@ def database(
         add_task(session, "shop", "crawl", operator="C", xcoms={"credits": told(crawl=5)})
         # Of tasks that are none of ours.
         add_task(session, "shop", "bank", operator="B", xcoms={"credits": 500, "used": 3})
-        add_task(session, "shop", "text", operator="B", xcoms={"credits": {"used": "all"}})
+        for number, odd in enumerate(ODD):
+            add_task(session, "shop", f"odd_{number}", operator="B", xcoms={"credits": odd})
         session.commit()
     yield
     sessions.remove()
@@ -132,6 +146,16 @@ def test_for_people(run: Any) -> None:
     assert printed.endswith("38 credits in all\n")
     assert run("--since", "2199-01-01") == "0 credits in all\n"
     assert "used: 38" in run("--since", SINCE, "--output", "yaml")
+
+
+def test_control_characters_are_escaped(database: None, run: Any) -> None:
+    """They could fake lines, or change the terminal."""
+    with settings.Session() as session:
+        add_task(session, "odd", "t", operator="S", xcoms={"credits": told(**{"a\x1b[2Jb\nc": 1.0})})
+        session.commit()
+    printed = run("--since", SINCE, "--dag-id", "odd", "--output", "plain")
+    assert "\x1b" not in printed
+    assert "a\\x1b[2Jb\\nc 1" in printed
 
 
 def test_beside_what_the_service_says(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
