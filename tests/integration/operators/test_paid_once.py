@@ -21,10 +21,8 @@ from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
 from airflow_provider_webdata.tasks import kept_records
 from airflow_provider_webdata.tasks.retry_policy import HAS_RETRY_POLICIES
-from tests.support import direct
 from tests.support.direct import StateStore, TaskInstance, context_of
 from tests.support.fault_server import FaultServer, answer
-from tests.support.job_service import JobService
 from tests.support.service import connection_text
 
 URL = "https://example.com/"
@@ -175,38 +173,6 @@ def test_a_folder_that_is_lost_meanwhile(run_dag, serve, tmp_path):
             assert done.ended(name) == ("failed", 1), done.log_of(name)
             assert done.xcom[f"{name}.undelivered"] == ANSWERS[name]
             assert "clear the task to make the call again" in done.log_of(name)
-
-
-class LosingJobs(JobService):
-    """Calls a function before the next job is started."""
-
-    def __init__(self, before):
-        super().__init__()
-        self.before = before
-        self.ends_after = 0
-        self.ends_as = {"status": "completed", "data": [{"markdown": "one"}], "total": 1, "completed": 1}
-
-    def answer(self, method, *given):
-        if method == "POST":
-            self.before()
-        return super().answer(method, *given)
-
-
-@pytest.mark.parametrize("name", ["Crawl", "BatchScrape", "Extract", "Agent"])
-def test_a_job_whose_folder_is_lost_is_read_again(connect, tmp_path, name):
-    """It is started once, and its result is read by the second attempt."""
-    folder = tmp_path / "found"
-    service = LosingJobs(lambda: lose(folder))
-    connect(service)
-    outcome = direct.run(
-        task(name, tmp_path, output=f"{folder}/x.jsonl", retries=1),
-        StateStore(),
-        before_try=lambda number: mend(folder) if number > 1 else None,
-    )
-    service.stop()
-    assert len(service.started()) == 1
-    assert outcome.ended == ("success", 2)
-    assert json.loads((folder / "x.jsonl").read_text()) == {"markdown": "one"}
 
 
 # Where an answer is kept, and when it counts.

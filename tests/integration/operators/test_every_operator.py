@@ -1,0 +1,132 @@
+"""What holds for every operator of the metadata that bills or writes results, and for the template in CONTRIBUTING."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from airflow_provider_webdata.sandbox.server import SandboxServer
+from tests.support import direct
+from tests.support.direct import StateStore
+from tests.unit.test_contract import TASKS, parameters
+from tools.operator_fields import rewritten
+
+URL = "https://docs.pipeline.example/"
+WAITING: dict[str, Any] = {"deferrable": False, "poll_interval": 1}
+ARGUMENTS: dict[str, dict[str, Any]] = {
+    "WebDataSearchOperator": {"query": "river"},
+    "WebDataBatchSearchOperator": {"queries": ["river"]},
+    "WebDataScrapeOperator": {"url": URL},
+    "WebDataBatchScrapeOperator": {"urls": [URL], **WAITING},
+    "WebDataCrawlOperator": {"url": URL, "limit": 1, **WAITING},
+    "WebDataIncrementalCrawlOperator": {
+        "url": URL,
+        "manifest": "FOLDER/manifest",
+        "refresh_after": timedelta(days=1),
+        **WAITING,
+    },
+    "WebDataExtractOperator": {"urls": [URL], "prompt": "the title", **WAITING},
+    "WebDataAgentOperator": {"prompt": "the title", "urls": [URL], **WAITING},
+    "WebDataMapOperator": {"url": URL},
+    "WebDataParseOperator": {"file": "FOLDER/report.html"},
+    "WebDataInteractOperator": {"steps": ["echo high"], "language": "bash"},
+    "WebDataDeveloperSearchOperator": {"query": "river"},
+    "WebDataPaperSearchOperator": {"query": "river"},
+}
+
+
+def template() -> Any:
+    """Return the operator that CONTRIBUTING shows, with its fields."""
+    page = (Path(__file__).parents[3] / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"( +)```python\n( +class WebDataMapOperator.*?)```", page, re.DOTALL)
+    head = (
+        "from __future__ import annotations\nfrom typing import Any\n"
+        "from airflow.sdk import Context\n"
+        "from airflow_provider_webdata.tasks.operator import RequestFields\n"
+        "from airflow_provider_webdata.tasks.result_output import ResultOutput\n"
+    )
+    found: dict[str, Any] = {"__name__": __name__}
+    exec(rewritten(head + textwrap.dedent(code[1])), found)
+    return found["WebDataMapOperator"]
+
+
+# The sensor writes the result of a job that somebody else started.
+WRITING = [task for task in TASKS if "output" in parameters(task) and task.__name__ != "WebDataJobSensor"]
+BILLING = [task for task in TASKS if "credit_limit" in parameters(task)]
+
+
+def task(operator: Any, folder: Path, **more: Any) -> Any:
+    if operator is None:
+        operator = template()
+    if (arguments := ARGUMENTS.get(operator.__name__)) is None:
+        pytest.fail(f"{__file__}: add arguments of {operator.__name__} to ARGUMENTS", pytrace=False)
+    (folder / "report.html").write_text("<p>Wheat</p>")
+    given = {
+        name: value.replace("FOLDER", str(folder)) if isinstance(value, str) else value
+        for name, value in arguments.items()
+    }
+    return operator(task_id="t", **given, **more)
+
+
+def billed(sandbox: SandboxServer) -> list[str]:
+    """Return the paths of the calls that bill. Reading a job does not."""
+    requests = sandbox.control.requests()
+    return [one["path"] for one in requests if one["method"] == "POST" or "/research/" in one["path"]]
+
+
+@pytest.mark.parametrize("operator", [*WRITING, None], ids=lambda item: getattr(item, "__name__", "template"))
+def test_an_answer_that_could_not_be_delivered_is_billed_once(
+    here: SandboxServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, operator: Any
+) -> None:
+    """The first attempt makes the call, and cannot write; the second writes the same answer."""
+    output = tmp_path / "results.jsonl"
+
+    def lose(request: httpx.Request) -> None:
+        # An incremental crawl maps the site first, and looks at its output again.
+        if "refresh_after" not in vars(made) or request.url.path != "/v2/map":
+            output.mkdir(exist_ok=True)
+
+    send, send_async = httpx.Client.send, httpx.AsyncClient.send
+
+    def sending(client: httpx.Client, request: httpx.Request, **options: Any) -> httpx.Response:
+        lose(request)
+        return send(client, request, **options)
+
+    async def sending_async(
+        client: httpx.AsyncClient, request: httpx.Request, **options: Any
+    ) -> httpx.Response:
+        lose(request)
+        return await send_async(client, request, **options)
+
+    with monkeypatch.context() as patch:
+
+        def mend(number: int) -> None:
+            if number == 2:
+                patch.undo()
+                output.rmdir()
+
+        patch.setattr(httpx.Client, "send", sending)
+        patch.setattr(httpx.AsyncClient, "send", sending_async)
+        made = task(operator, tmp_path, output=str(output), retries=1)
+        outcome = direct.run(made, StateStore(), before_try=mend)
+
+    assert outcome.ended == ("success", 2), outcome.error
+    assert len(output.read_text().splitlines()) == outcome.value["count"] > 0
+    assert outcome.value["path"] == str(output)
+    assert len(billed(here)) == len({*billed(here)}) > 0
+
+
+@pytest.mark.parametrize("operator", [*BILLING, None], ids=lambda item: getattr(item, "__name__", "template"))
+def test_a_limit_of_nothing_sends_nothing(here: SandboxServer, tmp_path: Path, operator: Any) -> None:
+    outcome = direct.run(task(operator, tmp_path, credit_limit=0, retries=1))
+    assert billed(here) == []
+    # A batch reports the queries that it leaves.
+    if operator is None or operator.__name__ != "WebDataBatchSearchOperator":
+        assert outcome.ended == ("failed", 1)
+        assert "WD-034" in str(outcome.error)
