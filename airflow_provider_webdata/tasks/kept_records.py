@@ -8,7 +8,12 @@ import json
 import logging
 import re
 import secrets
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, Protocol
+
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, with_config
+from typing_extensions import Required, TypedDict
+
+from airflow_provider_webdata.tasks.failures import UndeliveredAnswerError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,6 +24,26 @@ log = logging.getLogger(__name__)
 
 Record = dict[str, Any]
 """A JSON object with the key `key`."""
+
+
+@with_config(ConfigDict(extra="allow", strict=True))
+class _Fields(TypedDict, total=False):
+    key: Required[str]
+    answer: dict[Any, Any]
+    query: str
+    creditsUsed: float | None
+    ambiguous: str
+    results: dict[Any, list[dict[Any, Any]]]
+
+
+@with_config(ConfigDict(strict=True))
+class _Index(TypedDict):
+    values: Annotated[int, Field(ge=0)]
+    bytes: int
+
+
+_RECORD: TypeAdapter[Any] = TypeAdapter(_Fields)
+_INDEX: TypeAdapter[Any] = TypeAdapter(_Index)
 
 MOST_STORED_BYTES = 16 * 2**20
 """Most JSON that is put into Airflow's task state store, which is its metadata database."""
@@ -75,7 +100,7 @@ class FileRecords:
         for part in self._parts:
             with part.open("rb") as file:  # type: ignore[no-untyped-call]
                 for line in file:
-                    yield json.loads(line)
+                    yield _read(line, str(part))
 
     def save(self, records: list[Record]) -> None:
         """Write a file of records."""
@@ -112,11 +137,14 @@ class StoreRecords:
         self.lasts = True
         self._store = store
         index = store.get(_STORE_KEY)
-        given = index if isinstance(index, dict) else {}
-        self._values: int = given.get("values", 0)
-        self._bytes: int = given.get("bytes", 0)
-        text = "".join(store.get(f"{_STORE_KEY}_{number}") or "" for number in range(self._values))
-        self._records: list[Record] = [json.loads(line) for line in text.splitlines()]
+        try:
+            given = {"values": 0, "bytes": 0} if index is None else _INDEX.validate_python(index)
+            self._values, self._bytes = given["values"], given["bytes"]
+            text = "".join(store.get(f"{_STORE_KEY}_{number}") for number in range(self._values))
+        except (ValidationError, TypeError) as error:
+            raise _damaged(f"the keys {_STORE_KEY}* of the task state store", error) from None
+        place = f"the keys {_STORE_KEY}_* of the task state store"
+        self._records: list[Record] = [_read(line, place) for line in text.splitlines()]
 
     def read(self) -> Iterator[Record]:
         """Yield all records."""
@@ -184,6 +212,23 @@ def records_of(output: str | None, context: Context) -> KeptRecords:
         return FileRecords(output, context)
     store = context.get("task_state_store")
     return MemoryRecords() if store is None else StoreRecords(store)
+
+
+def _read(line: str | bytes, place: str) -> Record:
+    try:
+        # Not pydantic's own reader, which refuses halves of surrogate pairs.
+        record: Record = _RECORD.validate_python(json.loads(line))
+    except (ValueError, RecursionError) as error:
+        raise _damaged(place, error) from None
+    return record
+
+
+def _damaged(place: str, error: Exception) -> UndeliveredAnswerError:
+    reason = str(error).partition("\n")[0]
+    return UndeliveredAnswerError(
+        f"What an earlier attempt was billed for and kept is damaged, in {place} ({reason}). To make the call again, "
+        "which is billed again, delete that and clear the task"
+    )
 
 
 def _instance_name(context: Context) -> str:

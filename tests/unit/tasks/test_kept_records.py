@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from airflow_provider_webdata.tasks import kept_records
+from airflow_provider_webdata.tasks.failures import UndeliveredAnswerError
 from airflow_provider_webdata.tasks.kept_records import (
     FileRecords,
     MemoryRecords,
@@ -139,3 +140,42 @@ def test_where_it_is_kept(tmp_path, output, store, kind, lasts):
     progress = records_of(str(tmp_path / output) if output else None, given_context)
     assert type(progress) is kind
     assert progress.lasts is lasts
+
+
+DAMAGED = (
+    b"{",
+    b"[1]",
+    b"{}",
+    b'{"key": 1}',
+    b'{"key": "a", "answer": 7}',
+    b'{"key": "a", "creditsUsed": "two"}',
+    b'{"key": "a", "results": {"web": {"title": "t"}}}',
+    b'{"key": "a", "results": {"web": ["t"]}}',
+    b"\xff\xfe",
+    b"[" * 100_000,
+)
+
+
+def test_a_damaged_file_says_where_it_is_and_what_to_do(tmp_path):
+    FileRecords(str(tmp_path / "out.jsonl"), context()).save([record("a")])
+    (part,) = (tmp_path / "out.jsonl.partial").glob("*/*.part")
+    for line in DAMAGED:
+        part.write_bytes(line + b"\n")
+        with pytest.raises(UndeliveredAnswerError, match=f"{part.name}.*clear the task"):
+            [*FileRecords(str(tmp_path / "out.jsonl"), context()).read()]
+
+
+def test_damaged_values_of_the_store_say_what_to_do():
+    for index, value in (
+        *(({"values": 1, "bytes": 9}, line.decode(errors="replace")) for line in DAMAGED),
+        ({"values": 1, "bytes": 9}, None),
+        ({"values": 1, "bytes": 9}, {"key": "a"}),
+        ({"values": "1"}, ""),
+        ({"values": -1, "bytes": 0}, ""),
+        ("text", ""),
+    ):
+        store = StateStore()
+        store.set("webdata_paid", index)
+        store.set("webdata_paid_0", value)
+        with pytest.raises(UndeliveredAnswerError, match=r"webdata_paid.*clear the task"):
+            StoreRecords(store)
