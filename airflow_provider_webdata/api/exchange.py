@@ -455,7 +455,7 @@ class Reader(Generic[ResponseT]):
     def _scrubbed(self, value: Any) -> Any:
         """Return what the service wrote without the key and the connection's headers, which it may echo."""
         if isinstance(value, dict):
-            return {key: self._scrubbed(item) for key, item in value.items()}
+            return {self._scrubbed(key): self._scrubbed(item) for key, item in value.items()}
         if isinstance(value, list):
             return [self._scrubbed(item) for item in value]
         if isinstance(value, str):

@@ -15,6 +15,7 @@ from airflow_provider_webdata.results.errors import OutputError
 from airflow_provider_webdata.results.item_urls import url_of
 from airflow_provider_webdata.results.output import format_of, open_output
 from airflow_provider_webdata.results.storage import WholeFile, storage_path
+from airflow_provider_webdata.surrogates import is_utf8
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -164,7 +165,7 @@ def host_of(item: Any) -> str:
     except ValueError:
         host = None
     # What is longer is no name that the web knows, and none that a file system takes.
-    return host if host and len(quote(host)) <= _LONGEST_HOST else _NO_VALUE
+    return host if host and is_utf8(host) and len(quote(host)) <= _LONGEST_HOST else _NO_VALUE
 
 
 class _Spool:

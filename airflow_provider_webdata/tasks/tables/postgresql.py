@@ -24,6 +24,15 @@ SELECT attname, format_type(atttypid, NULL), attnotnull AND NOT atthasdef AND at
 FROM pg_catalog.pg_attribute
 WHERE attrelid = to_regclass(%s) AND attnum > 0 AND NOT attisdropped AND attgenerated = ''
 """
+# With the schema, whether or not the author of the DAG names it.
+_LOCK = """
+SELECT pg_advisory_xact_lock(hashtext('webdata table ' || coalesce(
+  %s::text,
+  (SELECT nspname::text FROM pg_catalog.pg_class t JOIN pg_catalog.pg_namespace n ON n.oid = t.relnamespace
+   WHERE t.oid = to_regclass(%s)),
+  current_schema()::text
+) || '.' || %s::text))
+"""
 
 
 class PostgreSQL(StagingDatabase):
@@ -56,7 +65,7 @@ class PostgreSQL(StagingDatabase):
     def begin(self, table: TableName) -> None:
         self.connection.autocommit = False
         # Two loads into one table wait for each other; whoever reads it or writes other things does not.
-        self.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", (f"webdata table {table}",))
+        self.execute(_LOCK, (table.schema, self.path_of(table), table.table))
 
     def existing(self, table: TableName) -> dict[str, Existing]:
         found = self.execute(_COLUMNS, (self.path_of(table),)).fetchall()

@@ -174,8 +174,8 @@ ROWS = [
     Row("error text echoes the key", LIST, [failure(401, error=f"Invalid token {API_KEY}")],
         errors.AuthenticationError, has={"verdict": "never"}, says="Invalid token ***"),
     Row("the whole error body echoes key and headers", SEARCH,
-        [failure(400, error=f"bad header {HEADER}", details=[{"path": [], "message": API_KEY}], seen={"a": [HEADER]})],
-        errors.BadRequestError, says="bad header ***", has={"body": {"seen": {"a": ["***"]}}},
+        [failure(400, error=f"bad header {HEADER}", details=[{"path": [], "message": API_KEY}], seen={"a": [HEADER], API_KEY: 1})],
+        errors.BadRequestError, says="bad header ***", has={"body": {"seen": {"a": ["***"], "***": 1}}},
         options={"headers": {"X-Team": HEADER}}),
     # Time and load: repeated only where a repetition cannot start or bill anything.
     Row("408 of a search is not repeated", SEARCH, [failure(408, error="Request timed out"), OK_SEARCH],

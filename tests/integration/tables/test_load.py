@@ -7,8 +7,9 @@ import os
 import re
 import signal
 import sys
+import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ from tests.integration.results.conftest import bucket, s3_client, s3_connection,
 from tests.integration.tables.conftest import EACH_WAY, HOOKS, OWN_WAYS, Target
 from tests.support.examples import examples
 from tests.support.tables import each_row
+from tests.support.waiting import wait_until
 
 __all__ = ["bucket", "s3_client", "s3_connection", "s3_server"]
 
@@ -453,6 +455,32 @@ def test_loads_into_one_table_wait_for_each_other(database: Target, written: Wri
         counts = [*pool.map(load, paths)]
     assert [count["loaded"] for count in counts] == [300] * 4
     assert len({*texts(database).values()}) == 1
+
+
+@pytest.mark.parametrize("database", ["postgresql"], indirect=True)
+def test_a_load_waits_for_one_that_names_the_schema(
+    database: Target, written: Written, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    [(schema,)] = database.query("SELECT current_schema()")
+    has_lock = "SELECT granted FROM pg_locks WHERE locktype = 'advisory'"
+    waits_for = "SELECT locktype FROM pg_locks WHERE NOT granted"
+    rows = ResultsFile.rows
+    loads: list[Future[Any]] = []
+
+    def rows_of_the_first(self: ResultsFile) -> Any:
+        is_first = threading.current_thread() is threading.main_thread()
+        if is_first and not loads and database.query(has_lock) == [(True,)]:
+            loads.append(pool.submit(load, second, table=f"{schema}.pages"))
+            assert wait_until(lambda: loads[0].done() or database.query(waits_for))
+            assert database.query(waits_for) == [("advisory",)]
+        return rows(self)
+
+    first, second = written([page(1)], "first.jsonl"), written([page(1, "later")], "second.jsonl")
+    with ThreadPoolExecutor(1) as pool:
+        monkeypatch.setattr(ResultsFile, "rows", rows_of_the_first)
+        load(first)
+    assert loads[0].result()["loaded"] == 1
+    assert texts(database) == {1: "later"}
 
 
 @pytest.mark.parametrize("database", ["duckdb"], indirect=True)

@@ -143,6 +143,10 @@ def test_few_files_are_open_at_a_time(tmp_path: Path) -> None:
 HOSTS = st.text(st.characters(exclude_categories=()), max_size=8) | st.just("ä" * 200)
 
 
+def test_half_a_surrogate_pair_is_no_host() -> None:
+    assert host_of(page("https://a\ud83d.example/")) == host_of(page("no address"))
+
+
 @given(st.lists(HOSTS, max_size=8))
 def test_no_host_leads_out_of_the_folder_and_no_item_is_lost(tmp_path_factory: Any, hosts: list[str]) -> None:
     folder = tmp_path_factory.mktemp("any")
