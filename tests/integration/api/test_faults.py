@@ -296,7 +296,7 @@ ROWS = [
     Row("an error with a byte order mark", SEARCH, [answer(400, b'\xef\xbb\xbf{"error": "bad"}')], errors.BadRequestError, says="400: bad"),
     Row("empty answer to a delete", {"endpoint": endpoints.DELETE_MONITOR, "path": {"monitor_id": "m"}},
         [answer(204, b"")], None, callers=BOTH),
-    Row("not UTF-8", SEARCH, [answer(body=b'{"success": true, "warning": "\xff\xfe"}')], errors.InvalidResponseError),
+    Row("not UTF-8", SEARCH, [answer(body=b'{"success": true, "data": {}, "warning": "\xff\xfe"}')], errors.InvalidResponseError),
     Row("announced too large", SEARCH, [answer(body=b" ", length=5000)],
         errors.ResponseTooLargeError, says="larger than 1000 bytes", options={"max_response_bytes": 1000}, callers=BOTH),
     Row("too large when unpacked", SEARCH,
