@@ -7,13 +7,16 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from airflow.plugins_manager import AirflowPlugin
+from jinja2 import pass_context
 
 from airflow_provider_webdata.page_urls import UI_PATH
 from airflow_provider_webdata.supported_airflow import require_airflow
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, MutableMapping
-    from datetime import datetime
+    from datetime import datetime, tzinfo
+
+    from jinja2.runtime import Context
 
     Message = MutableMapping[str, Any]
 
@@ -22,20 +25,31 @@ require_airflow()
 _NO = ("false", "f", "0", "no", "off")
 
 
-def tbs(start: Any, end: datetime | None = None, *, sort_by_date: bool = False) -> str:
+@pass_context
+def tbs(
+    context: Context,
+    start: Any,
+    end: datetime | None = None,
+    *,
+    sort_by_date: bool = False,
+    tz: str | tzinfo | None = None,
+) -> str:
     """Return the time filter of a search that covers an interval; in templates `macros.webdata.tbs`.
 
-    `{{ macros.webdata.tbs(dag_run) }}` keeps a DAG's search to the data interval of its run. For a run that has none,
-    as one that was started by hand may, it is the day of `dag_run.run_after`. See
+    `{{ macros.webdata.tbs(dag_run) }}` keeps a DAG's search to the partition or data interval of its run. For a run
+    that has neither, as one that was started by hand may, it is the day of `dag_run.run_after`. See
     `airflow_provider_webdata.api.query.tbs`.
 
+    :param context: of the template, which Jinja hands over.
     :param start: the DAG run, or the first moment of the interval.
     :param end: end of the interval, where `start` is a moment; a midnight does not count its day in.
     :param sort_by_date: newest first.
+    :param tz: time zone of the days; default: that of the DAG's timetable.
     """
     from airflow_provider_webdata.api import query
+    from airflow_provider_webdata.run_span import time_zone_of
 
-    return query.tbs(start, end, sort_by_date=sort_by_date)
+    return query.tbs(start, end, sort_by_date=sort_by_date, tz=tz or time_zone_of(context.get("dag")))
 
 
 class _Lazy:

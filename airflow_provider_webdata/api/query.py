@@ -14,6 +14,7 @@ from typing import Any, Literal
 from zoneinfo import ZoneInfo
 
 from airflow_provider_webdata.coded_errors import CodedError
+from airflow_provider_webdata.run_span import run_span
 
 MAX_QUERY_LENGTH = 500
 """Characters of a query, at most."""
@@ -284,23 +285,24 @@ def tbs(start: Any, end: Any = None, *, sort_by_date: bool = False, tz: str | tz
     of a daily DAG gives one day; one within a day, or of no length, gives that day.
 
     :param start: first moment: a datetime or date (pendulum's too), ISO 8601 text such as `{{ ds }}`. When `end` is
-        left out, an object with `start` and `end` (a pendulum Interval, a DataInterval), or a DAG run: its data
-        interval, and the day of its `run_after` where it has none.
+        left out, an object with `start` and `end` (a pendulum Interval, a DataInterval), or a DAG run: its partition,
+        its data interval, or the day of its `run_after`, see `run_span`.
     :param end: last moment; a plain date, or text without a time, includes its day.
     :param sort_by_date: newest first.
     :param tz: time zone whose days are meant; by default that of `start`.
     :raises QueryError: the range ends before it begins, a moment is missing, or one has a time zone where the
         other has none.
     """
+    zone = _zone(tz)
     if end is None and not _is_missing(start):
-        start, end = _ends(start)
+        start, end = _ends(start, zone)
     first, last = _moment(start, "start"), _moment(end, "end")
     if isinstance(first, datetime) and isinstance(last, datetime):
         if (first.tzinfo is None) != (last.tzinfo is None):
             raise QueryError("the range has a time zone at one end only; give both, or neither")
         if last < first:
             raise QueryError(f"the range ends ({last}) before it begins ({first}); swap them")
-    zone = _zone(tz) or (first.tzinfo if isinstance(first, datetime) else None)
+    zone = zone or (first.tzinfo if isinstance(first, datetime) else None)
     first_day, last_day = _day(first, zone), _day(last, zone)
     if isinstance(last, datetime) and last_day > first_day and _local(last, zone).time() == _MIDNIGHT:
         last_day -= timedelta(days=1)
@@ -312,10 +314,9 @@ def tbs(start: Any, end: Any = None, *, sort_by_date: bool = False, tz: str | tz
 _MIDNIGHT = datetime.min.time()
 
 
-def _ends(span: Any) -> tuple[Any, Any]:
+def _ends(span: Any, zone: tzinfo | None) -> tuple[Any, Any]:
     if hasattr(span, "run_after"):
-        # Started by hand or by an asset, a DAG run may have no data interval.
-        return span.data_interval_start or span.run_after, span.data_interval_end or span.run_after
+        return run_span(span, zone)
     if hasattr(span, "start") and hasattr(span, "end"):
         return span.start, span.end
     return span, None

@@ -6,6 +6,7 @@ from collections import ChainMap
 from typing import TYPE_CHECKING, Any, Literal
 
 from airflow_provider_webdata.coded_errors import ArgumentError
+from airflow_provider_webdata.run_span import run_span, time_zone_of
 from airflow_provider_webdata.tasks.arguments import checked_text, whole_number
 from airflow_provider_webdata.tasks.result_output import ResultDelivery
 
@@ -25,12 +26,12 @@ _ON_UNCHANGED = ("empty", "skip")
 class ChangedResults(ResultDelivery):
     """Base of operators whose results are pages, links or search results, which their earlier runs may have seen.
 
-    With `manifest`, each run writes what it saw there and compares with the newest file that is older than its own data
-    interval; a run without one counts from when it was to run. So a run that is cleared, or made later, compares with
-    what was before it, and gives the same again where the service answers the same. Each item gets a first field
-    `change`: `new`, `changed`, `same`, or `failed` for a page that came with an error only, which flows on with
-    `emit="all"`. Where its URL is not the one that its page has in all runs (without fragment and tracking parameters),
-    `page` is that one. XCom `changes` counts the items, and what was `removed`.
+    With `manifest`, each run writes what it saw there and compares with the newest file that is older than the end of
+    its own partition or data interval; a run without either counts from when it was to run. So a run that is cleared,
+    or made later, compares with what was before it, and gives the same again where the service answers the same. Each
+    item gets a first field `change`: `new`, `changed`, `same`, or `failed` for a page that came with an error only,
+    which flows on with `emit="all"`. Where its URL is not the one that its page has in all runs (without fragment and
+    tracking parameters), `page` is that one. XCom `changes` counts the items, and what was `removed`.
 
     A page counts as removed when `removed_after` runs that went over the whole site have not seen it, or only with an
     error. With `emit="changed"` an item stands for it at the end: `change` is `removed`, `page` and `url` are what it
@@ -260,6 +261,9 @@ class ChangedResults(ResultDelivery):
 def _run_of(context: Context) -> Run:
     from airflow_provider_webdata.results.manifest.folder import Run
 
-    dag_run, ti = context["dag_run"], context["ti"]
-    moment = getattr(dag_run, "data_interval_end", None) or dag_run.run_after
+    ti = context["ti"]
+    # Files that were written before partitions counted have the time at which their run was due. They stay in the
+    # order of those times: a run may compare with an older one, or with none, and count its pages as new or changed
+    # once. None counts as removed for it, since that takes pages that are known.
+    _, moment = run_span(context["dag_run"], time_zone_of(context.get("dag")))
     return Run(moment, ti.dag_id, ti.run_id, ti.task_id, -1 if ti.map_index is None else ti.map_index)

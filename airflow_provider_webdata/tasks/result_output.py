@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 from airflow_provider_webdata.coded_errors import ArgumentError, CodedError
+from airflow_provider_webdata.run_span import run_span, time_zone_of
 from airflow_provider_webdata.tasks.arguments import checked_text, whole_number
 from airflow_provider_webdata.tasks.literals import is_literal
 from airflow_provider_webdata.tasks.service_task import ServiceTask
@@ -37,9 +38,10 @@ class ResultDelivery(SpendingTask):
     :param output: path or URL of a file for the results, in any storage that Airflow knows; its suffix is the format:
         `.jsonl`, `.jsonl.gz` or `.parquet` (templated). It is written whole or not at all, and replaced by a retry.
         XCom then holds `path`, `count` and `bytes` instead of the results.
-    :param partition_by: `host` of the page, or `date` of the run (the start of its data interval): a file for each,
-        such as `folder/host=a.example/name.parquet` of `folder/name.parquet`. `path` is then that of a list of them,
-        `folder/name.files.json`, and `files` names them in XCom and in asset events. Needs `output`.
+    :param partition_by: `host` of the page, or `date` of the run (the first day of its partition or data interval, in
+        the DAG's time zone): a file for each, such as `folder/host=a.example/name.parquet` of `folder/name.parquet`.
+        `path` is then that of a list of them, `folder/name.files.json`, and `files` names them in XCom and in asset
+        events. Needs `output`.
     :param documents: give flat rows for retrieval instead of the items: `id` (the same for a page in all runs), `url`,
         `title`, `text`, `metadata` and `digest`. For pages, search results and links.
     :param save_media: path or URL of a folder for screenshots, audio, video and PDFs, which are kept there before their
@@ -209,9 +211,8 @@ class ResultDelivery(SpendingTask):
 
         if self.partition_by is None:
             return open_output(str(self.output_url), self.columns(kind))
-        dag_run = context["dag_run"]
-        moment = getattr(dag_run, "data_interval_start", None) or dag_run.run_after
-        day = moment.date().isoformat()
+        start, _ = run_span(context["dag_run"], time_zone_of(context.get("dag")))
+        day = start.date().isoformat()
         return open_partitions(str(self.output_url), self.columns(kind), self.partition_by, day)
 
     def _keep_written(self, file: Output | PartitionedOutput) -> None:

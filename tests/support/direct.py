@@ -123,6 +123,7 @@ def run(
     store: StateStore | None = None,
     *,
     day: datetime | None = None,
+    partition: str | None = None,
     earlier: dict[str, Any] | None = None,
     before_try: Callable[[int], object] = lambda _: None,
 ) -> Outcome:
@@ -131,12 +132,18 @@ def run(
     :param operator: its `retries` count.
     :param store: the task state store; None stands for Airflow 3.2.
     :param day: the logical date; runs of different days are different DAG runs. None: a run without one.
+    :param partition: the partition key; runs of different partitions are different DAG runs.
     :param earlier: XComs of former runs, by key.
     :param before_try: called with the number of each attempt.
     """
     now = datetime.now(timezone.utc)
     dag_run = SimpleNamespace(
-        start_date=now, run_after=day or now, data_interval_start=day, data_interval_end=day
+        start_date=now,
+        run_after=day or now,
+        data_interval_start=day,
+        data_interval_end=day,
+        partition_key=partition,
+        partition_date=None,
     )
     first_reschedule: datetime | None = None
     reschedules = 0
@@ -146,13 +153,19 @@ def run(
         ti = TaskInstance(
             number,
             operator.retries,
-            run_id=f"r{day or ''}",
+            run_id=f"r{day or ''}{partition or ''}",
             task_id=operator.task_id,
             first_reschedule=first_reschedule,
             earlier=earlier or {},
             task=operator,
         )
-        context = context_of(ti, store, dag_run=dag_run, task_reschedule_count=reschedules)
+        context = context_of(
+            ti,
+            store,
+            dag_run=dag_run,
+            dag=operator.dag if operator.has_dag() else None,
+            task_reschedule_count=reschedules,
+        )
         state, value = "failed", None
         error: Exception | None = None
         try:

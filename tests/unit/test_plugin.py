@@ -72,6 +72,23 @@ def test_macro_in_a_template(template: str, context: dict[str, Any], expected: s
     assert rendered(template, **context) == expected
 
 
+@pytest.mark.parametrize(
+    ("template", "day"),
+    [
+        ("{{ macros.webdata.tbs(dag_run) }}", "03/02"),
+        ("{{ macros.webdata.tbs(data_interval_start, data_interval_end) }}", "03/02"),
+        ("{{ macros.webdata.tbs(data_interval_start, data_interval_start, tz='UTC') }}", "03/01"),
+    ],
+)
+def test_the_days_are_those_of_the_dag_s_time_zone(template: str, day: str):
+    # A day in Berlin, as Airflow hands it to templates: in UTC.
+    start, end = pendulum.datetime(2026, 3, 1, 23), pendulum.datetime(2026, 3, 2, 23)
+    with DAG("d", schedule="@daily", start_date=pendulum.datetime(2026, 1, 1, tz="Europe/Berlin")) as dag:
+        context = {"dag": dag, "dag_run": dag_run(start, end)}
+    context |= {"data_interval_start": start, "data_interval_end": end}
+    assert rendered(template, **context) == f"cdr:1,cd_min:{day}/2026,cd_max:{day}/2026"
+
+
 def test_a_macro_says_what_to_write_for_a_run_without_data_interval():
     with pytest.raises(ValueError, match=re.escape("write macros.webdata.tbs(dag_run)")):
         rendered("{{ macros.webdata.tbs(data_interval_start, data_interval_end) }}")

@@ -93,6 +93,27 @@ def test_a_site_over_its_runs(site: Site, tmp_path: Path) -> None:
     assert (tmp_path / "5.jsonl").read_bytes() == five
 
 
+def test_partitions_are_compared_and_filed_by_their_own_dates(site: Site, tmp_path: Path) -> None:
+    def crawl(day: str) -> tuple[dict[str, int], list[Any]]:
+        operator = WebDataCrawlOperator(
+            task_id="t",
+            manifest=str(tmp_path / "seen"),
+            output=str(tmp_path / "out" / "pages.jsonl"),
+            partition_by="date",
+            **CRAWL[1],
+        )
+        done = direct.run(operator, StateStore(), partition=day)
+        assert done.state == "success", done.error
+        return done.xcom["changes"], [file["partition"] for file in done.value["files"]]
+
+    # All are run today, in this order.
+    assert crawl("2026-01-06") == (counts(new=3, failed=1), [{"date": "2026-01-06"}])
+    assert crawl("2026-01-05") == (counts(new=3, failed=1), [{"date": "2026-01-05"}])
+    site.show(b="<p>second, changed</p>")
+    assert crawl("2026-01-07")[0] == counts(same=2, changed=1, failed=1)
+    assert crawl("2026-01-06")[0] == counts(same=2, changed=1, failed=1), "as the fifth left it"
+
+
 def changes_in(value: Any) -> list[str]:
     """Return the changes of all items in a task's return value, at any depth."""
     if isinstance(value, dict):

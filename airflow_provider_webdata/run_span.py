@@ -1,0 +1,77 @@
+"""The span of time that a DAG run's data is about, and the time zone of its days."""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from datetime import datetime, timedelta, timezone, tzinfo
+from typing import Any
+from zoneinfo import ZoneInfo
+
+# Keys of Airflow's temporal mappers that name a period: `2026-01-05`, `2026-01-05 (W02)`, `2026-01`, `2026-Q1`, `2026`.
+_PERIOD = re.compile(
+    r"(?P<year>\d{4})(-(?P<month>\d\d)(-(?P<day>\d\d)(?P<week> \(W\d\d\))?)?|-Q(?P<quarter>[1-4]))?"
+)
+
+
+def run_span(dag_run: Any, tz: tzinfo | None = None) -> tuple[datetime, datetime]:
+    """Return the first moment of a run's data and the end of it, which is not part of it.
+
+    In this order: the run's partition, its data interval, and the time at which it was due (`run_after`). Of a
+    partition whose key names no period and of a run that was due, both moments are the same.
+
+    :param dag_run: a DAG run of Airflow's task SDK.
+    :param tz: time zone of the DAG's days, see `time_zone_of`; None: UTC for partitions, else that of the moments.
+    """
+    start, end = _partition(dag_run, tz or timezone.utc) or (
+        # Started by hand or by an asset, a run may have no data interval.
+        getattr(dag_run, "data_interval_start", None) or dag_run.run_after,
+        getattr(dag_run, "data_interval_end", None) or dag_run.run_after,
+    )
+    return (start, end) if tz is None else (start.astimezone(tz), end.astimezone(tz))
+
+
+def time_zone_of(dag: Any) -> tzinfo | None:
+    """Return the time zone of a DAG's days: that of its timetable, or else that of its start date."""
+    timetable = getattr(dag, "timetable", None)
+    inner = [getattr(timetable, "timetable", None), *getattr(timetable, "timetables", ())]
+    zones = (getattr(owner, "timezone", None) for owner in (timetable, *inner, dag))
+    zone = next((zone for zone in zones if zone is not None), None)
+    return ZoneInfo(zone) if isinstance(zone, str) else zone
+
+
+def _partition(dag_run: Any, tz: tzinfo) -> tuple[datetime, datetime] | None:
+    key = getattr(dag_run, "partition_key", None)
+    # New in Airflow 3.3.
+    date: datetime | None = getattr(dag_run, "partition_date", None)
+    # A number alone is a year only where Airflow has read it as one.
+    if key is not None and re.match(r"[12]\d{3}-" if date is None else r"[12]\d{3}(-|$)", key):
+        if (period := _period(key, tz)) is not None:
+            return period
+        with suppress(ValueError):
+            written = datetime.fromisoformat(key)
+            if written.tzinfo is not None:
+                date = written
+            elif date is None and not hasattr(dag_run, "partition_date"):
+                # Airflow 3.2 writes its keys in UTC, later versions in the time zone of the timetable or mapper.
+                date = written.replace(tzinfo=timezone.utc)
+            elif date is None or written != date.astimezone(timezone.utc).replace(tzinfo=None):
+                date = written.replace(tzinfo=tz)
+    return None if date is None else (date, date)
+
+
+def _period(key: str, tz: tzinfo) -> tuple[datetime, datetime] | None:
+    """Return the period that a key names, in the time zone of the DAG: the key has the day of whoever made it."""
+    if not (match := _PERIOD.fullmatch(key)):
+        return None
+    quarter = match["quarter"]
+    month = int(match["month"] or 3 * int(quarter or 1) - 2)
+    months = 1 if match["month"] else 3 if quarter else 12
+    try:
+        start = datetime(int(match["year"]), month, int(match["day"] or 1), tzinfo=tz)
+        if match["day"]:
+            return start, start + timedelta(days=7 if match["week"] else 1)
+        years, place = divmod(month - 1 + months, 12)
+        return start, start.replace(year=start.year + years, month=place + 1)
+    except ValueError:
+        return None
