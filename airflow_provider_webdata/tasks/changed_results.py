@@ -37,7 +37,10 @@ class ChangedResults(ResultDelivery):
     error. With `emit="changed"` an item stands for it at the end: `change` is `removed`, `page` and `url` are what it
     has in all runs, `lastSeen` is the run that saw it last. Results of searches are never removed.
 
-    :param manifest: path or URL of a folder of this task's own, in any storage that Airflow knows (templated).
+    :param manifest: path or URL of a folder of this task's own, in any storage that Airflow knows (templated). A task
+        fails before it bills where the folder belongs to another one.
+    :param shared: whether several tasks write to the folder; each says so. Then no page counts as removed, since a page
+        that one does not see may be another's. Default: no.
     :param emit: `all` results (default), or only what is `changed`: new, changed and removed items; needs `manifest`.
     :param compare: by what an item counts as changed: `content` (its markdown; without it all that was asked for),
         `url` (never changed), `changeTracking` (what the service says; give that format), or a list of paths in an
@@ -65,6 +68,7 @@ class ChangedResults(ResultDelivery):
         self,
         *,
         manifest: str | None = None,
+        shared: bool = False,
         emit: Literal["all", "changed"] = "all",
         compare: str | Sequence[str] | None = None,
         ignore_query: bool = False,
@@ -79,9 +83,9 @@ class ChangedResults(ResultDelivery):
             raise ArgumentError(
                 f"on_unchanged must be one of {', '.join(_ON_UNCHANGED)} (given: {on_unchanged!r})"
             )
-        if manifest is None and (emit != "all" or on_unchanged != "empty" or compare is not None):
+        if manifest is None and (emit != "all" or on_unchanged != "empty" or compare is not None or shared):
             raise ArgumentError(
-                "emit, compare and on_unchanged need manifest=: a folder in which each run writes what it saw"
+                "emit, compare, on_unchanged and shared need manifest=: a folder in which each run writes what it saw"
             )
         if compare is not None:
             from airflow_provider_webdata.results.manifest.content import compared
@@ -89,6 +93,7 @@ class ChangedResults(ResultDelivery):
             compared(compare, "generic")
         super().__init__(**kwargs)
         self.manifest = manifest
+        self.shared = shared
         self.emit = emit
         self.compare = compare
         self.ignore_query = ignore_query
@@ -98,9 +103,15 @@ class ChangedResults(ResultDelivery):
 
     def execute(self, context: Context) -> Any:
         """Read what is known, then call the service."""
+        from airflow_provider_webdata.results.errors import OutputError
+
         if self.manifest is not None:
             # Before anything is paid for.
-            self.read_manifest(context)
+            folder, run, _ = self.read_manifest(context)
+            try:
+                folder.claim(run)
+            except OutputError as error:
+                self.refuse(error)
         return super().execute(context)
 
     def finished(self, result: Any, context: Context) -> Any:
@@ -224,7 +235,7 @@ class ChangedResults(ResultDelivery):
 
     def _saw_all(self, kind: str, count: int, comparison: Comparison, summary: Mapping[str, Any]) -> bool:
         """Return whether what this run did not see may be gone."""
-        if kind.startswith("search") or summary.get("status", "completed") != "completed":
+        if self.shared or kind.startswith("search") or summary.get("status", "completed") != "completed":
             return False
         total = summary.get("total")
         if not self.covers_all(max(count, total) if isinstance(total, int) else count):
@@ -242,7 +253,7 @@ class ChangedResults(ResultDelivery):
 
         if checked_text(self.manifest) is None:
             self.refuse(f"manifest must name a folder (given after rendering: {self.manifest!r})")
-        folder, run = ManifestFolder(str(self.manifest)), _run_of(context)
+        folder, run = ManifestFolder(str(self.manifest), shared=self.shared), _run_of(context)
         try:
             check_folder(folder.url)
             known = folder.known_before(run)

@@ -78,7 +78,7 @@ def consumer(mapper: Any, key: str) -> DagRun:
     return run_of(run_type="asset_triggered", partition_key=key, partition_date=decode(key))
 
 
-ZONE = {"timezone": BERLIN}
+ZONE: dict[str, Any] = {"timezone": BERLIN}
 SCHEDULED = {
     "cron trigger (@daily)": (CronTriggerTimetable("@daily", **ZONE), "01/06", "01/06", "01-06"),
     "cron trigger, interval": (

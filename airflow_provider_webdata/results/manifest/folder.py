@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 _FORMAT = 1
+_OWNER = "owner.json"
 _NAME = re.compile(r"\d{8}T\d{12}Z-[0-9a-f]{12}\.jsonl\.gz")
 
 
@@ -81,10 +82,39 @@ class ManifestFolder:
     """A folder of manifests.
 
     :param url: path or URL of the folder, in any storage that Airflow knows.
+    :param shared: whether several tasks write to it.
     """
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, *, shared: bool = False) -> None:
         self.url = url.rstrip("/")
+        self.shared = shared
+
+    def claim(self, run: Run) -> None:
+        """Record whose folder it is, where no task or this one has done so; a folder from before that is taken over.
+
+        :raises OutputError: it belongs to another task, or the record cannot be read.
+        """
+        url = f"{self.url}/{_OWNER}"
+        own = {"dagId": run.dag_id, "taskId": run.task_id}
+        wanted = {"shared": True} if self.shared else own
+        for is_written in (False, True):
+            owner = self._owner(url)
+            if owner == wanted:
+                return
+            if is_written or owner not in (None, own):
+                break
+            with WholeFile(storage_path(url)) as file:
+                file.write(json_text(wanted).encode())
+        writer = (
+            "several tasks with shared=True"
+            if owner == {"shared": True}
+            else f"task {owner.get('taskId')!r} of DAG {owner.get('dagId')!r}"  # type: ignore[union-attr]
+        )
+        raise OutputError(
+            f"manifest {self.url} belongs to {writer}: pages that another task does not see would count as removed. "
+            "Give this task a folder of its own, or set shared=True for all of its tasks: then none counts as removed. "
+            f"Where the task was renamed, or no longer shares the folder, delete {url}"
+        )
 
     def known_before(self, run: Run) -> Known:
         """Return what was known before a run.
@@ -166,12 +196,32 @@ class ManifestFolder:
     def _plan_url(self, run: Run) -> str:
         return f"{self.url}/{run.file_name.removesuffix('.jsonl.gz')}.plan.json"
 
+    def _owner(self, url: str) -> dict[str, Any] | None:
+        path = storage_path(url)
+        # Another task may have written it since.
+        path.fs.invalidate_cache()
+        try:
+            owner = json.loads(path.fs.cat_file(path.path))
+            if not isinstance(owner, dict) or not (
+                owner == {"shared": True} or owner.keys() >= {"dagId", "taskId"}
+            ):
+                raise ValueError(f"{owner!r} names no task")
+        except FileNotFoundError:
+            return None
+        except (ValueError, RecursionError) as error:
+            raise OutputError(
+                f"{url} is damaged ({error}); delete it, and the next run writes it anew"
+            ) from error
+        return owner
+
     def _delete(self, url: str) -> None:
         # Another run may do the same.
         with contextlib.suppress(FileNotFoundError):
             storage_path(url).unlink()
 
     def _check_writer(self, header: dict[str, Any], writers: dict[Any, Any]) -> None:
+        if self.shared:
+            return
         writer = (header.get("taskId"), header.get("mapIndex"))
         other = writers.setdefault((header.get("dagId"), header.get("runId")), writer)
         if writer != other:

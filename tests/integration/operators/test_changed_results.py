@@ -49,7 +49,7 @@ class Site:
         operator, arguments = task
         given = {"manifest": str(self.folder / "seen"), "emit": "changed", **arguments, **more}
         when = datetime(2026, 1, day, tzinfo=timezone.utc)
-        return direct.run(operator(task_id="t", **given), StateStore(), day=when)
+        return direct.run(operator(**{"task_id": "t", **given}), StateStore(), day=when)
 
     def crawl(self, day: int, **more: Any) -> tuple[dict[str, int], list[tuple[str, str]]]:
         """Return the counts of a day's crawl, and change and URL of the emitted results."""
@@ -91,6 +91,21 @@ def test_a_site_over_its_runs(site: Site, tmp_path: Path) -> None:
     five = (tmp_path / "5.jsonl").read_bytes()
     assert site.crawl(5)[1] == [("removed", "a")]
     assert (tmp_path / "5.jsonl").read_bytes() == five
+
+
+def test_another_task_s_folder_is_refused_before_anything_is_billed(site: Site) -> None:
+    assert site.crawl(1)[0]["new"] == 3
+    site.control.clear_requests()
+    for more, why in (({}, "belongs to task 't' of DAG 'd'"), ({"shared": True}, "belongs to task 't'")):
+        done = site.run(2, CRAWL, task_id="other", **more)
+        assert done.state == "failed"
+        assert why in str(done.error)
+    assert site.control.requests() == []
+    assert site.crawl(2, shared=True)[0]["same"] == 3
+    site.control.delete_page(f"{HOME}a")
+    for day, task_id in enumerate(("other", "t", "other", "t"), 3):
+        assert site.crawl(day, task_id=task_id, shared=True) == (counts(same=2, failed=2), [])
+    assert "belongs to several tasks with shared=True" in str(site.run(7, CRAWL).error)
 
 
 def test_partitions_are_compared_and_filed_by_their_own_dates(site: Site, tmp_path: Path) -> None:

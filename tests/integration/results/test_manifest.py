@@ -114,6 +114,36 @@ def test_tasks_that_share_a_folder(folder: ManifestFolder) -> None:
         folder.known_before(at(2))
 
 
+def test_a_folder_belongs_to_the_task_that_writes_first(tmp_path: Path, folder: ManifestFolder) -> None:
+    wrote(folder, at(1, task_id="written before folders had owners"), entry("a"))
+    for day in (1, 2):
+        folder.claim(at(day))
+        folder.claim(at(day, map_index=day))
+    for other in (at(3, task_id="other"), Run(FIRST, "other", "r", "crawl")):
+        with pytest.raises(
+            OutputError, match=r"belongs to task 'crawl' of DAG 'dag'.*shared=True.*owner\.json"
+        ):
+            folder.claim(other)
+    shared = ManifestFolder(folder.url, shared=True)
+    shared.claim(at(3))
+    shared.claim(at(3, task_id="other"))
+    with pytest.raises(OutputError, match="belongs to several tasks with shared=True"):
+        folder.claim(at(4))
+    wrote(shared, at(4), entry("a"))
+    wrote(shared, at(4, task_id="other"), entry("b"))
+    assert shared.known_before(at(5)).entries.keys() == {"https://a.example/a", "https://a.example/b"}
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"\xff", b"[]", b"7", b"null", b"{}", b'{"dagId": 1}', b"[" * 99_999]
+)
+def test_a_damaged_owner_is_named(tmp_path: Path, folder: ManifestFolder, content: bytes) -> None:
+    (tmp_path / "seen").mkdir()
+    (tmp_path / "seen" / "owner.json").write_bytes(content)
+    with pytest.raises(OutputError, match=r"owner\.json is damaged .*delete it"):
+        folder.claim(at(1))
+
+
 @pytest.mark.parametrize(
     ("content", "why"),
     [
