@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from airflow.sdk import BaseOperator
 
 from airflow_provider_webdata.coded_errors import ArgumentError
-from airflow_provider_webdata.tasks.arguments import as_list
+from airflow_provider_webdata.tasks.arguments import as_list, count_or_share
 from airflow_provider_webdata.tasks.checked_arguments import CheckedArguments
 from airflow_provider_webdata.tasks.literals import is_literal
 
@@ -49,6 +49,9 @@ class WebDataToTableOperator(BaseOperator, metaclass=CheckedArguments):
     :param add_columns: add columns that the table lacks. Default: false, which is an error that says how.
     :param mode: `upsert` (default); or `replace`: the table then holds what the file holds. A file without items leaves
         the table as it is in both.
+    :param max_removed: most rows that a load may delete since their pages are gone: a count, or a share of the table's
+        rows (0.0 to 1.0). Where there are more, none is deleted, the task warns, and XCom has their number as
+        `heldBack`. Default: half of the rows, where these are more than 20.
     :param kwargs: arguments of `BaseOperator`.
     """
 
@@ -70,6 +73,7 @@ class WebDataToTableOperator(BaseOperator, metaclass=CheckedArguments):
         create_table: bool = True,
         add_columns: bool = False,
         mode: Literal["upsert", "replace"] = "upsert",
+        max_removed: float | None = None,
         **kwargs: Any,
     ) -> None:
         if mode not in _MODES:
@@ -85,6 +89,7 @@ class WebDataToTableOperator(BaseOperator, metaclass=CheckedArguments):
         self.create_table = create_table
         self.add_columns = add_columns
         self.mode = mode
+        self.max_removed = count_or_share("max_removed", max_removed)
 
     def check_literals(self) -> None:
         """Fail while the DAG file is read where a literal argument cannot work."""
@@ -123,6 +128,7 @@ class WebDataToTableOperator(BaseOperator, metaclass=CheckedArguments):
                 create_table=self.create_table,
                 add_columns=self.add_columns,
                 replace=self.mode == "replace",
+                max_removed=self.max_removed,
             )
         except (ArgumentError, OutputError) as error:
             # The next attempt would have the same arguments.
@@ -144,6 +150,7 @@ class WebDataToTableOperator(BaseOperator, metaclass=CheckedArguments):
             "deleted": loaded.deleted,
             "duplicates": loaded.duplicates,
             "files": len(paths),
+            **({"heldBack": loaded.held_back} if loaded.held_back else {}),
         }
         annotate_outlets(context, facts)
         self._loaded = paths, loaded

@@ -9,6 +9,8 @@ from typing import Any
 
 from airflow_provider_webdata.coded_errors import ArgumentError
 
+_FEW = 20
+
 
 def seconds(name: str, value: float | timedelta, *, zero: bool = False) -> float:
     """Return a time span in seconds.
@@ -38,6 +40,31 @@ def whole_number(name: str, given: Any) -> int:
     if isinstance(given, bool) or not isinstance(given, int) or given < 1:
         raise ArgumentError(f"{name} must be a whole number of at least 1 (given: {given!r})")
     return given
+
+
+def count_or_share(name: str, given: Any) -> float | None:
+    """Return a count (a whole number of at least 0), a share (a float from 0 to 1), or None where none is given.
+
+    :param name: of the argument.
+    :raises ArgumentError: it is neither.
+    """
+    is_count = isinstance(given, int) and not isinstance(given, bool) and given >= 0
+    if given is None or is_count or (isinstance(given, float) and 0 <= given <= 1):
+        return given  # type: ignore[no-any-return]
+    raise ArgumentError(
+        f"{name} must be a count (a whole number of at least 0) or a share (a float from 0.0 to 1.0) (given: {given!r})"
+    )
+
+
+def removal_limit(max_removed: float | None, known: int) -> int:
+    """Return how many pages or rows may be removed.
+
+    :param max_removed: see `count_or_share`; None: half of what is known, or all of 20 and fewer.
+    :param known: how many there are.
+    """
+    if max_removed is None:
+        return known // 2 if known > _FEW else known
+    return int(known * max_removed) if isinstance(max_removed, float) else int(max_removed)
 
 
 def number(name: str, given: Any, most: float = float("inf")) -> float | None:

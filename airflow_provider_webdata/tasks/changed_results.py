@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from airflow_provider_webdata.coded_errors import ArgumentError
 from airflow_provider_webdata.run_span import run_span, time_zone_of
-from airflow_provider_webdata.tasks.arguments import checked_text, whole_number
+from airflow_provider_webdata.tasks.arguments import checked_text, count_or_share, removal_limit, whole_number
 from airflow_provider_webdata.tasks.result_output import ResultDelivery
 
 if TYPE_CHECKING:
@@ -49,6 +49,9 @@ class ChangedResults(ResultDelivery):
     :param ignore_query: whether URLs that differ in their query only are one page; default: no. Tracking parameters
         such as `utm_source` never count.
     :param removed_after: runs that do not see a page until it counts as removed, at least 1; default 2.
+    :param max_removed: most pages that a run may remove: a count, or a share of the known ones (0.0 to 1.0). Where more
+        seem to be gone, none is removed, the task warns, and XCom `changes` has their number as `heldBack`; each later
+        run decides anew. Default: half of the known pages, where these are more than 20.
     :param manifest_keep: files that are kept, at least 1; default 30. A run older than these cannot be repeated.
     :param on_unchanged: what to do where nothing is new, changed or removed: `empty` succeeds (default), `skip` skips
         the task, and with it those that follow.
@@ -73,6 +76,7 @@ class ChangedResults(ResultDelivery):
         compare: str | Sequence[str] | None = None,
         ignore_query: bool = False,
         removed_after: int = 2,
+        max_removed: float | None = None,
         manifest_keep: int = 30,
         on_unchanged: Literal["empty", "skip"] = "empty",
         **kwargs: Any,
@@ -98,6 +102,7 @@ class ChangedResults(ResultDelivery):
         self.compare = compare
         self.ignore_query = ignore_query
         self.removed_after = whole_number("removed_after", removed_after)
+        self.max_removed = count_or_share("max_removed", max_removed)
         self.manifest_keep = whole_number("manifest_keep", manifest_keep)
         self.on_unchanged = on_unchanged
 
@@ -220,7 +225,8 @@ class ChangedResults(ResultDelivery):
                 yield tagged(item, change=change, **({"page": page} if is_told else {}))
         comparison.leave(known_pages)
         if self._saw_all(kind, len(flowing), comparison, summary):
-            for entry in comparison.removed(self.removed_after):
+            most = removal_limit(self.max_removed, comparison.known)
+            for entry in comparison.removed(self.removed_after, most):
                 if self.emit == "changed":
                     yield {
                         "change": "removed",
@@ -232,6 +238,15 @@ class ChangedResults(ResultDelivery):
         changes["changes"] = {
             name: counts[name] for name in CHANGES if name != "known" or counts[name] or known_pages
         }
+        if comparison.held_back:
+            changes["changes"]["heldBack"] = comparison.held_back
+            self.log.warning(
+                "%d of %d known pages seem to be gone, and max_removed allows %d: none is removed. Look at the site; "
+                "if they are gone, raise max_removed for one run",
+                comparison.held_back,
+                comparison.known,
+                removal_limit(self.max_removed, comparison.known),
+            )
 
     def _saw_all(self, kind: str, count: int, comparison: Comparison, summary: Mapping[str, Any]) -> bool:
         """Return whether what this run did not see may be gone."""

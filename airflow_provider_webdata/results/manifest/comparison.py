@@ -30,6 +30,8 @@ class Comparison:
     :param compare: by what items are compared.
     :param ignore_query: whether URLs that differ in their query are one page.
     :ivar counts: of the items so far, by their change.
+    :ivar known: how many pages were known before.
+    :ivar held_back: how many pages would have been removed, where these were too many.
     """
 
     def __init__(
@@ -41,6 +43,8 @@ class Comparison:
         ignore_query: bool = False,
     ) -> None:
         self.counts: Counter[Change] = Counter()
+        self.known = len(known)
+        self.held_back = 0
         self._entries = known
         self._moment = moment
         self._compare = compare
@@ -110,18 +114,23 @@ class Comparison:
                 self._seen[key] = "known"
                 self.counts["known"] += 1
 
-    def removed(self, after: int) -> Iterator[Entry]:
-        """Forget, and yield, the pages that the last runs have not seen; call it once, at the end of a whole run.
+    def removed(self, after: int, most: int) -> list[Entry]:
+        """Forget, and return, the pages that the last runs have not seen; call it once, at the end of a whole run.
 
         :param after: so many runs that did not see a page make it a removed one.
+        :param most: where there are more, none is removed, and the next run decides anew.
         """
-        for key in [key for key in self._entries if key not in self._seen]:
-            entry = self._entries[key]
+        unseen = [entry for key, entry in self._entries.items() if key not in self._seen]
+        for entry in unseen:
             entry.missing += 1
-            if entry.missing >= after:
-                del self._entries[key]
-                self.counts["removed"] += 1
-                yield entry
+        gone = [entry for entry in unseen if entry.missing >= after]
+        if len(gone) > most:
+            self.held_back = len(gone)
+            return []
+        for entry in gone:
+            del self._entries[entry.key]
+        self.counts["removed"] += len(gone)
+        return gone
 
     def entries(self) -> Iterator[Entry]:
         """Yield the pages that are known after the run."""

@@ -35,12 +35,14 @@ class Loaded:
 
     :param rows: that the table has from the file.
     :param deleted: rows whose page is gone.
+    :param held_back: rows whose page is said to be gone, where these were too many to delete.
     :param duplicates: rows of the file that a later one with the same key replaced.
     :param columns: that the rows have, with their types.
     """
 
     rows: int = 0
     deleted: int = 0
+    held_back: int = 0
     duplicates: int = 0
     columns: dict[str, str] = field(default_factory=dict)
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
+from airflow_provider_webdata.tasks.arguments import removal_limit
 from airflow_provider_webdata.tasks.failures import TableError
 from airflow_provider_webdata.tasks.tables.database import Loaded
 from airflow_provider_webdata.tasks.tables.items import Removed, ResultsFile
@@ -85,6 +86,7 @@ def load_files(
     create_table: bool = True,
     add_columns: bool = False,
     replace: bool = False,
+    max_removed: float | None = None,
 ) -> Loaded:
     """Load files of one kind into a table, in one transaction; the table is as it was if anything fails.
 
@@ -96,17 +98,75 @@ def load_files(
     :param create_table: whether a table that is not there is made.
     :param add_columns: whether columns that the table lacks are added.
     :param replace: whether the table then holds what the files hold, and nothing else.
+    :param max_removed: most rows that are deleted since their pages are gone, see `removal_limit`; if there are more,
+        none is.
     :raises TableError: a file is no results file, or the table does not fit.
     """
+
+    def load(max_removed: float | None, *, delete: bool) -> Loaded:
+        return _load(
+            database,
+            paths,
+            table,
+            log,
+            kind=kind,
+            schema=schema,
+            key=key,
+            columns=columns,
+            create_table=create_table,
+            add_columns=add_columns,
+            replace=replace,
+            max_removed=max_removed,
+            delete=delete,
+        )
+
+    with closing(database.connection):
+        try:
+            return load(max_removed, delete=True)
+        except _TooManyDeletesError as error:
+            log.warning(
+                "%d of %d rows of %s are said to be gone, and max_removed allows %d: none is deleted. Look at the site "
+                "and the files; if they are gone, raise max_removed for one run",
+                *(error.count, error.known, table, error.most),
+            )
+            # What was done is undone: no database tells beforehand how many rows would go.
+            loaded = load(None, delete=False)
+            loaded.held_back = error.count
+            return loaded
+
+
+class _TooManyDeletesError(Exception):
+    def __init__(self, count: int, known: int, most: int) -> None:
+        super().__init__(count, known, most)
+        self.count, self.known, self.most = count, known, most
+
+
+def _load(
+    database: Database,
+    paths: Sequence[str],
+    table: TableName,
+    log: Any,
+    *,
+    kind: str | None,
+    schema: ResultSchema | None,
+    key: Sequence[str] | None,
+    columns: Sequence[str] | Mapping[str, str] | None,
+    create_table: bool,
+    add_columns: bool,
+    replace: bool,
+    max_removed: float | None,
+    delete: bool,
+) -> Loaded:
     with ExitStack() as open_things:
-        open_things.callback(database.connection.close)
         files = [open_things.enter_context(ResultsFile(path, kind, schema)) for path in paths]
         open_things.enter_context(_transaction(database, table))
         found = _columns_of_all(files)
         existing = database.existing(table)
         removed: dict[str, None] = {}
         if not found:
-            return _delete_only(database, table, files, existing)
+            loaded = _delete_only(database, table, files, existing) if delete else Loaded()
+            _hold_back(database, table, loaded, max_removed)
+            return loaded
         made = layout(table, found, key, columns, replace=replace)
         if not existing:
             _create(database, made, log, create_table=create_table)
@@ -114,8 +174,11 @@ def load_files(
             _fit(database, made, existing, log, add_columns=add_columns)
         if not replace:
             database.check_key(made)
-        rows = _values(files, made, removed, replace=replace)
+        rows = _values(files, made, removed, replace=replace, delete=delete)
         loaded = database.load(made, rows, removed, replace=replace)
+        # A table that is replaced has no other rows than the file's anyway.
+        if not (replace and loaded.rows):
+            _hold_back(database, table, loaded, max_removed)
         loaded.columns = {column.name: column.type for column in made.columns}
         return loaded
 
@@ -159,6 +222,15 @@ def _delete_only(
     if column is None:
         raise _no_url_column(table)
     return Loaded(deleted=database.delete_pages(database.path_of(table), database.quoted(column), [*removed]))
+
+
+def _hold_back(database: Database, table: TableName, loaded: Loaded, max_removed: float | None) -> None:
+    """Undo a load that deletes more rows than it may."""
+    if loaded.deleted:
+        [[left]] = database.execute(f"SELECT count(*) FROM {database.path_of(table)}").fetchall()
+        most = removal_limit(max_removed, known := int(left) + loaded.deleted)
+        if loaded.deleted > most:
+            raise _TooManyDeletesError(loaded.deleted, known, most)
 
 
 def _create(database: Database, made: Layout, log: Any, *, create_table: bool) -> None:
@@ -207,9 +279,12 @@ def _fit(
 
 
 def _values(
-    files: Sequence[ResultsFile], made: Layout, removed: dict[str, None], *, replace: bool
+    files: Sequence[ResultsFile], made: Layout, removed: dict[str, None], *, replace: bool, delete: bool
 ) -> Iterator[Values]:
-    """Yield the rows of files in the layout's order; fill `removed` with what is gone after the last one."""
+    """Yield the rows of files in the layout's order; fill `removed` with what is gone after the last one.
+
+    :param delete: whether rows of pages that are gone are deleted.
+    """
     sources = [column.source for column in made.columns]
     names = {column.name: column.source for column in made.columns}
     key = [names[name] for name in made.key]
@@ -219,7 +294,8 @@ def _values(
             if isinstance(row, Removed):
                 if known is None and not replace:
                     raise _no_url_column(made.table)
-                removed[row.url] = None
+                if delete:
+                    removed[row.url] = None
                 continue
             for name in key:
                 if row.get(name) is None:

@@ -93,6 +93,17 @@ def test_a_site_over_its_runs(site: Site, tmp_path: Path) -> None:
     assert (tmp_path / "5.jsonl").read_bytes() == five
 
 
+def test_more_than_may_be_removed_is_kept(site: Site, log: Any) -> None:
+    assert site.crawl(1)[0]["new"] == 3
+    for name in "ab":
+        site.control.delete_page(f"{HOME}{name}")
+    assert site.crawl(2) == (counts(same=1, failed=3), [])
+    assert site.crawl(3, max_removed=0.5) == (counts(same=1, failed=3, heldBack=2), [])
+    assert "2 of 3 known pages seem to be gone, and max_removed allows 1: none is removed" in log()
+    site.show(b="<p>second</p>")
+    assert site.crawl(4, max_removed=0.5) == (counts(same=2, failed=2, removed=1), [("removed", "a")])
+
+
 def test_another_task_s_folder_is_refused_before_anything_is_billed(site: Site) -> None:
     assert site.crawl(1)[0]["new"] == 3
     site.control.clear_requests()

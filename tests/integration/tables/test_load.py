@@ -133,6 +133,19 @@ def test_removed_pages_alone_are_deleted(database: Target, written: Written) -> 
 
 
 @each_way
+@pytest.mark.parametrize("is_alone", [True, False], ids=["alone", "with rows"])
+def test_more_rows_than_may_be_deleted_stay(database: Target, written: Written, is_alone: bool) -> None:
+    load(written([page(number) for number in range(30)]))
+    path = written([*([] if is_alone else [page(40)]), *(gone(number) for number in range(29))])
+    found = load(path)
+    assert (found["loaded"], found["deleted"], found["heldBack"]) == (int(not is_alone), 0, 29)
+    assert len(texts(database)) == 30 + found["loaded"]
+    assert load(path, max_removed=28)["heldBack"] == 29
+    assert load(path, max_removed=29)["deleted"] == 29
+    assert [*texts(database)] == ([29] if is_alone else [29, 40])
+
+
+@each_way
 def test_replace_leaves_what_the_file_holds(database: Target, written: Written) -> None:
     load(written([page(1), page(2)]))
     assert load(written([page(2, "new"), page(3), page(3, "last")]), mode="replace")["loaded"] == 2

@@ -8,10 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from airflow_provider_webdata.coded_errors import ArgumentError
 from airflow_provider_webdata.results.errors import OutputError
 from airflow_provider_webdata.results.manifest.comparison import Comparison
 from airflow_provider_webdata.results.manifest.content import compared, digest
 from airflow_provider_webdata.results.manifest.entries import Entry
+from airflow_provider_webdata.tasks.arguments import count_or_share, removal_limit
 from tests.support.tables import each_row
 
 
@@ -29,11 +31,46 @@ def runs(*seen: list[dict[str, Any]], compare: Any = "content", after: int = 2, 
     for number, items in enumerate(seen):
         comparison = Comparison(entries, f"2026-01-{number + 1:02}", compare, **options)
         changes = [comparison.change_of(item) for item in items]
-        removed = [entry.url for entry in comparison.removed(after)]
+        removed = [entry.url for entry in comparison.removed(after, most=len(entries))]
         assert sum(comparison.counts.values()) == len(items) + len(removed)
         told.append((changes, removed))
         entries = {entry.key: Entry.of(entry.line()) for entry in comparison.entries()}
     return told
+
+
+def test_a_site_that_loses_most_of_its_pages_keeps_them() -> None:
+    entries: dict[str, Entry] = {}
+    found = []
+    # Of 1,000 pages one is answered, twice; then the rest but one is there again.
+    for names in (range(1000), range(1), range(1), range(1), range(999), range(999), range(999)):
+        comparison = Comparison(entries, "2026-01-01", "content")
+        changes = {comparison.change_of(page(str(name))) for name in names}
+        gone = comparison.removed(2, removal_limit(None, comparison.known))
+        found.append((changes, len(gone), comparison.held_back))
+        entries = {entry.key: Entry.of(entry.line()) for entry in comparison.entries()}
+    held = ({"same"}, 0, 999)
+    assert found == [
+        *(({"new"}, 0, 0), ({"same"}, 0, 0), held, held),
+        *(({"same"}, 1, 0), ({"same"}, 0, 0), ({"same"}, 0, 0)),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("max_removed", "known", "most"),
+    [
+        *((None, 0, 0), (None, 20, 20), (None, 21, 10), (None, 1000, 500)),
+        *((0, 1000, 0), (7, 1000, 7), (1, 1000, 1)),
+        *((0.0, 1000, 0), (0.1, 1000, 100), (1.0, 21, 21), (0.5, 3, 1)),
+    ],
+)
+def test_how_much_may_be_removed(max_removed: float | None, known: int, most: int) -> None:
+    assert removal_limit(count_or_share("max_removed", max_removed), known) == most
+
+
+@pytest.mark.parametrize("given", [-1, 1.1, -0.1, True, "5", float("nan"), float("inf"), [1]])
+def test_what_is_neither_a_count_nor_a_share(given: Any) -> None:
+    with pytest.raises(ArgumentError, match="max_removed must be a count"):
+        count_or_share("max_removed", given)
 
 
 CASES: list[tuple[str, list[list[dict[str, Any]]], list[Any]]] = [
