@@ -9,7 +9,8 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlsplit
+
+from airflow_provider_webdata.hosts import url_host
 
 Wire = Mapping[str, Any]
 
@@ -280,11 +281,9 @@ def _scans(body: Wire) -> bool:
 
 
 def _is_x(url: str) -> bool:
-    try:
-        host = (urlsplit(url if "://" in url else f"//{url}").hostname or "").rstrip(".")
-    except ValueError:
-        return False
-    return f".{host}".endswith(_X)
+    host = url_host(url)
+    # A host that programs read differently may be X to the service.
+    return host is None or f".{host}".endswith(_X)
 
 
 _BOUNDS: dict[str, Callable[[Wire], PriceBound]] = {

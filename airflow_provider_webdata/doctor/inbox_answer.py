@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import ipaddress
 import socket
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -16,6 +15,7 @@ from airflow_provider_webdata import __version__
 from airflow_provider_webdata.api.errors import ConfigurationError, trimmed
 from airflow_provider_webdata.hooks.inbox import inbox_address
 from airflow_provider_webdata.hooks.webhooks import can_receive, new_key
+from airflow_provider_webdata.hosts import is_public
 from airflow_provider_webdata.inbox.probe import is_proven, new_probe
 from airflow_provider_webdata.inbox.reader import DeliveryGoneError, InboxError, InboxReader
 from airflow_provider_webdata.inbox.reader.address import client_options
@@ -190,7 +190,7 @@ def _is_public(url: str) -> bool | None:
         found = socket.getaddrinfo(urlsplit(url).hostname, None, type=socket.SOCK_STREAM)
     except OSError:
         return None
-    return any(ipaddress.ip_address(str(one[4][0]).partition("%")[0]).is_global for one in found)
+    return any(is_public(str(one[4][0])) for one in found)
 
 
 def reader(settings: ConnectionSettings) -> Finding:

@@ -19,6 +19,7 @@ from urllib.parse import SplitResult, unquote, urlsplit
 
 from airflow_provider_webdata.api.config import ClientConfig
 from airflow_provider_webdata.api.errors import ConfigurationError
+from airflow_provider_webdata.hosts import normal_host
 
 log = logging.getLogger(__name__)
 
@@ -86,7 +87,7 @@ class ConnectionSettings:
     :param conn_id: the connection's id.
     :param client: settings of the client.
     :param webhook: settings of the deliveries.
-    :param media_hosts: names and addresses, in lower case, that media is fetched from though they are not public.
+    :param media_hosts: names and addresses (`hosts.normal_host`) that media is fetched from though they are not public.
     :param dashboard_url: address of the service's own dashboard, for links.
     """
 
@@ -219,15 +220,17 @@ class _Reader:
         hosts = given.split(",") if isinstance(given, str) else given
         if not isinstance(hosts, (list, tuple)) or not all(isinstance(host, str) for host in hosts):
             self._refuse(_MEDIA_HOSTS, "must be host names with commas between them", "write them so")
-        named = frozenset(host.strip().strip("[]").lower() for host in hosts if host.strip())
-        for host in named:
-            if "/" in host or "*" in host or (":" in host and not _is_ipv6(host)):
+        named = set()
+        for given_host in filter(None, map(str.strip, hosts)):
+            host = normal_host(given_host)
+            if host is None:
                 self._refuse(
                     _MEDIA_HOSTS,
-                    f"takes host names and addresses, without protocol, port or wildcard (given: {host!r})",
+                    f"takes host names and addresses, without protocol, port or wildcard (given: {given_host!r})",
                     "write media.example, 10.0.0.5",
                 )
-        return named
+            named.add(host)
+        return frozenset(named)
 
     def dashboard_url(self) -> str | None:
         given = self._given(_DASHBOARD_URL)

@@ -15,7 +15,7 @@ import httpx
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
 from airflow_provider_webdata.coded_errors import CodedError
-from airflow_provider_webdata.results.media_hosts import HostRefusedError, addresses_for, goes_through_proxy
+from airflow_provider_webdata.hosts import HostRefusedError, addresses_for, goes_through_proxy
 from airflow_provider_webdata.results.media_types import FIRST_BYTES, MediaKind, sniffed, type_of
 from airflow_provider_webdata.results.storage import WholeFile
 
@@ -51,7 +51,7 @@ class MediaSettings:
     :param verify: whether TLS certificates are verified.
     :param ca_file: path of a CA bundle to verify against instead of the usual one.
     :param proxy: URL of an HTTP proxy.
-    :param hosts: names or addresses, in lower case, that media is fetched from though they are not public.
+    :param hosts: names or addresses, see `hosts.normal_host`, that media is fetched from though they are not public.
     :param keep_svg: whether an SVG is kept as an image; it may hold scripts.
     """
 
@@ -162,7 +162,9 @@ class MediaFetcher:
         try:
             addresses = addresses_for(url, self._settings.hosts)
         except HostRefusedError as error:
-            raise MediaError(str(error)) from None
+            raise MediaError(
+                f"is not fetched: {error}. To allow it, name it in the connection's media_hosts"
+            ) from None
         except OSError as error:
             # A name that only the proxy knows is the proxy's to judge.
             if not is_proxied:

@@ -170,21 +170,19 @@ class ResultDelivery(SpendingTask):
         if self.save_media is None:
             yield from items
             return
-        from urllib.parse import urlsplit
-
+        from airflow_provider_webdata.hosts import url_host
         from airflow_provider_webdata.results.media import keep_media
         from airflow_provider_webdata.results.media_fetch import MediaSettings
 
         connection = self.hook.get_settings()
         client = connection.client
-        own_host = (urlsplit(client.base_url).hostname or "").lower()
         settings = MediaSettings(
             max_bytes=int(self.max_media_mb * 2**20),
             concurrency=self.media_concurrency,
             verify=client.verify,
             ca_file=client.ca_file,
             proxy=client.proxy,
-            hosts=connection.media_hosts | {own_host},
+            hosts=connection.media_hosts | {url_host(client.base_url) or ""},
             keep_svg=self.keep_svg,
         )
         yield from keep_media(items, str(self.save_media), settings, report)

@@ -61,6 +61,7 @@ BOUNDS: list[tuple[str, dict[str, Any], float]] = [
     ("scrape", pdf(10, redactPII=True), 50),
     ("scrape", page(url="https://x.com/someone"), 30),
     ("scrape", page(url="mobile.twitter.com/someone"), 30),
+    ("scrape", page(url="https://x\uff0ecom\u3002/someone"), 30),
     ("scrape", page(url="https://notx.com/"), 1),
     ("batch_scrape", {"urls": [URL, URL, "https://x.com/a"], **BASIC, "formats": ["json"]}, 44),
     ("crawl", {"url": URL, "limit": 50, "scrapeOptions": BASIC}, 50),

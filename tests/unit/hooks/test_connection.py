@@ -101,7 +101,9 @@ def test_json_form(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "given", ["Media.internal, 10.0.0.5,[::1] ,", ["media.internal", "10.0.0.5", "::1"]], ids=["text", "list"]
+    "given",
+    ["Media.internal, 0xa.5,[::1] ,", ["media\u3002internal.", "10.0.0.5", "::1"]],
+    ids=["text", "list"],
 )
 def test_media_hosts(given):
     found = settings_of(connection(extra={"media_hosts": given})).media_hosts

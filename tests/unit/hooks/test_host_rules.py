@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_provider_webdata.coded_errors import ArgumentError
-from airflow_provider_webdata.hooks.host_rules import HostRules, host_of
+from airflow_provider_webdata.hooks.host_rules import HostRules
+from airflow_provider_webdata.hosts import url_host
 
 PRIVATE = [
     "http://127.0.0.1/",
@@ -37,6 +38,11 @@ PRIVATE = [
     "http://intranet/wiki",
     "http://\uff11\uff12\uff17.0.0.1/",
     "http://127\u30020\u30020\u30021/",
+    "http://169.254.169.254\u3002/",
+    "http://169.254.169.254\uff61/",
+    "http://[::127.0.0.1]/",
+    "http://[fec0::1]/",
+    "http://[64:ff9b:1::808:808]/",
 ]
 UNREADABLE = [
     "http://127.0.0.1\\@good.example/",
@@ -84,7 +90,7 @@ def test_private_addresses_are_refused_in_every_spelling() -> None:
 
 def test_urls_that_programs_parse_differently_are_refused() -> None:
     rules = HostRules(["good.example"], None)
-    assert [url for url in UNREADABLE if host_of(url) is not None] == []
+    assert [url for url in UNREADABLE if url_host(url) is not None] == []
     assert [
         url for url in UNREADABLE if "is no http(s) URL" not in str(rules.problem(url, resolve=False))
     ] == []
@@ -120,6 +126,9 @@ def test_a_name_is_looked_up(host: str, is_refused: bool) -> None:
         ([], None, "https://good.example/", False),
         (None, ["evil.example"], "https://good.example/", True),
         (None, ["evil.example"], "https://www.evil.example/", False),
+        (None, ["evil.example"], "https://evil\uff0eexample\u3002/", False),
+        (None, ["93.184.216.34"], "http://[::ffff:93.184.216.34]/", False),
+        (None, ["93.184.216.34"], "http://0x5db8d822/", False),
         (["good.example"], ["old.good.example"], "https://old.good.example/", False),
         (["b\u00fccher.example"], None, "https://xn--bcher-kva.example/", True),
         # Who names a private host means it; those below it are not named.
@@ -143,6 +152,6 @@ def test_invalid_domains_are_refused() -> None:
 
 @given(st.text())
 def test_any_text_is_judged(url: str) -> None:
-    host = host_of(url)
-    assert host is None or host == host_of(f"http://[{host}]/" if ":" in host else f"http://{host}/")
+    host = url_host(url)
+    assert host is None or host == url_host(f"http://[{host}]/" if ":" in host else f"http://{host}/")
     HostRules(["good.example"], None).problem(url, resolve=False)
