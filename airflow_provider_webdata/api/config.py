@@ -14,9 +14,9 @@ from airflow_provider_webdata.api.errors import ConfigurationError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _VISIBLE = re.compile(r"[\x21-\x7e]+")
-_HEADER_VALUE = re.compile(r"[\x20-\x7e\t]*")
+HEADER_VALUE = re.compile(r"[\x20-\x7e\t]*")
 
 _RESERVED_HEADERS = frozenset(
     {"authorization", "content-length", "content-type", "host", "transfer-encoding"}
@@ -90,9 +90,9 @@ class ClientConfig:
                 "# / ? @ [ as %23 %2F %3F %40 %5B"
             )
         for name, value in self.headers.items():
-            if not _TOKEN.fullmatch(name) or name.lower() in _RESERVED_HEADERS:
+            if not TOKEN.fullmatch(name) or name.lower() in _RESERVED_HEADERS:
                 raise ConfigurationError(f"headers: {name!r} cannot be set as an extra header")
-            if not isinstance(value, str) or not _HEADER_VALUE.fullmatch(value):
+            if not isinstance(value, str) or not HEADER_VALUE.fullmatch(value):
                 raise ConfigurationError(f"headers: the value of {name!r} must be one line of ASCII text")
 
     def _check_base_url(self) -> None:

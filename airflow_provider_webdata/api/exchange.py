@@ -112,7 +112,7 @@ class Prepared(Generic[ResponseT]):
         if self.multipart is None:
             deadline.moved(len(self.request.get("content", b"")))
             return self.request
-        return {**self.request, "content": _allowed_for(self.multipart.achunks(), deadline)}
+        return {**self.request, "content": allowed_for(self.multipart.achunks(), deadline)}
 
     @property
     def seconds(self) -> float:
@@ -121,7 +121,8 @@ class Prepared(Generic[ResponseT]):
         return float(timeout.connect + timeout.read)
 
 
-async def _allowed_for(chunks: AsyncIterator[bytes], deadline: AsyncDeadline) -> AsyncIterator[bytes]:
+async def allowed_for(chunks: AsyncIterator[bytes], deadline: AsyncDeadline) -> AsyncIterator[bytes]:
+    """Yield the chunks of a body, which extend the deadline."""
     async for chunk in chunks:
         deadline.moved(len(chunk))
         yield chunk

@@ -5,23 +5,35 @@ See docs/service.md#parse-by-reference.
 
 from __future__ import annotations
 
+import re
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import httpx
+from anyio.to_thread import run_sync
 
+from airflow_provider_webdata.api.config import HEADER_VALUE, TOKEN
+from airflow_provider_webdata.api.deadline import AsyncDeadline, Deadline, hold_to_deadlines
 from airflow_provider_webdata.api.errors import (
     InvalidResponseError,
     UploadError,
     UploadTooLargeError,
     trimmed,
 )
-from airflow_provider_webdata.api.exchange import route_options
+from airflow_provider_webdata.api.exchange import allowed_for, route_options
 from airflow_provider_webdata.api.multipart import MultipartBody
+from airflow_provider_webdata.hosts import (
+    HostRefusedError,
+    addresses_for,
+    goes_through_proxy,
+    normal_host,
+    url_host,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import Iterator
 
     from airflow_provider_webdata.api.config import ClientConfig
     from airflow_provider_webdata.api.models import ParseUpload
@@ -30,12 +42,16 @@ if TYPE_CHECKING:
 _OPERATION = "file upload"
 _ANSWER_SECONDS = 60.0
 _METHODS = ("PUT", "POST")
+_HALF = re.compile("[\ud800-\udfff]")
+_FRAMING = frozenset({"connection", "expect", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade"})
+_OURS = frozenset({"content-length", "host"})
 
 
 class FileTransfer:
-    """One file, and where the service wants it.
+    """One file, and where the service wants it: an address, a method and headers that the service cannot choose freely.
 
-    The address and the form's fields are as good as a key: they stand in no message.
+    The address and the form's fields are as good as a key: they stand in no message. Only the status of the storage's
+    answer is read, not its body.
 
     :param config: how hosts are reached.
     :param target: the service's answer.
@@ -45,47 +61,110 @@ class FileTransfer:
     """
 
     def __init__(self, config: ClientConfig, target: ParseUpload, upload: Upload) -> None:
-        parts, base = urlsplit(target.upload_url), urlsplit(config.base_url)
-        self._host = parts.hostname or ""
-        # Plain http is for a service that is reached so itself.
-        if not self._host or parts.scheme not in {"https", base.scheme}:
-            raise InvalidResponseError(_OPERATION, "it names no https address for the file", status=200)
+        self._config = config
+        self._upload = upload
+        self._url = self._checked_url(target.upload_url)
+        self._host = self._url.host
         self._method = (target.method or "PUT").upper()
         if self._method not in _METHODS:
-            raise InvalidResponseError(_OPERATION, f"it wants the method {self._method!r}", status=200)
+            raise _unusable(f"it wants the method {trimmed(self._method, 50)!r}")
         if target.max_size_bytes is not None and (upload.size or 0) > target.max_size_bytes:
             raise UploadTooLargeError(
                 _OPERATION,
                 f"the service takes at most {target.max_size_bytes} bytes ({upload.name} has {upload.size})",
             )
-        self._config = config
-        self._url = target.upload_url
-        self._upload = upload
         # A form's file comes last, after the fields that its signature covers.
-        self._form = MultipartBody(upload, target.form_fields or {}) if self._method == "POST" else None
-        self._headers = {**(target.headers or {})}
-        if self._form is not None:
-            self._headers.update(self._form.headers)
-        else:
-            self._headers["content-length"] = str(upload.size)
+        self._form = (
+            MultipartBody(upload, _checked_fields(target.form_fields or {}))
+            if self._method == "POST"
+            else None
+        )
+        self._headers = _checked_headers(target.headers or {})
+        self._headers.update(self._form.headers if self._form else {"content-length": str(upload.size)})
 
     def send(self) -> None:
         """Send the file.
 
+        :raises InvalidResponseError: the storage is no public host, and not the service's own.
         :raises UploadError: the storage did not take it, or the file is not what it was said to be.
         """
-        content = self._form.chunks() if self._form else self._upload.blocks()
-        with self._failures(), httpx.Client(**self._options()) as client:
-            self._check(client.request(self._method, self._url, headers=self._headers, content=content))
+        deadline = Deadline(self._seconds)
+        with (
+            self._failures(),
+            hold_to_deadlines(httpx.Client(**self._options())) as client,
+            deadline,
+        ):
+            for address in (addresses := self._addresses()):
+                content = self._form.chunks() if self._form else self._upload.blocks()
+                try:
+                    with client.stream(**self._request(address), content=content) as response:
+                        self._check(response)
+                        return
+                except (httpx.ConnectError, httpx.ConnectTimeout):
+                    if address is addresses[-1]:
+                        raise
 
     async def asend(self) -> None:
         """Send the file without blocking; see `send`."""
-        content: AsyncIterator[bytes] = self._form.achunks() if self._form else self._upload.ablocks()
         with self._failures():
-            async with httpx.AsyncClient(**self._options()) as client:
-                self._check(
-                    await client.request(self._method, self._url, headers=self._headers, content=content)
-                )
+            deadline = AsyncDeadline(self._seconds)
+            async with httpx.AsyncClient(**self._options()) as client, deadline:
+                for address in (addresses := await run_sync(self._addresses)):
+                    content = self._form.achunks() if self._form else self._upload.ablocks()
+                    send = partial(client.stream, **self._request(address))
+                    try:
+                        async with send(content=allowed_for(content, deadline)) as response:
+                            self._check(response)
+                            return
+                    except (httpx.ConnectError, httpx.ConnectTimeout):
+                        if address is addresses[-1]:
+                            raise
+
+    @property
+    def _seconds(self) -> float:
+        return self._config.timeout + max(self._config.timeout, _ANSWER_SECONDS)
+
+    def _checked_url(self, address: str) -> httpx.URL:
+        base = urlsplit(self._config.base_url)
+        host = url_host(address)
+        try:
+            url = httpx.URL(address)
+            agreed = host is not None and normal_host(url.host) == host
+        except (ValueError, httpx.InvalidURL):
+            agreed = False
+        # Plain http is for a service that is reached so itself.
+        if not agreed or url.scheme not in {"https", base.scheme}:
+            raise _unusable("it names no https address for the file")
+        return url
+
+    def _addresses(self) -> list[str | None]:
+        """Return the IP addresses to connect to; None stands for the host's name."""
+        if normal_host(self._host) == url_host(self._config.base_url):
+            return [None]
+        is_proxied = goes_through_proxy(self._url, self._config.proxy)
+        try:
+            found = addresses_for(self._url, ())
+        except HostRefusedError as error:
+            raise _unusable(
+                f"its storage {error}, nor the service's own: upload the file as a form, or have the "
+                "service store files elsewhere"
+            ) from None
+        except OSError as error:
+            # A name that only the proxy knows is the proxy's to judge.
+            if not is_proxied:
+                raise UploadError(_OPERATION, f"{self._host} cannot be resolved: {error}") from None
+            found = []
+        return [None] if is_proxied else [*found]
+
+    def _request(self, address: str | None) -> dict[str, Any]:
+        url, headers = self._url, {**self._headers}
+        extensions: dict[str, Any] = {}
+        if address is not None:
+            # The name stays what the host is told and what its certificate is checked against.
+            url = url.copy_with(host=address)
+            headers["host"] = self._url.netloc.decode("ascii")
+            extensions["sni_hostname"] = self._url.raw_host.decode("ascii")
+        return {"method": self._method, "url": url, "headers": headers, "extensions": extensions}
 
     def _options(self) -> dict[str, Any]:
         seconds = self._config.timeout
@@ -103,3 +182,24 @@ class FileTransfer:
         except httpx.HTTPError as error:
             reason = trimmed(str(error), 200) or type(error).__name__
             raise UploadError(_OPERATION, f"{self._host}: {reason}") from None
+
+
+def _checked_headers(given: dict[str, str]) -> dict[str, str]:
+    headers = {}
+    for name, value in given.items():
+        if not TOKEN.fullmatch(name) or not HEADER_VALUE.fullmatch(value) or name.lower() in _FRAMING:
+            raise _unusable(f"it wants a header that cannot be sent ({trimmed(repr(name), 50)})")
+        if name.lower() not in _OURS:
+            headers[name.lower()] = value
+    return headers
+
+
+def _checked_fields(given: dict[str, str]) -> dict[str, str]:
+    for name, value in given.items():
+        if '"' in name or not name.isprintable() or _HALF.search(value):
+            raise _unusable(f"it wants a field that no form can hold ({trimmed(repr(name), 50)})")
+    return given
+
+
+def _unusable(reason: str) -> InvalidResponseError:
+    return InvalidResponseError(_OPERATION, reason, status=200)

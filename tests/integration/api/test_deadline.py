@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from airflow_provider_webdata.api import deadline, endpoints, errors, exchange, models
+from airflow_provider_webdata.api import deadline, endpoints, errors, exchange, file_transfer, models
 from airflow_provider_webdata.api.client import AsyncWebDataClient, ClientConfig, WebDataClient
 from airflow_provider_webdata.api.multipart import Upload
 from tests.support.fault_server import API_KEY, Caller, FaultServer, Step, answer, drip
@@ -92,6 +92,20 @@ async def test_an_answer_that_drips(
         await caller.call(server.url, **SEARCH)
     assert caught.value.sent
     assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("is_blocking", [True, False])
+async def test_a_storage_that_drips(
+    serve: Any, clock: Clock, monkeypatch: pytest.MonkeyPatch, is_blocking: bool
+) -> None:
+    """An upload by reference has a deadline too."""
+    monkeypatch.setattr(file_transfer, "_ANSWER_SECONDS", DEADLINE_SECONDS / 2)
+    server = serve(clock.drip(*DRIPS["headers"]))
+    config = ClientConfig(base_url=server.url, api_key=API_KEY, timeout=DEADLINE_SECONDS / 2)
+    target = models.ParseUpload(upload_url=server.url, upload_ref="r")
+    file = file_transfer.FileTransfer(config, target, Upload("parse", io.BytesIO(b"x"), "a.pdf", max_bytes=9))
+    with pytest.raises(errors.UploadError):
+        file.send() if is_blocking else await file.asend()
 
 
 async def test_a_slow_line_that_makes_progress(

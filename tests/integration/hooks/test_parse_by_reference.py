@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import io
 import re
+import socket
 from typing import Any
 
 import pytest
@@ -17,6 +19,7 @@ from airflow_provider_webdata.api.multipart import Upload
 from airflow_provider_webdata.hooks.webdata import WebDataHook
 from airflow_provider_webdata.hooks.webdata_async import AsyncWebDataHook
 from tests.integration.hooks.conftest import one_hook
+from tests.support.fault_server import FaultServer, answer, drip
 from tests.support.waiting import settled
 
 HTML = b"<title>Airship</title><p>It floats.</p>"
@@ -154,27 +157,113 @@ async def test_an_invalid_upload_is_not_sent(hook, sandbox) -> None:
 TARGETS: list[tuple[str, str | None, int | None, type[Exception] | None]] = [
     ("https://storage.example/a?sig=x", None, None, None),
     ("https://storage.example/a?sig=x", "put", 1, None),
+    ("https://storage.example", "POST", None, None),
     ("http://storage.example/a?sig=x", "PUT", None, errors.InvalidResponseError),
     ("ftp://storage.example/a", "PUT", None, errors.InvalidResponseError),
     ("/a", "PUT", None, errors.InvalidResponseError),
+    *(
+        (address, None, None, errors.InvalidResponseError)
+        for address in (
+            "https://",
+            "https://[::1/a?sig=x",
+            "https://storage.example:99999/a?sig=x",
+            "https://storage.example:port/a?sig=x",
+            "https://user:sig=@storage.example/",
+            "https://storage.example\\@10.0.0.1/?sig=x",
+            "https://storage.example/\n?sig=x",
+            "https://a..example/?sig=x",
+            f"https://{'a' * 64}.example/?sig=x",
+            "https://storage.ex\ud800mple/?sig=x",
+            "https://storage.example/\udc00?sig=x",
+            "https://storage.example/" + "a" * 70_000 + "?sig=x",
+            "",
+        )
+    ),
     ("https://storage.example/a", "PATCH", None, errors.InvalidResponseError),
+    ("https://storage.example/a", "CONNECT", None, errors.InvalidResponseError),
     ("https://storage.example/a", "POST", 0, errors.UploadTooLargeError),
 ]
+
+
+def transfer(base_url: str, address: str, *, timeout: float = 30, **target: Any) -> FileTransfer:
+    config = ClientConfig(base_url=base_url, api_key="k", timeout=timeout)
+    upload = Upload("parse", io.BytesIO(HTML), "a.html", max_bytes=100)
+    return FileTransfer(config, models.ParseUpload(upload_url=address, upload_ref="r", **target), upload)
 
 
 @pytest.mark.rule("parse-storage")
 def test_addresses_of_a_storage() -> None:
     """A storage is reached over http only if the service is."""
-    config = ClientConfig(base_url="https://service.example", api_key="k")
     for address, method, most, error in TARGETS:
-        target = models.ParseUpload(upload_url=address, upload_ref="r", method=method, max_size_bytes=most)
-        upload = Upload("parse", io.BytesIO(b"x"), "a.pdf", max_bytes=9)
+        target = {"method": method, "max_size_bytes": None if most is None else most * 100}
         if error is None:
-            FileTransfer(config, target, upload)
+            transfer("https://service.example", address, **target)
             continue
         with pytest.raises(error) as caught:
-            FileTransfer(config, target, upload)
+            transfer("https://service.example", address, **target)
         assert "sig=" not in str(caught.value), address
+
+
+# Headers, fields, and whether they can be sent.
+PARTS: list[tuple[dict[str, str], dict[str, str], bool]] = [
+    ({"Content-Type": "text/html", "x-amz-meta": "a b"}, {"policy": "a\nb", "": "\U0001f600"}, True),
+    ({"Transfer-Encoding": "chunked"}, {}, False),
+    ({"connection": "x"}, {}, False),
+    ({"x y": ""}, {}, False),
+    ({"": ""}, {}, False),
+    ({"x": "a\r\nHost: b"}, {}, False),
+    ({"x": "\xe4"}, {}, False),
+    ({"x": "\ud800"}, {}, False),
+    ({}, {'a"; filename="b': ""}, False),
+    ({}, {"a\r\nb": ""}, False),
+    ({}, {"a": "\ud800"}, False),
+]
+
+
+@pytest.mark.rule("parse-storage")
+def test_headers_and_fields_of_a_storage() -> None:
+    for headers, fields, is_good in PARTS:
+        given = {"method": "POST", "headers": headers, "form_fields": fields}
+        if is_good:
+            transfer("https://service.example", "https://storage.example/", **given)
+            continue
+        with pytest.raises(errors.InvalidResponseError, match=r"it wants a (header|field)"):
+            transfer("https://service.example", "https://storage.example/", **given)
+
+
+@pytest.mark.rule("parse-storage")
+@pytest.mark.parametrize("is_blocking", [True, False])
+async def test_a_storage_inside(is_blocking: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only the service's own host may have a private address, also where a name leads to one."""
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: [(0, 0, 0, "", ("10.0.0.7", 0))])
+    for host in ("10.0.0.7", "storage.example", "[::ffff:a00:7]", "167772167"):
+        file = transfer("http://service.example", f"http://{host}/?sig=x")
+        with pytest.raises(errors.InvalidResponseError, match="is no public host") as caught:
+            file.send() if is_blocking else await file.asend()
+        assert "sig=" not in str(caught.value)
+
+
+@pytest.mark.rule("parse-storage")
+@pytest.mark.parametrize("is_blocking", [True, False])
+async def test_the_answer_of_a_storage_is_not_read(is_blocking: bool) -> None:
+    """Neither what is compressed nor what has no end; the storage's headers do not replace those of the request."""
+    bomb = gzip.compress(bytes(2**24))
+    endless = b"HTTP/1.1 201 X\r\ncontent-length: 1000000000\r\n\r\n"
+    for step in (
+        answer(body=bomb, headers={"content-encoding": "gzip"}),
+        drip(endless, b"x", size=len(endless)),
+    ):
+        server = FaultServer([step])
+        try:
+            file = transfer(
+                server.url, f"{server.url}/a", headers={"Content-Length": "1", "HOST": "b", "x": "y"}
+            )
+            file.send() if is_blocking else await file.asend()
+        finally:
+            server.close()
+        (seen,) = server.requests
+        assert seen.body == HTML
+        assert (seen.headers["host"], seen.headers["x"]) == (f"127.0.0.1:{server.port}", "y")
 
 
 def test_secrets_stay_out_of_reprs() -> None:
