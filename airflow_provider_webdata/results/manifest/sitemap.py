@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-import html
 import re
 import zlib
+from contextlib import suppress
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING
+from xml.parsers import expat
 
 from airflow_provider_webdata.results.manifest.urls import canonical_url
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# No XML parser: a browser may have wrapped the text, and a hostile one cannot expand entities here.
-_URL = re.compile(r"<url\b[^>]*>(.*?)</url>", re.DOTALL)
-_SITEMAP = re.compile(r"<sitemap\b[^>]*>(.*?)</sitemap>", re.DOTALL)
-_LOC = re.compile(r"<loc\b[^>]*>\s*(?:<!\[CDATA\[)?\s*([^\s<\]]+)")
-_LASTMOD = re.compile(r"<lastmod\b[^>]*>\s*([^\s<]+)")
+# Expat, because it is linear and ends at the first error with all that came before. What stands in front, such
+# as a browser's page around the source, is left out; with it goes the only place in which entities can be declared.
+_BEGINNING = re.compile(r"<(?:\w{1,20}:)?(?:urlset|sitemapindex|url|sitemap)[\s>]")
+_BARE_AMPERSAND = re.compile(r"&(?!#?\w{1,31};)")
 _GZIP = "\x1f\x8b"
 # The most that a sitemap may have, by its protocol.
 _MOST_BYTES = 50 * 2**20
+_MOST_URLS = 50_000
+_LONGEST_TEXT = 10_000
 
 
 def last_changes(sitemap: str, *, ignore_query: bool = False) -> Iterator[tuple[str, datetime]]:
@@ -29,14 +31,14 @@ def last_changes(sitemap: str, *, ignore_query: bool = False) -> Iterator[tuple[
     :param sitemap: its text, see `text_of`. An index of sitemaps dates no pages.
     :param ignore_query: see `urls.canonical_url`.
     """
-    for url, changed in _entries(_URL, sitemap):
+    for url, changed in _entries("url", sitemap):
         if changed is not None:
             yield canonical_url(url, ignore_query=ignore_query), changed
 
 
 def nested_sitemaps(sitemap: str) -> Iterator[tuple[str, datetime | None]]:
     """Yield the URL of each sitemap that an index of sitemaps lists, and when it changed, if the index says so."""
-    for url, changed in _entries(_SITEMAP, sitemap):
+    for url, changed in _entries("sitemap", sitemap):
         if url.startswith(("http://", "https://")):
             yield url, changed
 
@@ -47,18 +49,70 @@ def text_of(raw: str) -> str:
     :param raw: as the service sent it. Of a compressed one that it decoded as text, nothing can be read.
     """
     if not raw.startswith(_GZIP):
-        return raw
+        return raw[:_MOST_BYTES]
     try:
         return zlib.decompressobj(31).decompress(raw.encode("latin-1"), _MOST_BYTES).decode(errors="replace")
     except (ValueError, zlib.error):
         return ""
 
 
-def _entries(entry: re.Pattern[str], sitemap: str) -> Iterator[tuple[str, datetime | None]]:
-    for found in entry.finditer(sitemap):
-        if (url := _LOC.search(found[1])) is not None:
-            changed = _LASTMOD.search(found[1])
-            yield html.unescape(url[1]), None if changed is None else _moment(changed[1])
+def _entries(kind: str, sitemap: str) -> Iterator[tuple[str, datetime | None]]:
+    for entry in _Parser(kind).parse(sitemap):
+        if url := entry.get("loc", "").split():
+            dated = entry.get("lastmod", "").split()
+            yield url[0], _moment(dated[0]) if dated else None
+
+
+class _EnoughError(Exception):
+    pass
+
+
+class _Parser:
+    """Collects the texts of the entries of one kind."""
+
+    def __init__(self, kind: str) -> None:
+        self._kind = kind
+        self._path: list[str] = []
+        self._entries: list[dict[str, str]] = []
+
+    def parse(self, sitemap: str) -> list[dict[str, str]]:
+        """Return the entries up to the first error, 50,000 at most."""
+        beginning = _BEGINNING.search(sitemap)
+        if beginning is None:
+            return []
+        parser = expat.ParserCreate()
+        # An entity of HTML is skipped, not an error.
+        parser.UseForeignDTD(True)
+        parser.buffer_text = True
+        parser.StartElementHandler = self._start
+        parser.CharacterDataHandler = self._text
+        parser.EndElementHandler = self._end
+        source = _BARE_AMPERSAND.sub("&amp;", sitemap[beginning.start() :])
+        with suppress(expat.ExpatError, _EnoughError):
+            parser.Parse("<sitemaps>")
+            parser.Parse(source.encode(errors="replace"))
+            parser.Parse("</sitemaps>", True)
+        return self._entries
+
+    def _start(self, name: str, _: dict[str, str]) -> None:
+        name = name.rpartition(":")[2]
+        if self._path:
+            self._path.append(name)
+        elif name == self._kind:
+            if len(self._entries) == _MOST_URLS:
+                raise _EnoughError
+            self._entries.append({})
+            self._path = [name]
+
+    def _text(self, text: str) -> None:
+        # Not those of an image or a video of the page.
+        if len(self._path) == 2:
+            entry, name = self._entries[-1], self._path[1]
+            entry[name] = (entry.get(name, "") + text)[:_LONGEST_TEXT]
+
+    def _end(self, _: str) -> None:
+        if self._path:
+            self._path.pop()
 
 
 def _moment(text: str) -> datetime | None:

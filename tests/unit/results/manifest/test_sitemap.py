@@ -40,6 +40,7 @@ def test_dates(text: str | None, moment: datetime | None) -> None:
         (URL, URL),
         (f" <![CDATA[ {URL} ]]> ", URL),
         (f"{URL}?a=1&amp;b=2", f"{URL}?a=1&b=2"),
+        (f"{URL}?a=1&b=2", f"{URL}?a=1&b=2"),
         (f"{URL}?utm_source=feed#top", URL),
     ],
 )
@@ -57,6 +58,59 @@ def test_an_index_is_no_sitemap_and_the_other_way_round() -> None:
 @each_row("loc", ["file:///etc/passwd", "/sitemap-1.xml", "ftp://a.example/x"])
 def test_only_what_the_web_has_is_followed(loc: str) -> None:
     assert list(nested_sitemaps(entry("sitemap", loc))) == []
+
+
+LONG = 2**18
+
+
+@each_row(
+    "sitemap",
+    [
+        "<url>" * LONG,
+        "<url><loc>" * LONG,
+        "<sitemap " * LONG,
+        "<urlset><url><loc>" + "<![CDATA[" * LONG,
+        "<urlset><url><loc>" + "&" * LONG,
+        "<urlset " + "a='" * LONG,
+        "<urlset><!--" + "-" * LONG,
+        "<" * LONG,
+        "<urlset>" + " " * LONG,
+    ],
+)
+def test_no_text_takes_long(sitemap: str) -> None:
+    """A parser that searches for end tags again and again would take half an hour."""
+    assert list(last_changes(sitemap)) == []
+    assert list(nested_sitemaps(sitemap)) == []
+
+
+DATED = entry("url", URL, "2026-01-31")
+DECLARED = '<!DOCTYPE a [<!ENTITY b "bbbbbbbbbb"><!ENTITY c "&b;&b;&b;&b;">]>'
+
+
+@each_row(
+    "sitemap",
+    [
+        f'<?xml version="1.0" encoding="ISO-8859-1"?><urlset xmlns="x">{DATED}</urlset>',
+        f"{DECLARED}<urlset>{DATED}{entry('url', '&c;', '2026-01-31')}</urlset>",
+        f"<html><body><div>This XML file has no style<br></div><urlset>{DATED}</urlset></div></body>",
+        f"<urlset>{DATED}<url><loc>http://b.example/ \0",
+        f"<urlset><title>a &nbsp; b</title>{DATED}</urlset>",
+        f"<s:urlset>{DATED.replace('<', '<s:').replace('<s:/', '</s:')}</s:urlset>",
+        f"<urlset>{DATED.replace('<loc>', '<image:image><image:loc>b</image:loc></image:image><loc>')}</urlset>",
+        f"<urlset>{DATED}<url>{DATED}</url></urlset>",
+        f"<urlset><!-- <url><loc>http://b.example</loc></url> -->{DATED}</urlset>",
+        f"<urlset>{DATED}</urlset>{DECLARED}",
+    ],
+)
+def test_what_surrounds_the_entries(sitemap: str) -> None:
+    """What cannot be read ends the sitemap and no more; entities are not expanded."""
+    assert [key for key, _ in last_changes(sitemap)] == [URL]
+
+
+def test_limits() -> None:
+    many = "<urlset>" + DATED * 50_001
+    assert len(list(last_changes(many))) == 50_000
+    assert len(text_of(" " * (50 * 2**20 + 1))) == 50 * 2**20
 
 
 TEXT = entry("url", URL, "2026-01-31")
