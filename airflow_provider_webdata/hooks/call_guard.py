@@ -82,7 +82,7 @@ class CallGuard:
     """Caps that calls are held against before they are sent, for any number of hooks and threads.
 
     Calls that read, cancel or delete are free, and pass. What changes a monitor or the team's policy has no price that
-    is known, and may have any host visited.
+    is known, and may have any host visited. Code runs only in browser sessions that were opened through the guard.
 
     :param max_credits: most credits that all calls together may cost. A call is refused where it may cost more than is
         left, by the documented prices at their highest, or where nothing documented bounds its price. A job counts with
@@ -114,6 +114,7 @@ class CallGuard:
         self._spent = spent
         self._reserved = 0.0
         self._calls = 0
+        self._sessions: set[str] = set()
         self._lock = threading.Lock()
 
     @property
@@ -128,6 +129,8 @@ class CallGuard:
         """
         endpoint = call.endpoint
         changes = endpoint.method in {"PATCH", "PUT"}
+        if endpoint.name == "execute":
+            self._check_session(call)
         if (endpoint.repeatable and not changes) or endpoint.name in _PAID_WITH_ANOTHER:
             return AdmittedCall(call, 0)
         body = {} if call.body is None else call.body.to_wire()
@@ -153,7 +156,22 @@ class CallGuard:
             with self._lock:
                 self._reserved -= admitted.bound
                 self._spent += admitted.bound if cost is None else cost
+        if admitted.call.endpoint.name == "open session" and (opened := getattr(admitted.answer, "id", None)):
+            self._sessions.add(opened)
         self._check_arrival(admitted)
+
+    def _check_session(self, call: Call[Any]) -> None:
+        if call.extra_body:
+            raise _refused(call.endpoint, "extra_body is sent unchecked, and a guarded hook takes none")
+        if self.hosts.limits_domains:
+            raise _refused(
+                call.endpoint, "code may visit any domain, so that a browser cannot be held to some"
+            )
+        if (call.path or {}).get("session_id") not in self._sessions:
+            raise _refused(
+                call.endpoint,
+                "the session was not opened by this guarded hook, so that its cost and its use are not held",
+            )
 
     def _within_domains(self, call: Call[ResponseT], body: Mapping[str, Any]) -> Call[ResponseT]:
         endpoint = call.endpoint

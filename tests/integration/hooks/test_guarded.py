@@ -85,6 +85,13 @@ REFUSED: dict[str, tuple[str, tuple[Any, ...], dict[str, Any], str]] = {
     ),
     "agent anywhere": ("start_agent", ({"prompt": "p"},), {"blocked_domains": ["a.example"]}, "any domain"),
     "browser anywhere": ("open_session", ({},), {"allowed_domains": ["a.example"]}, "any domain"),
+    "code in another's browser": ("execute", (ID, {"code": "1"}), {}, "not opened by this guarded hook"),
+    "code anywhere": (
+        "execute",
+        (ID, {"code": "1"}),
+        {"max_credits": 0, "allowed_domains": ["a.example"]},
+        "code may visit any domain",
+    ),
     "search elsewhere": (
         "search",
         ({"query": "q", "includeDomains": ["evil.example"]},),
@@ -124,6 +131,19 @@ async def test_a_call_that_exceeds_a_cap_is_not_sent(hook: Any, sandbox: Any) ->
         assert str(refused.value).endswith("(WD-027)"), name
         await settled(guarded.close())
     assert sandbox.control.requests() == []
+
+
+async def test_code_runs_in_a_session_of_the_guard(hook: Any, sandbox: Any) -> None:
+    guarded = hook.guarded(max_credits=100)
+    session = await settled(guarded.open_session({"ttl": 60}))
+    with pytest.raises(CallRefusedError, match="extra_body is sent unchecked"):
+        await settled(guarded.execute(session.id, {"code": "1"}, extra_body={"timeout": 1}))
+    assert (await settled(guarded.execute(session.id, {"code": "1"}))).success
+    other = await settled(hook.open_session({"ttl": 60}))
+    with pytest.raises(CallRefusedError, match="not opened by this guarded hook"):
+        await settled(guarded.execute(other.id, {"code": "1"}))
+    await settled(guarded.close())
+    await settled(hook.close())
 
 
 async def test_unchecked_calls_are_refused(hook: Any, sandbox: Any) -> None:
