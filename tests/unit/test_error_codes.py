@@ -47,6 +47,7 @@ TURNED_INTO = {
 UNCODED_RAISES = {
     "hooks/calls.py": "an endpoint without a body, which no method passes one",
     "results/columns.py": "a kind of item, which operators name",
+    "results/manifest/entries.py": "a value of the wrong type, which the folder reports",
     "results/output.py": "a file that is written before it is opened",
     "results/partitions.py": "the same",
     "states/check_queue.py": "a moment without a time zone, which no caller makes",

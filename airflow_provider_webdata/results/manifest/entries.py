@@ -48,9 +48,12 @@ class Entry:
 
     @classmethod
     def of(cls, line: str) -> Entry:
-        """Return the page of a line."""
+        """Return the page of a line.
+
+        :raises TypeError: a value has the wrong type.
+        """
         values = json.loads(line)
-        return cls(
+        entry = cls(
             values.get("key") or values["url"],
             values["url"],
             values["digest"],
@@ -60,3 +63,11 @@ class Entry:
             values["lastChange"],
             values.get("missing", 0),
         )
+        texts = (entry.key, entry.url, entry.digest, entry.first_seen, entry.last_seen, entry.changed)
+        if (
+            not all(isinstance(text, str) for text in texts)
+            or not isinstance(entry.missing, int)
+            or not (entry.status is None or isinstance(entry.status, int))
+        ):
+            raise TypeError("a value has the wrong type")
+        return entry

@@ -17,6 +17,9 @@ from dataclasses import dataclass, field
 from datetime import timezone
 from typing import TYPE_CHECKING, Any
 
+from pydantic import ConfigDict, TypeAdapter, with_config
+from typing_extensions import Required, TypedDict
+
 from airflow_provider_webdata.results.compression import compressed
 from airflow_provider_webdata.results.encoding import json_text
 from airflow_provider_webdata.results.errors import OutputError
@@ -31,6 +34,25 @@ if TYPE_CHECKING:
 _FORMAT = 1
 _OWNER = "owner.json"
 _NAME = re.compile(r"\d{8}T\d{12}Z-[0-9a-f]{12}\.jsonl\.gz")
+_DAMAGE = (
+    *(EOFError, gzip.BadGzipFile, zlib.error, RecursionError),
+    *(ValueError, LookupError, TypeError, AttributeError),
+)
+
+
+class _Header(TypedDict, total=False):
+    format: Required[int]
+    moment: str
+    dagId: str
+    runId: str
+    taskId: str
+    mapIndex: int
+    compare: str
+    comparedWith: list[str]
+
+
+_HEADER: TypeAdapter[Any] = TypeAdapter(with_config(ConfigDict(extra="allow", strict=True))(_Header))
+_PLAN: TypeAdapter[Plan] = TypeAdapter(Plan)
 
 
 @dataclass(frozen=True)
@@ -173,10 +195,10 @@ class ManifestFolder:
         """
         path = storage_path(self._plan_url(run))
         try:
-            return Plan(**json.loads(path.fs.cat_file(path.path)))
+            return _PLAN.validate_python(json.loads(path.fs.cat_file(path.path)))
         except FileNotFoundError:
             return None
-        except (ValueError, TypeError) as error:
+        except (ValueError, RecursionError) as error:
             raise OutputError(f"{self._plan_url(run)} is damaged: {error}; delete it to plan anew") from error
 
     def write_plan(self, run: Run, plan: Plan) -> None:
@@ -202,17 +224,13 @@ class ManifestFolder:
         path.fs.invalidate_cache()
         try:
             owner = json.loads(path.fs.cat_file(path.path))
-            if not isinstance(owner, dict) or not (
-                owner == {"shared": True} or owner.keys() >= {"dagId", "taskId"}
-            ):
-                raise ValueError(f"{owner!r} names no task")
         except FileNotFoundError:
             return None
-        except (ValueError, RecursionError) as error:
-            raise OutputError(
-                f"{url} is damaged ({error}); delete it, and the next run writes it anew"
-            ) from error
-        return owner
+        except (ValueError, RecursionError):
+            owner = None
+        if isinstance(owner, dict) and (owner == {"shared": True} or owner.keys() >= {"dagId", "taskId"}):
+            return owner
+        raise OutputError(f"{url} is damaged; delete it, and the next run writes it anew")
 
     def _delete(self, url: str) -> None:
         # Another run may do the same.
@@ -264,10 +282,10 @@ class ManifestFolder:
                         f"{url} was written by a newer airflow-provider-webdata: install that again, or give another "
                         "manifest"
                     )
-                yield header
+                yield _HEADER.validate_python(header)
                 for line in lines:
                     yield Entry.of(line)
-            except (EOFError, gzip.BadGzipFile, zlib.error, ValueError, LookupError, TypeError) as error:
+            except _DAMAGE as error:
                 if isinstance(error, OutputError):
                     raise
                 raise OutputError(

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
+import json
+from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
@@ -140,7 +143,7 @@ def test_a_folder_belongs_to_the_task_that_writes_first(tmp_path: Path, folder: 
 def test_a_damaged_owner_is_named(tmp_path: Path, folder: ManifestFolder, content: bytes) -> None:
     (tmp_path / "seen").mkdir()
     (tmp_path / "seen" / "owner.json").write_bytes(content)
-    with pytest.raises(OutputError, match=r"owner\.json is damaged .*delete it"):
+    with pytest.raises(OutputError, match=r"owner\.json is damaged; delete it"):
         folder.claim(at(1))
 
 
@@ -164,6 +167,41 @@ def test_damage(folder: ManifestFolder, content: bytes, why: str) -> None:
     path.write_bytes(content)
     with pytest.raises(OutputError, match=why):
         folder.known_before(at(2))
+
+
+ODD = (None, True, 7, -1.5, "text", [], ["x"], [7], {}, {"x": []}, [[]])
+
+
+def is_reported(read: Callable[[], object]) -> bool:
+    """Return whether a file is reported as damaged, which it need not be."""
+    with contextlib.suppress(OutputError):
+        read()
+        return False
+    return True
+
+
+def test_values_of_any_type_are_read_or_reported(tmp_path: Path, folder: ManifestFolder) -> None:
+    path = wrote(folder, at(1), entry("a"))
+    header, page = (json.loads(line) for line in gzip.decompress(path.read_bytes()).splitlines())
+    plan = Plan(["https://a.example/a"], [], 2.0, is_whole=True)
+    folder.write_plan(at(1), plan)
+    (plan_path,) = (tmp_path / "seen").glob("*.plan.json")
+    reported = 0
+    for odd in ODD:
+        changed = [
+            *(({**header, name: odd}, page) for name in header),
+            *((header, {**page, name: odd}) for name in (*page, "key", "missing")),
+            (odd, page),
+            (header, odd),
+        ]
+        for lines in changed:
+            path.write_bytes(gzip.compress("\n".join(map(json.dumps, lines)).encode()))
+            reported += is_reported(lambda: folder.known_before(at(2)))
+            reported += is_reported(lambda: folder.known_before(at(1)))
+        for content in (odd, *({**plan.to_json(), name: odd} for name in plan.to_json())):
+            plan_path.write_text(json.dumps(content))
+            reported += is_reported(lambda: folder.plan_of(at(1)))
+    assert reported > 300
 
 
 def test_other_files_do_no_harm(folder: ManifestFolder, tmp_path: Path) -> None:
