@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tempfile
 from collections import OrderedDict
 from contextlib import suppress
@@ -13,7 +14,7 @@ from urllib.parse import quote, urlsplit
 from airflow_provider_webdata.results.encoding import json_text
 from airflow_provider_webdata.results.errors import OutputError
 from airflow_provider_webdata.results.item_urls import url_of
-from airflow_provider_webdata.results.output import format_of, open_output
+from airflow_provider_webdata.results.output import FORMATS, format_of, open_output
 from airflow_provider_webdata.results.storage import WholeFile, storage_path
 from airflow_provider_webdata.surrogates import is_utf8
 
@@ -29,6 +30,7 @@ PartitionBy = Literal["date", "host"]
 PARTITIONS: tuple[PartitionBy, ...] = ("date", "host")
 
 LIST_SUFFIX = ".files.json"
+_SUFFIXES = "|".join(map(re.escape, FORMATS))
 # As Hive, and all who read its partitions, call what has no value.
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 _LONGEST_HOST = 240
@@ -51,19 +53,35 @@ def partition_url(url: str, partition_by: PartitionBy, value: str) -> str:
 
 
 def files_of(url: str) -> list[str]:
-    """Return the files that a list names.
+    """Return the files that a list names, which are below the list's own folder.
+
+    Paths are relative to it, so that a list may be copied with its files. Earlier versions wrote whole ones.
 
     :param url: of the list.
-    :raises OutputError: it is not there, or no such list.
+    :raises OutputError: it is not there, or no such list, or names another file.
     """
+    folder, slash, name = url.rpartition("/")
+    own = re.compile(
+        rf"(?:{'|'.join(PARTITIONS)})=[^/\\]+/{re.escape(name.removesuffix(LIST_SUFFIX))}\.(?:{_SUFFIXES})"
+    )
     try:
         path: Any = storage_path(url)
         with path.open("rb") as file:
-            return [str(entry["path"]) for entry in json.load(file)["files"]]
+            listed = [entry["path"] for entry in json.load(file)["files"]]
     except FileNotFoundError as error:
         raise OutputError(f"{url} is not there; name a list that partition_by= has written") from error
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise OutputError(f"{url} is no list of files: {error}") from error
+    files = []
+    for path in listed:
+        relative = path.removeprefix(f"{folder}{slash}") if isinstance(path, str) else ""
+        if not own.fullmatch(relative):
+            raise OutputError(
+                f"{url} names {path!r}, which is no file of a partition below its own folder; run the task that writes "
+                "it again, or name the files themselves"
+            )
+        files.append(f"{folder}{slash}{relative}")
+    return files
 
 
 class PartitionedOutput:
@@ -131,8 +149,10 @@ class PartitionedOutput:
         # An earlier attempt may have had partitions that are none any more.
         with suppress(OutputError):
             before = files_of(self.url)
+        folder = self.url.rpartition("/")[0]
+        listed = [{**entry, "path": entry["path"].removeprefix(f"{folder}/")} for entry in self.files]
         with WholeFile(storage_path(self.url)) as out:
-            out.write(json_text({"files": self.files}).encode())
+            out.write(json_text({"files": listed}).encode())
         for stale in {*before} - {entry["path"] for entry in self.files}:
             with suppress(FileNotFoundError):
                 storage_path(stale).unlink()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import shutil
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -55,7 +56,8 @@ def test_each_host_has_a_file_and_all_are_listed(tmp_path: Path, suffix: str) ->
     ]
     assert (output.url, output.count) == (f"{tmp_path}/run.files.json", 4)
     assert output.bytes == sum(Path(file["path"]).stat().st_size for file in output.files)
-    assert json.loads(Path(output.url).read_text()) == {"files": output.files}
+    listed = [{**file, "path": file["path"].removeprefix(f"{tmp_path}/")} for file in output.files]
+    assert json.loads(Path(output.url).read_text()) == {"files": listed}
     assert files_of(output.url) == [file["path"] for file in output.files]
     last = Path(output.files[-1]["path"])
     if suffix == "parquet":
@@ -93,6 +95,7 @@ def test_a_file_that_cannot_be_written_leaves_the_former_list(
 ) -> None:
     url = f"{tmp_path}/run.jsonl"
     first = write(url, [page("https://a.example"), page("https://b.example")])
+    before = Path(first.url).read_text()
     writing = partitions.open_output
 
     def failing(target: str, columns: Any) -> Any:
@@ -103,7 +106,7 @@ def test_a_file_that_cannot_be_written_leaves_the_former_list(
     monkeypatch.setattr(partitions, "open_output", failing)
     with pytest.raises(OSError, match="the disk is full"):
         write(url, [page("https://a.example", "new"), page("https://b.example", "new")])
-    assert json.loads(Path(first.url).read_text()) == {"files": first.files}
+    assert Path(first.url).read_text() == before
 
 
 def test_a_repeated_run_replaces_all_files(tmp_path: Path) -> None:
@@ -168,6 +171,11 @@ def test_no_host_leads_out_of_the_folder_and_no_item_is_lost(tmp_path_factory: A
         ("{}", "no list of files"),
         ("x", "no list of files"),
         ("[]", "no list of files"),
+        ('{"files": [7]}', "no list of files"),
+        ('{"files": {"path": 1}}', "no list of files"),
+        ('{"files": [{"path": 7}]}', "names 7, "),
+        ('{"files": [{"path": null}]}', "names None, "),
+        ("[" * 99_999, "no list of files"),
     ],
 )
 def test_what_is_no_list_is_named(tmp_path: Path, content: str | None, words: str) -> None:
@@ -176,6 +184,51 @@ def test_what_is_no_list_is_named(tmp_path: Path, content: str | None, words: st
         path.write_text(content)
     with pytest.raises(OutputError, match=words):
         files_of(str(path))
+
+
+def test_a_list_moves_with_its_files(tmp_path: Path) -> None:
+    write(f"{tmp_path}/dev/run.jsonl", [page("https://a.example"), page("https://b.example")])
+    dev = names(tmp_path / "dev")
+    shutil.copytree(tmp_path / "dev", tmp_path / "prod")
+    assert files_of(f"{tmp_path}/prod/run.files.json")[0] == f"{tmp_path}/prod/host=a.example/run.jsonl"
+    write(f"{tmp_path}/prod/run.jsonl", [page("https://a.example")])
+    assert names(tmp_path / "dev") == dev
+    assert names(tmp_path / "prod") == {"run.files.json", "host=a.example/run.jsonl"}
+
+
+OUTSIDE = [
+    *("{0}/precious.jsonl", "file://{0}/precious.jsonl", "s3://bucket/precious.jsonl", "../precious.jsonl"),
+    *(
+        "host=a/../../precious.jsonl",
+        "host=a/../run.jsonl",
+        "run.files.json",
+        "other.jsonl",
+        "host=a/other.jsonl",
+    ),
+    *("{0}/out/../precious.jsonl", "{0}/out/host=a/other.jsonl", "host=a/b/run.jsonl", "host=a\\b/run.jsonl"),
+    *("host=/run.jsonl", "x=a/run.jsonl", "host=a/run.jsonl\n", "host=a/run.exe", "", "/", "."),
+]
+
+
+@pytest.mark.parametrize("listed", OUTSIDE)
+def test_a_list_names_its_own_files_alone(tmp_path: Path, listed: str) -> None:
+    listed = listed.format(tmp_path)
+    folder = tmp_path / "out"
+    precious = ["precious.jsonl", "out/other.jsonl", "out/host=a/other.jsonl", "out/host=a/b/run.jsonl"]
+    for name in precious:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("")
+    (folder / "run.files.json").write_text(json.dumps({"files": [{"path": listed}]}))
+    with pytest.raises(OutputError, match="which is no file of a partition below its own folder"):
+        files_of(f"{folder}/run.files.json")
+    write(f"{folder}/run.jsonl", [page("https://a.example")])
+    assert names(tmp_path) == {*precious, "out/run.files.json", "out/host=a.example/run.jsonl"}
+
+
+def test_a_list_of_an_earlier_version_is_read_where_it_was_written(tmp_path: Path) -> None:
+    path = f"{tmp_path}/host=a.example/run.jsonl.gz"
+    (tmp_path / "run.files.json").write_text(json.dumps({"files": [{"path": path}]}))
+    assert files_of(f"{tmp_path}/run.files.json") == [path]
 
 
 def test_the_list_is_beside_the_files() -> None:
