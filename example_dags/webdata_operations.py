@@ -1,8 +1,7 @@
 """One task for each of the service's other operations, behind a guard that looks at the credits first.
 
 The jobs (crawl, extract, agent) wait without a worker: by webhook where the connection can receive deliveries, else by
-polling. Each is started once, however often its task is tried, and is cancelled if a user ends the task (extract
-excepted: the service cannot).
+polling. Each is started once, however often its task is tried, and is cancelled if a user ends the task.
 """
 
 from __future__ import annotations
@@ -61,7 +60,7 @@ def webdata_operations():
     )
 
     extract = WebDataExtractOperator(
-        task_id="extract", urls=["https://shop.example/"], schema=SHOP, deferrable=True
+        task_id="extract", via="scrape", urls=["https://shop.example/"], schema=SHOP, deferrable=True
     )
 
     agent = WebDataAgentOperator(

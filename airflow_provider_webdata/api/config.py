@@ -62,6 +62,8 @@ class ClientConfig:
     ca_file: str | None = None
     proxy: str | None = field(default=None, repr=False)
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    warned: set[str] = field(default_factory=set, init=False, repr=False, compare=False)
+    """Warnings about the service that were logged already."""
 
     def __post_init__(self) -> None:
         base_url = self.base_url.strip().rstrip("/").removesuffix("/v2").rstrip("/")

@@ -9,11 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
-from airflow_provider_webdata.api import models, service_time
+from airflow_provider_webdata.api import endings, models, service_time
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from airflow_provider_webdata.api.endings import Ending
     from airflow_provider_webdata.api.models.base import RequestModel, ResponseModel
 
 ResponseT = TypeVar("ResponseT", bound="ResponseModel")
@@ -35,6 +36,7 @@ class Endpoint(Generic[ResponseT]):
     :param service_seconds: how long the service may work on a given body before it answers, in seconds.
     :param uses_up_body: what the body names is gone once the service has answered, so that nothing can be repeated.
     :param takes_idempotency_key: whether the service honours `x-idempotency-key` here.
+    :param ends: when the hosted service shuts the operation down, and what replaces it.
     """
 
     name: str
@@ -48,6 +50,7 @@ class Endpoint(Generic[ResponseT]):
     service_seconds: Callable[[Mapping[str, Any]], float] | None = None
     uses_up_body: bool = False
     takes_idempotency_key: bool = False
+    ends: Ending | None = None
 
     @property
     def repeatable(self) -> bool:
@@ -235,9 +238,15 @@ START_EXTRACT = Endpoint(
     lambda: models.JobStarted,
     request=lambda: models.ExtractRequest,
     service_seconds=service_time.start,
+    ends=endings.EXTRACT,
 )
 EXTRACT_STATUS = Endpoint(
-    "extract status", "GET", "/v2/extract/{job_id}", lambda: models.ExtractStatus, judged_by_status=True
+    "extract status",
+    "GET",
+    "/v2/extract/{job_id}",
+    lambda: models.ExtractStatus,
+    judged_by_status=True,
+    ends=endings.EXTRACT,
 )
 
 START_AGENT = Endpoint(

@@ -422,6 +422,29 @@ class IdempotencyKeyUsedError(ConflictError):
         return f"{super().text()}; look for what the earlier call with this key started"
 
 
+class GoneError(ClientError):
+    """410: the session or thread has ended."""
+
+    help_code = "WD-410"
+
+
+class OperationEndedError(GoneError):
+    """410: the service has shut the operation down.
+
+    :param successor: what to use instead, as an instruction.
+    """
+
+    help_code = "WD-028"
+
+    def __init__(self, *args: Any, successor: str = "", **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.successor = successor
+
+    def text(self) -> str:
+        """Return what happened, without the code."""
+        return f"{super().text()}. The service has shut this operation down. {self.successor}"
+
+
 class RateLimitError(APIError):
     """429: over the plan's rate or concurrency; `retry_after` holds the wait in seconds where it is known."""
 
@@ -525,6 +548,7 @@ _BY_STATUS: dict[int, type[APIError]] = {
     404: NotFoundError,
     408: RequestTimeoutError,
     409: ConflictError,
+    410: GoneError,
     429: RateLimitError,
 }
 

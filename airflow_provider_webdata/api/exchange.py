@@ -26,9 +26,11 @@ from airflow_provider_webdata.api.errors import (
     ConfigurationError,
     ConflictError,
     EntitlementError,
+    GoneError,
     IdempotencyKeyUsedError,
     InvalidRequestError,
     InvalidResponseError,
+    OperationEndedError,
     ResponseTooLargeError,
     TransportError,
     error_class,
@@ -180,6 +182,8 @@ def prepare(
     :raises InvalidRequestError: a value of the path is not an identifier, or the key is not one that the service
         takes here.
     """
+    if endpoint.ends is not None and endpoint.ends.concerns(config.base_url):
+        _warn_once(config, endpoint.ends.warning)
     url = config.base_url + endpoint.path.format_map(
         {name: _segment(endpoint, name, value) for name, value in (path or {}).items()}
     )
@@ -204,6 +208,13 @@ def prepare(
     service = endpoint.service_seconds(wire) + MARGIN_SECONDS if endpoint.service_seconds else 0.0
     request["timeout"] = _timeout(config, service)
     return Prepared(endpoint, request, _features(wire), config, multipart)
+
+
+def _warn_once(config: ClientConfig, text: str) -> None:
+    """Log a warning, once for all clients of a connection's settings."""
+    if text not in config.warned:
+        config.warned.add(text)
+        log.warning("%s", text)
 
 
 def prepare_link(config: ClientConfig, endpoint: Endpoint[ResponseT], link: str) -> Prepared[ResponseT]:
@@ -479,6 +490,8 @@ class Reader(Generic[ResponseT]):
         if cls is ConflictError and _KEY_HEADER in self._prepared.request.get("headers", ()):
             cls = IdempotencyKeyUsedError
         extra: dict[str, Any] = {}
+        if cls is GoneError and self._endpoint.ends is not None:
+            cls, extra["successor"] = OperationEndedError, self._endpoint.ends.successor
         if cls is EntitlementError:
             extra["features"] = self._prepared.features
         return cls(

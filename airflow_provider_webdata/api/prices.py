@@ -204,7 +204,7 @@ def _extract(_: Wire) -> PriceBound:
     return PriceBound(
         0,
         "",
-        ("extract bills by use: take an agent, whose max_credits bounds it, or leave out credit_limit",),
+        ("extract bills by use: set via='scrape' or via='agent', or leave out credit_limit",),
     )
 
 

@@ -31,7 +31,7 @@ UNTRUSTED = 'check "Base URL", "CA bundle" and "Verify TLS certificate"'
 """Where the certificate is the reason."""
 
 _OWN_WORDS = frozenset(
-    {"", "WD-001", "WD-002", "WD-003", "WD-004", "WD-005", "WD-006", "WD-007", "WD-014", "WD-027"}
+    {"", "WD-001", "WD-002", "WD-003", "WD-004", "WD-005", "WD-006", "WD-007", "WD-014", "WD-027", "WD-028"}
 )
 """Codes of errors that have nothing to do with what the connection leads to, or say themselves what to change."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.tasks.jobs.job_operator import WebDataJobOperator
 from airflow_provider_webdata.tasks.operator import RequestFields
@@ -53,7 +53,7 @@ class WebDataAgentOperator(WebDataJobOperator, fields=RequestFields("AgentReques
         `WebDataOperator` and `BaseOperator`.
     """
 
-    job_kind: ClassVar[JobKind] = "agent"
+    job_kind: JobKind = "agent"
 
     def __init__(
         self,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.tasks.changed_results import ChangedResults
 from airflow_provider_webdata.tasks.jobs.job_operator import WebDataJobOperator
@@ -77,7 +77,7 @@ class WebDataBatchScrapeOperator(
         `BillingOperator` (`credit_limit`), `WebDataOperator` and `BaseOperator`.
     """
 
-    job_kind: ClassVar[JobKind] = "batch_scrape"
+    job_kind: JobKind = "batch_scrape"
 
     def __init__(
         self,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.coded_errors import ArgumentError
 from airflow_provider_webdata.tasks.arguments import checked_text
@@ -60,7 +60,7 @@ class WebDataCrawlOperator(
         `BillingOperator` (`credit_limit`), `WebDataOperator` and `BaseOperator`.
     """
 
-    job_kind: ClassVar[JobKind] = "crawl"
+    job_kind: JobKind = "crawl"
 
     def __init__(
         self,

@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+import warnings
+from typing import TYPE_CHECKING, Any
 
+from airflow.exceptions import AirflowProviderDeprecationWarning
+
+from airflow_provider_webdata.api import endings
+from airflow_provider_webdata.coded_errors import ArgumentError
+from airflow_provider_webdata.tasks.jobs.extract_successors import KINDS, Via
 from airflow_provider_webdata.tasks.jobs.job_operator import WebDataJobOperator
 from airflow_provider_webdata.tasks.operator import RequestFields
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from airflow.sdk import Context
 
     from airflow_provider_webdata.api.models import JobStarted
     from airflow_provider_webdata.api.models.base import RequestModel
     from airflow_provider_webdata.states.jobs import JobKind
 
 
-class WebDataExtractOperator(WebDataJobOperator, fields=RequestFields("ExtractRequest")):
+class WebDataExtractOperator(WebDataJobOperator, fields=RequestFields("ExtractRequest", own=("via",))):
     """Extract structured data from pages and sites, and wait for it. Bills credits.
 
-    The service maintains this operation no further, and names the agent as its successor. It has no request that
-    cancels an extract job: killing the task, or a timeout, leaves it running, and the log says so.
+    The hosted service shuts `/v2/extract` down on 2026-12-10 at 15:00 UTC; self-hosted servers may keep it. `via` names
+    the operation that does the work. The service has no request that cancels an extract job: killing the task, or a
+    timeout, leaves it running, and the log says so. A batch scrape and an agent run are cancelled.
 
     Every argument up to `integration` is a field of POST /v2/extract, templated; what is left out is not sent: the
     defaults below are the service's. In mappings inside, wire and Python names both work. `urls` or `prompt` is
@@ -28,7 +37,12 @@ class WebDataExtractOperator(WebDataJobOperator, fields=RequestFields("ExtractRe
 
     XCom: the service's answer with wire names: `data`, `tokensUsed`, `sources` and the rest, with `id`; with `output`,
     what was written and where instead of `data`. The XCom key `invalidURLs` holds the URLs that the service dropped.
+    With `via="scrape"`, `data` joins the pages' data, and `errors` counts the pages that failed.
 
+    :param via: `extract`: an extract job. `scrape`: a batch scrape with a `json` format; it needs `urls` without `/*`,
+        and neither `enable_web_search`, `allow_external_links` nor `agent`. `agent`: an agent run, with `credit_limit`
+        as its `max_credits`. None (default): `extract`; on the hosted service from its end on `scrape`, or `agent` for
+        what a scrape cannot do, with a warning.
     :param urls: pages; one that ends in `/*` means its whole site. The service may refuse more than 10.
     :param prompt: what to extract, in words, at most 10,000 characters.
     :param schema: JSON Schema of what to extract.
@@ -51,11 +65,12 @@ class WebDataExtractOperator(WebDataJobOperator, fields=RequestFields("ExtractRe
         `WebDataOperator` and `BaseOperator`.
     """
 
-    job_kind: ClassVar[JobKind] = "extract"
+    job_kind: JobKind = "extract"
 
     def __init__(
         self,
         *,
+        via: Via | None = None,
         # fields of ExtractRequest, written by tools/operator_fields.py
         urls: Sequence[str] | None = None,
         prompt: str | None = None,
@@ -76,7 +91,15 @@ class WebDataExtractOperator(WebDataJobOperator, fields=RequestFields("ExtractRe
         # end of fields
         **kwargs: Any,
     ) -> None:
+        if via is not None and via not in KINDS:
+            raise ArgumentError(f"via must be one of {', '.join(KINDS)} (given: {via!r})")
+        if via is None:
+            kept = "On a self-hosted server that keeps it, set via='extract'"
+            warnings.warn(
+                f"{endings.EXTRACT.warning}. {kept}", AirflowProviderDeprecationWarning, stacklevel=2
+            )
         super().__init__(**kwargs)
+        self.via = via
         # fields of ExtractRequest, written by tools/operator_fields.py
         self.urls = urls
         self.prompt = prompt
@@ -96,15 +119,98 @@ class WebDataExtractOperator(WebDataJobOperator, fields=RequestFields("ExtractRe
         self.integration = integration
         # end of fields
 
+    def call_service(self, context: Context) -> Any:
+        """Start the job, or find the one of an earlier attempt, and return its result or its id."""
+        self.job_kind = self._kind()
+        return super().call_service(context)
+
+    def execute_complete(self, context: Context, event: Mapping[str, Any] | None = None) -> Any:
+        """Resume after the wait for the job that the event names."""
+        self.job_kind = (event or {}).get("kind", self.job_kind)
+        return super().execute_complete(context, event)
+
+    def _kind(self) -> JobKind:
+        from airflow_provider_webdata.tasks.jobs.extract_successors import agent_reasons
+
+        ended = endings.EXTRACT.has_come() and endings.EXTRACT.concerns(
+            self.hook.get_settings().client.base_url
+        )
+        if self.via in ("extract", "agent") or (self.via is None and not ended):
+            return KINDS[self.via or "extract"]
+        reasons = agent_reasons(self.request_body())
+        if self.via == "scrape" and reasons:
+            self.refuse(
+                f"via='scrape' cannot replace this extract job: {'; '.join(reasons)}. Use via='agent'"
+            )
+        via: Via = "agent" if reasons else "scrape"
+        if self.via is None:
+            self.log.warning(
+                "%s. This task uses via=%r, which bills other prices", endings.EXTRACT.warning, via
+            )
+        return KINDS[via]
+
+    def job_request(self) -> tuple[type[RequestModel], Mapping[str, Any]]:
+        """Return the model of the request that `via` sends, and its fields."""
+        from airflow_provider_webdata.api.models import AgentRequest, BatchScrapeRequest, ExtractRequest
+        from airflow_provider_webdata.tasks.arguments import number
+        from airflow_provider_webdata.tasks.jobs.extract_successors import as_agent, as_batch_scrape
+
+        if self.job_kind == "extract":
+            return ExtractRequest, self.given()
+        if self.job_kind == "batch_scrape":
+            return BatchScrapeRequest, as_batch_scrape(self.request_body())
+        fields, ignored = as_agent(self.request_body(), number("credit_limit", self.credit_limit))
+        if ignored:
+            self.log.warning("via='agent' has no counterpart of %s, and ignores it", ", ".join(ignored))
+        return AgentRequest, fields
+
     def targets(self) -> list[str]:
         """Return the URLs or texts by which the service would name the job."""
         from airflow_provider_webdata.tasks.jobs.results import texts
 
-        return [*texts(self.urls), *texts(self.prompt)]
+        if self.job_kind == "agent":
+            fields = self.job_request()[1]
+            return [*texts(fields.get("urls")), fields["prompt"]]
+        return [*texts(self.urls), *(texts(self.prompt) if self.job_kind == "extract" else ())]
 
     def send(self, request: RequestModel, idempotency_key: str) -> JobStarted:  # noqa: ARG002
-        """Start the extract job."""
-        return self.hook.start_extract(
-            request,  # type: ignore[arg-type]
-            extra_body=self.checked_extra_body("start extract"),
-        )
+        """Start the job."""
+        start = getattr(self.hook, f"start_{self.job_kind}")
+        operation = f"start {self.job_kind.replace('_', ' ')}"
+        return start(request, extra_body=self.checked_extra_body(operation))  # type: ignore[no-any-return]
+
+    def page_extras(self) -> Mapping[str, int]:
+        """Return what formats and options add to the price of each page of a batch scrape."""
+        from airflow_provider_webdata.api.prices import page_extras
+
+        return page_extras(self.job_request()[1]) if self.job_kind == "batch_scrape" else {}
+
+    def collect(self, kind: JobKind, job_id: str, context: Context, inputs: Sequence[str] = ()) -> Any:
+        """Return the result of the job in the shape of an extract job's."""
+        if kind != "batch_scrape":
+            return super().collect(kind, job_id, context, inputs)
+        from airflow_provider_webdata.tasks.failures import JobFailedError
+        from airflow_provider_webdata.tasks.jobs.extract_successors import combined
+
+        summary, errors = self.page_summary(kind, job_id, context)
+
+        def pages() -> Iterator[tuple[str, Any]]:
+            for part in self.hook.iter_job_documents(kind, job_id):
+                for document in part.documents:
+                    errors.add_document(document)
+                    if (data := document.get("json")) is not None:
+                        yield (document.get("metadata") or {}).get("sourceURL") or "", data
+
+        data, sources = combined(pages(), self.urls or ())
+        if self.request_body().get("showSources"):
+            summary["sources"] = sources
+        summary["errors"] = errors.to_wire()
+        self.report_job(kind, summary, context)
+        if data is None:
+            failed = "; ".join(
+                f"{page['url']}: {page['error'] or page['code']}" for page in errors.pages[:10]
+            )
+            self.refuse(JobFailedError(f"No page of batch scrape {job_id} gave data. {failed}".rstrip()))
+        value = self.deliver_data(data, summary, context, inputs)
+        self.judge_errors(errors, value, context)
+        return value

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.tasks.arguments import seconds, whole_number
 from airflow_provider_webdata.tasks.changed_results import ChangedResults
@@ -95,7 +95,7 @@ class WebDataIncrementalCrawlOperator(
         `BillingOperator` (`credit_limit`), `WebDataOperator` and `BaseOperator`.
     """
 
-    job_kind: ClassVar[JobKind] = "batch_scrape"
+    job_kind: JobKind = "batch_scrape"
     template_fields: Sequence[str] = (
         *WebDataJobOperator.template_fields,
         "url",

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any
 
+from airflow.exceptions import AirflowProviderDeprecationWarning
+
+from airflow_provider_webdata.api import endings
 from airflow_provider_webdata.coded_errors import ArgumentError
 from airflow_provider_webdata.states.jobs import ProgressLog, checked_kind
 from airflow_provider_webdata.tasks.arguments import checked_text, number
@@ -71,6 +75,8 @@ class WebDataJobSensor(WaitsForJob, JobResults, WebDataSensor):
             checked_kind(kind)
         if is_literal(job_id) and checked_text(job_id) is None:
             raise ArgumentError(f"job_id must name a job (given: {job_id!r})")
+        if kind == "extract":
+            warnings.warn(endings.EXTRACT.warning, AirflowProviderDeprecationWarning, stacklevel=2)
         super().__init__(**kwargs)
         self.kind = kind
         self.job_id = job_id

@@ -175,17 +175,20 @@ class WebDataOperator(ServiceTask):
         model: type[RequestModel] = getattr(models, self.request_model)
         return body_for(model, self.given(), self.request_model).to_wire()
 
-    def checked_request(self, model: type[RequestT], operation: str) -> RequestT:
+    def checked_request(
+        self, model: type[RequestT], operation: str, fields: Mapping[str, Any] | None = None
+    ) -> RequestT:
         """Return the request that the arguments make, and log its warnings and notes.
 
         :param model: the request model.
         :param operation: what the error calls the call.
+        :param fields: the request's fields. Default: the arguments.
         :raises InvalidRequestError: a field breaks a documented rule.
         """
         from airflow_provider_webdata.api.errors import InvalidRequestError
         from airflow_provider_webdata.hooks.calls import body_for
 
-        fields = self.given()
+        fields = self.given() if fields is None else fields
         if problems := self._lists_for_text(fields):
             raise InvalidRequestError(operation, problems)
         request = body_for(model, fields, operation)

@@ -144,6 +144,7 @@ def test_from_200_on_a_code_is_a_status() -> None:
         404: errors.NotFoundError,
         408: errors.RequestTimeoutError,
         409: errors.ConflictError,
+        410: errors.GoneError,
         429: errors.RateLimitError,
         500: errors.ServerError,
         503: errors.UnavailableError,

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 from airflow_provider_webdata.sandbox.engine.admission import refuse_unsupported
 from airflow_provider_webdata.sandbox.engine.structured_data import missing
+from airflow_provider_webdata.sandbox.reference.errors import ServiceError
 from airflow_provider_webdata.sandbox.reference.prices import TOKENS_PER_CREDIT
 from airflow_provider_webdata.sandbox.reference.urls import host_of, in_domain
 
@@ -44,6 +45,7 @@ class Extract(StepJobs):
 
     async def start(self, call: Call) -> Reply:
         """Start a job."""
+        self._refuse_if_gone()
         body = valid("extract", call.body)
         if "threatProtection" in body:
             self._settings.require_entitlement("threatProtection")
@@ -58,6 +60,7 @@ class Extract(StepJobs):
 
     async def status(self, call: Call) -> Reply:
         """Answer with the state of a job; a failed one is HTTP 200 with ``success`` false."""
+        self._refuse_if_gone()
         job = self.find(call.params["id"])
         body: Json = {
             "success": job["status"] != "failed",
@@ -74,6 +77,10 @@ class Extract(StepJobs):
         if job["error"] is not None:
             body["error"] = job["error"]
         return Reply(200, body)
+
+    def _refuse_if_gone(self) -> None:
+        if self._quirks.on("extract-gone"):
+            raise ServiceError(410, "The extract endpoint has been shut down. Use /v2/scrape or /v2/agent.")
 
     def _pages(self, body: Json, given: list[str]) -> list[str]:
         urls: list[str] = []

@@ -31,6 +31,7 @@ QUIRKS: dict[str, Quirk] = {
             "late-reads",
             2,
         ),
+        Quirk("extract-gone", "extract answers 410, as the hosted service from its end on", "extract-end"),
         Quirk("no-success", "successful bodies lack `success`", "success-flag"),
         Quirk(
             "deprecation",

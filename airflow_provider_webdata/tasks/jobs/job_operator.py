@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from airflow_provider_webdata.coded_errors import ArgumentError
 from airflow_provider_webdata.tasks.arguments import number, seconds
@@ -64,7 +64,7 @@ class WebDataJobOperator(WaitsForJob, JobResults, BillingOperator):
     :param kwargs: arguments of the other base classes.
     """
 
-    job_kind: ClassVar[JobKind]
+    job_kind: JobKind
     template_fields: Sequence[str] = (
         *BillingOperator.template_fields,
         "output_url",
@@ -110,6 +110,12 @@ class WebDataJobOperator(WaitsForJob, JobResults, BillingOperator):
     def send(self, request: RequestModel, idempotency_key: str) -> JobStarted:
         """Send the request, its webhook in place; the idempotency key is for operations that honour one."""
         raise NotImplementedError
+
+    def job_request(self) -> tuple[type[RequestModel], Mapping[str, Any]]:
+        """Return the model of the request, and its fields but for a managed webhook."""
+        from airflow_provider_webdata.api import models
+
+        return getattr(models, self.request_model), self.given()
 
     # The task.
 
@@ -158,18 +164,17 @@ class WebDataJobOperator(WaitsForJob, JobResults, BillingOperator):
         return ManagedWebhook(self.hook, attach, events_to_ask_for(self.job_kind), origin)
 
     def _job_start(self, context: Context) -> JobStart:
-        from airflow_provider_webdata.api import models
         from airflow_provider_webdata.hooks.calls import body_for
         from airflow_provider_webdata.tasks.jobs.start import JobStart
         from airflow_provider_webdata.tasks.managed_webhook import origin_of
 
-        model = getattr(models, self.request_model)
+        model, given = self.job_request()
         operation = f"start {self.job_kind.replace('_', ' ')}"
-        request = self.checked_request(model, operation)
+        request = self.checked_request(model, operation, given)
         extra_body = self.checked_extra_body(operation)
 
         def send(webhook: Mapping[str, Any] | None, idempotency_key: str) -> JobStarted:
-            fields = self.given() if webhook is None else {**self.given(), "webhook": webhook}
+            fields = given if webhook is None else {**given, "webhook": webhook}
             return self.send(body_for(model, fields, operation), idempotency_key)
 
         def check() -> None:

@@ -165,11 +165,17 @@ class JobResults(ValidatedResults):
         data = answer.pop("data", None)
         summary: dict[str, Any] = {"id": job_id, **answer}
         self.count_job(kind, summary, context, is_saved=self.is_found_again(context))
-        self._report(kind, summary, context)
+        self.report_job(kind, summary, context)
+        return self.deliver_data(data, summary, context, inputs)
+
+    def deliver_data(
+        self, data: Any, summary: dict[str, Any], context: Context, inputs: Sequence[str]
+    ) -> Any:
+        """Deliver the data of a job that has no pages; see `collect`."""
         found, rest = _rows_in(data, self.rows_path())
         if self.output_url is not None and rest:
             summary["data"] = rest
-        if data is None and answer.get("message"):
+        if data is None and summary.get("message"):
             # A turn of a thread that was answered in words.
             found = []
         items = [item if isinstance(item, dict) else {"value": item} for item in found]
@@ -177,12 +183,16 @@ class JobResults(ValidatedResults):
             items, "generic", context, summary, inputs=inputs, value=lambda _, facts: {**facts, "data": data}
         )
 
-    def _pages(self, kind: JobKind, job_id: str, context: Context, inputs: Sequence[str]) -> Any:
+    def page_summary(self, kind: JobKind, job_id: str, context: Context) -> tuple[dict[str, Any], PageErrors]:
+        """Count what a job with pages cost, and return its summary and the errors that the service lists."""
         status = self.hook.job_status(kind, job_id, limit=1).to_wire()
         summary: dict[str, Any] = {name: status.get(name) for name in _FACTS if name in status}
         summary["id"] = job_id
         self.count_job(kind, summary, context, is_saved=self.is_found_again(context))
-        errors = self._listed_errors(kind, job_id)
+        return summary, self._listed_errors(kind, job_id)
+
+    def _pages(self, kind: JobKind, job_id: str, context: Context, inputs: Sequence[str]) -> Any:
+        summary, errors = self.page_summary(kind, job_id, context)
         from airflow_provider_webdata.tasks.cached_pages import CachedPages
 
         cached = CachedPages()
@@ -198,8 +208,8 @@ class JobResults(ValidatedResults):
         value = self.deliver(documents(), "document", context, summary, inputs=inputs)
         if cached.count:
             self.log.info("%d pages came from the service's cache, the oldest %s", cached.count, cached.age())
-        self._report(kind, summary, context)
-        self._judge_errors(errors, value, context)
+        self.report_job(kind, summary, context)
+        self.judge_errors(errors, value, context)
         return value
 
     def _listed_errors(self, kind: JobKind, job_id: str) -> PageErrors:
@@ -211,7 +221,8 @@ class JobResults(ValidatedResults):
         found.robots_blocked = len(answer.robots_blocked or ())
         return found
 
-    def _report(self, kind: JobKind, summary: Mapping[str, Any], context: Context) -> None:
+    def report_job(self, kind: JobKind, summary: Mapping[str, Any], context: Context) -> None:
+        """Log the end of a job, and count its pages."""
         from airflow_provider_webdata.states.jobs import name_of
         from airflow_provider_webdata.tasks.metrics import count
 
@@ -229,7 +240,8 @@ class JobResults(ValidatedResults):
         if isinstance(pages := summary.get("completed"), int):
             count("webdata.job.pages", pages, context, operation=kind)
 
-    def _judge_errors(self, errors: PageErrors, value: Any, context: Context) -> None:
+    def judge_errors(self, errors: PageErrors, value: Any, context: Context) -> None:
+        """Log the pages that failed; fail the task where they exceed `max_error_ratio`."""
         from airflow_provider_webdata.tasks.failures import TooManyFailuresError
 
         if errors.count:

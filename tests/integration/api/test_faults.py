@@ -40,6 +40,7 @@ CRAWL: dict[str, Any] = {
     "fields": {"url": "https://a.example", "limit": 5},
 }
 KEYED: dict[str, Any] = {**CRAWL, "idempotency_key": "7f3c1a52-9d0e-4b7a-8f65-0123456789ab"}
+EXTRACT_STATUS: dict[str, Any] = {"endpoint": endpoints.EXTRACT_STATUS, "path": {"job_id": "j-1"}}
 CRAWL_STATUS: dict[str, Any] = {"endpoint": endpoints.CRAWL_STATUS, "path": {"job_id": "j-1"}}
 CRAWL_DOCUMENTS: dict[str, Any] = {"endpoint": endpoints.CRAWL_DOCUMENTS, "path": {"job_id": "j-1"}}
 BATCH_STATUS: dict[str, Any] = {"endpoint": endpoints.BATCH_SCRAPE_STATUS, "path": {"job_id": "j-1"}}
@@ -133,7 +134,9 @@ ROWS = [
         errors.CacheMissError, has={"verdict": "never"}),
     Row("409 keeps the check id", CREATE, [failure(409, error="running", checkId="c-9")],
         errors.ConflictError, has={"body": {"checkId": "c-9"}}),
-    Row("410", LIST, [failure(410, error="gone")], errors.ClientError, has={"verdict": "never"}),
+    Row("410", LIST, [failure(410, error="gone")], errors.GoneError, has={"verdict": "never"}, says="(WD-410)"),
+    Row("410 of an operation that ends", EXTRACT_STATUS, [failure(410, error="gone")],
+        errors.OperationEndedError, has={"verdict": "never"}, says="has shut this operation down. Set via='scrape'"),
     Row("413", LIST, [failure(413, error="too large")], errors.ClientError, has={"verdict": "never"}),
     Row("422", LIST, [failure(422, error="schema")], errors.ClientError),
     Row("unknown status and code", LIST, [failure(499, code="NEW_CODE", error="?")],

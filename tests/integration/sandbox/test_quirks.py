@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import uuid
 from collections.abc import Callable
 from email.utils import parsedate_to_datetime
 from typing import Any
@@ -63,6 +64,17 @@ def _(sandbox, api) -> bool:
     late = [404, 404, 200]
     assert listed
     return (after_create, after_update, after_run) == (late, ["old", "old", "new"], late)
+
+
+@shows("extract-gone")
+def _(sandbox, api) -> bool:
+    start = {"urls": [LEVELS], "prompt": "x"}
+    statuses = [
+        api.http.post("/v2/extract", json=start).status_code,
+        api.http.get(f"/v2/extract/{uuid.uuid4()}").status_code,
+    ]
+    assert statuses in ([200, 404], [410, 410])
+    return statuses == [410, 410]
 
 
 @shows("no-success")
@@ -468,6 +480,7 @@ def _(sandbox, api) -> bool:
 @pytest.mark.rule("parts-order", "job-errors", "session-ttl", "session-close", "code-text")
 @pytest.mark.rule("schedule-cron-days", "schedule-stored", "monitor-update-goal", "monitor-resume")
 @pytest.mark.rule("check-pages-order", "team-credits-history", "webhook-url", "delivery-headers")
+@pytest.mark.rule("extract-end")
 @pytest.mark.rule("envelope-webhook-id", "envelope-data", "event-job-page", "event-job-completed")
 @pytest.mark.rule("event-none-for-skipped", "event-monitor-page-data", "parse-storage")
 @pytest.mark.parametrize("name", QUIRKS)

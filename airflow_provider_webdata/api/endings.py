@@ -1,0 +1,47 @@
+"""Operations that the hosted service shuts down: when, and what replaces them. See docs/service.md#extract-end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from urllib.parse import urlsplit
+
+from airflow_provider_webdata.get_provider_info import HOSTED_URL
+
+HOSTED_HOSTS = frozenset({urlsplit(HOSTED_URL).hostname})
+"""Hosts whose operations end; a self-hosted server may keep them."""
+
+
+@dataclass(frozen=True)
+class Ending:
+    """The end of an operation on the hosted service.
+
+    :param operation: the operation, such as `/v2/extract`.
+    :param at: when it ends.
+    :param successor: what to use instead, as an instruction.
+    """
+
+    operation: str
+    at: datetime
+    successor: str
+
+    def concerns(self, base_url: str) -> bool:
+        """Return whether a base URL is that of the hosted service."""
+        return urlsplit(base_url).hostname in HOSTED_HOSTS
+
+    def has_come(self) -> bool:
+        """Return whether the operation has ended by now."""
+        return datetime.now(timezone.utc) >= self.at
+
+    @property
+    def warning(self) -> str:
+        """The date and the successor, as text."""
+        return f"The hosted service shuts down {self.operation} on {self.at:%Y-%m-%d at %H:%M} UTC. {self.successor}"
+
+
+EXTRACT = Ending(
+    "/v2/extract",
+    datetime(2026, 12, 10, 15, tzinfo=timezone.utc),
+    "Set via='scrape' or via='agent' of WebDataExtractOperator, or use WebDataBatchScrapeOperator with a json format "
+    "or WebDataAgentOperator: docs/upgrade.md#replace-extract",
+)
