@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -62,8 +64,16 @@ class ClientConfig:
     ca_file: str | None = None
     proxy: str | None = field(default=None, repr=False)
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
-    warned: set[str] = field(default_factory=set, init=False, repr=False, compare=False)
-    """Warnings about the service that were logged already."""
+
+    @cached_property
+    def warned(self) -> set[str]:
+        """Warnings about the service that were logged already."""
+        return set()
+
+    @property
+    def account(self) -> str:
+        """Name of the account that calls are billed to: a digest of base URL and API key, which reveals neither."""
+        return hashlib.sha256(f"{self.base_url}\n{self.api_key}".encode()).hexdigest()[:16]
 
     def __post_init__(self) -> None:
         base_url = self.base_url.strip().rstrip("/").removesuffix("/v2").rstrip("/")

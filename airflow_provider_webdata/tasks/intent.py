@@ -75,12 +75,13 @@ class Intent:
         """Id of what was started, where it was recorded."""
         return self._record.get("id")
 
-    def begin(self, known: Iterable[str]) -> None:
+    def begin(self, known: Iterable[str], **values: Any) -> None:
         """Record that the request is about to be sent.
 
         :param known: ids of all that looks alike and is there already.
+        :param values: other JSON values for later attempts.
         """
-        self._write({"known": sorted(known)})
+        self._write({"known": sorted(known), **values})
 
     def started(self, object_id: str) -> None:
         """Record what was started."""

@@ -6,7 +6,7 @@ import hashlib
 import json
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.tasks.kept_records import FileRecords, StoreRecords
+from airflow_provider_webdata.tasks.kept_records import FileRecords, RecordsOfAccount, StoreRecords
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,23 +22,24 @@ class KeptAnswer:
     It is kept in Airflow's task state store (3.3) if that has room for it, else beside the output.
 
     :param request: what is asked for, as JSON: an answer is found again for an equal request only.
+    :param account: name of the account that the call is billed to; that of another one is not found.
     :param output: URL of the task's output, if there is one.
     :ivar is_earlier: whether the answer is one that an earlier attempt paid for.
     """
 
-    def __init__(self, request: Any, output: str | None, context: Context, log: Any) -> None:
+    def __init__(self, request: Any, account: str, output: str | None, context: Context, log: Any) -> None:
         self._key = hashlib.sha256(json.dumps(request, sort_keys=True).encode()).hexdigest()
         self._log = log
         self._answer: dict[str, Any] | None = None
         self._is_first_attempt = getattr(context.get("ti"), "try_number", 1) <= 1
         self._places: list[Callable[[], KeptRecords]] = []
         if (store := context.get("task_state_store")) is not None:
-            self._places.append(lambda: StoreRecords(store))
+            self._places.append(lambda: RecordsOfAccount(StoreRecords(store), account))
         if output is not None:
-            self._places.append(lambda: FileRecords(output, context))
+            self._places.append(lambda: RecordsOfAccount(FileRecords(output, context), account))
         self.is_earlier = False
         max_tries = getattr(context.get("ti"), "max_tries", 0)
-        self.name = f"{self._key[:16]}/{max_tries}"
+        self.name = f"{self._key[:16]}/{account}/{max_tries}"
         """Names the call, for all attempts until the task is cleared."""
 
     @property

@@ -55,12 +55,11 @@ _PART = re.compile(r"\d{8}-[0-9a-f]{8}\.part")
 
 
 class KeptRecords(Protocol):
-    """Keeps records across the attempts of a task.
+    """Keeps records across the attempts of a task."""
 
-    :ivar lasts: whether a later attempt finds all that was saved.
-    """
-
-    lasts: bool
+    @property
+    def lasts(self) -> bool:
+        """Whether a later attempt finds all that was saved."""
 
     def read(self) -> Iterator[Record]:
         """Yield all records kept so far, by earlier attempts and this one, one at a time."""
@@ -179,6 +178,37 @@ class StoreRecords:
             self._store.delete(f"{_STORE_KEY}_{number}")
         self._values = self._bytes = 0
         self._records = []
+
+
+class RecordsOfAccount:
+    """Records of one account: those of another one are not read. Records of older versions name none, and are read.
+
+    :param records: where they are kept.
+    :param account: name of the account; see `ClientConfig.account`.
+    """
+
+    def __init__(self, records: KeptRecords, account: str) -> None:
+        self._records = records
+        self._account = account
+
+    @property
+    def lasts(self) -> bool:
+        """Whether a later attempt finds all that was saved."""
+        return self._records.lasts
+
+    def read(self) -> Iterator[Record]:
+        """Yield the account's records."""
+        for record in self._records.read():
+            if record.get("account", self._account) == self._account:
+                yield {name: value for name, value in record.items() if name != "account"}
+
+    def save(self, records: list[Record]) -> None:
+        """Keep new records."""
+        self._records.save([{**record, "account": self._account} for record in records])
+
+    def forget(self) -> None:
+        """Drop everything, also of other accounts."""
+        self._records.forget()
 
 
 class MemoryRecords:

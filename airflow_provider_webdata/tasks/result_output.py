@@ -283,7 +283,8 @@ class ResultOutput(ResultDelivery, BillingOperator):
 
         output = None if self.output_url is None else str(self.output_url)
         request = {operation: body, "extra": extra_body, **more}
-        self._paid = KeptAnswer(request, output, context, self.log)
+        account = self.hook.get_settings().client.account
+        self._paid = KeptAnswer(request, account, output, context, self.log)
 
         def made() -> dict[str, Any]:
             priced = body if filename is None else {**body, "filename": filename}

@@ -133,7 +133,9 @@ def kept_under(request: Any) -> str:
     from airflow_provider_webdata.tasks.kept_answer import KeptAnswer
 
     store = StateStore()
-    kept = KeptAnswer(request, None, context_of(TaskInstance(), store), logging.getLogger(__name__))  # type: ignore[arg-type]
+    kept = KeptAnswer(  # type: ignore[arg-type]
+        request, "account", None, context_of(TaskInstance(), store), logging.getLogger(__name__)
+    )
     kept.or_call(dict)
     kept.keep()
     key: str = json.loads(store.get("webdata_paid_0"))["key"]

@@ -91,6 +91,13 @@ class WebDataRunMonitorOperator(WaitsForCheck, ExistingMonitorOperator):
     def _started_before(self, monitor_id: str, intent: Intent) -> MonitorCheck | None:
         if not intent.began:
             return None
+        if (former := intent.recall("monitor_id")) not in (None, monitor_id):
+            self.log.warning(
+                "An earlier attempt ran monitor %s. The task's monitor is %s now: it is run too",
+                former,
+                monitor_id,
+            )
+            return None
         if intent.started_id:
             return self._check(monitor_id, intent.started_id)
         check = self.until_found(lambda: self._own_check(monitor_id, intent))
@@ -110,7 +117,8 @@ class WebDataRunMonitorOperator(WaitsForCheck, ExistingMonitorOperator):
     def _start(self, monitor_id: str, intent: Intent) -> MonitorCheck:
         from airflow_provider_webdata.api.errors import ConflictError, WebDataError
 
-        intent.begin(check.id for check in self._once_visible(self._checks, monitor_id))
+        checks = self._once_visible(self._checks, monitor_id)
+        intent.begin((check.id for check in checks), monitor_id=monitor_id)
         try:
             check = self._once_visible(self.hook.run_monitor, monitor_id)
         except ConflictError as error:
@@ -118,7 +126,7 @@ class WebDataRunMonitorOperator(WaitsForCheck, ExistingMonitorOperator):
             check = self._running(monitor_id, error)
             if self.wait_for_completion:
                 # Once it is over, a further attempt would get no conflict and start another.
-                intent.started(check.id)
+                intent.remember(id=check.id, monitor_id=monitor_id)
             return check
         except WebDataError as error:
             if not may_have_acted(error):

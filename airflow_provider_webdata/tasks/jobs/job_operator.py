@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.tasks.managed_webhook import ManagedWebhook
     from airflow_provider_webdata.waiting.policy import WaitBy
 
+_NO_RESULT = ("integration", "origin", "webhook")
+"""Fields that have no effect on a job's result."""
+
 JOB_WAIT_TIMEOUT = timedelta(days=1)
 
 
@@ -38,7 +41,8 @@ class WebDataJobOperator(WaitsForJob, JobResults, BillingOperator):
     waits for a job that runs, takes the result of one that completed, and starts another only after one that failed,
     was cancelled or has expired. How it is found is said in `airflow_provider_webdata.tasks.jobs.start`. Where nobody
     can tell whether a request arrived, the task fails and says how to go on, rather than pay twice. Clearing the
-    task starts another job.
+    task starts another job. So does a retry with other arguments or another account (3.3): it cancels the former job if
+    `cancel_on_kill`, and the log says so.
 
     The waiting time is counted by the clock from the start of the job, over retries and resumes, where Airflow's
     task state store (3.3) keeps it; on 3.2 each attempt counts anew.
@@ -189,6 +193,11 @@ class WebDataJobOperator(WaitsForJob, JobResults, BillingOperator):
             check,
             send,
             self.log,
+            request={
+                **{name: value for name, value in request.to_wire().items() if name not in _NO_RESULT},
+                "extra_body": extra_body,
+            },
+            discard=lambda kind, job_id: self._discard(kind, job_id, context),
         )
 
     def _push_job(self, job: TaskJob, context: Context) -> None:
@@ -314,6 +323,19 @@ class WebDataJobOperator(WaitsForJob, JobResults, BillingOperator):
             self.log.warning("Extract job %s goes on: the service cannot cancel extract jobs", job_id)
             return False
         return hook.cancel_job(self.job_kind, job_id)
+
+    def _discard(self, kind: JobKind, job_id: str, context: Context) -> None:
+        """Cancel a job that this task gives up, as `on_kill` would, and count what it cost."""
+        from airflow_provider_webdata.api.errors import WebDataError
+
+        status: Mapping[str, Any] = {}
+        try:
+            if self.cancel_on_kill and kind != "extract" and self.hook.cancel_job(kind, job_id):
+                self.log.info("Job %s was cancelled", job_id)
+            status = self.hook.job_status(kind, job_id, limit=1).to_wire()
+        except WebDataError as error:
+            self.log.warning("Job %s could not be cancelled or read: %s", job_id, error)
+        self.count_job(kind, {**status, "id": job_id}, context)
 
     def on_kill(self) -> None:
         """Cancel the job: a user has ended the task."""

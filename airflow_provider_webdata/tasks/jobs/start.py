@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from airflow_provider_webdata.states.jobs import checked_kind
 from airflow_provider_webdata.tasks.intent import Intent, may_have_acted
 from airflow_provider_webdata.tasks.jobs.identity import JobIdentity
 from airflow_provider_webdata.tasks.jobs.start_table import (
@@ -17,6 +20,7 @@ from airflow_provider_webdata.tasks.jobs.start_table import (
     State,
     TaskJob,
     after_search,
+    next_generation,
 )
 from airflow_provider_webdata.tasks.jobs.traces import JobSearch, Traces
 from airflow_provider_webdata.tasks.replica import until_found
@@ -54,12 +58,15 @@ class JobStart:
     Before the request, the intent is recorded where Airflow has a store for it (3.3); after it, the job's id. The
     correlation key of the job's webhook and the idempotency key of a crawl are computed alike by every attempt. An
     attempt that finds an earlier one's job running waits for it, one that finds it completed takes its result, and
-    only one that finds it failed, cancelled or expired starts another. `start_table` has every case.
+    only one that finds it failed, cancelled or expired starts another. `start_table` has every case. A job of another
+    request, or of another account, is not the task's any more: it is discarded, and a new one starts (3.3).
 
     :param webhook: the managed webhook of the job.
     :param targets: URLs or texts by which the team's activity would name the job.
     :param check: fails where the request must not be sent; called before each one is.
     :param send: starts the job: takes the webhook, in wire form, or None, and the idempotency key.
+    :param request: what decides on the result, in wire form, to recognize a request that was changed.
+    :param discard: cancels a job that the task does not want any more, and counts what it cost.
     """
 
     def __init__(
@@ -72,6 +79,9 @@ class JobStart:
         check: Callable[[], None],
         send: Callable[[Mapping[str, Any] | None, str], Any],
         log: Any,
+        *,
+        request: Mapping[str, Any],
+        discard: Callable[[JobKind, str], None],
     ) -> None:
         self._hook = hook
         self._kind: JobKind = kind
@@ -80,6 +90,8 @@ class JobStart:
         self._check = check
         self._send = send
         self._log = log
+        self._digest = hashlib.sha256(json.dumps(request, sort_keys=True).encode()).hexdigest()
+        self._discard = discard
         self._intent = Intent(context, _INTENT)
         self._attempt = _attempt_of(context)
         self._identity = JobIdentity.of(context, self._intent)
@@ -115,6 +127,8 @@ class JobStart:
             State.LISTED: self._poll,
             State.KEY_USED: self._search_used_key,
         }
+        if not self._record.is_for(self._kind, self._digest, self._account()):
+            self._discard_earlier()
         state = self._record.first_state(unrecorded=self._unrecorded)
         while True:
             finding = actions[state]()
@@ -125,6 +139,36 @@ class JobStart:
                 return finding.job
             if state not in actions:
                 self._end(state, finding)
+
+    def _discard_earlier(self) -> None:
+        """Give up what an earlier attempt started: its request differs, or its account does."""
+        from airflow_provider_webdata.api.errors import WebDataError
+
+        record = self._record
+        moved = record.account != self._account()
+        jobs = list(self._jobs)
+        if not jobs and record.requested_at is not None and not moved:
+            try:
+                jobs = self._search().delivered()
+            except WebDataError as error:
+                self._log.debug("The inbox could not be searched: %s", error)
+        what = "connection leads to another account" if moved else "arguments have changed"
+        names = ", ".join(f"job {job.job_id}" for job in jobs) or "a job that it may have started"
+        self._log.warning(
+            "The task's %s since an earlier attempt. Its result would be that of the former request: %s is given up, "
+            "and the request is sent anew; both are billed",
+            what,
+            names,
+        )
+        if moved and jobs:
+            self._log.warning("Cancel %s yourself: the connection cannot reach its account any more", names)
+        for job in () if moved else jobs:
+            self._discard(checked_kind(record.kind), job.job_id)
+        self._store(next_generation(record, Finding(Event.OVER, jobs)))
+        self._jobs = ()
+
+    def _account(self) -> str:
+        return self._hook.get_settings().client.account
 
     def _store(self, record: StartRecord) -> None:
         if record != self._record:
@@ -178,8 +222,17 @@ class JobStart:
             self._unrecorded = False
         else:
             known, since = (*record.past, *self._listed_ids()), datetime.now(timezone.utc)
-        requested_at = since.isoformat() if since else None
-        self._store(replace(record, known=known, requested_at=requested_at, attempt=self._attempt))
+        self._store(
+            replace(
+                record,
+                known=known,
+                requested_at=since.isoformat() if since else None,
+                attempt=self._attempt,
+                kind=self._kind,
+                request=self._digest,
+                account=self._account(),
+            )
+        )
 
     def _listed_ids(self) -> list[str]:
         from airflow_provider_webdata.api.errors import WebDataError

@@ -114,6 +114,9 @@ class StartRecord:
     :param reports: whether the job reports to this Airflow's inbox.
     :param invalid_urls: URLs that the service dropped.
     :param deadline: when the wait for the job ends, in seconds since the epoch.
+    :param kind: of the job; None in records of older versions, as the next two.
+    :param request: digest of the request.
+    :param account: name of the account that the request is billed to.
     """
 
     generation: int = 0
@@ -125,6 +128,13 @@ class StartRecord:
     reports: bool = False
     invalid_urls: tuple[Any, ...] = ()
     deadline: float | None = None
+    kind: str | None = None
+    request: str | None = None
+    account: str | None = None
+
+    def is_for(self, kind: str, request: str, account: str) -> bool:
+        """Return whether the record is of an equal request; one of an older version counts as equal."""
+        return self.request is None or (self.kind, self.request, self.account) == (kind, request, account)
 
     @classmethod
     def of(cls, intent: Intent) -> StartRecord:
@@ -176,7 +186,7 @@ def _own(record: StartRecord, finding: Finding) -> StartRecord:
     )
 
 
-def _next_generation(record: StartRecord, finding: Finding) -> StartRecord:
+def next_generation(record: StartRecord, finding: Finding) -> StartRecord:
     """Another job takes the place of those that are over."""
     generations = [found.generation for found in finding.jobs if found.generation is not None]
     past = tuple(dict.fromkeys([*record.past, *(found.job_id for found in finding.jobs)]))
@@ -219,10 +229,10 @@ RULES: dict[tuple[State, Event], Rule] = {
     (State.KEY_USED, Event.UNCERTAIN): Rule(_keep, State.FAILED),
     # Poll the jobs.
     (State.STARTED, Event.ALIVE): Rule(_own, State.OWNED),
-    (State.STARTED, Event.OVER): Rule(_next_generation, State.NEW),
+    (State.STARTED, Event.OVER): Rule(next_generation, State.NEW),
     (State.STARTED, Event.MISSING): Rule(_keep, State.FAILED),
     (State.LISTED, Event.ALIVE): Rule(_own, State.OWNED),
-    (State.LISTED, Event.OVER): Rule(_next_generation, State.RETRY),
+    (State.LISTED, Event.OVER): Rule(next_generation, State.RETRY),
     (State.LISTED, Event.MISSING): Rule(_keep, State.FAILED),
 }
 """All that can happen; each row is one."""

@@ -84,6 +84,16 @@ class JobSearch:
             found.gaps.append(f"one of these jobs may be it: {', '.join(others[:_MOST_NAMED])}")
         return found
 
+    def delivered(self) -> list[FoundJob]:
+        """Return the task's jobs that deliveries name, oldest first; there may be others.
+
+        :raises WebDataError: the inbox cannot be read now, and can be later.
+        """
+        found = Traces()
+        if self.keys:
+            self._in_inbox(found)
+        return found.jobs
+
     def _in_inbox(self, found: Traces) -> None:
         from airflow_provider_webdata.api.errors import WebDataError
 

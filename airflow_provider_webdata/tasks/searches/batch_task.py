@@ -44,7 +44,7 @@ class BatchSearchTask(ChangedResults, ValidatedResults, ResultOutput):
     def call_service(self, context: Context) -> Any:
         """Make the searches that no earlier attempt has made, and deliver the results of all."""
         from airflow_provider_webdata.tasks.failures import TooManyFailuresError
-        from airflow_provider_webdata.tasks.kept_records import records_of
+        from airflow_provider_webdata.tasks.kept_records import RecordsOfAccount, records_of
 
         credit_limit = checked_number(OPERATION, "credit_limit", self.credit_limit)
         most_errors = checked_number(OPERATION, "max_error_ratio", self.max_error_ratio, 1) or 0.0
@@ -52,7 +52,8 @@ class BatchSearchTask(ChangedResults, ValidatedResults, ResultOutput):
         queries = checked_queries(as_list(self.queries), self._request_of, extra_body, self.log)
         if credit_limit is not None:
             self._refuse_unbounded(credit_limit, queries.values(), extra_body)
-        kept = records_of(self.output_url, context)
+        account = self.hook.get_settings().client.account
+        kept = RecordsOfAccount(records_of(self.output_url, context), account)
         batch = self._made_batch(kept, credit_limit)
         settled = batch.count_earlier(kept.read(), queries, repeat_ambiguous=self.repeat_ambiguous)
         before = batch.tally.credits_used

@@ -344,6 +344,41 @@ def test_a_failed_job_is_replaced(service: JobService, kind: str, state: str) ->
     assert len(service.started()) == 3
 
 
+@pytest.mark.parametrize(("kind", "cancelled"), [("crawl", True), ("extract", False), ("agent", False)])
+def test_a_retry_with_corrected_arguments(
+    service: JobService, log: Callable[[], str], kind: str, cancelled: bool
+) -> None:
+    """The former job is cancelled where a kill would cancel it, and its credits stay in the account."""
+    service.ends_after, store = None, StateStore()
+    name = {"crawl": "url", "extract": "urls", "agent": "prompt"}[kind]
+    more = {"cancel_on_kill": kind != "agent", "webhook": None}
+    with pytest.raises(WaitTimeoutError):
+        job(kind, wait_timeout=0.01, cancel_on_timeout=False, **more).execute(
+            context_of(TaskInstance(), store)
+        )
+    service.set_all("scraping" if kind == "crawl" else "processing", creditsUsed=7)
+    corrected = [f"{URL}new"] if name == "urls" else f"{URL}new"
+    second = TaskInstance(try_number=2)
+    job_id = job(kind, wait_for_completion=False, **{**more, name: corrected}).execute(
+        context_of(second, store)
+    )
+    former, new = service.started()
+    assert job_id == new
+    assert service.bodies[1][name] == corrected
+    assert any(former in line for line in service.cancels()) is cancelled
+    assert second.xcom["credits"]["used"] == 7
+    assert "arguments have changed since an earlier attempt" in log()
+
+
+def test_labels_and_webhooks_do_not_start_another_job(service: JobService) -> None:
+    service.ends_after, store = None, StateStore()
+    job("crawl", wait_for_completion=False).execute(context_of(TaskInstance(), store))
+    job(
+        "crawl", wait_for_completion=False, origin="x", integration="y", webhook={"url": "https://a.example/"}
+    ).execute(context_of(TaskInstance(try_number=2), store))
+    assert len(service.started()) == 1
+
+
 @pytest.mark.rule("job-cancel")
 @pytest.mark.parametrize(
     ("kind", "cancel", "cancelled"),

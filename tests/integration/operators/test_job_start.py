@@ -49,6 +49,8 @@ class Task:
         self.service, self.kind = service, kind
         self.store = StateStore() if version == "3.3" else None
         self.attempts = 0
+        self.discarded: list[tuple[str, str]] = []
+        self.body = BODIES[kind]
         self.cleared = 0
         self.run_start = datetime.now(timezone.utc)
 
@@ -72,7 +74,7 @@ class Task:
         def send(webhook: Any, key: str) -> Any:
             if crash == "before asking":
                 raise CrashError
-            body = {**BODIES[self.kind], **({"webhook": webhook} if webhook else {})}
+            body = {**self.body, **({"webhook": webhook} if webhook else {})}
             if self.kind == "crawl":
                 answer = hook.start_crawl(body, idempotency_key=key)
             else:
@@ -90,6 +92,8 @@ class Task:
             lambda: None,
             send,
             logging.getLogger("test"),
+            request=self.body,
+            discard=lambda kind, job_id: self.discarded.append((kind, job_id)),
         )
         with hook:
             job = start.find_or_start()
@@ -204,6 +208,67 @@ def test_each_failed_job_without_a_known_id_is_replaced(service: JobService, kin
         assert len(service.started()) == number + 1
         service.set(kind, service.started()[-1], "failed")
     assert task.start().job_id == service.started()[3]
+
+
+@pytest.mark.parametrize("kind", BODIES)
+def test_a_job_of_another_request_is_given_up(
+    service: JobService, caplog: pytest.LogCaptureFixture, kind: str
+) -> None:
+    """An author corrected the arguments between two attempts: the former job is not what the task wants."""
+    task = Task(service, kind)
+    task.crash("later")
+    task.body = {
+        **task.body,
+        "timeout" if kind == "batch_scrape" else "integration": 2000 if kind == "batch_scrape" else "x",
+    }
+    job = task.start()
+    former, new = service.started()
+    assert job.job_id == new
+    assert task.discarded == [(kind, former)]
+    assert (
+        f"arguments have changed since an earlier attempt. Its result would be that of the former request: job {former}"
+        in caplog.text
+    )
+    assert task.start().job_id == new, "which later attempts find"
+
+
+def test_an_unknown_job_of_another_request_is_not_waited_for(service: JobService) -> None:
+    task = Task(service, "crawl")
+    task.crash()
+    task.body = {**task.body, "limit": 6}
+    assert task.start().job_id == service.started()[1]
+    assert len(set(service.keys)) == 2
+    assert task.discarded == []
+
+
+def test_a_job_of_another_account_is_given_up_and_left_alone(
+    service: JobService, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    task = Task(service, "batch_scrape")
+    task.crash("later")
+    monkeypatch.setenv(
+        "AIRFLOW_CONN_WEBDATA_DEFAULT",
+        json.dumps({"conn_type": "webdata", "host": service.url, "password": "another-key"}),
+    )
+    assert task.start().job_id == service.started()[1]
+    assert task.discarded == []
+    assert "leads to another account" in caplog.text
+    assert f"Cancel job {service.started()[0]} yourself" in caplog.text
+    assert task.store is not None
+    assert "another-key" not in str(task.store.values)
+
+
+def test_a_record_without_a_request_is_of_the_same_one(service: JobService) -> None:
+    """Older versions recorded none."""
+    task = Task(service, "crawl")
+    task.crash("later")
+    assert task.store is not None
+    record = task.store.get("webdata_job")
+    task.store.set(
+        "webdata_job", {k: v for k, v in record.items() if k not in ("kind", "request", "account")}
+    )
+    task.body = {**task.body, "limit": 6}
+    assert [task.start().job_id] == service.started()
 
 
 @pytest.mark.rule("job-expiry")

@@ -458,6 +458,18 @@ def test_the_check_of_a_lost_run_is_found(
     assert outcome.value["id"] == check["id"]
 
 
+def test_a_retry_with_a_corrected_monitor_runs_that_one(here: SandboxServer) -> None:
+    here.control.configure(queue_seconds=3600)
+    store = StateStore()
+    ids = [value(create(name=name))["id"] for name in ("wrong", "right")]
+    checks = [
+        run_monitor(monitor_id=monitor_id).execute(context_of(TaskInstance(try_number=number), store))
+        for number, monitor_id in enumerate(ids, 1)
+    ]
+    assert [check["monitorId"] for check in checks] == ids
+    assert len({check["id"] for check in checks}) == 2
+
+
 @pytest.mark.rule("monitor-get")
 def test_missing_monitor(here: SandboxServer) -> None:
     """By id and by name, after looking as long as `replica_wait` says."""

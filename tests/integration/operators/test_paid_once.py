@@ -182,8 +182,8 @@ def test_a_folder_that_is_lost_meanwhile(run_dag, serve, tmp_path):
 def attempt(monkeypatch):
     """Return a function that executes an operator as one attempt of a task, with a store or without."""
 
-    def execute(operator, service, try_number, store=None):
-        monkeypatch.setenv("AIRFLOW_CONN_WEBDATA_DEFAULT", connection_text(service.url))
+    def execute(operator, service, try_number, store=None, key="a-key"):
+        monkeypatch.setenv("AIRFLOW_CONN_WEBDATA_DEFAULT", connection_text(service.url, key))
         return operator.execute(context_of(TaskInstance(try_number=try_number), store))
 
     return execute
@@ -234,6 +234,20 @@ def test_a_changed_request_is_another(attempt, serve, tmp_path, changed, store):
     assert len(service.requests) == 2
     assert [path.name for path in tmp_path.iterdir()] == ["x.jsonl"]
     assert place is None or [*place.values] == ["webdata_credits"]
+
+
+@pytest.mark.parametrize("store", [True, False])
+def test_a_changed_connection_is_another_account(attempt, serve, tmp_path, store):
+    """What it was billed for is not the answer of another one."""
+    place = StateStore() if store else None
+    blocks = iter([lambda: block(tmp_path), lambda: None])
+    service = serve(ANSWERS["Search"], before=lambda: next(blocks)())
+    with pytest.raises(IsADirectoryError):
+        attempt(search(tmp_path), service, 1, place)
+    assert "a-key" not in str(place and place.values)
+    shutil.rmtree(tmp_path / "x.jsonl")
+    attempt(search(tmp_path), service, 2, place, key="another-key")
+    assert len(service.requests) == 2
 
 
 def test_a_changed_file_is_parsed_anew(attempt, serve, tmp_path):

@@ -12,6 +12,7 @@ from airflow_provider_webdata.tasks.failures import UndeliveredAnswerError
 from airflow_provider_webdata.tasks.kept_records import (
     FileRecords,
     MemoryRecords,
+    RecordsOfAccount,
     StoreRecords,
     records_of,
 )
@@ -179,3 +180,11 @@ def test_damaged_values_of_the_store_say_what_to_do():
         store.set("webdata_paid_0", value)
         with pytest.raises(UndeliveredAnswerError, match=r"webdata_paid.*clear the task"):
             StoreRecords(store)
+
+
+def test_records_of_another_account_are_not_found(reopen):
+    """Those of older versions, which name none, are."""
+    reopen().save([record("old")])
+    RecordsOfAccount(reopen(), "one").save([record("a")])
+    assert [item["key"] for item in RecordsOfAccount(reopen(), "other").read()] == ["old"]
+    assert list(RecordsOfAccount(reopen(), "one").read()) == [record("old"), record("a")]
