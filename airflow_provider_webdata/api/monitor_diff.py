@@ -173,17 +173,22 @@ class _Comparison:
     def notification(self) -> None:
         if not self._is_declared("notification"):
             return
-        declared = (self.declared["notification"] or {}).get("email") or {}
-        stored = (self.stored.get("notification") or {}).get("email") or {}
+        of_declared, of_stored = self.declared["notification"] or {}, self.stored.get("notification") or {}
+        declared, stored = of_declared.get("email") or {}, of_stored.get("email") or {}
         fields = [
-            name
+            f"email.{name}"
             for name in ("enabled", "includeDiffs")
             if declared.get(name, False) != stored.get(name, False)
         ]
         if "recipients" in declared and folded(declared["recipients"]) != folded(stored.get("recipients")):
-            fields.append("recipients")
-        if declared and fields:
-            self._change("notification", [f"notification.email.{name}" for name in fields])
+            fields.append("email.recipients")
+        if not declared:
+            fields = []
+        slack, known = of_declared.get("slack") or {}, of_stored.get("slack") or {}
+        if any(known.get(name) != value for name, value in slack.items()):
+            fields.append("slack")
+        if fields:
+            self._change("notification", [f"notification.{name}" for name in fields])
 
     def webhook(self) -> None:
         if not self._is_declared("webhook") or self.declared["webhook"] is None:

@@ -44,8 +44,8 @@ class WebDataSearchOperator(
     :param limit: most results per source, 1 to 100. Default: 10.
     :param sources: `web`, `images`, `news`, or mappings with `type` (and `tbs`, `location` for web), all in one form.
         Default: web.
-    :param categories: `codehost`, `research`, `pdf`, `github`, `gov`, `developer` (which stands alone), or mappings
-        with `type`, all in one form. Default: no filter.
+    :param categories: `codehost`, `research`, `pdf`, `gov`, `developer` (which stands alone), or mappings with `type`,
+        all in one form. Default: no filter.
     :param include_domains: only these host names, without protocol or path; not together with `exclude_domains`.
     :param exclude_domains: none of these host names.
     :param tbs: time filter, such as `qdr:d`; `airflow_provider_webdata.api.query.tbs` builds one from dates.

@@ -111,7 +111,7 @@ RULES: dict[str, dict[str, tuple[Any, ...]]] = {
     },
     'CategoryFilter': {
         '': ('required', 'type'),
-        'type': ('choice', ('codehost', 'research', 'pdf', 'github', 'developer', 'gov')),
+        'type': ('choice', ('codehost', 'research', 'pdf', 'developer', 'gov')),
     },
     'ChangeTrackingFormat': {
         'modes': ('list', ('choice', ('git-diff', 'json')), 0, None),
@@ -323,6 +323,7 @@ RULES: dict[str, dict[str, tuple[Any, ...]]] = {
     },
     'MonitorNotification': {
         'email': ('object', 'EmailNotification'),
+        'slack': ('mapping',),
     },
     'MonitorSchedule': {
         'cron': ('text', 128, None, '_cron'),
@@ -558,7 +559,7 @@ RULES: dict[str, dict[str, tuple[Any, ...]]] = {
     },
     'SearchRequest': {
         '': ('required', 'query'),
-        'categories': ('list', ('one_of', ('codehost', 'research', 'pdf', 'github', 'developer', 'gov'), {'codehost': 'CategoryFilter', 'research': 'CategoryFilter', 'pdf': 'CategoryFilter', 'github': 'CategoryFilter', 'developer': 'CategoryFilter', 'gov': 'CategoryFilter'}), 0, None),
+        'categories': ('list', ('one_of', ('codehost', 'research', 'pdf', 'developer', 'gov'), {'codehost': 'CategoryFilter', 'research': 'CategoryFilter', 'pdf': 'CategoryFilter', 'developer': 'CategoryFilter', 'gov': 'CategoryFilter'}), 0, None),
         'country': ('text', None, '^[A-Za-z]{2}$', None),
         'enterprise': ('list', ('choice', ('anon', 'zdr')), 0, None),
         'exclude_domains': ('list', ('text', None, None, 'hostname'), 0, None),
@@ -621,7 +622,7 @@ RULES: dict[str, dict[str, tuple[Any, ...]]] = {
         'blacklist': ('list', ('text', None, None, '_domain_pattern'), 0, 1000),
         'blocked_tlds': ('list', ('text', None, None, None), 0, 1000),
         'failure_policy': ('choice', ('open', 'closed')),
-        'mode': ('choice', ('off', 'normal')),
+        'mode': ('choice', ('off', 'normal', 'manual-only', 'zscaler')),
         'risk_score_threshold': ('number', True, 0, 100, None),
         'whitelist': ('list', ('text', None, None, '_domain_pattern'), 0, 1000),
     },

@@ -164,6 +164,8 @@ def _sample(annotation: Any, limits: Limits) -> Any:
         return int(limits.ge if limits.ge is not None else limits.gt or 0) + 1
     if annotation is str:
         return "DE" if limits.pattern else "x"
+    if origin is dict:
+        return {}
     return minimal(annotation)
 
 

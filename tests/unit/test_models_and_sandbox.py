@@ -166,7 +166,9 @@ def test_both_state_every_request_and_the_same_fields() -> None:
 @pytest.mark.rule("threat-score", "threat-failure", "search-query", "search-limit", "search-sources")
 @pytest.mark.rule("search-safe", "search-timeout", "search-ignore-invalid-urls", "search-highlights")
 @pytest.mark.rule("search-enterprise", "monitor-name", "monitor-targets", "monitor-goal", "monitor-judge")
-@pytest.mark.rule("monitor-retention", "monitor-notification", "monitor-webhook", "monitor-mandatory")
+@pytest.mark.rule(
+    "monitor-retention", "monitor-notification", "monitor-slack", "monitor-webhook", "monitor-mandatory"
+)
 @pytest.mark.rule("monitor-webhook-stays", "target-queries", "target-search-window", "target-max-results")
 @pytest.mark.rule("schedule-length", "monitor-update", "webhook-events-monitor", "request-unknown-keys")
 @pytest.mark.rule("map-search", "map-sitemap", "map-switches", "map-limit", "map-timeout", "map-further")

@@ -13,6 +13,7 @@ from airflow_provider_webdata.api.models.fields import (
     Hostname,
     Identifier,
     Integer,
+    JsonObject,
     Listed,
     String,
     Switch,
@@ -138,9 +139,11 @@ class MonitorNotification(RequestModel):
     """Whom to tell, apart from the webhook.
 
     :param email: whom to mail.
+    :param slack: the Slack channel to post to, as the dashboard sets it. Not documented publicly; sent unchecked.
     """
 
     email: EmailNotification | None = None
+    slack: JsonObject | None = None
 
 
 _Name = Annotated[Text, Field(max_length=256)]
@@ -164,7 +167,7 @@ class MonitorCreateRequest(RequestModel):
     :param targets: 1 to 50 mappings with `type` `scrape`, `crawl` or `search`.
     :param goal: which changes matter, in words, at most 2000 characters; required for search targets.
     :param judge_enabled: whether changes are judged against the goal. Default: where there is a goal.
-    :param notification: whom to mail: `email` with `enabled`, `includeDiffs`, `recipients`.
+    :param notification: whom to tell: `email` with `enabled`, `includeDiffs`, `recipients`; `slack`.
     :param retention_days: 1 to 365. Default: 30.
     :param webhook: where page and check events go: `url`, `events`, `headers`, `metadata`.
     """
@@ -205,7 +208,7 @@ class MonitorUpdateRequest(RequestModel):
     :param targets: all targets that the monitor is to have, 1 to 50.
     :param goal: which changes matter, at most 2000 characters; an empty text clears it.
     :param judge_enabled: whether changes are judged against the goal.
-    :param notification: whom to mail: `email` with `enabled`, `includeDiffs`, `recipients`.
+    :param notification: whom to tell: `email` with `enabled`, `includeDiffs`, `recipients`; `slack`.
     :param retention_days: 1 to 365.
     :param webhook: where page and check events go; it can be changed, not removed.
     """

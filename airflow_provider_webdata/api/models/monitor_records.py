@@ -53,6 +53,7 @@ class StoredNotification(ResponseModel):
     """Whom a monitor tells."""
 
     email: StoredEmail | None = None
+    slack: dict[str, Any] | None = None
 
 
 class CheckSummary(ResponseModel):

@@ -76,10 +76,10 @@ Source = Annotated[
     one_of("a source", WebSource, OtherSource, names=("web", "images", "news")),
 ]
 
-CategoryName = Literal["codehost", "research", "pdf", "github", "developer", "gov"]
+CategoryName = Literal["codehost", "research", "pdf", "developer", "gov"]
 """`codehost`, `research`, `pdf` are documented everywhere; servers know the others too. Sent as given."""
 
-_CATEGORIES = ("codehost", "research", "pdf", "github", "developer", "gov")
+_CATEGORIES = ("codehost", "research", "pdf", "developer", "gov")
 
 
 class CategoryFilter(RequestModel):
@@ -128,7 +128,7 @@ class SearchRequest(RequestModel):
     :param limit: most results per source, 1 to 100. Default: 10.
     :param sources: `web`, `images`, `news`, or mappings with `type` (and `tbs`, `location` for web), all in one form.
         Default: web.
-    :param categories: `codehost`, `research`, `pdf`, `github`, `gov`, `developer` (which stands alone), or mappings
+    :param categories: `codehost`, `research`, `pdf`, `gov`, `developer` (which stands alone), or mappings
         with `type`, all in one form. Default: no filter.
     :param include_domains: only these host names, without protocol or path; not together with `exclude_domains`.
     :param exclude_domains: none of these host names.

@@ -9,6 +9,9 @@ from pydantic import Field
 from airflow_provider_webdata.api.models.base import Lenient, RequestModel, ResponseModel
 from airflow_provider_webdata.api.models.fields import DomainPattern, Integer, Listed, Switch, TopLevelDomain
 
+ThreatMode = Literal["off", "normal", "manual-only", "zscaler"]
+"""How URLs are judged before they are fetched."""
+
 
 class ThreatProtection(RequestModel):
     """Replaces parts of the organization's threat protection policy for one request.
@@ -16,7 +19,8 @@ class ThreatProtection(RequestModel):
     What is omitted keeps the organization's value. Needs the enterprise feature, else the service answers
     403.
 
-    :param mode: `off`, or `normal` (2 more credits per URL scanned). Not `off` where protection is enforced.
+    :param mode: `off`, `normal` (2 more credits per URL scanned), `manual-only` (your own lists alone), or `zscaler`
+        (the organization's Zscaler decides). Not `off` where protection is enforced.
     :param risk_score_threshold: 0 to 100; at or above it a URL is blocked. Lower is stricter.
     :param blacklist: at most 1000 domains always blocked, `example.com` or `*.example.com`.
     :param whitelist: at most 1000 domains always allowed, same format; wins over every other rule.
@@ -24,7 +28,7 @@ class ThreatProtection(RequestModel):
     :param failure_policy: when the classifier cannot be reached, `closed` blocks and `open` allows.
     """
 
-    mode: Literal["off", "normal"] | None = None
+    mode: ThreatMode | None = None
     risk_score_threshold: Annotated[Integer, Field(ge=0, le=100)] | None = None
     blacklist: Annotated[Listed[DomainPattern], Field(max_length=1000)] | None = None
     whitelist: Annotated[Listed[DomainPattern], Field(max_length=1000)] | None = None
@@ -35,7 +39,8 @@ class ThreatProtection(RequestModel):
 class ThreatPolicyRequest(ThreatProtection):
     """Body of `PUT /v2/team/threat-protection`: the whole policy. What is left out goes back to its default.
 
-    :param mode: `off`, or `normal` (2 more credits per URL scanned).
+    :param mode: `off`, `normal` (2 more credits per URL scanned), `manual-only` (your own lists alone), or `zscaler`
+        (the organization's Zscaler decides).
     :param risk_score_threshold: 0 to 100; at or above it a URL is blocked. Lower is stricter. Default: 75.
     :param blacklist: at most 1000 domains always blocked, `example.com` or `*.example.com`. Default: none.
     :param whitelist: at most 1000 domains always allowed, same format; wins over every other rule. Default: none.
@@ -44,14 +49,14 @@ class ThreatPolicyRequest(ThreatProtection):
     :param allow_request_overrides: whether a request may bring a `threat_protection` of its own. Default: true.
     """
 
-    mode: Literal["off", "normal"]
+    mode: ThreatMode
     allow_request_overrides: Switch | None = None
 
 
 class ThreatPolicy(ResponseModel):
     """The policy in force, defaults included.
 
-    :ivar mode: `off`, `normal`, or one that this version does not know.
+    :ivar mode: a `ThreatMode`, or one that this version does not know.
     :ivar configured: whether there is one that somebody saved.
     :ivar updated_at: ISO 8601, or null.
     """

@@ -77,7 +77,7 @@ class WebDataCreateMonitorOperator(
     :param targets: 1 to 50 mappings with `type` `scrape`, `crawl` or `search`.
     :param goal: which changes matter, in words, at most 2000 characters; required for search targets.
     :param judge_enabled: whether changes are judged against the goal. Default: where there is a goal.
-    :param notification: whom to mail: `email` with `enabled`, `includeDiffs`, `recipients`.
+    :param notification: whom to tell: `email` with `enabled`, `includeDiffs`, `recipients`; `slack`.
     :param retention_days: 1 to 365. Default: 30.
     :param webhook: where page and check events go: `url`, `events`, `headers`, `metadata`.
     :param if_exists: `update` (default): patch what differs. `reuse`: return it as it is. `error`: fail.

@@ -28,7 +28,7 @@ class WebDataUpdateMonitorOperator(ExistingMonitorOperator, fields=RequestFields
     :param targets: all targets that the monitor is to have, 1 to 50.
     :param goal: which changes matter, at most 2000 characters; an empty text clears it.
     :param judge_enabled: whether changes are judged against the goal.
-    :param notification: whom to mail: `email` with `enabled`, `includeDiffs`, `recipients`.
+    :param notification: whom to tell: `email` with `enabled`, `includeDiffs`, `recipients`; `slack`.
     :param retention_days: 1 to 365.
     :param webhook: where page and check events go; it can be changed, not removed.
     :param kwargs: arguments of `ExistingMonitorOperator`: `monitor_id` or `monitor_name` say which monitor.

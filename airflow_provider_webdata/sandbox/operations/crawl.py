@@ -181,16 +181,13 @@ class Crawl(PageJobs):
         return not known
 
     def _affordable(self, limit: int) -> int:
-        """Return the limit, if the balance covers it.
+        """Return the limit, lowered to the balance.
 
-        :raises ServiceError: 402.
+        :raises ServiceError: 402: nothing is left.
         """
         credits = self._core.credits
-        if self._quirks.on("limit-lowered"):
-            credits.require()
-            return min(limit, credits.remaining)
-        credits.require(limit)
-        return limit
+        credits.require(limit if self._quirks.on("limit-refused") else 1)
+        return limit if self._quirks.on("pay-as-you-go") else min(limit, credits.remaining)
 
     def _use_key(self, key: str | None) -> None:
         """Let an idempotency key be used once.

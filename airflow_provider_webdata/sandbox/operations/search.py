@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.sandbox.state.core import Core
 
 MOST_HOSTS = 20
-CATEGORY_NAMES = ("codehost", "github")
 
 
 class Search:
@@ -86,7 +85,11 @@ class Search:
                 ]
         if not issues:
             for name in map(type_of, body.get("categories", [])):
-                if name in CATEGORY_NAMES and quirks.on("category-removed"):
+                gone = {
+                    "github": not quirks.on("codehost-unknown"),
+                    "codehost": quirks.on("category-removed"),
+                }
+                if gone.get(name):
                     raise ServiceError(
                         400, f"The category {name} was removed; use developer.", code="CATEGORY_REMOVED"
                     )

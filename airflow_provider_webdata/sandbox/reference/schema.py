@@ -170,7 +170,7 @@ ACTIONS: dict[str, Schema] = {
 
 THREAT_PROTECTION = _object(
     {
-        "mode": _one_of("off", "normal"),
+        "mode": _one_of("off", "normal", "manual-only", "zscaler"),
         "riskScoreThreshold": _integer(0, 100),
         "blacklist": _array(STRING, high=1000),
         "whitelist": _array(STRING, high=1000),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -53,16 +54,17 @@ class Credits:
 
         :raises ServiceError: 402.
         """
-        if self.remaining < amount:
+        if self.remaining < amount and not self._quirks.on("pay-as-you-go"):
             raise ServiceError(402, NO_CREDITS)
 
     def spend(self, amount: int) -> None:
-        """Take credits off; the balance never falls under 0. A negative amount gives credits back."""
+        """Take credits off; the balance falls below 0 for pay-as-you-go only. A negative amount gives credits back."""
         if amount:
+            least = -math.inf if self._quirks.on("pay-as-you-go") else 0
             state = self._load()
             now = self._clock.now()
             recent = [item for item in state["spent"] if item[0] > now - 3600]
-            state.update(remaining=max(0, state["remaining"] - amount), spent=[*recent, [now, amount]])
+            state.update(remaining=max(least, state["remaining"] - amount), spent=[*recent, [now, amount]])
             state["used"] = state.get("used", 0) + amount
             self._save(state)
 

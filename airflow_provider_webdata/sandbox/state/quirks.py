@@ -61,11 +61,13 @@ QUIRKS: dict[str, Quirk] = {
         ),
         Quirk(
             "category-removed",
-            "the category codehost or github is refused: CATEGORY_REMOVED",
+            "the category codehost is refused as github is: CATEGORY_REMOVED",
             "search-categories",
         ),
         Quirk(
-            "codehost-unknown", "only the public name of the category codehost is known", "search-categories"
+            "codehost-unknown",
+            "the category codehost has its former public name, github",
+            "search-categories",
         ),
         Quirk("origin-refused", "`origin` in a monitor body is refused", "caller-labels"),
         Quirk("schedule-spread", "schedules given as text are moved by the monitor's id", "schedule-stored"),
@@ -89,7 +91,7 @@ QUIRKS: dict[str, Quirk] = {
             "batch-ignore-invalid-urls",
         ),
         Quirk(
-            "limit-lowered", "a crawl above the balance is cut to it instead of refused", "crawl-credit-check"
+            "limit-refused", "a crawl above the balance is refused instead of cut to it", "crawl-credit-check"
         ),
         Quirk(
             "completion-order", "documents of a job come in another order than they were found", "parts-order"
@@ -126,6 +128,7 @@ QUIRKS: dict[str, Quirk] = {
         Quirk("retry-after-absent", "a 429 names its wait only in the text", "retry-after"),
         Quirk("retry-after-date", "a 429 names its wait only in Retry-After, as an HTTP date", "retry-after"),
         Quirk("credits-lag", "team credit usage does not yet know the last hour", "credits-lag"),
+        Quirk("pay-as-you-go", "the balance falls below 0 instead of 402", "credits-pay-as-you-go"),
         Quirk("enhanced-free", "the enhanced proxy costs nothing extra", "credits-enhanced-proxy"),
         Quirk("formats-as-objects", "formats given as plain strings are refused", "format-forms"),
         Quirk(

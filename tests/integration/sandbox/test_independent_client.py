@@ -41,7 +41,8 @@ def test_search_all_sources(client):
 
 
 @pytest.mark.rule("search-categories")
-def test_search_category_github(client):
+def test_search_category_github(client, sandbox):
+    sandbox.control.set_quirks(["codehost-unknown"])
     found = client.search("pipeline", categories=["github"])
     assert {item.category for item in found.web} == {"github"}
     assert all(item.url.startswith("https://code.example/") for item in found.web)

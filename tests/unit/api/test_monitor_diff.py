@@ -89,6 +89,7 @@ SAME = {
     "webhook without default events": {"webhook": {"url": "https://hooks.example/x", "headers": {"X-Key": "s3cret"}}},
     "empty notification": {"notification": {}},
     "empty e-mail": {"notification": {"email": {}}},
+    "empty Slack": {"notification": {"slack": {}}},
     "e-mail address in other case": {"notification": {"email": {"enabled": True, "recipients": ["a@example.com"]}}},
 }  # fmt: skip
 
@@ -147,6 +148,11 @@ DIFFERENT = {
         {"notification": {"email": {"enabled": False, "recipients": []}}},
         ("notification.email.enabled", "notification.email.recipients"),
         {"notification": {"email": {"enabled": False, "recipients": []}}},
+    ),
+    "Slack": (
+        {"notification": {"slack": {"channel": "#prices"}}},
+        ("notification.slack",),
+        {"notification": {"slack": {"channel": "#prices"}}},
     ),
     "retention": ({"retentionDays": 7}, ("retentionDays",), {"retentionDays": 7}),
     "unknown field that the service shows": ({"unchangedPagesFree": True}, (), {}),

@@ -131,7 +131,7 @@ ROWS: dict[str, Row] = {
                                 "sources.0.tbs", ["qdr:w"], ["qdr:q"]),
     "category": (
         m.SearchRequest, lambda v: search(categories=[v]), "categories.0",
-        ["codehost", "research", "pdf", "github", "developer", "gov", {"type": "codehost"}, {"type": "gov"}],
+        ["codehost", "research", "pdf", "developer", "gov", {"type": "codehost"}, {"type": "gov"}],
         ["code", "PDF", {"type": "x"}, {}, 1]),
     "format": (
         m.ScrapeRequest, lambda v: at_site(formats=[v]), "formats.0",
