@@ -9,6 +9,8 @@ import ssl
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from datetime import datetime, timezone
+from email.utils import parsedate_to_datetime
 from functools import lru_cache
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, Generic
@@ -58,6 +60,7 @@ _SHORTEST_SECRET = 5
 
 _HALF = "holds half of a surrogate pair, which UTF-8 cannot carry"
 
+_ENDING_HEADERS = frozenset({"deprecation", "sunset"})
 _KEY_HEADER = "x-idempotency-key"
 _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
@@ -341,6 +344,7 @@ class Reader(Generic[ResponseT]):
         self._endpoint = prepared.endpoint
         self._status = response.status_code
         self._headers = response.headers
+        self._links = response.links if "link" in response.headers else {}
         # Its getvalue() hands the bytes over without a copy, and they are parsed without one.
         self._buffer = BytesIO()
         self._is_cut = False
@@ -375,8 +379,8 @@ class Reader(Generic[ResponseT]):
         :raises APIError: the service says that the call failed.
         :raises InvalidResponseError: the body is not what the service documents.
         """
-        if "deprecation" in self._headers:
-            log.warning("%s: the service calls this endpoint deprecated", self._endpoint.name)
+        if self._headers.keys() & _ENDING_HEADERS:
+            _warn_once(self._prepared.config, self._deprecation())
         if self._status >= 400:
             raise self._api_error(self._error_body())
         if self._status >= 300:
@@ -392,6 +396,19 @@ class Reader(Generic[ResponseT]):
         if getattr(model, "success", None) is False and not self._endpoint.judged_by_status:
             raise self._api_error(self._error_body())
         return model
+
+    def _deprecation(self) -> str:
+        """Return what the headers `Deprecation`, `Sunset`, and `Link` say. See docs/service.md#deprecation."""
+        since, until = (self._line(_date(self._headers.get(name, ""))) for name in ("deprecation", "sunset"))
+        text = f"{self._endpoint.name}: the service calls this operation deprecated"
+        text += f" since {since}" if since else ""
+        text += f". It ends on {until}" if until else ""
+        links = [
+            f"{relation}: {self._line(str(self._links[relation].get('url', '')))}"
+            for relation in ("successor-version", "deprecation", "sunset")
+            if relation in self._links
+        ]
+        return f"{text}. {'; '.join(links)}" if links else text
 
     def _parsed(self) -> ResponseT:
         response, body = self._endpoint.response(), self._buffer.getvalue() or b"{}"
@@ -525,6 +542,15 @@ class Reader(Generic[ResponseT]):
 
     def _issues(self, issues: list[Any]) -> str:
         return self._line("; ".join(filter(None, map(_issue, issues[:5]))), 1000)
+
+
+def _date(text: str) -> str:
+    """Return the date of a header in ISO 8601; other text unchanged, and nothing for a mere `true`."""
+    with suppress(ValueError, TypeError, OverflowError, OSError):
+        if text.startswith("@"):
+            return f"{datetime.fromtimestamp(int(text[1:]), timezone.utc):%Y-%m-%d %H:%M} UTC"
+        return f"{parsedate_to_datetime(text).astimezone(timezone.utc):%Y-%m-%d %H:%M} UTC"
+    return "" if text.strip().lower() in ("true", "?1") else text
 
 
 def _issue(issue: Any) -> str:

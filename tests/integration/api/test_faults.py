@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from airflow_provider_webdata.api import endpoints, errors, exchange
+from airflow_provider_webdata.api.client import ClientConfig, WebDataClient
 from tests.integration.api.calls import built
 from tests.support.fault_server import API_KEY, Caller, Step, answer, hang_up, raw, reset
 from tests.support.waiting import PATIENCE
@@ -372,6 +373,38 @@ async def test_fault(
     assert server.count(row.requests) == row.requests
     assert {request.headers["authorization"] for request in server.requests} == {f"Bearer {API_KEY}"}
     assert API_KEY not in caplog.text
+
+
+LINK = '</v3/search>; rel="successor-version", <https://docs.example/end>; rel="sunset"'
+
+
+@pytest.mark.rule("deprecation")
+@pytest.mark.parametrize(
+    ("headers", "says"),
+    [
+        ({"deprecation": "true"}, "search: the service calls this operation deprecated"),
+        (
+            {"deprecation": "@1796914800", "sunset": "Fri, 11 Dec 2026 15:00:00 GMT", "link": LINK},
+            "deprecated since 2026-12-10 15:00 UTC. It ends on 2026-12-11 15:00 UTC. "
+            "successor-version: /v3/search; sunset: https://docs.example/end",
+        ),
+        ({"sunset": "soon", "link": "<;;=,"}, "deprecated. It ends on soon"),
+        ({"deprecation": f"@{10**30}", "sunset": f"{API_KEY}"}, f"since @{10**30}. It ends on ***"),
+    ],
+)
+def test_a_deprecation_is_logged_once(
+    serve: Any, caplog: pytest.LogCaptureFixture, headers: dict[str, str], says: str
+) -> None:
+    """Once for a connection's settings, however many calls and clients there are."""
+    found = answer(body='{"success": true, "data": {}}', headers=headers)
+    server = serve(found, found)
+    config = ClientConfig(server.url, API_KEY)
+    for _ in range(2):
+        with WebDataClient(config) as client:
+            client.call(**built(**SEARCH))
+    warnings = [record for record in caplog.records if "deprecated" in record.getMessage()]
+    assert [record.levelname for record in warnings] == ["WARNING"]
+    assert says in warnings[0].getMessage()
 
 
 async def test_nothing_listens(caller: Caller, serve: Any) -> None:
