@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import logging
 from importlib.resources import files
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
-import anyio.to_thread
 from sqlalchemy.exc import SQLAlchemyError
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -14,6 +13,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from airflow_provider_webdata import __version__
+from airflow_provider_webdata.inbox.server.airflow_connections import is_conn_id
 from airflow_provider_webdata.inbox.server.storage.errors import StoreUnavailableError
 
 from .lookups import Lookups
@@ -30,25 +30,41 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _STATIC = {"webdata.css": "text/css", "webdata.js": "text/javascript"}
-VIEWS: dict[str, Callable[[Page], Awaitable[Response]]] = {
-    "/": overview.page,
-    "/service": overview.service_part,
-    "/health": overview.health_part,
-    "/deliveries": deliveries.page,
-    "/deliveries/delivery": deliveries.one,
-    "/monitors": monitors.page,
-    "/monitors/list": monitors.list_part,
-    "/monitors/monitor": monitors.one,
-    "/monitors/monitor/part": monitors.one_part,
-    "/monitors/check": monitors.check,
-    "/monitors/check/part": monitors.check_part,
-    "/jobs": jobs.page,
-    "/jobs/list": jobs.list_part,
-    "/jobs/job": jobs.one,
-    "/jobs/job/part": jobs.one_part,
-    "/waits": waits.page,
-    "/task": task.page,
-    "/run": task.run,
+
+
+class View(NamedTuple):
+    """A page or a part of one.
+
+    Every view needs the right to view plugins, and checks each `conn_id` and `dag_id` in the address.
+
+    :param respond: builds the response.
+    :param right: the right that it also requires: to read the `connection` or the `DAG` in the address, which must be
+        there, or that of each of the `rows` that it shows.
+    """
+
+    respond: Callable[[Page], Awaitable[Response]]
+    right: Literal["connection", "DAG", "rows"]
+
+
+VIEWS: dict[str, View] = {
+    "/": View(overview.page, "rows"),
+    "/service": View(overview.service_part, "connection"),
+    "/health": View(overview.health_part, "connection"),
+    "/deliveries": View(deliveries.page, "rows"),
+    "/deliveries/delivery": View(deliveries.one, "rows"),
+    "/monitors": View(monitors.page, "rows"),
+    "/monitors/list": View(monitors.list_part, "connection"),
+    "/monitors/monitor": View(monitors.one, "connection"),
+    "/monitors/monitor/part": View(monitors.one_part, "connection"),
+    "/monitors/check": View(monitors.check, "connection"),
+    "/monitors/check/part": View(monitors.check_part, "connection"),
+    "/jobs": View(jobs.page, "rows"),
+    "/jobs/list": View(jobs.list_part, "connection"),
+    "/jobs/job": View(jobs.one, "connection"),
+    "/jobs/job/part": View(jobs.one_part, "connection"),
+    "/waits": View(waits.page, "rows"),
+    "/task": View(task.page, "DAG"),
+    "/run": View(task.run, "DAG"),
 }
 ROUTES = tuple(VIEWS)
 """Paths of all pages and parts, below the mount."""
@@ -62,15 +78,12 @@ def create_application() -> Starlette:
     return Starlette(routes=routes, exception_handlers={HTTPException: _refused})
 
 
-def _guarded(
-    view: Callable[[Page], Awaitable[Response]], lookups: Lookups
-) -> Callable[[Request], Awaitable[Response]]:
+def _guarded(view: View, lookups: Lookups) -> Callable[[Request], Awaitable[Response]]:
     async def respond(request: Request) -> Response:
-        visitor = await Visitor.of(request)
-        if not await anyio.to_thread.run_sync(visitor.may_view):
-            raise HTTPException(403, "You have no right to view plugins.")
+        page = Page(request, await Visitor.of(request), lookups)
         try:
-            return await view(Page(request, visitor, lookups))
+            await page.thread(_check_rights, page, view)
+            return await view.respond(page)
         except StoreUnavailableError as error:
             return _message(request, 503, f"The inbox cannot be read: {error}.")
         except SQLAlchemyError as error:
@@ -79,6 +92,21 @@ def _guarded(
             return _message(request, 503, "Airflow's database does not answer. Try again.")
 
     return respond
+
+
+def _check_rights(page: Page, view: View) -> None:
+    """Raise an `HTTPException` unless the visitor may open a view."""
+    if not page.visitor.may_view():
+        raise HTTPException(403, "You have no right to view plugins.")
+    conn_id = page.required("conn_id") if view.right == "connection" else page.text("conn_id")
+    # Before a secrets backend sees it.
+    if conn_id and not is_conn_id(conn_id):
+        raise HTTPException(400, "conn_id must be letters, digits, underscores, dots, and dashes.")
+    if conn_id and not page.visitor.may_read_connection(conn_id):
+        raise HTTPException(403, f"You have no right to read connection {conn_id!r}.")
+    dag_id = page.required("dag_id") if view.right == "DAG" else page.text("dag_id")
+    if dag_id:
+        page.require_dags([dag_id])
 
 
 async def _static(request: Request) -> Response:

@@ -161,9 +161,34 @@ def starters_of(job_ids: Collection[str]) -> dict[str, TaskName]:
     text = cast(XComModel.value, String)
     statement = select(
         XComModel.dag_id, XComModel.run_id, XComModel.task_id, XComModel.map_index, text.label("text")
-    ).where(XComModel.key == "job_id", text.in_([json.dumps(job_id) for job_id in job_ids]))
+    ).where(XComModel.key == "job_id", text.in_(texts := _stored_texts(job_ids)))
     with create_session() as session:
-        return {json.loads(row.text): TaskName(*row[:4]) for row in session.execute(statement)}
+        return {texts[row.text]: TaskName(*row[:4]) for row in session.execute(statement)}
+
+
+def dags_that_pushed(key: str, ids: Collection[str]) -> dict[str, set[str]]:
+    """Return the DAGs whose tasks pushed ids to XCom, by id.
+
+    :param key: of the XCom, such as `job_id`.
+    :param ids: ids of jobs or monitors.
+    """
+    text = cast(XComModel.value, String)
+    statement = (
+        select(text.label("text"), XComModel.dag_id)
+        .where(XComModel.key == key, text.in_(texts := _stored_texts(ids)))
+        .distinct()
+    )
+    found: dict[str, set[str]] = {}
+    if ids:
+        with create_session() as session:
+            for row in session.execute(statement):
+                found.setdefault(texts[row.text], set()).add(row.dag_id)
+    return found
+
+
+def _stored_texts(ids: Collection[str]) -> dict[str, str]:
+    """Return the ids by each text that an XCom may have in the database: JSON, or JSON of JSON."""
+    return {text: one for one in ids for text in (json.dumps(one), json.dumps(json.dumps(one)))}
 
 
 def runs_started_by(delivery_id: int, job_id: str | None, received_at: datetime) -> list[tuple[str, str]]:

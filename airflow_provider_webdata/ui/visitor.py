@@ -12,7 +12,10 @@ from airflow.api_fastapi.auth.managers.models.resource_details import (
     DagDetails,
 )
 from airflow.api_fastapi.core_api.security import get_user
+from airflow.models.connection import Connection
 from fastapi.security import HTTPBearer
+
+from airflow_provider_webdata.inbox.server.airflow_connections import is_conn_id
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -33,6 +36,7 @@ class Visitor:
     def __init__(self, user: Any) -> None:
         self._user = user
         self._dags: dict[str, bool] = {}
+        self._connections: dict[str, bool] = {}
 
     @classmethod
     async def of(cls, request: Request) -> Visitor:
@@ -51,13 +55,29 @@ class Visitor:
     def may_read_connection(self, conn_id: str) -> bool:
         """Return whether they may read a connection.
 
-        :param conn_id: its id.
+        :param conn_id: its id; the connection may not exist.
         """
-        return bool(
-            get_auth_manager().is_authorized_connection(
-                method="GET", details=ConnectionDetails(conn_id=conn_id), user=self._user
+        return conn_id in self.readable_connections([conn_id])
+
+    def readable_connections(self, conn_ids: Iterable[str]) -> set[str]:
+        """Return the connections that they may read.
+
+        :param conn_ids: ids of connections; what is no id is not readable.
+        """
+        conn_ids = set(conn_ids)
+        unknown = [
+            conn_id for conn_id in conn_ids if is_conn_id(conn_id) and conn_id not in self._connections
+        ]
+        teams = Connection.get_conn_id_to_team_name_mapping(unknown) if unknown else {}
+        for conn_id in unknown:
+            self._connections[conn_id] = bool(
+                get_auth_manager().is_authorized_connection(
+                    method="GET",
+                    details=ConnectionDetails(conn_id=conn_id, team_name=teams.get(conn_id)),
+                    user=self._user,
+                )
             )
-        )
+        return {conn_id for conn_id in conn_ids if self._connections.get(conn_id)}
 
     def may_read_dag(self, dag_id: str) -> bool:
         """Return whether they may read a DAG and its tasks.
@@ -75,6 +95,13 @@ class Visitor:
                 for entity in (None, DagAccessEntity.TASK_INSTANCE)
             )
         return self._dags[dag_id]
+
+    def may_read_dags(self, dag_ids: Iterable[str]) -> bool:
+        """Return whether they may read all of some DAGs.
+
+        :param dag_ids: ids of DAGs.
+        """
+        return all(self.may_read_dag(dag_id) for dag_id in dag_ids)
 
     def readable(self, dag_ids: Iterable[str]) -> set[str]:
         """Return those DAGs that they may read.

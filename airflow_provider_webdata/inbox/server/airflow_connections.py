@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from airflow.configuration import ensure_secrets_loaded
@@ -37,16 +38,30 @@ class UndecryptableError(StoreUnavailableError):
         )
 
 
+_DOT_SEGMENT = re.compile(r"(^|[/\\])\.*($|[/\\])")
+"""What leads out of the folder of connections in a backend that makes paths of ids."""
+
+
+def is_conn_id(text: str) -> bool:
+    """Return whether a text can be the id of a connection: Airflow's API and form accept no other.
+
+    :param text: what was given.
+    """
+    return re.fullmatch(r"[\w.-]{1,250}", text) is not None and not _DOT_SEGMENT.search(text)
+
+
 def find_connection(conn_id: str) -> Connection | None:
     """Return a connection, None if no backend has it.
 
     Airflow's own way takes a backend that fails for one that has no such connection. So is here a database whose
-    connections this process has no right to read.
+    connections this process has no right to read. No backend sees an id with a segment such as `..`.
 
     :param conn_id: its id.
     :raises UndecryptableError: its password was encrypted with another key.
     :raises StoreUnavailableError: a backend failed that may have it.
     """
+    if _DOT_SEGMENT.search(conn_id):
+        return None
     failures = []
     for backend in ensure_secrets_loaded():
         try:

@@ -12,11 +12,11 @@ from starlette.exceptions import HTTPException
 from airflow_provider_webdata.inbox.envelope import NotJSONError, parse_body
 from airflow_provider_webdata.inbox.server.storage.records import DeliveryFilter
 from airflow_provider_webdata.inbox.wire import INBOX_PATH
-from airflow_provider_webdata.ui.tasks import TaskName, Wait, runs_started_by, waiting_dags, waits
+from airflow_provider_webdata.ui.tasks import Wait, runs_started_by, waiting_dags, waits
+
+from .owners import delivery_owners, readable_deliveries, task_named
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from starlette.responses import Response
 
     from airflow_provider_webdata.inbox.server.storage.records import StoredDelivery
@@ -27,7 +27,6 @@ ROWS = 50
 LARGEST_SHOWN = 2**20
 """Bytes of a payload that is shown; a browser folds no larger tree in good time."""
 
-_DIGITS = 10
 _FILTERS = ("conn_id", "event", "find", "since", "until")
 
 
@@ -45,25 +44,30 @@ async def page(page: Page) -> Response:
         received_before=page.moment("until"),
     )
     find = page.text("find")
+    conn_ids = [conn_id] if conn_id else await page.thread(_readable_conn_ids, page)
     found: list[StoredDelivery] = []
     if find.isdecimal():
-        one = await page.thread(page.store().get, conn_id or None, page.whole("find", 0))
-        found = [one] if one else []
+        one = await page.thread(page.store().get, None, page.whole("find", 0))
+        found = [one] if one and one.conn_id in conn_ids else []
     else:
         filtered = _by_id(wanted, find)
-        found = await page.thread(page.store().newest, conn_id or None, filtered, ROWS + 1, before)
+        found = await page.thread(page.store().newest, conn_ids, filtered, ROWS + 1, before)
     given = {name: page.text(name) for name in _FILTERS if page.text(name)}
     shown = found[:ROWS]
     more = {**given, "before": shown[-1].position} if len(found) > ROWS else None
     return page.render(
         "deliveries.html",
         title="Deliveries",
-        conn_ids=await page.lookups.conn_ids(),
-        deliveries=shown,
+        conn_ids=await page.conn_ids(),
+        deliveries=await page.thread(readable_deliveries, page, shown),
         given={name: given.get(name, "") for name in _FILTERS},
         following=urlencode(more) if more else None,
         first=urlencode(given) if before else None,
     )
+
+
+def _readable_conn_ids(page: Page) -> list[str]:
+    return sorted(page.visitor.readable_connections(page.store().conn_ids()))
 
 
 def _by_id(wanted: DeliveryFilter, find: str) -> DeliveryFilter:
@@ -85,11 +89,12 @@ async def one(page: Page) -> Response:
     if delivery is None:
         raise HTTPException(404, f"There is no delivery {delivery_id}: it may have been pruned.")
     payload, problem = _payload(delivery)
-    origin = origin_of(payload)
+    origin = task_named(payload)
     runs = await page.thread(runs_started_by, delivery.id, delivery.job_id, delivery.received_at)
-    dag_ids = {dag_id for dag_id, _ in runs} | ({origin.dag_id} if origin else set())
-    if dag_ids - await page.thread(page.visitor.readable, dag_ids):
-        raise HTTPException(403, "This delivery belongs to a DAG that you have no right to read.")
+    named = {delivery.id: origin} if origin else {}
+    owners = await page.thread(delivery_owners, [delivery], named)
+    dag_ids = {dag_id for dag_id, _ in runs} | owners[delivery.id]
+    await page.thread(page.require_dags, dag_ids)
     if not dag_ids and not await page.thread(page.visitor.may_read_connection, delivery.conn_id):
         raise HTTPException(
             403, f"This delivery belongs to connection {delivery.conn_id!r}, which you have no right to read."
@@ -112,30 +117,6 @@ def _waits_for(wait: Wait, delivery: StoredDelivery) -> bool:
     named = (("key", delivery.key), ("job_id", delivery.job_id), ("monitor_id", delivery.monitor_id))
     return wait.conn_id == delivery.conn_id and any(
         value is not None and wait.given.get(name) == value for name, value in named
-    )
-
-
-def origin_of(payload: Any) -> TaskName | None:
-    """Return the task that a delivery names in its metadata; a monitor's names no run.
-
-    :param payload: of the delivery.
-    """
-    metadata = payload.get("metadata") if isinstance(payload, dict) else None
-    if not isinstance(metadata, dict):
-        return None
-    return _task_of(metadata)
-
-
-def _task_of(metadata: Mapping[str, Any]) -> TaskName | None:
-    dag_id, task_id = metadata.get("dag_id"), metadata.get("task_id")
-    if not (isinstance(dag_id, str) and isinstance(task_id, str) and dag_id and task_id):
-        return None
-    run_id, index = metadata.get("run_id"), str(metadata.get("map_index"))
-    return TaskName(
-        dag_id,
-        run_id if isinstance(run_id, str) else "",
-        task_id,
-        int(index) if index.isdecimal() and len(index) < _DIGITS else -1,
     )
 
 

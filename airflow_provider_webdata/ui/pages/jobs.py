@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import anyio
 from starlette.exceptions import HTTPException
 
-from airflow_provider_webdata.inbox.envelope import NotJSONError, parse_body
 from airflow_provider_webdata.inbox.server.storage.errors import StoreUnavailableError
 from airflow_provider_webdata.inbox.server.storage.records import DeliveryFilter
 from airflow_provider_webdata.states.checks import moment
@@ -17,7 +16,7 @@ from airflow_provider_webdata.states.jobs import ALL_JOB_KINDS, PAGED_KINDS, Job
 from airflow_provider_webdata.ui.lookups import Found
 from airflow_provider_webdata.ui.tasks import TaskName, starters_of
 
-from .deliveries import origin_of
+from .owners import deliveries_of, job_owners
 
 if TYPE_CHECKING:
     from starlette.responses import Response
@@ -28,8 +27,6 @@ if TYPE_CHECKING:
 
 ROWS = 25
 _ERRORS_SHOWN = 50
-_LARGEST_READ = 2**18
-"""Bytes of a delivery that is read only to learn which task started the job."""
 
 
 async def page(page: Page) -> Response:
@@ -37,7 +34,7 @@ async def page(page: Page) -> Response:
     return page.render(
         "jobs.html",
         title="Jobs",
-        conn_ids=await page.lookups.conn_ids(),
+        conn_ids=await page.conn_ids(),
         operations=ALL_JOB_KINDS,
         given={"conn_id": page.text("conn_id"), "operation": page.text("operation")},
     )
@@ -63,6 +60,8 @@ async def list_part(page: Page) -> Response:
     items = [item for found in lists if found.value for item in found.value.data if item.id]
     items.sort(key=lambda item: item.created_at or "", reverse=True)
     items = items[:ROWS]
+    tasks, hidden = await page.thread(_owners, page, conn_id, [item.id for item in items])
+    items = [item for item in items if item.id not in hidden]
     views: dict[str, Found[JobView]] = {}
 
     async def look(item: Any) -> None:
@@ -71,7 +70,6 @@ async def list_part(page: Page) -> Response:
     async with anyio.create_task_group() as group:
         for item in items:
             group.start_soon(look, item)
-    tasks = await page.thread(_tasks, page, conn_id, [item.id for item in items])
     rows = [
         {
             "item": item,
@@ -89,8 +87,9 @@ async def one(page: Page) -> Response:
     """Show the frame of a job's page, and its deliveries."""
     conn_id, job_id = page.required("conn_id"), page.required("job_id")
     kind = _kind(page.required("operation"))
-    deliveries = await page.thread(page.store().newest, conn_id, DeliveryFilter(job_ids=(job_id,)), ROWS)
-    tasks = await page.thread(_tasks, page, conn_id, [job_id])
+    task = await _checked_task(page, conn_id, job_id)
+    wanted = DeliveryFilter(job_ids=(job_id,))
+    deliveries = await page.thread(deliveries_of, page, conn_id, wanted, ROWS)
     return page.render(
         "job.html",
         title=f"{name_of(kind).capitalize()} {job_id}",
@@ -98,7 +97,7 @@ async def one(page: Page) -> Response:
         kind=kind,
         job_id=job_id,
         deliveries=deliveries,
-        task=tasks.get(job_id),
+        task=task,
     )
 
 
@@ -106,6 +105,7 @@ async def one_part(page: Page) -> Response:
     """Show how a job stands, and why pages of it failed."""
     conn_id, job_id = page.required("conn_id"), page.required("job_id")
     kind = _kind(page.required("operation"))
+    await _checked_task(page, conn_id, job_id)
     view = await _look(page, conn_id, kind, job_id)
     errors: Found[Any] = Found()
     if kind in PAGED_KINDS and view.value is not None:
@@ -124,6 +124,14 @@ async def one_part(page: Page) -> Response:
         rate=rate,
         left=left,
     )
+
+
+async def _checked_task(page: Page, conn_id: str, job_id: str) -> TaskName | None:
+    """Return the task that started a job, unless it is of a DAG that the visitor may not read."""
+    tasks, hidden = await page.thread(_owners, page, conn_id, [job_id])
+    if hidden:
+        raise HTTPException(403, "This job belongs to a DAG that you have no right to read.")
+    return tasks.get(job_id)
 
 
 async def _look(page: Page, conn_id: str, kind: JobKind, job_id: str) -> Found[JobView]:
@@ -151,31 +159,11 @@ def _pace(page: Page, conn_id: str, view: JobView | None) -> tuple[float | None,
     return rate, timedelta(minutes=max(view.total - view.completed, 0) / rate)
 
 
-def _tasks(page: Page, conn_id: str, job_ids: list[str]) -> dict[str, TaskName]:
-    """Return the tasks that started jobs, as far as the visitor may read them."""
-    found = starters_of(job_ids)
-    try:
-        for job_id in job_ids:
-            if job_id not in found and (task := _origin(page, conn_id, job_id)) is not None:
-                found[job_id] = task
-    except StoreUnavailableError:
-        # The deliveries only add to what Airflow's own tables say.
-        pass
-    readable = page.visitor.readable(task.dag_id for task in found.values())
-    return {job_id: task for job_id, task in found.items() if task.dag_id in readable}
-
-
-def _origin(page: Page, conn_id: str, job_id: str) -> TaskName | None:
-    for delivery in page.store().newest(conn_id, DeliveryFilter(job_ids=(job_id,)), 1):
-        if delivery.size > _LARGEST_READ:
-            return None
-        whole = page.store().get(conn_id, delivery.id)
-        if whole is not None and whole.body is not None:
-            try:
-                return origin_of(parse_body(whole.body))
-            except NotJSONError:
-                return None
-    return None
+def _owners(page: Page, conn_id: str, job_ids: list[str]) -> tuple[dict[str, TaskName], set[str]]:
+    """Return the tasks that started jobs, and the jobs of DAGs that the visitor may not read."""
+    owners, named = job_owners(page.store(), conn_id, job_ids)
+    hidden = {job_id for job_id, dag_ids in owners.items() if not page.visitor.may_read_dags(dag_ids)}
+    return {**named, **starters_of(job_ids)}, hidden
 
 
 def _kind(given: str) -> JobKind:

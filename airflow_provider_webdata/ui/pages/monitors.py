@@ -13,8 +13,10 @@ from airflow_provider_webdata.inbox.server.storage.records import DeliveryFilter
 from airflow_provider_webdata.states.checks import moment
 from airflow_provider_webdata.ui.charts import Bar, bars
 from airflow_provider_webdata.ui.diffs import lines_of, screenshot_of, values_of
+from airflow_provider_webdata.ui.lookups import Found
+from airflow_provider_webdata.ui.tasks import dags_that_pushed
 
-from .deliveries import origin_of
+from .owners import deliveries_of, monitor_owners, task_of_monitor
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -38,7 +40,7 @@ async def page(page: Page) -> Response:
     return page.render(
         "monitors.html",
         title="Monitors",
-        conn_ids=await page.lookups.conn_ids(),
+        conn_ids=await page.conn_ids(),
         given={"conn_id": page.text("conn_id")},
     )
 
@@ -50,7 +52,9 @@ async def list_part(page: Page) -> Response:
         conn_id, ("monitors", offset), lambda hook: hook.list_monitors(limit=ROWS, offset=offset)
     )
     monitors = found.value or []
-    rows = [await _row(page, conn_id, monitor) for monitor in monitors]
+    owners = await page.thread(monitor_owners, monitors)
+    readable = await page.thread(page.visitor.readable, set().union(*owners.values()))
+    rows = [_row(page, conn_id, one) for one in monitors if owners.get(one.id, set()) <= readable]
     return page.render(
         "monitors_list.html",
         title="Monitors",
@@ -71,20 +75,18 @@ async def one(page: Page) -> Response:
         title=f"Monitor {monitor_id}",
         conn_id=conn_id,
         monitor_id=monitor_id,
-        deliveries=await page.thread(page.store().newest, conn_id, wanted, 10),
+        deliveries=await page.thread(deliveries_of, page, conn_id, wanted, 10),
     )
 
 
 async def one_part(page: Page) -> Response:
     """Show a monitor and its checks over time."""
     conn_id, monitor_id = page.required("conn_id"), page.required("monitor_id")
-    found = await page.lookups.find(
-        conn_id, ("monitor", monitor_id), lambda hook: hook.get_monitor(monitor_id)
-    )
+    found = await _checked_monitor(page, conn_id, monitor_id)
     checks = await page.lookups.find(
         conn_id, ("checks", monitor_id), lambda hook: hook.list_monitor_checks(monitor_id, limit=CHECKS)
     )
-    row = await _row(page, conn_id, found.value) if found.value is not None else None
+    row = _row(page, conn_id, found.value) if found.value is not None else None
     listed = checks.value or []
     oldest_first = list(reversed(listed))
     changed = [
@@ -127,13 +129,17 @@ async def check_part(page: Page) -> Response:
     """Show what a check found, page by page."""
     conn_id, monitor_id = page.required("conn_id"), page.required("monitor_id")
     check_id, skip, status = page.required("check_id"), page.whole("skip", 0), page.text("status")
-    found = await page.lookups.find(
-        conn_id,
-        ("check", monitor_id, check_id, skip, status),
-        lambda hook: hook.get_monitor_check(
-            monitor_id, check_id, limit=PAGES, skip=skip, status=status or None
-        ),
-    )
+    # Of a monitor that cannot be read it is unknown whose it is.
+    monitor = await _checked_monitor(page, conn_id, monitor_id)
+    found: Found[Any] = Found(problem=monitor.problem)
+    if monitor.value is not None:
+        found = await page.lookups.find(
+            conn_id,
+            ("check", monitor_id, check_id, skip, status),
+            lambda hook: hook.get_monitor_check(
+                monitor_id, check_id, limit=PAGES, skip=skip, status=status or None
+            ),
+        )
     pages = (found.value.pages or []) if found.value else []
     return page.render(
         "check_part.html",
@@ -150,12 +156,21 @@ async def check_part(page: Page) -> Response:
     )
 
 
-async def _row(page: Page, conn_id: str, monitor: Monitor) -> dict[str, Any]:
+async def _checked_monitor(page: Page, conn_id: str, monitor_id: str) -> Found[Monitor]:
+    """Return a monitor, unless it is of a DAG that the visitor may not read."""
+    pushed = await page.thread(dags_that_pushed, "monitor_id", [monitor_id])
+    await page.thread(page.require_dags, pushed.get(monitor_id, set()))
+    found = await page.lookups.find(
+        conn_id, ("monitor", monitor_id), lambda hook: hook.get_monitor(monitor_id)
+    )
+    if found.value is not None and (task := task_of_monitor(found.value)) is not None:
+        await page.thread(page.require_dags, [task.dag_id])
+    return found
+
+
+def _row(page: Page, conn_id: str, monitor: Monitor) -> dict[str, Any]:
     webhook = monitor.webhook
     url = webhook.url if isinstance(webhook, StoredWebhook) else webhook
-    task = origin_of({"metadata": webhook.metadata}) if isinstance(webhook, StoredWebhook) else None
-    if task is not None and not await page.thread(page.visitor.may_read_dag, task.dag_id):
-        task = None
     email = monitor.notification.email if monitor.notification else None
     reports = []
     if url:
@@ -170,7 +185,7 @@ async def _row(page: Page, conn_id: str, monitor: Monitor) -> dict[str, Any]:
         "next": _utc(monitor.next_run_at),
         "last": _utc(monitor.last_run_at),
         "reports": ", ".join(reports) or "nobody",
-        "task": task,
+        "task": task_of_monitor(monitor),
     }
 
 

@@ -24,7 +24,7 @@ _PERIODS = 12
 
 async def page(page: Page) -> Response:
     """Show each connection, and what waits."""
-    conn_ids = await page.lookups.conn_ids()
+    conn_ids = await page.conn_ids()
     counts = await page.thread(waiting_dags)
     readable = await page.thread(page.visitor.readable, counts)
     now = await page.thread(waits, readable) if readable else []

@@ -14,7 +14,7 @@ from airflow_provider_webdata.inbox.server.storage.store import DeliveryStore
 from airflow_provider_webdata.ui.rendering import render
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from starlette.requests import Request
     from starlette.responses import Response
@@ -93,6 +93,21 @@ class Page:
         except ValueError:
             raise HTTPException(400, f"{name} must be a moment such as 2026-01-31T10:00.") from None
         return value if value.tzinfo else value.replace(tzinfo=timezone.utc)
+
+    def require_dags(self, dag_ids: Iterable[str]) -> None:
+        """Check the right to read all of some DAGs. Blocks.
+
+        :raises HTTPException: 403, the visitor may not read one of them.
+        """
+        # The text names none: the id may come from a job or a monitor.
+        if not self.visitor.may_read_dags(dag_ids):
+            raise HTTPException(403, "This belongs to a DAG that you have no right to read.")
+
+    async def conn_ids(self) -> list[str]:
+        """Return the connections that the visitor may read, the default one first."""
+        listed = await self.lookups.conn_ids()
+        readable = await self.thread(self.visitor.readable_connections, listed)
+        return [conn_id for conn_id in listed if conn_id in readable]
 
     def render(self, template: str, **values: Any) -> Response:
         """Return the page."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from starlette.exceptions import HTTPException
-
 from airflow_provider_webdata.inbox.server.storage.errors import StoreUnavailableError
 from airflow_provider_webdata.inbox.server.storage.records import DeliveryFilter
 from airflow_provider_webdata.ui.tasks import TaskName, facts_of, facts_of_run
+
+from .owners import deliveries_of
 
 if TYPE_CHECKING:
     from starlette.responses import Response
@@ -32,9 +32,10 @@ async def page(page: Page) -> Response:
         # Airflow leaves the placeholder as it is for a task that is not mapped.
         int(index) if index.isdecimal() and len(index) < 10 else -1,
     )
-    await _check(page, name.dag_id)
     facts = await page.thread(facts_of, name)
     deliveries = await page.thread(_deliveries, page, facts) if facts else []
+    conn_id = facts.conn_id if facts else None
+    own = conn_id is not None and await page.thread(page.visitor.may_read_connection, conn_id)
     return page.render(
         "task.html",
         title="Task",
@@ -42,23 +43,19 @@ async def page(page: Page) -> Response:
         deliveries=deliveries,
         result=_result(facts),
         link=_link(facts),
-        dashboard=await page.lookups.dashboard_url(facts.conn_id) if facts and facts.conn_id else None,
+        # The job's part, the deliveries' rows and the dashboard are the connection's.
+        may_read_connection=own,
+        dashboard=await page.lookups.dashboard_url(conn_id) if conn_id and own else None,
     )
 
 
 async def run(page: Page) -> Response:
     """Show the provider's tasks of a DAG run."""
     dag_id, run_id = page.required("dag_id"), page.required("run_id")
-    await _check(page, dag_id)
     found = await page.thread(facts_of_run, dag_id, run_id, TASKS)
     return page.render(
         "run.html", title="Run", tasks=[(facts, _link(facts), _result(facts)) for facts in found], most=TASKS
     )
-
-
-async def _check(page: Page, dag_id: str) -> None:
-    if not await page.thread(page.visitor.may_read_dag, dag_id):
-        raise HTTPException(403, f"You have no right to read DAG {dag_id!r}.")
 
 
 def _deliveries(page: Page, facts: TaskFacts) -> list[StoredDelivery]:
@@ -70,7 +67,7 @@ def _deliveries(page: Page, facts: TaskFacts) -> list[StoredDelivery]:
         return []
     wanted = DeliveryFilter(job_ids=(job_id,) if job_id else (), keys=(key,) if key else ())
     try:
-        return page.store().newest(facts.conn_id, wanted, 10)
+        return deliveries_of(page, facts.conn_id, wanted, 10)
     except StoreUnavailableError:
         return []
 

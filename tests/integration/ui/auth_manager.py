@@ -1,4 +1,4 @@
-"""Airflow's simple auth manager with one DAG that only an admin may read."""
+"""Airflow's simple auth manager with a DAG and a connection that only an admin may read."""
 
 from __future__ import annotations
 
@@ -7,16 +7,29 @@ from typing import Any
 from airflow.api_fastapi.auth.managers.simple.simple_auth_manager import SimpleAuthManager
 
 HIDDEN_DAG = "payroll"
+HIDDEN_CONN_ID = "ledger"
+TEAM_CONN_ID = "stock"
+"""A connection of team `TEAM`, which nobody but an admin belongs to."""
+TEAM = "b"
 
 
 class OneHiddenDag(SimpleAuthManager):
-    """A `SimpleAuthManager` that hides `HIDDEN_DAG` from everybody but admins."""
+    """A `SimpleAuthManager` that hides `HIDDEN_DAG` and `HIDDEN_CONN_ID` from everybody but admins.
+
+    As in any `SimpleAuthManager`, viewers read no connection.
+    """
 
     def is_authorized_dag(self, *, user: Any, details: Any = None, **more: Any) -> bool:
         """Return whether a user may see a DAG."""
         if details is not None and details.id == HIDDEN_DAG and user.role != "ADMIN":
             return False
         return super().is_authorized_dag(user=user, details=details, **more)
+
+    def is_authorized_connection(self, *, user: Any, details: Any = None, **more: Any) -> bool:
+        """Return whether a user may see a connection."""
+        if details is not None and details.conn_id == HIDDEN_CONN_ID and user.role != "ADMIN":
+            return False
+        return super().is_authorized_connection(user=user, details=details, **more)
 
     def is_authorized_view(self, *, user: Any, **more: Any) -> bool:
         """Return whether a user may see plugins. The guest may not."""

@@ -21,7 +21,7 @@ from airflow_provider_webdata.inbox.server.storage.store import DeliveryStore
 from airflow_provider_webdata.page_urls import UI_PATH
 from airflow_provider_webdata.sandbox.server import SandboxServer
 from airflow_provider_webdata.testing.migrated_database import MigratedDatabase
-from tests.integration.ui.auth_manager import HIDDEN_DAG
+from tests.integration.ui.auth_manager import HIDDEN_CONN_ID, HIDDEN_DAG
 from tests.support.service import connection_text
 from tests.support.waiting import PATIENCE
 from tests.support.warm import Warm, airflow_environ
@@ -30,6 +30,8 @@ SERVER = Path(__file__).with_name("pages_server.py")
 CONN_ID = "market"
 PREFIX = "/company"
 DASHBOARD = "https://dashboard.example/app"
+SECRET = "salaries"
+"""A word in everything that belongs to the hidden DAG."""
 HOSTILE = "<script>alert('x')</script>\"'&{{ 7*7 }}"
 """Text of a stranger in any field that comes from outside."""
 
@@ -69,7 +71,7 @@ def sandbox() -> Iterator[SandboxServer]:
 
 @pytest.fixture(scope="session")
 def jobs(sandbox: SandboxServer) -> dict[str, str]:
-    """Ids of a job, a monitor, and a check of the service."""
+    """Ids of jobs, monitors, and checks of the service: a DAG's that all may read, and the hidden DAG's."""
     with httpx.Client(
         base_url=sandbox.url, headers={"Authorization": f"Bearer {sandbox.api_key}"}, timeout=PATIENCE
     ) as service:
@@ -93,7 +95,34 @@ def jobs(sandbox: SandboxServer) -> dict[str, str]:
         # It is not the newest check if the schedule starts one later, at nine on a weekday.
         check = service.post(f"/v2/monitor/{monitor}/run").json()["id"]
         sandbox.control.advance(600)
-    return {"crawl": crawl, "monitor": monitor, "check": check}
+        hidden = _hidden_jobs(service, sandbox)
+    return {"crawl": crawl, "monitor": monitor, "check": check, **hidden}
+
+
+def _hidden_jobs(service: httpx.Client, sandbox: SandboxServer) -> dict[str, str]:
+    """Return a crawl, and monitors with a check: one names its DAG in the webhook, one only in the task's XCom."""
+    page = f"https://{SECRET}.example/"
+    sandbox.control.set_page(page, markdown="# Before")
+    ids = {"hidden crawl": service.post("/v2/crawl", json={"url": page, "limit": 1}).json()["id"]}
+    webhook = {
+        "url": "https://elsewhere.example/",
+        "metadata": {"dag_id": HIDDEN_DAG, "task_id": "secret_crawl"},
+    }
+    monitor = {
+        "name": SECRET,
+        "goal": SECRET,
+        "schedule": {"cron": "0 9 * * *"},
+        "targets": [{"type": "scrape", "urls": [page]}],
+    }
+    for name, more in {"hidden": {"webhook": webhook}, "pushed": {}}.items():
+        made = service.post("/v2/monitor", json={**monitor, **more}).json()["data"]["id"]
+        service.post(f"/v2/monitor/{made}/run")
+        sandbox.control.advance(600)
+        sandbox.control.set_page(page, markdown=f"# After {name}: {SECRET}")
+        check = service.post(f"/v2/monitor/{made}/run").json()["id"]
+        sandbox.control.advance(600)
+        ids |= {f"{name} monitor": made, f"{name} check": check}
+    return ids
 
 
 @pytest.fixture(scope="session")
@@ -116,6 +145,7 @@ def pages(
         AIRFLOW_CONN_MARKET=connection_text(sandbox.url, dashboard_url=DASHBOARD),
         AIRFLOW_CONN_WEBDATA_DEFAULT=connection_text(sandbox.url),
         AIRFLOW_CONN_DEAD=connection_text("http://127.0.0.1:9"),
+        **{f"AIRFLOW_CONN_{HIDDEN_CONN_ID.upper()}": connection_text(sandbox.url)},
     )
     engine = create_engine(database)
     store = DeliveryStore(engine)
@@ -185,5 +215,12 @@ def tasks_of(jobs: dict[str, str]) -> list[dict[str, Any]]:
             "state": "deferred",
             "rendered": ours,
             "trigger": wait,
+        },
+        {
+            "dag_id": HIDDEN_DAG,
+            "task_id": "secret_declare",
+            "operator": "WebDataCreateMonitorOperator",
+            "rendered": ours,
+            "xcoms": {"monitor_id": jobs["pushed monitor"], "job_id": jobs["hidden crawl"]},
         },
     ]

@@ -11,6 +11,7 @@ import logging
 import socket
 import sys
 
+from tests.integration.ui.auth_manager import TEAM, TEAM_CONN_ID
 from tests.support.airflow_rows import add_task
 
 SECONDS = 10.0
@@ -21,6 +22,8 @@ def main() -> None:
     import uvicorn
     from airflow.api_fastapi.app import create_app, get_auth_manager
     from airflow.api_fastapi.auth.managers.simple.user import SimpleAuthManagerUser
+    from airflow.models.connection import Connection
+    from airflow.models.team import Team
     from airflow.utils.session import create_session
 
     from airflow_provider_webdata.ui import lookups
@@ -31,6 +34,9 @@ def main() -> None:
     with create_session() as session:
         for task in json.loads(sys.stdin.readline()):
             add_task(session, **task)
+        session.add(Team(name=TEAM))
+        session.flush()
+        session.add(Connection(conn_id=TEAM_CONN_ID, conn_type="webdata", team_name=TEAM))
     roles = {"admin": "admin", "op": "op", "viewer": "viewer", "guest": "viewer"}
     tokens = {
         name: get_auth_manager().generate_jwt(SimpleAuthManagerUser(username=name, role=role.upper()))

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
+from starlette.routing import Route
 
-from airflow_provider_webdata.ui.application import ROUTES
-from tests.integration.ui.auth_manager import HIDDEN_DAG
-from tests.integration.ui.conftest import CONN_ID, Pages
+from airflow_provider_webdata import __version__
+from airflow_provider_webdata.ui.application import ROUTES, VIEWS, create_application
+from tests.integration.ui.auth_manager import HIDDEN_CONN_ID, HIDDEN_DAG, TEAM_CONN_ID
+from tests.integration.ui.conftest import CONN_ID, DASHBOARD, SECRET, Pages
+from tests.support.snippets import ROOT
 
 HIDDEN_TEXT = "the payroll of the company"
 ROLES = ("guest", "viewer", "op", "admin")
@@ -49,20 +53,105 @@ def params_of(path: str, ids: dict[str, Any]) -> dict[str, Any]:
     }.get(path, {})
 
 
+def test_the_docs_name_the_right_of_every_route() -> None:
+    rows = re.findall(r"^\| `(/[^`]*)` \| ([^|]+?) \|", (ROOT / "docs" / "ui.md").read_text(), re.MULTILINE)
+    assert rows == [(path, view.right) for path, view in VIEWS.items()]
+
+
+def test_no_route_lacks_a_right() -> None:
+    """The application has no route beside the views but that of the style sheet and the script, which hold no data."""
+    paths = [route.path for route in create_application().routes if isinstance(route, Route)]
+    assert paths == [*VIEWS, f"/static/{__version__}/{{name}}"]
+
+
+ALL = {"viewer", "op", "admin"}
+SCOPES = {
+    # By the right of a route: parameters, and the roles that get an answer. A viewer reads no connection.
+    "connection": [
+        ({"conn_id": CONN_ID}, {"op", "admin"}),
+        ({"conn_id": HIDDEN_CONN_ID}, {"admin"}),
+        ({"conn_id": TEAM_CONN_ID}, {"admin"}),
+        ({"conn_id": "nowhere"}, {"op", "admin"}),
+    ],
+    "DAG": [({"dag_id": "shop"}, ALL), ({"dag_id": HIDDEN_DAG}, {"admin"})],
+    "rows": [
+        ({}, ALL),
+        ({"conn_id": HIDDEN_CONN_ID}, {"admin"}),
+        ({"conn_id": TEAM_CONN_ID}, {"admin"}),
+        ({"dag_id": HIDDEN_DAG}, {"admin"}),
+    ],
+}
+CONN_IDS = (CONN_ID, HIDDEN_CONN_ID, TEAM_CONN_ID, "webdata_default", "dead")
+"""All connections; `op` reads the first, and the last two."""
+
+
 @pytest.mark.parametrize("path", ROUTES)
 def test_every_route(pages: Pages, ids: dict[str, Any], path: str) -> None:
-    """It authorizes the user, changes nothing, and shows no secret."""
-    params = params_of(path, ids)
-    assert pages.get(path, None, **params).status_code == 401
-    assert pages.get(path, "guest", **params).status_code == 403
-    for role in ("viewer", "op", "admin"):
-        answer = pages.get(path, role, **params)
-        assert answer.status_code == 200, (role, answer.text)
-        assert "default-src 'none'" in answer.headers["content-security-policy"]
-        assert answer.headers["cache-control"] == "no-store"
-        assert pages.sandbox.api_key not in answer.text, role
+    """It authorizes the user, changes nothing, and shows no secret and no row of what the user may not read."""
+    for scope, readers in SCOPES[VIEWS[path].right]:
+        params = {**params_of(path, ids), **scope}
+        assert pages.get(path, None, **params).status_code == 401
+        for role in ROLES:
+            answer = pages.get(path, role, **params)
+            assert answer.status_code == (200 if role in readers else 403), (role, scope, answer.text)
+            assert "default-src 'none'" in answer.headers["content-security-policy"]
+            assert answer.headers["cache-control"] == "no-store"
+            assert pages.sandbox.api_key not in answer.text, role
+            if role != "admin":
+                for text in (SECRET, HIDDEN_DAG, "secret_crawl", *(ids[name] for name in HIDDEN_IDS)):
+                    assert text not in answer.text.replace(scope.get("dag_id", "-"), ""), (role, scope, text)
+            # What belongs to a DAG names its connection.
+            if VIEWS[path].right == "rows" and path not in {"/deliveries/delivery", "/waits"} and not scope:
+                shown = {one for one in CONN_IDS if re.search(rf"\b{one}\b", answer.text)}
+                assert shown <= {
+                    "guest": set(),
+                    "viewer": set(),
+                    "op": {CONN_ID, "webdata_default", "dead"},
+                }.get(role, set(CONN_IDS)), role
     for method in ("POST", "PUT", "DELETE", "PATCH"):
-        assert pages.request(method, path, **params).status_code == 405, method
+        assert pages.request(method, path, **params_of(path, ids)).status_code == 405, method
+
+
+HIDDEN_IDS = ("hidden crawl", "hidden monitor", "pushed monitor", "hidden check", "pushed check")
+OF_A_HIDDEN_DAG = (
+    ("/jobs/job", {"operation": "crawl", "job_id": "hidden crawl"}),
+    ("/jobs/job/part", {"operation": "crawl", "job_id": "hidden crawl"}),
+    ("/jobs/job/part", {"operation": "crawl", "job_id": "hidden-job"}),
+    ("/monitors/monitor/part", {"monitor_id": "hidden monitor"}),
+    ("/monitors/monitor/part", {"monitor_id": "pushed monitor"}),
+    ("/monitors/check/part", {"monitor_id": "hidden monitor", "check_id": "hidden check"}),
+    ("/monitors/check/part", {"monitor_id": "pushed monitor", "check_id": "pushed check"}),
+)
+
+
+def test_what_belongs_to_a_dag_follows_its_right(pages: Pages, ids: dict[str, Any]) -> None:
+    """Jobs and monitors of a hidden DAG are hidden, on a connection that the user may read."""
+    for path, params in OF_A_HIDDEN_DAG:
+        params = {
+            "conn_id": CONN_ID,
+            **params,
+            **{name: ids[value] for name, value in params.items() if value in HIDDEN_IDS},
+        }
+        refused = pages.get(path, "op", **params)
+        assert refused.status_code == 403, (path, params, refused.text)
+        shown = pages.get(path, "admin", **params)
+        assert shown.status_code == 200, (path, params, shown.text)
+        assert SECRET in shown.text or "/jobs/" in path
+    for path in ("/monitors/list", "/jobs/list", "/deliveries"):
+        assert (SECRET if path != "/deliveries" else "hidden-job") in pages.get(path, conn_id=CONN_ID).text, (
+            path
+        )
+
+
+NO_CONN_IDS = ("../../variables/db_password", "..", "a/../b", "a/b", "a b", "a\nb", "a?b", "x" * 251)
+
+
+def test_what_is_no_connection_id_reaches_no_secrets_backend(pages: Pages, ids: dict[str, Any]) -> None:
+    for path, view in VIEWS.items():
+        for conn_id in NO_CONN_IDS if view.right == "connection" else NO_CONN_IDS[:1]:
+            answer = pages.get(path, **{**params_of(path, ids), "conn_id": conn_id})
+            assert answer.status_code == 400, (path, conn_id)
+            assert "conn_id must be" in answer.text
 
 
 def test_anonymous_requests_get_no_data(pages: Pages, ids: dict[str, Any]) -> None:
@@ -90,20 +179,15 @@ def test_payloads(pages: Pages, ids: dict[str, Any]) -> None:
 
 
 def test_a_hidden_dag(pages: Pages, ids: dict[str, Any]) -> None:
-    """Only an admin sees it."""
-    job = {"conn_id": CONN_ID, "operation": "crawl", "job_id": "hidden-job"}
-    shown = {"/waits": {}, "/jobs/list": {"conn_id": CONN_ID}, "/jobs/job": job, "/": {}}
-    for path, params in shown.items():
-        for role in ("viewer", "op"):
-            text = pages.get(path, role, **params).text
-            assert HIDDEN_DAG not in text, (path, role)
-            assert "secret_crawl" not in text, (path, role)
+    """Only an admin sees its tasks."""
     assert "secret_crawl" in pages.get("/waits").text
+    job = {"conn_id": CONN_ID, "operation": "crawl", "job_id": "hidden-job"}
     assert "secret_crawl" in pages.get("/jobs/job", **job).text
 
 
-def test_tabs_of_a_hidden_dag(pages: Pages) -> None:
-    params = {"dag_id": HIDDEN_DAG, "run_id": "run", "task_id": "secret_crawl"}
-    for path in ("/task", "/run"):
-        assert pages.get(path, "viewer", **params).status_code == 403
-        assert pages.get(path, "admin", **params).status_code == 200
+def test_the_tab_of_a_task_without_the_right_to_its_connection(pages: Pages, ids: dict[str, Any]) -> None:
+    text = pages.get("/task", "viewer", dag_id="shop", run_id="run", task_id="crawl").text
+    assert "You have no right to read the connection" in text
+    assert "data-src" not in text
+    assert DASHBOARD not in text
+    assert "data-src" in pages.get("/task", "op", dag_id="shop", run_id="run", task_id="crawl").text

@@ -209,19 +209,38 @@ class DeliveryStore:
             row = connection.execute(statement).first()
         return None if row is None else _stored(row)
 
+    def bodies(self, delivery_ids: Collection[int], most_bytes: int) -> dict[int, bytes]:
+        """Return the bodies of deliveries by id, without those that are larger than a limit.
+
+        :param delivery_ids: the deliveries.
+        :param most_bytes: the limit of each.
+        """
+        statement = select(delivery.c.id, delivery.c.body).where(
+            delivery.c.id.in_(delivery_ids), delivery.c.size <= most_bytes
+        )
+        with self._transaction() as connection:
+            return {row.id: row.body for row in connection.execute(statement)}
+
     def newest(
-        self, conn_id: str | None, wanted: DeliveryFilter, limit: int, before: int | None = None
+        self,
+        conn_id: str | Collection[str] | None,
+        wanted: DeliveryFilter,
+        limit: int,
+        before: int | None = None,
     ) -> list[StoredDelivery]:
         """Return the newest deliveries without bodies, the newest first. What is committed is published first.
 
-        :param conn_id: the connection; None for all.
+        :param conn_id: the connection, or several; None for all.
         :param wanted: which of them.
         :param limit: most deliveries.
         :param before: only those before this position.
         """
 
         def query(connection: Connection) -> list[StoredDelivery]:
-            conn_ids = _conn_ids(connection, MOST_CONNECTIONS) if conn_id is None else [conn_id]
+            if conn_id is None:
+                conn_ids: Collection[str] = _conn_ids(connection, MOST_CONNECTIONS)
+            else:
+                conn_ids = [conn_id] if isinstance(conn_id, str) else conn_id
             rows = [
                 row
                 for one in conn_ids

@@ -1,0 +1,144 @@
+"""The DAGs that jobs, monitors and deliveries belong to: what belongs to a DAG follows the right to read that DAG.
+
+All functions block.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, Any
+
+from airflow_provider_webdata.api.models import StoredWebhook
+from airflow_provider_webdata.inbox.envelope import NotJSONError, parse_body
+from airflow_provider_webdata.inbox.server.storage.errors import TablesMissingError
+from airflow_provider_webdata.inbox.server.storage.records import DeliveryFilter
+from airflow_provider_webdata.ui.tasks import TaskName, dags_that_pushed
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Sequence
+
+    from airflow_provider_webdata.api.models import Monitor
+    from airflow_provider_webdata.inbox.server.storage.records import StoredDelivery
+    from airflow_provider_webdata.inbox.server.storage.store import DeliveryStore
+
+    from .page import Page
+
+LARGEST_READ = 2**18
+"""Bytes of a delivery that is read only for the task that it names."""
+
+_DIGITS = 10
+
+
+def deliveries_of(
+    page: Page, conn_id: str | Collection[str], wanted: DeliveryFilter, limit: int
+) -> list[StoredDelivery]:
+    """Return the newest deliveries that the visitor may read.
+
+    :param conn_id: connections that the visitor may read.
+    :param wanted: which of their deliveries.
+    :param limit: most deliveries, before those of other DAGs are left out.
+    """
+    return readable_deliveries(page, page.store().newest(conn_id, wanted, limit))
+
+
+def readable_deliveries(page: Page, deliveries: Sequence[StoredDelivery]) -> list[StoredDelivery]:
+    """Return deliveries without those that belong to a DAG which the visitor may not read.
+
+    :param deliveries: of connections that the visitor may read.
+    """
+    named = tasks_named(page.store(), deliveries)
+    owners = delivery_owners(deliveries, named)
+    return [one for one in deliveries if page.visitor.may_read_dags(owners[one.id])]
+
+
+def tasks_named(store: DeliveryStore, deliveries: Iterable[StoredDelivery]) -> dict[int, TaskName]:
+    """Return the tasks that deliveries name in their metadata, by id of the delivery.
+
+    :param deliveries: the deliveries.
+    """
+    found = {}
+    ids = [one.id for one in deliveries]
+    for delivery_id, body in (store.bodies(ids, LARGEST_READ) if ids else {}).items():
+        with contextlib.suppress(NotJSONError):
+            if (task := task_named(parse_body(body))) is not None:
+                found[delivery_id] = task
+    return found
+
+
+def delivery_owners(deliveries: Iterable[StoredDelivery], named: dict[int, TaskName]) -> dict[int, set[str]]:
+    """Return the DAGs that deliveries belong to, by id of the delivery.
+
+    :param deliveries: the deliveries.
+    :param named: the tasks that they name.
+    """
+    deliveries = list(deliveries)
+    by_job = dags_that_pushed("job_id", {one.job_id for one in deliveries if one.job_id})
+    by_monitor = dags_that_pushed("monitor_id", {one.monitor_id for one in deliveries if one.monitor_id})
+    return {
+        one.id: by_job.get(one.job_id or "", set())
+        | by_monitor.get(one.monitor_id or "", set())
+        | ({named[one.id].dag_id} if one.id in named else set())
+        for one in deliveries
+    }
+
+
+def job_owners(
+    store: DeliveryStore, conn_id: str, job_ids: Collection[str]
+) -> tuple[dict[str, set[str]], dict[str, TaskName]]:
+    """Return the DAGs that jobs belong to, and the tasks that their deliveries name, by id of the job.
+
+    :param conn_id: their connection.
+    :param job_ids: ids of jobs.
+    """
+    owners = dags_that_pushed("job_id", job_ids)
+    named = {}
+    # Without the inbox's tables no delivery names a task.
+    with contextlib.suppress(TablesMissingError):
+        for job_id in set(job_ids) - set(owners):
+            newest = store.newest(conn_id, DeliveryFilter(job_ids=(job_id,)), 1)
+            for task in tasks_named(store, newest).values():
+                named[job_id] = task
+                owners[job_id] = {task.dag_id}
+    return owners, named
+
+
+def monitor_owners(monitors: Iterable[Monitor]) -> dict[str, set[str]]:
+    """Return the DAGs that declare monitors, by id of the monitor.
+
+    :param monitors: as the service returns them.
+    """
+    monitors = list(monitors)
+    owners = dags_that_pushed("monitor_id", {one.id for one in monitors})
+    for one in monitors:
+        if (task := task_of_monitor(one)) is not None:
+            owners.setdefault(one.id, set()).add(task.dag_id)
+    return owners
+
+
+def task_of_monitor(monitor: Monitor) -> TaskName | None:
+    """Return the task that a monitor's webhook names.
+
+    :param monitor: as the service returns it.
+    """
+    webhook = monitor.webhook
+    return task_named({"metadata": webhook.metadata}) if isinstance(webhook, StoredWebhook) else None
+
+
+def task_named(payload: Any) -> TaskName | None:
+    """Return the task that a delivery names in its metadata; a monitor's names no run.
+
+    :param payload: of the delivery.
+    """
+    metadata = payload.get("metadata") if isinstance(payload, dict) else None
+    if not isinstance(metadata, dict):
+        return None
+    dag_id, task_id = metadata.get("dag_id"), metadata.get("task_id")
+    if not (isinstance(dag_id, str) and isinstance(task_id, str) and dag_id and task_id):
+        return None
+    run_id, index = metadata.get("run_id"), str(metadata.get("map_index"))
+    return TaskName(
+        dag_id,
+        run_id if isinstance(run_id, str) else "",
+        task_id,
+        int(index) if index.isdecimal() and len(index) < _DIGITS else -1,
+    )

@@ -1,0 +1,44 @@
+"""Ids of connections from outside, before a secrets backend sees them."""
+
+from __future__ import annotations
+
+import pytest
+
+from airflow_provider_webdata.inbox.server import airflow_connections
+from airflow_provider_webdata.inbox.server.airflow_connections import find_connection, is_conn_id
+
+
+class Backend:
+    """Records what it is asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def get_connection(self, conn_id: str) -> None:
+        self.asked.append(conn_id)
+
+
+@pytest.mark.parametrize(
+    ("conn_id", "asked", "on_pages"),
+    [
+        ("market", True, True),
+        ("eu.market-2", True, True),
+        ("teams/market", True, False),
+        ("../../variables/db_password", False, False),
+        ("a/../../variables/db_password", False, False),
+        ("a\\..\\b", False, False),
+        ("/a", False, False),
+        ("a/", False, False),
+        ("..", False, False),
+        ("...", False, False),
+        ("", False, False),
+        ("a\n", True, False),
+        ("x" * 251, True, False),
+    ],
+)
+def test_ids(monkeypatch: pytest.MonkeyPatch, conn_id: str, asked: bool, on_pages: bool) -> None:
+    backend = Backend()
+    monkeypatch.setattr(airflow_connections, "ensure_secrets_loaded", lambda: [backend])
+    assert find_connection(conn_id) is None
+    assert backend.asked == ([conn_id] if asked else [])
+    assert is_conn_id(conn_id) is on_pages
