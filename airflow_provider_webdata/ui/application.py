@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from importlib.resources import files
 from typing import TYPE_CHECKING, Literal, NamedTuple
@@ -52,6 +53,7 @@ VIEWS: dict[str, View] = {
     "/health": View(overview.health_part, "connection"),
     "/deliveries": View(deliveries.page, "rows"),
     "/deliveries/delivery": View(deliveries.one, "rows"),
+    "/deliveries/delivery/part": View(deliveries.one_part, "rows"),
     "/monitors": View(monitors.page, "rows"),
     "/monitors/list": View(monitors.list_part, "connection"),
     "/monitors/monitor": View(monitors.one, "connection"),
@@ -66,24 +68,32 @@ VIEWS: dict[str, View] = {
     "/task": View(task.page, "DAG"),
     "/run": View(task.run, "DAG"),
 }
+MOST_OPEN = 64
+"""Pages and parts that are loaded at the same time; any further one is answered 503."""
+RETRY_AFTER = "2"
 ROUTES = tuple(VIEWS)
 """Paths of all pages and parts, below the mount."""
 
 
 def create_application() -> Starlette:
     """Return the pages of this Airflow, which read its database and its connections."""
-    lookups = Lookups()
-    routes = [Route(path, _guarded(view, lookups)) for path, view in VIEWS.items()]
+    lookups, room = Lookups(), asyncio.Semaphore(MOST_OPEN)
+    routes = [Route(path, _guarded(view, lookups, room)) for path, view in VIEWS.items()]
     routes.append(Route(f"/static/{__version__}/{{name}}", _static))
     return Starlette(routes=routes, exception_handlers={HTTPException: _refused})
 
 
-def _guarded(view: View, lookups: Lookups) -> Callable[[Request], Awaitable[Response]]:
+def _guarded(
+    view: View, lookups: Lookups, room: asyncio.Semaphore
+) -> Callable[[Request], Awaitable[Response]]:
     async def respond(request: Request) -> Response:
         page = Page(request, await Visitor.of(request), lookups)
+        if room.locked():
+            return _message(request, 503, f"{MOST_OPEN} pages are being loaded. Try again in a moment.")
         try:
-            await page.thread(_check_rights, page, view)
-            return await view.respond(page)
+            async with room:
+                await page.thread(_check_rights, page, view)
+                return await view.respond(page)
         except StoreUnavailableError as error:
             return _message(request, 503, f"The inbox cannot be read: {error}.")
         except SQLAlchemyError as error:
@@ -127,4 +137,7 @@ async def _refused(request: Request, error: Exception) -> Response:
 
 
 def _message(request: Request, status: int, text: str) -> Response:
-    return render("message.html", request, status=status, title="Web Data", text=text)
+    response = render("message.html", request, status=status, title="Web Data", text=text)
+    if status == 503:
+        response.headers["retry-after"] = RETRY_AFTER
+    return response

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import sys
 from typing import TYPE_CHECKING, NamedTuple
 
 from markupsafe import Markup
@@ -33,6 +35,7 @@ def bars(values: Sequence[Bar], title: str) -> Markup:
     :param values: the bars.
     :param title: what the chart shows.
     """
+    values = [bar._replace(value=_drawable(bar.value)) for bar in values]
     highest = max((bar.value for bar in values), default=0)
     if highest <= 0:
         return Markup()
@@ -54,3 +57,11 @@ def bars(values: Sequence[Bar], title: str) -> Markup:
     return Markup(
         '<svg class="chart" viewBox="0 0 {} {}" preserveAspectRatio="xMinYMax" role="img" aria-label="{}">{}</svg>'
     ).format(_WIDTH, _HEIGHT, title, drawn)
+
+
+def _drawable(value: float) -> float:
+    """Return a value that can be the height of a bar: finite, and not negative."""
+    try:
+        return 0.0 if math.isnan(value) else min(max(float(value), 0.0), sys.float_info.max)
+    except OverflowError:
+        return 0.0 if value < 0 else sys.float_info.max

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.api.models import MonitorCheckPage
 
 MOST_LINES = 500
+LARGEST_PICTURE = 2**20
+"""Characters of a screenshot in a data URL."""
 _KINDS = {"+": "added", "-": "removed", "@": "place"}
 _CHANGE_KINDS = {"add": "added", "del": "removed"}
 
@@ -77,9 +79,9 @@ def screenshot_of(page: MonitorCheckPage) -> str | None:
     """
     snapshot = page.snapshot
     found = snapshot.get("screenshot") if isinstance(snapshot, dict) else None
-    return (
-        found if isinstance(found, str) and found.startswith(("https://", "http://", "data:image/")) else None
-    )
+    if not isinstance(found, str) or len(found) > LARGEST_PICTURE:
+        return None
+    return found if found.startswith(("https://", "http://", "data:image/")) else None
 
 
 def _kind(line: str) -> str:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import time
-from collections import OrderedDict
-from dataclasses import dataclass
+import gc
+import sys
+from dataclasses import dataclass, replace
+from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import anyio
@@ -21,10 +22,12 @@ from airflow_provider_webdata.inbox.server.airflow_connections import find_conne
 from airflow_provider_webdata.inbox.server.storage.database import airflow_engine
 from airflow_provider_webdata.inbox.server.storage.errors import StoreUnavailableError
 from airflow_provider_webdata.inbox.server.storage.store import DeliveryStore
+from airflow_provider_webdata.ui.threads import in_thread
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Hashable
 
+    from airflow_provider_webdata.doctor.finding import Finding
     from airflow_provider_webdata.hooks.connection import ConnectionSettings
 
 T = TypeVar("T")
@@ -32,8 +35,12 @@ T = TypeVar("T")
 DEADLINE = 3.0
 """Seconds that a page waits for the service."""
 KEPT = 15.0
-"""Seconds for which an answer is shown again."""
+"""Seconds for which an answer, or why there is none, is shown again."""
 MOST_KEPT = 256
+MOST_BYTES = 32 * 2**20
+"""Bytes of memory that all kept answers may take."""
+LARGEST_ANSWER = 8 * 2**20
+"""Bytes of a response of the service to a page."""
 
 
 @dataclass(frozen=True)
@@ -48,11 +55,23 @@ class Found(Generic[T]):
     problem: str | None = None
 
 
+@dataclass(eq=False)
+class _Kept:
+    """An answer, or the task that still waits for it.
+
+    :param task: returns the answer.
+    :param size: bytes of memory; None while the task waits.
+    """
+
+    task: asyncio.Task[Any]
+    size: int | None = None
+
+
 class Lookups:
     """One API server's requests for its pages."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[Hashable, tuple[float, asyncio.Task[Any]]] = OrderedDict()
+        self._kept: dict[Hashable, _Kept] = {}
         self._hooks: dict[str, tuple[ConnectionSettings, AsyncWebDataHook]] = {}
 
     async def find(
@@ -68,28 +87,59 @@ class Lookups:
 
     async def conn_ids(self) -> list[str]:
         """Return the connections that Airflow can list, and those that have deliveries; the default one first."""
-        return await self._remembered("conn_ids", lambda: asyncio.to_thread(_conn_ids))
+        return await self._remembered("conn_ids", lambda: in_thread(_conn_ids))
+
+    async def health(self, conn_id: str) -> list[Finding]:
+        """Return the findings of the doctor's quick checks.
+
+        :param conn_id: the connection.
+        """
+        from airflow_provider_webdata.doctor.examination import quick_findings
+
+        return await self._remembered(
+            (conn_id, "health"), lambda: in_thread(quick_findings, conn_id, seconds=DEADLINE)
+        )
 
     async def dashboard_url(self, conn_id: str) -> str | None:
         """Return the address of the service's own dashboard, where the connection names it.
 
         :param conn_id: the connection.
         """
-        return await self._remembered(
-            (conn_id, "dashboard_url"), lambda: asyncio.to_thread(_dashboard_url, conn_id)
-        )
+        return await self._remembered((conn_id, "dashboard_url"), lambda: in_thread(_dashboard_url, conn_id))
 
     async def _remembered(self, key: Hashable, ask: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        until, task = self._kept.get(key, (0.0, None))
-        if task is None or until < time.monotonic():
-            task = asyncio.create_task(ask())
-            self._kept[key] = (time.monotonic() + KEPT, task)
-            self._kept.move_to_end(key)
-            while len(self._kept) > MOST_KEPT:
-                self._kept.popitem(last=False)
+        kept = self._kept.get(key)
+        if kept is None:
+            kept = self._kept[key] = _Kept(asyncio.create_task(self._measured(key, ask)))
         # A viewer who goes away must not take the answer from the others.
-        answer: T = await asyncio.shield(task)
+        answer: T = await asyncio.shield(kept.task)
         return answer
+
+    async def _measured(self, key: Hashable, ask: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        size = 0
+        try:
+            answer = await ask()
+            size = await in_thread(_memory_of, answer)
+        finally:
+            self._keep(key, size)
+        return answer
+
+    def _keep(self, key: Hashable, size: int) -> None:
+        """Keep an answer for a while, and drop the oldest ones that are too many or too large together."""
+        kept = self._kept[key]
+        kept.size = size
+        asyncio.get_running_loop().call_later(KEPT, self._drop, key, kept)
+        for one, other in list(self._kept.items()):
+            total = sum(each.size or 0 for each in self._kept.values())
+            if len(self._kept) <= MOST_KEPT and total <= MOST_BYTES:
+                break
+            # A question in flight stays, so that no page asks it again.
+            if other.size is not None:
+                self._drop(one, other)
+
+    def _drop(self, key: Hashable, kept: _Kept) -> None:
+        if self._kept.get(key) is kept:
+            del self._kept[key]
 
     def settings(self, conn_id: str) -> ConnectionSettings | None:
         """Return what a connection says, as it was when the service was last asked with it; None: never.
@@ -112,7 +162,7 @@ class Lookups:
             return Found(problem=str(error))
 
     async def _hook(self, conn_id: str) -> AsyncWebDataHook:
-        connection = await asyncio.to_thread(find_connection, conn_id)
+        connection = await in_thread(find_connection, conn_id)
         if connection is None or connection.conn_type != "webdata":
             raise ConfigurationError(f"There is no connection {conn_id!r} of type webdata.")
         settings = settings_of(connection)
@@ -120,9 +170,24 @@ class Lookups:
         if hook is None or settings != before:
             if hook is not None:
                 await hook.close()
-            hook = AsyncWebDataHook.of(settings, retry_budget=0)
+            largest = min(settings.client.max_response_bytes, LARGEST_ANSWER)
+            held = replace(settings, client=replace(settings.client, max_response_bytes=largest))
+            hook = AsyncWebDataHook.of(held, retry_budget=0)
             self._hooks[conn_id] = (settings, hook)
         return hook
+
+
+def _memory_of(value: Any) -> int:
+    """Return the bytes that a value takes; the count stops beyond `MOST_BYTES`."""
+    seen: set[int] = set()
+    total, left = 0, [value]
+    while left and total <= MOST_BYTES:
+        item = left.pop()
+        if id(item) not in seen and not isinstance(item, (type, ModuleType, FunctionType)):
+            seen.add(id(item))
+            total += sys.getsizeof(item)
+            left += gc.get_referents(item)
+    return total
 
 
 def _dashboard_url(conn_id: str) -> str | None:

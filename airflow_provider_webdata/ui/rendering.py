@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from datetime import datetime, timedelta, timezone
+from itertools import islice
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
@@ -15,6 +16,8 @@ from airflow_provider_webdata import __version__
 from airflow_provider_webdata.page_urls import UI_PATH
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
     from starlette.requests import Request
 
 HEADERS = {
@@ -59,10 +62,22 @@ def moment_markup(value: datetime | None, *, missing: str = "never") -> Markup:
     """
     if value is None:
         return Markup('<span class="faint">{}</span>').format(missing)
-    value = value.astimezone(timezone.utc)
+    value = in_utc(value)
     return Markup('<time datetime="{}" title="{} UTC">{}</time>').format(
         value.isoformat(), value.strftime("%Y-%m-%d %H:%M:%S"), ago(value)
     )
+
+
+def in_utc(value: datetime) -> datetime:
+    """Return a moment in UTC; one in the first or the last hours of the calendar is cut to it.
+
+    :param value: aware.
+    """
+    try:
+        return value.astimezone(timezone.utc)
+    except OverflowError:
+        edge = datetime.min if value.year == 1 else datetime.max
+        return edge.replace(tzinfo=timezone.utc)
 
 
 def ago(value: datetime, now: datetime | None = None) -> str:
@@ -95,7 +110,10 @@ def number(value: float | None, *, missing: str = "unknown") -> str:
     """
     if value is None:
         return missing
-    return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.1f}"
+    # An integer may be too large for a float.
+    return (
+        f"{value:,}" if isinstance(value, int) else f"{value:,.0f}" if value.is_integer() else f"{value:,.1f}"
+    )
 
 
 def size(value: int) -> str:
@@ -116,59 +134,124 @@ def outside(url: Any) -> Markup:
     :param url: what came from outside.
     """
     text = str(url)
-    shown = text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}…"
     try:
         parts = urlsplit(text)
     except ValueError:
-        return escape(shown)
+        return escape(_cut(text))
     if (
-        parts.scheme not in {"http", "https"}
+        len(text) > _LONGEST_VALUE
+        or parts.scheme not in {"http", "https"}
         or not parts.netloc
         or any(ord(sign) <= ord(" ") for sign in text)
     ):
-        return escape(shown)
+        return escape(_cut(text))
     return Markup('<a class="outside" href="{}" rel="noopener noreferrer" target="_blank">{}</a>').format(
-        text, shown
+        text, text
     )
 
 
-def tree(value: Any, depth: int = 0) -> Markup:
-    """Return a JSON value as a tree whose parts fold.
+def tree(value: Any, address: str, at: str = "", start: int = 0) -> Markup:
+    """Return a JSON value as a tree whose parts fold, of at most `MOST_NODES` values; links lead to the others.
 
     :param value: any JSON value.
-    :param depth: how far down in the whole; the first two levels are open.
+    :param address: of the page that shows a part of it, with a query.
+    :param at: where the value is in the whole: the index of each child on the way, joined by dots.
+    :param start: how many of its children to skip.
     """
-    if isinstance(value, (dict, list)) and value:
-        items = list(value.items() if isinstance(value, dict) else enumerate(value))
-        inner = Markup().join(
-            Markup('<li><span class="key">{}</span> {}</li>').format(name, tree(item, depth + 1))
-            for name, item in items[:_MOST_ITEMS]
-        )
-        if len(items) > _MOST_ITEMS:
-            inner += Markup("<li>… and {} more</li>").format(number(len(items) - _MOST_ITEMS))
-        kind = f"{{{len(items)}}}" if isinstance(value, dict) else f"[{len(items)}]"
-        return Markup("<details{}><summary>{}</summary><ul>{}</ul></details>").format(
-            Markup(" open") if depth < _OPEN_LEVELS else "", kind, inner
-        )
-    if isinstance(value, str):
-        if value.startswith(("http://", "https://")):
-            return outside(value)
-        if len(value) > _LONGEST_VALUE:
-            return Markup("<details><summary>{}… ({} characters)</summary><pre>{}</pre></details>").format(
-                value[:80], number(len(value)), value[:_LONGEST_TEXT]
-            )
-        return Markup('<span class="text">{}</span>').format(value)
-    return Markup("<code>{}</code>").format(json.dumps(value))
+    shown = {at: 0}
+    # Level by level, and the smallest parts first: a large one must not leave its neighbors without any.
+    level, left = [(at, value, start)], MOST_NODES
+    while level and left:
+        below = []
+        level.sort(key=lambda part: len(part[1]) if _has_parts(part[1]) else 0)
+        for position, (where, item, first) in enumerate(level):
+            share = left // (len(level) - position)
+            children = list(islice(_children(item), first, first + share))
+            if children:
+                shown[where] = first + len(children)
+                left -= len(children)
+            below += [
+                (_below(where, index), child, 0)
+                for index, (_, child) in enumerate(children, first)
+                if _has_parts(child)
+            ]
+        level = below
+    return _tree(value, address, at, start, shown, 0)
 
 
-_MOST_ITEMS = 200
+MOST_NODES = 200
 _OPEN_LEVELS = 2
-_LONGEST_TEXT = 200_000
+_LONGEST_NAME = 200
+
+
+def _tree(value: Any, address: str, at: str, start: int, shown: Mapping[str, int], depth: int) -> Markup:
+    if isinstance(value, str):
+        return _text(value, address, at, whole=depth == 0)
+    if not _has_parts(value):
+        return Markup("<code>{}</code>").format(json.dumps(value))
+    kind = f"{{{len(value)}}}" if isinstance(value, dict) else f"[{len(value)}]"
+    if at not in shown:
+        return _more(kind, address, at, 0)
+    end = shown[at]
+    inner = Markup().join(
+        Markup('<li><span class="key">{}</span> {}</li>').format(
+            _cut(str(name), _LONGEST_NAME), _tree(item, address, _below(at, index), 0, shown, depth + 1)
+        )
+        for index, (name, item) in enumerate(islice(_children(value), start, end), start)
+    )
+    if end < len(value):
+        inner += Markup("<li>{}</li>").format(
+            _more(f"… and {number(len(value) - end)} more", address, at, end)
+        )
+    return Markup("<details{}><summary>{}</summary><ul>{}</ul></details>").format(
+        Markup(" open") if depth < _OPEN_LEVELS else "", kind, inner
+    )
+
+
+def _text(value: str, address: str, at: str, *, whole: bool) -> Markup:
+    if len(value) > _LONGEST_VALUE:
+        shown = Markup("<pre>{}</pre>").format(value if whole else value[:_LONGEST_VALUE])
+        return Markup("<details{}><summary>{}… ({} characters)</summary>{}{}</details>").format(
+            Markup(" open") if whole else "",
+            value[:80],
+            number(len(value)),
+            shown,
+            "" if whole else _more("all of it", address, at, 0),
+        )
+    if value.startswith(("http://", "https://")):
+        return outside(value)
+    return Markup('<span class="text">{}</span>').format(value)
+
+
+def _more(text: str, address: str, at: str, start: int) -> Markup:
+    return Markup('<a class="more" href="{}&amp;{}">{}</a>').format(
+        address, urlencode({"at": at, "start": start}), text
+    )
+
+
+def _children(value: Any) -> Iterable[tuple[Any, Any]]:
+    return value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+
+
+def _has_parts(value: Any) -> bool:
+    return isinstance(value, (dict, list)) and bool(value)
+
+
+def _below(at: str, index: int) -> str:
+    return f"{at}.{index}" if at else str(index)
+
+
+def _cut(value: Any, longest: int = _LONGEST_VALUE) -> Any:
+    """Cut a long text; markup stays whole."""
+    if isinstance(value, str) and not isinstance(value, Markup) and len(value) > longest:
+        return f"{value[:longest]}…"
+    return value
 
 
 _ENVIRONMENT = Environment(
     loader=PackageLoader("airflow_provider_webdata.ui"),
     autoescape=True,
+    finalize=_cut,
     undefined=StrictUndefined,
     trim_blocks=True,
     lstrip_blocks=True,

@@ -258,8 +258,10 @@ def _wait(task: TaskName, trigger: Trigger, timeout: datetime | None) -> Wait:
     except Exception:  # noqa: BLE001
         # Encrypted with another key.
         given = {}
-    deadline = given.get("deadline")
-    until = datetime.fromtimestamp(deadline, timezone.utc) if isinstance(deadline, (int, float)) else timeout
+    until = timeout
+    # Not a number, or one beyond the calendar.
+    with contextlib.suppress(KeyError, TypeError, ValueError, OverflowError, OSError):
+        until = datetime.fromtimestamp(given["deadline"], timezone.utc)
     conn_id = str(given.get("webdata_conn_id", "unknown"))
     return Wait(
         task, conn_id, _what(trigger.classpath, given), _how(given), trigger.created_date, until, given

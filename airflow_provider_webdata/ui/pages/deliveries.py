@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from itertools import islice
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote, urlencode
 
 from starlette.exceptions import HTTPException
@@ -12,7 +13,7 @@ from starlette.exceptions import HTTPException
 from airflow_provider_webdata.inbox.envelope import NotJSONError, parse_body
 from airflow_provider_webdata.inbox.server.storage.records import DeliveryFilter
 from airflow_provider_webdata.inbox.wire import INBOX_PATH
-from airflow_provider_webdata.ui.tasks import Wait, runs_started_by, waiting_dags, waits
+from airflow_provider_webdata.ui.tasks import TaskName, Wait, runs_started_by, waiting_dags, waits
 
 from .owners import delivery_owners, readable_deliveries, task_named
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 ROWS = 50
 LARGEST_SHOWN = 2**20
-"""Bytes of a payload that is shown; a browser folds no larger tree in good time."""
+"""Bytes of a payload that is shown."""
 
 _FILTERS = ("conn_id", "event", "find", "since", "until")
 
@@ -55,7 +56,7 @@ async def page(page: Page) -> Response:
     given = {name: page.text(name) for name in _FILTERS if page.text(name)}
     shown = found[:ROWS]
     more = {**given, "before": shown[-1].position} if len(found) > ROWS else None
-    return page.render(
+    return await page.render(
         "deliveries.html",
         title="Deliveries",
         conn_ids=await page.conn_ids(),
@@ -84,33 +85,68 @@ def _by_id(wanted: DeliveryFilter, find: str) -> DeliveryFilter:
 
 async def one(page: Page) -> Response:
     """Show one delivery: its envelope, its payload, its task, and the DAG runs that its asset event started."""
+    found = await page.thread(_checked, page)
+    delivery = found.delivery
+    waiting = await page.thread(page.visitor.readable, await page.thread(waiting_dags))
+    now = await page.thread(waits, waiting) if waiting else []
+    return await page.render(
+        "delivery.html",
+        title=f"Delivery {delivery.id}",
+        delivery=delivery,
+        payload=found.payload,
+        problem=found.problem,
+        origin=found.origin,
+        waits=[wait for wait in now if _waits_for(wait, delivery)],
+        runs=found.runs,
+    )
+
+
+async def one_part(page: Page) -> Response:
+    """Show a part of a delivery's payload that its page leaves out."""
+    found = await page.thread(_checked, page)
+    at, start = page.text("at"), page.whole("start", 0)
+    value = found.payload
+    try:
+        for index in map(int, at.split(".") if at else ()):
+            value = next(islice(value.values() if isinstance(value, dict) else value, index, None))
+    except (ValueError, TypeError, StopIteration):
+        raise HTTPException(404, "The payload has no such part.") from None
+    return await page.render(
+        "delivery_part.html",
+        title="Payload",
+        delivery=found.delivery,
+        payload=value,
+        problem=found.problem,
+        at=at,
+        start=start,
+    )
+
+
+class _Delivery(NamedTuple):
+    delivery: StoredDelivery
+    payload: Any
+    problem: str | None
+    origin: TaskName | None
+    runs: list[tuple[str, str]]
+
+
+def _checked(page: Page) -> _Delivery:
+    """Return the delivery in the address, if the visitor may read it."""
     delivery_id = page.whole("id", 0)
-    delivery = await page.thread(page.store().get, None, delivery_id)
+    delivery = page.store().get(None, delivery_id)
     if delivery is None:
         raise HTTPException(404, f"There is no delivery {delivery_id}: it may have been pruned.")
     payload, problem = _payload(delivery)
     origin = task_named(payload)
-    runs = await page.thread(runs_started_by, delivery.id, delivery.job_id, delivery.received_at)
+    runs = runs_started_by(delivery.id, delivery.job_id, delivery.received_at)
     named = {delivery.id: origin} if origin else {}
-    owners = await page.thread(delivery_owners, [delivery], named)
-    dag_ids = {dag_id for dag_id, _ in runs} | owners[delivery.id]
-    await page.thread(page.require_dags, dag_ids)
-    if not dag_ids and not await page.thread(page.visitor.may_read_connection, delivery.conn_id):
+    dag_ids = {dag_id for dag_id, _ in runs} | delivery_owners([delivery], named)[delivery.id]
+    page.require_dags(dag_ids)
+    if not dag_ids and not page.visitor.may_read_connection(delivery.conn_id):
         raise HTTPException(
             403, f"This delivery belongs to connection {delivery.conn_id!r}, which you have no right to read."
         )
-    waiting = await page.thread(page.visitor.readable, await page.thread(waiting_dags))
-    now = await page.thread(waits, waiting) if waiting else []
-    return page.render(
-        "delivery.html",
-        title=f"Delivery {delivery.id}",
-        delivery=delivery,
-        payload=payload,
-        problem=problem,
-        origin=origin,
-        waits=[wait for wait in now if _waits_for(wait, delivery)],
-        runs=runs,
-    )
+    return _Delivery(delivery, payload, problem, origin, runs)
 
 
 def _waits_for(wait: Wait, delivery: StoredDelivery) -> bool:

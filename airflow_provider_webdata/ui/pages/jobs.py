@@ -31,7 +31,7 @@ _ERRORS_SHOWN = 50
 
 async def page(page: Page) -> Response:
     """Show the frame; the service's part follows."""
-    return page.render(
+    return await page.render(
         "jobs.html",
         title="Jobs",
         conn_ids=await page.conn_ids(),
@@ -57,7 +57,13 @@ async def list_part(page: Page) -> Response:
     async with anyio.create_task_group() as group:
         for kind in kinds:
             group.start_soon(listed, kind)
-    items = [item for found in lists if found.value for item in found.value.data if item.id]
+    items = [
+        item
+        for found in lists
+        if found.value
+        for item in found.value.data
+        if item.id and item.endpoint in ALL_JOB_KINDS
+    ]
     items.sort(key=lambda item: item.created_at or "", reverse=True)
     items = items[:ROWS]
     tasks, hidden = await page.thread(_owners, page, conn_id, [item.id for item in items])
@@ -80,7 +86,7 @@ async def list_part(page: Page) -> Response:
         for item in items
     ]
     problems = list(dict.fromkeys(found.problem for found in lists if found.problem))
-    return page.render("jobs_list.html", title="Jobs", conn_id=conn_id, rows=rows, problems=problems)
+    return await page.render("jobs_list.html", title="Jobs", conn_id=conn_id, rows=rows, problems=problems)
 
 
 async def one(page: Page) -> Response:
@@ -90,7 +96,7 @@ async def one(page: Page) -> Response:
     task = await _checked_task(page, conn_id, job_id)
     wanted = DeliveryFilter(job_ids=(job_id,))
     deliveries = await page.thread(deliveries_of, page, conn_id, wanted, ROWS)
-    return page.render(
+    return await page.render(
         "job.html",
         title=f"{name_of(kind).capitalize()} {job_id}",
         conn_id=conn_id,
@@ -114,13 +120,15 @@ async def one_part(page: Page) -> Response:
         )
     failed = list(errors.value.errors or ()) if errors.value else []
     rate, left = await page.thread(_pace, page, conn_id, view.value)
-    return page.render(
+    return await page.render(
         "job_part.html",
         title="Job",
         view=view,
         errors=errors,
         failed=failed[:_ERRORS_SHOWN],
-        reasons=Counter(error.code or error.error or "no reason given" for error in failed).most_common(),
+        reasons=Counter(error.code or error.error or "no reason given" for error in failed).most_common(
+            _ERRORS_SHOWN
+        ),
         rate=rate,
         left=left,
     )
@@ -155,8 +163,11 @@ def _pace(page: Page, conn_id: str, view: JobView | None) -> tuple[float | None,
     if not found:
         return None, None
     elapsed = datetime.now(timezone.utc) - found[0].received_at
-    rate = view.completed / max(elapsed.total_seconds() / 60, 1 / 60)
-    return rate, timedelta(minutes=max(view.total - view.completed, 0) / rate)
+    try:
+        rate = view.completed / max(elapsed.total_seconds() / 60, 1 / 60)
+        return rate, timedelta(minutes=max(view.total - view.completed, 0) / rate)
+    except OverflowError:
+        return None, None
 
 
 def _owners(page: Page, conn_id: str, job_ids: list[str]) -> tuple[dict[str, TaskName], set[str]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import timezone
 from typing import TYPE_CHECKING, Any
 
 from cron_descriptor import Options, get_description
@@ -14,11 +13,13 @@ from airflow_provider_webdata.states.checks import moment
 from airflow_provider_webdata.ui.charts import Bar, bars
 from airflow_provider_webdata.ui.diffs import lines_of, screenshot_of, values_of
 from airflow_provider_webdata.ui.lookups import Found
+from airflow_provider_webdata.ui.rendering import in_utc
 from airflow_provider_webdata.ui.tasks import dags_that_pushed
 
 from .owners import deliveries_of, monitor_owners, task_of_monitor
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from datetime import datetime
 
     from starlette.responses import Response
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 ROWS = 50
 CHECKS = 50
 PAGES = 25
+_LONGEST_CRON = 200
 _WORDS = Options()
 _WORDS.use_24hour_time_format = True
 _WORDS.verbose = True
@@ -37,7 +39,7 @@ _WORDS.verbose = True
 
 async def page(page: Page) -> Response:
     """Show the frame; the service's part follows."""
-    return page.render(
+    return await page.render(
         "monitors.html",
         title="Monitors",
         conn_ids=await page.conn_ids(),
@@ -51,11 +53,13 @@ async def list_part(page: Page) -> Response:
     found = await page.lookups.find(
         conn_id, ("monitors", offset), lambda hook: hook.list_monitors(limit=ROWS, offset=offset)
     )
-    monitors = found.value or []
+    # A service may return more than was requested.
+    monitors = (found.value or [])[:ROWS]
     owners = await page.thread(monitor_owners, monitors)
     readable = await page.thread(page.visitor.readable, set().union(*owners.values()))
-    rows = [_row(page, conn_id, one) for one in monitors if owners.get(one.id, set()) <= readable]
-    return page.render(
+    shown = [one for one in monitors if owners.get(one.id, set()) <= readable]
+    rows = await page.thread(lambda: [_row(page, conn_id, one) for one in shown])
+    return await page.render(
         "monitors_list.html",
         title="Monitors",
         conn_id=conn_id,
@@ -70,7 +74,7 @@ async def one(page: Page) -> Response:
     """Show the frame of a monitor's page, and its deliveries."""
     conn_id, monitor_id = page.required("conn_id"), page.required("monitor_id")
     wanted = DeliveryFilter(monitor_ids=(monitor_id,))
-    return page.render(
+    return await page.render(
         "monitor.html",
         title=f"Monitor {monitor_id}",
         conn_id=conn_id,
@@ -86,8 +90,8 @@ async def one_part(page: Page) -> Response:
     checks = await page.lookups.find(
         conn_id, ("checks", monitor_id), lambda hook: hook.list_monitor_checks(monitor_id, limit=CHECKS)
     )
-    row = _row(page, conn_id, found.value) if found.value is not None else None
-    listed = checks.value or []
+    row = await page.thread(_row, page, conn_id, found.value) if found.value is not None else None
+    listed = (checks.value or [])[:CHECKS]
     oldest_first = list(reversed(listed))
     changed = [
         Bar(
@@ -100,14 +104,14 @@ async def one_part(page: Page) -> Response:
     credits = [
         Bar(str(check.finished_at or check.created_at), check.actual_credits or 0) for check in oldest_first
     ]
-    return page.render(
+    return await page.render(
         "monitor_part.html",
         title="Monitor",
         conn_id=conn_id,
         monitor_id=monitor_id,
         row=row,
         checks=[{"check": check, "finished": _utc(check.finished_at)} for check in listed],
-        used=sum(check.actual_credits or 0 for check in listed),
+        used=_sum(check.actual_credits or 0 for check in listed),
         changed=bars(changed, "Changed pages of each check"),
         credits=bars(credits, "Credits of each check"),
         problems=list(dict.fromkeys(item.problem for item in (found, checks) if item.problem)),
@@ -116,7 +120,7 @@ async def one_part(page: Page) -> Response:
 
 async def check(page: Page) -> Response:
     """Show the frame of a check's page."""
-    return page.render(
+    return await page.render(
         "check.html",
         title="Check",
         conn_id=page.required("conn_id"),
@@ -140,17 +144,20 @@ async def check_part(page: Page) -> Response:
                 monitor_id, check_id, limit=PAGES, skip=skip, status=status or None
             ),
         )
-    pages = (found.value.pages or []) if found.value else []
-    return page.render(
+    pages = (found.value.pages or [])[:PAGES] if found.value else []
+    shown = await page.thread(
+        lambda: [
+            {"page": one, "lines": lines_of(one), "changes": values_of(one), "screenshot": screenshot_of(one)}
+            for one in pages
+        ]
+    )
+    return await page.render(
         "check_part.html",
         title="Check",
         check=found.value,
         finished=_utc(found.value.finished_at) if found.value else None,
         problem=found.problem,
-        pages=[
-            {"page": one, "lines": lines_of(one), "changes": values_of(one), "screenshot": screenshot_of(one)}
-            for one in pages
-        ],
+        pages=shown,
         skip=skip,
         following=skip + PAGES if len(pages) == PAGES else None,
     )
@@ -189,10 +196,19 @@ def _row(page: Page, conn_id: str, monitor: Monitor) -> dict[str, Any]:
     }
 
 
+def _sum(values: Iterable[float]) -> float | None:
+    try:
+        return sum(values)
+    except OverflowError:
+        return None
+
+
 def _schedule(monitor: Monitor) -> str:
     cron = monitor.schedule.cron if monitor.schedule else None
     if not cron:
         return "unknown"
+    if len(cron) > _LONGEST_CRON:
+        return cron
     try:
         words = get_description(cron, _WORDS)
     except Exception:  # noqa: BLE001
@@ -204,4 +220,4 @@ def _schedule(monitor: Monitor) -> str:
 
 def _utc(text: str | None) -> datetime | None:
     found = moment(text)
-    return found.astimezone(timezone.utc) if found is not None else None
+    return in_utc(found) if found is not None else None

@@ -9,7 +9,6 @@ import anyio
 
 from airflow_provider_webdata.inbox.server.storage.errors import StoreUnavailableError
 from airflow_provider_webdata.ui.charts import Bar, bars
-from airflow_provider_webdata.ui.lookups import DEADLINE
 from airflow_provider_webdata.ui.tasks import waiting_dags, waits
 
 if TYPE_CHECKING:
@@ -29,7 +28,7 @@ async def page(page: Page) -> Response:
     readable = await page.thread(page.visitor.readable, counts)
     now = await page.thread(waits, readable) if readable else []
     inbox = [await page.thread(_inbox, page, conn_id) for conn_id in conn_ids]
-    return page.render(
+    return await page.render(
         "overview.html",
         title="Overview",
         connections=[
@@ -61,7 +60,7 @@ async def service_part(page: Page) -> Response:
         for period in periods[-_PERIODS:]
     ]
     problems = dict.fromkeys(found.problem for found in results.values() if found.problem)
-    return page.render(
+    return await page.render(
         "overview_service.html",
         title="Service",
         credits=results["credits"].value,
@@ -74,11 +73,8 @@ async def service_part(page: Page) -> Response:
 
 async def health_part(page: Page) -> Response:
     """Show in words whether a connection works, and what to do where it does not."""
-    from airflow_provider_webdata.doctor.examination import quick_findings
-
-    conn_id = page.required("conn_id")
-    findings = await page.thread(quick_findings, conn_id, seconds=DEADLINE)
-    return page.render("overview_health.html", title="Health", findings=findings)
+    findings = await page.lookups.health(page.required("conn_id"))
+    return await page.render("overview_health.html", title="Health", findings=findings)
 
 
 def _inbox(page: Page, conn_id: str) -> dict[str, Any]:

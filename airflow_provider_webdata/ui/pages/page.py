@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from datetime import datetime, timezone
-from functools import partial
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-import anyio.to_thread
 from starlette.exceptions import HTTPException
 
 from airflow_provider_webdata.inbox.server.storage.database import airflow_engine
 from airflow_provider_webdata.inbox.server.storage.store import DeliveryStore
-from airflow_provider_webdata.ui.rendering import render
+from airflow_provider_webdata.ui.rendering import in_utc, render
+from airflow_provider_webdata.ui.threads import in_thread
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -26,6 +25,8 @@ T = TypeVar("T")
 P = ParamSpec("P")
 
 _LONGEST_PARAMETER = 2000
+_FIRST = datetime(1971, 1, 1, tzinfo=timezone.utc)
+_LAST = datetime(2999, 1, 1, tzinfo=timezone.utc)
 
 
 class Page:
@@ -92,7 +93,8 @@ class Page:
             value = datetime.fromisoformat(given.replace("Z", "+00:00"))
         except ValueError:
             raise HTTPException(400, f"{name} must be a moment such as 2026-01-31T10:00.") from None
-        return value if value.tzinfo else value.replace(tzinfo=timezone.utc)
+        # Databases and clocks know less than the calendar; no delivery is beyond these.
+        return min(max(in_utc(value if value.tzinfo else value.replace(tzinfo=timezone.utc)), _FIRST), _LAST)
 
     def require_dags(self, dag_ids: Iterable[str]) -> None:
         """Check the right to read all of some DAGs. Blocks.
@@ -109,13 +111,13 @@ class Page:
         readable = await self.thread(self.visitor.readable_connections, listed)
         return [conn_id for conn_id in listed if conn_id in readable]
 
-    def render(self, template: str, **values: Any) -> Response:
-        """Return the page."""
-        return render(template, self.request, **values)
+    async def render(self, template: str, **values: Any) -> Response:
+        """Return the page. A thread renders it: a large one must not hold up the API server."""
+        return await self.thread(render, template, self.request, **values)
 
     async def thread(self, function: Callable[P, T], *args: P.args, **options: P.kwargs) -> T:
-        """Return what a function returns that waits for a database."""
-        return await anyio.to_thread.run_sync(partial(function, *args, **options))
+        """Return the result of a function that blocks."""
+        return await in_thread(function, *args, **options)
 
     def store(self) -> DeliveryStore:
         """Return the deliveries of this Airflow."""

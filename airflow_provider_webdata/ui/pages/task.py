@@ -36,7 +36,7 @@ async def page(page: Page) -> Response:
     deliveries = await page.thread(_deliveries, page, facts) if facts else []
     conn_id = facts.conn_id if facts else None
     own = conn_id is not None and await page.thread(page.visitor.may_read_connection, conn_id)
-    return page.render(
+    return await page.render(
         "task.html",
         title="Task",
         facts=facts,
@@ -53,7 +53,7 @@ async def run(page: Page) -> Response:
     """Show the provider's tasks of a DAG run."""
     dag_id, run_id = page.required("dag_id"), page.required("run_id")
     found = await page.thread(facts_of_run, dag_id, run_id, TASKS)
-    return page.render(
+    return await page.render(
         "run.html", title="Run", tasks=[(facts, _link(facts), _result(facts)) for facts in found], most=TASKS
     )
 

@@ -19,7 +19,7 @@ async def page(page: Page) -> Response:
     readable = await page.thread(page.visitor.readable, counts)
     shown = await page.thread(waits, readable, offset) if readable else []
     total = sum(counts[dag_id] for dag_id in readable)
-    return page.render(
+    return await page.render(
         "waits.html",
         title="Waits",
         waits=shown,

@@ -28,6 +28,10 @@ async function load(part) {
   try {
     const answer = await fetch(part.dataset.src, { credentials: "same-origin" });
     const text = await answer.text();
+    if (answer.status === 503) {
+      const seconds = Number(answer.headers.get("retry-after")) || 5;
+      setTimeout(() => { if (part.isConnected) load(part); }, seconds * 1000);
+    }
     const parsed = new DOMParser().parseFromString(text, "text/html");
     // A refusal is a whole page: its main part says why.
     const found = parsed.querySelector("main") || parsed.body;
@@ -53,6 +57,15 @@ function ready(within) {
     for (const link of within.querySelectorAll("a.outside")) link.removeAttribute("href");
   }
 }
+
+document.addEventListener("click", async (event) => {
+  const more = event.target.closest ? event.target.closest("a.more") : null;
+  if (!more || event.ctrlKey || event.metaKey || event.shiftKey || event.button !== 0) return;
+  event.preventDefault();
+  const answer = await fetch(more.href, { credentials: "same-origin" });
+  const parsed = new DOMParser().parseFromString(await answer.text(), "text/html");
+  more.replaceWith(...(parsed.querySelector(".tree") || parsed.querySelector("main")).childNodes);
+});
 
 document.addEventListener("click", (event) => {
   const link = event.target.closest ? event.target.closest("a.airflow") : null;

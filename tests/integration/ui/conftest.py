@@ -9,6 +9,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timezone
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -32,8 +33,47 @@ PREFIX = "/company"
 DASHBOARD = "https://dashboard.example/app"
 SECRET = "salaries"
 """A word in everything that belongs to the hidden DAG."""
+ODD = tuple(f"odd{number}" for number in range(12))
+"""Connections to `OddService`: the answers to each are cached apart."""
 HOSTILE = "<script>alert('x')</script>\"'&{{ 7*7 }}"
 """Text of a stranger in any field that comes from outside."""
+
+
+class OddService:
+    """A service that answers as a test says; the connections `odd0` and so on lead to it.
+
+    :ivar answer: returns status and body of the response to a path.
+    :ivar asked: the paths that were asked, with their queries.
+    """
+
+    def __init__(self) -> None:
+        self.answer: Callable[[str], tuple[int, bytes]] = lambda path: (200, b"{}")
+        self.asked: list[str] = []
+        service = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_GET(self) -> None:
+                service.asked.append(self.path)
+                status, body = service.answer(self.path)
+                self.send_response(status)
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *args: Any) -> None:
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self._server.server_port}"
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
 
 
 @dataclass(frozen=True)
@@ -49,6 +89,7 @@ class Pages:
     tokens: dict[str, str]
     deliver: Callable[..., int]
     sandbox: SandboxServer
+    odd: OddService
 
     def get(self, path: str, role: str | None = "admin", **params: Any) -> httpx.Response:
         """Return the response of a page.
@@ -134,6 +175,7 @@ def pages(
     warm: Warm,
 ) -> Iterator[Pages]:
     folder = tmp_path_factory.mktemp("pages")
+    odd = OddService()
     database = f"sqlite:///{folder}/airflow.db"
     migrated_database.copy_to(folder)
     env = airflow_environ(
@@ -146,6 +188,7 @@ def pages(
         AIRFLOW_CONN_WEBDATA_DEFAULT=connection_text(sandbox.url),
         AIRFLOW_CONN_DEAD=connection_text("http://127.0.0.1:9"),
         **{f"AIRFLOW_CONN_{HIDDEN_CONN_ID.upper()}": connection_text(sandbox.url)},
+        **{f"AIRFLOW_CONN_{conn_id.upper()}": connection_text(odd.url) for conn_id in ODD},
     )
     engine = create_engine(database)
     store = DeliveryStore(engine)
@@ -170,7 +213,8 @@ def pages(
     threading.Thread(target=process.stdout.read, daemon=True).start()
     server = json.loads(serving.removeprefix("SERVING "))
     with httpx.Client(base_url=server["url"], timeout=PATIENCE, trust_env=False) as client:
-        yield Pages(client, server["tokens"], deliver, sandbox)
+        yield Pages(client, server["tokens"], deliver, sandbox, odd)
+    odd.close()
     process.terminate()
     process.wait(PATIENCE)
     engine.dispose()

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import re
 import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta, timezone
+from html import unescape
 from typing import Any
+from urllib.parse import parse_qsl
 
 from airflow_provider_webdata.page_urls import UI_PATH
 from airflow_provider_webdata.ui import lookups
 from airflow_provider_webdata.ui.application import ROUTES
-from tests.integration.ui.conftest import CONN_ID, DASHBOARD, HOSTILE, PREFIX, Pages
+from tests.integration.ui.conftest import CONN_ID, DASHBOARD, HOSTILE, ODD, PREFIX, Pages
 from tests.integration.ui.pages_server import SECONDS
 from tests.integration.ui.test_access import ids, params_of
 from tests.support.snippets import ROOT
@@ -91,6 +95,9 @@ FILTERS: list[tuple[dict[str, str], bool]] = [
     ({"since": "2020-01-01T00:00", "until": "TOMORROW"}, True),
     ({"until": "2020-01-01T00:00"}, False),
     ({"since": "TOMORROW"}, False),
+    ({"since": "0001-01-01T00:00:00+14:00", "until": "9999-12-31T23:59:59-12:00"}, True),
+    ({"since": "9999-12-31"}, False),
+    ({"until": "0001-01-01"}, False),
 ]
 """Filters, and whether they find the delivery of `test_filters_of_deliveries`."""
 
@@ -132,6 +139,38 @@ def test_a_delivery(pages: Pages, ids: dict[str, Any]) -> None:
     assert pages.get("/deliveries/delivery", id=10**12).status_code == 404
     held = pages.deliver({"type": "any"}, key=HOSTILE)
     assert ">shop.listen</a>" in pages.get("/deliveries/delivery", id=held).text
+
+
+def test_a_wide_delivery(pages: Pages) -> None:
+    """Its page is small, and links lead to the rest, as far as there is any."""
+    wide = {f"item {number}": {"price": number} for number in range(30_000)}
+    delivery = pages.deliver({"type": "wide", "data": [wide], "metadata": {"kind": "wide"}})
+    text = pages.get("/deliveries/delivery", id=delivery).text
+    assert len(text) < 100_000
+    path, _, query = unescape(re.findall(r'class="more" href="([^"]*)">… and', text)[-1]).partition("?")
+    assert path == f"{PREFIX}{UI_PATH}/deliveries/delivery/part"
+    rest = pages.get("/deliveries/delivery/part", **dict(parse_qsl(query)))
+    assert rest.text.count('class="key">item') == 200
+    assert "<code>29999</code>" in pages.get("/deliveries/delivery/part", id=delivery, at="2.0.29999").text
+    for at in ("2.0.30000", "2.0.0.0.0", "7", "x", "2..0", "-1"):
+        assert pages.get("/deliveries/delivery/part", id=delivery, at=at).status_code == 404, at
+
+
+def test_many_viewers_of_a_slow_service_are_one_call(pages: Pages) -> None:
+    """Beside them, the API server answers from threads of its own."""
+
+    def slowly(path: str) -> tuple[int, bytes]:
+        time.sleep(0.5)
+        return 200, b"{}"
+
+    pages.odd.answer = slowly
+    pages.odd.asked.clear()
+    began = time.monotonic()
+    with ThreadPoolExecutor(50) as viewers:
+        answers = list(viewers.map(lambda _: pages.get("/health", conn_id=ODD[0]).status_code, range(50)))
+    rounds = 1 + int((time.monotonic() - began) // 15)
+    assert set(answers) == {200}
+    assert max(Counter(pages.odd.asked).values()) <= rounds
 
 
 def test_monitors(pages: Pages, ids: dict[str, Any]) -> None:

@@ -11,7 +11,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_provider_webdata.ui.rendering import ago, moment_markup, number, outside, size, tree
+from airflow_provider_webdata.ui.charts import Bar, bars
+from airflow_provider_webdata.ui.rendering import (
+    MOST_NODES,
+    ago,
+    moment_markup,
+    number,
+    outside,
+    size,
+    tree,
+)
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=timezone.utc)
 
@@ -86,7 +95,7 @@ def test_only_addresses_of_the_web_are_links(url: Any, is_link: bool) -> None:
     )
 )
 def test_a_tree_shows_every_text_and_no_markup(value: Any) -> None:
-    shown = str(tree(value))
+    shown = str(tree(value, "part?id=1"))
     for text in _texts(value):
         assert text in unescape(shown)
     assert shown.count("<") == shown.count(">")
@@ -100,6 +109,51 @@ def _texts(value: Any) -> list[str]:
     return [value if isinstance(value, str) else json.dumps(value)]
 
 
-def test_large_values_are_cut() -> None:
-    assert "and 800 more" in tree(list(range(1000)))
-    assert "(5,000 characters)" in tree("x" * 5000)
+WIDE = [{"name": number, "tags": list(range(10))} for number in range(40_000)]
+DEEP = json.loads("[" * 150 + "]" * 150)
+
+
+@pytest.mark.parametrize(
+    "value", [WIDE, DEEP, {"data": WIDE, "metadata": {"dag_id": "shop"}}, {"a" * 10**6: 1}]
+)
+def test_a_tree_is_bounded(value: Any) -> None:
+    shown = tree(value, "part?id=1")
+    assert shown.count("<li>") <= 2 * MOST_NODES
+    assert len(shown) < 100_000
+
+
+def test_a_large_part_leaves_its_neighbors_in_sight() -> None:
+    assert "shop" in tree({"data": WIDE, "metadata": {"dag_id": "shop"}}, "part?id=1")
+
+
+def test_links_lead_to_the_rest() -> None:
+    shown = tree(list(range(1000)), "part?id=1", "3.0")
+    assert '<a class="more" href="part?id=1&amp;at=3.0&amp;start=200">… and 800 more</a>' in shown
+    rest = tree(list(range(1000)), "part?id=1", "3.0", 900)
+    assert "<code>900</code>" in rest
+    assert "<code>999</code>" in rest
+    assert "<code>899</code>" not in rest
+    assert "more" not in rest
+
+
+def test_long_texts_are_cut() -> None:
+    text = "x" * 5000
+    assert "(5,000 characters)" in tree([text], "part?id=1")
+    assert text not in tree([text], "part?id=1")
+    assert text in tree(text, "part?id=1", "0")
+    assert text not in outside(f"https://shop.example/{text}")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(10**399, "1,000"), (-(10**399), "-1,000"), (1e308, "1"), (float("inf"), "inf"), (float("nan"), "nan")],
+    ids=("huge", "minus huge", "1e308", "inf", "nan"),
+)
+def test_odd_numbers(value: float, text: str) -> None:
+    assert number(value).startswith(text)
+    assert "<svg" in bars([Bar("odd", value), Bar("plain", 1.5)], "Credits")
+
+
+@pytest.mark.parametrize("text", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-12:00"])
+def test_moments_at_the_edge_of_the_calendar(text: str) -> None:
+    assert text[:4] in moment_markup(datetime.fromisoformat(text))

@@ -1,0 +1,22 @@
+"""The pages' own threads: those of the API server also answer its other routes and the heartbeats of tasks."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
+
+import anyio
+import anyio.to_thread
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+T = TypeVar("T")
+P = ParamSpec("P")
+
+_LIMITER = anyio.CapacityLimiter(4)
+
+
+async def in_thread(function: Callable[P, T], *args: P.args, **options: P.kwargs) -> T:
+    """Return the result of a function that blocks, from one of four threads that all pages share."""
+    return await anyio.to_thread.run_sync(partial(function, *args, **options), limiter=_LIMITER)

@@ -1,0 +1,120 @@
+"""The service as the pages ask it: shared questions, a bounded cache, and threads apart from the API server's."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import anyio.to_thread
+import pytest
+
+from airflow_provider_webdata.api.errors import ConfigurationError
+from airflow_provider_webdata.ui import lookups
+from airflow_provider_webdata.ui.lookups import MOST_BYTES, Found, Lookups
+from tests.support.service import connection_text
+
+
+@pytest.fixture(autouse=True)
+def connection(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AIRFLOW_CONN_MARKET", connection_text("http://127.0.0.1:9"))
+
+
+def answering(answer: Callable[[], Any]) -> tuple[list[Any], Callable[[Any], Awaitable[Any]]]:
+    """Return the hooks that were used, and a question that `answer` answers once all who ask do."""
+    asked: list[Any] = []
+
+    async def ask(hook: Any) -> Any:
+        asked.append(hook)
+        await asyncio.sleep(0)
+        return answer()
+
+    return asked, ask
+
+
+def fail() -> None:
+    raise ConfigurationError("no service")
+
+
+@pytest.mark.parametrize(
+    ("answer", "found"), [(lambda: 7, Found(7)), (fail, Found(problem=str(ConfigurationError("no service"))))]
+)
+def test_many_viewers_are_one_call(answer: Callable[[], Any], found: Found[Any]) -> None:
+    """Failures are cached, too."""
+
+    async def visit() -> None:
+        pages = Lookups()
+        asked, ask = answering(answer)
+        assert await asyncio.gather(*(pages.find("market", "q", ask) for _ in range(50))) == [found] * 50
+        assert await pages.find("market", "q", ask) == found
+        assert len(asked) == 1
+        await pages.find("market", "another", ask)
+        assert len(asked) == 2
+
+    asyncio.run(visit())
+
+
+def test_an_unexpected_error_is_cached() -> None:
+    async def visit() -> None:
+        pages = Lookups()
+        asked, ask = answering(lambda: 1 // 0)
+        for _ in range(3):
+            with pytest.raises(ZeroDivisionError):
+                await pages.find("market", "q", ask)
+        assert len(asked) == 1
+
+    asyncio.run(visit())
+
+
+def test_the_cache_is_bounded_in_bytes() -> None:
+    """The oldest answers go first; one that is too large alone is not kept, and counts wide values as they are."""
+    answers = {
+        "first": lambda: b"1" * (MOST_BYTES // 2),
+        "second": lambda: b"2" * (MOST_BYTES // 3),
+        "third": lambda: b"3" * (MOST_BYTES // 3),
+        "wide": lambda: [{"a": float(number)} for number in range(MOST_BYTES // 200)],
+        "last": lambda: 1,
+    }
+
+    async def visit() -> None:
+        pages = Lookups()
+        for name, answer in answers.items():
+            await pages.find("market", name, answering(answer)[1])
+        kept = []
+        for name in answers:
+            asked, ask = answering(lambda: None)
+            await pages.find("market", name, ask)
+            kept += [] if asked else [name]
+        assert kept == ["last"]
+
+    asyncio.run(visit())
+
+
+def test_the_cache_is_bounded_by_age(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lookups, "KEPT", 0.0)
+
+    async def visit() -> None:
+        pages = Lookups()
+        asked, ask = answering(lambda: b"1" * 1000)
+        await pages.find("market", "q", ask)
+        while pages._kept:
+            await asyncio.sleep(0.001)
+        await pages.find("market", "q", ask)
+        assert len(asked) == 2
+
+    asyncio.run(visit())
+
+
+def test_the_threads_of_the_api_server_are_left_alone() -> None:
+    """The pages answer while all of those are taken."""
+
+    async def visit() -> None:
+        shared = anyio.to_thread.current_default_thread_limiter()
+        for number in range(int(shared.total_tokens)):
+            shared.acquire_on_behalf_of_nowait(number)
+        pages = Lookups()
+        assert await pages.find("market", "q", answering(lambda: 7)[1]) == Found(7)
+        assert await pages.conn_ids()
+        assert await pages.health("market")
+
+    asyncio.run(visit())
