@@ -79,6 +79,10 @@ def test_the_workflow_runs_what_everybody_runs() -> None:
         step["uses"].partition("@")[0]: step.get("with", {}) for step in job["steps"] if "uses" in step
     }
     assert actions["actions/checkout"]["persist-credentials"] is False
+    # A tag can be moved to other code.
+    text = (FOLDER / "workflows" / "ci.yml").read_text() + (ROOT / "docs" / "testing.md").read_text()
+    for used in re.findall(r"uses: (.*)", text):
+        assert re.fullmatch(r"[\w./-]+@[0-9a-f]{40}  # v\d+\.\d+\.\d+", used), used
     for path in actions["actions/setup-python"]["cache-dependency-path"].split():
         assert (ROOT / path).is_file()
     assert "secrets." not in (FOLDER / "workflows" / "ci.yml").read_text()
