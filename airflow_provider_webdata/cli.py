@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from argparse import ArgumentTypeError
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -38,7 +39,23 @@ class _OwnFlags(Arg):
         self._module = module
 
     def add_to_parser(self, parser: argparse.ArgumentParser) -> None:
-        import_module(self._module).add_arguments(parser)
+        try:
+            add_arguments = import_module(self._module).add_arguments
+        except Exception:  # noqa: BLE001
+            # Every `airflow` command comes here. This one accepts any flags, and raises the error when it runs.
+            parser.prefix_chars = "\0"
+            parser.add_argument("flags", nargs="*")
+            return
+        add_arguments(parser)
+
+
+def _without_login(url: str) -> str:
+    """Return an address. One with a login fails here, before Airflow writes the command to its audit log."""
+    if "@" in url:
+        raise ArgumentTypeError(
+            "an address must have no user name, password, or @: enter the API key at the prompt"
+        )
+    return url
 
 
 def _arg(*flags: str, **options: Any) -> Arg:
@@ -68,10 +85,11 @@ _DRY_RUN = _arg("--dry-run", help="Only say how many deliveries would be deleted
 _NEW_CONN_ID = _arg(
     "--conn-id", help="Id of the connection (default: %(default)s)", default="webdata_default"
 )
-_BASE_URL = _arg("--base-url", help="Address of the service (default: asked for)")
+_BASE_URL = _arg("--base-url", help="Address of the service (default: asked for)", type=_without_login)
 _WEBHOOK_URL = _arg(
     "--webhook-url",
     help="Public https address of this Airflow, for webhooks; empty: tasks wait by polling (default: asked for)",
+    type=_without_login,
 )
 _DAGS_FOLDER = _arg(
     "--dags-folder", help="Where the example DAG goes (default: Airflow's DAG folder)", metavar="DIR"

@@ -80,9 +80,13 @@ def views() -> list[dict[str, str]]:
     from airflow.configuration import conf
 
     # Where the API server is published below a path, the page's address starts with it.
-    root = urlsplit(conf.get("api", "base_url", fallback="")).path.rstrip("/") + UI_PATH
+    try:
+        root = urlsplit(conf.get("api", "base_url", fallback="")).path.rstrip("/") + UI_PATH
+    except ValueError:
+        # An address that is malformed must not take the inbox along, which this module mounts too.
+        root = UI_PATH
     page = {"name": "Web Data", "href": f"{root}/", "destination": "nav", "url_route": "webdata"}
-    # One that is misspelt must not take the inbox along, which this module mounts too.
+    # Nor must one that is misspelt.
     if conf.get("webdata", "ui_tabs", fallback="True").strip().lower() in _NO:
         return [page]
     run = "dag_id={DAG_ID}&run_id={RUN_ID}"

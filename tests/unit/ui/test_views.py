@@ -13,6 +13,8 @@ from airflow_provider_webdata.plugin import views
         ("", ""),
         ("http://airflow.example:8080", ""),
         ("https://airflow.example/company/airflow/", "/company/airflow"),
+        # Malformed: the plugin is loaded nevertheless, and mounts the inbox.
+        ("http://[airflow", ""),
     ],
 )
 def test_addresses(monkeypatch: pytest.MonkeyPatch, base_url: str, root: str) -> None:

@@ -1,0 +1,64 @@
+"""The provider's part of Airflow's command line, which every `airflow` command builds."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from airflow_provider_webdata.cli import _SANDBOX, _SERVE, get_commands
+
+
+def commands(group: Any) -> dict[str, Any]:
+    """Return the commands of a group by name, those of groups within it too."""
+    found: dict[str, Any] = {}
+    for command in group.subcommands:
+        found |= commands(command) if hasattr(command, "subcommands") else {command.name: command}
+    return found
+
+
+(GROUP,) = get_commands()
+COMMANDS = commands(GROUP)
+
+
+class Broken(ModuleType):
+    """A module that fails when it is used, as one does whose import fails."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise ImportError("no such library")
+
+
+@pytest.mark.parametrize(("name", "module"), [("sandbox", _SANDBOX), ("serve", _SERVE)])
+@pytest.mark.parametrize("flags", [[], ["--port", "8080"], ["-v", "--unknown=1"]])
+def test_a_module_that_cannot_be_imported_breaks_its_own_command_alone(
+    monkeypatch: pytest.MonkeyPatch, name: str, module: str, flags: list[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, module, Broken(module))
+    parser = argparse.ArgumentParser()
+    for arg in COMMANDS[name].args:
+        arg.add_to_parser(parser)
+    args = parser.parse_args(flags)
+    with pytest.raises(ImportError, match="no such library"):
+        COMMANDS[name].func(args)
+
+
+@pytest.mark.parametrize("flag", ["--base-url", "--webhook-url"])
+@pytest.mark.parametrize(
+    "url", ["https://me:hunter2@api.example", "me:hunter2@api.example", "https://me:hunt/er2@api.example"]
+)
+def test_a_login_in_an_address_fails_before_the_audit_log(
+    capsys: pytest.CaptureFixture[str], flag: str, url: str
+) -> None:
+    """Airflow writes the flags of a command to its log once they are parsed."""
+    parser = argparse.ArgumentParser()
+    for arg in COMMANDS["init"].args:
+        arg.add_to_parser(parser)
+    with pytest.raises(SystemExit):
+        parser.parse_args([flag, url])
+    said = capsys.readouterr().err
+    assert f"argument {flag}: an address must have no user name" in said
+    assert "hunt" not in said
+    assert parser.parse_args([flag, "https://api.example/v2"])
