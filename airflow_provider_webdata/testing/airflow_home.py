@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 import shutil
 import sys
@@ -21,10 +22,17 @@ if TYPE_CHECKING:
 
 _NOT_WANTED = (
     "AIRFLOW__DAG_PROCESSOR__DAG_BUNDLE_CONFIG_LIST",
+    # Another Airflow's database: its addresses, also the asynchronous one and those by command or by secret, and the
+    # arguments of its driver.
+    "AIRFLOW__DATABASE__",
+    "AIRFLOW__CORE__SQL_ALCHEMY_",
+    # Tasks would report to another Airflow.
+    "AIRFLOW__CORE__EXECUTION_API_SERVER_URL",
     # A backend goes before the environment: it would lead to the service itself where it knows the connection.
-    "AIRFLOW__SECRETS__BACKEND",
+    "AIRFLOW__SECRETS__",
     "AIRFLOW__WORKERS__SECRETS_BACKEND",
 )
+"""Beginnings of the names of variables."""
 
 
 class AirflowHome:
@@ -46,8 +54,8 @@ class AirflowHome:
             )
         self.path = Path(tempfile.mkdtemp(prefix="webdata-airflow-"))
         self._environment = pytest.MonkeyPatch()
-        for name in _NOT_WANTED:
-            self._environment.delenv(name, raising=False)
+        for name in [name for name in os.environ if name.startswith(_NOT_WANTED)]:
+            self._environment.delenv(name)
         for name, value in {
             "AIRFLOW_HOME": str(self.path),
             "AIRFLOW_CONFIG": str(self.path / "airflow.cfg"),

@@ -35,7 +35,21 @@ class Vault(BaseSecretsBackend):
     def get_conn_value(self, conn_id, team_name=None):
         return "webdata://:a-real-key@service.example"
 """
-BACKEND = {"AIRFLOW__SECRETS__BACKEND": "vault.Vault"}
+FOREIGN = {
+    "AIRFLOW__SECRETS__BACKEND": "vault.Vault",
+    "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN_ASYNC": "postgresql+asyncpg://production.example/airflow",
+    "AIRFLOW__DATABASE__SQL_ALCHEMY_CONNECT_ARGS": "no.such.arguments",
+    "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": "https://production.example/execution/",
+}
+"""What the environment says of another Airflow."""
+FOREIGN_TEST = """
+def test_no_other_airflow():
+    from airflow import settings
+    from airflow.configuration import conf
+
+    assert settings.SQL_ALCHEMY_CONN_ASYNC.startswith("sqlite+aiosqlite:")
+    assert not conf.get("core", "execution_api_server_url", fallback=None)
+"""
 
 
 class Project:
@@ -80,6 +94,7 @@ def test_a_project_as_documented(project: Project, migrated_database: MigratedDa
             ),
             "tests/test_ci.py": RECIPES[CI],
             "tests/test_fixtures.py": FIXTURES,
+            "tests/test_foreign.py": FOREIGN_TEST,
             "vault.py": VAULT,
         }
     )
@@ -91,9 +106,9 @@ def test_a_project_as_documented(project: Project, migrated_database: MigratedDa
     (kept / "done").touch()
     temporary = project.folder / "temporary"
     temporary.mkdir()
-    done = project.pytest("-q", TMPDIR=str(temporary), **BACKEND)
+    done = project.pytest("-q", TMPDIR=str(temporary), **FOREIGN)
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
-    code = "".join([*DOCUMENTED.values(), RECIPES[CI], FIXTURES])
+    code = "".join([*DOCUMENTED.values(), RECIPES[CI], FIXTURES, FOREIGN_TEST])
     more = 3  # of one that is run for four ways of waiting
     assert f"{len(re.findall('^def test_', code, re.MULTILINE)) + more} passed" in done.stdout
     assert "Airflow makes its database" not in done.stdout
@@ -182,7 +197,7 @@ sys.meta_path.insert(0, Missing())
 
 def test_a_secrets_backend_that_leads_to_the_service(project: Project) -> None:
     project.write({"vault.py": VAULT, "test_it.py": "def test_it(webdata_sandbox):\n    pass\n"})
-    done = project.pytest(AIRFLOW_HOME=str(project.folder), **BACKEND)
+    done = project.pytest(AIRFLOW_HOME=str(project.folder), AIRFLOW__SECRETS__BACKEND="vault.Vault")
     assert done.returncode == 1
     assert "Connection 'webdata_default' leads to the service and not to the sandbox" in done.stdout
     assert "a-real-key" not in done.stdout
