@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import select
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
+from airflow_provider_webdata.api.endings import EXTRACT
 from airflow_provider_webdata.inbox.server.storage.database import airflow_engine, store_error
 from airflow_provider_webdata.inbox.server.storage.errors import StoreUnavailableError, TablesMissingError
 from airflow_provider_webdata.inbox.server.storage.store import DeliveryStore
@@ -16,8 +17,11 @@ from airflow_provider_webdata.inbox.server.storage.store import DeliveryStore
 from .finding import Finding
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from sqlalchemy.engine import Engine
 
+_MOST_TASKS = 10
 _WHERE = "Run this where Airflow's database can be reached: on a scheduler or the API server."
 _DATABASE = "Check that the database runs, and [database] sql_alchemy_conn."
 
@@ -89,6 +93,48 @@ def triggerer() -> Finding:
         f"none runs{last}, so that deferred tasks wait for ever",
         "Start one: `airflow triggerer`. Until then, deferrable=False waits in the worker.",
     )
+
+
+def endings(*, hosted: bool) -> Finding:
+    """List tasks of this installation whose operation is about to end on the hosted service.
+
+    :param hosted: whether a connection leads to it.
+    """
+    from airflow.models.dag import DagModel
+    from airflow.models.serialized_dag import SerializedDagModel
+
+    if not hosted:
+        return Finding("endings", "ok", "no connection leads to the hosted service, whose operations may end")
+    active = select(DagModel.dag_id).where(DagModel.is_stale.is_(False))
+    try:
+        with Session(airflow_engine()) as session:
+            dag_ids = list(session.scalars(active))
+            latest = SerializedDagModel.get_latest_serialized_dags(dag_ids=dag_ids, session=session)
+            found = [
+                f"{row.dag_id}.{task['task_id']}"
+                for row in latest
+                for task in (item["__var"] for item in (row.data or {})["dag"]["tasks"])
+                if _uses_extract({**task.get("partial_kwargs", {}), **task})
+            ]
+    except StoreUnavailableError as error:
+        return Finding("endings", "unknown", str(error), _WHERE)
+    except SQLAlchemyError as error:
+        return Finding("endings", "unknown", str(store_error(error)), _DATABASE)
+    if not found:
+        return Finding("endings", "ok", "no task uses an operation that is about to end")
+    more = f" and {len(found) - _MOST_TASKS} more" if len(found) > _MOST_TASKS else ""
+    return Finding(
+        "endings",
+        "warning",
+        f"{EXTRACT.operation} is used by {', '.join(sorted(found)[:_MOST_TASKS])}{more}",
+        f"{EXTRACT.warning}.",
+    )
+
+
+def _uses_extract(task: Mapping[str, Any]) -> bool:
+    if task.get("task_type") == "WebDataExtractOperator":
+        return task.get("via") in (None, "extract")
+    return task.get("task_type") == "WebDataJobSensor" and task.get("kind") == "extract"
 
 
 def last_delivery(conn_id: str, *, receives: bool, engine: Engine | None = None) -> Finding:

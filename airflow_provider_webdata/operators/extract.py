@@ -11,6 +11,7 @@ from airflow_provider_webdata.api import endings
 from airflow_provider_webdata.coded_errors import ArgumentError
 from airflow_provider_webdata.tasks.jobs.extract_successors import KINDS, Via
 from airflow_provider_webdata.tasks.jobs.job_operator import WebDataJobOperator
+from airflow_provider_webdata.tasks.literals import is_literal
 from airflow_provider_webdata.tasks.operator import RequestFields
 
 if TYPE_CHECKING:
@@ -39,10 +40,10 @@ class WebDataExtractOperator(WebDataJobOperator, fields=RequestFields("ExtractRe
     what was written and where instead of `data`. The XCom key `invalidURLs` holds the URLs that the service dropped.
     With `via="scrape"`, `data` joins the pages' data, and `errors` counts the pages that failed.
 
-    :param via: `extract`: an extract job. `scrape`: a batch scrape with a `json` format; it needs `urls` without `/*`,
-        and neither `enable_web_search`, `allow_external_links` nor `agent`. `agent`: an agent run, with `credit_limit`
-        as its `max_credits`. None (default): `extract`; on the hosted service from its end on `scrape`, or `agent` for
-        what a scrape cannot do, with a warning.
+    :param via: (templated) `extract`: an extract job. `scrape`: a batch scrape with a `json` format; it needs `urls`
+        without `/*`, and neither `enable_web_search`, `allow_external_links` nor `agent`. `agent`: an agent run, with
+        `credit_limit` as its `max_credits`. None (default): `extract`; on the hosted service from its end on `scrape`,
+        or `agent` for what a scrape cannot do, with a warning.
     :param urls: pages; one that ends in `/*` means its whole site. The service may refuse more than 10.
     :param prompt: what to extract, in words, at most 10,000 characters.
     :param schema: JSON Schema of what to extract.
@@ -66,6 +67,8 @@ class WebDataExtractOperator(WebDataJobOperator, fields=RequestFields("ExtractRe
     """
 
     job_kind: JobKind = "extract"
+    # Airflow stores templated arguments, where the doctor reads this one.
+    template_fields: Sequence[str] = (*WebDataJobOperator.template_fields, "via")
 
     def __init__(
         self,
@@ -91,7 +94,7 @@ class WebDataExtractOperator(WebDataJobOperator, fields=RequestFields("ExtractRe
         # end of fields
         **kwargs: Any,
     ) -> None:
-        if via is not None and via not in KINDS:
+        if is_literal(via) and via is not None and via not in KINDS:
             raise ArgumentError(f"via must be one of {', '.join(KINDS)} (given: {via!r})")
         if via is None:
             kept = "On a self-hosted server that keeps it, set via='extract'"
@@ -132,6 +135,8 @@ class WebDataExtractOperator(WebDataJobOperator, fields=RequestFields("ExtractRe
     def _kind(self) -> JobKind:
         from airflow_provider_webdata.tasks.jobs.extract_successors import agent_reasons
 
+        if self.via is not None and self.via not in KINDS:
+            self.refuse(f"via must be one of {', '.join(KINDS)} (given: {self.via!r})")
         ended = endings.EXTRACT.has_come() and endings.EXTRACT.concerns(
             self.hook.get_settings().client.base_url
         )
