@@ -266,7 +266,8 @@ class WebTools:
             formats=by_format(facts.credits_used or 0, 1, page_extras(body)),
         )
         if self._save_to is not None:
-            name = facts.scrape_id or hashlib.sha256(url.encode()).hexdigest()[:32]
+            # Not the scrape's id itself: a page's own tag may stand in its place, and lead out of the folder.
+            name = hashlib.sha256(repr((url, formats, facts.scrape_id)).encode()).hexdigest()[:32]
             await asyncio.to_thread(self._save, f"{self._save_to.rstrip('/')}/{name}.jsonl", answer.data)
         return answer.data
 

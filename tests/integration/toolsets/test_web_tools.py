@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import re
 import sqlite3
 from pathlib import Path
 from typing import Any
@@ -209,7 +210,7 @@ def test_what_was_read_is_kept(
     obey(call("read_page", url=FLOODS), WebDataToolset(save_to=str(tmp_path / "read")))
     (file,) = (tmp_path / "read").iterdir()
     document = json.loads(file.read_text())
-    assert file.name == f"{document['metadata']['scrapeId']}.jsonl"
+    assert re.fullmatch(r"[0-9a-f]{32}\.jsonl", file.name)
     assert "412 cm" in document["markdown"]
 
     database = tmp_path / "pages.db"
@@ -218,6 +219,20 @@ def test_what_was_read_is_kept(
     load.execute(context_of(TaskInstance()))
     with sqlite3.connect(database) as connected:
         assert connected.execute("SELECT source_url FROM pages").fetchall() == [(FLOODS,)]
+
+
+def test_a_page_does_not_name_its_file(
+    obey: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, attempt: Any
+) -> None:
+    page = {"success": True, "data": {"markdown": "x", "metadata": {"scrapeId": "../../x"}}}
+    server = FaultServer([answer(body=json.dumps(page))])
+    monkeypatch.setenv("AIRFLOW_CONN_WEBDATA_DEFAULT", connection_text(server.url))
+    attempt()
+    folder = tmp_path / "a" / "b"
+    obey(call("read_page", url=FLOODS), WebDataToolset(save_to=str(folder)))
+    server.close()
+    (file,) = tmp_path.rglob("*.jsonl")
+    assert file.parent == folder
 
 
 def test_a_folder_that_cannot_be_written_costs_nothing(obey: Any, sandbox: Any, tmp_path: Path) -> None:
