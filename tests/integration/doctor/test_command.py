@@ -80,7 +80,7 @@ def test_the_example_of_the_docs(world: World, capsys: pytest.CaptureFixture[str
 def test_no_problems(world: World, capsys: pytest.CaptureFixture[str]) -> None:
     ran = Ran(capsys)
     assert ran.status == 0
-    assert ran.output.endswith("\n1 unknown, 13 ok\n")
+    assert ran.output.endswith("\n1 unknown, 14 ok\n")
     # Each check has a line, and the advice has another.
     checks = [line.split()[1] for line in ran.output.splitlines() if re.match(r"  \w", line)]
     assert checks == ALL_CHECKS
@@ -164,7 +164,7 @@ def test_nothing_is_reachable(warm: Warm, tmp_path: Path) -> None:
     found = {finding["check"]: Finding(**finding) for finding in json.loads(done.stdout)["findings"]}
     assert found.keys() == {"connections", *ALL_CHECKS}
     assert [check for check, finding in found.items() if finding.state == "ok"] == [
-        *("versions", "plugin", "fields", "tls")
+        *("versions", "plugin", "endings", "fields", "tls")
     ]
     assert {check for check, finding in found.items() if finding.state == "wrong"} == {
         *("tables", "triggerer", "host", "webhook", "reader")

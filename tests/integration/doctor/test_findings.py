@@ -576,7 +576,7 @@ def test_an_unreadable_connection_does_not_affect_others(world: World) -> None:
     [lost] = [finding for finding in found if finding.conn_id == "elsewhere"]
     assert (lost.check, lost.state) == ("fields", "unknown")
     assert "connection 'elsewhere' cannot be read: MetastoreBackend failed" in lost.seen
-    assert {finding.check for finding in found if finding.conn_id == world.conn_id} == set(ALL_CHECKS[4:])
+    assert {finding.check for finding in found if finding.conn_id == world.conn_id} == set(ALL_CHECKS[5:])
 
 
 def test_nothing_is_changed(world: World) -> None:
@@ -655,7 +655,7 @@ def test_offline_sends_nothing(world: World) -> None:
     service, webhook, reader = (world.serve(answer()) for _ in range(3))
     world.connect(service.url, webhook_url=webhook.url, inbox_url=reader.url)
     found = findings(world, offline=True)
-    assert [finding.check for finding in found] == [*ALL_CHECKS[:5], "webhook", "deliveries"]
+    assert [finding.check for finding in found] == [*ALL_CHECKS[:6], "webhook", "deliveries"]
     assert [finding for finding in found if finding.state != "ok"] == []
     assert service.requests + webhook.requests + reader.requests == []
 
