@@ -9,13 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
-from airflow_provider_webdata.api import endings, models, service_time
+from airflow_provider_webdata import endings
+from airflow_provider_webdata.api import models, service_time
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from airflow_provider_webdata.api.endings import Ending
     from airflow_provider_webdata.api.models.base import RequestModel, ResponseModel
+    from airflow_provider_webdata.endings import Ending
 
 ResponseT = TypeVar("ResponseT", bound="ResponseModel")
 

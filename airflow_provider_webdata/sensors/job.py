@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.exceptions import AirflowProviderDeprecationWarning
 
-from airflow_provider_webdata.api import endings
+from airflow_provider_webdata import endings
 from airflow_provider_webdata.coded_errors import ArgumentError
 from airflow_provider_webdata.states.jobs import ProgressLog, checked_kind
 from airflow_provider_webdata.tasks.arguments import checked_text, number

@@ -312,6 +312,8 @@ def _drawn(annotation: Any, limits: Limits) -> SearchStrategy[Any]:
         items = st.one_of(*(_drawn(*part) for part in parts(args[0], Limits())))
         low = limits.min_length or 0
         return st.lists(items, min_size=low, max_size=min(limits.max_length or 3, low + 3))
+    if origin is dict:
+        return st.dictionaries(st.text(plain, min_size=1, max_size=9), st.text(plain, max_size=9), max_size=2)
     if annotation is bool:
         return st.booleans()
     if annotation is int:

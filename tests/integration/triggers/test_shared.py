@@ -64,12 +64,17 @@ async def test_many_waits_for_one_monitor_share_a_poll(world: Any, tools: Any) -
 async def test_many_monitors_are_listed_and_only_changed_ones_are_polled(world: Any, tools: Any) -> None:
     monitors = [world.monitor(webhook=False) for _ in range(monitor_sweep.FEW + 2)]
     world.control.clear_requests()
-    waits = [for_check(monitor, wait_by="polling", poll_interval=1.0) for monitor in monitors]
+    waits = [for_check(monitor, wait_by="polling", poll_interval=600.0) for monitor in monitors]
     async with tools.waiting(*waits) as tasks:
         first = world.control.requests("/v2/monitor/.*/checks", "GET")
         assert len(first) == len(monitors), "each is polled once when its wait begins"
         world.control.clear_requests()
         check = await asyncio.to_thread(world.run, monitors[4])
+        # All are due again, at the same time.
+        poller = Hub.of("webdata_default").poller
+        for watch in poller._watches.values():
+            watch.due = 0.0
+        poller._changed.set()
         assert (await tasks[4])["check_id"] == check
         polls = world.control.requests("/v2/monitor/.*/checks", "GET")
         assert {poll["path"].split("/")[3] for poll in polls} == {monitors[4]}
