@@ -13,6 +13,7 @@ from sqlalchemy import Engine
 
 from airflow_provider_webdata import __version__
 from airflow_provider_webdata.inbox import probe
+from airflow_provider_webdata.inbox.server.http import connections, receive
 from airflow_provider_webdata.inbox.server.http.auth import Gate
 from airflow_provider_webdata.inbox.wire import SECRET_HEADER
 from tests.integration.inbox.http.served_inbox import (
@@ -363,18 +364,24 @@ def test_ids_are_decoded(on_sqlite: ServedInbox, quoted: str, conn_id: str) -> N
     assert [row.correlation_key for row in on_sqlite.rows(conn_id)] == ["k"]
 
 
-def test_refusals_are_limited(sqlite_engine: Engine, caplog: pytest.LogCaptureFixture) -> None:
+def test_refusals_are_limited(
+    sqlite_engine: Engine, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Guesses of the secret are limited in number and in log lines; the right secret is always accepted."""
+    # A slow machine makes no more guesses than are refilled.
+    for name in ("REFUSALS_PER_SECOND", "LOG_LINES_PER_SECOND"):
+        monkeypatch.setattr(receive, name, 1e-4)
     with ServedInbox(sqlite_engine, bounded=True) as served:
-        for _ in range(5000):
-            answer = served.deliver("secret", BODY, _secret(STRANGE))
-            if answer.status_code != 401:
-                break
-        assert answer.status_code == 429
+        statuses = [
+            served.deliver("secret", BODY, _secret(STRANGE)).status_code
+            for _ in range(int(receive.REFUSALS_AT_ONCE))
+        ]
+        answer = served.deliver("secret", BODY, _secret(STRANGE))
+        assert ({*statuses}, answer.status_code) == ({401}, 429)
         assert int(answer.headers["retry-after"]) >= 1
         assert served.deliver("secret", BODY, key="k").json() == {"status": "stored"}
     lines = [record for record in caplog.records if "was refused" in record.getMessage()]
-    assert 0 < len(lines) < 100
+    assert len(lines) == receive.LOG_LINES_AT_ONCE
 
 
 def test_the_log_names_a_refused_sender(sqlite_engine: Engine, caplog: pytest.LogCaptureFixture) -> None:
@@ -391,8 +398,10 @@ def test_the_log_names_a_refused_sender(sqlite_engine: Engine, caplog: pytest.Lo
     assert len(forwarded) < 500
 
 
-def test_lookups_are_limited(sqlite_engine: Engine) -> None:
+def test_lookups_are_limited(sqlite_engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     """Made-up connections cannot keep the database busy, and known connections continue to work."""
+    # A slow machine makes no more lookups than are refilled.
+    monkeypatch.setattr(connections, "LOOKUPS_PER_SECOND", 1e-4)
     asked: list[str] = []
 
     def gate(conn_id: str) -> Gate:
@@ -401,7 +410,7 @@ def test_lookups_are_limited(sqlite_engine: Engine) -> None:
 
     with ServedInbox(sqlite_engine, gate, bounded=True) as served:
         assert served.deliver("secret", BODY, key="k").status_code == 200
-        for number in range(5000):
+        for number in range(int(connections.LOOKUPS_AT_ONCE) + 1):
             answer = served.deliver(f"guess{number}", BODY)
             if answer.status_code == 503:
                 break
