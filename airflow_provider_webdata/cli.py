@@ -85,10 +85,10 @@ _DRY_RUN = _arg("--dry-run", help="Only say how many deliveries would be deleted
 _NEW_CONN_ID = _arg(
     "--conn-id", help="Id of the connection (default: %(default)s)", default="webdata_default"
 )
-_BASE_URL = _arg("--base-url", help="Address of the service (default: asked for)", type=_without_login)
+_BASE_URL = _arg("--base-url", help="Address of the service (default: prompt for it)", type=_without_login)
 _WEBHOOK_URL = _arg(
     "--webhook-url",
-    help="Public https address of this Airflow, for webhooks; empty: tasks wait by polling (default: asked for)",
+    help="Public https address of this Airflow, for webhooks; empty: tasks wait by polling (default: prompt for it)",
     type=_without_login,
 )
 _DAGS_FOLDER = _arg(

@@ -5,7 +5,6 @@ See docs/service.md#parse-by-reference.
 
 from __future__ import annotations
 
-import re
 from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -31,6 +30,7 @@ from airflow_provider_webdata.hosts import (
     normal_host,
     url_host,
 )
+from airflow_provider_webdata.surrogates import is_utf8
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,16 +42,15 @@ if TYPE_CHECKING:
 _OPERATION = "file upload"
 _ANSWER_SECONDS = 60.0
 _METHODS = ("PUT", "POST")
-_HALF = re.compile("[\ud800-\udfff]")
 _FRAMING = frozenset({"connection", "expect", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade"})
 _OURS = frozenset({"content-length", "host"})
 
 
 class FileTransfer:
-    """One file, and where the service wants it: an address, a method and headers that the service cannot choose freely.
+    """One file, and its upload target: an address, a method, and headers, within limits.
 
-    The address and the form's fields are as good as a key: they stand in no message. Only the status of the storage's
-    answer is read, not its body.
+    The address and the form's fields are secrets: no message has them. Only the status of the storage's response is
+    read, not its body.
 
     :param config: how hosts are reached.
     :param target: the service's answer.
@@ -160,7 +159,7 @@ class FileTransfer:
         url, headers = self._url, {**self._headers}
         extensions: dict[str, Any] = {}
         if address is not None:
-            # The name stays what the host is told and what its certificate is checked against.
+            # The Host header and the certificate check keep the name.
             url = url.copy_with(host=address)
             headers["host"] = self._url.netloc.decode("ascii")
             extensions["sni_hostname"] = self._url.raw_host.decode("ascii")
@@ -196,7 +195,7 @@ def _checked_headers(given: dict[str, str]) -> dict[str, str]:
 
 def _checked_fields(given: dict[str, str]) -> dict[str, str]:
     for name, value in given.items():
-        if '"' in name or not name.isprintable() or _HALF.search(value):
+        if '"' in name or not name.isprintable() or not is_utf8(value):
             raise _unusable(f"it wants a field that no form can hold ({trimmed(repr(name), 50)})")
     return given
 

@@ -128,7 +128,7 @@ def _without_known(credits: dict[str, Any], jobs: dict[str, float]) -> dict[str,
     return {**credits, "used": used, "byOperation": +operations, "byFormat": +formats}
 
 
-class _Told(BaseModel):
+class _Credits(BaseModel):
     """The XCom `credits` of a task."""
 
     model_config = ConfigDict(strict=True)
@@ -144,7 +144,9 @@ class _Told(BaseModel):
 def _credits(value: Any) -> dict[str, Any] | None:
     """Return the credits in an XCom; None where another task's XCom has the same key."""
     try:
-        told = _Told.model_validate_json(value) if isinstance(value, str) else _Told.model_validate(value)
+        credits = (
+            _Credits.model_validate_json(value) if isinstance(value, str) else _Credits.model_validate(value)
+        )
     except ValidationError:
         return None
-    return told.model_dump()
+    return credits.model_dump()

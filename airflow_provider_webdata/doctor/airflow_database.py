@@ -113,7 +113,7 @@ def endings(*, hosted: bool) -> Finding:
             found = [
                 f"{row.dag_id}.{task['task_id']}"
                 for row in latest
-                for task in (item["__var"] for item in (row.data or {})["dag"]["tasks"])
+                for task in (item["__var"] for item in (row.data or {}).get("dag", {}).get("tasks", ()))
                 if _uses_extract({**task.get("partial_kwargs", {}), **task})
             ]
     except StoreUnavailableError as error:

@@ -124,7 +124,11 @@ class WebDataExtractOperator(WebDataJobOperator, fields=RequestFields("ExtractRe
 
     def call_service(self, context: Context) -> Any:
         """Start the job, or find the one of an earlier attempt, and return its result or its id."""
+        from airflow_provider_webdata.tasks.jobs.extract_successors import ignored_by_agent
+
         self.job_kind = self._kind()
+        if self.job_kind == "agent" and (ignored := ignored_by_agent(self.request_body())):
+            self.log.warning("via='agent' has no counterpart of %s, and ignores it", ", ".join(ignored))
         return super().call_service(context)
 
     def execute_complete(self, context: Context, event: Mapping[str, Any] | None = None) -> Any:
@@ -164,10 +168,7 @@ class WebDataExtractOperator(WebDataJobOperator, fields=RequestFields("ExtractRe
             return ExtractRequest, self.given()
         if self.job_kind == "batch_scrape":
             return BatchScrapeRequest, as_batch_scrape(self.request_body())
-        fields, ignored = as_agent(self.request_body(), number("credit_limit", self.credit_limit))
-        if ignored:
-            self.log.warning("via='agent' has no counterpart of %s, and ignores it", ", ".join(ignored))
-        return AgentRequest, fields
+        return AgentRequest, as_agent(self.request_body(), number("credit_limit", self.credit_limit))
 
     def targets(self) -> list[str]:
         """Return the URLs or texts by which the service would name the job."""

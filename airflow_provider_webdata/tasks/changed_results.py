@@ -224,8 +224,8 @@ class ChangedResults(ResultDelivery):
                 is_told = page is not None or "page" in item
                 yield tagged(item, change=change, **({"page": page} if is_told else {}))
         comparison.leave(known_pages)
+        most = removal_limit(self.max_removed, comparison.known)
         if self._saw_all(kind, len(flowing), comparison, summary):
-            most = removal_limit(self.max_removed, comparison.known)
             for entry in comparison.removed(self.removed_after, most):
                 if self.emit == "changed":
                     yield {
@@ -245,7 +245,7 @@ class ChangedResults(ResultDelivery):
                 "if they are gone, raise max_removed for one run",
                 comparison.held_back,
                 comparison.known,
-                removal_limit(self.max_removed, comparison.known),
+                most,
             )
 
     def _saw_all(self, kind: str, count: int, comparison: Comparison, summary: Mapping[str, Any]) -> bool:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, with_config
 from typing_extensions import Required, TypedDict
 
+from airflow_provider_webdata.results.errors import damage
 from airflow_provider_webdata.tasks.failures import UndeliveredAnswerError
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ class KeptRecords(Protocol):
 
     @property
     def lasts(self) -> bool:
-        """Whether a later attempt finds all that was saved."""
+        """True if a later attempt finds all saved records."""
 
     def read(self) -> Iterator[Record]:
         """Yield all records kept so far, by earlier attempts and this one, one at a time."""
@@ -193,7 +194,7 @@ class RecordsOfAccount:
 
     @property
     def lasts(self) -> bool:
-        """Whether a later attempt finds all that was saved."""
+        """True if a later attempt finds all saved records."""
         return self._records.lasts
 
     def read(self) -> Iterator[Record]:
@@ -254,10 +255,9 @@ def _read(line: str | bytes, place: str) -> Record:
 
 
 def _damaged(place: str, error: Exception) -> UndeliveredAnswerError:
-    reason = str(error).partition("\n")[0]
     return UndeliveredAnswerError(
-        f"What an earlier attempt was billed for and kept is damaged, in {place} ({reason}). To make the call again, "
-        "which is billed again, delete that and clear the task"
+        f"The answer that an earlier attempt kept is damaged, in {place} ({damage(error)}). To repeat the call, which "
+        "is billed again, delete it and clear the task"
     )
 
 

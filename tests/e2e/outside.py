@@ -1,4 +1,4 @@
-"""What is outside of Airflow in these tests: monitors created without the provider, deliveries sent by hand, and the
+"""Parts outside of Airflow: monitors created without the provider, deliveries sent by hand, and the
 inbox's table, read with plain SQL."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What goes wrong at a task, and what Airflow's scheduler does about it.
+"""Failures of a task, and the scheduler's reaction.
 
 The tasks of all tests start together, because the scheduler needs half a minute to miss a worker that cannot report.
 """

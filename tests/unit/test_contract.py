@@ -1,4 +1,4 @@
-"""What holds for every operator, sensor, and method of the hooks that the provider's metadata names.
+"""Rules for every operator, sensor, and method of the hooks that the provider's metadata names.
 
 Each failure names the forgotten field, operator, or method, the file that lacks it, and what to do.
 """
@@ -76,7 +76,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "WebDataFeedbackOperator": {"job_id": "7f3c1a52-9d0e-4b7a-8f65-0123456789ab"},
     "WebDataToTableOperator": {"path": "x.jsonl"},
 }
-"""What a task needs in addition to its required parameters."""
+"""Arguments that a task needs in addition to its required parameters."""
 
 
 def parameters(task: type) -> dict[str, inspect.Parameter]:

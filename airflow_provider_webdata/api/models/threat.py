@@ -10,7 +10,7 @@ from airflow_provider_webdata.api.models.base import Lenient, RequestModel, Resp
 from airflow_provider_webdata.api.models.fields import DomainPattern, Integer, Listed, Switch, TopLevelDomain
 
 ThreatMode = Literal["off", "normal", "manual-only", "zscaler"]
-"""How URLs are judged before they are fetched."""
+"""Methods to judge URLs before they are fetched."""
 
 
 class ThreatProtection(RequestModel):

@@ -39,7 +39,7 @@ class UndecryptableError(StoreUnavailableError):
 
 
 _DOT_SEGMENT = re.compile(r"(^|[/\\])\.*($|[/\\])")
-"""What leads out of the folder of connections in a backend that makes paths of ids."""
+"""A segment that leaves the folder of connections in a backend that builds paths from ids."""
 
 
 def is_conn_id(text: str) -> bool:

@@ -22,7 +22,7 @@ from typing_extensions import Required, TypedDict
 
 from airflow_provider_webdata.results.compression import compressed
 from airflow_provider_webdata.results.encoding import json_text
-from airflow_provider_webdata.results.errors import OutputError
+from airflow_provider_webdata.results.errors import OutputError, damage
 from airflow_provider_webdata.results.manifest.entries import Entry
 from airflow_provider_webdata.results.manifest.plan import Plan
 from airflow_provider_webdata.results.storage import WholeFile, storage_path
@@ -134,7 +134,7 @@ class ManifestFolder:
         )
         raise OutputError(
             f"manifest {self.url} belongs to {writer}: pages that another task does not see would count as removed. "
-            "Give this task a folder of its own, or set shared=True for all of its tasks: then none counts as removed. "
+            "Give this task a separate folder, or set shared=True for all of its tasks: then none counts as removed. "
             f"Where the task was renamed, or no longer shares the folder, delete {url}"
         )
 
@@ -199,7 +199,9 @@ class ManifestFolder:
         except FileNotFoundError:
             return None
         except (ValueError, RecursionError) as error:
-            raise OutputError(f"{self._plan_url(run)} is damaged: {error}; delete it to plan anew") from error
+            raise OutputError(
+                f"{self._plan_url(run)} is damaged ({damage(error)}); delete it to plan anew"
+            ) from error
 
     def write_plan(self, run: Run, plan: Plan) -> None:
         """Write what a run is going to read, for its later attempts."""
@@ -289,6 +291,6 @@ class ManifestFolder:
                 if isinstance(error, OutputError):
                     raise
                 raise OutputError(
-                    f"{url} is damaged, or not a manifest ({type(error).__name__}: {error}). Delete it: the runs after "
+                    f"{url} is damaged, or not a manifest ({damage(error)}). Delete it: the runs after "
                     "it compare with the one before"
                 ) from error

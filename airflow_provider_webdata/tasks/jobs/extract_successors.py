@@ -42,8 +42,8 @@ def as_batch_scrape(request: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def as_agent(request: Mapping[str, Any], max_credits: float | None) -> tuple[dict[str, Any], list[str]]:
-    """Return the agent run that replaces an extract job, and the fields that it has no counterpart for.
+def as_agent(request: Mapping[str, Any], max_credits: float | None) -> dict[str, Any]:
+    """Return the agent run that replaces an extract job, without the fields in `ignored_by_agent`.
 
     :param max_credits: the run's limit. None: the service's default.
     """
@@ -58,7 +58,12 @@ def as_agent(request: Mapping[str, Any], max_credits: float | None) -> tuple[dic
         body["strictConstrainToURLs"] = not sites and not any(request.get(name) for name in _NEEDS_AGENT)
     if max_credits is not None:
         body["maxCredits"] = max_credits
-    return body, [name for name in _NOT_OF_AGENT if name in request]
+    return body
+
+
+def ignored_by_agent(request: Mapping[str, Any]) -> list[str]:
+    """Return the fields of an extract job that an agent run has no counterpart for."""
+    return [name for name in _NOT_OF_AGENT if name in request]
 
 
 def combined(pages: Iterable[tuple[str, Any]], urls: Sequence[str]) -> tuple[Any, dict[str, list[str]]]:

@@ -103,34 +103,43 @@ def load_files(
     :raises TableError: a file is no results file, or the table does not fit.
     """
 
-    def load(max_removed: float | None, *, delete: bool) -> Loaded:
-        return _load(
-            database,
-            paths,
-            table,
-            log,
-            kind=kind,
-            schema=schema,
-            key=key,
-            columns=columns,
-            create_table=create_table,
-            add_columns=add_columns,
-            replace=replace,
-            max_removed=max_removed,
-            delete=delete,
-        )
+    def load(*, delete: bool) -> Loaded:
+        with ExitStack() as open_things:
+            files = [open_things.enter_context(ResultsFile(path, kind, schema)) for path in paths]
+            open_things.enter_context(_transaction(database, table))
+            found = _columns_of_all(files)
+            existing = database.existing(table)
+            removed: dict[str, None] = {}
+            if not found:
+                loaded = _delete_only(database, table, files, existing) if delete else Loaded()
+                _hold_back(database, table, loaded, max_removed)
+                return loaded
+            made = layout(table, found, key, columns, replace=replace)
+            if not existing:
+                _create(database, made, log, create_table=create_table)
+            else:
+                _fit(database, made, existing, log, add_columns=add_columns)
+            if not replace:
+                database.check_key(made)
+            rows = _values(files, made, removed, replace=replace, delete=delete)
+            loaded = database.load(made, rows, removed, replace=replace)
+            # A table that is replaced has no other rows than the file's anyway.
+            if not (replace and loaded.rows):
+                _hold_back(database, table, loaded, max_removed)
+            loaded.columns = {column.name: column.type for column in made.columns}
+            return loaded
 
     with closing(database.connection):
         try:
-            return load(max_removed, delete=True)
+            return load(delete=True)
         except _TooManyDeletesError as error:
             log.warning(
                 "%d of %d rows of %s are said to be gone, and max_removed allows %d: none is deleted. Look at the site "
                 "and the files; if they are gone, raise max_removed for one run",
                 *(error.count, error.known, table, error.most),
             )
-            # What was done is undone: no database tells beforehand how many rows would go.
-            loaded = load(None, delete=False)
+            # The transaction was rolled back: the number of rows is unknown until they are deleted.
+            loaded = load(delete=False)
             loaded.held_back = error.count
             return loaded
 
@@ -139,48 +148,6 @@ class _TooManyDeletesError(Exception):
     def __init__(self, count: int, known: int, most: int) -> None:
         super().__init__(count, known, most)
         self.count, self.known, self.most = count, known, most
-
-
-def _load(
-    database: Database,
-    paths: Sequence[str],
-    table: TableName,
-    log: Any,
-    *,
-    kind: str | None,
-    schema: ResultSchema | None,
-    key: Sequence[str] | None,
-    columns: Sequence[str] | Mapping[str, str] | None,
-    create_table: bool,
-    add_columns: bool,
-    replace: bool,
-    max_removed: float | None,
-    delete: bool,
-) -> Loaded:
-    with ExitStack() as open_things:
-        files = [open_things.enter_context(ResultsFile(path, kind, schema)) for path in paths]
-        open_things.enter_context(_transaction(database, table))
-        found = _columns_of_all(files)
-        existing = database.existing(table)
-        removed: dict[str, None] = {}
-        if not found:
-            loaded = _delete_only(database, table, files, existing) if delete else Loaded()
-            _hold_back(database, table, loaded, max_removed)
-            return loaded
-        made = layout(table, found, key, columns, replace=replace)
-        if not existing:
-            _create(database, made, log, create_table=create_table)
-        else:
-            _fit(database, made, existing, log, add_columns=add_columns)
-        if not replace:
-            database.check_key(made)
-        rows = _values(files, made, removed, replace=replace, delete=delete)
-        loaded = database.load(made, rows, removed, replace=replace)
-        # A table that is replaced has no other rows than the file's anyway.
-        if not (replace and loaded.rows):
-            _hold_back(database, table, loaded, max_removed)
-        loaded.columns = {column.name: column.type for column in made.columns}
-        return loaded
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""How often each call reaches the service.
+"""Repetition of calls: how many requests of each reach the service.
 
 Whether a call may be repeated is declared by its endpoint, and each endpoint has a case. The outcome of a fault does
 not depend on the endpoint; `test_faults` has the table. Cases for both clients are those in which a body is sent again

@@ -1,4 +1,4 @@
-"""What the tests of the inbox share: a PostgreSQL that a test may stop."""
+"""A PostgreSQL that a test of the inbox may stop."""
 
 from __future__ import annotations
 

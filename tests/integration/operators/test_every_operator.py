@@ -1,4 +1,4 @@
-"""What holds for every operator of the metadata that bills or writes results, and for the template in CONTRIBUTING."""
+"""Rules for every operator of the metadata that bills or writes results, and for the template in CONTRIBUTING."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ FOREIGN = {
     "AIRFLOW__DATABASE__SQL_ALCHEMY_CONNECT_ARGS": "no.such.arguments",
     "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": "https://production.example/execution/",
 }
-"""What the environment says of another Airflow."""
+"""Settings of another Airflow in the environment."""
 FOREIGN_TEST = """
 def test_no_other_airflow():
     from airflow import settings

@@ -162,7 +162,7 @@ def test_a_damaged_file_says_where_it_is_and_what_to_do(tmp_path):
     (part,) = (tmp_path / "out.jsonl.partial").glob("*/*.part")
     for line in DAMAGED:
         part.write_bytes(line + b"\n")
-        with pytest.raises(UndeliveredAnswerError, match=f"{part.name}.*clear the task"):
+        with pytest.raises(UndeliveredAnswerError, match=f"{part.name} .*clear the task"):
             [*FileRecords(str(tmp_path / "out.jsonl"), context()).read()]
 
 
@@ -188,3 +188,13 @@ def test_records_of_another_account_are_not_found(reopen):
     RecordsOfAccount(reopen(), "one").save([record("a")])
     assert [item["key"] for item in RecordsOfAccount(reopen(), "other").read()] == ["old"]
     assert list(RecordsOfAccount(reopen(), "one").read()) == [record("old"), record("a")]
+
+
+def test_the_damage_is_named_without_what_was_kept():
+    store = StateStore()
+    store.set("webdata_paid", {"values": 1, "bytes": 9})
+    store.set("webdata_paid_0", json.dumps({"key": "a", "results": {"web": ["hush"]}}))
+    with pytest.raises(UndeliveredAnswerError) as raised:
+        StoreRecords(store)
+    assert "(results.web.0: Input should be a valid dictionary)" in str(raised.value)
+    assert "hush" not in str(raised.value)
