@@ -25,6 +25,9 @@ IMPORTED_SETTINGS = {
 }
 
 
+DATABASE_URL = "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN"
+
+
 @dataclass(frozen=True)
 class Ports:
     """The ports that an Airflow on one machine listens on."""
@@ -75,8 +78,7 @@ def airflow_environment(
         "PYTHONUNBUFFERED": "1",
         **IMPORTED_SETTINGS,
         "AIRFLOW_HOME": str(home),
-        # After five seconds without a lock of SQLite, the scheduler of a loaded machine would end.
-        "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": database_url or f"sqlite:///{home}/airflow.db?timeout=600",
+        DATABASE_URL: database_url or f"sqlite:///{home}/airflow.db",
         "AIRFLOW__CORE__DAGS_FOLDER": str(dag_folders[0]),
         "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
         "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"{url}/execution/",

@@ -23,7 +23,7 @@ from urllib.parse import urlsplit
 import psutil
 
 from tests.support.airflow_api import AirflowAPI
-from tests.support.airflow_settings import Ports, airflow_environment, login
+from tests.support.airflow_settings import DATABASE_URL, Ports, airflow_environment, login
 from tests.support.errors import StackError
 from tests.support.processes import Session, stop_all
 from tests.support.service import CONNECTION_ID
@@ -140,13 +140,20 @@ class Stack:
     @property
     def components(self) -> Mapping[str, Component]:
         """What Airflow consists of, by name, in the order in which it is started."""
-        components = {name: Component((name,)) for name in COMPONENTS}
+        # After five seconds without SQLite's lock, these would end. The API server may not wait longer: it waits in its
+        # event loop, and the thread that has the lock may need that loop for its commit.
+        patient = (
+            {}
+            if self.database_url
+            else {DATABASE_URL: f"{self._environment[DATABASE_URL]}?timeout={PATIENCE}"}
+        )
+        components = {name: Component((name,), patient) for name in COMPONENTS}
         url = urlsplit(self.airflow_url)
         address = ("--host", str(url.hostname), "--port", str(url.port))
         return {
             **components,
             "api-server": Component(("api-server", *address)),
-            "triggerer": Component(("triggerer",), PATIENT_TRIGGERER),
+            "triggerer": Component(("triggerer",), {**patient, **PATIENT_TRIGGERER}),
         }
 
     def launch(self, name: str) -> None:
