@@ -73,11 +73,11 @@ class Stalls:
         try:
             for process in chosen:
                 with contextlib.suppress(psutil.NoSuchProcess):
-                    name = process.name()
+                    name, argv = process.name(), process.cmdline()
                     stopped.append(process)
                     process.suspend()
                     self.counts[name] += 1
-                    self._note(f"stopped {process.pid} {' '.join(process.cmdline())[:100]!r}")
+                    self._note(f"stopped {process.pid} {' '.join(argv)[:100]!r}")
             self.seconds += self._wait()
         finally:
             for process in stopped:

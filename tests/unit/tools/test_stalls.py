@@ -38,8 +38,8 @@ def test_all_processes_stall_and_live_on(tmp_path: Path) -> None:
     rhythm = ["--mean", "0.01", "--most", "0.05", "--seed", "5"]
     runner = stalls(tmp_path, *rhythm, "--", "sh", "-c", f"cd '{tmp_path}'; {TREE}")
 
-    def stopped(action: str = "stopped") -> list[str]:
-        return re.findall(rf"{action} (\d+)", (tmp_path / "log").read_text())
+    def stopped() -> list[str]:
+        return re.findall(r"stopped (\d+)", (tmp_path / "log").read_text())
 
     files = [tmp_path / f"{name}.pid" for name in NAMES]
     assert wait_until(lambda: all(file.exists() for file in files))
@@ -53,7 +53,6 @@ def test_all_processes_stall_and_live_on(tmp_path: Path) -> None:
         line = tmp_path / f"{name}.line"
         assert wait_until(lambda line=line: line.exists() and line.read_text())
         assert line.read_text() == f"to {name}\n"
-    assert sorted(stopped()) == sorted(stopped("continued"))
     assert str(runner.pid) not in stopped()
     assert "seed 5" in output
     assert f"{len(stopped())} stops" in output
