@@ -9,7 +9,12 @@ from airflow_provider_webdata.states.checks import CheckCriteria, event_of
 from airflow_provider_webdata.waiting.followers.check_follower import CheckFollower
 from airflow_provider_webdata.waiting.mailbox import Expired, WaitFailure
 from airflow_provider_webdata.waiting.policy import PollingPolicy
-from airflow_provider_webdata.waiting.wait_trigger import WaitTrigger, error_event, timeout_event
+from airflow_provider_webdata.waiting.wait_trigger import (
+    WaitTrigger,
+    error_event,
+    start_of_run,
+    timeout_event,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -61,7 +66,7 @@ class WebDataMonitorCheckTrigger(WaitTrigger):
 
     async def _wait(self, hub: Hub, mailbox: Mailbox) -> dict[str, Any]:
         policy = PollingPolicy.deserialize(self.policy)
-        after = self._after() or self._start()
+        after = self._after() or start_of_run(self.task_instance)
         queue = CheckQueue(CheckCriteria.deserialize(self.criteria), after, self.check_id)
         follower = CheckFollower(hub, mailbox, self.monitor_id, queue, self.log)
         try:

@@ -8,7 +8,12 @@ from airflow_provider_webdata.hooks.inbox import inbox_address
 from airflow_provider_webdata.inbox.reader import Delivery
 from airflow_provider_webdata.waiting.inbox.subscriptions import Subscription
 from airflow_provider_webdata.waiting.mailbox import Expired, Notice, WaitFailure
-from airflow_provider_webdata.waiting.wait_trigger import WaitTrigger, error_event, timeout_event
+from airflow_provider_webdata.waiting.wait_trigger import (
+    WaitTrigger,
+    error_event,
+    start_of_run,
+    timeout_event,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -59,7 +64,7 @@ class WebDataWebhookTrigger(WaitTrigger):
     async def _wait(self, hub: Hub, mailbox: Mailbox) -> dict[str, Any]:
         since = self._after()
         if since is None and self.key is None:
-            since = self._start()
+            since = start_of_run(self.task_instance)
         subscription = Subscription(
             mailbox,
             key=self.key,

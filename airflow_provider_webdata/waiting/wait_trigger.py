@@ -127,16 +127,20 @@ class WaitTrigger(BaseTrigger):
             raise ArgumentError(f"after must be a moment in ISO 8601 (given: {self.after!r})")
         return found
 
-    def _start(self) -> datetime:
-        """Return when the DAG run started, if the triggerer knows it, else the present moment."""
-        context = getattr(self.task_instance, "_ti_context_from_server", None)
-        run = getattr(context, "dag_run", None)
-        start = getattr(run, "start_date", None) or getattr(run, "run_after", None)
-        if isinstance(start, str):
-            start = moment(start)
-        if isinstance(start, datetime):
-            return start if start.tzinfo is not None else start.replace(tzinfo=timezone.utc)
-        return datetime.now(timezone.utc)
+
+def start_of_run(task_instance: Any) -> datetime:
+    """Return when the DAG run started, if the triggerer knows it, else the present moment.
+
+    :param task_instance: the one that Airflow gives to a trigger, or None.
+    """
+    context = getattr(task_instance, "_ti_context_from_server", None)
+    run = getattr(context, "dag_run", None)
+    start = getattr(run, "start_date", None) or getattr(run, "run_after", None)
+    if isinstance(start, str):
+        start = moment(start)
+    if isinstance(start, datetime):
+        return start if start.tzinfo is not None else start.replace(tzinfo=timezone.utc)
+    return datetime.now(timezone.utc)
 
 
 def error_event(failure: WaitFailure) -> dict[str, Any]:

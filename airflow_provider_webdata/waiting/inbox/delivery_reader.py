@@ -62,7 +62,7 @@ class DeliveryReader(SharedTask):
     def __init__(self, connection: SharedConnection) -> None:
         super().__init__(f"the inbox reader of connection {connection.conn_id!r}")
         self._connection = connection
-        self._index = SubscriptionIndex()
+        self.subscriptions = SubscriptionIndex()
         self._watchers: dict[Mailbox, None] = {}
         self._backfill = Backfill(self._search)
         self._reader = Once(self._open_reader)
@@ -73,14 +73,14 @@ class DeliveryReader(SharedTask):
     @property
     def is_needed(self) -> bool:
         """Whether there is any subscription, or anybody who watches the whole feed."""
-        return len(self._index) > 0 or bool(self._watchers)
+        return len(self.subscriptions) > 0 or bool(self._watchers)
 
     def subscribe(self, subscription: Subscription) -> None:
         """Begin to post deliveries to a subscription.
 
         :param subscription: one that is not subscribed yet.
         """
-        self._index.add(subscription)
+        self.subscriptions.add(subscription)
         self._backfill.add(subscription)
         if self.backoff.notice is not None:
             subscription.mailbox.post(self.backoff.notice)
@@ -91,7 +91,7 @@ class DeliveryReader(SharedTask):
 
         :param subscription: one that is subscribed.
         """
-        self._index.remove(subscription)
+        self.subscriptions.remove(subscription)
         self._backfill.remove(subscription)
         self.release()
 
@@ -168,7 +168,7 @@ class DeliveryReader(SharedTask):
             page = await self._ask(lambda reader: reader.feed(after, LONG_POLL))
         except CursorAheadError as error:
             log.warning("%s: %s; deliveries are looked up again", self._name, error)
-            for subscription in self._index:
+            for subscription in self.subscriptions:
                 subscription.restart()
                 self._backfill.add(subscription)
             for mailbox in self._watchers:
@@ -188,7 +188,7 @@ class DeliveryReader(SharedTask):
 
     async def _dispatch(self, delivery: Delivery) -> None:
         self.last = delivery
-        for number, subscription in enumerate(self._index.of(delivery), 1):
+        for number, subscription in enumerate(self.subscriptions.of(delivery), 1):
             subscription.live(delivery)
             if number % SLICE == 0:
                 await asyncio.sleep(0)
@@ -226,7 +226,7 @@ class DeliveryReader(SharedTask):
         return await (await self._connection.hook()).inbox()
 
     def _broadcast(self, item: Any) -> None:
-        for subscription in self._index:
+        for subscription in self.subscriptions:
             subscription.mailbox.post(item)
         for mailbox in self._watchers:
             mailbox.post(item)

@@ -50,7 +50,7 @@ class SharedPoller(SharedTask):
     def __init__(self, connection: SharedConnection) -> None:
         super().__init__(f"the poller of connection {connection.conn_id!r}")
         self._connection = connection
-        self._watches: dict[WatchKey, Watch] = {}
+        self.watches: dict[WatchKey, Watch] = {}
         self._callers = 0
         self._changed = asyncio.Event()
         self._paused_until = 0.0
@@ -60,16 +60,16 @@ class SharedPoller(SharedTask):
     @property
     def is_needed(self) -> bool:
         """Whether anybody waits."""
-        return bool(self._watches) or self._callers > 0
+        return bool(self.watches) or self._callers > 0
 
     def subscribe(self, wait: Wait) -> None:
         """Begin to poll for a wait.
 
         :param wait: one that is not subscribed yet.
         """
-        watch = self._watches.get(wait.key)
+        watch = self.watches.get(wait.key)
         if watch is None:
-            watch = self._watches[wait.key] = wait.new_watch()
+            watch = self.watches[wait.key] = wait.new_watch()
         watch.waits.add(wait)
         if self._backoff.notice is not None:
             wait.mailbox.post(self._backoff.notice)
@@ -81,11 +81,11 @@ class SharedPoller(SharedTask):
 
         :param wait: one that is subscribed.
         """
-        watch = self._watches.get(wait.key)
+        watch = self.watches.get(wait.key)
         if watch is not None:
             watch.waits.discard(wait)
             if not watch.waits:
-                del self._watches[wait.key]
+                del self.watches[wait.key]
         self.release()
 
     def poll_soon(self, key: WatchKey) -> None:
@@ -93,7 +93,7 @@ class SharedPoller(SharedTask):
 
         :param key: what to poll.
         """
-        watch = self._watches.get(key)
+        watch = self.watches.get(key)
         if watch is not None:
             watch.due = 0.0
             watch.invalidate()
@@ -104,7 +104,7 @@ class SharedPoller(SharedTask):
 
         :param key: what it is.
         """
-        return self._watches.get(key)
+        return self.watches.get(key)
 
     async def call(self, request: Callable[[AsyncWebDataHook], Awaitable[Any]]) -> Any:
         """Call the service for something other than a poll; the connection is closed afterwards as after polls.
@@ -136,7 +136,7 @@ class SharedPoller(SharedTask):
     async def _until_due(self) -> None:
         while True:
             self._changed.clear()
-            soonest = min((watch.due for watch in self._watches.values()), default=float("inf"))
+            soonest = min((watch.due for watch in self.watches.values()), default=float("inf"))
             # A pause that the service asked for holds for waits that begin meanwhile too.
             nap = max(soonest, self._paused_until) - asyncio.get_running_loop().time()
             if nap <= 0:
@@ -149,7 +149,7 @@ class SharedPoller(SharedTask):
         now = asyncio.get_running_loop().time()
         due = [
             watch
-            for watch in self._watches.values()
+            for watch in self.watches.values()
             if watch.due <= now + EARLY * watch.interval or watch.due <= now
         ]
         try:
@@ -238,7 +238,7 @@ class SharedPoller(SharedTask):
         self._schedule(watch)
 
     def _broadcast(self, item: Any) -> None:
-        for watch in self._watches.values():
+        for watch in self.watches.values():
             for wait in watch.waits:
                 wait.mailbox.post(item)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import json
-from datetime import datetime
 from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,6 +17,7 @@ from airflow.sdk.exceptions import (
     AirflowFailException,
     AirflowSensorTimeout,
     AirflowSkipException,
+    TaskDeferred,
 )
 
 from airflow_provider_webdata.api.models import MonitorCheck
@@ -44,6 +44,7 @@ from airflow_provider_webdata.waiting.policy import PollingPolicy
 from airflow_provider_webdata.waiting.streams.checkpoint import Checkpoint
 from airflow_provider_webdata.waiting.streams.stream_trigger import StreamTrigger
 from tests.support.direct import StateStore, TaskInstance, context_of
+from tests.support.watchers import payloads
 from tools.stored import attempts, connections
 from tools.stored.examples import CONNECTION_ID, NOON, delivery
 from tools.stored.triggers import attributes
@@ -223,8 +224,12 @@ def test_a_wait_keeps_its_deadline(stored: Stored) -> None:
     store = StateStore()
     store.set("webdata_wait", recorded)
     context: Any = context_of(TaskInstance(max_tries=attempts.MAX_TRIES, try_number=2), store)
-    span = WebDataRunMonitorOperator(task_id="t", monitor_id="m")._span(context)
-    assert span == (datetime.fromisoformat(recorded["after"]), recorded["deadline"], True)
+    with pytest.raises(TaskDeferred) as deferred:
+        WebDataRunMonitorOperator(task_id="t", monitor_id="m", deferrable=True).wait_for_check(
+            context, "m", None
+        )
+    _, arguments = deferred.value.trigger.serialize()
+    assert (arguments["after"], arguments["deadline"]) == (recorded["after"], recorded["deadline"])
 
 
 def test_billed_results(stored: Stored, tmp_path: Path) -> None:
@@ -257,11 +262,24 @@ def test_billed_results_are_found_by_their_request(stored: Stored) -> None:
 # Asset watchers
 
 
+class AssetState:
+    """Airflow's state store of one asset."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, Any] = {}
+
+    async def aset(self, key: str, value: Any) -> None:
+        self.values[key] = value
+
+
 def test_the_keys_of_cursors(stored: Stored) -> None:
     for path, keys in stored["asset_state"]["keys"].items():
         for form, key in keys.items():
             trigger: StreamTrigger = imported(path)(**stored["triggers"][path][form]["arguments"])
-            assert Checkpoint(None, trigger.serialize())._key == key
+            asset = AssetState()
+            store = SimpleNamespace(_by_name={"asset": asset})
+            asyncio.run(Checkpoint(store, trigger.serialize()).write({}))
+            assert [*asset.values] == [key]
 
 
 def test_cursors_tell_seen_from_new(stored: Stored) -> None:
@@ -270,15 +288,11 @@ def test_cursors_tell_seen_from_new(stored: Stored) -> None:
     assert query_of(f"after={cursor['page']}".encode()).after == 3
     for position, makes_event in ((cursor["position"], False), (cursor["position"] + 1, True)):
         value = msgspec.structs.replace(delivery(), position=position)
-        seen: Any = SimpleNamespace(value=value, cursor={})
-        _, payload = asyncio.run(deliveries._process(seen, cursor))
-        assert (payload is not None) is makes_event
+        assert len(payloads(deliveries, cursor, value)) == makes_event
 
     checks = WebDataMonitorCheckEventTrigger(CONNECTION_ID, "monitor")
     for check_id, makes_event in (("check", False), ("another", True)):
         check = MonitorCheck.model_validate(
             {"id": check_id, "status": "completed", "finishedAt": NOON.isoformat()}
         )
-        item: Any = SimpleNamespace(value=(check, None, "polling"))
-        _, payload = asyncio.run(checks._process(item, stored["asset_state"]["check"]))
-        assert (payload is not None) is makes_event
+        assert len(payloads(checks, stored["asset_state"]["check"], (check, None, "polling"))) == makes_event

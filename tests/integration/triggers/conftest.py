@@ -119,8 +119,8 @@ async def event_of(trigger: Any) -> dict[str, Any]:
 
 def has_begun(hub: Hub) -> bool:
     """Return whether the inbox and the service have been called for every wait."""
-    watches = list(hub.poller._watches.values())
-    subscriptions = list(hub.reader._index)
+    watches = list(hub.poller.watches.values())
+    subscriptions = list(hub.reader.subscriptions)
     return (
         bool(watches or subscriptions)
         and all(watch.polled_at for watch in watches)

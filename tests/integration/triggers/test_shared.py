@@ -14,6 +14,7 @@ from airflow_provider_webdata.inbox.reader import END
 from airflow_provider_webdata.triggers.monitor import WebDataMonitorCheckTrigger
 from airflow_provider_webdata.triggers.webhook import WebDataWebhookTrigger
 from airflow_provider_webdata.waiting.hub import Hub
+from airflow_provider_webdata.waiting.inbox.subscriptions import SubscriptionIndex
 from airflow_provider_webdata.waiting.mailbox import Mailbox
 from airflow_provider_webdata.waiting.polling import monitor_sweep
 from tests.support.waiting import PATIENCE
@@ -61,7 +62,9 @@ async def test_many_waits_for_one_monitor_share_a_poll(world: Any, tools: Any) -
 
 
 @pytest.mark.rule("monitor-last-check", "monitor-list")
-async def test_many_monitors_are_listed_and_only_changed_ones_are_polled(world: Any, tools: Any) -> None:
+async def test_many_monitors_are_listed_and_only_changed_ones_are_polled(
+    world: Any, tools: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monitors = [world.monitor(webhook=False) for _ in range(monitor_sweep.FEW + 2)]
     world.control.clear_requests()
     waits = [for_check(monitor, wait_by="polling", poll_interval=600.0) for monitor in monitors]
@@ -70,11 +73,10 @@ async def test_many_monitors_are_listed_and_only_changed_ones_are_polled(world: 
         assert len(first) == len(monitors), "each is polled once when its wait begins"
         world.control.clear_requests()
         check = await asyncio.to_thread(world.run, monitors[4])
+        loop = asyncio.get_running_loop()
+        now = loop.time
         # All are due again, at the same time.
-        poller = Hub.of("webdata_default").poller
-        for watch in poller._watches.values():
-            watch.due = 0.0
-        poller._changed.set()
+        monkeypatch.setattr(loop, "time", lambda: now() + 600.0)
         assert (await tasks[4])["check_id"] == check
         polls = world.control.requests("/v2/monitor/.*/checks", "GET")
         assert {poll["path"].split("/")[3] for poll in polls} == {monitors[4]}
@@ -133,12 +135,11 @@ async def test_the_death_of_the_shared_reader_ends_every_wait(
     world: Any, tools: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with tools.waiting(for_delivery("k1"), for_delivery("k2")) as tasks:
-        reader = Hub.of("webdata_default").reader
 
-        def fall_over(_: Any) -> Any:
+        def fall_over(*_: Any) -> Any:
             raise MemoryError("no room")
 
-        monkeypatch.setattr(reader._index, "of", fall_over)
+        monkeypatch.setattr(SubscriptionIndex, "of", fall_over)
         await asyncio.to_thread(world.inbox.deliver, delivery(1), "k1")
         events = await asyncio.gather(*tasks)
     assert {event["status"] for event in events} == {"error"}

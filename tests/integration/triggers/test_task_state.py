@@ -34,8 +34,8 @@ class Answers:
 
 
 def task_instance(task: dict[str, Any]) -> Any:
-    """Return the part of a task that a trigger reads."""
-    return SimpleNamespace(**task)
+    """Return the part of a task that Airflow and a trigger read."""
+    return SimpleNamespace(**task, task=None)
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ async def test_only_a_task_that_no_longer_waits_cancels_its_job(
     answers = Answers(states)
     monkeypatch.setattr(RuntimeTaskInstance, "get_task_states", staticmethod(answers))
     trigger = WebDataJobTrigger("webdata_default", "crawl", JOB, {}, cancel_on_kill=True)
-    trigger._task_instance = task_instance(task)  # the setter wants all of a task
+    trigger.task_instance = task_instance(task)
 
     await trigger.on_kill()
 
@@ -82,7 +82,7 @@ async def test_the_job_stays_if_airflow_does_not_answer(
     jobs.set("crawl", JOB, "scraping")
     monkeypatch.setattr(RuntimeTaskInstance, "get_task_states", staticmethod(Answers(OSError("gone"))))
     trigger = WebDataJobTrigger("webdata_default", "crawl", JOB, {}, cancel_on_kill=True)
-    trigger._task_instance = task_instance(TASK)
+    trigger.task_instance = task_instance(TASK)
 
     with pytest.raises(OSError, match="gone"):
         await trigger.on_kill()

@@ -196,6 +196,7 @@ def test_what_the_triggerer_makes_of_it():
     from airflow.serialization.serialized_objects import BaseSerialization, DagSerialization
 
     from airflow_provider_webdata.triggers.monitor import WebDataMonitorCheckTrigger
+    from airflow_provider_webdata.waiting.wait_trigger import start_of_run
 
     with DAG("d", schedule=None) as dag:
         check_sensor()
@@ -232,7 +233,7 @@ def test_what_the_triggerer_makes_of_it():
     trigger.task_instance = TriggerRunner.create_runtime_ti(instance, encoded, run)
     trigger.render_template_fields(context=trigger.task_instance.get_template_context())
     assert trigger.serialize() == before
-    assert trigger._start() == NOON
+    assert start_of_run(trigger.task_instance) == NOON
 
 
 REFUSED = {

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 from datetime import datetime, timedelta, timezone
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,6 +13,7 @@ from airflow_provider_webdata.triggers.events import (
     WebDataWebhookEventTrigger,
 )
 from airflow_provider_webdata.triggers.webhook import WebDataWebhookTrigger
+from tests.support.watchers import payloads
 
 MONITOR = {"monitor_id": "m"}
 REFUSED = {
@@ -58,8 +57,6 @@ def test_header_values_of_a_check_do_not_go_into_asset_events() -> None:
             "targetResults": [{"scrapeOptions": {"headers": {"X-Key": "hush"}}}],
         }
     )
-    item: Any = SimpleNamespace(value=(check, None, "polling"))
     cursor = {"after": "2026-01-01T00:00:00Z", "ids": []}
-    _, payload = asyncio.run(trigger._process(item, cursor))
-    assert payload is not None
+    (payload,) = payloads(trigger, cursor, (check, None, "polling"))
     assert payload["check"]["targetResults"] == [{"scrapeOptions": {"headers": {"X-Key": "***"}}}]

@@ -37,7 +37,7 @@ class Feed:
 
     def __init__(self, store: DeliveryStore, publisher: Publisher) -> None:
         self._store = store
-        self._publisher = publisher
+        self.publisher = publisher
         self._threads = anyio.CapacityLimiter(READ_THREADS)
 
     async def read(
@@ -65,7 +65,7 @@ class Feed:
             page = StoredPage([], await self.end(), more=False)
         else:
             page = await self._read(conn_id, wanted, after or 0, limit)
-        while not (page.deliveries or self._publisher.closed) and (left := deadline - time.monotonic()) > 0:
+        while not (page.deliveries or self.publisher.closed) and (left := deadline - time.monotonic()) > 0:
             page = await self._next_page(conn_id, wanted, page, limit, left)
         return page
 
@@ -89,13 +89,13 @@ class Feed:
         self, conn_id: str, wanted: DeliveryFilter, empty: StoredPage, limit: int, left: float
     ) -> StoredPage:
         waiter = Waiter(conn_id, empty.cursor)
-        self._publisher.add(waiter)
+        self.publisher.add(waiter)
         try:
             await asyncio.wait_for(waiter.woken.wait(), left)
         except asyncio.TimeoutError:
             return StoredPage([], waiter.cursor, more=False)
         finally:
-            self._publisher.remove(waiter)
+            self.publisher.remove(waiter)
         return await self._read(conn_id, wanted, waiter.cursor, limit)
 
     async def _read(self, conn_id: str, wanted: DeliveryFilter, after: int, limit: int) -> StoredPage:

@@ -32,7 +32,7 @@ class Inbox:
     store: DeliveryStore
     writer: Writer
     feed: Feed
-    _publisher: Publisher = field(repr=False)
+    publisher: Publisher = field(repr=False)
     _pruning: asyncio.Task[None] | None = field(default=None, repr=False)
 
     @classmethod
@@ -59,7 +59,7 @@ class Inbox:
 
     def send_readers_away(self) -> None:
         """Answer waiting readers at once, and later ones without waiting."""
-        self._publisher.close()
+        self.publisher.close()
 
     async def close(self) -> None:
         """Stop pruning, send waiting readers away, and store what was submitted."""

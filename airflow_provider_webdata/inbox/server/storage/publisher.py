@@ -64,7 +64,7 @@ class Publisher:
         self._poll_interval = poll_interval
         self._most_readers = most_readers
         self._changed = threading.Condition()
-        self._waiters: set[Waiter] = set()
+        self.waiters: set[Waiter] = set()
         self._requested = False
         self._closing = False
         self._failing = False
@@ -93,9 +93,9 @@ class Publisher:
         :raises TooManyReadersError: no further reader can wait.
         """
         with self._changed:
-            if len(self._waiters) >= self._most_readers:
+            if len(self.waiters) >= self._most_readers:
                 raise TooManyReadersError("too many readers wait for deliveries")
-            self._waiters.add(waiter)
+            self.waiters.add(waiter)
             self._start()
             self._changed.notify()
 
@@ -105,14 +105,14 @@ class Publisher:
         :param waiter: a reader, known or not.
         """
         with self._changed:
-            self._waiters.discard(waiter)
+            self.waiters.discard(waiter)
 
     def close(self) -> None:
         """End the thread, and wake every reader."""
         with self._changed:
             self._closing = True
             self._changed.notify_all()
-            waiters = list(self._waiters)
+            waiters = list(self.waiters)
         for waiter in waiters:
             _wake(waiter)
 
@@ -150,21 +150,21 @@ class Publisher:
         """Wait until something is to be published or polled for; False when the thread is to end."""
         with self._changed:
             while not (self._closing or self._requested):
-                pause = self._next_poll - time.monotonic() if self._waiters else None
+                pause = self._next_poll - time.monotonic() if self.waiters else None
                 if pause is not None and pause <= 0:
                     break
                 self._changed.wait(pause)
-            if not self._waiters:
+            if not self.waiters:
                 # Nobody is in a hurry: one transaction serves many commits.
-                self._changed.wait_for(lambda: self._closing or bool(self._waiters), IDLE_INTERVAL)
+                self._changed.wait_for(lambda: self._closing or bool(self.waiters), IDLE_INTERVAL)
             self._requested = False
             self._next_poll = time.monotonic() + self._poll_interval
             return not self._closing
 
     def _publish(self) -> None:
         with self._changed:
-            since = min((waiter.cursor for waiter in self._waiters), default=None)
-            conn_ids = {waiter.conn_id for waiter in self._waiters}
+            since = min((waiter.cursor for waiter in self.waiters), default=None)
+            conn_ids = {waiter.conn_id for waiter in self.waiters}
         if since is None:
             self._store.publish()
             return
@@ -172,7 +172,7 @@ class Publisher:
             return
         changes = self._store.changes(since, conn_ids)
         with self._changed:
-            waiters = list(self._waiters)
+            waiters = list(self.waiters)
         for waiter in waiters:
             self._notify(waiter, changes, since, conn_ids)
 

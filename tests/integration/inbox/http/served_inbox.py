@@ -152,7 +152,7 @@ class ServedInbox:
 
     def wait_for_readers(self, count: int = 1) -> None:
         """Return when exactly `count` readers wait for deliveries."""
-        assert wait_until(lambda: len(self.inbox.feed._publisher._waiters) == count, pause=0.005)
+        assert wait_until(lambda: len(self.inbox.publisher.waiters) == count, pause=0.005)
 
     @property
     def bodies(self) -> BodyBudget:

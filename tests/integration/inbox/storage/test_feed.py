@@ -44,7 +44,7 @@ def job_ids_of(page: StoredPage) -> list[str | None]:
 
 async def readers_wait(publisher: Publisher, count: int = 1) -> None:
     """Return when exactly `count` readers wait."""
-    await until(lambda: len(publisher._waiters) == count)
+    await until(lambda: len(publisher.waiters) == count)
 
 
 async def test_stored_deliveries_are_returned_immediately(inbox: Inbox, new: NewOne) -> None:
@@ -87,7 +87,7 @@ async def test_a_wait_without_deliveries(inbox: Inbox) -> None:
 async def test_a_filtered_delivery_does_not_end_the_wait(inbox: Inbox, new: NewOne) -> None:
     wanted = DeliveryFilter(events=("check.completed",), keys=("k",))
     reading = asyncio.create_task(inbox.feed.read(CONN, wanted, wait=LONG))
-    await readers_wait(inbox._publisher)
+    await readers_wait(inbox.publisher)
     match = {"event": "monitor.check.completed", "name": "check.completed"}
     for one in (
         new("other connection", conn_id="other", key="k", **match),
@@ -95,7 +95,7 @@ async def test_a_filtered_delivery_does_not_end_the_wait(inbox: Inbox, new: NewO
         new("other key", key="x", **match),
     ):
         await inbox.writer.submit(one)
-    await readers_wait(inbox._publisher)
+    await readers_wait(inbox.publisher)
     assert not reading.done()
     await inbox.writer.submit(new("wanted", key="k", **match))
     assert job_ids_of(await reading) == ["wanted"]
@@ -110,9 +110,9 @@ async def test_the_cursor_of_an_empty_page_advances(inbox: Inbox, new: NewOne) -
 async def test_readers_of_a_connection_are_woken_and_no_others(inbox: Inbox, new: NewOne) -> None:
     conns = [f"conn-{number % 10}" for number in range(50)]
     reading = [asyncio.create_task(inbox.feed.read(conn, ALL, "end", wait=LONG)) for conn in conns]
-    await readers_wait(inbox._publisher, len(conns))
+    await readers_wait(inbox.publisher, len(conns))
     await asyncio.gather(*(inbox.writer.submit(new(number, conn_id=f"conn-{number}")) for number in "123"))
-    await readers_wait(inbox._publisher, 35)
+    await readers_wait(inbox.publisher, 35)
     pages = await asyncio.gather(
         *(task for task, conn in zip(reading, conns, strict=True) if conn[5:] in "123")
     )
@@ -220,7 +220,7 @@ async def test_closing_releases_readers(inbox: Inbox, new: NewOne) -> None:
     await inbox.writer.submit(new())
     page = await inbox.feed.read(CONN, ALL)
     reading = [asyncio.create_task(inbox.feed.read(CONN, ALL, page.cursor, wait=LONG)) for _ in range(5)]
-    await readers_wait(inbox._publisher, 5)
+    await readers_wait(inbox.publisher, 5)
     await inbox.close()
     assert await asyncio.gather(*reading) == [StoredPage([], page.cursor, more=False)] * 5
 
@@ -230,7 +230,7 @@ async def test_a_reader_waits_through_an_outage(
 ) -> None:
     inbox = Inbox.open(postgres_database.engine())
     reading = asyncio.create_task(inbox.feed.read(CONN, ALL, wait=LONG))
-    await readers_wait(inbox._publisher)
+    await readers_wait(inbox.publisher)
     await asyncio.to_thread(stoppable_postgres.stop, crash=True)
     await logged(caplog, "cannot be published now: the database cannot be reached")
     with pytest.raises(StoreUnavailableError):

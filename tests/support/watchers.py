@@ -1,0 +1,25 @@
+"""What one watcher of a shared stream makes of its items."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+from airflow_provider_webdata.waiting.streams.joining import Joined
+from airflow_provider_webdata.waiting.streams.stream import StreamItem
+from airflow_provider_webdata.waiting.streams.stream_trigger import StreamTrigger
+
+
+def payloads(trigger: StreamTrigger, cursor: Any, *values: Any) -> list[Any]:
+    """Return the payloads of the events that a trigger makes of the values behind a cursor."""
+
+    async def stream() -> AsyncIterator[Any]:
+        yield Joined(None, cursor, reset=True)
+        for value in values:
+            yield StreamItem(value, cursor={})
+
+    async def watch() -> list[Any]:
+        return [event.payload async for event in trigger.filter_shared_stream(stream())]
+
+    return asyncio.run(watch())
