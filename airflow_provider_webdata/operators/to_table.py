@@ -25,8 +25,9 @@ class WebDataToTableOperator(BaseOperator, metaclass=CheckedArguments):
     """Load results files that operators wrote with `output` into a table of any database with a hook of common-sql.
 
     In one transaction: the table is made if it is not there, else its columns are checked; the rows are loaded in
-    bulk and upserted by key; rows of pages that are gone (`change` is `removed`) are deleted. An attempt that fails or
-    is killed leaves the table as it was, and a repeated one makes it what it was. It makes no call to the service.
+    bulk and upserted by key; rows of pages that a task with a manifest marked as gone are deleted by key. An attempt
+    that fails or is killed leaves the table as it was, and a repeated one makes it what it was. It makes no call to the
+    service.
 
     XCom: a mapping with `table`, `loaded` (rows that the table has from the file), `deleted`, `duplicates` (of the
     file's items, those that a later one with the same key replaced) and `files`. Asset events of its outlets have them

@@ -8,6 +8,7 @@ from airflow_provider_webdata.results.compression import compressed
 from airflow_provider_webdata.results.encoding import json_text
 from airflow_provider_webdata.results.errors import OutputError
 from airflow_provider_webdata.results.storage import WholeFile, check_file, storage_path
+from airflow_provider_webdata.results.tombstones import marked
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -100,6 +101,10 @@ class Output:
 
     def write(self, items: Iterable[Any]) -> None:
         """Write items, JSON objects as the service sent them, one by one as the iterable yields them."""
+        self.write_marked(map(marked, items))
+
+    def write_marked(self, items: Iterable[Any]) -> None:
+        """Write what `tombstones.marked` returned."""
         if self._writer is None:
             raise ValueError(f"{self.url} is not open")
         for item in items:

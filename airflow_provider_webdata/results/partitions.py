@@ -16,6 +16,7 @@ from airflow_provider_webdata.results.errors import OutputError
 from airflow_provider_webdata.results.item_urls import url_of
 from airflow_provider_webdata.results.output import FORMATS, format_of, open_output
 from airflow_provider_webdata.results.storage import WholeFile, storage_path
+from airflow_provider_webdata.results.tombstones import marked
 from airflow_provider_webdata.surrogates import is_utf8
 
 if TYPE_CHECKING:
@@ -120,7 +121,7 @@ class PartitionedOutput:
         if self._spool is None:
             raise ValueError(f"{self.url} is not open")
         for item in items:
-            self._spool.add(self._day if self._by == "date" else host_of(item), item)
+            self._spool.add(self._day if self._by == "date" else host_of(item), marked(item))
             self.count += 1
 
     def __exit__(
@@ -139,7 +140,7 @@ class PartitionedOutput:
     def _publish(self, spool: _Spool) -> None:
         for value in spool.partitions():
             with open_output(partition_url(self._target, self._by, value), self.columns) as file:
-                file.write(spool.items(value))
+                file.write_marked(spool.items(value))
             partition = {self._by: None if value == _NO_VALUE else value}
             self.files.append(
                 {"path": file.url, "partition": partition, "count": file.count, "bytes": file.bytes}

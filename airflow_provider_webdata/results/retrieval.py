@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.results.encoding import json_text
 from airflow_provider_webdata.results.item_urls import url_of
+from airflow_provider_webdata.results.manifest.urls import is_canonical
+from airflow_provider_webdata.results.tombstones import Tombstone
 from airflow_provider_webdata.surrogates import is_utf8
 
 if TYPE_CHECKING:
@@ -47,11 +49,12 @@ def flat_documents(items: Iterable[Any]) -> Iterator[dict[str, Any]]:
 
 def flat_document(item: Mapping[str, Any]) -> dict[str, Any]:
     """Return an item as a flat document; see `flat_documents`."""
-    key = _text(item.get("page")) if "change" in item else None
-    key = key or url_of(item)
     change = {"change": item["change"]} if "change" in item else {}
-    if item.get("change") == "removed":
-        return {**change, "id": _id(key or ""), "url": key, "lastSeen": item.get("lastSeen")}
+    key = url_of(item)
+    if isinstance(item, Tombstone):
+        return Tombstone(KIND, **change, id=_id(key or ""), url=key, lastSeen=item.get("lastSeen"))
+    if is_canonical(item.get("page"), key):
+        key = _text(item["page"])
     given = item.get("metadata")
     page: Mapping[str, Any] = given if isinstance(given, Mapping) else {}
     text = next((text for name in _TEXTS if (text := _text(item.get(name)))), "")

@@ -211,6 +211,7 @@ class ChangedResults(ResultDelivery):
         known_pages: Sequence[str],
     ) -> Iterator[Any]:
         from airflow_provider_webdata.results.manifest.comparison import CHANGES
+        from airflow_provider_webdata.results.tombstones import Tombstone
         from airflow_provider_webdata.tasks.tagged_items import tagged
 
         self._flowing = flowing = []
@@ -228,12 +229,9 @@ class ChangedResults(ResultDelivery):
         if self._saw_all(kind, len(flowing), comparison, summary):
             for entry in comparison.removed(self.removed_after, most):
                 if self.emit == "changed":
-                    yield {
-                        "change": "removed",
-                        "page": entry.key,
-                        "url": entry.key,
-                        "lastSeen": entry.last_seen,
-                    }
+                    yield Tombstone(
+                        kind, change="removed", page=entry.key, url=entry.key, lastSeen=entry.last_seen
+                    )
         counts = comparison.counts
         changes["changes"] = {
             name: counts[name] for name in CHANGES if name != "known" or counts[name] or known_pages

@@ -175,7 +175,7 @@ def _problems(item: Any, kind: str, schema: ResultSchema) -> list[str] | None:
     if item.get("json") is not None:
         return schema.problems(item["json"])
     metadata = item.get("metadata")
-    if not isinstance(metadata, Mapping) or metadata.get("error") or item.get("change") == "removed":
+    if not isinstance(metadata, Mapping) or metadata.get("error"):
         return None
     status = metadata.get("statusCode")
     return None if isinstance(status, int) and status >= _SITE_ERROR else ["json: the page has none"]

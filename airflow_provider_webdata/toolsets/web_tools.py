@@ -293,9 +293,10 @@ class WebTools:
     def _save(self, path: str, document: Document) -> None:
         from airflow_provider_webdata.results.encoding import json_text
         from airflow_provider_webdata.results.storage import WholeFile, storage_path
+        from airflow_provider_webdata.results.tombstones import marked
 
         with WholeFile(storage_path(path)) as file:
-            file.write(json_text(document.to_wire()).encode() + b"\n")
+            file.write(json_text(marked(document.to_wire())).encode() + b"\n")
         log.info("It is kept as %s", path)
 
 

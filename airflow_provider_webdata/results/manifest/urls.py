@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 _TRACKING = (
@@ -32,6 +33,15 @@ def canonical_url(url: str, *, ignore_query: bool = False) -> str:
     host = parts.netloc.lower().removesuffix(_DEFAULT_PORTS.get(parts.scheme, ":"))
     query = "" if ignore_query else _without_tracking(parts.query)
     return f"{parts.scheme}://{host}{parts.path or '/'}{'?' if query else ''}{query}"
+
+
+def is_canonical(key: Any, url: str | None) -> bool:
+    """Return whether `key` is what `canonical_url` returns for a URL, with or without its query."""
+    return (
+        isinstance(key, str)
+        and url is not None
+        and key in (canonical_url(url), canonical_url(url, ignore_query=True))
+    )
 
 
 def _without_tracking(query: str) -> str:

@@ -77,7 +77,8 @@ class Database(ABC):
         """Load rows.
 
         :param layout: of a table that is there and fits.
-        :param removed: pages that are gone; filled while the rows are read, and final after the last one.
+        :param removed: values of the layout's `removal_key` whose rows are deleted; filled while the rows are read, and
+            final after the last one.
         :param replace: whether what was in the table goes, provided that there are rows.
         """
 
@@ -206,8 +207,8 @@ class StagingDatabase(Database):
         )
         count = self.fill_stage(layout, rows)
         loaded = Loaded()
-        if removed and layout.url_column is not None:
-            column = self.quoted(layout.url_column)
+        if removed and layout.removal_key is not None:
+            column = self.quoted(layout.removal_key)
             # Such a page came first, and its end later.
             count -= self.delete_pages(self.stage, column, [*removed])
             loaded.deleted = self.delete_pages(table, column, [*removed])

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 from airflow_provider_webdata.results.columns import EXTRA, TABLES, Column, columns_of, row_maker
 from airflow_provider_webdata.results.item_urls import url_of
 from airflow_provider_webdata.results.manifest.comparison import CHANGES
+from airflow_provider_webdata.results.manifest.urls import is_canonical
 from airflow_provider_webdata.results.output import format_of
 from airflow_provider_webdata.results.parquet import JSON_COLUMN
-from airflow_provider_webdata.results.result_schema import ERRORS
 from airflow_provider_webdata.results.storage import storage_path
+from airflow_provider_webdata.results.tombstones import MARK
 from airflow_provider_webdata.tasks.failures import TableError
 from airflow_provider_webdata.tasks.tables.layout import url_column
 
@@ -35,17 +36,15 @@ _FLAT = frozenset({"id", "text", "digest"})
 _PROBE = 100
 _BATCH_ROWS = 2_000
 
-_KNOWN_TABLES = [{column.name for column in columns} for columns in TABLES.values() if columns != (EXTRA,)]
-
 
 @dataclass(frozen=True)
 class Removed:
     """A page that is gone.
 
-    :param url: what it is known by, see `layout.url_column`.
+    :param known_by: values of the file's columns, any of which tells its row from others.
     """
 
-    url: str
+    known_by: Mapping[str, str]
 
 
 Row = dict[str, Any]
@@ -101,14 +100,15 @@ class ResultsFile:
         items = self._lines(file)
         first = [*islice(items, _PROBE)]
         kind = self._kind or kind_of(first)
-        if self._kind is None and self._schema is not None and not any("json" in item for item in first):
+        of_pages = any(isinstance(item, Mapping) and ("json" in item or MARK in item) for item in first)
+        if first and self._kind is None and self._schema is not None and not of_pages:
             # What was extracted may have a url as well.
             kind = "generic"
         if kind is not None:
             self.columns = columns_of(kind) if self._schema is None else self._schema.columns(kind)
         # An item of any shape may have a key of that name.
         has_changes = kind != "generic"
-        self._items = lambda: _rows_of(chain(first, items), self.columns, has_changes=has_changes)
+        self._items = lambda: self._rows_of(chain(first, items), has_changes=has_changes)
 
     def _lines(self, file: Iterable[bytes]) -> Iterator[Any]:
         import msgspec
@@ -138,11 +138,57 @@ class ResultsFile:
         except (pa.ArrowInvalid, OSError) as error:
             raise TableError(f"path: {self.url} is no Parquet file: {error}") from error
         self.columns = tuple(_column(field, pa.types) for field in table.schema_arrow)
-        names = {column.name for column in self.columns}
-        has_changes = ERRORS.name not in names or any(names >= table_names for table_names in _KNOWN_TABLES)
-        self._items = lambda: _rows_of_batches(
-            table.iter_batches(_BATCH_ROWS), self.columns, has_changes=has_changes
-        )
+        self._items = lambda: self._rows_of_batches(table.iter_batches(_BATCH_ROWS))
+
+    def _rows_of(self, items: Iterable[Any], *, has_changes: bool) -> Iterator[Row | Removed]:
+        known = url_column([column.name for column in self.columns])
+        made = row_maker(self.columns)
+        for number, item in enumerate(items, 1):
+            of_run: Row = {}
+            if isinstance(item, Mapping):
+                if MARK in item:
+                    yield self._removed(item, number)
+                    continue
+                if has_changes:
+                    self._check_unmarked(item, number)
+                    of_run = _of_run(item)
+                    item = {name: value for name, value in item.items() if name not in of_run}
+            values = made(item)
+            values.update(of_run)
+            yield _known_by(values, known)
+
+    def _rows_of_batches(self, batches: Iterable[Any]) -> Iterator[Row | Removed]:
+        known = url_column([column.name for column in self.columns])
+        rows = chain.from_iterable(batch.to_pylist() for batch in batches)
+        for number, values in enumerate(rows, 1):
+            # What has no column, such as the mark, is in `extra`.
+            extra = values.get(EXTRA.name) or ""
+            item = json.loads(extra) if MARK in extra else None
+            if isinstance(item, Mapping) and MARK in item:
+                yield self._removed({**values, **item}, number)
+                continue
+            # Only a manifest has this column.
+            self._check_unmarked(values, number)
+            yield _known_by(values, known)
+
+    def _removed(self, item: Mapping[str, Any], number: int) -> Removed:
+        column = url_column([column.name for column in TABLES.get(str(item[MARK]), ())])
+        if column is None or not isinstance(item.get("url"), str):
+            raise TableError(
+                f"path: item {number} of {self.url} stands for a removed page in a way that is unknown ({MARK}: "
+                f"{item[MARK]!r}); upgrade this package on the workers, or run the task that wrote the file again"
+            )
+        known_by = {"id": item.get("id"), column: item["url"]}
+        return Removed({name: value for name, value in known_by.items() if isinstance(value, str)})
+
+    def _check_unmarked(self, item: Mapping[str, Any], number: int) -> None:
+        """Check that an item which is no tombstone is not one of an older version either."""
+        if item.get("change") == "removed" and self._kind != "generic":
+            raise TableError(
+                f'path: item {number} of {self.url} has "change": "removed" without the mark of a task with a manifest '
+                f"({MARK}), and rows are deleted for marked items alone. If an older version wrote the file, run its "
+                "task again; if the field is the item's own, say kind='generic'"
+            )
 
 
 def kind_of(items: Sequence[Any]) -> str | None:
@@ -150,10 +196,11 @@ def kind_of(items: Sequence[Any]) -> str | None:
 
     :param items: the first ones of a file.
     """
-    objects = [item for item in items if isinstance(item, Mapping)]
-    present = [item for item in objects if not _is_tombstone(item)]
-    if not items or (objects and not present and len(objects) == len(items)):
+    if not items:
         return None
+    present = [item for item in items if isinstance(item, Mapping)]
+    if marks := [mark for item in present if (mark := str(item.get(MARK))) in TABLES]:
+        return marks[0]
     if not present:
         return "generic"
     if all(item.keys() >= _FLAT for item in present):
@@ -165,50 +212,12 @@ def kind_of(items: Sequence[Any]) -> str | None:
     return "generic"
 
 
-def _is_tombstone(item: Mapping[str, Any]) -> bool:
-    return item.get("change") == "removed" and url_of(item) is not None
-
-
-def _rows_of(
-    items: Iterable[Any], columns: tuple[Column, ...], *, has_changes: bool
-) -> Iterator[Row | Removed]:
-    known = url_column([column.name for column in columns])
-    made = row_maker(columns)
-    for item in items:
-        of_run: Row = {}
-        if has_changes and isinstance(item, Mapping) and item.get("change") in CHANGES:
-            if _is_tombstone(item):
-                yield Removed(str(url_of(item)))
-                continue
-            of_run = {name: item[name] for name in ("change", "page") if name in item}
-            item = {name: value for name, value in item.items() if name not in ("lastSeen", *of_run)}
-        values = made(item)
-        values.update(of_run)
-        yield _known_by(values, known)
-
-
-def _rows_of_batches(
-    batches: Iterable[Any], columns: tuple[Column, ...], *, has_changes: bool
-) -> Iterator[Row | Removed]:
-    known = url_column([column.name for column in columns])
-    for batch in batches:
-        for values in batch.to_pylist():
-            if has_changes and known is not None and (url := _removed_url(values, known)) is not None:
-                yield Removed(url)
-            else:
-                yield _known_by(values, known)
-
-
-def _removed_url(values: Row, known: str) -> str | None:
-    """Return the URL of a row that is a tombstone; where there is no column for it, `extra` has what it says."""
-    extra = values.get(EXTRA.name) or ""
-    is_removed = values.get("change") == "removed"
-    if not is_removed and '"change":"removed"' not in extra:
-        return None
-    item = json.loads(extra or "{}")
-    if not is_removed and not (isinstance(item, Mapping) and item.get("change") == "removed"):
-        return None
-    return values[known] or values.get("url") or url_of(item)
+def _of_run(item: Mapping[str, Any]) -> Row:
+    """Return what a manifest says of an item; nothing where these fields are the item's own."""
+    page = item.get("page")
+    if item.get("change") not in CHANGES or not (page is None or is_canonical(page, url_of(item))):
+        return {}
+    return {name: item[name] for name in ("change", "page") if name in item}
 
 
 def _known_by(values: Row, known: str | None) -> Row:

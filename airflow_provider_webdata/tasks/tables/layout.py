@@ -61,13 +61,14 @@ class Layout:
     """What is loaded where.
 
     :param key: names, in the table, of the columns that tell rows apart; none where the whole table is replaced.
-    :param url_column: name, in the table, of the column that holds what a tombstone calls `url`; None if there is none.
+    :param removal_key: name, in the table, of the column of the key by which rows of removed pages are deleted; None if
+        the key has none that tombstones know.
     """
 
     table: TableName
     columns: tuple[TableColumn, ...]
     key: tuple[str, ...]
-    url_column: str | None
+    removal_key: str | None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -116,8 +117,8 @@ def layout(
     if len(set(renamed.values())) < len(renamed):
         raise TableError(f"columns: two columns have one name in the table ({', '.join(renamed.values())})")
     identity = url_column(names)
+    default = "id" if {"id", "digest"} <= {*names} else identity
     if key is None:
-        default = "id" if {"id", "digest"} <= {*names} else identity
         key = () if default is None or (replace and default not in renamed) else (default,)
     if not key and not replace:
         raise TableError(
@@ -129,9 +130,10 @@ def layout(
             f"key: the column {missing[0]!r} is not among those that are loaded ({', '.join(renamed)}); name one of "
             "these, or add it to columns"
         )
+    removal_key = next((name for name in (default, identity) if name in key), None)
     return Layout(
         table,
         tuple(TableColumn(source, name, types[source]) for source, name in renamed.items()),
         tuple(renamed[name] for name in key),
-        None if identity is None else renamed.get(identity),
+        None if removal_key is None else renamed[removal_key],
     )

@@ -9,7 +9,7 @@ from airflow_provider_webdata.tasks.arguments import removal_limit
 from airflow_provider_webdata.tasks.failures import TableError
 from airflow_provider_webdata.tasks.tables.database import Loaded
 from airflow_provider_webdata.tasks.tables.items import Removed, ResultsFile
-from airflow_provider_webdata.tasks.tables.layout import layout, url_column
+from airflow_provider_webdata.tasks.tables.layout import OF_A_RUN, layout
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -108,20 +108,18 @@ def load_files(
             files = [open_things.enter_context(ResultsFile(path, kind, schema)) for path in paths]
             open_things.enter_context(_transaction(database, table))
             found = _columns_of_all(files)
-            existing = database.existing(table)
             removed: dict[str, None] = {}
             if not found:
-                loaded = _delete_only(database, table, files, existing) if delete else Loaded()
-                _hold_back(database, table, loaded, max_removed)
-                return loaded
+                return Loaded()
             made = layout(table, found, key, columns, replace=replace)
+            existing = database.existing(table)
             if not existing:
                 _create(database, made, log, create_table=create_table)
             else:
                 _fit(database, made, existing, log, add_columns=add_columns)
             if not replace:
                 database.check_key(made)
-            rows = _values(files, made, removed, replace=replace, delete=delete)
+            rows = _values(files, made, removed, delete=delete)
             loaded = database.load(made, rows, removed, replace=replace)
             # A table that is replaced has no other rows than the file's anyway.
             if not (replace and loaded.rows):
@@ -168,7 +166,8 @@ def _columns_of_all(files: Sequence[ResultsFile]) -> tuple[Column, ...]:
     if not known:
         return ()
     first, *others = known
-    names = {column.name for column in first.columns}
+    # JSON Lines have those of a run as well.
+    names = {*OF_A_RUN, *(column.name for column in first.columns)}
     for other in others:
         if more := [column.name for column in other.columns if column.name not in names]:
             raise TableError(
@@ -176,19 +175,6 @@ def _columns_of_all(files: Sequence[ResultsFile]) -> tuple[Column, ...]:
                 "together, or say which by kind"
             )
     return first.columns
-
-
-def _delete_only(
-    database: Database, table: TableName, files: Sequence[ResultsFile], existing: Mapping[str, Existing]
-) -> Loaded:
-    """Load files that are empty, or have removed pages alone: what they are is to be seen from the table."""
-    removed = dict.fromkeys(row.url for file in files for row in file.rows() if isinstance(row, Removed))
-    if not removed or not existing:
-        return Loaded()
-    column = url_column([*existing])
-    if column is None:
-        raise _no_url_column(table)
-    return Loaded(deleted=database.delete_pages(database.path_of(table), database.quoted(column), [*removed]))
 
 
 def _hold_back(database: Database, table: TableName, loaded: Loaded, max_removed: float | None) -> None:
@@ -246,7 +232,7 @@ def _fit(
 
 
 def _values(
-    files: Sequence[ResultsFile], made: Layout, removed: dict[str, None], *, replace: bool, delete: bool
+    files: Sequence[ResultsFile], made: Layout, removed: dict[str, None], *, delete: bool
 ) -> Iterator[Values]:
     """Yield the rows of files in the layout's order; fill `removed` with what is gone after the last one.
 
@@ -255,14 +241,21 @@ def _values(
     sources = [column.source for column in made.columns]
     names = {column.name: column.source for column in made.columns}
     key = [names[name] for name in made.key]
-    known = None if made.url_column is None else names[made.url_column]
+    known = None if made.removal_key is None else names[made.removal_key]
     for file in files:
         for number, row in enumerate(file.rows(), 1):
             if isinstance(row, Removed):
-                if known is None and not replace:
-                    raise _no_url_column(made.table)
-                if delete:
-                    removed[row.url] = None
+                value = None if known is None else row.known_by.get(known)
+                # Without a key, the table holds what the files hold, and nothing is deleted by a column.
+                if key and value is None:
+                    by = " or ".join(row.known_by)
+                    raise TableError(
+                        f"key: item {number} of {file.url} names a removed page by its {by}, and rows are told apart "
+                        f"by {', '.join(key)}; rows are deleted by the key alone. Name {by} in key, and load files of "
+                        "one kind only"
+                    )
+                if delete and value is not None:
+                    removed[value] = None
                 continue
             for name in key:
                 if row.get(name) is None:
@@ -274,10 +267,3 @@ def _values(
             if removed and known is not None:
                 removed.pop(row.get(known), None)  # type: ignore[arg-type]
             yield tuple([row.get(source) for source in sources])
-
-
-def _no_url_column(table: TableName) -> TableError:
-    return TableError(
-        f"columns: the file says which pages are gone by their URL, and the table {table} has no column for it; load "
-        "source_url (of pages) or url too"
-    )

@@ -95,9 +95,9 @@ class OtherDatabase(Database):
                 batch = [*by_key.values()]
             self.cursor().executemany(insert, batch)
         loaded.rows -= loaded.duplicates
-        if removed and layout.url_column is not None:
-            loaded.deleted = self.delete_pages(table, self.quoted(layout.url_column), [*removed])
-            if layout.key == (layout.url_column,):
+        if removed and layout.removal_key is not None:
+            loaded.deleted = self.delete_pages(table, self.quoted(layout.removal_key), [*removed])
+            if layout.key == (layout.removal_key,):
                 # Such a page came first, and its end later.
                 came_first = len(seen & {(url,) for url in removed})
                 loaded.rows -= came_first

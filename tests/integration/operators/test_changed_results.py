@@ -85,6 +85,7 @@ def test_a_site_over_its_runs(site: Site, tmp_path: Path) -> None:
         "page": "https://corner.example/a",
         "url": "https://corner.example/a",
         "lastSeen": "2026-01-03T00:00:00+00:00",
+        "webdataTombstone": "document",
     }
     assert site.crawl(6) == (counts(same=3, failed=1), []), "it is removed once"
     # Cleared: each compares with what was before it.

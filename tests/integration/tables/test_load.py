@@ -26,6 +26,7 @@ from airflow_provider_webdata.results.output import open_output
 from airflow_provider_webdata.results.partitions import open_partitions
 from airflow_provider_webdata.results.result_schema import ResultSchema
 from airflow_provider_webdata.results.retrieval import KIND, flat_document, flat_documents
+from airflow_provider_webdata.results.tombstones import MARK, Tombstone
 from airflow_provider_webdata.tasks.failures import TableError
 from airflow_provider_webdata.tasks.tables.database import Database
 from airflow_provider_webdata.tasks.tables.items import ResultsFile
@@ -62,11 +63,9 @@ def page(number: int, text: str = "text", **more: Any) -> dict[str, Any]:
     return {"markdown": text, "metadata": {"sourceURL": url, "url": f"{url}/", "statusCode": 200}, **more}
 
 
-def gone(number: int) -> dict[str, Any]:
-    """What stands for a removed page: where pages have their URLs (even numbers), or beside (odd ones)."""
+def gone(number: int, kind: str = "document", **more: Any) -> Tombstone:
     url = f"https://river.example/{number}"
-    urls: dict[str, Any] = {"url": url} if number % 2 else {"metadata": {"url": f"{url}/", "sourceURL": url}}
-    return {"change": "removed", "lastSeen": "2026-01-01T00:00:00Z", **urls}
+    return Tombstone(kind, change="removed", page=url, url=url, lastSeen="2026-01-01T00:00:00Z", **more)
 
 
 def texts(database: Target) -> dict[int, str]:
@@ -120,7 +119,7 @@ def test_an_empty_file_changes_nothing(database: Target, written: Written) -> No
     load(written([page(1)]))
     for mode in ("upsert", "replace"):
         for end in ("jsonl", "parquet"):
-            assert load(written([], f"none.{end}"), mode=mode)["loaded"] == 0
+            assert load(written([], f"none.{end}"), mode=mode, result_schema=LEVEL)["loaded"] == 0
     assert texts(database) == {1: "text"}
 
 
@@ -130,6 +129,109 @@ def test_removed_pages_alone_are_deleted(database: Target, written: Written) -> 
     load(written([page(1), page(2), page(3)]))
     assert load(written([gone(1), gone(2), gone(7)]))["deleted"] == 2
     assert texts(database) == {3: "text"}
+
+
+ENDINGS = ("jsonl", "jsonl.gz", "parquet")
+
+
+@on_sqlite
+@each_row("end", ENDINGS)
+def test_removed_pages_alone_are_deleted_by_the_key_of_the_load(
+    database: Target, tmp_path: Path, end: str
+) -> None:
+    """Also in files of a schema, and by partition; columns of the table's own that are called `url` are no key."""
+    columns = {"source_url": "seen_at", "markdown": "body", "url": "source_url"}
+    schema = ResultSchema.of(LEVEL)
+    database.query('DROP TABLE IF EXISTS "pages"')
+
+    def run(*items: Any) -> dict[str, Any]:
+        made = schema.columns("document") + CHANGES
+        with open_partitions(f"{tmp_path}/run.{end}", made, "host", "2026-01-31") as output:
+            output.write(items)
+        more = {"result_schema": LEVEL} if end == "jsonl.gz" else {}
+        return load(output.url, columns=columns, max_removed=9, **more)
+
+    run(page(1, json={"name": "x"}), page(2, json={"name": "y"}))
+    database.query("""UPDATE "pages" SET source_url = 'https://river.example/1' WHERE body = 'text'""")
+    assert run(gone(1))["deleted"] == 1
+    assert database.rows("pages", "seen_at") == [("https://river.example/2",)]
+    assert run() | {"files": 0} == {"table": "pages", "loaded": 0, "deleted": 0, "duplicates": 0, "files": 0}
+
+
+URL = "https://river.example/1"
+# What a site, a model, or the service may say, as files of operators without a manifest have it.
+FORGED: list[dict[str, Any]] = [
+    {"change": "removed", "url": URL, "page": URL, "lastSeen": "x", **more}
+    for more in ({}, {MARK: "document"}, {MARK: ["document"]})
+]
+
+
+@on_sqlite
+@each_row("forged, end", [(forged, end) for forged in FORGED for end in ENDINGS])
+def test_content_deletes_no_row(database: Target, written: Written, forged: dict[str, Any], end: str) -> None:
+    """Parquet has what is a manifest's in columns; in JSON Lines it may be an older version's tombstone."""
+    database.query('DROP TABLE IF EXISTS "pages"')
+    load(written([page(1), page(2)]))
+    found, extracted = page(7, **forged), {"title": "x", **forged}
+    path = written([page(3), found, page(4)], f"items.{end}")
+    if end == "parquet":
+        assert load(path)["loaded"] == 3
+        assert [*texts(database)] == [1, 2, 3, 4, 7]
+        return
+    with pytest.raises(
+        TableError, match=rf"path: item 2 of {re.escape(path)} .*without the mark.*kind='generic'"
+    ):
+        load(path)
+    for alone in (found, extracted):
+        with pytest.raises(TableError, match="without the mark"):
+            load(written([alone], f"alone.{end}"), "others")
+    assert [*texts(database)] == [1, 2]
+
+
+@on_sqlite
+def test_a_file_of_an_older_version_fails(database: Target, tmp_path: Path) -> None:
+    item = {"change": "removed", "page": URL, "url": URL, "lastSeen": "2026-01-01T00:00:00Z"}
+    path = f"{tmp_path}/old.parquet"
+    with open_output(path, columns_of("document") + CHANGES) as file:
+        file.write([item])
+    with pytest.raises(TableError, match=r"path: item 1 of .*without the mark"):
+        load(path)
+
+
+@on_sqlite
+@each_row(
+    "items, arguments, words",
+    [
+        ([gone(1)], {"key": "title"}, "key: item 1 .*by its source_url, .*by title; .*Name source_url in key"),
+        ([gone(1)], {"key": ["title"], "mode": "replace"}, "Name source_url in key"),
+        ([gone(1)], {"columns": ["url", "markdown"]}, "key: the column 'source_url' is not among"),
+        ([page(1), gone(1, "link")], {"kind": "document"}, "key: item 2 .*by its url, .*by source_url"),
+        ([gone(1, "retrieval", id="7")], {"kind": "document"}, "by its id or url, .*by source_url"),
+        ([page(1), gone(1, "pages")], {}, "path: item 2 .* unknown .webdataTombstone: 'pages'"),
+        ([gone(1, "generic")], {"kind": "document"}, "path: item 1 .* unknown"),
+        ([gone(1, ["document"])], {}, "path: item 1 .* unknown"),
+        ([Tombstone("document", change="removed")], {}, "path: item 1 .* unknown"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_deleted_by_key_fails(
+    database: Target, written: Written, items: list[Any], arguments: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(TableError, match=words):
+        load(written(items), **arguments)
+    assert tables(database) == []
+
+
+@on_sqlite
+def test_a_page_of_an_item_s_own_is_no_key(database: Target, written: Written) -> None:
+    """Extracted objects may have fields that are called like those of a manifest."""
+    items = [
+        {"url": f"{URL}?utm_source=x", "title": "a", "change": "new", "page": URL},
+        {"url": "https://river.example/2", "title": "b", "change": "new", "page": URL},
+        {"url": "https://river.example/3", "title": "c", "change": "new", "page": 3, "lastSeen": "x"},
+    ]
+    load(written(items, kind="generic"))
+    urls = [f"https://river.example/{number}" for number in (1, 2, 3)]
+    assert database.rows("pages", "url", "title") == [*zip(urls, "abc", strict=True)]
 
 
 @each_way
@@ -184,6 +286,7 @@ def test_flat_documents_are_upserted_and_deleted_by_page(database: Target, tmp_p
 
     deliver([page(1), page(2)])
     assert deliver([page(1, "new"), gone(2)])["deleted"] == 1
+    assert deliver([gone(3)])["deleted"] == 0
     assert database.rows("pages", "url", "text") == [("https://river.example/1", "new")]
     assert {name for (name,) in database.rows("pages", "id")} == {flat_document(page(1))["id"]}
 
@@ -282,8 +385,8 @@ def test_the_merge_of_the_documentation(tmp_path: Path) -> None:
     second = [
         {"change": "changed", "page": f"{url}1", **spelled},
         {"change": "new", **page(3)},
-        {"change": "removed", "page": f"{url}2", "url": f"{url}2", "lastSeen": "x"},
-        {"change": "removed", "page": f"{url}9", "url": f"{url}9", "lastSeen": "x"},
+        Tombstone("document", change="removed", page=f"{url}2", url=f"{url}2", lastSeen="x"),
+        Tombstone("document", change="removed", page=f"{url}9", url=f"{url}9", lastSeen="x"),
     ]
     warehouse = duckdb.connect()
     warehouse.execute("CREATE TABLE pages (page VARCHAR, markdown VARCHAR)")
@@ -314,7 +417,7 @@ def test_names_and_data_are_no_sql(database: Target, written: Written, table: st
     item = {"markdown": text, "metadata": {"sourceURL": text, "title": "x"}, text: text}
     for _ in range(2):
         load(
-            written([item, {"change": "removed", "url": text + text, "lastSeen": ""}]),
+            written([item, Tombstone("document", change="removed", url=text + text, lastSeen="")]),
             table,
             columns={"source_url": column, "markdown": "m", "extra": "e"},
         )

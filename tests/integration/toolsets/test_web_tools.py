@@ -221,10 +221,11 @@ def test_what_was_read_is_kept(
         assert connected.execute("SELECT source_url FROM pages").fetchall() == [(FLOODS,)]
 
 
-def test_a_page_does_not_name_its_file(
+def test_a_page_neither_names_nor_marks_its_file(
     obey: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, attempt: Any
 ) -> None:
-    page = {"success": True, "data": {"markdown": "x", "metadata": {"scrapeId": "../../x"}}}
+    data = {"markdown": "x", "metadata": {"scrapeId": "../../x"}, "webdataTombstone": "document"}
+    page = {"success": True, "data": data}
     server = FaultServer([answer(body=json.dumps(page))])
     monkeypatch.setenv("AIRFLOW_CONN_WEBDATA_DEFAULT", connection_text(server.url))
     attempt()
@@ -233,6 +234,7 @@ def test_a_page_does_not_name_its_file(
     server.close()
     (file,) = tmp_path.rglob("*.jsonl")
     assert file.parent == folder
+    assert "webdataTombstone" not in json.loads(file.read_text())
 
 
 def test_a_folder_that_cannot_be_written_costs_nothing(obey: Any, sandbox: Any, tmp_path: Path) -> None:

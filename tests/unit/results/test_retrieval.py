@@ -13,6 +13,7 @@ from airflow_provider_webdata.results.columns import columns_of, item_of, row
 from airflow_provider_webdata.results.encoding import json_text
 from airflow_provider_webdata.results.item_urls import url_of
 from airflow_provider_webdata.results.retrieval import KIND, flat_documents
+from airflow_provider_webdata.results.tombstones import MARK, Tombstone, marked
 from tests.support.tables import each_row
 
 URL = "https://a.example/x"
@@ -71,7 +72,12 @@ def test_the_text_is_the_first_that_there_is(item: Any, text: str) -> None:
             True,
         ),
         ({"metadata": {"sourceURL": URL}}, {"url": URL, "position": 1}, True),
-        ({"metadata": {"sourceURL": URL}}, {"change": "removed", "url": URL, "lastSeen": "x"}, True),
+        ({"metadata": {"sourceURL": URL}}, Tombstone("document", change="removed", url=URL), True),
+        ({"metadata": {"sourceURL": URL}}, {"change": "new", "page": URL, "url": f"{URL}?gclid=1"}, True),
+        ({"metadata": {"sourceURL": URL}}, {"change": "new", "page": URL, "url": f"{URL}?a=1"}, True),
+        # A field of the item's own.
+        ({"metadata": {"sourceURL": URL}}, {"change": "new", "page": URL, "url": f"{URL}y"}, False),
+        ({"metadata": {"sourceURL": URL}}, {"change": "new", "page": [URL], "url": f"{URL}y"}, False),
         ({"metadata": {"url": URL}}, {"markdown": "x", "metadata": {"url": URL}}, True),
         ({"url": URL}, {"url": f"{URL}?"}, False),
         ({"markdown": "a"}, {"markdown": "a"}, True),
@@ -83,8 +89,9 @@ def test_ids_are_those_of_pages(one: Any, other: Any, same: bool) -> None:
 
 
 def test_a_removed_page_keeps_what_says_so() -> None:
-    found = flat({"change": "removed", "url": URL, "lastSeen": "x"})
-    assert list(found) == ["change", "id", "url", "lastSeen"]
+    found = flat(Tombstone("document", change="removed", page=URL, url=URL, lastSeen="x"))
+    assert marked(found) == {"change": "removed", "id": ID, "url": URL, "lastSeen": "x", MARK: KIND}
+    assert flat({"change": "removed", "url": URL, "markdown": "text"})["text"] == "text"
 
 
 JSON = st.recursive(
@@ -97,8 +104,6 @@ NAMES = st.sampled_from(["url", "markdown", "title", "metadata", "query", "summa
 
 @given(JSON | st.dictionaries(NAMES, JSON | st.dictionaries(NAMES, JSON)))
 def test_anything_becomes_a_row_that_is_read_back(item: Any) -> None:
-    if isinstance(item, dict) and item.get("change") == "removed":
-        return
     found = flat(item)
     columns = columns_of(KIND)
     values = row(found, columns)

@@ -17,6 +17,7 @@ from airflow_provider_webdata.operators.batch_search import WebDataBatchSearchOp
 from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
 from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
+from airflow_provider_webdata.results.tombstones import Tombstone
 from airflow_provider_webdata.sensors.job import WebDataJobSensor
 from airflow_provider_webdata.tasks.tagged_items import untagged
 from tests.support.direct import TaskInstance, context_of
@@ -37,10 +38,10 @@ def page(number: int, **more: Any) -> dict[str, Any]:
 PAGES = [
     page(0, json={"price": 1}),
     page(1, json={"price": "x"}),
-    page(2),
+    page(2, change="removed"),
     {**page(3), "metadata": {"sourceURL": "https://a.example/3", "statusCode": 404}},
     {**page(4), "metadata": {"sourceURL": "https://a.example/4", "error": "timed out"}},
-    {"change": "removed", "metadata": {"sourceURL": "https://a.example/5"}},
+    Tombstone("document", change="removed", url="https://a.example/5"),
     {"url": "https://a.example/6", "imageUrl": "https://a.example/6.png"},
 ]
 REPORT = {

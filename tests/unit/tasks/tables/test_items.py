@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from airflow_provider_webdata.results.columns import TABLES, columns_of
+from airflow_provider_webdata.results.tombstones import MARK
 from airflow_provider_webdata.tasks.failures import TableError
 from airflow_provider_webdata.tasks.tables.items import kind_of
 from airflow_provider_webdata.tasks.tables.layout import TableName, layout, table_name
@@ -15,20 +16,21 @@ from tests.support.tables import each_row
 PAGE = {"markdown": "x", "metadata": {"sourceURL": "https://a.example"}}
 LINK = {"url": "https://a.example", "title": "x"}
 RESULT = {**LINK, "position": 1}
-GONE = {"change": "removed", "url": "https://a.example", "lastSeen": "2026-01-01"}
-
-GONE_PAGE = {"change": "removed", "lastSeen": "2026-01-01", "metadata": {"url": "b", "sourceURL": "a"}}
+UNMARKED = {"change": "removed", "url": "https://a.example", "lastSeen": "2026-01-01"}
+GONE = {**UNMARKED, MARK: "document"}
 
 
 @each_row(
     "items, kind",
     [
         ([], None),
-        ([GONE], None),
+        ([GONE], "document"),
+        ([{**GONE, MARK: "link"}], "link"),
         ([PAGE], "document"),
         ([GONE, PAGE], "document"),
-        ([GONE_PAGE], None),
-        ([GONE_PAGE, LINK], "link"),
+        ([LINK, {**GONE, MARK: "link"}], "link"),
+        ([UNMARKED], "search"),
+        ([{"change": "removed", **PAGE}], "document"),
         ([{"change": "new", **PAGE}], "document"),
         ([LINK], "link"),
         ([{"url": "https://a.example"}], "link"),
@@ -46,16 +48,23 @@ def test_the_kind_is_found_from_the_items(items: list[Any], kind: str | None) ->
 
 
 @each_row(
-    "kind, key, url_column",
+    "kind, given, key, removal_key",
     [
-        ("document", "source_url", "source_url"),
-        ("link", "url", "url"),
-        *((kind, "url", "url") for kind in TABLES if kind.startswith("search")),
+        ("document", None, ["source_url"], "source_url"),
+        ("document", ["source_url", "language"], ["source_url", "language"], "source_url"),
+        ("document", ["url"], ["url"], None),
+        ("link", None, ["url"], "url"),
+        ("retrieval", None, ["id"], "id"),
+        ("retrieval", ["url"], ["url"], "url"),
+        ("retrieval", ["title"], ["title"], None),
+        *((kind, None, ["url"], "url") for kind in TABLES if kind.startswith("search")),
     ],
 )
-def test_rows_are_told_apart_by_what_a_page_is_known_by(kind: str, key: str, url_column: str) -> None:
-    made = layout(TableName(None, "t"), columns_of(kind), None, None, replace=False)
-    assert (made.key, made.url_column) == ((key,), url_column)
+def test_rows_are_told_apart_by_what_a_page_is_known_by(
+    kind: str, given: list[str] | None, key: list[str], removal_key: str | None
+) -> None:
+    made = layout(TableName(None, "t"), columns_of(kind), given, None, replace=False)
+    assert (made.key, made.removal_key) == ((*key,), removal_key)
 
 
 @each_row("kind", TABLES)
@@ -68,7 +77,7 @@ def test_columns_are_chosen_and_named() -> None:
     chosen = {"url": "link", "title": "name", "change": "how"}
     made = layout(TableName(None, "t"), columns_of("link"), None, chosen, replace=False)
     assert made.names == ("link", "name", "how")
-    assert (made.key, made.url_column) == (("link",), "link")
+    assert (made.key, made.removal_key) == (("link",), "link")
 
 
 @each_row(
