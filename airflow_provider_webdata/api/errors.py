@@ -497,13 +497,15 @@ class CallRefusedError(WebDataError):
 
     :param reason: what was refused, and why.
     :param credits_used: what was billed all the same, because only the answer showed it; None: not known.
+    :param was_sent: whether only the answer showed it.
     """
 
     help_code = "WD-027"
     verdict = "never"
 
-    def __init__(self, reason: str, *, credits_used: float | None = 0) -> None:
+    def __init__(self, reason: str, *, credits_used: float | None = 0, was_sent: bool = False) -> None:
         super().__init__(reason)
+        self.was_sent = was_sent
         self.credits_used = credits_used
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -22,6 +23,7 @@ from airflow_provider_webdata.api.errors import (
 )
 from airflow_provider_webdata.api.prices import MAP, PriceBound, price_bound
 from airflow_provider_webdata.coded_errors import ArgumentError
+from airflow_provider_webdata.hooks.budget import Budget
 from airflow_provider_webdata.hooks.calls import checked_body
 from airflow_provider_webdata.hooks.host_rules import HostRules
 
@@ -69,12 +71,12 @@ class AdmittedCall(Generic[ResponseT]):
     """A call that the guard lets pass.
 
     :param call: what is to be sent.
-    :param bound: the most that it may cost.
+    :param reservation: name of what is set aside for it; None: it bills nothing.
     :param answer: what came back, for the guard to see.
     """
 
     call: Call[ResponseT]
-    bound: float
+    reservation: str | None = None
     answer: ResponseT | None = None
 
 
@@ -90,7 +92,7 @@ class CallGuard:
     :param max_calls: most calls that bill. None: no limit.
     :param allowed_domains: host names, each with its subdomains, that may be visited. None: all that are public.
     :param blocked_domains: host names, each with its subdomains, that may not.
-    :param spent: credits that were spent before.
+    :param budget: has `max_credits`, and what was spent of them before. None: a new one.
     :raises ArgumentError: a cap is no such number, or a domain no host name.
     """
 
@@ -101,7 +103,7 @@ class CallGuard:
         max_calls: int | None = None,
         allowed_domains: Iterable[str] | None = None,
         blocked_domains: Iterable[str] | None = None,
-        spent: float = 0,
+        budget: Budget | None = None,
     ) -> None:
         for name, cap in (("max_credits", max_credits), ("max_calls", max_calls)):
             if cap is not None and (
@@ -109,18 +111,12 @@ class CallGuard:
             ):
                 raise ArgumentError(f"{name}: must be a number of at least 0 (given: {cap!r})")
         self.hosts = HostRules(allowed_domains, blocked_domains)
-        self._max_credits = max_credits
+        self._budget = Budget(max_credits) if budget is None else budget
         self._max_calls = max_calls
-        self._spent = spent
-        self._reserved = 0.0
         self._calls = 0
+        self._names = itertools.count(1)
         self._sessions: set[str] = set()
         self._lock = threading.Lock()
-
-    @property
-    def spent(self) -> float:
-        """Credits that were spent, or may have been."""
-        return self._spent
 
     def admit(self, call: Call[ResponseT]) -> AdmittedCall[ResponseT]:
         """Return a call as it may be sent; host names are looked up, which may take a while.
@@ -132,7 +128,7 @@ class CallGuard:
         if endpoint.name == "execute":
             self._check_session(call)
         if (endpoint.repeatable and not changes) or endpoint.name in _PAID_WITH_ANOTHER:
-            return AdmittedCall(call, 0)
+            return AdmittedCall(call)
         body = {} if call.body is None else call.body.to_wire()
         if call.extra_body:
             raise _refused(endpoint, "extra_body is sent unchecked, and a guarded hook takes none")
@@ -145,17 +141,23 @@ class CallGuard:
 
         :raises CallRefusedError: a redirect led the page to where it may not be read.
         """
-        cost: float | None = None
         try:
             yield
-            cost = _cost(admitted)
         except BaseException as error:
-            cost = cost_of_failure(error)
+            self.settle(admitted, error)
             raise
-        finally:
-            with self._lock:
-                self._reserved -= admitted.bound
-                self._spent += admitted.bound if cost is None else cost
+        self.settle(admitted)
+
+    def settle(self, admitted: AdmittedCall[Any], error: BaseException | None = None) -> None:
+        """Count what a call cost that was sent; see `settling`.
+
+        :param error: what it failed with.
+        """
+        if admitted.reservation is not None:
+            cost = _cost(admitted) if error is None else cost_of_failure(error)
+            self._budget.settle(admitted.reservation, cost)
+        if error is not None:
+            return
         if admitted.call.endpoint.name == "open session" and (opened := getattr(admitted.answer, "id", None)):
             self._sessions.add(opened)
         self._check_arrival(admitted)
@@ -201,27 +203,23 @@ class CallGuard:
             raise _refused(call.endpoint, "exclude_domains cannot stand beside allowed_domains: leave it out")
         return {"includeDomains": list(self.hosts.allowed)}
 
-    def _reserve(self, endpoint: Endpoint[Any], body: Mapping[str, Any], call: Call[Any]) -> float:
+    def _reserve(self, endpoint: Endpoint[Any], body: Mapping[str, Any], call: Call[Any]) -> str:
         bound = _bound(endpoint, body, call)
         with self._lock:
             if self._max_calls is not None and self._calls >= self._max_calls:
                 raise _refused(endpoint, f"max_calls={self._max_calls} is reached")
-            if self._max_credits is not None:
-                if not bound.is_known:
-                    raise _refused(
-                        endpoint,
-                        f"max_credits={self._max_credits:g} cannot be held: {'; '.join(bound.unknown)}",
-                    )
-                left = self._max_credits - self._spent - self._reserved
-                if bound.credits > left:
-                    raise _refused(
-                        endpoint,
-                        f"it may cost up to {bound.credits:g} credits, and of max_credits={self._max_credits:g} there "
-                        f"are {max(left, 0):g} left",
-                    )
+            most = self._budget.limit
+            if most is not None and not bound.is_known:
+                raise _refused(endpoint, f"max_credits={most:g} cannot be held: {'; '.join(bound.unknown)}")
+            name = str(next(self._names))
+            if not self._budget.reserve(name, bound.credits):
+                raise _refused(
+                    endpoint,
+                    f"it may cost up to {bound.credits:g} credits, and of max_credits={most:g} there are "
+                    f"{max(self._budget.left, 0):g} left",
+                )
             self._calls += 1
-            self._reserved += bound.credits
-        return bound.credits
+        return name
 
     def _check_arrival(self, admitted: AdmittedCall[Any]) -> None:
         metadata = getattr(getattr(admitted.answer, "data", None), "metadata", None)
@@ -233,6 +231,7 @@ class CallGuard:
             raise CallRefusedError(
                 f"scrape: the page was led to another address: {problem}. It is billed",
                 credits_used=_cost(admitted),
+                was_sent=True,
             )
 
 

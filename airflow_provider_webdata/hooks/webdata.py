@@ -143,6 +143,7 @@ class WebDataHook(
         :param blocked_domains: host names, each with its subdomains, that may not be visited.
         :raises ArgumentError: a cap is no number of at least 0, or a domain no host name.
         """
+        from airflow_provider_webdata.hooks.budget import attempt_budget
         from airflow_provider_webdata.hooks.call_guard import CallGuard
 
         guard = CallGuard(
@@ -150,6 +151,7 @@ class WebDataHook(
             max_calls=max_calls,
             allowed_domains=allowed_domains,
             blocked_domains=blocked_domains,
+            budget=attempt_budget(max_credits, f"guarded/{self.webdata_conn_id}"),
         )
         return self.guarded_by(guard)
 

@@ -74,6 +74,7 @@ class AsyncWebDataHook(
         blocked_domains: Iterable[str] | None = None,
     ) -> AsyncWebDataHook:
         """See `WebDataHook.guarded`."""
+        from airflow_provider_webdata.hooks.budget import attempt_budget
         from airflow_provider_webdata.hooks.call_guard import CallGuard
 
         guard = CallGuard(
@@ -81,6 +82,7 @@ class AsyncWebDataHook(
             max_calls=max_calls,
             allowed_domains=allowed_domains,
             blocked_domains=blocked_domains,
+            budget=attempt_budget(max_credits, f"guarded/{self.webdata_conn_id}"),
         )
         return self.guarded_by(guard)
 
@@ -163,10 +165,14 @@ class AsyncWebDataHook(
         client = await self._connected()
         if self._guard is None:
             return await client.call(call.endpoint, **call.arguments())
-        # Looking up a host blocks.
+        # Looking up a host blocks, and so does the task state store.
         admitted = await asyncio.to_thread(self._guard.admit, call)
-        with self._guard.settling(admitted):
+        try:
             admitted.answer = answer = await client.call(call.endpoint, **admitted.call.arguments())
+        except BaseException as error:
+            await asyncio.to_thread(self._guard.settle, admitted, error)
+            raise
+        await asyncio.to_thread(self._guard.settle, admitted)
         return answer
 
     async def _send_file(self, target: ParseUpload, upload: Upload) -> None:

@@ -251,14 +251,14 @@ class WebDataIncrementalCrawlOperator(
         )
 
         def scrape(request: dict[str, Any]) -> tuple[str, float]:
-            self.hold_credit_limit("scrape", request, context)
-            document = self.hook.scrape(request).data
+            with self.within_credit_limit("scrape", request, context):
+                document = self.hook.scrape(request).data
             cost = (document.metadata and document.metadata.credits_used) or 1.0
             self.count_credits(cost, context, "scrape")
             return document.raw_html or "", cost
 
-        self.hold_credit_limit("map", site.request, context)
-        links = [link.url for link in self.hook.map(site.request).links or () if link.url]
+        with self.within_credit_limit("map", site.request, context):
+            links = [link.url for link in self.hook.map(site.request).links or () if link.url]
         self.count_credits(MAP, context, "map")
         plan = site.plan(links, known.entries, run.moment, scrape, self.log)
         left = len(plan.known)

@@ -136,24 +136,30 @@ class WebDataInteractOperator(
 
     def call_service(self, context: Context) -> dict[str, Any]:
         """Open the browser, run the steps and close it; return what they brought."""
+        from airflow_provider_webdata.hooks.call_guard import cost_of_failure
         from airflow_provider_webdata.results.xcom import warn_if_large
 
         named = self._checked_steps()
         browser = self._browser = self._made_browser(context, [step for _, step in named])
+        self._close_leftovers(browser, context)
         self._hold_limit([step for _, step in named], context)
         done: list[dict[str, Any]] = []
         failure: str | None = "The task was ended before it began"
         complete = False
+        cost: float | None = 0
         try:
             if not self._killed:
                 browser.open()
                 failure = self._run(browser, named, done)
             complete = failure is None
+        except BaseException as error:
+            cost = cost_of_failure(error)
+            raise
         finally:
             closed = browser.close(self.hook)
             self._browser = None
             outcome = _outcome(browser, done, closed)
-            self._count(browser, outcome, closed, context)
+            self._count(outcome, closed, cost, context)
             if not complete:
                 # What was paid for stays readable where the task does not get to return it.
                 self.push(context, **outcome)
@@ -224,13 +230,17 @@ class WebDataInteractOperator(
         }
         self.hold_credit_limit("interact", body, context, self.checked_extra_body("interact"))
 
-    def _count(
-        self, browser: Browser, outcome: Mapping[str, Any], closed: SessionClosed | None, context: Context
-    ) -> None:
-        for session_id, leftover in browser.leftovers.items():
+    def _close_leftovers(self, browser: Browser, context: Context) -> None:
+        for session_id, leftover in browser.close_leftovers().items():
             self.count_credits(leftover.credits_billed, context, "interact", call=session_id)
+
+    def _count(
+        self, outcome: Mapping[str, Any], closed: SessionClosed | None, cost: float | None, context: Context
+    ) -> None:
         if closed is not None or outcome["steps"] or outcome.get("sessionId"):
             self.count_credits(outcome["creditsBilled"], context, "interact", call=outcome.get("sessionId"))
+        else:
+            self.credit_budget(context).settle("interact", cost)
 
     def _checked_steps(self) -> list[tuple[str, RequestModel]]:
         """Return the steps with what names them in logs.

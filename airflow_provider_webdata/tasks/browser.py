@@ -35,12 +35,13 @@ class Browser(Protocol):
 
     :ivar facts: what names it in XCom.
     :ivar secrets: the URLs that control it.
-    :ivar leftovers: sessions that an earlier attempt left open, by id, as they were closed.
     """
 
     facts: dict[str, Any]
     secrets: set[str]
-    leftovers: dict[str, SessionClosed]
+
+    def close_leftovers(self) -> Mapping[str, SessionClosed]:
+        """Close the sessions that an earlier attempt left open, and return them by id."""
 
     def open(self) -> None:
         """Open it, or leave that to the first step."""
@@ -76,7 +77,6 @@ class SessionBrowser:
     ) -> None:
         self.facts: dict[str, Any] = {"sessionId": None}
         self.secrets: set[str] = set()
-        self.leftovers: dict[str, SessionClosed] = {}
         self._hook = hook
         self._request = request
         self._extra_body = extra_body
@@ -86,10 +86,9 @@ class SessionBrowser:
         self._may_be_open = False
 
     def open(self) -> None:
-        """Open the session; one that an earlier attempt left open is closed first."""
+        """Open the session."""
         from airflow_provider_webdata.api.errors import WebDataError
 
-        self._close_leftover()
         self._known = {session.id for session in self._active(self._hook)}
         self._intent.begin(self._known)
         self._may_be_open = True
@@ -122,14 +121,17 @@ class SessionBrowser:
             self._intent.forget()
         return closed
 
-    def _close_leftover(self) -> None:
-        if session_id := self._intent.started_id:
+    def close_leftovers(self) -> Mapping[str, SessionClosed]:
+        """Close the session that an earlier attempt left open, known or not."""
+        session_id, closed = self._intent.started_id, None
+        if session_id:
             log.info("Closing session %s, which an earlier attempt left open", session_id)
-            if closed := _close(self._hook, session_id):
-                self.leftovers[session_id] = closed
+            closed = _close(self._hook, session_id)
         elif self._intent.remembers:
             self._known = set(self._intent.recall("known") or ())
-            self._close_lost(self._hook, 0)
+            closed = self._close_lost(self._hook, 0)
+            session_id, self.facts["sessionId"] = self.facts["sessionId"], None
+        return {session_id: closed} if session_id and closed else {}
 
     def _close_lost(self, hook: WebDataHook, seconds: float) -> SessionClosed | None:
         from airflow_provider_webdata.api.errors import WebDataError
@@ -172,11 +174,14 @@ class ScrapeBrowser:
     def __init__(self, hook: WebDataHook, scrape_id: str, extra_body: Mapping[str, Any] | None) -> None:
         self.facts: dict[str, Any] = {"scrapeId": scrape_id}
         self.secrets: set[str] = set()
-        self.leftovers: dict[str, SessionClosed] = {}
         self._hook = hook
         self._scrape_id = scrape_id
         self._extra_body = extra_body
         self._may_be_open = False
+
+    def close_leftovers(self) -> Mapping[str, SessionClosed]:
+        """Return none: the page's browser is that of all attempts."""
+        return {}
 
     def open(self) -> None:
         """Do nothing: the first step opens it."""

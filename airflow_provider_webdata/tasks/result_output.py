@@ -286,12 +286,12 @@ class ResultOutput(ResultDelivery, BillingOperator):
         account = self.hook.get_settings().client.account
         self._paid = KeptAnswer(request, account, output, context, self.log)
 
-        def made() -> dict[str, Any]:
+        def sent() -> dict[str, Any]:
             priced = body if filename is None else {**body, "filename": filename}
-            self.hold_credit_limit(operation, priced, context, extra_body)
-            return call().to_wire()
+            with self.within_credit_limit(operation, priced, context, extra_body):
+                return call().to_wire()
 
-        return self._paid.or_call(made)
+        return self._paid.or_call(sent)
 
     def count_answer(
         self, used: Any, context: Context, operation: str, answer_id: str | None, **parts: Any

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.tasks.arguments import checked_number, number
@@ -9,10 +10,11 @@ from airflow_provider_webdata.tasks.operator import WebDataOperator
 from airflow_provider_webdata.tasks.service_task import ServiceTask
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from airflow.sdk import Context
 
+    from airflow_provider_webdata.hooks.budget import Budget
     from airflow_provider_webdata.tasks.credit_account import CreditAccount
 
 
@@ -95,9 +97,9 @@ class BillingOperator(SpendingTask, WebDataOperator):
     """Base of the operators whose calls are billed.
 
     :param credit_limit: most credits that all attempts may spend until the task is cleared (templated); on Airflow 3.2,
-        which keeps no task state, each attempt. Nothing is sent that may cost more, by the documented prices at their
-        highest, or whose price has no documented bound: the task fails with WD-034, which says why. None (default): no
-        limit.
+        which keeps no task state, each attempt. A call of a killed attempt counts with the most that it may cost.
+        Nothing is sent that may cost more, by the documented prices at their highest, or whose price has no documented
+        bound: the task fails with WD-034, which says why. None (default): no limit.
     :param kwargs: arguments of the other base classes.
     """
 
@@ -109,10 +111,51 @@ class BillingOperator(SpendingTask, WebDataOperator):
         super().__init__(**kwargs)
         self.credit_limit = credit_limit
 
+    _budget: tuple[object, Budget] | None = None
+
     def execute(self, context: Context) -> Any:
         """Push what earlier attempts spent, then call the service."""
         self.push_earlier_credits(context)
         return super().execute(context)
+
+    def credit_budget(self, context: Context, operation: str = "credit_limit") -> Budget:
+        """Return the budget of the attempt: `credit_limit`, and what the account does not know of its use.
+
+        :param operation: which names the task in the error of a limit that is no number.
+        """
+        from airflow_provider_webdata.hooks.budget import Budget
+
+        ti = context.get("ti")
+        if self._budget is None or self._budget[0] is not ti:
+            limit = checked_number(operation, "credit_limit", self.credit_limit)
+            account = self.credit_account(context)
+            self._budget = (ti, Budget(limit, context, counted=lambda: account.since_cleared))
+        return self._budget[1]
+
+    def count_credits(self, used: Any, context: Context, operation: str, **more: Any) -> None:
+        """Enter what a call cost into the account, and settle what was reserved for it."""
+        super().count_credits(used, context, operation, **more)
+        is_known = isinstance(used, (int, float)) and used >= 0
+        # The account has what is known.
+        self.credit_budget(context).settle(operation, 0 if is_known else None)
+
+    @contextmanager
+    def within_credit_limit(
+        self,
+        operation: str,
+        body: Mapping[str, Any],
+        context: Context,
+        extra_body: Mapping[str, Any] | None = None,
+    ) -> Iterator[None]:
+        """Send a request within this block; see `hold_credit_limit`. A failure settles what was reserved."""
+        from airflow_provider_webdata.hooks.call_guard import cost_of_failure
+
+        self.hold_credit_limit(operation, body, context, extra_body)
+        try:
+            yield
+        except BaseException as error:
+            self.credit_budget(context).settle(operation, cost_of_failure(error))
+            raise
 
     def hold_credit_limit(
         self,
@@ -121,7 +164,7 @@ class BillingOperator(SpendingTask, WebDataOperator):
         context: Context,
         extra_body: Mapping[str, Any] | None = None,
     ) -> None:
-        """Return if a request that is about to be sent cannot exceed `credit_limit`.
+        """Reserve what a request may cost that is about to be sent; `count_credits` of the operation settles it.
 
         :param operation: as `api.prices.price_bound` calls it.
         :param body: the request in wire form.
@@ -129,8 +172,8 @@ class BillingOperator(SpendingTask, WebDataOperator):
         :raises CreditLimitError: it may cost more, or nothing documented says how much.
         :raises InvalidRequestError: `credit_limit` is no number of at least 0.
         """
-        limit = checked_number(operation, "credit_limit", self.credit_limit)
-        if limit is None:
+        budget = self.credit_budget(context, operation)
+        if (limit := budget.limit) is None:
             return
         from airflow_provider_webdata.api.prices import price_bound
         from airflow_provider_webdata.tasks.failures import CreditLimitError
@@ -142,9 +185,9 @@ class BillingOperator(SpendingTask, WebDataOperator):
                 f"{name}: nothing was sent, because credit_limit={limit:g} cannot be held: {'; '.join(bound.unknown)}"
             )
         price = f"up to {bound.credits:g} credits: {bound.how}"
-        spent = self.credit_account(context).since_cleared
-        if spent + bound.credits > limit:
-            earlier = f", after {spent:g} that were spent already" if spent else ""
+        if not budget.reserve(operation, bound.credits):
+            spent = budget.spent
+            earlier = f", after {spent:g} that were spent already, or may have been" if spent else ""
             raise CreditLimitError(
                 f"{name}: nothing was sent, because it may exceed credit_limit={limit:g}{earlier}: it may cost {price}"
             )

@@ -26,11 +26,10 @@ class AgentAccount:
     tells its own.
 
     :param context: the task's context; empty outside a task.
-    :ivar spent: credits that the attempts spent since the task was cleared, or may have, by the id of their toolset.
     """
 
     def __init__(self, context: Context) -> None:
-        self._context = context
+        self.context = context
         self._ti = context.get("ti")
         self._store: Any = context.get("task_state_store")
         self._credits = CreditAccount(context)
@@ -38,11 +37,10 @@ class AgentAccount:
         self._queries: dict[str, None] = {}
         self._sources: dict[str, dict[str, str]] = {}
         self._scrapes: dict[str, str] = {}
-        self.spent: dict[str, float] = {}
         kept: Any = self._store.get(_KEY) if self._store is not None else None
         # Airflow raises `max_tries` when the task is cleared: what was read until then may be old.
         if isinstance(kept, dict) and kept["maxTries"] == self._max_tries:
-            self._sources, self._scrapes, self.spent = kept["sources"], kept["scrapes"], kept["spent"]
+            self._sources, self._scrapes = kept["sources"], kept["scrapes"]
         if not self._credits.is_empty:
             # Airflow deletes the XComs of each attempt before the next.
             self._push(self._credits.to_wire())
@@ -100,15 +98,15 @@ class AgentAccount:
         call: str | None,
         formats: Mapping[str, float] | None,
     ) -> None:
-        credits = enter_call(self._credits, self._context, log, used, operation, call=call, formats=formats)
+        credits = enter_call(self._credits, self.context, log, used, operation, call=call, formats=formats)
         if self._store is not None:
-            kept = {"sources": self._sources, "scrapes": self._scrapes, "spent": self.spent}
+            kept = {"sources": self._sources, "scrapes": self._scrapes}
             self._store.set(_KEY, {"maxTries": self._max_tries, **kept})
         self._conn_id = conn_id
         self._push(credits)
 
     def _push(self, credits: Mapping[str, Any]) -> None:
-        task = self._context.get("task")
+        task = self.context.get("task")
         # OpenLineage asks the task, which is another package's: it is told here, unless it has an answer of its own.
         if task is not None and not hasattr(type(task), _LINEAGE):
             setattr(task, _LINEAGE, self._lineage)

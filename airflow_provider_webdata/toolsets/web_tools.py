@@ -51,7 +51,6 @@ class _Text:
 class WebTools:
     """What the tools do for one attempt of a task.
 
-    :param toolset_id: of the toolset that they belong to.
     :param settings: the connection.
     :param guard: caps that all calls are held against.
     :param account: what was spent and read.
@@ -62,7 +61,6 @@ class WebTools:
 
     def __init__(
         self,
-        toolset_id: str,
         settings: ConnectionSettings,
         guard: CallGuard,
         account: AgentAccount,
@@ -71,7 +69,6 @@ class WebTools:
         max_age: int | None,
         save_to: str | None,
     ) -> None:
-        self._toolset_id = toolset_id
         self._settings = settings
         self._guard = guard
         self._account = account
@@ -284,11 +281,7 @@ class WebTools:
 
     async def _enter(self, enter: Any, *given: Any, **named: Any) -> None:
         # One at a time in the process: it changes the account, and Airflow's connection to the supervisor blocks.
-        await AirflowToolset.run_blocking(self._entered, enter, *given, **named)
-
-    def _entered(self, enter: Any, *given: Any, **named: Any) -> None:
-        self._account.spent[self._toolset_id] = self._guard.spent
-        enter(*given, **named)
+        await AirflowToolset.run_blocking(enter, *given, **named)
 
     def _save(self, path: str, document: Document) -> None:
         from airflow_provider_webdata.results.encoding import json_text

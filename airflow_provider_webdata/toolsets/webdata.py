@@ -29,6 +29,7 @@ from airflow_provider_webdata.api.errors import (
     trimmed,
 )
 from airflow_provider_webdata.coded_errors import ArgumentError, CodedError
+from airflow_provider_webdata.hooks.budget import Budget
 from airflow_provider_webdata.hooks.call_guard import CallGuard
 from airflow_provider_webdata.hooks.remedies import advice_for
 from airflow_provider_webdata.results.errors import OutputError
@@ -212,10 +213,10 @@ class WebDataToolset(AirflowToolset):
                 from airflow_provider_webdata.results.storage import check_folder
 
                 check_folder(self._save_to)
+            budget = Budget(self._caps["max_credits"], account.context, f"toolset/{self.id}")
             tools = WebTools(
-                self.id,
                 WebDataHook(self._webdata_conn_id).get_settings(),
-                CallGuard(**self._caps, spent=account.spent.get(self.id, 0)),
+                CallGuard(**self._caps, budget=budget),
                 account,
                 max_chars=self._max_chars,
                 max_age=self._max_age,

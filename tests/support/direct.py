@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 import copy
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import patch
 
+import httpx
 from airflow.sdk.exceptions import (
     AirflowFailException,
     AirflowRescheduleException,
@@ -52,6 +55,10 @@ class TaskInstance:
         return self.first_reschedule
 
 
+class KilledError(BaseException):
+    """Ends an attempt where a kill would."""
+
+
 class StateStore:
     """Airflow's task state store, which outlives a try."""
 
@@ -66,6 +73,44 @@ class StateStore:
 
     def delete(self, key: str) -> None:
         self.values.pop(key, None)
+
+
+@contextmanager
+def killed_in_a_call(store: StateStore) -> Iterator[None]:
+    """Kill the attempt that runs in the block once the service has done its first billed call.
+
+    The store has what it had then, and nothing more is sent.
+    """
+    left: list[dict[str, str]] = []
+    send, send_async = httpx.Client.send, httpx.AsyncClient.send
+
+    def kill(method: str) -> None:
+        if method == "POST":
+            left.append(dict(store.values))
+        if left:
+            raise KilledError
+
+    def sending(client: httpx.Client, request: httpx.Request, **options: Any) -> httpx.Response:
+        kill("")
+        response = send(client, request, **options)
+        kill(request.method)
+        return response
+
+    async def sending_async(
+        client: httpx.AsyncClient, request: httpx.Request, **options: Any
+    ) -> httpx.Response:
+        kill("")
+        response = await send_async(client, request, **options)
+        kill(request.method)
+        return response
+
+    with patch.object(httpx.Client, "send", sending), patch.object(httpx.AsyncClient, "send", sending_async):
+        try:
+            yield
+        except KilledError:
+            store.values = left[0]
+        else:
+            raise AssertionError("no billed call was sent")
 
 
 def context_of(ti: TaskInstance, store: StateStore | None = None, **more: Any) -> dict[str, Any]:

@@ -46,6 +46,7 @@ def task_state() -> dict[str, Any]:
     }
     found["webdata_credits"] = {"spent": _account()}
     found["webdata_agent"] = {"read": _agent_account()}
+    found["webdata_budget"] = {"reserved": _budget()}
     store = StateStore()
     _check_operator()._span(context_of(TaskInstance(max_tries=MAX_TRIES), store))  # type: ignore[arg-type]
     waiting = {**store.get("webdata_wait"), "after": NOON.isoformat(), "deadline": DEADLINE}
@@ -67,10 +68,20 @@ def _agent_account() -> Any:
 
     store = StateStore()
     account = AgentAccount(context_of(TaskInstance(max_tries=MAX_TRIES), store))  # type: ignore[arg-type]
-    account.spent["webdata-default"] = 1
     page = "https://river.example/"
     account.enter_page("read_page", page, page, "River", CONNECTION_ID, 1, scrape_id="a")
     return store.get("webdata_agent")
+
+
+def _budget() -> Any:
+    from airflow_provider_webdata.hooks.budget import Budget
+
+    store = StateStore()
+    budget = Budget(9, context_of(TaskInstance(max_tries=MAX_TRIES), store))  # type: ignore[arg-type]
+    budget.reserve("scrape", 5)
+    budget.settle("scrape", 1)
+    budget.reserve("search", 2)
+    return store.get("webdata_budget")
 
 
 def _remembered(key: str, act: Callable[[Any], Any]) -> Any:

@@ -198,7 +198,15 @@ class WebDataJobOperator(WaitsForJob, JobResults, BillingOperator):
                 "extra_body": extra_body,
             },
             discard=lambda kind, job_id: self._discard(kind, job_id, context),
+            settle=lambda job_id: self._settle(job_id, context),
         )
+
+    def _settle(self, job_id: str | None, context: Context) -> None:
+        """Settle what an attempt reserved for a job that has no result, or, without an id, was not started."""
+        if job_id is None:
+            self.credit_budget(context).settle(self.job_kind, 0)
+        elif self.credit_budget(context).is_unsettled(self.job_kind):
+            self._count_lost({"job_id": job_id, "status": "failed"}, context)
 
     def _push_job(self, job: TaskJob, context: Context) -> None:
         from airflow_provider_webdata.page_urls import job_page

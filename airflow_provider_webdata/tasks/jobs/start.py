@@ -67,6 +67,7 @@ class JobStart:
     :param send: starts the job: takes the webhook, in wire form, or None, and the idempotency key.
     :param request: what decides on the result, in wire form, to recognize a request that was changed.
     :param discard: cancels a job that the task does not want any more, and counts what it cost.
+    :param settle: counts what a job without a result cost; None in place of its id: none was started.
     """
 
     def __init__(
@@ -82,6 +83,7 @@ class JobStart:
         *,
         request: Mapping[str, Any],
         discard: Callable[[JobKind, str], None],
+        settle: Callable[[str | None], None],
     ) -> None:
         self._hook = hook
         self._kind: JobKind = kind
@@ -92,6 +94,7 @@ class JobStart:
         self._log = log
         self._digest = hashlib.sha256(json.dumps(request, sort_keys=True).encode()).hexdigest()
         self._discard = discard
+        self._settle = settle
         self._intent = Intent(context, _INTENT)
         self._attempt = _attempt_of(context)
         self._identity = JobIdentity.of(context, self._intent)
@@ -202,6 +205,7 @@ class JobStart:
         except WebDataError as error:
             self._error = error
             if not may_have_acted(error):
+                self._settle(None)
                 return Finding(Event.REJECTED)
             self._log.warning("%s. Searching for a job that was started all the same", error)
             return Finding(Event.ANSWER_LOST)
@@ -262,8 +266,11 @@ class JobStart:
         if event is Event.TOO_EARLY:
             self._log.info("The service may not list the job yet; the task is rescheduled to %s", until)
         elif event is Event.REPEATABLE:
+            # The service bills one of the two requests.
+            self._settle(None)
             self._log.info("No job was found; sending the request again with the same idempotency key")
         elif event is Event.ABSENT:
+            self._settle(None)
             self._log.warning(
                 "No job of an earlier attempt was found: neither a delivery nor the team's activity names one"
             )
@@ -353,6 +360,7 @@ class JobStart:
                 return Finding(Event.MISSING, reason=reason)
             state = f"is over without a result ({view.progress()})" if view else "has expired"
             self._log.warning("Job %s of an earlier attempt %s; another one is needed", job_id, state)
+            self._settle(job_id)
         return Finding(Event.OVER, self._jobs)
 
     def _view_of(self, job_id: str) -> tuple[JobView | None, str]:

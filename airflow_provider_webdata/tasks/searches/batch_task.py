@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
 
     from airflow_provider_webdata.api.models import SearchRequest
+    from airflow_provider_webdata.hooks.budget import Budget
     from airflow_provider_webdata.results.media import MediaReport
     from airflow_provider_webdata.tasks.kept_records import KeptRecords, Record
     from airflow_provider_webdata.tasks.searches.batch_queries import BatchQuery
@@ -43,6 +44,7 @@ class BatchSearchTask(ChangedResults, ValidatedResults, ResultOutput):
 
     def call_service(self, context: Context) -> Any:
         """Make the searches that no earlier attempt has made, and deliver the results of all."""
+        from airflow_provider_webdata.hooks.budget import Budget
         from airflow_provider_webdata.tasks.failures import TooManyFailuresError
         from airflow_provider_webdata.tasks.kept_records import RecordsOfAccount, records_of
 
@@ -54,7 +56,8 @@ class BatchSearchTask(ChangedResults, ValidatedResults, ResultOutput):
             self._refuse_unbounded(credit_limit, queries.values(), extra_body)
         account = self.hook.get_settings().client.account
         kept = RecordsOfAccount(records_of(self.output_url, context), account)
-        batch = self._made_batch(kept, credit_limit)
+        budget = Budget(credit_limit, context, OPERATION, keeps_peak=True)
+        batch = self._made_batch(kept, budget)
         settled = batch.count_earlier(kept.read(), queries, repeat_ambiguous=self.repeat_ambiguous)
         before = batch.tally.credits_used
         if settled:
@@ -62,6 +65,7 @@ class BatchSearchTask(ChangedResults, ValidatedResults, ResultOutput):
         try:
             self._run(batch, [query for key, query in queries.items() if key not in settled])
         finally:
+            budget.close()
             self.count_credits(batch.tally.credits_used - before, context, "batch_search", saved=before)
             facts = _facts(batch.tally)
             self.push(context, **facts)
@@ -127,9 +131,8 @@ class BatchSearchTask(ChangedResults, ValidatedResults, ResultOutput):
                     f"{query.text!r}: {'; '.join(bound.unknown)}"
                 )
 
-    def _made_batch(self, kept: KeptRecords, credit_limit: float | None) -> SearchBatch:
+    def _made_batch(self, kept: KeptRecords, budget: Budget) -> SearchBatch:
         from airflow_provider_webdata.tasks.searches.adaptive_limit import AdaptiveLimit
-        from airflow_provider_webdata.tasks.searches.credit_budget import CreditBudget
         from airflow_provider_webdata.tasks.searches.runner import SearchBatch
 
         settings = self.hook.get_settings()
@@ -142,7 +145,7 @@ class BatchSearchTask(ChangedResults, ValidatedResults, ResultOutput):
             lambda records: kept.save(self._with_media_kept(records)),
             lambda query: self._request_of(query.given),
             extra_body=self.checked_extra_body(OPERATION),
-            budget=CreditBudget(credit_limit),
+            budget=budget,
             patience=patience,
         )
 

@@ -21,6 +21,7 @@ from airflow_provider_webdata.api.errors import (
     WebDataError,
     trimmed,
 )
+from airflow_provider_webdata.api.prices import price_bound
 from airflow_provider_webdata.api.retry import UNTOLD_PAUSE_SECONDS
 from airflow_provider_webdata.hooks.webdata_async import AsyncWebDataHook
 from airflow_provider_webdata.tasks.searches.record_writer import RecordWriter
@@ -31,11 +32,11 @@ if TYPE_CHECKING:
     from typing import Any
 
     from airflow_provider_webdata.api.models import SearchRequest, SearchResponse
+    from airflow_provider_webdata.hooks.budget import Budget
     from airflow_provider_webdata.hooks.connection import ConnectionSettings
     from airflow_provider_webdata.tasks.kept_records import Record
     from airflow_provider_webdata.tasks.searches.adaptive_limit import AdaptiveLimit
     from airflow_provider_webdata.tasks.searches.batch_queries import BatchQuery
-    from airflow_provider_webdata.tasks.searches.credit_budget import CreditBudget
 
 log = logging.getLogger(__name__)
 
@@ -109,7 +110,7 @@ class SearchBatch:
     :param save: saves records; called in a thread, one call at a time.
     :param request_of: makes a search's request.
     :param extra_body: merged into each request unchecked.
-    :param budget: the credits.
+    :param budget: the credits. A search is settled once its record is saved.
     :param patience: seconds of pauses, with no search going well between them, after which the attempt ends with the
         rate limit; infinity: never.
     """
@@ -122,7 +123,7 @@ class SearchBatch:
         request_of: Callable[[BatchQuery], SearchRequest],
         *,
         extra_body: Mapping[str, Any] | None,
-        budget: CreditBudget,
+        budget: Budget,
         patience: float,
     ) -> None:
         self.tally = Tally()
@@ -132,10 +133,11 @@ class SearchBatch:
         """Whether the task was ended from outside."""
         self._settings = settings
         self._limit = limit
-        self._save = save
+        self._keep = save
         self._request_of = request_of
         self._extra_body = extra_body
         self._budget = budget
+        self._dearest = 0.0
         self._patience = patience
         self._fatal: BaseException | None = None
         self._pending: deque[BatchQuery] = deque()
@@ -202,9 +204,10 @@ class SearchBatch:
         reported = time.monotonic()
         while True:
             while self._may_begin(len(in_flight), writer):
+                request = self._request_of(self._pending[0])
+                # The task state store blocks.
+                await asyncio.to_thread(self._budget.reserve, self._pending[0].key, self._price(request))
                 query = self._pending.popleft()
-                request = self._request_of(query)
-                self._budget.reserve(query.key, request)
                 call = asyncio.create_task(self._make(hook, query, request, results))
                 in_flight.add(call)
                 call.add_done_callback(in_flight.discard)
@@ -235,7 +238,18 @@ class SearchBatch:
         return self.stopped or self._fatal is not None or self.rate_limit is not None or writer.failed
 
     def _affords_next(self) -> bool:
-        return not self._budget.is_limited or self._budget.affords(self._request_of(self._pending[0]))
+        if self._budget.limit is None:
+            return True
+        return self._price(self._request_of(self._pending[0])) <= self._budget.left
+
+    def _price(self, request: SearchRequest) -> float:
+        """Return the most that a search may cost: what is documented, or the dearest so far, should that be more."""
+        return max(price_bound("search", request.to_wire()).credits, self._dearest)
+
+    def _save(self, records: list[Record]) -> None:
+        self._keep(records)
+        for record in records:
+            self._budget.settle(record["key"], record["creditsUsed"])
 
     async def _make(
         self,
@@ -256,10 +270,14 @@ class SearchBatch:
 
     async def _take(self, result: _CallResult, writer: RecordWriter) -> None:
         query, error = result.query, result.error
-        reserved = self._budget.release(query.key)
+        is_unbilled = result.answer is None and not (
+            isinstance(error, WebDataError) and may_have_been_billed(error)
+        )
+        if is_unbilled:
+            self._budget.settle(query.key, 0)
         if result.answer is not None:
             self._limit.succeeded(result.ticket)
-            await writer.put(self._count(query, result.answer, reserved))
+            await writer.put(self._count(query, result.answer))
         elif isinstance(error, RateLimitError):
             self._slow_down(result.ticket, error, error.retry_after)
             self._pending.appendleft(query)
@@ -271,7 +289,7 @@ class SearchBatch:
             if self._limit.paused > self._patience:
                 self._fatal = self._fatal or error
         elif isinstance(error, WebDataError) and not isinstance(error, _FOR_ALL):
-            await self._fail(query, error, reserved, writer)
+            await self._fail(query, error, writer)
         else:
             self._pending.appendleft(query)
             self._fatal = self._fatal or error
@@ -287,24 +305,21 @@ class SearchBatch:
         self._unreached[query.key] = self._unreached.get(query.key, 0) + 1
         return self._unreached[query.key] < _MOST_UNREACHED
 
-    async def _fail(
-        self, query: BatchQuery, error: WebDataError, reserved: float, writer: RecordWriter
-    ) -> None:
+    async def _fail(self, query: BatchQuery, error: WebDataError, writer: RecordWriter) -> None:
         ambiguous = may_have_been_billed(error)
         reason = f"{trimmed(error.text(), 300)} ({error.help_code})"
         log.warning("Search %r failed: %s", query.text, reason)
         self.tally.failed.append(FailedQuery(query, reason, ambiguous, hopeless=error.verdict == "never"))
         if ambiguous:
-            self._budget.spend(reserved)
-            await writer.put(ambiguous_record(query, reason, reserved))
+            await writer.put(ambiguous_record(query, reason, self._budget.reserved(query.key)))
 
-    def _count(self, query: BatchQuery, answer: SearchResponse, reserved: float) -> Record:
+    def _count(self, query: BatchQuery, answer: SearchResponse) -> Record:
         record = answer_record(query, answer.to_wire())
         cost = record["creditsUsed"]
         if isinstance(cost, (int, float)):
             self.tally.credits_used += cost
-            self._budget.learn_price(cost)
-        self._budget.spend(reserved if cost is None else cost)
+            self._dearest = max(self._dearest, cost)
+            self._budget.amend(query.key, cost)
         self.tally.done += 1
         if record["warning"]:
             log.warning("Search %r: the service warns: %s", query.text, record["warning"])

@@ -12,9 +12,11 @@ import pytest
 
 from airflow_provider_webdata.api.errors import CallRefusedError, PageError, TransportError, WebDataError
 from airflow_provider_webdata.coded_errors import ArgumentError
+from airflow_provider_webdata.hooks import budget
 from airflow_provider_webdata.hooks.webdata import WebDataHook
 from airflow_provider_webdata.hooks.webdata_async import AsyncWebDataHook
 from tests.integration.hooks.conftest import one_hook
+from tests.support.direct import StateStore, TaskInstance, context_of, killed_in_a_call
 from tests.support.fault_server import answer, reset
 from tests.support.waiting import settled
 
@@ -227,6 +229,40 @@ async def test_a_page_that_leads_elsewhere_is_billed_and_not_read(serve: Any) ->
         await settled(guarded.scrape({"url": PAGE, **BOUNDED}))
     assert len(server.requests) == 2
     await settled(guarded.close())
+
+
+@pytest.mark.parametrize("max_tries", [5, 9], ids=["retried", "cleared"])
+async def test_a_cap_holds_for_all_attempts_of_a_task(
+    hook: Any, sandbox: Any, monkeypatch: pytest.MonkeyPatch, max_tries: int
+) -> None:
+    """Each is killed in the middle of its second call, by the first hook of two."""
+    store = StateStore()
+
+    def begin(number: int, max_tries: int) -> tuple[Any, Any]:
+        context = context_of(TaskInstance(try_number=number, max_tries=max_tries), store)
+        monkeypatch.setattr(
+            "airflow.sdk.definitions._internal.contextmanager._CURRENT_CONTEXT", [context], raising=False
+        )
+        monkeypatch.setattr("airflow.sdk.definitions.context._CURRENT_CONTEXT", [context], raising=False)
+        monkeypatch.setattr(budget, "_attempt", None)
+        return hook.guarded(max_credits=12), hook.guarded(max_credits=6)
+
+    for number in (1, 2):
+        guarded, _ = begin(number, 5)
+        await settled(guarded.scrape({"url": PAGE, **CHEAP}))
+        with killed_in_a_call(store):
+            await settled(guarded.scrape({"url": PAGE, **BOUNDED}))
+    before = len(sandbox.control.requests())
+    guarded, other = begin(6, max_tries)
+    if max_tries == 5:
+        with pytest.raises(CallRefusedError, match="of max_credits=12 there are 0 left"):
+            await settled(guarded.scrape({"url": PAGE, **CHEAP}))
+        assert len(sandbox.control.requests()) == before
+    else:
+        await settled(guarded.scrape({"url": PAGE, **BOUNDED}))
+    await settled(other.scrape({"url": PAGE, **BOUNDED}))
+    await settled(guarded.close())
+    await settled(other.close())
 
 
 DNS = json.dumps({"success": False, "code": "SCRAPE_DNS_RESOLUTION_ERROR", "error": "no such host"})

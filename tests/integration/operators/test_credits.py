@@ -27,7 +27,7 @@ from airflow_provider_webdata.tasks.credit_account import CreditAccount
 from airflow_provider_webdata.tasks.failures import CreditLimitError
 from airflow_provider_webdata.tasks.jobs import start
 from tests.support import direct
-from tests.support.direct import StateStore, TaskInstance, context_of
+from tests.support.direct import StateStore, TaskInstance, context_of, killed_in_a_call
 from tests.support.job_service import JobService
 from tests.support.metrics import recording
 
@@ -226,9 +226,71 @@ def test_the_limit_is_that_of_all_attempts_until_the_task_is_cleared(here: Sandb
 
     attempt(undeliverable(search("river")), store, 1)
     context = context_of(TaskInstance(try_number=2, max_tries=2), store)
-    with pytest.raises(CreditLimitError, match="credit_limit=3, after 2 that were spent already"):
+    with pytest.raises(CreditLimitError, match="credit_limit=3, after 2 that were spent already, or may"):
         search("coffee").execute(context)
     assert attempt(search("coffee"), store, 3, max_tries=4)["credits"]["used"] == 4
+
+
+def killed(operator: Any, store: StateStore, number: int) -> None:
+    with killed_in_a_call(store):
+        operator.execute(context_of(TaskInstance(try_number=number, max_tries=5), store))
+
+
+@pytest.mark.parametrize(
+    ("name", "limit", "attempts"), [("search", 5, 2), ("scrape", 3, 3), ("scrape_json", 9, 1), ("map", 1, 1)]
+)
+def test_a_call_of_a_killed_attempt_counts(
+    here: SandboxServer, task: Any, name: str, limit: float, attempts: int
+) -> None:
+    operator, arguments, *_ = CALLS[name]
+    store = StateStore()
+    for number in range(1, attempts + 1):
+        killed(task(operator, arguments, credit_limit=limit), store, number)
+    sent = len(here.control.requests())
+    context = context_of(TaskInstance(try_number=attempts + 1, max_tries=5), store)
+    with pytest.raises(CreditLimitError, match=r"after \d that were spent already, or may have been"):
+        task(operator, arguments, credit_limit=limit).execute(context)
+    assert len(here.control.requests()) == sent
+    # Clearing the task begins a new budget.
+    assert "failed" not in attempt(task(operator, arguments, credit_limit=limit), store, 7, max_tries=8)
+
+
+def test_searches_of_a_killed_batch_count(here: SandboxServer) -> None:
+    store = StateStore()
+
+    def batch() -> WebDataBatchSearchOperator:
+        return WebDataBatchSearchOperator(
+            task_id="t", queries=["river", "coffee", "stone"], credit_limit=5, max_concurrency=1
+        )
+
+    killed(batch(), store, 1)
+    assert len(here.control.requests()) == 1
+    left = attempt(batch(), store, 2, max_tries=5)["left"]
+    assert (len(here.control.requests()), left) == (2, ["coffee", "stone"])
+
+
+@pytest.mark.parametrize(
+    ("name", "limit", "used"), [("crawl", 5, 5), ("batch_scrape", 10, 10), ("interact", 5, 4)]
+)
+def test_what_a_killed_attempt_started_counts_with_its_cost(
+    here: SandboxServer, task: Any, monkeypatch: pytest.MonkeyPatch, name: str, limit: float, used: float
+) -> None:
+    """The next attempt finds it, and learns what it cost."""
+    monkeypatch.setattr(start, "LISTED_AFTER", timedelta(0))
+    operator, arguments, *_ = CALLS[name]
+    store = StateStore()
+    killed(task(operator, arguments, credit_limit=limit), store, 1)
+    assert store.get("webdata_budget")["reserved"]
+    xcom = attempt(task(operator, arguments, credit_limit=limit), store, 2, max_tries=5)
+    assert ("failed" in xcom, xcom["credits"]["used"]) == (False, used)
+    assert store.get("webdata_budget") == {"maxTries": 5, "spent": 0, "reserved": {}}
+
+
+def test_a_failure_that_bills_nothing_is_settled(here: SandboxServer) -> None:
+    store = StateStore()
+    here.control.add_fault("status", path="/v2/search", status=400)
+    assert attempt(WebDataSearchOperator(task_id="t", query="q", credit_limit=2), store, 1)["failed"]
+    assert "failed" not in attempt(WebDataSearchOperator(task_id="t", query="q", credit_limit=2), store, 2)
 
 
 def test_without_a_store_an_account_knows_what_it_lacks(here: SandboxServer) -> None:

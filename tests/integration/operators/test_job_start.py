@@ -94,6 +94,7 @@ class Task:
             logging.getLogger("test"),
             request=self.body,
             discard=lambda kind, job_id: self.discarded.append((kind, job_id)),
+            settle=lambda job_id: None,
         )
         with hook:
             job = start.find_or_start()

@@ -22,6 +22,7 @@ from airflow.sdk.exceptions import (
 )
 
 from airflow_provider_webdata.api.models import MonitorCheck
+from airflow_provider_webdata.hooks.budget import Budget
 from airflow_provider_webdata.hooks.webdata import WebDataHook
 from airflow_provider_webdata.hooks.webhooks import key_of
 from airflow_provider_webdata.inbox.server.http.parameters import query_of
@@ -214,6 +215,13 @@ def test_the_account_of_an_agent(stored: Stored) -> None:
     store.set("webdata_agent", stored["task_state"]["webdata_agent"]["read"])
     context: Any = context_of(TaskInstance(max_tries=attempts.MAX_TRIES, try_number=2), store)
     assert AgentAccount(context).scrape_of("read_page", "https://river.example/") == "a"
+
+
+def test_the_budget_of_a_task(stored: Stored) -> None:
+    store = StateStore()
+    store.set("webdata_budget", stored["task_state"]["webdata_budget"]["reserved"])
+    context: Any = context_of(TaskInstance(max_tries=attempts.MAX_TRIES, try_number=2), store)
+    assert (Budget(9, context).spent, Budget(9, context).is_unsettled("search")) == (3, True)
 
 
 def test_the_keys_of_a_job(stored: Stored) -> None:

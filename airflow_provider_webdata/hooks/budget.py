@@ -1,0 +1,185 @@
+"""Credits that calls may cost: reserved before a call, settled after it."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from airflow.sdk import Context
+
+_KEY = "webdata_budget"
+
+
+class Budget:
+    """The credits that a task instance may spend on some of its calls.
+
+    Airflow 3.3 keeps the record in its task state store. What an attempt reserved and never settled, because it was
+    killed, counts as spent in the attempts after it, until one of them settles it. Clearing the task begins a new
+    record. Without a store (Airflow 3.2, or outside a task) the record ends with this object.
+
+    :param limit: most credits. None: no limit, and nothing is recorded.
+    :param context: the task's; None outside a task.
+    :param name: names the budget among those of the task.
+    :param counted: credits that count against the limit and are recorded elsewhere; what is settled leaves them out.
+    :param keeps_peak: record only the most that was reserved at a time, and nothing that was settled: for many calls,
+        each of which leaves a record of its own.
+    """
+
+    def __init__(
+        self,
+        limit: float | None,
+        context: Context | None = None,
+        name: str = "",
+        *,
+        counted: Callable[[], float] = lambda: 0.0,
+        keeps_peak: bool = False,
+    ) -> None:
+        self.limit = limit
+        self._store: Any = context.get("task_state_store") if context and limit is not None else None
+        self._key = f"{_KEY}_{hashlib.sha256(name.encode()).hexdigest()[:16]}" if name else _KEY
+        # Airflow raises it when the task is cleared.
+        self._max_tries = int(getattr(context.get("ti"), "max_tries", 0) or 0) if context else 0
+        self._counted = counted
+        self._keeps_peak = keeps_peak
+        self._is_read = self._store is None
+        self._spent = 0.0
+        self._lost = 0.0
+        self._peak = 0.0
+        self._earlier: dict[str, float] = {}
+        self._reserved: dict[str, float] = {}
+        # Calls of several threads share a budget.
+        self._lock = threading.RLock()
+
+    @property
+    def spent(self) -> float:
+        """Credits that were spent, or may have been."""
+        with self._lock:
+            self._read()
+            return self._counted() + self._spent + sum(self._earlier.values())
+
+    @property
+    def left(self) -> float:
+        """Credits that may still be reserved."""
+        with self._lock:
+            return (
+                float("inf") if self.limit is None else self.limit - self.spent - sum(self._reserved.values())
+            )
+
+    def is_unsettled(self, name: str) -> bool:
+        """Return whether credits are reserved for a call, by this attempt or an earlier one."""
+        with self._lock:
+            self._read()
+            return name in self._reserved or name in self._earlier
+
+    def reserved(self, name: str) -> float:
+        """Return what this attempt has set aside for a call."""
+        return self._reserved.get(name, 0.0)
+
+    def reserve(self, name: str, credits: float) -> bool:
+        """Set credits aside for a call that is about to be sent; return False where fewer are left.
+
+        What an earlier attempt reserved by this name stays spent: its call was another one.
+        """
+        with self._lock:
+            self._read()
+            self._reserved.pop(name, None)
+            if credits > self.left:
+                return False
+            self._spent += self._earlier.pop(name, 0.0)
+            self._reserved[name] = credits
+            try:
+                self._write()
+            except BaseException:
+                # The call is not sent.
+                del self._reserved[name]
+                raise
+        return True
+
+    def amend(self, name: str, credits: float) -> None:
+        """Correct what is set aside for a call whose cost is known, and which is not settled yet."""
+        with self._lock:
+            if name in self._reserved:
+                self._reserved[name] = credits
+
+    def settle(self, name: str, cost: float | None) -> None:
+        """Count what a call cost in place of what was reserved for it by this attempt or an earlier one.
+
+        :param cost: credits; None: not known, so that all that was reserved counts.
+        """
+        with self._lock:
+            self._read()
+            held = self._reserved if name in self._reserved else self._earlier
+            if name in held:
+                reserved = held.pop(name)
+                self._spent += reserved if cost is None else cost
+                if not self._keeps_peak:
+                    self._write()
+
+    def spend(self, credits: float) -> None:
+        """Count credits that a record of their own says were spent."""
+        with self._lock:
+            self._read()
+            self._spent += credits
+
+    def close(self) -> None:
+        """Record what is still reserved: what was settled since is recorded elsewhere."""
+        with self._lock:
+            if self._peak:
+                self._peak = sum(self._reserved.values())
+                self._save(self._lost, {"": self._peak} if self._peak else {})
+
+    def _read(self) -> None:
+        if self._is_read:
+            return
+        stored = self._store.get(self._key)
+        self._is_read = True
+        if not isinstance(stored, dict) or stored.get("maxTries") != self._max_tries:
+            return
+        self._spent += stored["spent"]
+        self._earlier = dict(stored["reserved"])
+        if self._keeps_peak:
+            self._spent += sum(self._earlier.values())
+            self._earlier = {}
+        self._lost = self._spent
+
+    def _write(self) -> None:
+        if not self._keeps_peak:
+            self._save(self._spent, {**self._earlier, **self._reserved})
+        elif (total := sum(self._reserved.values())) > self._peak:
+            self._peak = total
+            self._save(self._lost, {"": total})
+
+    def _save(self, spent: float, reserved: dict[str, float]) -> None:
+        if self._store is not None:
+            self._store.set(self._key, {"maxTries": self._max_tries, "spent": spent, "reserved": reserved})
+
+
+_attempt: tuple[object, Counter[str]] | None = None
+_attempt_lock = threading.Lock()
+
+
+def attempt_budget(limit: float | None, name: str) -> Budget:
+    """Return a budget of the task that this process runs; outside a task, one that is not recorded.
+
+    The n-th budget of a name is, in a later attempt, the n-th of that name again.
+    """
+    from airflow.sdk import get_current_context
+
+    global _attempt
+    try:
+        context = get_current_context()
+    except RuntimeError:
+        return Budget(limit)
+    ti: Any = context["ti"]
+    key = (getattr(ti, "id", None), ti.dag_id, ti.run_id, ti.task_id, ti.map_index, ti.try_number)
+    with _attempt_lock:
+        if _attempt is None or _attempt[0] != key:
+            _attempt = (key, Counter())
+        number = _attempt[1][name]
+        _attempt[1][name] += 1
+    return Budget(limit, context, f"{name}/{number}")
