@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import json
 import logging
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 from airflow.providers.common.ai.utils.toolset_base import AirflowToolset
 from pydantic import Field
@@ -15,17 +16,20 @@ from pydantic import Field
 from airflow_provider_webdata.api.errors import InvalidRequestError, NotFoundError, trimmed
 from airflow_provider_webdata.api.prices import MAP, page_extras
 from airflow_provider_webdata.hooks.call_guard import cost_of_failure
+from airflow_provider_webdata.hooks.once import Once
 from airflow_provider_webdata.hooks.webdata_async import AsyncWebDataHook
 from airflow_provider_webdata.tasks.credit_account import by_format
 from airflow_provider_webdata.toolsets.page_text import part_of
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable, Coroutine
 
     from airflow_provider_webdata.api.models import Document
     from airflow_provider_webdata.hooks.call_guard import CallGuard
     from airflow_provider_webdata.hooks.connection import ConnectionSettings
     from airflow_provider_webdata.toolsets.agent_account import AgentAccount
+
+_T = TypeVar("_T")
 
 log = logging.getLogger(__name__)
 
@@ -34,9 +38,10 @@ FILE_PAGES = 20
 
 _MOST_LINKS = 100
 _LONGEST_LINE = 500
+_LONGEST_URL = 2000
 _SITE_ERROR = 400
 
-Url = Annotated[str, Field(min_length=1, max_length=2000)]
+Url = Annotated[str, Field(min_length=1, max_length=_LONGEST_URL)]
 Offset = Annotated[int, Field(ge=0)]
 
 
@@ -54,7 +59,7 @@ class WebTools:
     :param settings: the connection.
     :param guard: caps that all calls are held against.
     :param account: what was spent and read.
-    :param max_chars: most characters of a page's text in one result.
+    :param max_chars: most characters of a page's text, of an extract or of a listing in one result.
     :param max_age: milliseconds that a page of the service's cache may be old; None: the service's default.
     :param save_to: path or URL of a folder for what was read; None: it is not kept.
     """
@@ -75,7 +80,8 @@ class WebTools:
         self._max_chars = max_chars
         self._max_age = {} if max_age is None else {"maxAge": max_age}
         self._save_to = save_to
-        self._texts: dict[tuple[str, str], _Text] = {}
+        self._results: dict[str, Any] = {}
+        self._running: dict[tuple[int, str], Once[Any]] = {}
 
     async def web_search(
         self,
@@ -98,12 +104,15 @@ class WebTools:
             body["tbs"] = f"qdr:{recency[0]}"
         if country:
             body["country"] = country.upper()
+        return await self._once("web_search", body, lambda: self._search(query, limit, body))
+
+    async def _search(self, query: str, limit: int, body: dict[str, Any]) -> dict[str, Any]:
         async with self._calling("search") as hook:
             answer = await hook.search(body)
         await self._enter(
             self._account.enter_search, query, self._settings.conn_id, answer.credits_used, answer.id
         )
-        found = [item for item in answer.data.web or () if item.url]
+        found = [item for item in answer.data.web or () if item.url and len(item.url) <= _LONGEST_URL][:limit]
         kept = [item for item in found if not self._guard.hosts.problem(item.url or "", resolve=False)]
         log.info("web_search %r: %d results", query, len(kept))
         results = [
@@ -129,7 +138,7 @@ class WebTools:
         :param url: URL of the page, from a search result, a listing or the task.
         :param offset: Where to go on in a long page: the `next_offset` of the part before. 0 is the beginning.
         """
-        return self._part("read_page", await self._text("read_page", url, 1), offset)
+        return self._part("read_page", url, await self._text("read_page", url, 1), offset)
 
     async def read_file(self, url: Url, offset: Offset = 0) -> dict[str, Any]:
         """Read a document on the web, such as a PDF, Word or Excel file, as Markdown text, in parts like read_page.
@@ -139,7 +148,7 @@ class WebTools:
         :param url: URL of the file.
         :param offset: Where to go on in a long file: the `next_offset` of the part before. 0 is the beginning.
         """
-        return self._part("read_file", await self._text("read_file", url, FILE_PAGES), offset)
+        return self._part("read_file", url, await self._text("read_file", url, FILE_PAGES), offset)
 
     async def list_site(
         self, url: Url, search: Annotated[str, Field(min_length=1, max_length=500)] | None = None
@@ -152,6 +161,9 @@ class WebTools:
         :param search: Words; the URLs that fit them best come first.
         """
         body = {"url": url, "limit": _MOST_LINKS, **({"search": search} if search else {})}
+        return await self._once("list_site", body, lambda: self._list(url, body))
+
+    async def _list(self, url: str, body: dict[str, Any]) -> dict[str, Any]:
         async with self._calling("map") as hook:
             answer = await hook.map(body)
         await self._enter(
@@ -165,9 +177,17 @@ class WebTools:
             operation="map",
         )
         kept = [link.url for link in answer.links if not self._guard.hosts.problem(link.url, resolve=False)]
-        links = kept[:_MOST_LINKS]
+        links: list[str] = []
+        room = self._max_chars
+        for link in kept[:_MOST_LINKS]:
+            if len(link) > min(room, _LONGEST_URL):
+                continue
+            links.append(link)
+            room -= len(link)
         log.info("list_site %s: %d URLs", url, len(links))
-        notes = [] if links else ["No URLs were found; try read_page or web_search."]
+        notes = [] if kept else ["No URLs were found; try read_page or web_search."]
+        if left_out := len(kept) - len(links):
+            notes.append(f"{left_out} URLs were left out, because the list is too long; search narrows it.")
         return _result({"url": url, "untrusted": {"urls": links}}, notes)
 
     async def extract_page(
@@ -190,38 +210,61 @@ class WebTools:
             wanted: dict[str, Any] = {"type": "question", "question": question}
         else:
             wanted = {"type": "json", "schema": schema}
+        return await self._once("extract_page", [url, wanted], lambda: self._extract(url, wanted))
+
+    async def _extract(self, url: str, wanted: dict[str, Any]) -> dict[str, Any]:
         document = await self._scrape("extract_page", url, 1, [wanted])
         log.info("extract_page %s", url)
-        found = {"answer": document.answer} if question is not None else {"data": document.json_}
+        name, found = (
+            ("answer", document.answer) if wanted["type"] == "question" else ("data", document.json_)
+        )
         facts = _Facts(document, url)
         notes = facts.notes()
-        if next(iter(found.values())) in (None, "", [], {}):
+        if found in (None, "", [], {}):
             notes.append("Nothing of that kind was found on the page.")
-        return _result({"url": facts.url, "untrusted": found}, notes)
+        text = found if isinstance(found, str) else json.dumps(found, ensure_ascii=False)
+        if len(text) > self._max_chars:
+            found, _ = part_of(text, 0, self._max_chars)
+            form = "" if name == "answer" else ", as JSON text"
+            notes.append(
+                f"These are the first {len(found)} of {len(text)} characters{form}; ask for less to get it whole."
+            )
+        return _result({"url": url, "untrusted": {"url": facts.url, name: found}}, notes)
 
     async def _text(self, tool: str, url: str, pages: int) -> _Text:
-        key = (tool, url)
-        if key not in self._texts:
-            document = await self._earlier(tool, url) or await self._scrape(tool, url, pages, ["markdown"])
-            facts = _Facts(document, url)
-            notes = facts.notes()
-            if facts.total_pages > (read := facts.pages or pages):
-                more = "; read_file reads more of it" if tool == "read_page" else ""
-                notes.append(
-                    f"This is a file of {facts.total_pages} pages, of which the first {read} were read{more}."
-                )
-            text = document.markdown if isinstance(document.markdown, str) else ""
-            if not text.strip():
-                notes.append("There is no text on it.")
-            self._texts[key] = _Text(facts.url, facts.title, text, tuple(notes))
-        return self._texts[key]
+        return await self._once(tool, url, lambda: self._read(tool, url, pages))
 
-    def _part(self, tool: str, read: _Text, offset: int) -> dict[str, Any]:
+    async def _read(self, tool: str, url: str, pages: int) -> _Text:
+        document = await self._earlier(tool, url) or await self._scrape(tool, url, pages, ["markdown"])
+        facts = _Facts(document, url)
+        notes = facts.notes()
+        if facts.total_pages > (read := facts.pages or pages):
+            more = "; read_file reads more of it" if tool == "read_page" else ""
+            notes.append(
+                f"This is a file of {facts.total_pages} pages, of which the first {read} were read{more}."
+            )
+        text = document.markdown if isinstance(document.markdown, str) else ""
+        if not text.strip():
+            notes.append("There is no text on it.")
+        return _Text(facts.url, facts.title, text, tuple(notes))
+
+    async def _once(self, tool: str, given: Any, call: Callable[[], Coroutine[Any, Any, _T]]) -> _T:
+        """Return the result of a call that equal calls share, before and after it has ended."""
+        key = json.dumps([tool, given], sort_keys=True)
+        if key not in self._results:
+            # Agents of other frameworks may call from several threads, each with its own loop.
+            place = (id(asyncio.get_running_loop()), key)
+            self._results[key] = await self._running.setdefault(place, Once(call)).get()
+        found: _T = self._results[key]
+        return found
+
+    def _part(self, tool: str, url: str, read: _Text, offset: int) -> dict[str, Any]:
         if offset and offset >= len(read.text):
             raise InvalidRequestError(tool, [f"offset: the text has only {len(read.text)} characters"])
         part, following = part_of(read.text, offset, self._max_chars)
         log.info("%s %s: %d of %d characters from %d on", tool, read.url, len(part), len(read.text), offset)
-        result: dict[str, Any] = {"url": read.url, "untrusted": {"title": read.title, "text": part}}
+        untrusted = {"url": read.url, "title": read.title, "text": part}
+        result: dict[str, Any] = {"url": url, "untrusted": untrusted}
         notes = list(read.notes)
         if following is not None:
             result["next_offset"] = following
@@ -307,7 +350,7 @@ class _Facts:
             value = found.get(name)
             return value if isinstance(value, kinds) and not isinstance(value, bool) else None
 
-        self.url: str = fact("url", str) or asked
+        self.url: str = trimmed(fact("url", str) or asked, _LONGEST_URL)
         self.title: str = trimmed(fact("title", str) or "", _LONGEST_LINE)
         self.scrape_id: str | None = fact("scrapeId", str)
         self.credits_used: float | None = fact("creditsUsed", int, float)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -20,6 +21,7 @@ except ImportError as error:
 from airflow.sdk.exceptions import AirflowFailException
 
 from airflow_provider_webdata.api.errors import (
+    APIError,
     AuthenticationError,
     CallRefusedError,
     ConfigurationError,
@@ -187,12 +189,16 @@ class WebDataToolset(AirflowToolset):
             raise self._final(error) from None
         except CallRefusedError as error:
             log.warning("%s was refused to the agent: %s; it asked for %s", name, error, _shown(tool_args))
-            raise ToolFailed(f"{name}: {trimmed(error.text())}") from None
+            if not error.was_sent:
+                raise ToolFailed(f"{name}: {trimmed(error.text())}") from None
+            told = "the page was led to an address that may not be visited. It is billed"
+            raise ToolFailed(_failure(name, told, error)) from None
         except WebDataError as error:
             log.warning(
                 "%s failed, which the agent was told: %s; it asked for %s", name, error, _shown(tool_args)
             )
-            raise ToolFailed(f"{name} failed: {trimmed(error.text())}") from None
+            status = f"HTTP {error.status}" if isinstance(error, APIError) else type(error).__name__
+            raise ToolFailed(_failure(name, status, error)) from None
 
     async def _web_tools(self) -> WebTools:
         try:
@@ -224,6 +230,12 @@ class WebDataToolset(AirflowToolset):
             )
             self._made = (account, tools)
         return self._made[1]
+
+
+def _failure(name: str, told: str, error: WebDataError) -> str:
+    """Return what the model gets; the service's text may have a page's in it."""
+    failure = {"failed": f"{name}: {told}", "untrusted": {"error": trimmed(error.text())}}
+    return json.dumps(failure, ensure_ascii=False)
 
 
 def _shown(tool_args: dict[str, Any]) -> str:

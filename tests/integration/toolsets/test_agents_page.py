@@ -114,9 +114,10 @@ def test_without_domains_what_the_model_knows_can_leave(obey: Any, sandbox: Any)
     ]
 
 
-def test_extractions_are_paid_for_each_time(obey: Any, sandbox: Any) -> None:
+def test_an_equal_extraction_is_paid_for_once(obey: Any, sandbox: Any) -> None:
     toolset = WebDataToolset()
     for _ in range(2):
         obey(call("extract_page", url=FLOODS, question="?"), toolset)
         obey(call("read_page", url=FLOODS), toolset)
+    obey(call("extract_page", url=FLOODS, question="How?"), toolset)
     assert len(sandbox.control.requests("/v2/scrape")) == 3
