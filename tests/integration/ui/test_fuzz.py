@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import random
 import re
 from typing import Any
@@ -14,12 +13,9 @@ from airflow_provider_webdata.ui.application import ROUTES, VIEWS
 from tests.integration.ui.conftest import HOSTILE, ODD, SECRET, Pages
 from tests.integration.ui.test_access import ROLES, ids, params_of
 from tests.integration.ui.test_hostile import PARAMETERS, TRICKS
+from tests.support.fuzz import FACTOR, SEED
 
 __all__ = ["ids"]
-
-SEED = int(os.environ.get("FUZZ_SEED", "23"))
-FACTOR = int(os.environ.get("FUZZ_FACTOR", "1"))
-"""How many times as many requests as in the suite; `make fuzz` sets it."""
 
 PARAMETER_TRICKS = (
     *TRICKS,
