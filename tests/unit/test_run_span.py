@@ -102,7 +102,17 @@ SCHEDULED = {
         # Airflow 3.2 writes the key in UTC.
         *(("01/05", "01/05", "01-06") if NAMES_PARTITION_DATES else ("01/04", "01/04", "01-05")),
     ),
+    # Its key names a moment, not a month.
+    "cron partition, monthly": (
+        CronPartitionTimetable("@monthly", run_offset=-1, **ZONE),
+        *("01/01", "01/01", "01-01"),
+    ),
 }
+if NAMES_PARTITION_DATES:
+    SCHEDULED["cron partition, months"] = (
+        CronPartitionTimetable("@monthly", run_offset=-1, key_format="%Y-%m", **ZONE),
+        *("01/01", "01/31", "02-01"),
+    )
 
 
 @pytest.mark.parametrize(("timetable", "first", "last", "moment"), SCHEDULED.values(), ids=SCHEDULED)
