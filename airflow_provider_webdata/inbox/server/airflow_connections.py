@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from airflow.configuration import ensure_secrets_loaded
+from airflow.models.connection import sanitize_conn_id
 
 from airflow_provider_webdata.inbox.server.storage.errors import StoreUnavailableError
 
@@ -43,24 +44,26 @@ _DOT_SEGMENT = re.compile(r"(^|[/\\])\.*($|[/\\])")
 
 
 def is_conn_id(text: str) -> bool:
-    """Return whether a text can be the id of a connection: Airflow's API and form accept no other.
+    """Return whether a text can be the id of a connection, by Airflow's rule, and without dot segments.
+
+    The inbox and the pages ask no secrets backend for any other.
 
     :param text: what was given.
     """
-    return re.fullmatch(r"[\w.-]{1,250}", text) is not None and not _DOT_SEGMENT.search(text)
+    return sanitize_conn_id(text) == text and not _DOT_SEGMENT.search(text)
 
 
 def find_connection(conn_id: str) -> Connection | None:
     """Return a connection, None if no backend has it.
 
     Airflow's own way takes a backend that fails for one that has no such connection. So is here a database whose
-    connections this process has no right to read. No backend sees an id with a segment such as `..`.
+    connections this process has no right to read. No backend sees what cannot be an id, see `is_conn_id`.
 
     :param conn_id: its id.
     :raises UndecryptableError: its password was encrypted with another key.
     :raises StoreUnavailableError: a backend failed that may have it.
     """
-    if _DOT_SEGMENT.search(conn_id):
+    if not is_conn_id(conn_id):
         return None
     failures = []
     for backend in ensure_secrets_loaded():

@@ -19,26 +19,31 @@ class Backend:
 
 
 @pytest.mark.parametrize(
-    ("conn_id", "asked", "on_pages"),
+    ("conn_id", "valid"),
     [
-        ("market", True, True),
-        ("eu.market-2", True, True),
-        ("teams/market", True, False),
-        ("../../variables/db_password", False, False),
-        ("a/../../variables/db_password", False, False),
-        ("a\\..\\b", False, False),
-        ("/a", False, False),
-        ("a/", False, False),
-        ("..", False, False),
-        ("...", False, False),
-        ("", False, False),
-        ("a\n", True, False),
-        ("x" * 251, True, False),
+        ("market", True),
+        ("eu.market-2", True),
+        ("teams/market", True),
+        ("teams\\market", True),
+        ("eu:market#2(old)!", True),
+        ("m\u00e4rkte", True),
+        ("../../variables/db_password", False),
+        ("a/../../variables/db_password", False),
+        ("a\\..\\b", False),
+        ("/a", False),
+        ("a/", False),
+        ("..", False),
+        ("...", False),
+        ("", False),
+        ("a b", False),
+        ("a\n", False),
+        ("a?b", False),
+        ("x" * 251, False),
     ],
 )
-def test_ids(monkeypatch: pytest.MonkeyPatch, conn_id: str, asked: bool, on_pages: bool) -> None:
+def test_ids(monkeypatch: pytest.MonkeyPatch, conn_id: str, valid: bool) -> None:
     backend = Backend()
     monkeypatch.setattr(airflow_connections, "ensure_secrets_loaded", lambda: [backend])
     assert find_connection(conn_id) is None
-    assert backend.asked == ([conn_id] if asked else [])
-    assert is_conn_id(conn_id) is on_pages
+    assert backend.asked == ([conn_id] if valid else [])
+    assert is_conn_id(conn_id) is valid
