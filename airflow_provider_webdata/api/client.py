@@ -20,7 +20,7 @@ from airflow_provider_webdata.api.pools import AsyncPools
 from airflow_provider_webdata.api.retry import Attempts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Awaitable, Callable, Mapping
     from types import TracebackType
 
     from airflow_provider_webdata.api.endpoints import Endpoint, ResponseT
@@ -154,10 +154,14 @@ class AsyncWebDataClient:
     """The service over non-blocking HTTP, with the surface of `WebDataClient`.
 
     :param config: where the service is and how to talk to it.
+    :param in_thread: runs the function that parses an answer in a thread; None: it runs on the event loop.
     """
 
-    def __init__(self, config: ClientConfig) -> None:
+    def __init__(
+        self, config: ClientConfig, in_thread: Callable[[Callable[[], Any]], Awaitable[Any]] | None = None
+    ) -> None:
         self.config = config
+        self._in_thread = in_thread
         self._pools = AsyncPools(exchange.http_options(config), config.max_concurrency)
         self._tracer = spans.active_tracer()
 
@@ -224,7 +228,10 @@ class AsyncWebDataClient:
                     received = response.num_bytes_downloaded
                     if not reader.feed(chunk):
                         break
-        return reader.finish()
+        if self._in_thread is None:
+            return reader.finish()
+        parsed: ResponseT = await self._in_thread(reader.finish)
+        return parsed
 
     @property
     def is_closed(self) -> bool:

@@ -25,7 +25,7 @@ from airflow_provider_webdata.hooks.operations.sessions import AsyncSessionOpera
 from airflow_provider_webdata.hooks.operations.team import AsyncTeamOperations
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Awaitable, Callable, Iterable
     from types import TracebackType
 
     from airflow_provider_webdata.api.endpoints import Endpoint, ResponseT
@@ -57,6 +57,8 @@ class AsyncWebDataHook(
     default_conn_name = "webdata_default"
     conn_type = "webdata"
     hook_name = "Web Data"
+
+    _in_thread: Callable[[Callable[[], Any]], Awaitable[Any]] | None = None
 
     def __init__(self, webdata_conn_id: str = default_conn_name) -> None:
         super().__init__()
@@ -102,17 +104,20 @@ class AsyncWebDataHook(
         *,
         retry_budget: float | None = None,
         max_concurrency: int | None = None,
+        in_thread: Callable[[Callable[[], Any]], Awaitable[Any]] | None = None,
     ) -> AsyncWebDataHook:
         """Return a hook of a connection that was read before; Airflow is not asked again.
 
         :param settings: what the connection says.
         :param retry_budget: seconds that a call may spend on repetitions, in place of the connection's.
         :param max_concurrency: most requests in flight at once, in place of the connection's.
+        :param in_thread: runs the function that parses an answer in a thread; None: it runs on the event loop.
         """
         own = {"retry_budget": retry_budget, "max_concurrency": max_concurrency}
         given: dict[str, Any] = {name: value for name, value in own.items() if value is not None}
         hook = cls(settings.conn_id)
         hook._settings.made = replace(settings, client=replace(settings.client, **given))
+        hook._in_thread = in_thread
         return hook
 
     async def get_settings(self) -> ConnectionSettings:
@@ -142,7 +147,7 @@ class AsyncWebDataHook(
         if self._client is None:
             settings = await self.get_settings()
             # Nothing is awaited from here on: callers that come at once share one client.
-            self._client = self._client or AsyncWebDataClient(settings.client)
+            self._client = self._client or AsyncWebDataClient(settings.client, self._in_thread)
         return self._client
 
     async def close(self) -> None:

@@ -172,7 +172,7 @@ class Lookups:
                 await hook.close()
             largest = min(settings.client.max_response_bytes, LARGEST_ANSWER)
             held = replace(settings, client=replace(settings.client, max_response_bytes=largest))
-            hook = AsyncWebDataHook.of(held, retry_budget=0)
+            hook = AsyncWebDataHook.of(held, retry_budget=0, in_thread=in_thread)
             self._hooks[conn_id] = (settings, hook)
         return hook
 

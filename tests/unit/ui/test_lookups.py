@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -10,14 +11,19 @@ import anyio.to_thread
 import pytest
 
 from airflow_provider_webdata.api.errors import ConfigurationError
+from airflow_provider_webdata.api.exchange import Reader
+from airflow_provider_webdata.sandbox.server import SandboxServer
 from airflow_provider_webdata.ui import lookups
 from airflow_provider_webdata.ui.lookups import MOST_BYTES, Found, Lookups
 from tests.support.service import connection_text
+from tests.support.waiting import PATIENCE
 
 
 @pytest.fixture(autouse=True)
 def connection(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AIRFLOW_CONN_MARKET", connection_text("http://127.0.0.1:9"))
+    # No answer depends on how fast this machine is.
+    monkeypatch.setattr(lookups, "DEADLINE", PATIENCE)
 
 
 def answering(answer: Callable[[], Any]) -> tuple[list[Any], Callable[[Any], Awaitable[Any]]]:
@@ -118,3 +124,28 @@ def test_the_threads_of_the_api_server_are_left_alone() -> None:
         assert await pages.health("market")
 
     asyncio.run(visit())
+
+
+def test_answers_are_parsed_apart_from_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A large one would silence the API server. Errors are parsed there, too."""
+    threads: list[threading.Thread] = []
+    finish = Reader.finish
+
+    def finish_here(reader: Reader[Any]) -> Any:
+        threads.append(threading.current_thread())
+        return finish(reader)
+
+    monkeypatch.setattr(Reader, "finish", finish_here)
+
+    async def visit() -> None:
+        pages = Lookups()
+        usage = await pages.find("market", "usage", lambda hook: hook.credit_usage())
+        assert usage.value is not None
+        missing = await pages.find("market", "monitor", lambda hook: hook.get_monitor("none"))
+        assert missing.problem is not None
+
+    with SandboxServer() as sandbox:
+        monkeypatch.setenv("AIRFLOW_CONN_MARKET", connection_text(sandbox.url))
+        asyncio.run(visit())
+    assert len(threads) == 2
+    assert threading.main_thread() not in threads
