@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.coded_errors import ArgumentError
@@ -170,11 +171,16 @@ class WebDataInteractOperator(
 
     def on_kill(self) -> None:
         """Close the browser: a user has ended the task, or its time is over."""
+        from airflow_provider_webdata.tasks.kill import run_outside_handler
+
         self._killed = True
-        if (browser := self._browser) is not None:
-            # The signal may have come in the middle of a call of the task's own hook.
-            with self.hook.sibling() as hook:
-                browser.close(hook, in_haste=True)
+        if self._browser is not None:
+            run_outside_handler(partial(self._close_killed, self._browser))
+
+    def _close_killed(self, browser: Browser) -> None:
+        # The signal may have come in the middle of a call of the task's own hook.
+        with self.hook.sibling() as hook:
+            browser.close(hook, in_haste=True)
 
     def _run(
         self, browser: Browser, named: Sequence[tuple[str, RequestModel]], done: list[dict[str, Any]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import signal
 import threading
@@ -13,7 +14,7 @@ from typing import Any
 import structlog
 from airflow.sdk.exceptions import AirflowTaskTimeout
 
-from tests.support.waiting import wait_until
+from tests.support.waiting import PATIENCE, wait_until
 
 
 @contextlib.contextmanager
@@ -23,10 +24,6 @@ def _signalled(
     came: list[bool] = []
 
     def handle(_: int, frame: FrameType | None) -> None:
-        if _in_a_log_call(frame):
-            # It holds the lock of the log. Airflow ends a process that waits for itself with SIGKILL.
-            threading.Timer(0.01, os.kill, (os.getpid(), number)).start()
-            return
         came.append(True)
         act()
 
@@ -45,17 +42,50 @@ def _signalled(
     assert came, "no signal was sent"
 
 
-def _in_a_log_call(frame: FrameType | None) -> bool:
-    return frame is not None and (
-        frame.f_globals.get("__name__") == structlog.WriteLogger.__module__ or _in_a_log_call(frame.f_back)
-    )
-
-
 def killed_like_by_airflow(
     operator: Any, condition: Callable[[], Any]
 ) -> contextlib.AbstractContextManager[None]:
     """Send the signal that ends a task; Airflow's handler calls `on_kill` and lets the task go on."""
     return _signalled(signal.SIGTERM, operator.on_kill, condition)
+
+
+class KillingLog(io.StringIO):
+    """A log whose first line with a word sends the signal that ends a task, while the log's lock is held.
+
+    :param word: in the line.
+    """
+
+    def __init__(self, word: str) -> None:
+        super().__init__()
+        self._word: str | None = word
+
+    def write(self, text: str) -> int:
+        if self._word is not None and self._word in text:
+            self._word = None
+            os.kill(os.getpid(), signal.SIGTERM)
+        return super().write(text)
+
+
+@contextlib.contextmanager
+def killed_in_a_log_call(operator: Any, word: str) -> Iterator[KillingLog]:
+    """Send the signal that ends a task in the middle of a line of its log, and yield the log."""
+    log = KillingLog(word)
+    operator._cached_logger = structlog.wrap_logger(
+        structlog.WriteLogger(log), wrapper_class=structlog.make_filtering_bound_logger(0)
+    )
+
+    def give_up(*_: Any) -> None:
+        raise AssertionError("the process waits for itself")
+
+    before = signal.signal(signal.SIGTERM, lambda *_: operator.on_kill())
+    alarm = signal.signal(signal.SIGALRM, give_up)
+    signal.setitimer(signal.ITIMER_REAL, PATIENCE)
+    try:
+        yield log
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGTERM, before)
+        signal.signal(signal.SIGALRM, alarm)
 
 
 def timed_out(condition: Callable[[], Any]) -> contextlib.AbstractContextManager[None]:

@@ -347,9 +347,11 @@ class WebDataJobOperator(WaitsForJob, JobResults, BillingOperator):
 
     def on_kill(self) -> None:
         """Cancel the job: a user has ended the task."""
+        from airflow_provider_webdata.tasks.kill import run_outside_handler
+
         self._killed = True
         if self._running_job is not None:
-            self._cancel_killed()
+            run_outside_handler(self._cancel_killed)
 
     def _cancel_killed(self) -> None:
         from airflow_provider_webdata.api.errors import WebDataError

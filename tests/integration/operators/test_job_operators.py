@@ -16,6 +16,7 @@ from airflow_provider_webdata.operators.agent import WebDataAgentOperator
 from airflow_provider_webdata.operators.batch_scrape import WebDataBatchScrapeOperator
 from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
 from airflow_provider_webdata.operators.extract import WebDataExtractOperator
+from airflow_provider_webdata.tasks import kill
 from airflow_provider_webdata.tasks.failures import JobFailedError, WaitTimeoutError
 from airflow_provider_webdata.tasks.retry_policy import HAS_RETRY_POLICIES
 from tests.support import direct
@@ -23,7 +24,8 @@ from tests.support.dag_runner import Airflow, Outcome, connection
 from tests.support.direct import StateStore, TaskInstance, context_of
 from tests.support.job_service import JobService
 from tests.support.service import JOB_PATHS
-from tests.support.signals import killed_like_by_airflow
+from tests.support.signals import killed_in_a_log_call, killed_like_by_airflow
+from tests.support.waiting import wait_until
 
 KINDS = tuple(JOB_PATHS)
 URL = "https://example.com/"
@@ -497,3 +499,16 @@ def test_a_kill_cancels_by_choice(
         task.execute(context_of(TaskInstance()))
     (found,) = service.jobs.values()
     assert (found["status"] == "cancelled", len(service.cancels())) == (cancelled, int(cancelled))
+
+
+def test_a_kill_in_the_middle_of_a_log_call_cancels(
+    service: JobService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The handler must not wait for the log's lock, which the interrupted call holds."""
+    monkeypatch.setattr(kill, "SECONDS", 0.5)
+    service.ends_after = None
+    task = job("crawl")
+    with killed_in_a_log_call(task, "Waiting for") as log, pytest.raises(JobFailedError, match="cancelled"):
+        task.execute(context_of(TaskInstance()))
+    assert wait_until(lambda: "was cancelled" in log.getvalue())
+    assert len(service.cancels()) == 1
