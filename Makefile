@@ -13,7 +13,7 @@
 #   make first-steps what the README and the tutorial ask for, word by word, in an empty home, and how long it takes
 #   make conformance what another public client makes of the sandbox (needs Node; DESCRIPTION=path of the OpenAPI file)
 #   make mutants     which small changes to the package no test notices; PARTS= and SAMPLE= limit it
-#   make fuzz        pages and agents' URLs with FACTOR=20 times as many random draws as in the tests, from a SEED that is printed
+#   make fuzz        pages, agents' URLs, and stored records with FACTOR=20 times as many draws, from a SEED that is printed
 #   make stalls      the tests while random processes of them stall for MEAN=0.7 s, from a SEED that is printed; ARGS= are pytest's
 #   make lint        style, types, import walls, generated files, and what was forgotten; every stage, summed up
 #   make docs        the documentation site, in build/docs/html
@@ -100,7 +100,7 @@ MOST := 3
 fuzz: SEED ?= $(shell date +%s)
 fuzz: $(VENV)/.installed-dev
 	@echo "== SEED=$(SEED)"
-	@FUZZ_SEED=$(SEED) FUZZ_FACTOR=$(or $(FACTOR),20) $(BIN)/python -m pytest -q -k fuzz tests/integration/ui tests/integration/toolsets
+	@FUZZ_SEED=$(SEED) FUZZ_FACTOR=$(or $(FACTOR),20) $(BIN)/python -m pytest -q -k fuzz tests/integration/ui tests/integration/toolsets tests/unit/tasks/test_fuzz.py
 
 stalls: $(VENV)/.installed-dev services
 	@$(BIN)/python -m tools.stalls --mean $(MEAN) --most $(MOST) $(if $(SEED),--seed $(SEED)) --log build/stalls.log -- $(BIN)/python -m pytest -q $(SIDE_BY_SIDE) $(or $(ARGS),tests)

@@ -35,6 +35,8 @@ _SUFFIXES = "|".join(map(re.escape, FORMATS))
 # As Hive, and all who read its partitions, call what has no value.
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 _LONGEST_HOST = 240
+# A date, or a quoted host: printable ASCII without slashes.
+_VALUE = r"[ -.0-\[\]-~]{1,245}"
 # An operating system allows a process about a thousand open files.
 _MOST_OPEN = 64
 
@@ -62,9 +64,8 @@ def files_of(url: str) -> list[str]:
     :raises OutputError: it is not there, or no such list, or names another file.
     """
     folder, slash, name = url.rpartition("/")
-    own = re.compile(
-        rf"(?:{'|'.join(PARTITIONS)})=[^/\\]+/{re.escape(name.removesuffix(LIST_SUFFIX))}\.(?:{_SUFFIXES})"
-    )
+    file_name = rf"{re.escape(name.removesuffix(LIST_SUFFIX))}\.(?:{_SUFFIXES})"
+    own = re.compile(rf"(?:{'|'.join(PARTITIONS)})={_VALUE}/{file_name}")
     try:
         path: Any = storage_path(url)
         with path.open("rb") as file:

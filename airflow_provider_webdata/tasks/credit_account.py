@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from typing import TYPE_CHECKING, Any
+
+from typing_extensions import TypedDict
+
+from airflow_provider_webdata.tasks.stored_record import Count, Credits, damage_of, place_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -12,8 +17,18 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
     from airflow.sdk.types import Logger as TaskLogger
 
+log = logging.getLogger(__name__)
+
 _KEY = "webdata_credits"
 _PARTS = ("byOperation", "byFormat")
+
+
+class _Entry(TypedDict):
+    maxTries: int
+    saved: Credits
+    unknown: Count
+    byOperation: dict[str, Credits]
+    byFormat: dict[str, Credits]
 
 
 class CreditAccount:
@@ -27,7 +42,15 @@ class CreditAccount:
         self._store: Any = context.get("task_state_store")
         self._ti = context.get("ti")
         stored: Any = self._store.get(_KEY) if self._store is not None else None
-        self._entries: dict[str, dict[str, Any]] = stored if isinstance(stored, dict) else {}
+        self._damage = None if stored is None else damage_of(stored, dict[str, _Entry])
+        self._entries: dict[str, dict[str, Any]] = {} if stored is None or self._damage else stored
+        if self._damage:
+            # Nothing fails for it after a call that is billed; a limit fails before one.
+            log.warning(
+                "The record %s of what earlier attempts spent is damaged (%s): the account begins anew",
+                _KEY,
+                self._damage,
+            )
 
     @property
     def is_complete(self) -> bool:
@@ -41,7 +64,17 @@ class CreditAccount:
 
     @property
     def since_cleared(self) -> float:
-        """Credits spent by the attempts since the task was cleared, if ever."""
+        """Credits spent by the attempts since the task was cleared, if ever.
+
+        :raises CreditLimitError: the record of earlier attempts is damaged.
+        """
+        if self._damage:
+            from airflow_provider_webdata.tasks.failures import CreditLimitError
+
+            raise CreditLimitError(
+                f"what earlier attempts spent is not known, because its record {_KEY} is damaged ({self._damage}): "
+                f"{place_of(_KEY)}"
+            )
         return sum(_used(entry) for entry in self._entries.values() if entry["maxTries"] == self._max_tries)
 
     def enter(

@@ -10,9 +10,14 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from typing_extensions import TypedDict
+
+from airflow_provider_webdata.states.jobs import JobKind  # noqa: TC001 - msgspec reads the annotations
+from airflow_provider_webdata.tasks.stored_record import Count, Epoch, Moment, Text, damage_of, place_of
+
 if TYPE_CHECKING:
     import datetime
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from airflow.sdk import Context
 
@@ -20,6 +25,40 @@ if TYPE_CHECKING:
 
 SERVICE_CLOCK_SKEW = timedelta(minutes=2)
 """How far the service's clock may be behind Airflow's."""
+
+_NEWEST = ("kind", "request", "account")
+_START = ("generation", "past", "known", "requested_at", "job_id", *_NEWEST)
+
+
+class _Owner(TypedDict):
+    max_tries: int
+
+
+class _Fields(TypedDict, total=False):
+    """The fields of all records; see `begin`, `StartRecord`, and `MonitorCheckOperator`."""
+
+    id: Text
+    known: list[str]
+    monitor_id: Text
+    after: Moment
+    deadline: Epoch | None
+    generation: Count
+    past: list[Text]
+    requested_at: Moment | None
+    attempt: Count | None
+    job_id: Text | None
+    reports: bool
+    invalid_urls: list[Any]
+    kind: JobKind | None
+    request: Text | None
+    account: Text | None
+
+
+def _missing(record: Mapping[str, Any]) -> str | None:
+    """Return what a record of a job's start lacks; versions that did not write the newest fields may lack any."""
+    if not any(name in record for name in _NEWEST):
+        return None
+    return next((f"{name} is missing" for name in _START if name not in record), None)
 
 
 class Intent:
@@ -42,7 +81,21 @@ class Intent:
 
     def _stored_record(self) -> dict[str, Any]:
         record = self._store.get(self._key) if self._store is not None else None
-        return record if isinstance(record, dict) and record.get("max_tries") == self.max_tries else {}
+        if record is None:
+            return {}
+        damage = damage_of(record, _Owner)
+        if damage is None and record["max_tries"] != self.max_tries:
+            return {}
+        if damage := damage or damage_of(record, _Fields) or _missing(record):
+            from airflow_provider_webdata.tasks.failures import UncertainStartError
+
+            raise UncertainStartError(
+                f"the record {self._key} of what an earlier attempt started is damaged ({damage}). Nothing is started, "
+                "so that nothing is billed twice. If the service's dashboard shows a job, a check, or a session of "
+                f"this task, end it there or take its result; then {place_of(self._key)}"
+            )
+        stored: dict[str, Any] = record
+        return stored
 
     @property
     def max_tries(self) -> int:

@@ -10,7 +10,7 @@ import re
 import secrets
 from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
-from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, with_config
+from pydantic import ConfigDict, Field, TypeAdapter, with_config
 from typing_extensions import Required, TypedDict
 
 from airflow_provider_webdata.results.errors import damage
@@ -32,7 +32,8 @@ class _Fields(TypedDict, total=False):
     key: Required[str]
     answer: dict[Any, Any]
     query: str
-    creditsUsed: float | None
+    account: str
+    creditsUsed: Annotated[float, Field(ge=0, le=1e12, allow_inf_nan=False)] | None
     ambiguous: str
     results: dict[Any, list[dict[Any, Any]]]
 
@@ -52,6 +53,7 @@ MOST_STORED_BYTES = 16 * 2**20
 _STORE_KEY = "webdata_paid"
 # A database takes several small values more easily than a large one; MySQL none of 16 MiB.
 _VALUE_BYTES = 2**20
+_MOST_VALUES = 10**4
 _PART = re.compile(r"\d{8}-[0-9a-f]{8}\.part")
 
 
@@ -99,8 +101,11 @@ class FileRecords:
         """Yield all records, file by file."""
         for part in self._parts:
             with part.open("rb") as file:  # type: ignore[no-untyped-call]
+                line = None
                 for line in file:
                     yield _read(line, str(part))
+                if line is None:
+                    raise _damaged(str(part), ValueError("it is empty"))
 
     def save(self, records: list[Record]) -> None:
         """Write a file of records."""
@@ -140,11 +145,15 @@ class StoreRecords:
         try:
             given = {"values": 0, "bytes": 0} if index is None else _INDEX.validate_python(index)
             self._values, self._bytes = given["values"], given["bytes"]
-            text = "".join(store.get(f"{_STORE_KEY}_{number}") for number in range(self._values))
-        except (ValidationError, TypeError) as error:
+            text = "".join(
+                store.get(f"{_STORE_KEY}_{number}") for number in range(min(self._values, _MOST_VALUES))
+            )
+        except (ValueError, TypeError) as error:
             raise _damaged(f"the keys {_STORE_KEY}* of the task state store", error) from None
         place = f"the keys {_STORE_KEY}_* of the task state store"
         self._records: list[Record] = [_read(line, place) for line in text.splitlines()]
+        if len(text) != self._bytes:
+            raise _damaged(place, ValueError(f"{len(text)} characters in place of {self._bytes}"))
 
     def read(self) -> Iterator[Record]:
         """Yield all records."""
@@ -249,6 +258,8 @@ def _read(line: str | bytes, place: str) -> Record:
     try:
         # Not pydantic's own reader, which refuses halves of surrogate pairs.
         record: Record = _RECORD.validate_python(json.loads(line))
+        if "answer" not in record and not ("query" in record and record.keys() & {"ambiguous", "results"}):
+            raise ValueError("it holds no answer")
     except (ValueError, RecursionError) as error:
         raise _damaged(place, error) from None
     return record

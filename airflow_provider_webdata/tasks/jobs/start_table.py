@@ -6,7 +6,7 @@ Nothing here calls the service: `JobStart` carries out the actions. What later a
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -148,9 +148,8 @@ class StartRecord:
 
     def to_json(self) -> dict[str, Any]:
         """Return it as JSON values."""
-        return {
-            name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()
-        }
+        values = ((item.name, getattr(self, item.name)) for item in fields(self))
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in values}
 
     def first_state(self, *, unrecorded: bool) -> State:
         """Return where an attempt begins.

@@ -78,6 +78,6 @@ def by_search(records: Iterable[Record], items: Iterable[dict[str, Any] | None])
     rest = iter(items)
     names = ("query", "id", "creditsUsed", "warning")
     return [
-        {**{name: record[name] for name in names}, **with_items(record, rest)["results"]}
+        {**{name: record.get(name) for name in names}, **with_items(record, rest)["results"]}
         for record in records
     ]

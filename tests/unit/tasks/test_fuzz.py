@@ -1,0 +1,226 @@
+"""Records that attempts leave each other, and lists of files, with damage drawn at random from a seed."""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from airflow_provider_webdata.coded_errors import CodedError
+from airflow_provider_webdata.results.partitions import files_of, open_partitions
+from airflow_provider_webdata.tasks.credit_account import CreditAccount
+from airflow_provider_webdata.tasks.intent import Intent
+from airflow_provider_webdata.tasks.jobs.start_table import StartRecord, State
+from airflow_provider_webdata.tasks.kept_records import FileRecords, StoreRecords
+from airflow_provider_webdata.tasks.searches.records import by_search, items_of
+from airflow_provider_webdata.toolsets.agent_account import AgentAccount
+from tests.support.direct import StateStore, TaskInstance, context_of
+
+SEED = int(os.environ.get("FUZZ_SEED", "23"))
+ROUNDS = 300 * int(os.environ.get("FUZZ_FACTOR", "1"))
+"""Of each kind of record; `make fuzz` makes more."""
+
+ATOMS: tuple[Any, ...] = (
+    *(None, True, -1, 0, 1.5, 10**400, -(10**400), 1e308, float("nan"), float("inf"), "", "x", "\ud800"),
+    *("../../x", "a\x00b", "x" * 5000, "0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-12:00"),
+    *([], {}, [7], [[]], {"key": 7}, {"\ud800": None}, json.loads("[" * 500 + "]" * 500)),
+)
+
+
+def damaged(draw: random.Random, value: Any) -> Any:
+    """Return JSON with one of its parts replaced, left out, or repeated."""
+    value = copy.deepcopy(value)
+    places: list[tuple[Any, Any]] = [([value], 0)]
+    for holder, key in places:
+        inner = holder[key]
+        if isinstance(inner, (dict, list)):
+            places += [(inner, one) for one in (inner if isinstance(inner, dict) else range(len(inner)))]
+    holder, key = draw.choice(places)
+    how = draw.random()
+    if how < 0.2:
+        del holder[key]
+    elif how < 0.3 and isinstance(holder, list):
+        holder.append(holder[key])
+    else:
+        holder[key] = draw.choice(ATOMS)
+    root = places[0][0]
+    return root[0] if root else None
+
+
+def cut(draw: random.Random, text: bytes) -> bytes:
+    """Return bytes of which some are lost, doubled, or others."""
+    begin, end = sorted((draw.randint(0, len(text)), draw.randint(0, len(text))))
+    return text[:begin] + draw.choice([b"", b"\xff", b"\x00", b"[" * 9999, text[begin:end] * 2]) + text[end:]
+
+
+def reads(number: int, place: str, damage: Any, read: Callable[..., Any], *args: Any) -> Any:
+    """Return what is read; None where an error names the record and the cure."""
+    try:
+        return read(*args)
+    except CodedError as error:
+        if place not in str(error):
+            raise AssertionError((SEED, number, damage)) from error
+        return None
+    except Exception as error:
+        raise AssertionError((SEED, number, str(damage)[:2000])) from error
+
+
+def spent(store: StateStore) -> float:
+    return CreditAccount(context(store)).since_cleared
+
+
+def started(store: StateStore) -> StartRecord:
+    return StartRecord.of(Intent(context(store), "webdata_job"))
+
+
+def kept(records: Callable[..., Any], *args: Any) -> list[Any]:
+    return [*records(*args).read()]
+
+
+def context(store: StateStore) -> Any:
+    return context_of(TaskInstance(try_number=2, max_tries=1), store)
+
+
+START = StartRecord(
+    requested_at="2026-11-24T12:00:00+00:00",
+    attempt=1,
+    known=("before",),
+    past=("former",),
+    deadline=1764000000.5,
+    kind="crawl",
+    request="digest",
+    account="digest",
+)
+JOB = {"max_tries": 1, **START.to_json(), "job_id": "job"}
+
+
+@pytest.mark.parametrize("record", [JOB, {**JOB, "job_id": None}], ids=["started", "sent"])
+def test_fuzz_of_a_start(record: dict[str, Any]) -> None:
+    """A damaged record never passes for none: nothing starts again in silence."""
+    draw = random.Random(SEED)
+    for number in range(ROUNDS):
+        store = StateStore()
+        damage = damaged(draw, record)
+        store.set("webdata_job", damage)
+        found = reads(number, "webdata_job", damage, started, store)
+        if found is None or damage is None or damage.get("max_tries") != 1:
+            continue
+        # Without its id, a job is searched for.
+        lost = record["job_id"] is None and damage.get("requested_at") is None
+        assert lost or found.first_state(unrecorded=False) is not State.NEW, (SEED, number, damage)
+        str(found.to_json())
+
+
+ENTRY = {"maxTries": 1, "saved": 1, "unknown": 0, "byOperation": {"search": 2.5}, "byFormat": {"page": 1}}
+KEPT = {
+    "maxTries": 1,
+    "sources": {"read https://a.example/": {"tool": "read", "url": "https://a.example/", "title": "t"}},
+    "scrapes": {"read https://a.example/": "id"},
+}
+
+
+def test_fuzz_of_accounts() -> None:
+    """A limit fails before a call; what is billed already is counted anyway."""
+    draw = random.Random(SEED)
+    for number in range(ROUNDS):
+        store = StateStore()
+        damage = damaged(draw, {"crawl/job": ENTRY, "unnamed/1": ENTRY})
+        store.set("webdata_credits", damage)
+        account = CreditAccount(context(store))
+        assert account.enter(None, {"search": 2}, {"page": 2}) == 2
+        assert account.to_wire()["used"] >= 2
+        reads(number, "webdata_credits", damage, spent, store)
+
+        store = StateStore()
+        damage = damaged(draw, KEPT)
+        store.set("webdata_agent", damage)
+        agent = reads(number, "webdata_agent", damage, AgentAccount, context(store))
+        if agent is not None:
+            agent.enter_search("q", "webdata_default", 2, "s")
+
+
+ANSWER = {"key": "a", "answer": {"data": {"web": [{"title": "t"}]}}, "account": "one"}
+SEARCH = {
+    "key": "b",
+    "query": "q",
+    "id": "i",
+    "creditsUsed": 2,
+    "warning": None,
+    "results": {"web": [{"title": "t"}]},
+    "account": "one",
+}
+UNCLEAR = {"key": "c", "query": "q", "creditsUsed": 2, "ambiguous": "lost", "account": "one"}
+
+
+def test_fuzz_of_kept_records(tmp_path: Path) -> None:
+    """Whatever part of them is damaged, what reads on is whole."""
+    draw = random.Random(SEED)
+    FileRecords(str(tmp_path / "out.jsonl"), context(StateStore())).save([ANSWER])
+    (part,) = (tmp_path / "out.jsonl.partial").glob("*/*.part")
+    for number in range(ROUNDS):
+        records = [damaged(draw, ANSWER), SEARCH, UNCLEAR]
+        draw.shuffle(records)
+        if draw.random() < 0.5:
+            records = [ANSWER, damaged(draw, SEARCH), damaged(draw, UNCLEAR)]
+        text = "".join(f"{json.dumps(record)}\n" for record in records).encode()
+        if draw.random() < 0.5:
+            text = cut(draw, text)
+        part.write_bytes(text)
+        store = StateStore()
+        index = {"values": 1, "bytes": len(text.decode(errors="replace"))}
+        store.set("webdata_paid", damaged(draw, index) if draw.random() < 0.2 else index)
+        store.set("webdata_paid_0", text.decode(errors="replace"))
+        files = (FileRecords, str(tmp_path / "out.jsonl"), context(store))
+        for place, *opened in ((part.name, *files), ("webdata_paid", StoreRecords, store)):
+            found = reads(number, place, text, kept, *opened)
+            for record in found or ():
+                assert isinstance(record["key"], str)
+                assert "answer" in record or isinstance(record["query"], str), (SEED, number, record)
+            searches = [record for record in found or () if "results" in record and "query" in record]
+            by_search(searches, items_of(searches))
+
+
+def write(url: str) -> None:
+    with open_partitions(url, (), "host", "2026-01-01") as output:
+        output.write([{"url": "https://b.example/"}])
+
+
+def test_fuzz_of_a_list_of_files(tmp_path: Path) -> None:
+    """Nothing but files of partitions below the list's own folder is read or deleted."""
+    draw = random.Random(SEED)
+    url = f"{tmp_path}/out/run.jsonl"
+    path = tmp_path / "out" / "run.files.json"
+    (tmp_path / "run.jsonl").write_text("precious")
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "other.jsonl").write_text("precious")
+    entry = {"path": "host=a.example/run.jsonl", "partition": {"host": "a.example"}, "count": 1, "bytes": 9}
+    names = (
+        "../run.jsonl",
+        "other.jsonl",
+        f"{tmp_path}/run.jsonl",
+        "host=../run.jsonl",
+        "host=a/../../run.jsonl",
+    )
+    odd = (
+        "host=\ud800/run.jsonl",
+        "host=a\x00/run.jsonl",
+        f"host={'x' * 300}/run.jsonl",
+        "host=a\n/run.jsonl",
+    )
+    for number in range(ROUNDS // 10):
+        listed: dict[str, Any] = {"files": [entry, {**entry, "path": draw.choice([*names, *odd])}]}
+        content = json.dumps(damaged(draw, listed) if draw.random() < 0.7 else listed).encode()
+        content = cut(draw, content) if draw.random() < 0.3 else content
+        path.write_bytes(content)
+        for one in reads(number, "run.files.json", content, files_of, str(path)) or ():
+            assert one.startswith(f"{tmp_path}/out/host="), (SEED, number, content)
+        reads(number, "run.files.json", content, write, url)
+        assert [file.read_text() for file in (tmp_path / "run.jsonl", tmp_path / "out" / "other.jsonl")] == [
+            "precious"
+        ] * 2
