@@ -164,7 +164,12 @@ class JobStart:
             names,
         )
         if moved and jobs:
-            self._log.warning("Cancel %s yourself: the connection cannot reach its account any more", names)
+            self._log.warning(
+                "Cancel %s yourself: the connection cannot reach its account any more. If you rotated the key of the "
+                "same team, the job is yours still: take its result with WebDataJobSensor(kind=%r, job_id=...)",
+                names,
+                record.kind,
+            )
         for job in () if moved else jobs:
             self._discard(checked_kind(record.kind), job.job_id)
         self._store(next_generation(record, Finding(Event.OVER, jobs)))

@@ -255,6 +255,7 @@ def test_a_job_of_another_account_is_given_up_and_left_alone(
     assert task.discarded == []
     assert "leads to another account" in caplog.text
     assert f"Cancel job {service.started()[0]} yourself" in caplog.text
+    assert "If you rotated the key of the same team" in caplog.text
     assert task.store is not None
     assert "another-key" not in str(task.store.values)
 
