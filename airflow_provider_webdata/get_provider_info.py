@@ -224,7 +224,7 @@ def _connection_fields() -> dict[str, dict[str, Any]]:
         },
         "media_hosts": {
             "label": "Media hosts",
-            "description": "Hosts that save_media fetches from though they are not public, with commas between them.",
+            "description": "Hosts from which media may be kept though they are not public, with commas between them.",
             "schema": text,
         },
         "webhook_url": {

@@ -1,7 +1,7 @@
 """Search for pages, keep a monitor on them, check them now, and go on by what has changed.
 
 The wait holds no worker: the service reports the end of the check to Airflow's inbox, and the triggerer wakes the
-task. The connection needs a webhook URL and a webhook secret; with `wait_by="auto"`, the default, the sensor polls
+task. The connection needs a webhook URL and a webhook secret; with `Wait(by="auto")`, the default, the sensor polls
 where it has none.
 """
 
@@ -14,6 +14,7 @@ from airflow.sdk import dag, task
 
 from airflow_provider_webdata.operators.monitor import WebDataCreateMonitorOperator, WebDataRunMonitorOperator
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
+from airflow_provider_webdata.options import Wait
 from airflow_provider_webdata.sensors.monitor import WebDataMonitorCheckSensor
 
 
@@ -58,7 +59,7 @@ def webdata_wait():
         task_id="wait_for_check",
         monitor_id=keep_monitor.output["monitor_id"],
         check_id=run_check.output["check_id"],
-        wait_by="webhook",
+        wait=Wait(by="webhook"),
         include_pages="changed",
         deferrable=True,
         timeout=3600,

@@ -18,11 +18,13 @@ DAG = """
 from airflow.sdk import DAG, task
 from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
+from airflow_provider_webdata.options import Wait
 
 with DAG("smoke", schedule=None) as dag:
     search = WebDataSearchOperator(task_id="search", query="site:river.example", limit=5, returns="web")
     crawl = WebDataCrawlOperator(
-        task_id="crawl", url="https://river.example/", limit=3, wait_by="polling", poll_interval=1, deferrable=True
+        task_id="crawl", url="https://river.example/", limit=3, deferrable=True,
+        wait=Wait(by="polling", poll_interval=1),
     )
 
     @task

@@ -30,10 +30,10 @@ def can_receive(settings: ConnectionSettings) -> bool:
 
 
 def no_deliveries_reason(settings: ConnectionSettings) -> str:
-    """Say why `wait_by='webhook'` cannot work where `can_receive` does not hold."""
+    """Return why a wait by webhook cannot work where `can_receive` does not hold."""
     return (
-        f"wait_by='webhook', but no delivery can arrive: connection {settings.conn_id!r} has no webhook_url with a "
-        "webhook_secret or signing_secret. Set them, or use wait_by='polling'"
+        f"No delivery can arrive: connection {settings.conn_id!r} has no webhook_url with a "
+        "webhook_secret or signing_secret. Set them, or wait by polling"
     )
 
 

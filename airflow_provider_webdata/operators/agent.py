@@ -49,7 +49,7 @@ class WebDataAgentOperator(WebDataJobOperator, fields=RequestFields("AgentReques
     :param origin: label of the caller, for the service's own statistics. Default: `api`.
     :param integration: another such label.
     :param kwargs: arguments of `WebDataJobOperator`, of `JobResults` (`max_error_ratio`), of `ValidatedResults`
-        (`result_schema`), of `ResultOutput` (`output`, `save_media`), `BillingOperator` (`credit_limit`),
+        (`result_schema`), of `ResultOutput` (`output`, `media`), `BillingOperator` (`credit_limit`),
         `WebDataOperator` and `BaseOperator`.
     """
 

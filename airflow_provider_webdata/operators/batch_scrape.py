@@ -72,8 +72,8 @@ class WebDataBatchScrapeOperator(
     :param append_to_id: UUID of a batch scrape that takes the URLs up.
     :param origin: label of the caller, for the service's own statistics. Default: `api`.
     :param integration: another such label.
-    :param kwargs: arguments of `ChangedResults` (`manifest`, `emit`), `ValidatedResults` (`result_schema`),
-        `WebDataJobOperator`, `JobResults` (`max_error_ratio`), `ResultOutput` (`output`, `save_media`),
+    :param kwargs: arguments of `ChangedResults` (`changes`), `ValidatedResults` (`result_schema`),
+        `WebDataJobOperator`, `JobResults` (`max_error_ratio`), `ResultOutput` (`output`, `media`),
         `BillingOperator` (`credit_limit`), `WebDataOperator` and `BaseOperator`.
     """
 

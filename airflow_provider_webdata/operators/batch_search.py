@@ -77,8 +77,8 @@ class WebDataBatchSearchOperator(
         attempt fails, and a retry makes those again that failed; without a retry left, the results are delivered all
         the same, and the task fails.
     :param repeat_ambiguous: make searches again that may have been billed, when a later attempt comes to them.
-    :param kwargs: arguments of `ChangedResults` (`manifest`, `emit`), `ValidatedResults` (`result_schema`),
-        `ResultOutput` (`output`, `save_media`), `BillingOperator` (`credit_limit`), `WebDataOperator` and
+    :param kwargs: arguments of `ChangedResults` (`changes`), `ValidatedResults` (`result_schema`),
+        `ResultOutput` (`output`, `media`), `BillingOperator` (`credit_limit`), `WebDataOperator` and
         `BaseOperator`.
     """
 

@@ -62,7 +62,7 @@ class WebDataExtractOperator(WebDataJobOperator, fields=RequestFields("ExtractRe
     :param origin: label of the caller, for the service's own statistics. Default: `api`.
     :param integration: another such label.
     :param kwargs: arguments of `WebDataJobOperator`, of `JobResults` (`max_error_ratio`), of `ValidatedResults`
-        (`result_schema`), of `ResultOutput` (`output`, `save_media`), `BillingOperator` (`credit_limit`),
+        (`result_schema`), of `ResultOutput` (`output`, `media`), `BillingOperator` (`credit_limit`),
         `WebDataOperator` and `BaseOperator`.
     """
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from airflow_provider_webdata.api.models import JobStarted
     from airflow_provider_webdata.api.models.base import RequestModel
+    from airflow_provider_webdata.options import Changes
     from airflow_provider_webdata.results.manifest.folder import Known, Run
     from airflow_provider_webdata.results.manifest.plan import Plan
     from airflow_provider_webdata.states.jobs import JobKind
@@ -27,7 +28,7 @@ class WebDataIncrementalCrawlOperator(
     WebDataJobOperator,
     fields=RequestFields(
         "BatchScrapeRequest",
-        own=("url", "refresh_after", "manifest", "map_options", "sitemap_url", "max_sitemaps"),
+        own=("url", "refresh_after", "changes", "map_options", "sitemap_url", "max_sitemaps"),
         without=("urls", "append_to_id"),
         defaults={"ignore_invalid_urls": True},
     ),
@@ -37,7 +38,7 @@ class WebDataIncrementalCrawlOperator(
     One call of map lists the site (1 credit). From the second run on, a scrape reads the `lastmod` of each of its
     sitemaps (1 credit each, at most `max_sitemaps`). A batch scrape reads the pages that the manifest does not know,
     that were read `refresh_after` ago, or that changed since. A page from the service's cache costs as much as any:
-    only what is not asked for saves. The log says what was saved. All that is said in `ChangedResults` holds: pages
+    only what is not asked for saves. The log says what was saved. What `Changes` says holds: pages
     that were left count as `known`, those that the site does not list any more as missing.
 
     What is to be read is written into the manifest's folder first, so that a retry pays for the listing once and finds
@@ -45,7 +46,7 @@ class WebDataIncrementalCrawlOperator(
 
     :param url: the site (templated).
     :param refresh_after: how long after it was read a page is read again: seconds, or a `timedelta`.
-    :param manifest: folder of what was seen; see `ChangedResults`. It is required here.
+    :param changes: path or URL of a folder in which each run writes what it saw, or `Changes` (templated). Required.
     :param map_options: further fields of POST /v2/map, such as `{"limit": 20000, "include_paths": ["/docs/.*"]}`
         (templated); `limit` is 5,000 unless given, and the sitemap is read anew.
     :param sitemap_url: where the sitemap with the dates is (templated). Default: `/sitemap.xml` of the site; an empty
@@ -90,12 +91,13 @@ class WebDataIncrementalCrawlOperator(
         servers were seen that refuse the whole batch for one bad URL where it is left out.
     :param origin: label of the caller, for the service's own statistics. Default: `api`.
     :param integration: another such label.
-    :param kwargs: arguments of `ChangedResults` (`emit`), `ValidatedResults` (`result_schema`),
-        `WebDataJobOperator`, `JobResults` (`max_error_ratio`), `ResultOutput` (`output`, `save_media`),
+    :param kwargs: arguments of `ChangedResults` (`changes`), `ValidatedResults` (`result_schema`),
+        `WebDataJobOperator`, `JobResults` (`max_error_ratio`), `ResultOutput` (`output`, `media`),
         `BillingOperator` (`credit_limit`), `WebDataOperator` and `BaseOperator`.
     """
 
     job_kind: JobKind = "batch_scrape"
+    changes: Changes
     template_fields: Sequence[str] = (
         *WebDataJobOperator.template_fields,
         "url",
@@ -110,7 +112,7 @@ class WebDataIncrementalCrawlOperator(
         *,
         url: str,
         refresh_after: float | timedelta,
-        manifest: str,
+        changes: Changes | str,
         map_options: Mapping[str, Any] | None = None,
         sitemap_url: str | None = None,
         max_sitemaps: int = 10,
@@ -151,7 +153,7 @@ class WebDataIncrementalCrawlOperator(
         # end of fields
         **kwargs: Any,
     ) -> None:
-        super().__init__(manifest=manifest, **kwargs)
+        super().__init__(changes=changes, **kwargs)
         # fields of BatchScrapeRequest, written by tools/operator_fields.py
         self.formats = formats
         self.only_main_content = only_main_content
@@ -230,7 +232,7 @@ class WebDataIncrementalCrawlOperator(
 
     def _made_plan(self, context: Context) -> Plan:
         if self._plan is None:
-            folder, run, known = self.read_manifest(context)
+            folder, run, known = self.read_manifest(self.changes, context)
             self._plan = folder.plan_of(run)
             if self._plan is None:
                 self._plan = self._new_plan(known, run, context)
@@ -247,7 +249,7 @@ class WebDataIncrementalCrawlOperator(
             self.sitemap_url,
             self.max_sitemaps,
             self.refresh_after,
-            self.ignore_query,
+            self.changes.ignore_query,
         )
 
         def scrape(request: dict[str, Any]) -> tuple[str, float]:

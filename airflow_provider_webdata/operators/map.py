@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 from airflow_provider_webdata.coded_errors import ArgumentError
+from airflow_provider_webdata.options import writes_file
 from airflow_provider_webdata.tasks.changed_results import ChangedResults
 from airflow_provider_webdata.tasks.operator import RequestFields
 from airflow_provider_webdata.tasks.result_output import ResultOutput
@@ -48,7 +49,7 @@ class WebDataMapOperator(ChangedResults, ResultOutput, fields=RequestFields("Map
     :param origin: label of the caller, for the service's own statistics. Default: `api`.
     :param integration: another such label.
     :param returns: `links` or `urls`: return the list of links, or that of their URLs, alone.
-    :param kwargs: arguments of `ChangedResults` (`manifest`, `emit`), `ResultOutput` (`output`), `BillingOperator`
+    :param kwargs: arguments of `ChangedResults` (`changes`), `ResultOutput` (`output`), `BillingOperator`
         (`credit_limit`), `WebDataOperator` and `BaseOperator`.
     """
 
@@ -80,7 +81,7 @@ class WebDataMapOperator(ChangedResults, ResultOutput, fields=RequestFields("Map
     ) -> None:
         if returns is not None and returns not in _RESULT_KINDS:
             raise ArgumentError(f"returns must be one of {', '.join(_RESULT_KINDS)} (given: {returns!r})")
-        if returns is not None and kwargs.get("output"):
+        if returns is not None and writes_file(kwargs.get("output")):
             raise ArgumentError(
                 f"returns={returns!r} has no effect with output, which returns where the links are"
             )

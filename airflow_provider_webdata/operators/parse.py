@@ -60,7 +60,7 @@ class WebDataParseOperator(
     :param audit_metadata: whom to name in the audit log: `username`.
     :param origin: label of the caller, for the service's own statistics. Default: `api`.
     :param integration: another such label.
-    :param kwargs: arguments of `ValidatedResults` (`result_schema`), `ResultOutput` (`output`, `save_media`),
+    :param kwargs: arguments of `ValidatedResults` (`result_schema`), `ResultOutput` (`output`, `media`),
         `BillingOperator` (`credit_limit`), `WebDataOperator` and `BaseOperator`.
     """
 

@@ -61,8 +61,8 @@ class WebDataScrapeOperator(ChangedResults, DocumentOperator, fields=RequestFiel
         Default: false.
     :param origin: label of the caller, for the service's own statistics. Default: `api`.
     :param integration: another such label.
-    :param kwargs: arguments of `ChangedResults` (`manifest`, `emit`), `ValidatedResults` (`result_schema`),
-        `ResultOutput` (`output`, `save_media`), `BillingOperator` (`credit_limit`), `WebDataOperator` and
+    :param kwargs: arguments of `ChangedResults` (`changes`), `ValidatedResults` (`result_schema`),
+        `ResultOutput` (`output`, `media`), `BillingOperator` (`credit_limit`), `WebDataOperator` and
         `BaseOperator`.
     """
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from airflow_provider_webdata.coded_errors import ArgumentError
+from airflow_provider_webdata.options import writes_file
 from airflow_provider_webdata.tasks.changed_results import ChangedResults
 from airflow_provider_webdata.tasks.operator import RequestFields
 from airflow_provider_webdata.tasks.result_output import ResultOutput
@@ -62,8 +63,8 @@ class WebDataSearchOperator(
     :param origin: label of the caller, for the service's own statistics. Default: `api`.
     :param integration: another such label.
     :param returns: `web`, `images` or `news`: return this list alone.
-    :param kwargs: arguments of `ChangedResults` (`manifest`, `emit`), `ValidatedResults` (`result_schema`),
-        `ResultOutput` (`output`, `save_media`), `BillingOperator` (`credit_limit`), `WebDataOperator` and
+    :param kwargs: arguments of `ChangedResults` (`changes`), `ValidatedResults` (`result_schema`),
+        `ResultOutput` (`output`, `media`), `BillingOperator` (`credit_limit`), `WebDataOperator` and
         `BaseOperator`.
     """
 
@@ -97,7 +98,7 @@ class WebDataSearchOperator(
     ) -> None:
         if returns is not None and returns not in _RESULT_KINDS:
             raise ArgumentError(f"returns must be one of {', '.join(_RESULT_KINDS)} (given: {returns!r})")
-        makes_list = returns is not None and kwargs.get("output") is None
+        makes_list = returns is not None and not writes_file(kwargs.get("output"))
         if makes_list and kwargs.get("multiple_outputs"):
             raise ArgumentError(f"multiple_outputs needs a mapping, but returns={returns!r} makes it a list")
         kwargs.setdefault("multiple_outputs", not makes_list)
@@ -141,7 +142,7 @@ class WebDataSearchOperator(
         answer.pop("success", None)
         outcome: dict[str, Any] = {"id": None, "creditsUsed": None, "warning": None, **answer}
         self._report(request, outcome, results, context)
-        if self.output_url is not None:
+        if self.output_path is not None:
             outcome["counts"] = _counts(results)
         if self.returns is None:
             return self.deliver(

@@ -9,6 +9,7 @@ from airflow.exceptions import AirflowProviderDeprecationWarning
 
 from airflow_provider_webdata import endings
 from airflow_provider_webdata.coded_errors import ArgumentError
+from airflow_provider_webdata.options import Wait
 from airflow_provider_webdata.states.jobs import ProgressLog, checked_kind
 from airflow_provider_webdata.tasks.arguments import checked_text, number
 from airflow_provider_webdata.tasks.deferral import JOB_TRIGGER
@@ -17,16 +18,14 @@ from airflow_provider_webdata.tasks.jobs.results import JobResults
 from airflow_provider_webdata.tasks.literals import is_literal
 from airflow_provider_webdata.tasks.replica import until_found
 from airflow_provider_webdata.tasks.sensor import WebDataSensor
-from airflow_provider_webdata.waiting.policy import JOB_POLL_INTERVAL, JOB_SAFETY_POLL, PollingPolicy
+from airflow_provider_webdata.waiting.policy import JOB_POLL_INTERVAL, JOB_SAFETY_POLL
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from datetime import timedelta
 
     from airflow.sdk import Context
 
     from airflow_provider_webdata.states.jobs import JobKind
-    from airflow_provider_webdata.waiting.policy import WaitBy
 
 
 class WebDataJobSensor(WaitsForJob, JobResults, WebDataSensor):
@@ -40,14 +39,11 @@ class WebDataJobSensor(WaitsForJob, JobResults, WebDataSensor):
 
     :param kind: `crawl`, `batch_scrape`, `extract` or `agent` (templated).
     :param job_id: id of the job (templated).
-    :param wait_by: `webhook`: by a delivery to the inbox, and a poll of the service every `safety_poll`; the job must
-        report to this Airflow. `polling`: by polling the service. `auto` (default): both where the connection can
-        receive deliveries. A sensor that is not deferrable polls.
-    :param poll_interval: seconds between polls by the triggerer; a number or a timedelta. A sensor that is not
-        deferrable polls every `poke_interval`.
-    :param safety_poll: seconds between polls with `wait_by="webhook"`.
+    :param wait: how to wait, see `Wait`. With `by="webhook"` the job must report to this Airflow. Default: the
+        triggerer polls every 30 s, every 300 s while a delivery is expected. A sensor that is not deferrable polls
+        every `poke_interval`.
     :param kwargs: arguments of `JobResults` (`max_error_ratio`), `ValidatedResults` (`result_schema`), `ResultDelivery`
-        (`output`, `save_media`), `WebDataSensor` and `BaseSensorOperator`, such as `deferrable`, `timeout`, `mode` and
+        (`output`, `media`), `WebDataSensor` and `BaseSensorOperator`, such as `deferrable`, `timeout`, `mode` and
         `soft_fail`.
     """
 
@@ -56,8 +52,8 @@ class WebDataJobSensor(WaitsForJob, JobResults, WebDataSensor):
         *WebDataSensor.template_fields,
         "kind",
         "job_id",
-        "output_url",
-        "save_media",
+        "output_to",
+        "media",
         "max_error_ratio",
     )
 
@@ -66,9 +62,7 @@ class WebDataJobSensor(WaitsForJob, JobResults, WebDataSensor):
         *,
         kind: JobKind,
         job_id: str,
-        wait_by: WaitBy = "auto",
-        poll_interval: float | timedelta = JOB_POLL_INTERVAL,
-        safety_poll: float | timedelta = JOB_SAFETY_POLL,
+        wait: Wait | None = None,
         **kwargs: Any,
     ) -> None:
         if is_literal(kind):
@@ -80,7 +74,7 @@ class WebDataJobSensor(WaitsForJob, JobResults, WebDataSensor):
         super().__init__(**kwargs)
         self.kind = kind
         self.job_id = job_id
-        self.polling_policy = PollingPolicy.of(wait_by, poll_interval, safety_poll)
+        self.polling_policy = Wait.of_sensor(wait).policy(JOB_POLL_INTERVAL, JOB_SAFETY_POLL)
         self._progress: ProgressLog | None = None
         self.start_in_triggerer(knows_when=True)
 

@@ -7,22 +7,21 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.coded_errors import ArgumentError
+from airflow_provider_webdata.options import Wait
 from airflow_provider_webdata.states.checks import CHECK_COMPLETED, CheckCriteria
 from airflow_provider_webdata.tasks.arguments import checked_text
 from airflow_provider_webdata.tasks.deferral import CHECK_TRIGGER
 from airflow_provider_webdata.tasks.literals import is_literal
 from airflow_provider_webdata.tasks.monitors.check_result import checked_pages
 from airflow_provider_webdata.tasks.sensor import SinceSensor
-from airflow_provider_webdata.waiting.policy import CHECK_POLL_INTERVAL, CHECK_SAFETY_POLL, PollingPolicy
+from airflow_provider_webdata.waiting.policy import CHECK_POLL_INTERVAL, CHECK_SAFETY_POLL
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from datetime import timedelta
 
     from airflow.sdk import Context
 
     from airflow_provider_webdata.states.checks import Choice, Otherwise
-    from airflow_provider_webdata.waiting.policy import WaitBy
 
 
 class WebDataMonitorCheckSensor(SinceSensor):
@@ -39,9 +38,9 @@ class WebDataMonitorCheckSensor(SinceSensor):
         sensor goes on to those that finish after it.
     :param after: only checks that finished later: ISO 8601 text or a datetime (templated). Default: the start of the
         DAG run.
-    :param wait_by: `webhook`: by a delivery to the inbox, and a poll of the service every `safety_poll`. `polling`: by
-        polling the service. `auto` (default): by webhook where the connection can receive deliveries and the monitor
-        reports to them, else by polling; a sensor that is not deferrable then polls.
+    :param wait: how to wait, see `Wait`. Default: the triggerer polls every 60 s, every 1500 s while a delivery is
+        expected, which is longer than the service tries to deliver. A sensor that is not deferrable polls every
+        `poke_interval`: the inbox with `by="webhook"`, otherwise the service.
     :param only_if_changed: only a check with changed, new or removed pages will do.
     :param only_if_meaningful: only a check with a page whose change was judged meaningful will do; needs a monitor
         with a goal.
@@ -52,10 +51,6 @@ class WebDataMonitorCheckSensor(SinceSensor):
     :param on_skipped: the same for a check that was skipped; default `wait`.
     :param include_pages: return pages of the check: True for all, `changed` for the changed, new and removed ones, or
         a list of statuses.
-    :param poll_interval: seconds between polls by the triggerer where no delivery is expected; a number or a timedelta.
-        A sensor that is not deferrable polls every `poke_interval`.
-    :param safety_poll: seconds between polls where a delivery is expected, which may be lost; the default, 25
-        minutes, is longer than the service tries to deliver.
     :param kwargs: arguments of `SinceSensor` and `BaseSensorOperator`, such as `deferrable`, `timeout`, `mode`,
         `poke_interval` and `soft_fail`.
     """
@@ -69,7 +64,7 @@ class WebDataMonitorCheckSensor(SinceSensor):
         monitor_id: str,
         check_id: str | None = None,
         after: str | datetime | None = None,
-        wait_by: WaitBy = "auto",
+        wait: Wait | None = None,
         only_if_changed: bool = False,
         only_if_meaningful: bool = False,
         otherwise: Otherwise = "wait",
@@ -77,8 +72,6 @@ class WebDataMonitorCheckSensor(SinceSensor):
         on_partial: Choice = "accept",
         on_skipped: Choice = "wait",
         include_pages: bool | str | Sequence[str] = False,
-        poll_interval: float | timedelta = CHECK_POLL_INTERVAL,
-        safety_poll: float | timedelta = CHECK_SAFETY_POLL,
         **kwargs: Any,
     ) -> None:
         if is_literal(monitor_id) and checked_text(monitor_id) is None:
@@ -86,7 +79,7 @@ class WebDataMonitorCheckSensor(SinceSensor):
         super().__init__(after=after, **kwargs)
         self.monitor_id = monitor_id
         self.check_id = check_id
-        self.polling_policy = PollingPolicy.of(wait_by, poll_interval, safety_poll)
+        self.polling_policy = Wait.of_sensor(wait).policy(CHECK_POLL_INTERVAL, CHECK_SAFETY_POLL)
         self.criteria = CheckCriteria(
             on_failed=on_failed,
             on_partial=on_partial,
@@ -121,7 +114,7 @@ class WebDataMonitorCheckSensor(SinceSensor):
         )
 
     def poll(self, context: Context) -> dict[str, Any] | None:
-        """Poll once: the service, or with `wait_by="webhook"` the inbox first."""
+        """Poll once: the service, or with `Wait(by="webhook")` the inbox first."""
         from airflow_provider_webdata.states.check_queue import CheckQueue
         from airflow_provider_webdata.tasks.monitors.poll import poll_check
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import inspect
 from typing import TYPE_CHECKING, Any
 
+from airflow.sdk import XComArg
 from airflow.sdk.bases.operator import BaseOperatorMeta
 
 from airflow_provider_webdata.coded_errors import UnknownArgumentError
+from airflow_provider_webdata.options import RENAMED, Option
 from airflow_provider_webdata.tasks.literal_check import may_be_wrong
 from airflow_provider_webdata.tasks.literals import is_literal
 
@@ -33,6 +35,9 @@ class CheckedArguments(BaseOperatorMeta):
         # What a mapped task is made of at run time is judged there, before anything is sent.
         if "_airflow_from_mapped" not in kwargs:
             task.check_literals()
+            for option in vars(task).values():
+                if isinstance(option, Option):
+                    XComArg.apply_upstream_relationship(task, [*option.templated()])
         return task
 
 
@@ -50,7 +55,10 @@ def _unknown(cls: type, given: Mapping[str, Any]) -> str:
     lines = []
     for name in unknown:
         near = difflib.get_close_matches(name.lower(), known, n=1)
-        lines.append(f"there is no argument {name!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
+        hint = f"did you mean {near[0]!r}?" if near else ""
+        if name in RENAMED:
+            hint = f"write {RENAMED[name]}"
+        lines.append(f"there is no argument {name!r}" + (f"; {hint}" if hint else ""))
     return f"{cls.__name__} {given.get('task_id')!r}: {', '.join(lines)}" if lines else ""
 
 

@@ -79,6 +79,6 @@ class TableError(CodedError, AirflowFailException):
 
 
 class InvalidResultsError(CodedError, AirflowFailException):
-    """Results break the schema that they are to hold, and `on_invalid` is `fail`."""
+    """Results break the schema that they are to hold, and `Schema.on_invalid` is `fail`."""
 
     help_code = "WD-061"

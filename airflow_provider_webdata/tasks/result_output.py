@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.coded_errors import ArgumentError, CodedError
+from airflow_provider_webdata.coded_errors import CodedError
+from airflow_provider_webdata.options import Media, Output
 from airflow_provider_webdata.run_span import run_span, time_zone_of
-from airflow_provider_webdata.tasks.arguments import checked_text, whole_number
+from airflow_provider_webdata.tasks.arguments import checked_text
 from airflow_provider_webdata.tasks.literals import is_literal
 from airflow_provider_webdata.tasks.service_task import ServiceTask
 from airflow_provider_webdata.tasks.spending import BillingOperator, SpendingTask
@@ -20,39 +21,24 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.results.columns import Column
     from airflow_provider_webdata.results.lineage import WrittenFile
     from airflow_provider_webdata.results.media import MediaReport
-    from airflow_provider_webdata.results.output import Output
+    from airflow_provider_webdata.results.output import Output as OutputFile
     from airflow_provider_webdata.results.partitions import PartitionedOutput
     from airflow_provider_webdata.tasks.kept_answer import KeptAnswer
-
-_PARTITIONS = ("date", "host")
-_DEFAULT_MEDIA_MB = 500.0
-_DEFAULT_MEDIA_CONCURRENCY = 4
 
 
 class ResultDelivery(SpendingTask):
     """Base of operators and sensors whose results may go to a file instead of XCom, and whose pages' media may be kept.
 
-    Airflow gives every operator an attribute `output`, which stands for its XCom; so what was given as `output`
-    is the attribute (and the rendered field) `output_url`.
+    Airflow gives every operator an attribute `output`, which stands for its XCom. The argument `output` is therefore
+    the attribute (and the rendered field) `output_to`.
 
-    :param output: path or URL of a file for the results, in any storage that Airflow knows; its suffix is the format:
-        `.jsonl`, `.jsonl.gz` or `.parquet` (templated). It is written whole or not at all, and replaced by a retry.
-        XCom then holds `path`, `count` and `bytes` instead of the results.
-    :param partition_by: `host` of the page, or `date` of the run (the first day of its partition or data interval, in
-        the DAG's time zone): a file for each, such as `folder/host=a.example/name.parquet` of `folder/name.parquet`.
-        `path` is then that of a list of them, `folder/name.files.json`, and `files` names them in XCom and in asset
-        events. Needs `output`.
-    :param documents: give flat rows for retrieval instead of the items: `id` (the same for a page in all runs), `url`,
-        `title`, `text`, `metadata` and `digest`. For pages, search results and links.
-    :param save_media: path or URL of a folder for screenshots, audio, video and PDFs, which are kept there before their
-        links expire (templated); the links in the results then lead to the kept files.
-    :param max_media_mb: largest such file that is kept, in MiB, more than 0; default 500.
-    :param media_concurrency: how many such files are fetched at once, at least 1; default 4.
-    :param keep_svg: whether an SVG in place of a screenshot is kept (default: no; it may hold scripts).
+    :param output: path or URL of a file for the results, or `Output` (templated). Default: XCom.
+    :param media: path or URL of a folder for screenshots and other media, or `Media` (templated). Default: they are not
+        kept.
     :param kwargs: arguments of the other base classes.
     """
 
-    template_fields: Sequence[str] = (*ServiceTask.template_fields, "output_url", "save_media")
+    template_fields: Sequence[str] = (*ServiceTask.template_fields, "output_to", "media")
 
     _lineage_inputs: Sequence[str] = ()
     _written: WrittenFile | None = None
@@ -60,49 +46,39 @@ class ResultDelivery(SpendingTask):
     def __init__(
         self,
         *,
-        output: str | None = None,
-        partition_by: Literal["date", "host"] | None = None,
-        documents: bool = False,
-        save_media: str | None = None,
-        max_media_mb: float = _DEFAULT_MEDIA_MB,
-        media_concurrency: int = _DEFAULT_MEDIA_CONCURRENCY,
-        keep_svg: bool = False,
+        output: Output | str | None = None,
+        media: Media | str | None = None,
         **kwargs: Any,
     ) -> None:
-        if isinstance(output, str) and is_literal(output):
+        output_to = Output.of(output)
+        if output_to is not None and isinstance(output_to.path, str) and is_literal(output_to.path):
             from airflow_provider_webdata.results.output import format_of
 
-            format_of(output)
-        if partition_by is not None and (partition_by not in _PARTITIONS or output is None):
-            raise ArgumentError(
-                f"partition_by must be one of {', '.join(_PARTITIONS)}, and needs output= (given: {partition_by!r})"
-            )
-        if not isinstance(max_media_mb, (int, float)) or not 0 < max_media_mb < float("inf"):
-            raise ArgumentError(f"max_media_mb must be a number above 0 (given: {max_media_mb!r})")
+            format_of(output_to.path)
         super().__init__(**kwargs)
-        self.output_url = output
-        self.partition_by = partition_by
-        self.documents = documents
-        self.save_media = save_media
-        self.max_media_mb = max_media_mb
-        self.media_concurrency = whole_number("media_concurrency", media_concurrency)
-        self.keep_svg = keep_svg
+        self.output_to = output_to
+        self.media = Media.of(media)
+
+    @property
+    def output_path(self) -> str | None:
+        """Path or URL of the file for the results; None: they go to XCom."""
+        return None if self.output_to is None or self.output_to.path is None else str(self.output_to.path)
 
     def check_result_arguments(self) -> None:
         """Fail the task for good where results or media could not be written, before anything is paid for."""
         from airflow_provider_webdata.results.errors import OutputError
 
         try:
-            if self.output_url is not None:
+            if self.output_path is not None:
                 from airflow_provider_webdata.results.output import check_output
 
-                check_output(str(self.output_url))
-            if self.save_media is not None:
+                check_output(self.output_path)
+            if self.media is not None:
                 from airflow_provider_webdata.results.storage import check_folder
 
-                if checked_text(self.save_media) is None:
-                    self.refuse(f"save_media must name a folder (given after rendering: {self.save_media!r})")
-                check_folder(str(self.save_media))
+                if checked_text(self.media.folder) is None:
+                    self.refuse(f"media must name a folder (given after rendering: {self.media.folder!r})")
+                check_folder(str(self.media.folder))
         except OutputError as error:
             self.refuse(error)
 
@@ -136,15 +112,16 @@ class ResultDelivery(SpendingTask):
         report = MediaReport()
         self._lineage_inputs = tuple(inputs)
         items = self.with_media(items, report)
-        if self.documents and kind == "generic":
+        documents = self.output_to is not None and self.output_to.documents
+        if documents and kind == "generic":
             self.log.warning(
-                "documents=True has no effect: the results are no pages, search results or links"
+                "Output(documents=True) has no effect: the results are no pages, search results, or links"
             )
-        elif self.documents:
+        elif documents:
             from airflow_provider_webdata.results.retrieval import KIND, flat_documents
 
             items, kind, value = flat_documents(items), KIND, None
-        if self.output_url is not None:
+        if self.output_path is not None:
             facts = self._facts(summary, self._write(items, kind, context), report)
             result: Any = facts
         else:
@@ -166,8 +143,9 @@ class ResultDelivery(SpendingTask):
         return columns_of(kind)
 
     def with_media(self, items: Iterable[Any], report: MediaReport) -> Iterator[Any]:
-        """Yield the items, a few at a time, with their media kept and their links replaced if `save_media` is set."""
-        if self.save_media is None:
+        """Yield the items, a few at a time, with their media kept and their links replaced if `media` is set."""
+        media = self.media
+        if media is None:
             yield from items
             return
         from airflow_provider_webdata.hosts import url_host
@@ -177,15 +155,15 @@ class ResultDelivery(SpendingTask):
         connection = self.hook.get_settings()
         client = connection.client
         settings = MediaSettings(
-            max_bytes=int(self.max_media_mb * 2**20),
-            concurrency=self.media_concurrency,
+            max_bytes=int(media.max_mb * 2**20),
+            concurrency=media.concurrency,
             verify=client.verify,
             ca_file=client.ca_file,
             proxy=client.proxy,
             hosts=connection.media_hosts | {url_host(client.base_url) or ""},
-            keep_svg=self.keep_svg,
+            keep_svg=media.keep_svg,
         )
-        yield from keep_media(items, str(self.save_media), settings, report)
+        yield from keep_media(items, str(media.folder), settings, report)
 
     def get_openlineage_facets_on_complete(self, task_instance: Any) -> Any | None:  # noqa: ARG002
         """Return what the task read and wrote; called by OpenLineage's listener where it is installed."""
@@ -203,17 +181,18 @@ class ResultDelivery(SpendingTask):
         counts: dict[str, Any] = {"path": file.url, "count": file.count, "bytes": file.bytes}
         return {**counts, "files": file.files} if isinstance(file, PartitionedOutput) else counts
 
-    def _opened(self, kind: str, context: Context) -> Output | PartitionedOutput:
+    def _opened(self, kind: str, context: Context) -> OutputFile | PartitionedOutput:
         from airflow_provider_webdata.results.output import open_output
         from airflow_provider_webdata.results.partitions import open_partitions
 
-        if self.partition_by is None:
-            return open_output(str(self.output_url), self.columns(kind))
+        partition_by = None if self.output_to is None else self.output_to.partition_by
+        if partition_by is None:
+            return open_output(str(self.output_path), self.columns(kind))
         start, _ = run_span(context["dag_run"], time_zone_of(context.get("dag")))
         day = start.date().isoformat()
-        return open_partitions(str(self.output_url), self.columns(kind), self.partition_by, day)
+        return open_partitions(str(self.output_path), self.columns(kind), partition_by, day)
 
-    def _keep_written(self, file: Output | PartitionedOutput) -> None:
+    def _keep_written(self, file: OutputFile | PartitionedOutput) -> None:
         from airflow_provider_webdata.results.lineage import WrittenFile
 
         columns = file.columns if file.format == "parquet" else ()
@@ -223,11 +202,11 @@ class ResultDelivery(SpendingTask):
     def _facts(
         self, summary: Mapping[str, Any], counts: Mapping[str, Any], report: MediaReport
     ) -> dict[str, Any]:
-        if self.save_media is None:
+        if self.media is None:
             return {**summary, **counts}
         if report.failed:
             self.log.warning("%d media files could not be kept: %s", report.failed, "; ".join(report.errors))
-        self.log.info("Kept %d media files, %d bytes, in %s", report.kept, report.bytes, self.save_media)
+        self.log.info("Kept %d media files, %d bytes, in %s", report.kept, report.bytes, self.media.folder)
         return {**summary, **counts, "media": report.to_wire()}
 
 
@@ -241,7 +220,7 @@ class ResultOutput(ResultDelivery, BillingOperator):
     :param kwargs: arguments of `ResultDelivery`, `BillingOperator`, `WebDataOperator` and `BaseOperator`.
     """
 
-    template_fields: Sequence[str] = (*BillingOperator.template_fields, "output_url", "save_media")
+    template_fields: Sequence[str] = (*BillingOperator.template_fields, "output_to", "media")
 
     _paid: KeptAnswer | None = None
 
@@ -281,10 +260,9 @@ class ResultOutput(ResultDelivery, BillingOperator):
         """
         from airflow_provider_webdata.tasks.kept_answer import KeptAnswer
 
-        output = None if self.output_url is None else str(self.output_url)
         request = {operation: body, "extra": extra_body, **more}
         account = self.hook.get_settings().client.account
-        self._paid = KeptAnswer(request, account, output, context, self.log)
+        self._paid = KeptAnswer(request, account, self.output_path, context, self.log)
 
         def sent() -> dict[str, Any]:
             priced = body if filename is None else {**body, "filename": filename}

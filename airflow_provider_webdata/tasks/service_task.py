@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 from airflow.sdk import BaseOperator
 
 from airflow_provider_webdata.coded_errors import ArgumentError, CodedError
+from airflow_provider_webdata.options import Option
 from airflow_provider_webdata.tasks.arguments import seconds
 from airflow_provider_webdata.tasks.checked_arguments import CheckedArguments
 from airflow_provider_webdata.tasks.links import DashboardLink
@@ -185,6 +187,11 @@ class ServiceTask(BaseOperator, metaclass=CheckedArguments):
         jinja_env: jinja2.Environment,
         seen_oids: set[int],
     ) -> None:
+        if parent is self:
+            # Airflow renders an option in place, and the task that it runs is a shallow copy.
+            for name in template_fields:
+                if isinstance(option := getattr(self, name, None), Option):
+                    setattr(self, name, replace(option))
         # Airflow stores the rendered fields right after this; by then its masker must know the header values.
         super()._do_render_template_fields(parent, template_fields, context, jinja_env, seen_oids)
         if parent is self:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import ChainMap
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.coded_errors import ArgumentError
+from airflow_provider_webdata.options import Schema
 from airflow_provider_webdata.tasks.result_output import ResultDelivery
 
 if TYPE_CHECKING:
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.results.columns import Column
     from airflow_provider_webdata.results.result_schema import ResultSchema
 
-_ON_INVALID = ("keep", "fail")
 _MOST_LISTED = 100
 _SITE_ERROR = 400
 
@@ -25,15 +24,8 @@ _SITE_ERROR = 400
 class ValidatedResults(ResultDelivery):
     """Base of operators and sensors whose results may be structured: the `json` of pages, data of extract and agent.
 
-    Where there is a schema, each result is validated before it is delivered. One that is not valid gets a first field
-    `validationErrors`, a list of what is wrong; the warning in the log names it, and the XCom `validation` has
-    `checked`, `invalid` (how many) and `items` (the first 100, each with `index`, `url` and `errors`). It is delivered
-    like the others, and no retry asks for it again. A page that was read without `json` is not valid either; one whose
-    site failed is not judged. With a schema, Parquet has columns by its properties; see `docs/results.md`.
-
-    :param result_schema: JSON Schema as a mapping, pydantic model, or the model's import path, such as
-        `shop.models.Product`. Default: the schema that the request asks for, if there is one.
-    :param on_invalid: `keep` (default); or `fail`: fail the task, without a retry, when all results are delivered.
+    :param result_schema: JSON Schema as a mapping, pydantic model, the model's import path, or `Schema`. Default: the
+        schema that the request contains, if any.
     :param kwargs: arguments of the other base classes.
     """
 
@@ -41,35 +33,24 @@ class ValidatedResults(ResultDelivery):
     _validation: Mapping[str, Any] | None = None
 
     def __init__(
-        self,
-        *,
-        result_schema: Mapping[str, Any] | type | str | None = None,
-        on_invalid: Literal["keep", "fail"] = "keep",
-        **kwargs: Any,
+        self, *, result_schema: Schema | Mapping[str, Any] | type | str | None = None, **kwargs: Any
     ) -> None:
-        if on_invalid not in _ON_INVALID:
-            raise ArgumentError(f"on_invalid must be one of {', '.join(_ON_INVALID)} (given: {on_invalid!r})")
-        if not (
-            result_schema is None
-            or isinstance(result_schema, (Mapping, str))
-            or hasattr(result_schema, "model_validate_json")
-        ):
-            raise ArgumentError(
-                f"result_schema must be a JSON Schema, a pydantic model or the path of one (given: {result_schema!r})"
-            )
         super().__init__(**kwargs)
-        self.result_schema = result_schema
-        self.on_invalid = on_invalid
+        self.result_schema = Schema.of(result_schema)
+
+    @property
+    def _own_schema(self) -> Any:
+        return None if self.result_schema is None else self.result_schema.schema
 
     def check_result_arguments(self) -> None:
         """Fail the task for good where results could not be written or validated, before anything is paid for."""
         super().check_result_arguments()
-        if self.result_schema is not None:
+        if self._own_schema is not None:
             from airflow_provider_webdata.results.errors import OutputError
             from airflow_provider_webdata.results.result_schema import ResultSchema
 
             try:
-                ResultSchema.of(self.result_schema)
+                ResultSchema.of(self._own_schema)
             except OutputError as error:
                 self.refuse(error)
 
@@ -109,7 +90,8 @@ class ValidatedResults(ResultDelivery):
 
     def finished(self, result: Any, context: Context) -> Any:
         """Return the result of a task that has delivered it; fail the task if it is not valid and that is wished."""
-        if self.on_invalid == "fail" and self._validation is not None and self._validation["invalid"]:
+        fails = self.result_schema is not None and self.result_schema.on_invalid == "fail"
+        if fails and self._validation is not None and self._validation["invalid"]:
             from airflow_provider_webdata.tasks.failures import InvalidResultsError
 
             # A task that fails returns nothing: what was paid for goes to where the return value would be.
@@ -122,15 +104,16 @@ class ValidatedResults(ResultDelivery):
         return super().finished(result, context)
 
     def rows_path(self) -> Sequence[str]:
-        """Return the names that lead, in what the request's schema is of, to the list of results."""
-        return ()
+        """Return the path of the list of results in the data."""
+        rows = None if self.result_schema is None else self.result_schema.rows
+        return () if rows is None else rows.split(".")
 
     def _found_schema(self) -> ResultSchema | None:
         from airflow_provider_webdata.results.errors import OutputError
         from airflow_provider_webdata.results.result_schema import ResultSchema, requested_schema
 
-        if self.result_schema is not None:
-            return ResultSchema.of(self.result_schema)
+        if self._own_schema is not None:
+            return ResultSchema.of(self._own_schema)
         schema = requested_schema(self.request_body())
         try:
             return None if schema is None else ResultSchema(schema, rows=self.rows_path())

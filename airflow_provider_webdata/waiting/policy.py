@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timezone
 from typing import Literal
 
 from airflow_provider_webdata.coded_errors import ArgumentError
@@ -78,20 +78,3 @@ class PollingPolicy(Stored, frozen=True):
                 or not 1 <= given < float("inf")
             ):
                 raise ArgumentError(f"{name} must be a number of seconds, at least 1 (given: {given!r})")
-
-    @classmethod
-    def of(
-        cls, wait_by: WaitBy, poll_interval: float | timedelta, safety_poll: float | timedelta
-    ) -> PollingPolicy:
-        """Return the policy for the arguments of an operator or sensor, which may be timedeltas.
-
-        :param wait_by: as above.
-        :param poll_interval: as above, or a timedelta.
-        :param safety_poll: as above, or a timedelta.
-        :raises ArgumentError: a choice or a time span that there is not.
-        """
-        spans = [
-            span.total_seconds() if isinstance(span, timedelta) else span
-            for span in (poll_interval, safety_poll)
-        ]
-        return cls(wait_by, *spans)

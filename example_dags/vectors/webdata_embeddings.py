@@ -23,6 +23,7 @@ from airflow.providers.common.ai.operators.llamaindex_embedding import LlamaInde
 from airflow.sdk import BaseHook, Param, dag, task
 
 from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
+from airflow_provider_webdata.options import Changes, Output
 
 CONNECTION = "vectors"
 DIMENSIONS = 256
@@ -72,10 +73,10 @@ def webdata_embeddings():
         limit=100,
         # Each page as it is now; else a change may show two days late, from the service's cache.
         scrape_options={"max_age": 0},
-        documents=True,
-        manifest="{{ params.folder }}/{{ dag.dag_id }}/seen",
-        emit="changed",
-        output="{{ params.folder }}/{{ dag.dag_id }}/{{ run_id | replace(':', '_') }}.jsonl",
+        changes=Changes("{{ params.folder }}/{{ dag.dag_id }}/seen", emit="changed"),
+        output=Output(
+            "{{ params.folder }}/{{ dag.dag_id }}/{{ run_id | replace(':', '_') }}.jsonl", documents=True
+        ),
     )
     # All but the text becomes metadata: `id`, `url`, `title`, and what is `new`, `changed` or `removed`.
     load = DocumentLoaderOperator(

@@ -192,7 +192,7 @@ def test_the_docstrings_say_what_is_templated() -> None:
             if "templated" in text
         }
         # Airflow's operators have an attribute `output` already.
-        said = {"output_url" if name == "output" else name for name in said} - {"extra_body"}
+        said = {"output_to" if name == "output" else name for name in said} - {"extra_body"}
         templated = {*task.template_fields} - {*getattr(task, "request_fields", ()), "extra_body"}
         wrong += [
             f"{file_of(task)}: {task.__name__} templates {name!r}; add 'templated' to its ':param' line"

@@ -7,6 +7,7 @@ import importlib
 import inspect
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from importlib.util import find_spec
 from typing import Any
 from unittest.mock import patch
@@ -19,12 +20,14 @@ from airflow_provider_webdata.cli import get_commands
 from airflow_provider_webdata.get_provider_info import get_provider_info
 from airflow_provider_webdata.hooks.webdata import WebDataHook
 from airflow_provider_webdata.operators.retry import WebDataRetryPolicy
+from airflow_provider_webdata.options import Changes, Media, Output, Schema, Wait
 from airflow_provider_webdata.plugin import WebDataPlugin
 from tools.docs_site.docstrings import docstring_of
 from tools.docs_site.rendering import argument, body, code, outcome, page, prose, table
 from tools.docs_site.subjects import PACKAGE, DescriptionError, arguments_of, literal, spelled
 
 ROOT = "../"
+OPTIONS = (Output, Media, Changes, Schema, Wait)
 HAS_AGENTS = find_spec("pydantic_ai") is not None
 """Not on Python 3.10, where no site is built either."""
 VERDICTS = {
@@ -38,6 +41,7 @@ VERDICTS = {
 def pages() -> dict[str, str]:
     """Return the text of these pages, by their path from the root of the site."""
     return {
+        "reference/options.md": _options(),
         "reference/hook.md": _hook(),
         **({"reference/toolset.md": _toolset()} if HAS_AGENTS else {}),
         "reference/errors.md": _errors(),
@@ -52,10 +56,30 @@ def places() -> dict[str, tuple[str, str]]:
     found = {
         error.__name__: ("reference/errors", f"#{error.__name__.lower()}") for error in _tree(WebDataError)
     }
+    found |= {option.__name__: ("reference/options", f"#{option.__name__.lower()}") for option in OPTIONS}
     found |= dict.fromkeys(("WebDataHook", "AsyncWebDataHook"), ("reference/hook", ""))
     if HAS_AGENTS:
         found["WebDataToolset"] = ("reference/toolset", "")
     return found | {"WebDataRetryPolicy": ("reference/templates", "#retry-policy")}
+
+
+def _options() -> str:
+    parts: list[str] = []
+    for option in OPTIONS:
+        name, doc = option.__name__, docstring_of(option)
+        given = [
+            replace(one, templated=one.name in option.template_fields)
+            for one in arguments_of(option.__init__, doc.parameters, name)
+        ]
+        listed = "\n".join(argument(one, "", None, ROOT, f"{name.lower()}-") for one in given)
+        parts += [f"## {name}", *body(doc, ROOT), listed]
+    return page(
+        "Options",
+        "Operators and sensors accept these objects. Where the first field is enough, its value is the short form: "
+        '`output="results.jsonl"` is `output=Output("results.jsonl")`. `wait` has no short form.',
+        code(f"from {PACKAGE}.options import {', '.join(option.__name__ for option in OPTIONS)}"),
+        *parts,
+    )
 
 
 def _hook() -> str:

@@ -158,7 +158,7 @@ def _groups(cls: type) -> Iterator[Group]:
     seen: set[str] = set()
     templated = {*getattr(cls, "template_fields", ())}
     # Airflow's operators have an attribute `output` already.
-    templated |= {"output"} if "output_url" in templated else set()
+    templated |= {"output"} if "output_to" in templated else set()
     fields = {*getattr(cls, "request_fields", ())}
     request = getattr(cls, "request_model", "")
     for base in cls.__mro__:

@@ -134,8 +134,8 @@ class ManifestFolder:
         )
         raise OutputError(
             f"manifest {self.url} belongs to {writer}: pages that another task does not see would count as removed. "
-            "Give this task a separate folder, or set shared=True for all of its tasks: then none counts as removed. "
-            f"Where the task was renamed, or no longer shares the folder, delete {url}"
+            "Give this task a separate folder, or set Changes(shared=True) for all of its tasks: then none counts as "
+            f"removed. Where the task was renamed, or no longer shares the folder, delete {url}"
         )
 
     def known_before(self, run: Run) -> Known:
@@ -160,7 +160,7 @@ class ManifestFolder:
             if missing := set(first) - set(names):
                 raise OutputError(
                     f"{self.url}: this run was compared with {min(missing)}, which is not there any more; a run that "
-                    "is older than the manifests that are kept cannot be repeated. Keep more of them (manifest_keep)"
+                    "is older than the manifests that are kept cannot be repeated. Keep more with Changes(keep=)"
                 )
         # The newest file is right where several name a page.
         for name in reversed(known.files):

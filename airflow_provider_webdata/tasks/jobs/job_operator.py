@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import time
-from datetime import timedelta
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from airflow_provider_webdata.coded_errors import ArgumentError
-from airflow_provider_webdata.tasks.arguments import number, seconds
+from airflow_provider_webdata.options import Wait
+from airflow_provider_webdata.tasks.arguments import number
 from airflow_provider_webdata.tasks.deferral import JOB_TRIGGER, is_deferrable
 from airflow_provider_webdata.tasks.jobs.job_wait import WaitsForJob
 from airflow_provider_webdata.tasks.jobs.results import JobResults
 from airflow_provider_webdata.tasks.spending import BillingOperator
-from airflow_provider_webdata.waiting.policy import JOB_POLL_INTERVAL, JOB_SAFETY_POLL, PollingPolicy
+from airflow_provider_webdata.waiting.policy import JOB_POLL_INTERVAL, JOB_SAFETY_POLL
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -26,12 +26,11 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.tasks.jobs.start import JobStart
     from airflow_provider_webdata.tasks.jobs.start_table import TaskJob
     from airflow_provider_webdata.tasks.managed_webhook import ManagedWebhook
-    from airflow_provider_webdata.waiting.policy import WaitBy
 
 _NO_RESULT = ("integration", "origin", "webhook")
 """Fields that have no effect on a job's result."""
 
-JOB_WAIT_TIMEOUT = timedelta(days=1)
+JOB_WAIT_SECONDS = 86400.0
 
 
 class WebDataJobOperator(WaitsForJob, JobResults, BillingOperator):
@@ -42,7 +41,7 @@ class WebDataJobOperator(WaitsForJob, JobResults, BillingOperator):
     was cancelled or has expired. How it is found is said in `airflow_provider_webdata.tasks.jobs.start`. Where nobody
     can tell whether a request arrived, the task fails and says how to go on, rather than pay twice. Clearing the
     task starts another job. So does a retry with other arguments or another account (3.3): it cancels the former job if
-    `cancel_on_kill`, and the log says so.
+    `Wait.cancel_on_kill`, and the log says so.
 
     The waiting time is counted by the clock from the start of the job, over retries and resumes, where Airflow's
     task state store (3.3) keeps it; on 3.2 each attempt counts anew.
@@ -51,18 +50,9 @@ class WebDataJobOperator(WaitsForJob, JobResults, BillingOperator):
 
     :param wait_for_completion: whether to wait until the job is over and return its result (default). False: return
         the job's id, for `WebDataJobSensor`.
-    :param wait_by: `webhook`, `polling`, or `auto` (default): by webhook where the job reports to this Airflow, else
-        by polling.
+    :param wait: how to wait, see `Wait`. Default: a poll every 30 s, every 300 s while a delivery is expected; one day.
     :param deferrable: whether to wait in the triggerer, without holding a worker; default: Airflow's own setting.
-        Otherwise the worker polls, whatever `wait_by` says.
-    :param poll_interval: seconds between two polls when waiting by polling; a number or a timedelta.
-    :param safety_poll: seconds between two polls while waiting for a delivery: the service sends none for a crawl or
-        batch scrape that failed as a whole.
-    :param wait_timeout: seconds to wait, or a timedelta; default one day.
-    :param cancel_on_timeout: whether to cancel the job when that time is over (default). If the job ended just then,
-        its result is taken.
-    :param cancel_on_kill: whether to cancel the job when a user ends the task (default); in the triggerer this needs
-        Airflow 3.3.
+        Otherwise the worker polls.
     :param attach_webhook: make the job report to this Airflow. None (default): if the connection can receive
         deliveries and `webhook` is not given. True: fail if it cannot. False: never.
     :param kwargs: arguments of the other base classes.
@@ -71,8 +61,8 @@ class WebDataJobOperator(WaitsForJob, JobResults, BillingOperator):
     job_kind: JobKind
     template_fields: Sequence[str] = (
         *BillingOperator.template_fields,
-        "output_url",
-        "save_media",
+        "output_to",
+        "media",
         "max_error_ratio",
     )
 
@@ -80,29 +70,22 @@ class WebDataJobOperator(WaitsForJob, JobResults, BillingOperator):
         self,
         *,
         wait_for_completion: bool = True,
-        wait_by: WaitBy = "auto",
+        wait: Wait | None = None,
         deferrable: bool | None = None,
-        poll_interval: float | timedelta = JOB_POLL_INTERVAL,
-        safety_poll: float | timedelta = JOB_SAFETY_POLL,
-        wait_timeout: float | timedelta = JOB_WAIT_TIMEOUT,
-        cancel_on_timeout: bool = True,
-        cancel_on_kill: bool = True,
         attach_webhook: bool | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
         self.wait_for_completion = wait_for_completion
-        self.polling_policy = PollingPolicy.of(wait_by, poll_interval, safety_poll)
+        self.wait = Wait.of(wait) or Wait()
+        self.polling_policy = self.wait.policy(JOB_POLL_INTERVAL, JOB_SAFETY_POLL)
         self.deferrable = is_deferrable(deferrable)
-        self.wait_timeout = seconds("wait_timeout", wait_timeout)
-        self.cancel_on_timeout = cancel_on_timeout
-        self.cancel_on_kill = cancel_on_kill
         self.attach_webhook = attach_webhook
         self._running_job: str | None = None
         self._killed = False
-        if self.result_rows is not None and self.job_kind in ("crawl", "batch_scrape"):
+        if self.rows_path() and self.job_kind in ("crawl", "batch_scrape"):
             raise ArgumentError(
-                f"result_rows has no effect: a {self.job_kind.replace('_', ' ')} has pages, and each is a result"
+                f"Schema(rows=) has no effect: a {self.job_kind.replace('_', ' ')} has pages, and each is a result"
             )
 
     # What a subclass states.
@@ -151,9 +134,9 @@ class WebDataJobOperator(WaitsForJob, JobResults, BillingOperator):
             return
         if not self._managed_webhook().wanted:
             self.refuse(
-                f"wait_by='webhook', but the job would not report to this Airflow: connection {self.webdata_conn_id!r} "
+                f"Wait(by='webhook'), but the job does not report to this Airflow: connection {self.webdata_conn_id!r} "
                 "has no webhook_url with a webhook_secret or signing_secret, or another webhook is given. Set them, "
-                "leave out the webhook, or use wait_by='polling'"
+                "leave out the webhook, or use Wait(by='polling')"
             )
 
     def _managed_webhook(self, origin: Mapping[str, str] | None = None) -> ManagedWebhook:
@@ -227,7 +210,7 @@ class WebDataJobOperator(WaitsForJob, JobResults, BillingOperator):
         if job.view is not None and job.view.is_over:
             return self._finish(job.view.event("polling"), context)
         resumed = start.deadline is not None
-        deadline = start.deadline or time.time() + self.wait_timeout
+        deadline = start.deadline or time.time() + self.wait.seconds(JOB_WAIT_SECONDS)
         if not resumed:
             start.set_deadline(deadline)
         if self.deferrable:
@@ -237,7 +220,7 @@ class WebDataJobOperator(WaitsForJob, JobResults, BillingOperator):
                 "job_id": job.job_id,
                 "policy": self.polling_policy.serialize(),
                 "reports": job.reports,
-                "cancel_on_kill": self.cancel_on_kill,
+                "cancel_on_kill": self.wait.cancel_on_kill,
             }
             self.defer_until(deadline, JOB_TRIGGER, trigger_kwargs, resumed=resumed)
         event = self.poll_job_until(deadline, self.job_kind, job.job_id, self.polling_policy.poll_interval)
@@ -303,7 +286,7 @@ class WebDataJobOperator(WaitsForJob, JobResults, BillingOperator):
     # The job's early end.
 
     def _at_timeout(self, event: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return what became of a job when wait_timeout is over: it may have ended just then."""
+        """Return what became of a job when the time to wait is over: it may have ended just then."""
         from airflow_provider_webdata.api.errors import WebDataError
         from airflow_provider_webdata.tasks.jobs.poll import poll_job
 
@@ -312,7 +295,7 @@ class WebDataJobOperator(WaitsForJob, JobResults, BillingOperator):
         job_id = str(event["job_id"])
         message = str(event["message"])
         try:
-            if self._cancel(self.hook, job_id, self.cancel_on_timeout):
+            if self._cancel(self.hook, job_id, self.wait.cancel_on_timeout):
                 message = f"{message}. The job was cancelled; its pages so far are billed, and readable for 24 hours"
             else:
                 view = poll_job(self.hook, self.job_kind, job_id)
@@ -338,7 +321,7 @@ class WebDataJobOperator(WaitsForJob, JobResults, BillingOperator):
 
         status: Mapping[str, Any] = {}
         try:
-            if self.cancel_on_kill and kind != "extract" and self.hook.cancel_job(kind, job_id):
+            if self.wait.cancel_on_kill and kind != "extract" and self.hook.cancel_job(kind, job_id):
                 self.log.info("Job %s was cancelled", job_id)
             status = self.hook.job_status(kind, job_id, limit=1).to_wire()
         except WebDataError as error:
@@ -357,7 +340,7 @@ class WebDataJobOperator(WaitsForJob, JobResults, BillingOperator):
         from airflow_provider_webdata.api.errors import WebDataError
 
         job_id, self._running_job = self._running_job, None
-        if job_id is None or not self.cancel_on_kill:
+        if job_id is None or not self.wait.cancel_on_kill:
             return
         try:
             # The signal may have come in the middle of a call of the task's own hook.

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.coded_errors import ArgumentError
 from airflow_provider_webdata.tasks.arguments import number
 from airflow_provider_webdata.tasks.validated_results import ValidatedResults
 
@@ -90,27 +89,14 @@ class JobResults(ValidatedResults):
     :param max_error_ratio: fail the task if a larger part of the pages than this, from 0 to 1, failed (templated).
         None (default): never. The result is stored and pushed all the same, and no retry is made, as it would not
         differ.
-    :param result_rows: of extract and agent: name of the list in `data` whose elements are the results, such as
-        `companies`, or `answer.companies`: each is an item of `output`, and `result_schema` is that of one. What else
-        `data` has is in XCom. Where there is no such list, `data` is the one item. Default: `data` is the item, or its
-        elements are where it is a list.
     :param kwargs: arguments of the other base classes.
     """
 
-    def __init__(
-        self,
-        *,
-        max_error_ratio: float | str | None = None,
-        result_rows: str | None = None,
-        **kwargs: Any,
-    ) -> None:
+    def __init__(self, *, max_error_ratio: float | str | None = None, **kwargs: Any) -> None:
         if not isinstance(max_error_ratio, str):
             number("max_error_ratio", max_error_ratio, 1)
-        if result_rows is not None and not (isinstance(result_rows, str) and all(result_rows.split("."))):
-            raise ArgumentError(f"result_rows must name a list in data (given: {result_rows!r})")
         super().__init__(**kwargs)
         self.max_error_ratio = max_error_ratio
-        self.result_rows = result_rows
 
     def collect(self, kind: JobKind, job_id: str, context: Context, inputs: Sequence[str] = ()) -> Any:
         """Return the result of a job that is over; with `output`, its summary.
@@ -122,14 +108,10 @@ class JobResults(ValidatedResults):
         from airflow_provider_webdata.states.jobs import PAGED_KINDS
 
         if kind in PAGED_KINDS:
-            if self.result_rows is not None:
-                self.log.warning("result_rows=%r has no effect: this job has pages", self.result_rows)
+            if self.rows_path():
+                self.log.warning("Schema(rows=) has no effect: this job has pages")
             return self._pages(kind, job_id, context, inputs)
         return self._answer(kind, job_id, context, inputs)
-
-    def rows_path(self) -> Sequence[str]:
-        """Return the names in `result_rows`."""
-        return self.result_rows.split(".") if self.result_rows is not None else ()
 
     def count_job(
         self, kind: JobKind, status: Mapping[str, Any], context: Context, *, is_saved: bool = False
@@ -173,7 +155,7 @@ class JobResults(ValidatedResults):
     ) -> Any:
         """Deliver the data of a job that has no pages; see `collect`."""
         found, rest = _rows_in(data, self.rows_path())
-        if self.output_url is not None and rest:
+        if self.output_path is not None and rest:
             summary["data"] = rest
         if data is None and summary.get("message"):
             # A turn of a thread that was answered in words.

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import time
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
+from airflow_provider_webdata.options import Wait
 from airflow_provider_webdata.states.checks import CheckCriteria
-from airflow_provider_webdata.tasks.arguments import seconds
 from airflow_provider_webdata.tasks.deferral import CHECK_TRIGGER, WaitingTask, is_deferrable
 from airflow_provider_webdata.tasks.monitors.check_result import checked_pages
 from airflow_provider_webdata.waiting.policy import (
     CHECK_POLL_INTERVAL,
     CHECK_SAFETY_POLL,
-    PollingPolicy,
     polls,
     waiting_for,
 )
@@ -24,9 +23,8 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
 
     from airflow_provider_webdata.states.checks import Choice
-    from airflow_provider_webdata.waiting.policy import WaitBy
 
-CHECK_WAIT_TIMEOUT = timedelta(days=7)
+CHECK_WAIT_SECONDS = 7 * 86400.0
 
 
 class WaitsForCheck(WaitingTask):
@@ -36,13 +34,9 @@ class WaitsForCheck(WaitingTask):
     state store (3.3) keeps it; on 3.2 each attempt counts from its own start.
 
     :param wait_for_completion: whether the task goes on until a check is over, and returns the check.
-    :param wait_by: `webhook`, `polling`, or `auto` (default): by webhook where the connection can receive
-        deliveries and the monitor reports to them, else by polling.
+    :param wait: how to wait, see `Wait`. Default: a poll every 60 s, every 1500 s while a delivery is expected; 7 days.
     :param deferrable: whether to wait in the triggerer, without holding a worker; default: Airflow's own setting.
-        Otherwise the worker polls, whatever `wait_by` says.
-    :param poll_interval: seconds between polls of the service where no delivery is expected; a number or a timedelta.
-    :param safety_poll: seconds between polls of the service where a delivery is expected, which may be lost.
-    :param wait_timeout: seconds to wait, or a timedelta; default 7 days.
+        Otherwise the worker polls.
     :param on_failed: what a failed check means: `fail`, `accept`, or `wait` for the next one.
     :param on_partial: the same for a check with some page errors.
     :param on_skipped: the same for a check that was skipped.
@@ -58,11 +52,8 @@ class WaitsForCheck(WaitingTask):
         self,
         *,
         wait_for_completion: bool = False,
-        wait_by: WaitBy = "auto",
+        wait: Wait | None = None,
         deferrable: bool | None = None,
-        poll_interval: float | timedelta = CHECK_POLL_INTERVAL,
-        safety_poll: float | timedelta = CHECK_SAFETY_POLL,
-        wait_timeout: float | timedelta = CHECK_WAIT_TIMEOUT,
         on_failed: Choice = "fail",
         on_partial: Choice = "accept",
         on_skipped: Choice = "wait",
@@ -72,9 +63,9 @@ class WaitsForCheck(WaitingTask):
         super().__init__(**kwargs)
         self.wait_for_completion = wait_for_completion
         self.deferrable = is_deferrable(deferrable)
-        self.polling_policy = PollingPolicy.of(wait_by, poll_interval, safety_poll)
+        self.wait = Wait.of_check(wait)
+        self.polling_policy = self.wait.policy(CHECK_POLL_INTERVAL, CHECK_SAFETY_POLL)
         self.criteria = CheckCriteria(on_failed=on_failed, on_partial=on_partial, on_skipped=on_skipped)
-        self.wait_timeout = seconds("wait_timeout", wait_timeout)
         self.include_pages = checked_pages(include_pages)
 
     def require_deliveries(self) -> None:
@@ -134,7 +125,7 @@ class WaitsForCheck(WaitingTask):
                     return event
             left = deadline - time.time()
             if left <= 0:
-                message = f"Timed out waiting for {what} (wait_timeout={self.wait_timeout:g} s)"
+                message = f"Timed out waiting for {what} ({self.wait.seconds(CHECK_WAIT_SECONDS):g} s)"
                 return {"status": "timeout", "message": message}
             time.sleep(min(self.polling_policy.poll_interval, left))
 
@@ -147,7 +138,7 @@ class WaitsForCheck(WaitingTask):
         if memory.remembers:
             began = datetime.fromisoformat(str(memory.recall("after")))
             return began, float(memory.recall("deadline")), True
-        deadline = now.timestamp() + self.wait_timeout
+        deadline = now.timestamp() + self.wait.seconds(CHECK_WAIT_SECONDS)
         if memory.began and memory.run_start is not None:
             # Nothing says when the first attempt began to wait; what ended meanwhile must not be lost.
             return memory.run_start, deadline, True

@@ -55,7 +55,7 @@ class BatchSearchTask(ChangedResults, ValidatedResults, ResultOutput):
         if credit_limit is not None:
             self._refuse_unbounded(credit_limit, queries.values(), extra_body)
         account = self.hook.get_settings().client.account
-        kept = RecordsOfAccount(records_of(self.output_url, context), account)
+        kept = RecordsOfAccount(records_of(self.output_path, context), account)
         budget = Budget(credit_limit, context, OPERATION, keeps_peak=True)
         batch = self._made_batch(kept, budget)
         settled = batch.count_earlier(kept.read(), queries, repeat_ambiguous=self.repeat_ambiguous)
@@ -195,7 +195,7 @@ class BatchSearchTask(ChangedResults, ValidatedResults, ResultOutput):
 
     def _with_media_kept(self, records: list[Record]) -> list[Record]:
         """Return records with their media kept: links of audio and video would not outlive a long batch."""
-        if self.save_media is None:
+        if self.media is None:
             return records
         from airflow_provider_webdata.results.media import MediaReport
 
@@ -223,7 +223,7 @@ class BatchSearchTask(ChangedResults, ValidatedResults, ResultOutput):
     ) -> Any:
         inputs = [query.text for query in queries.values()]
         records = (record for record in answered(kept.read()) if record["key"] in queries)
-        if self.output_url is not None:
+        if self.output_path is not None:
             result = self.deliver(items_of(records), self._kind(queries), context, facts, inputs=inputs)
             self.push(context, **{name: result[name] for name in ("path", "count", "bytes")})
             return result

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from airflow.sdk import dag
 
+from airflow_provider_webdata.options import Wait
 from airflow_provider_webdata.sensors.monitor import WebDataMonitorCheckSensor
 
 KNOWN = Path(os.environ["AIRFLOW_HOME"]) / "monitors.json"
@@ -26,7 +27,7 @@ def crowd():
         WebDataMonitorCheckSensor(
             task_id=f"wait_{number}",
             monitor_id=monitor,
-            wait_by="webhook",
+            wait=Wait(by="webhook"),
             deferrable=True,
             timeout=1200,
         )

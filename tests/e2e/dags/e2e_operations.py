@@ -15,6 +15,7 @@ from airflow_provider_webdata.operators.credit_usage import WebDataCreditUsageOp
 from airflow_provider_webdata.operators.extract import WebDataExtractOperator
 from airflow_provider_webdata.operators.interact import WebDataInteractOperator
 from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
+from airflow_provider_webdata.options import Wait
 from airflow_provider_webdata.sensors.job import WebDataJobSensor
 
 PATIENCE = 600
@@ -33,16 +34,24 @@ JOBS: dict[str, tuple[type, dict[str, Any]]] = {
 }
 # How its end is reported: by webhook alone (the safety poll is far away), by polling alone, or to a worker that waits.
 HOWS: dict[str, dict[str, Any]] = {
-    "webhook": {"wait_by": "webhook", "safety_poll": 1500, "deferrable": True},
-    "polling": {"wait_by": "polling", "poll_interval": 2, "attach_webhook": False, "deferrable": True},
-    "worker": {"poll_interval": 2, "attach_webhook": False, "deferrable": False},
+    "webhook": {"wait": Wait(by="webhook", safety_poll=1500, timeout=PATIENCE), "deferrable": True},
+    "polling": {
+        "wait": Wait(by="polling", poll_interval=2, timeout=PATIENCE),
+        "attach_webhook": False,
+        "deferrable": True,
+    },
+    "worker": {
+        "wait": Wait(poll_interval=2, timeout=PATIENCE),
+        "attach_webhook": False,
+        "deferrable": False,
+    },
 }
 for kind, (operator, request) in JOBS.items():
     for how, settings in HOWS.items():
 
         @dag(dag_id=f"e2e_{kind}_by_{how}", schedule=None)
         def job():
-            operator(task_id="wait", wait_timeout=PATIENCE, **request, **settings)  # noqa: B023 - called at once
+            operator(task_id="wait", **request, **settings)  # noqa: B023 - called at once
 
         job()
 
@@ -53,7 +62,7 @@ for kind, (operator, request) in JOBS.items():
             task_id="wait",
             kind=kind,  # noqa: B023 - called at once
             job_id=start.output,
-            poll_interval=2,
+            wait=Wait(poll_interval=2),
             timeout=PATIENCE,
             deferrable=True,
         )
@@ -73,9 +82,7 @@ for kind in ("crawl", "batch_scrape"):
         operator(  # noqa: B023 - called at once
             task_id="wait",
             webdata_conn_id="{{ dag_run.conf['connection'] }}",
-            poll_interval=2,
-            safety_poll=5,
-            wait_timeout=PATIENCE,
+            wait=Wait(poll_interval=2, safety_poll=5, timeout=PATIENCE),
             deferrable=True,
             retries=1,
             retry_delay=timedelta(seconds=1),
@@ -95,7 +102,7 @@ def job_to_file():
         scrape_options={"formats": ["markdown"]},
         output="{{ dag_run.conf['path'] }}",
         deferrable=True,
-        poll_interval=2,
+        wait=Wait(poll_interval=2),
     )
 
     @task

@@ -11,6 +11,7 @@ from airflow.sdk import dag
 
 from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
 from airflow_provider_webdata.operators.to_table import WebDataToTableOperator
+from airflow_provider_webdata.options import Changes, Output, Wait
 
 
 def hold(context: dict[str, Any], result: Any) -> None:
@@ -32,12 +33,10 @@ def site():
         url="https://thousand.example/",
         limit=2000,
         scrape_options={"max_age": 0},
-        documents=True,
-        manifest="{{ dag_run.conf['folder'] }}/seen",
-        emit="changed",
-        output="{{ dag_run.conf['folder'] }}/{{ dag_run.conf['day'] }}.jsonl",
+        changes=Changes("{{ dag_run.conf['folder'] }}/seen", emit="changed"),
+        output=Output("{{ dag_run.conf['folder'] }}/{{ dag_run.conf['day'] }}.jsonl", documents=True),
         deferrable=False,
-        poll_interval=1,
+        wait=Wait(poll_interval=1),
         **RETRY,
     )
     load = WebDataToTableOperator(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from airflow.sdk import dag
 
+from airflow_provider_webdata.options import Wait
 from airflow_provider_webdata.sensors.monitor import WebDataMonitorCheckSensor
 from airflow_provider_webdata.sensors.webhook import WebDataWebhookSensor
 
@@ -12,11 +13,11 @@ PATIENCE = 600
 # How a check is learned of: by webhook alone (the safety poll is far away), by polling, or, where the delivery
 # is lost, by the safety poll.
 HOWS = {
-    "webhook": {"wait_by": "webhook", "safety_poll": 1500},
-    "polling": {"wait_by": "polling", "poll_interval": 2},
-    "safety": {"wait_by": "webhook", "safety_poll": 4},
+    "webhook": Wait(by="webhook", safety_poll=1500),
+    "polling": Wait(by="polling", poll_interval=2),
+    "safety": Wait(by="webhook", safety_poll=4),
 }
-for how, settings in HOWS.items():
+for how, wait in HOWS.items():
 
     @dag(dag_id=f"e2e_check_by_{how}", schedule=None)
     def check():
@@ -26,7 +27,7 @@ for how, settings in HOWS.items():
             check_id="{{ dag_run.conf.get('check', '') }}",
             deferrable=True,
             timeout=PATIENCE,
-            **settings,  # noqa: B023 - called at once
+            wait=wait,  # noqa: B023 - called at once
         )
 
     check()

@@ -9,13 +9,14 @@ from typing import Any
 import pytest
 
 from airflow_provider_webdata.operators.agent import WebDataAgentOperator
+from airflow_provider_webdata.options import Wait
 from airflow_provider_webdata.sandbox.server import SandboxServer
 from airflow_provider_webdata.sensors.job import WebDataJobSensor
 from tests.support import direct
 
 IMPORT = "from airflow_provider_webdata.operators.agent import WebDataAgentOperator"
 LEVELS = "https://weather.example/levels"
-STRICT: dict[str, Any] = {"urls": [LEVELS], "strict_constrain_to_urls": True, "poll_interval": 1}
+STRICT: dict[str, Any] = {"urls": [LEVELS], "strict_constrain_to_urls": True, "wait": Wait(poll_interval=1)}
 
 
 @pytest.mark.rule("agent-threads", "agent-server-fields", "agent-exchange")
@@ -29,8 +30,8 @@ def test_a_thread_continues(run_dag: Any, sandbox: SandboxServer, tmp_path: Path
         )
         why = WebDataAgentOperator(
             task_id="why", prompt="why?", thread_id="{{{{ ti.xcom_pull('first')['threadId'] }}}}",
-            output="{tmp_path}/why.jsonl", schema={{"type": "object", "required": ["x"]}}, on_invalid="fail",
-            poll_interval=1, deferrable=False,
+            output="{tmp_path}/why.jsonl", schema={{"type": "object", "required": ["x"]}},
+            result_schema=Schema(on_invalid="fail"), wait=Wait(poll_interval=1), deferrable=False,
         )
         first >> why
         """,
@@ -64,7 +65,7 @@ def test_the_report_of_a_run_that_failed(
             prompt="river",
             max_credits=6,
             urls=[LEVELS],
-            poll_interval=1,
+            wait=Wait(poll_interval=1),
             deferrable=deferrable,
         )
     )
@@ -85,7 +86,12 @@ def test_the_sensor_reports_it_too(here: SandboxServer, log: Callable[[], str], 
         WebDataAgentOperator(task_id="start", prompt="levels", wait_for_completion=False, **STRICT)
     ).value
     sensor = WebDataJobSensor(
-        task_id="take", kind="agent", job_id=job_id, poke_interval=1, poll_interval=1, deferrable=deferrable
+        task_id="take",
+        kind="agent",
+        job_id=job_id,
+        poke_interval=1,
+        wait=Wait(poll_interval=1),
+        deferrable=deferrable,
     )
     assert direct.run(sensor).state == "failed"
     assert "run.finished failed" in log()

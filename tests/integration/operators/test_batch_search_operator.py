@@ -515,7 +515,7 @@ def test_media_are_kept_as_the_answers_arrive(here, tmp_path):
         "max_concurrency": 1,
         "scrape_options": {"formats": ["screenshot"]},
         "include_domains": ["zeppelin.example"],
-        "save_media": str(tmp_path / "media"),
+        "media": str(tmp_path / "media"),
     }
     store = StateStore()
     here.control.add_fault("status", path=SEARCH, status=500, body=OOPS)

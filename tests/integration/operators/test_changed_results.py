@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import sqlite3
 from datetime import datetime, timezone
@@ -18,13 +19,14 @@ from airflow_provider_webdata.operators.map import WebDataMapOperator
 from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
 from airflow_provider_webdata.operators.to_table import WebDataToTableOperator
+from airflow_provider_webdata.options import Changes, Output, Wait
 from airflow_provider_webdata.results.item_urls import url_of
 from airflow_provider_webdata.sandbox.server import SandboxServer
 from tests.support import direct
 from tests.support.direct import Outcome, StateStore
 
 HOME = "https://corner.example/"
-WAITING: dict[str, Any] = {"deferrable": False, "poll_interval": 1}
+WAITING: dict[str, Any] = {"deferrable": False, "wait": Wait(poll_interval=1)}
 CRAWL: tuple[Any, dict[str, Any]] = (
     WebDataCrawlOperator,
     {"url": HOME, "scrape_options": {"max_age": 0}, **WAITING},
@@ -47,7 +49,11 @@ class Site:
 
     def run(self, day: int, task: tuple[Any, dict[str, Any]], **more: Any) -> Outcome:
         operator, arguments = task
-        given = {"manifest": str(self.folder / "seen"), "emit": "changed", **arguments, **more}
+        changes: dict[str, Any] = {"manifest": str(self.folder / "seen"), "emit": "changed"}
+        for option in dataclasses.fields(Changes):
+            if option.name in more:
+                changes[option.name] = more.pop(option.name)
+        given = {"changes": Changes(**changes), **arguments, **more}
         when = datetime(2026, 1, day, tzinfo=timezone.utc)
         return direct.run(operator(**{"task_id": "t", **given}), StateStore(), day=when)
 
@@ -124,9 +130,8 @@ def test_partitions_are_compared_and_filed_by_their_own_dates(site: Site, tmp_pa
     def crawl(day: str) -> tuple[dict[str, int], list[Any]]:
         operator = WebDataCrawlOperator(
             task_id="t",
-            manifest=str(tmp_path / "seen"),
-            output=str(tmp_path / "out" / "pages.jsonl"),
-            partition_by="date",
+            changes=str(tmp_path / "seen"),
+            output=Output(str(tmp_path / "out" / "pages.jsonl"), partition_by="date"),
             **CRAWL[1],
         )
         done = direct.run(operator, StateStore(), partition=day)
@@ -186,8 +191,8 @@ def test_runs_in_a_real_airflow(run_dag: Any, sandbox: SandboxServer, tmp_path: 
     done = run_dag(
         f"""
         WebDataScrapeOperator(
-            task_id="t", url="{HOME}a", manifest="{tmp_path}/{{{{ dag.dag_id }}}}", emit="changed",
-            on_unchanged="skip",
+            task_id="t", url="{HOME}a",
+            changes=Changes("{tmp_path}/{{{{ dag.dag_id }}}}", emit="changed", on_unchanged="skip"),
         ) >> WebDataScrapeOperator(task_id="next", url="{HOME}a")
         """,
         """
@@ -228,7 +233,7 @@ def test_a_site_that_is_down_loses_no_page(site: Site) -> None:
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        ({"manifest": "{{ none }}"}, "manifest must name a folder"),
+        ({"manifest": "{{ none }}"}, "changes must name a folder"),
         ({"manifest": "/etc/hostname/seen"}, "cannot be written on this machine"),
     ],
 )
@@ -388,8 +393,7 @@ def test_a_page_has_one_row_however_its_url_is_spelled(
             (WebDataBatchScrapeOperator, {"urls": urls, "max_age": 0, **WAITING}),
             ignore_query=ignore_query,
             removed_after=1,
-            documents=documents,
-            output=output,
+            output=Output(output, documents=documents),
         )
         assert done.state == "success", done.error
         load = WebDataToTableOperator(task_id="load", path=output, table="pages", conn_id="warehouse")
@@ -409,7 +413,7 @@ def test_a_page_has_one_row_however_its_url_is_spelled(
     ("wrong", "said"),
     [
         ({"output": "{{ '/proc/no/out.jsonl' }}"}, "/proc/no"),
-        ({"wait_by": "webhook"}, "has no webhook_url"),
+        ({"wait": Wait(by="webhook")}, "has no webhook_url"),
         ({"map_options": {"limit": "{{ 0 }}"}}, "limit"),
     ],
     ids=["output", "webhook", "map"],

@@ -22,6 +22,7 @@ from airflow_provider_webdata.operators.map import WebDataMapOperator
 from airflow_provider_webdata.operators.parse import WebDataParseOperator
 from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
+from airflow_provider_webdata.options import Wait
 from airflow_provider_webdata.sandbox.server import SandboxServer
 from airflow_provider_webdata.tasks.credit_account import CreditAccount
 from airflow_provider_webdata.tasks.failures import CreditLimitError
@@ -35,7 +36,7 @@ HAS_STORE = hasattr(airflow.sdk.execution_time.context, "TaskStateStoreAccessor"
 URL = "https://docs.pipeline.example/"
 BASIC: dict[str, Any] = {"proxy": "basic", "parsers": [{"type": "pdf", "maxPages": 1}]}
 AS_JSON: dict[str, Any] = {**BASIC, "formats": ["markdown", {"type": "json", "prompt": "the title"}]}
-WAITING: dict[str, Any] = {"deferrable": False, "poll_interval": 1}
+WAITING: dict[str, Any] = {"deferrable": False, "wait": Wait(poll_interval=1)}
 MARKDOWN = {"formats": ["markdown"]}
 PDF_HINT = "a PDF bills each of its pages"
 
@@ -169,7 +170,9 @@ def test_a_job_that_is_found_again_is_saved(here: SandboxServer) -> None:
 
     def crawl() -> WebDataCrawlOperator:
         url = "https://river.example/"
-        return WebDataCrawlOperator(task_id="t", url=url, limit=3, deferrable=False, poll_interval=1)
+        return WebDataCrawlOperator(
+            task_id="t", url=url, limit=3, deferrable=False, wait=Wait(poll_interval=1)
+        )
 
     def told(operator: Any, number: int, **more: int) -> tuple[float, float]:
         credits = attempt(operator, store, number, **more)["credits"]
@@ -201,7 +204,7 @@ def test_a_job_that_the_attempt_itself_started_is_not_saved(
     store = StateStore()
     for number, expected in enumerate(attempts, 1):
         task = WebDataCrawlOperator(
-            task_id="t", url="https://river.example/", limit=3, deferrable=False, poll_interval=1
+            task_id="t", url="https://river.example/", limit=3, deferrable=False, wait=Wait(poll_interval=1)
         )
         credits = attempt(task, store, number).get("credits")
         assert (credits and (credits["used"], credits["saved"])) == expected
@@ -328,7 +331,9 @@ def test_a_job_that_failed_counts_too(jobs: JobService, connect: Any) -> None:
     store = StateStore()
 
     def crawl() -> WebDataCrawlOperator:
-        return WebDataCrawlOperator(task_id="t", url="https://a.example/", deferrable=False, poll_interval=1)
+        return WebDataCrawlOperator(
+            task_id="t", url="https://a.example/", deferrable=False, wait=Wait(poll_interval=1)
+        )
 
     jobs.ends_as = {
         "status": "failed",
@@ -348,7 +353,9 @@ def test_a_job_that_failed_counts_too(jobs: JobService, connect: Any) -> None:
 def test_what_the_service_does_not_tell_is_unknown(jobs: JobService, connect: Any) -> None:
     connect(jobs, retry_budget=0)
     jobs.ends_as = {"status": "completed", "creditsUsed": -1, "total": 1, "completed": 1, "data": []}
-    task = WebDataCrawlOperator(task_id="t", url="https://a.example/", deferrable=False, poll_interval=1)
+    task = WebDataCrawlOperator(
+        task_id="t", url="https://a.example/", deferrable=False, wait=Wait(poll_interval=1)
+    )
     credits = attempt(task, StateStore(), 1)["credits"]
     assert (credits["used"], credits["unknown"]) == (0, 1)
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from airflow_provider_webdata.operators.batch_scrape import WebDataBatchScrapeOperator
+from airflow_provider_webdata.options import Output, Wait
 from airflow_provider_webdata.sandbox.server import SandboxServer
 from tests.support import direct
 
@@ -25,13 +26,16 @@ def two_sites(here: SandboxServer) -> None:
 def batch(**arguments: Any) -> Any:
     return direct.run(
         WebDataBatchScrapeOperator(
-            task_id="t", urls=["https://one.example/", "https://two.example/"], poll_interval=1, **arguments
+            task_id="t",
+            urls=["https://one.example/", "https://two.example/"],
+            wait=Wait(poll_interval=1),
+            **arguments,
         )
     ).value
 
 
 def test_partitions(tmp_path: Path) -> None:
-    result = batch(output=f"file://{tmp_path}/pages.jsonl", partition_by="host")
+    result = batch(output=Output(f"file://{tmp_path}/pages.jsonl", partition_by="host"))
     assert (result["path"], result["count"]) == (f"file://{tmp_path}/pages.files.json", 2)
     assert [entry["partition"] for entry in result["files"]] == [
         {"host": "one.example"},
@@ -44,7 +48,7 @@ def test_partitions(tmp_path: Path) -> None:
 def test_flat_documents() -> None:
     ids = []
     for _ in range(2):
-        found = batch(documents=True)["data"]
+        found = batch(output=Output(documents=True))["data"]
         assert {(row["url"], row["title"], row["text"]) for row in found} == {
             (f"https://{name}.example/", name, f"The {name}.") for name in ("one", "two")
         }

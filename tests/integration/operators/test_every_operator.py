@@ -11,6 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
+from airflow_provider_webdata.options import Wait
 from airflow_provider_webdata.sandbox.server import SandboxServer
 from tests.support import direct
 from tests.support.direct import StateStore
@@ -18,7 +19,7 @@ from tests.unit.test_contract import TASKS, parameters
 from tools.operator_fields import rewritten
 
 URL = "https://docs.pipeline.example/"
-WAITING: dict[str, Any] = {"deferrable": False, "poll_interval": 1}
+WAITING: dict[str, Any] = {"deferrable": False, "wait": Wait(poll_interval=1)}
 ARGUMENTS: dict[str, dict[str, Any]] = {
     "WebDataSearchOperator": {"query": "river"},
     "WebDataBatchSearchOperator": {"queries": ["river"]},
@@ -27,7 +28,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "WebDataCrawlOperator": {"url": URL, "limit": 1, **WAITING},
     "WebDataIncrementalCrawlOperator": {
         "url": URL,
-        "manifest": "FOLDER/manifest",
+        "changes": "FOLDER/manifest",
         "refresh_after": timedelta(days=1),
         **WAITING,
     },

@@ -13,6 +13,7 @@ from airflow.exceptions import AirflowProviderDeprecationWarning
 from airflow_provider_webdata import endings
 from airflow_provider_webdata.coded_errors import ArgumentError
 from airflow_provider_webdata.operators.extract import WebDataExtractOperator
+from airflow_provider_webdata.options import Schema, Wait
 from airflow_provider_webdata.sandbox.server import SandboxServer
 from airflow_provider_webdata.sensors.job import WebDataJobSensor
 from tests.support import direct
@@ -35,7 +36,7 @@ def shop(here: SandboxServer) -> SandboxServer:
 
 
 def extract(**arguments: Any) -> Any:
-    given = {"urls": URLS, "schema": SCHEMA, "poll_interval": 1, "deferrable": False, **arguments}
+    given = {"urls": URLS, "schema": SCHEMA, "wait": Wait(poll_interval=1), "deferrable": False, **arguments}
     return WebDataExtractOperator(task_id="extract", **given)
 
 
@@ -140,7 +141,7 @@ def test_a_scrape_returns_the_shape_of_extract(
 
 def test_rows_and_validation_of_a_scrape_are_those_of_extract(shop: SandboxServer, tmp_path: Any) -> None:
     file = tmp_path / "rows.jsonl"
-    outcome = direct.run(extract(via="scrape", result_rows="products", output=str(file)))
+    outcome = direct.run(extract(via="scrape", result_schema=Schema(rows="products"), output=str(file)))
     assert (outcome.value["count"], outcome.value["data"]) == (2, {"shop": "shop 0"})
     assert outcome.value["validation"]["checked"] == 2
 

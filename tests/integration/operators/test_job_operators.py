@@ -16,6 +16,7 @@ from airflow_provider_webdata.operators.agent import WebDataAgentOperator
 from airflow_provider_webdata.operators.batch_scrape import WebDataBatchScrapeOperator
 from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
 from airflow_provider_webdata.operators.extract import WebDataExtractOperator
+from airflow_provider_webdata.options import Wait
 from airflow_provider_webdata.tasks import kill
 from airflow_provider_webdata.tasks.failures import JobFailedError, WaitTimeoutError
 from airflow_provider_webdata.tasks.retry_policy import HAS_RETRY_POLICIES
@@ -51,6 +52,7 @@ from airflow_provider_webdata.operators.agent import WebDataAgentOperator
 from airflow_provider_webdata.operators.batch_scrape import WebDataBatchScrapeOperator
 from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
 from airflow_provider_webdata.operators.extract import WebDataExtractOperator
+from airflow_provider_webdata.options import Wait
 from airflow_provider_webdata.sensors.job import WebDataJobSensor
 
 def special(operator, method, act):
@@ -122,13 +124,13 @@ CASES = {
     "dies_early": Case("batch_scrape", f"retries=1, {AT_ONCE}, {DEFER}", "'push', die"),
     "dies_waiting": Case("extract", f"retries=1, {AT_ONCE}, {POLL}", "'poll_job_until', die"),
     "dies_reading": Case("crawl", f"retries=1, {AT_ONCE}, {DEFER}", "'result_of', die"),
-    "times_out": Case("crawl", f"wait_timeout=0.1, retries=2, {DEFER}", service=NEVER_ENDS),
-    "times_out_extract": Case("extract", f"wait_timeout=0.1, retries=2, {DEFER}", service=NEVER_ENDS),
+    "times_out": Case("crawl", f"wait=Wait(timeout=0.1), retries=2, {DEFER}", service=NEVER_ENDS),
+    "times_out_extract": Case("extract", f"wait=Wait(timeout=0.1), retries=2, {DEFER}", service=NEVER_ENDS),
     "times_out_going_on": Case(
-        "agent", f"wait_timeout=0.1, cancel_on_timeout=False, retries=2, {POLL}", service=NEVER_ENDS
+        "agent", f"wait=Wait(timeout=0.1, cancel_on_timeout=False), retries=2, {POLL}", service=NEVER_ENDS
     ),
     "ends_in_time": Case(
-        "crawl", f"wait_timeout=0.1, {DEFER}", service={**NEVER_ENDS, "ends_at_cancel": True}
+        "crawl", f"wait=Wait(timeout=0.1), {DEFER}", service={**NEVER_ENDS, "ends_at_cancel": True}
     ),
     "too_many_errors": Case(
         "batch_scrape", f"max_error_ratio='{{{{ 0.2 }}}}', retries=1, {DEFER}",
@@ -143,7 +145,10 @@ CASES = {
 if HAS_RETRY_POLICIES:
     # Airflow 3.2 keeps no state of a task.
     CASES["dies_late"] = Case(
-        "crawl", f"wait_timeout=2, retries=3, {AT_ONCE}, {POLL}", "'poll_job_until', die_late", NEVER_ENDS
+        "crawl",
+        f"wait=Wait(timeout=2), retries=3, {AT_ONCE}, {POLL}",
+        "'poll_job_until', die_late",
+        NEVER_ENDS,
     )
 
 
@@ -166,9 +171,11 @@ def done(airflow: Airflow) -> Iterator[Done]:
         operator = f"special({NAMES[case.kind]}, {case.special})" if case.special else NAMES[case.kind]
         if "limit" in case.special:
             operator = operator.replace("limit", f"lambda: limit({service.url!r})")
+        arguments = case.arguments.replace("Wait(", "Wait(poll_interval=1, ")
+        if "Wait(" not in arguments:
+            arguments += ", wait=Wait(poll_interval=1)"
         lines.append(
-            f"    {operator}(task_id={name!r}, webdata_conn_id={name!r}, poll_interval=1, {TARGETS[case.kind]}, "
-            f"{case.arguments})"
+            f"    {operator}(task_id={name!r}, webdata_conn_id={name!r}, {TARGETS[case.kind]}, {arguments})"
         )
     lines.append(
         "    WebDataJobSensor(task_id='sensor', webdata_conn_id='started', kind='batch_scrape', poke_interval=1, "
@@ -315,7 +322,8 @@ def service(connect: Callable[..., None]) -> Iterator[JobService]:
 def job(kind: str, **arguments: Any) -> Any:
     operator, target = OPERATORS[kind]
     return operator(
-        task_id="job", **{"poll_interval": 1, "deferrable": False, "retries": 2, **target, **arguments}
+        task_id="job",
+        **{"wait": Wait(poll_interval=1), "deferrable": False, "retries": 2, **target, **arguments},
     )
 
 
@@ -353,11 +361,10 @@ def test_a_retry_with_corrected_arguments(
     """The former job is cancelled where a kill would cancel it, and its credits stay in the account."""
     service.ends_after, store = None, StateStore()
     name = {"crawl": "url", "extract": "urls", "agent": "prompt"}[kind]
-    more = {"cancel_on_kill": kind != "agent", "webhook": None}
+    wait = Wait(poll_interval=1, timeout=0.01, cancel_on_timeout=False, cancel_on_kill=kind != "agent")
+    more = {"wait": wait, "webhook": None}
     with pytest.raises(WaitTimeoutError):
-        job(kind, wait_timeout=0.01, cancel_on_timeout=False, **more).execute(
-            context_of(TaskInstance(), store)
-        )
+        job(kind, **more).execute(context_of(TaskInstance(), store))
     service.set_all("scraping" if kind == "crawl" else "processing", creditsUsed=7)
     corrected = [f"{URL}new"] if name == "urls" else f"{URL}new"
     second = TaskInstance(try_number=2)
@@ -393,15 +400,16 @@ def test_labels_and_webhooks_do_not_start_another_job(service: JobService) -> No
 )
 def test_a_timeout_while_polling(service: JobService, kind: str, cancel: bool, cancelled: bool) -> None:
     service.ends_after = None
+    task = job(kind, wait=Wait(poll_interval=1, timeout=0.01, cancel_on_timeout=cancel))
     with pytest.raises(WaitTimeoutError, match="The job was cancelled" if cancelled else "The job goes on"):
-        job(kind, wait_timeout=0.01, cancel_on_timeout=cancel).execute(context_of(TaskInstance()))
+        task.execute(context_of(TaskInstance()))
     assert len(service.cancels()) == cancelled
 
 
 @pytest.mark.rule("job-cancel-ended")
 def test_a_job_that_ends_at_the_timeout_while_polling(service: JobService) -> None:
     service.ends_after, service.ends_at_cancel, service.ends_as = None, True, ended("batch_scrape")
-    result = job("batch_scrape", wait_timeout=0.01).execute(context_of(TaskInstance()))
+    result = job("batch_scrape", wait=Wait(poll_interval=1, timeout=0.01)).execute(context_of(TaskInstance()))
     assert result["data"] == PAGES
     assert service.cancels()
 
@@ -454,7 +462,7 @@ def test_invalid_urls_are_reported(service: JobService, log: Callable[[], str]) 
 @pytest.mark.parametrize(
     ("argument", "words"),
     [
-        ({"wait_by": "webhook"}, "wait_by='webhook'"),
+        ({"wait": Wait(by="webhook")}, "Wait(by='webhook')"),
         (
             {"max_error_ratio": "{{ 2 }}"},
             "max_error_ratio: must be a number of at least 0 and at most 1",
@@ -479,7 +487,7 @@ def test_what_cannot_work_fails_before_it_is_billed(
 @pytest.mark.parametrize(
     ("kind", "more", "cancelled"),
     [
-        ("crawl", {"cancel_on_kill": False}, False),
+        ("crawl", {"wait": Wait(poll_interval=1, cancel_on_kill=False)}, False),
         ("batch_scrape", {}, True),
         ("extract", {}, False),
         ("agent", {}, True),

@@ -11,6 +11,7 @@ import pytest
 
 from airflow_provider_webdata.operators.batch_scrape import WebDataBatchScrapeOperator
 from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
+from airflow_provider_webdata.options import Wait
 from airflow_provider_webdata.sandbox.server import SandboxServer
 from tests.integration.operators.test_job_operators import AT_ONCE, HEAD
 from tests.support import direct
@@ -31,7 +32,7 @@ NAMES = {
     "extract": "WebDataExtractOperator",
     "agent": "WebDataAgentOperator",
 }
-HEAR = "wait_by='webhook', deferrable=True, safety_poll={}"
+HEAR = "wait=Wait(by='webhook', safety_poll={}), deferrable=True"
 RETRY = f"retries=1, {AT_ONCE}"
 
 
@@ -73,7 +74,7 @@ def hear(runner: Runner) -> Runner:
 def test_jobs_of_all_kinds(hear: Runner) -> None:
     """They are polled when the wait begins, when the delivery comes, and when the result is read."""
     hear.sandbox.control.configure(page_seconds=1, step_seconds=0.5)
-    sensor = "WebDataJobSensor(task_id='wait', kind='crawl', job_id=job.output, wait_by='webhook', deferrable=True)"
+    sensor = f"WebDataJobSensor(task_id='wait', kind='crawl', job_id=job.output, {HEAR.format(300)})"
     started = task("crawl", "wait_for_completion=False").replace("'crawl'", "'started'")
     done = hear.run(*map(task, KINDS), f"job = {started}", sensor)
     assert done.run["state"] == "success", done.log[-5000:]
@@ -142,7 +143,7 @@ def test_pages_that_fail_and_urls_that_are_dropped(here: SandboxServer) -> None:
             task_id="job",
             urls=["https://half.example/good", "https://half.example/bad", "https://nowhere/"],
             max_error_ratio=0.4,
-            poll_interval=1,
+            wait=Wait(poll_interval=1),
         )
     )
     assert outcome.state == "failed"
@@ -161,7 +162,7 @@ def test_many_pages_go_to_a_file_part_by_part(here: SandboxServer, tmp_path: Pat
             task_id="job",
             url="https://large.example/",
             limit=300,
-            poll_interval=1,
+            wait=Wait(poll_interval=1),
             output=str(path),
             deferrable=True,
         )

@@ -11,6 +11,7 @@ from airflow_provider_webdata.operators.monitor import (
     WebDataCreateMonitorOperator,
     WebDataRunMonitorOperator,
 )
+from airflow_provider_webdata.options import Wait
 from airflow_provider_webdata.sandbox.server import SandboxServer
 from tests.support import direct
 from tests.support.direct import Outcome, StateStore
@@ -184,7 +185,7 @@ def test_none_is_attached(keep: Any, here: SandboxServer, more: Any, extra: dict
             CAN_RECEIVE,
             "leave out one of them",
         ),
-        ({"wait_for_completion": True, "wait_by": "webhook"}, {}, "no delivery can arrive"),
+        ({"wait_for_completion": True, "wait": Wait(by="webhook")}, {}, "No delivery can arrive"),
     ],
     ids=["address", "secret", "two", "wait"],
 )

@@ -19,6 +19,7 @@ from airflow_provider_webdata.operators.map import WebDataMapOperator
 from airflow_provider_webdata.operators.parse import WebDataParseOperator
 from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
+from airflow_provider_webdata.options import Wait
 from airflow_provider_webdata.tasks import kept_records
 from airflow_provider_webdata.tasks.retry_policy import HAS_RETRY_POLICIES
 from tests.support.direct import StateStore, TaskInstance, context_of
@@ -32,10 +33,13 @@ OPERATORS = {
     "Map": (WebDataMapOperator, {"url": URL}),
     "Parse": (WebDataParseOperator, {"file": "{folder}/report.html"}),
     "BatchSearch": (WebDataBatchSearchOperator, {"queries": ["q"]}),
-    "Crawl": (WebDataCrawlOperator, {"url": URL, "poll_interval": 1, "deferrable": False}),
-    "BatchScrape": (WebDataBatchScrapeOperator, {"urls": [URL], "poll_interval": 1, "deferrable": False}),
-    "Extract": (WebDataExtractOperator, {"urls": [URL], "poll_interval": 1, "deferrable": False}),
-    "Agent": (WebDataAgentOperator, {"prompt": "find", "poll_interval": 1, "deferrable": False}),
+    "Crawl": (WebDataCrawlOperator, {"url": URL, "wait": Wait(poll_interval=1), "deferrable": False}),
+    "BatchScrape": (
+        WebDataBatchScrapeOperator,
+        {"urls": [URL], "wait": Wait(poll_interval=1), "deferrable": False},
+    ),
+    "Extract": (WebDataExtractOperator, {"urls": [URL], "wait": Wait(poll_interval=1), "deferrable": False}),
+    "Agent": (WebDataAgentOperator, {"prompt": "find", "wait": Wait(poll_interval=1), "deferrable": False}),
 }
 
 
@@ -48,17 +52,17 @@ def task(name, folder, **more):
     return operator(task_id="t", **given)
 
 
-OUTPUT, MEDIA = {"output": "{folder}/file/x.jsonl"}, {"save_media": "{folder}/file/media"}
+OUTPUT, MEDIA = {"output": "{folder}/file/x.jsonl"}, {"media": "{folder}/file/media"}
 UNWRITABLE = [
     *((name, OUTPUT, "file/x.jsonl cannot be written on this machine") for name in OPERATORS),
     *((name, MEDIA, "file/media/any cannot be written on this machine") for name in OPERATORS),
     ("Scrape", {"output": "{folder}/folder.jsonl"}, "it is a folder"),
-    ("Scrape", {"output": "{folder}/x.jsonl", "save_media": "{folder}/file"}, "correct the path"),
+    ("Scrape", {"output": "{folder}/x.jsonl", "media": "{folder}/file"}, "correct the path"),
     ("Scrape", {"output": f"{{folder}}/{'n' * 260}.jsonl"}, "name too long"),
 ]
 
 
-IMPORTS = "".join(
+IMPORTS = "from airflow_provider_webdata.options import Wait\n" + "".join(
     f"from {operator.__module__} import {operator.__name__}\n" for operator, _ in OPERATORS.values()
 )
 

@@ -67,7 +67,7 @@ def test_a_file_in_a_real_airflow(run_dag, tmp_path):
     assert value["creditsUsed"] > 0
     assert done.xcom["search.path"] == str(path)
     assert "Of airships." in found[0]["markdown"]
-    assert done.run["rendered"]["search"]["output_url"] == str(path)
+    assert done.run["rendered"]["search"]["output_to"] == {"path": str(path)}
     sources, extra = done.xcom["reads.return_value"]
     assert sources == sorted({item["source"] for item in found})
     assert {name: extra[name] for name in ("path", "count", "creditsUsed")} == {
@@ -123,7 +123,7 @@ def test_media_is_kept(here, tmp_path, log):
         },
     }
     here.control.add_fault("status", path="/v2/search", status=200, body=body)
-    value = direct.run(search(save_media=f"{tmp_path}/media")).value
+    value = direct.run(search(media=f"{tmp_path}/media")).value
     kept, lost = value["web"]
     assert Path(kept["screenshot"]).read_bytes()[:4] == b"\x89PNG"
     assert lost["screenshot"] == f"{here.url}/expired.png"
@@ -142,7 +142,7 @@ def test_media_inside_is_kept_where_the_connection_allows_it(here, connect, tmp_
     body = {"success": True, "data": {"web": [{"url": "https://a.example/", "screenshot": link}]}}
     here.control.add_fault("status", path="/v2/search", status=200, body=body)
     try:
-        value = direct.run(search(save_media=f"{tmp_path}/media")).value
+        value = direct.run(search(media=f"{tmp_path}/media")).value
     finally:
         server.close()
     assert value["media"]["kept"] == len(server.requests) == bool(hosts)

@@ -15,6 +15,7 @@ from pydantic import BaseModel, Field
 from airflow_provider_webdata.operators.batch_scrape import WebDataBatchScrapeOperator
 from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
+from airflow_provider_webdata.options import Schema, Wait
 from airflow_provider_webdata.sandbox.server import SandboxServer
 from tests.support import direct
 from tests.support.dag_runner import Airflow, Outcome, dag_runner
@@ -70,20 +71,21 @@ def done(airflow: Airflow, tmp_path_factory: pytest.TempPathFactory) -> Iterator
             for end in ("jsonl", "parquet"):
                 WebDataBatchScrapeOperator(
                     task_id=end, urls=["{NORTH}", "{SOUTH}"], formats=FORMATS, result_schema=Gauge,
-                    output=f"{folder}/gauges.{{end}}", deferrable=True, poll_interval=1,
+                    output=f"{folder}/gauges.{{end}}", deferrable=True, wait=Wait(poll_interval=1),
                 )
             WebDataBatchScrapeOperator(
-                task_id="job", urls=["{SOUTH}"], formats=FORMATS, on_invalid="fail", deferrable=True,
-                poll_interval=1, retries=2, retry_delay=datetime.timedelta(0),
+                task_id="job", urls=["{SOUTH}"], formats=FORMATS, result_schema=Schema(on_invalid="fail"),
+                deferrable=True, wait=Wait(poll_interval=1), retries=2, retry_delay=datetime.timedelta(0),
             )
             find = WebDataAgentOperator(
                 task_id="find", prompt="gauge", urls=["{NORTH}"], strict_constrain_to_urls=True,
                 schema={{"type": "object", "properties": {{"title": {{"type": "string"}}}}, "required": ["colour"]}},
-                deferrable=True, poll_interval=1,
+                deferrable=True, wait=Wait(poll_interval=1),
             )
             take = WebDataJobSensor(
                 task_id="take", kind="agent", job_id="{{{{ ti.xcom_pull('find', key='job_id') }}}}",
-                result_schema={{"type": "object"}}, on_invalid="fail", poll_interval=1, deferrable=True,
+                result_schema=Schema({{"type": "object"}}, on_invalid="fail"), wait=Wait(poll_interval=1),
+                deferrable=True,
             )
             find >> take
             """,
@@ -133,7 +135,12 @@ def test_an_agent_and_the_sensor_for_its_run(done: Done) -> None:
 def test_a_job_that_fails_by_its_results_while_it_is_polled(here: SandboxServer) -> None:
     show_gauges(here)
     task = WebDataBatchScrapeOperator(
-        task_id="job", urls=[SOUTH], formats=FORMATS, on_invalid="fail", poll_interval=1, retries=2
+        task_id="job",
+        urls=[SOUTH],
+        formats=FORMATS,
+        result_schema=Schema(on_invalid="fail"),
+        wait=Wait(poll_interval=1),
+        retries=2,
     )
     outcome = direct.run(task)
     assert outcome.ended == ("failed", 1)
@@ -142,6 +149,7 @@ def test_a_job_that_fails_by_its_results_while_it_is_polled(here: SandboxServer)
     assert len(started(here, "/v2/batch/scrape")) == 1
 
 
+FAIL = Schema(on_invalid="fail")
 CALLS: dict[str, tuple[Any, dict[str, Any], str]] = {
     "scrape": (WebDataScrapeOperator, {"url": SOUTH, "formats": FORMATS}, "/v2/scrape"),
     "search": (
@@ -158,7 +166,7 @@ def test_a_call_that_fails_by_its_results_is_made_once(here: SandboxServer, name
     show_gauges(here)
     operator, arguments, path = CALLS[name]
     store = direct.StateStore()
-    outcome = direct.run(operator(task_id="job", on_invalid="fail", retries=2, **arguments), store)
+    outcome = direct.run(operator(task_id="job", result_schema=FAIL, retries=2, **arguments), store)
     assert outcome.ended == ("failed", 1)
     assert "(WD-061)" in str(outcome.error)
     assert [*store.values] == ["webdata_credits"]

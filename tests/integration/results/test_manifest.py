@@ -105,7 +105,7 @@ def test_a_run_whose_file_to_compare_with_is_gone(folder: ManifestFolder) -> Non
         wrote(folder, at(day), entry("a"))
     folder.tidy(at(3), 2)
     with pytest.raises(
-        OutputError, match=r"this run was compared with 20260102T.*cannot be repeated.*manifest_keep"
+        OutputError, match=r"this run was compared with 20260102T.*cannot be repeated.*Changes\(keep=\)"
     ):
         folder.known_before(at(2))
 
@@ -224,5 +224,5 @@ def test_an_object_store(bucket: str) -> None:
         assert folder.plan_of(at(day)) is None
     assert known(folder, at(4)) == {"a": "3"}
     assert known(folder, at(3)) == {"a": "2"}
-    with pytest.raises(OutputError, match="manifest_keep"):
+    with pytest.raises(OutputError, match=r"Changes\(keep=\)"):
         folder.known_before(at(2))

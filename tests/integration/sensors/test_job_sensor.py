@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from airflow_provider_webdata.options import Wait
 from airflow_provider_webdata.sensors.job import WebDataJobSensor
 from tests.integration.sensors.conftest import MODES, task
 from tests.support import direct
@@ -19,7 +20,7 @@ from tests.support.service import CONNECTION_ID, JOB_PATHS, connection_text
 
 IMPORT = "from airflow_provider_webdata.sensors.job import WebDataJobSensor\n"
 JOB = "0b9c1f4e-0000-4000-8000-000000000001"
-SECOND = {"poke_interval": 1, "poll_interval": 1}
+SECOND = {"poke_interval": 1, "wait": Wait(poll_interval=1)}
 DATA: dict[str, Any] = {
     "crawl": [{"markdown": "m"}],
     "batch_scrape": [{"markdown": "m"}],

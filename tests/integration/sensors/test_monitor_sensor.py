@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
+from airflow_provider_webdata.options import Wait
 from airflow_provider_webdata.sensors.monitor import WebDataMonitorCheckSensor
 from airflow_provider_webdata.waiting.polling import poller
 from tests.integration.sensors.conftest import AGO, MODES, PAGE, SHOP, Service, task
@@ -19,7 +20,7 @@ from tests.support.service import CONNECTION_ID, connection_text
 from tests.support.standing_check import standing_check
 
 GOAL = "Tell me when the price changes."
-POLLING = {"poke_interval": 0.2, "poll_interval": 1}
+POLLING = {"poke_interval": 0.2, "wait": Wait(poll_interval=1)}
 
 
 # In a real Airflow

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from airflow_provider_webdata.options import Wait
 from airflow_provider_webdata.sensors.monitor import WebDataMonitorCheckSensor
 from airflow_provider_webdata.sensors.webhook import WebDataWebhookSensor
 from tests.integration.sensors.conftest import AGO, MODES, task
@@ -21,7 +22,7 @@ from tests.support.standing_check import standing_check
 from tests.support.waiting import wait_until
 
 MONITOR = "0b9c1f4e-0000-4000-8000-000000000001"
-CHECK = {"poke_interval": 0.2, "poll_interval": 1, "wait_by": "webhook"}
+CHECK = {"poke_interval": 0.2, "wait": Wait(by="webhook", poll_interval=1)}
 
 
 def body(event: str = "crawl.completed", job: str = "job-1", **more: Any) -> dict[str, Any]:
@@ -180,7 +181,7 @@ def test_a_safety_poll_makes_up_for_a_lost_delivery(connected_inbox, service, mo
     monitor = service.monitor(webhook={**connected_inbox.webhook("lost"), "events": ["monitor.page"]})
     with standing_check(service.control):
         started = service.call("POST", f"/v2/monitor/{monitor}/run")["id"]
-        done = check(monitor, mode, safety_poll=1, after=AGO)
+        done = check(monitor, mode, wait=Wait(by="webhook", poll_interval=1, safety_poll=1), after=AGO)
     assert done.value["id"] == started
     assert len(service.control.requests(f"/v2/monitor/{monitor}/checks$")) > 1
 

@@ -12,6 +12,7 @@ from airflow_provider_webdata.operators.agent import WebDataAgentOperator
 from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
 from airflow_provider_webdata.operators.monitor import WebDataCreateMonitorOperator, WebDataRunMonitorOperator
 from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
+from airflow_provider_webdata.options import Wait
 from airflow_provider_webdata.sensors.monitor import WebDataMonitorCheckSensor
 
 PAGE = "https://town.example/"
@@ -64,9 +65,9 @@ def test_another_connection(webdata_sandbox):
 @pytest.mark.parametrize("deferrable", [True, False])
 def test_jobs_are_over_at_once(webdata_sandbox, kind, deferrable):
     webdata_sandbox.connect(webhooks=kind == "webhook")
-    more = {"deferrable": deferrable, "poll_interval": 300, "safety_poll": 300}
-    crawl = WebDataCrawlOperator(task_id="c", url="https://river.example/", limit=3, wait_by=kind, **more)
-    agent = WebDataAgentOperator(task_id="a", prompt="river", wait_by=kind, **more)
+    more = {"deferrable": deferrable, "wait": Wait(by=kind, poll_interval=300, safety_poll=300)}
+    crawl = WebDataCrawlOperator(task_id="c", url="https://river.example/", limit=3, **more)
+    agent = WebDataAgentOperator(task_id="a", prompt="river", **more)
     assert webdata_sandbox.execute(crawl)["count"] == 3
     assert webdata_sandbox.execute(agent)["data"]
     assert bool(webdata_sandbox.deliveries()) == (kind == "webhook")
@@ -74,7 +75,7 @@ def test_jobs_are_over_at_once(webdata_sandbox, kind, deferrable):
 
 def test_a_job_that_takes_its_time_is_heard_of(webdata_sandbox):
     webdata_sandbox.configure(page_seconds=0.3)
-    more = {"wait_by": "webhook", "deferrable": True, "safety_poll": 300}
+    more = {"wait": Wait(by="webhook", safety_poll=300), "deferrable": True}
     crawl = WebDataCrawlOperator(task_id="c", url="https://river.example/", limit=3, **more)
     assert webdata_sandbox.execute(crawl)["count"] == 3
 
@@ -90,7 +91,7 @@ def test_a_check(webdata_sandbox):
     check = WebDataRunMonitorOperator(task_id="r", monitor_id=monitor_id)
     check_id = webdata_sandbox.execute(check)["id"]
     wait = WebDataMonitorCheckSensor(
-        task_id="w", monitor_id=monitor_id, check_id=check_id, wait_by="webhook", deferrable=True
+        task_id="w", monitor_id=monitor_id, check_id=check_id, wait=Wait(by="webhook"), deferrable=True
     )
     assert webdata_sandbox.execute(wait)["id"] == check_id
 

@@ -11,9 +11,7 @@ from airflow_provider_webdata.tasks.monitors.check_operator import WaitsForCheck
 def test_operators_and_sensor_take_the_same():
     """What is said of one wait is said of the others."""
     shared = {
-        "wait_by",
-        "poll_interval",
-        "safety_poll",
+        "wait",
         "on_failed",
         "on_partial",
         "on_skipped",

@@ -11,6 +11,7 @@ import pytest
 from airflow.sdk import DAG, XComArg, task
 
 from airflow_provider_webdata.operators.monitor import WebDataRunMonitorOperator
+from airflow_provider_webdata.options import Wait
 from airflow_provider_webdata.sensors.job import WebDataJobSensor
 from airflow_provider_webdata.sensors.monitor import WebDataMonitorCheckSensor
 from airflow_provider_webdata.sensors.webhook import WebDataWebhookSensor
@@ -159,7 +160,10 @@ def test_what_the_scheduler_gets():
 
     with DAG("d", schedule=None) as dag:
         check_sensor(
-            after=NOON, timeout=timedelta(hours=1), on_failed="wait", poll_interval=timedelta(minutes=2)
+            after=NOON,
+            timeout=timedelta(hours=1),
+            on_failed="wait",
+            wait=Wait(poll_interval=timedelta(minutes=2)),
         )
         webhook_sensor(task_id="w", after=NOON, events="page", timeout=600)
 
@@ -238,21 +242,12 @@ def test_what_the_triggerer_makes_of_it():
 
 REFUSED = {
     "no monitor": (check_sensor, {"monitor_id": ""}, "monitor_id must name a monitor"),
-    "wait_by": (check_sensor, {"wait_by": "mail"}, "wait_by must be one of auto, webhook, polling"),
     "on_failed": (check_sensor, {"on_failed": "skip"}, "on_failed must be one of fail, accept, wait"),
     "otherwise": (check_sensor, {"otherwise": "fail"}, "otherwise must be one of wait, skip"),
-    "poll_interval": (
-        check_sensor,
-        {"poll_interval": 0.5},
-        "poll_interval must be a number of seconds, at least 1",
-    ),
-    "safety_poll": (check_sensor, {"safety_poll": "1 h"}, "safety_poll must be a number of seconds"),
     "pages": (check_sensor, {"include_pages": "interesting"}, "include_pages must be"),
     "after": (check_sensor, {"after": "yesterday"}, "after must be a time in ISO 8601"),
     "kind of a job": (job_sensor, {"kind": "map"}, "kind must be one of crawl, batch_scrape, extract, agent"),
     "no job": (job_sensor, {"job_id": ""}, "job_id must name a job"),
-    "wait_by of a job": (job_sensor, {"wait_by": "mail"}, "wait_by must be one of auto, webhook, polling"),
-    "poll_interval of a job": (job_sensor, {"poll_interval": 0}, "poll_interval must be a number of seconds"),
     "ratio": (
         job_sensor,
         {"max_error_ratio": 2},
@@ -269,7 +264,9 @@ def test_contradictions_fail_while_the_dag_is_read(sensor, given, words):
 
 
 def test_what_the_scheduler_gets_of_a_job():
-    args = job_sensor(poll_interval=timedelta(minutes=1), wait_by="webhook", timeout=600).start_trigger_args
+    args = job_sensor(
+        wait=Wait(by="webhook", poll_interval=timedelta(minutes=1)), timeout=600
+    ).start_trigger_args
     module, _, name = args.trigger_cls.rpartition(".")
     trigger = getattr(import_module(module), name)(**args.trigger_kwargs)
     assert trigger.serialize()[1] == {

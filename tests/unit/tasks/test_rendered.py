@@ -19,6 +19,7 @@ from airflow_provider_webdata.operators.monitor import (
 )
 from airflow_provider_webdata.operators.parse import WebDataParseOperator
 from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
+from airflow_provider_webdata.options import Media
 from airflow_provider_webdata.tasks.arguments import as_list, checked_number
 from airflow_provider_webdata.tasks.tagged_items import tagged, untagged
 from tests.support.direct import TaskInstance, context_of
@@ -82,10 +83,10 @@ REFUSED = {
         {"schedule": "daily"},
         "schedule",
     ),
-    "no folder": (WebDataScrapeOperator, {**URL, "save_media": "/x"}, {"save_media": ""}, "must name a folder"),
-    "folder None": (WebDataScrapeOperator, {**URL, "save_media": "/x"}, {"save_media": "None"}, "must name a folder"),
+    "no folder": (WebDataScrapeOperator, {**URL, "media": "/x"}, {"media": Media("")}, "must name a folder"),
+    "folder None": (WebDataScrapeOperator, {**URL, "media": "/x"}, {"media": Media("None")}, "must name a folder"),
     "unknown login for media": (
-        WebDataScrapeOperator, {**URL, "save_media": "file://nope@/x"}, {}, "correct the part before @",
+        WebDataScrapeOperator, {**URL, "media": "file://nope@/x"}, {}, "correct the part before @",
     ),
     "no scrape": (WebDataInteractOperator, {"steps": ["1"], "scrape_id": "s"}, {"scrape_id": ""}, "scrape_id is empty"),
     "steps by number": (WebDataInteractOperator, {"steps": ["1"]}, {"steps": 5}, "step 1 of 1: "),

@@ -11,6 +11,7 @@ from airflow.sdk.exceptions import AirflowFailException
 from airflow.sdk.execution_time.context import OutletEventAccessors
 
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
+from airflow_provider_webdata.options import Output
 from airflow_provider_webdata.tasks.result_output import ResultOutput
 
 ITEMS = [{"url": f"https://x.example/{n}", "title": "X"} for n in range(3)]
@@ -41,9 +42,6 @@ def operator(**arguments):
 REFUSED = {
     "suffix": ({"output": "s3://bucket/x.csv"}, "ends in one of .jsonl, .jsonl.gz, .parquet"),
     "folder": ({"output": "/tmp/results/"}, "ends in one of"),
-    "size of media": ({"max_media_mb": 0}, "max_media_mb must be a number above 0"),
-    "no media at once": ({"media_concurrency": 0}, "media_concurrency must be a whole number of at least 1"),
-    "half of a medium": ({"media_concurrency": 2.5}, "media_concurrency must be a whole number"),
 }
 
 
@@ -55,15 +53,15 @@ def test_what_can_be_seen_is_refused_while_the_dag_is_read(arguments, words):
 
 def test_a_template_waits_for_its_value():
     task, context = operator(output="/tmp/{{ ds }}.{{ params.format }}")
-    task.output_url = "/tmp/2026-01-01.csv"
+    task.output_to = Output("/tmp/2026-01-01.csv")
     with pytest.raises(AirflowFailException, match=r"2026-01-01\.csv"):
         task.execute(context)
 
 
 UNREACHABLE = {
     "output": {"output": "martian://b/x.jsonl"},
-    "media": {"save_media": "martian://b/media"},
-    "connection": {"save_media": "file://nobody_defined_this@/tmp/media"},
+    "media": {"media": "martian://b/media"},
+    "connection": {"media": "file://nobody_defined_this@/tmp/media"},
 }
 
 
@@ -97,7 +95,7 @@ def test_airflows_own_output_is_untouched():
     with DAG("d", schedule=None):
         task = WebDataSearchOperator(task_id="t", query="q", output="/tmp/x.jsonl")
     assert task.output.operator is task
-    assert task.output_url == "/tmp/x.jsonl"
+    assert task.output_to == Output("/tmp/x.jsonl")
 
 
 def test_summary_may_be_filled_on_the_way(tmp_path):

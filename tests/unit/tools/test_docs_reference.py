@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+from dataclasses import fields
 from datetime import timedelta
 from functools import cache
 from typing import Any
@@ -16,6 +17,7 @@ from airflow_provider_webdata.hooks.webdata import WebDataHook
 from tests.unit.test_contract import TASKS, parameters, surface
 from tools.docs_site import interfaces, reference
 from tools.docs_site.docstrings import docstring_of
+from tools.docs_site.interfaces import OPTIONS
 from tools.docs_site.kinds import words
 from tools.docs_site.rules import SERVICE, rule_of_model
 from tools.docs_site.subjects import (
@@ -76,7 +78,7 @@ def test_each_argument_is_listed_with_the_default_of_its_signature() -> None:
 def test_templated_arguments_are_marked() -> None:
     for cls in TASKS:
         marked = {name for name, item in listed(page_of(cls)).items() if " · templated" in str(item["facts"])}
-        marked = {"output_url" if name == "output" else name for name in marked}
+        marked = {"output_to" if name == "output" else name for name in marked}
         assert marked == {*cls.template_fields}, cls
 
 
@@ -121,7 +123,7 @@ def test_there_is_a_page_for_each_public_class_and_it_is_listed() -> None:
         ("operators/WebDataSearchOperator", "timeout", "`int`, at least 1", "search-timeout"),
         ("operators/WebDataAgentOperator", "max_credits", "`float`, more than 0", "agent-max-credits"),
         ("operators/WebDataMapOperator", "limit", "`int`, 1 to 100,000", "map-limit"),
-        ("operators/WebDataCrawlOperator", "wait_by", '`"auto" | "webhook" | "polling"`', None),
+        ("operators/WebDataCrawlOperator", "wait", "`Wait`", None),
         ("sensors/WebDataMonitorCheckSensor", "otherwise", '`"wait" | "skip"`', None),
         ("triggers/WebDataMonitorCheckEventTrigger", "on_failed", '`"accept" | "wait"`', None),
     ],
@@ -145,6 +147,11 @@ def test_links_to_rules_lead_to_rules() -> None:
 def test_a_model_that_nothing_is_said_of_is_named() -> None:
     with pytest.raises(LookupError, match=r"NewRequest: name where docs/service\.md states it"):
         rule_of_model("NewRequest")
+
+
+def test_the_options_page_has_every_field() -> None:
+    expected = {f"{option.__name__.lower()}-{field.name}" for option in OPTIONS for field in fields(option)}
+    assert listed(pages()["reference/options.md"]).keys() == expected
 
 
 def test_the_hook_page_has_every_method() -> None:

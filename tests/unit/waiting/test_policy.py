@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
+from airflow_provider_webdata.options import Wait
 from airflow_provider_webdata.waiting.policy import PollingPolicy
 
 
 def test_what_is_stored_is_all_of_it() -> None:
-    policy = PollingPolicy.of("auto", timedelta(minutes=2), 300)
+    policy = Wait(poll_interval=timedelta(minutes=2)).policy(30, 300)
     stored = {"wait_by": "auto", "poll_interval": 120.0, "safety_poll": 300}
     assert policy.serialize() == stored
     assert PollingPolicy.deserialize(stored) == policy

@@ -32,10 +32,6 @@ OPERATORS: list[tuple[type[WebDataJobOperator], dict[str, Any]]] = [
 
 
 REFUSED = {
-    "wait_by": ({"wait_by": "mail"}, "wait_by must be one of auto, webhook, polling"),
-    "poll_interval": ({"poll_interval": 0.5}, "poll_interval must be a number of seconds, at least 1"),
-    "safety_poll": ({"safety_poll": "1 h"}, "safety_poll must be a number of seconds"),
-    "wait_timeout": ({"wait_timeout": 0}, "wait_timeout must be seconds"),
     "ratio": ({"max_error_ratio": 1.5}, "max_error_ratio: must be a number of at least 0 and at most 1"),
     "ratio that is no number": ({"max_error_ratio": float("nan")}, "max_error_ratio"),
     "output": ({"output": "/tmp/pages.csv"}, "jsonl"),

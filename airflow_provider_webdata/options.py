@@ -1,0 +1,339 @@
+"""Options of operators and sensors: where results go, what happens to them on the way, and how to wait for them.
+
+An operator takes each of these as one argument. Where a string is enough, it is the short form:
+
+    output="s3://aws@lake/prices.parquet"                         Output("s3://aws@lake/prices.parquet")
+    media="s3://aws@lake/media"                                   Media("s3://aws@lake/media")
+    changes="s3://aws@lake/seen/prices"                           Changes("s3://aws@lake/seen/prices")
+    result_schema="shop.models.Product"                           Schema("shop.models.Product")
+
+Paths are templated. Each operator works with a copy, so one object can serve several tasks.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
+
+from airflow_provider_webdata.coded_errors import ArgumentError
+from airflow_provider_webdata.tasks.arguments import count_or_share, whole_number
+
+if TYPE_CHECKING:
+    from airflow_provider_webdata.waiting.policy import PollingPolicy, WaitBy
+
+OptionT = TypeVar("OptionT", bound="Option")
+
+
+@dataclass
+class Option:
+    """Base of the options."""
+
+    template_fields: ClassVar[Sequence[str]] = ()
+
+    @classmethod
+    def of(cls: type[OptionT], given: Any) -> OptionT | None:
+        """Return an argument as an option of its own; None where nothing is given.
+
+        :param given: an option, or the value of its first field.
+        """
+        if given is None:
+            return None
+        if isinstance(given, cls):
+            return dataclasses.replace(given)
+        return cls(**{dataclasses.fields(cls)[0].name: given})
+
+    def serialize(self) -> dict[str, Any]:
+        """Return the fields that are not at their defaults; Airflow shows them among the rendered fields."""
+        found = ((field, getattr(self, field.name)) for field in dataclasses.fields(self))
+        return {field.name: _shown(value) for field, value in found if value != field.default}
+
+    def templated(self) -> Iterator[Any]:
+        """Yield the values of the templated fields."""
+        for name in self.template_fields:
+            yield getattr(self, name)
+
+
+@dataclass
+class Output(Option):
+    """Where the results go instead of XCom, and in which form.
+
+    :param path: path or URL of a file, in any storage that Airflow knows (templated). Its suffix is the format:
+        `.jsonl`, `.jsonl.gz` or `.parquet`. The file is written completely or not at all, and a retry replaces it. XCom
+        then has `path`, `count`, and `bytes` instead of the results. None: the results go to XCom.
+    :param partition_by: `host` of the page, or `date` of the run (the first day of its partition or data interval, in
+        the DAG's time zone): a file for each, such as `folder/host=a.example/name.parquet` of `folder/name.parquet`.
+        `path` in XCom is then the list of these files, `folder/name.files.json`, and `files` has their names.
+    :param documents: flat rows for retrieval instead of the items: `id` (the same for a page in all runs), `url`,
+        `title`, `text`, `metadata`, and `digest`. For pages, search results, and links.
+    :raises ArgumentError: `partition_by` is unknown or has no path.
+    """
+
+    path: str | None = None
+    partition_by: Literal["date", "host"] | None = None
+    documents: bool = False
+
+    template_fields = ("path",)
+
+    def __post_init__(self) -> None:
+        _one_of("Output(partition_by=)", self.partition_by, (None, "date", "host"))
+        if self.partition_by is not None and self.path is None:
+            raise ArgumentError("Output(partition_by=) needs a path")
+
+
+@dataclass
+class Media(Option):
+    """Where screenshots, audio, video, and PDFs are kept before their links expire.
+
+    The links in the results then point to the kept files.
+
+    :param folder: path or URL of a folder, in any storage that Airflow knows (templated).
+    :param max_mb: larger files are not kept, in MiB, more than 0.
+    :param concurrency: files that are fetched at the same time, at least 1.
+    :param keep_svg: keep an SVG in place of a screenshot. It may contain scripts.
+    :raises ArgumentError: a number is out of range.
+    """
+
+    folder: str
+    max_mb: float = 500
+    concurrency: int = 4
+    keep_svg: bool = False
+
+    template_fields = ("folder",)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.max_mb, (int, float)) or not 0 < self.max_mb < float("inf"):
+            raise ArgumentError(f"Media(max_mb=) must be a number above 0 (given: {self.max_mb!r})")
+        whole_number("Media(concurrency=)", self.concurrency)
+
+
+@dataclass
+class Changes(Option):
+    """What is new or changed since earlier runs of the task.
+
+    Each run writes what it saw to `manifest` and compares with the newest file that is older than the end of its own
+    partition or data interval; a run without either counts from the time it was due. So a run that is cleared or made
+    later compares with what was before it. Each item gets a first field `change`: `new`, `changed`, `same`, or `failed`
+    for a page that came with only an error. Where its URL is not the one that its page has in all runs (without
+    fragment and tracking parameters), `page` is that one. XCom `changes` counts the items, and what was `removed`.
+
+    A page counts as removed when `removed_after` runs that covered the whole site have not seen it, or only with an
+    error. With `emit="changed"` an item stands for it at the end: `change` is `removed`, `page` and `url` are what it
+    has in all runs, `lastSeen` is the last run that saw it. Results of searches are never removed.
+
+    :param manifest: path or URL of a folder that belongs to this task, in any storage that Airflow knows (templated). A
+        task fails before it bills if the folder belongs to another one.
+    :param emit: `all` results, or only what is `changed`: new, changed, and removed items.
+    :param compare: what makes an item count as changed: `content` (its markdown; without it, everything requested),
+        `url` (never changed), `changeTracking` (what the service says; request that format), or a list of paths in an
+        item, such as `["json.price"]`. White space and tracking parameters of links never count. Default: pages by
+        `content`, links and search results by `url`.
+    :param ignore_query: treat URLs that differ only in their query as one page. Tracking parameters such as
+        `utm_source` never count.
+    :param removed_after: runs that do not see a page before it counts as removed, at least 1.
+    :param max_removed: most pages that a run may remove: a count, or a share of the known ones (0.0 to 1.0). If more
+        seem to be gone, none is removed, the task warns, and XCom `changes` has their number as `heldBack`; each later
+        run decides anew. Default: half of the known pages, if these are more than 20.
+    :param keep: manifest files that are kept, at least 1. A run older than these cannot be repeated.
+    :param on_unchanged: what to do if nothing is new, changed, or removed: `empty` succeeds, `skip` skips the task and
+        those that follow.
+    :param shared: several tasks write to the folder; each of them must say so. Then no page counts as removed, since a
+        page that one task does not see may be another's.
+    :raises ArgumentError: a choice is unknown, or a number is out of range.
+    """
+
+    manifest: str
+    emit: Literal["all", "changed"] = "all"
+    compare: str | Sequence[str] | None = None
+    ignore_query: bool = False
+    removed_after: int = 2
+    max_removed: float | None = None
+    keep: int = 30
+    on_unchanged: Literal["empty", "skip"] = "empty"
+    shared: bool = False
+
+    template_fields = ("manifest",)
+
+    def __post_init__(self) -> None:
+        _one_of("Changes(emit=)", self.emit, ("all", "changed"))
+        _one_of("Changes(on_unchanged=)", self.on_unchanged, ("empty", "skip"))
+        whole_number("Changes(removed_after=)", self.removed_after)
+        whole_number("Changes(keep=)", self.keep)
+        count_or_share("Changes(max_removed=)", self.max_removed)
+        if self.compare is not None:
+            from airflow_provider_webdata.results.manifest.content import compared
+
+            compared(self.compare, "generic")
+
+
+@dataclass
+class Schema(Option):
+    """The schema that structured results must match: the `json` of pages, or the data of extract and agent.
+
+    A result that does not match gets a first field `validationErrors`, a list of what is wrong; the log warns, and
+    XCom `validation` has `checked`, `invalid` (how many), and `items` (the first 100, each with `index`, `url`, and
+    `errors`). It is delivered like the others, and no retry requests it again. A page without `json` is not valid; one
+    whose site failed is not judged. Parquet then has columns by the schema's properties; see `docs/results.md`.
+
+    :param schema: JSON Schema as a mapping, pydantic model, or the model's import path, such as `shop.models.Product`.
+        None: the schema that the request contains, if any.
+    :param rows: of extract and agent: path of the list in `data` whose elements are the results, such as `companies` or
+        `answer.companies`. Each is then an item of its own, and `schema` is that of one item. What else `data` has goes
+        to XCom. Without such a list, `data` is the one item. Default: `data`, or its elements if it is a list.
+    :param on_invalid: `keep`, or `fail`: fail the task, without a retry, after all results are delivered.
+    :raises ArgumentError: a value has none of these forms.
+    """
+
+    schema: Mapping[str, Any] | type | str | None = None
+    rows: str | None = None
+    on_invalid: Literal["keep", "fail"] = "keep"
+
+    def __post_init__(self) -> None:
+        _one_of("Schema(on_invalid=)", self.on_invalid, ("keep", "fail"))
+        if self.rows is not None and not (isinstance(self.rows, str) and all(self.rows.split("."))):
+            raise ArgumentError(f"Schema(rows=) must name a list in data (given: {self.rows!r})")
+        if not (
+            self.schema is None
+            or isinstance(self.schema, (Mapping, str))
+            or hasattr(self.schema, "model_validate_json")
+        ):
+            raise ArgumentError(
+                "result_schema must be a JSON Schema, a pydantic model or the path of one "
+                f"(given: {self.schema!r})"
+            )
+
+
+@dataclass
+class Wait(Option):
+    """How to wait for a job or a check.
+
+    Where a field is None, the operator's or sensor's docstring has the default. Sensors wait for as long as Airflow's
+    own `timeout` says.
+
+    :param by: `webhook`: by a delivery to the inbox, and by a poll every `safety_poll`. `polling`: by a poll every
+        `poll_interval`. `auto`: by webhook if the connection can receive deliveries and the job or monitor reports to
+        it, otherwise by polling. A task that is not deferrable polls.
+    :param poll_interval: seconds between polls, or a timedelta, at least 1.
+    :param safety_poll: seconds between polls while a delivery is expected, or a timedelta, at least 1. A delivery may
+        be lost, and the service sends none for a crawl or batch scrape that failed as a whole.
+    :param timeout: seconds to wait, or a timedelta, more than 0.
+    :param cancel_on_timeout: cancel the job when `timeout` is over. If the job ended just then, its result is used.
+    :param cancel_on_kill: cancel the job when a user ends the task; in the triggerer this needs Airflow 3.3.
+    :raises ArgumentError: a choice is unknown, or a time span is out of range.
+    """
+
+    by: WaitBy = "auto"
+    poll_interval: float | timedelta | None = None
+    safety_poll: float | timedelta | None = None
+    timeout: float | timedelta | None = None
+    cancel_on_timeout: bool = True
+    cancel_on_kill: bool = True
+
+    def __post_init__(self) -> None:
+        _one_of("Wait(by=)", self.by, ("auto", "webhook", "polling"))
+        for name in ("poll_interval", "safety_poll", "timeout"):
+            given = getattr(self, name)
+            if given is None:
+                continue
+            span = given.total_seconds() if isinstance(given, timedelta) else given
+            least = 0 if name == "timeout" else 1
+            number = isinstance(span, (int, float)) and not isinstance(span, bool)
+            if not number or not least <= span < float("inf") or span == 0:
+                rule = "more than 0" if name == "timeout" else "at least 1"
+                raise ArgumentError(
+                    f"Wait({name}=) must be seconds or a timedelta, {rule} (given: {given!r})"
+                )
+            setattr(self, name, float(span))
+
+    def seconds(self, default: float) -> float:
+        """Return for how many seconds to wait.
+
+        :param default: where `timeout` is None.
+        """
+        return default if self.timeout is None else float(self.timeout)  # type: ignore[arg-type]
+
+    def policy(self, poll_interval: float, safety_poll: float) -> PollingPolicy:
+        """Return the polling policy.
+
+        :param poll_interval: seconds, where that field is None.
+        :param safety_poll: seconds, where that field is None.
+        """
+        from airflow_provider_webdata.waiting.policy import PollingPolicy
+
+        given = (self.poll_interval or poll_interval, self.safety_poll or safety_poll)
+        return PollingPolicy(self.by, *given)  # type: ignore[arg-type]
+
+    @classmethod
+    def of_check(cls, given: Wait | None) -> Wait:
+        """Return how to wait for a check.
+
+        :param given: the argument.
+        :raises ArgumentError: a field has no effect.
+        """
+        return cls._without(given, "the service cannot cancel a check", "cancel_on_timeout", "cancel_on_kill")
+
+    @classmethod
+    def of_sensor(cls, given: Wait | None) -> Wait:
+        """Return how a sensor waits.
+
+        :param given: the argument.
+        :raises ArgumentError: a field has no effect.
+        """
+        why = "a sensor has Airflow's own timeout=, and leaves what it waits for running"
+        return cls._without(given, why, "timeout", "cancel_on_timeout", "cancel_on_kill")
+
+    @classmethod
+    def _without(cls, given: Wait | None, why: str, *names: str) -> Wait:
+        wait = cls.of(given) or cls()
+        for field in dataclasses.fields(cls):
+            if field.name in names and getattr(wait, field.name) != field.default:
+                raise ArgumentError(f"Wait({field.name}=) has no effect here: {why}")
+        return wait
+
+
+def writes_file(output: Output | str | None) -> bool:
+    """Return whether an argument `output` names a file.
+
+    :param output: the argument.
+    """
+    return output is not None and (not isinstance(output, Output) or output.path is not None)
+
+
+RENAMED = {
+    "save_media": "media='folder'",
+    "max_media_mb": "media=Media('folder', max_mb=...)",
+    "media_concurrency": "media=Media('folder', concurrency=...)",
+    "keep_svg": "media=Media('folder', keep_svg=True)",
+    "partition_by": "output=Output('file', partition_by=...)",
+    "documents": "output=Output('file', documents=True)",
+    "manifest": "changes='folder'",
+    "emit": "changes=Changes('folder', emit=...)",
+    "compare": "changes=Changes('folder', compare=...)",
+    "ignore_query": "changes=Changes('folder', ignore_query=True)",
+    "removed_after": "changes=Changes('folder', removed_after=...)",
+    "max_removed": "changes=Changes('folder', max_removed=...)",
+    "manifest_keep": "changes=Changes('folder', keep=...)",
+    "on_unchanged": "changes=Changes('folder', on_unchanged=...)",
+    "shared": "changes=Changes('folder', shared=True)",
+    "on_invalid": "result_schema=Schema(on_invalid=...)",
+    "result_rows": "result_schema=Schema(rows=...)",
+    "wait_by": "wait=Wait(by=...)",
+    "poll_interval": "wait=Wait(poll_interval=...)",
+    "safety_poll": "wait=Wait(safety_poll=...)",
+    "wait_timeout": "wait=Wait(timeout=...)",
+    "cancel_on_timeout": "wait=Wait(cancel_on_timeout=...)",
+    "cancel_on_kill": "wait=Wait(cancel_on_kill=...)",
+}
+"""Former arguments, and what has taken their place."""
+
+
+def _one_of(name: str, given: Any, choices: Sequence[Any]) -> None:
+    if given not in choices:
+        known = ", ".join(choice for choice in choices if choice is not None)
+        raise ArgumentError(f"{name} must be one of {known} (given: {given!r})")
+
+
+def _shown(value: Any) -> Any:
+    return f"{value.__module__}.{value.__qualname__}" if isinstance(value, type) else value

@@ -1,0 +1,174 @@
+"""The options of operators and sensors."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from airflow.sdk import DAG
+from airflow.serialization.helpers import serialize_template_field
+from pydantic import BaseModel
+
+from airflow_provider_webdata.operators.batch_search import WebDataBatchSearchOperator
+from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
+from airflow_provider_webdata.operators.monitor import WebDataRunMonitorOperator
+from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
+from airflow_provider_webdata.options import RENAMED, Changes, Media, Option, Output, Schema, Wait
+from airflow_provider_webdata.sensors.job import WebDataJobSensor
+from airflow_provider_webdata.sensors.monitor import WebDataMonitorCheckSensor
+
+CRAWL = {"task_id": "t", "url": "https://a.example/"}
+
+
+class Price(BaseModel):
+    price: float
+
+
+HOURLY = {"path": "/x.jsonl", "partition_by": "hour"}
+REFUSED: dict[str, tuple[type[Option], dict[str, Any], str]] = {
+    "unknown partition": (Output, HOURLY, r"Output\(partition_by=\) must be one of date, host"),
+    "partition of XCom": (Output, {"partition_by": "host"}, r"Output\(partition_by=\) needs a path"),
+    "no size": (Media, {"folder": "/x", "max_mb": 0}, r"Media\(max_mb=\) must be a number above 0"),
+    "size as text": (Media, {"folder": "/x", "max_mb": "5"}, r"Media\(max_mb=\) must be a number above 0"),
+    "no medium": (Media, {"folder": "/x", "concurrency": 0}, r"Media\(concurrency=\) must be a whole number of at"),
+    "half a medium": (Media, {"folder": "/x", "concurrency": 2.5}, r"Media\(concurrency=\) must be a whole number"),
+    "emit": (Changes, {"manifest": "/x", "emit": "new"}, r"Changes\(emit=\) must be one of all, changed"),
+    "on_unchanged": (Changes, {"manifest": "/x", "on_unchanged": "fail"}, r"Changes\(on_unchanged=\) must be one of"),
+    "removed after no run": (Changes, {"manifest": "/x", "removed_after": 0}, r"Changes\(removed_after=\) must be"),
+    "keep nothing": (Changes, {"manifest": "/x", "keep": 0}, r"Changes\(keep=\) must be a whole number of at least 1"),
+    "share above 1": (Changes, {"manifest": "/x", "max_removed": 1.5}, r"Changes\(max_removed=\) must be a count"),
+    "compare": (Changes, {"manifest": "/x", "compare": "title"}, "compare"),
+    "on_invalid": (Schema, {"on_invalid": "drop"}, r"Schema\(on_invalid=\) must be one of keep, fail"),
+    "number for a schema": (Schema, {"schema": 7}, "result_schema must be"),
+    "class for a schema": (Schema, {"schema": dict}, "result_schema must be"),
+    **{
+        f"rows {rows!r}": (Schema, {"rows": rows}, r"Schema\(rows=\) must name a list")
+        for rows in ("", ".", "a..b", 7, ["a"])
+    },
+    "by": (Wait, {"by": "mail"}, r"Wait\(by=\) must be one of auto, webhook, polling"),
+    "poll too often": (Wait, {"poll_interval": 0.5}, r"Wait\(poll_interval=\) must be .*, at least 1"),
+    "poll by a switch": (Wait, {"poll_interval": True}, r"Wait\(poll_interval=\) must be seconds"),
+    "interval as text": (Wait, {"safety_poll": "1 h"}, r"Wait\(safety_poll=\) must be seconds"),
+    "interval that is no number": (Wait, {"safety_poll": float("nan")}, r"Wait\(safety_poll=\) must be seconds"),
+    "no time": (Wait, {"timeout": 0}, r"Wait\(timeout=\) must be seconds or a timedelta, more than 0"),
+    "past": (Wait, {"timeout": timedelta(days=-1)}, r"Wait\(timeout=\) must be"),
+    "endless": (Wait, {"timeout": float("inf")}, r"Wait\(timeout=\) must be"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("option", "fields", "words"), REFUSED.values(), ids=REFUSED.keys())
+def test_an_option_that_cannot_work_is_refused(
+    option: type[Option], fields: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(ValueError, match=words):
+        option(**fields)
+
+
+SHORT: dict[str, tuple[str, Any, Option]] = {
+    "output": ("output_to", "/x.jsonl", Output("/x.jsonl")),
+    "media": ("media", "/x", Media("/x")),
+    "changes": ("changes", "/x", Changes("/x")),
+    "result_schema": ("result_schema", {"type": "object"}, Schema({"type": "object"})),
+}
+
+
+def test_short_forms() -> None:
+    for argument, (attribute, short, option) in SHORT.items():
+        assert getattr(WebDataCrawlOperator(**CRAWL, **{argument: short}), attribute) == option
+        assert getattr(WebDataCrawlOperator(**CRAWL), attribute) is None
+
+
+def test_tasks_do_not_share_an_option() -> None:
+    """Airflow renders an option in place."""
+    output = Output("/tmp/{{ ti.task_id }}.jsonl")
+    tasks = [
+        WebDataScrapeOperator(task_id=name, url="https://a.example/", output=output) for name in ("a", "b")
+    ]
+    for task in tasks:
+        task.render_template_fields({"ti": {"task_id": task.task_id}})  # type: ignore[typeddict-item]
+    assert [task.output_path for task in tasks] == ["/tmp/a.jsonl", "/tmp/b.jsonl"]
+    assert output.path == "/tmp/{{ ti.task_id }}.jsonl"
+
+
+def test_runs_in_one_process_do_not_share_an_option() -> None:
+    """Each run renders a shallow copy of the task."""
+    task = WebDataCrawlOperator(
+        **CRAWL, output="/tmp/{{ ds }}.jsonl", changes="/tmp/{{ ds }}", media="/tmp/{{ ds }}"
+    )
+    for ds in ("2026-01-01", "2026-01-02"):
+        run = task.prepare_for_execution()
+        run.render_template_fields({"ds": ds})  # type: ignore[typeddict-item]
+        assert run.output_to == Output(f"/tmp/{ds}.jsonl")
+        assert run.changes == Changes(f"/tmp/{ds}")
+        assert run.media == Media(f"/tmp/{ds}")
+
+
+def test_rendered_fields_are_legible() -> None:
+    task = WebDataCrawlOperator(
+        **CRAWL,
+        output=Output("/x.jsonl", partition_by="host"),
+        media="/m",
+        changes=Changes("/c", emit="changed"),
+    )
+    shown = {
+        name: serialize_template_field(getattr(task, name), name)
+        for name in ("output_to", "media", "changes")
+    }
+    assert shown == {
+        "output_to": {"path": "/x.jsonl", "partition_by": "host"},
+        "media": {"folder": "/m"},
+        "changes": {"manifest": "/c", "emit": "changed"},
+    }
+    assert Schema(Price, rows="a").serialize() == {"schema": f"{__name__}.Price", "rows": "a"}
+    assert Wait(timeout=timedelta(hours=1)).serialize() == {"timeout": 3600.0}
+
+
+def test_an_xcom_in_an_option_makes_a_dependency() -> None:
+    with DAG("d", schedule=None):
+        path = WebDataRunMonitorOperator(task_id="first", monitor_id="m").output
+        task = WebDataCrawlOperator(**CRAWL, output=Output(path, partition_by="host"))  # type: ignore[arg-type]
+        short = WebDataCrawlOperator(**{**CRAWL, "task_id": "s"}, output=path)
+    assert task.upstream_task_ids == short.upstream_task_ids == {"first"}
+
+
+def test_former_arguments_name_what_replaced_them() -> None:
+    for name, advice in RENAMED.items():
+        with pytest.raises(TypeError) as caught:
+            WebDataCrawlOperator(**CRAWL, **{name: "x"})
+        assert f"there is no argument {name!r}; write {advice}" in str(caught.value)
+    with pytest.raises(TypeError, match=r"write wait=Wait\(by=\.\.\.\)"):
+        WebDataJobSensor(task_id="t", kind="crawl", job_id="j", wait_by="webhook")
+
+
+NO_EFFECT = {
+    "check": (WebDataRunMonitorOperator, {"monitor_id": "m"}, ("cancel_on_timeout", "cancel_on_kill")),
+    "job sensor": (
+        WebDataJobSensor, {"kind": "crawl", "job_id": "j"}, ("timeout", "cancel_on_timeout", "cancel_on_kill"),
+    ),
+    "check sensor": (
+        WebDataMonitorCheckSensor, {"monitor_id": "m"}, ("timeout", "cancel_on_timeout", "cancel_on_kill"),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("task", "arguments", "names"), NO_EFFECT.values(), ids=NO_EFFECT.keys())
+def test_fields_of_wait_without_effect_are_refused(
+    task: Any, arguments: dict[str, Any], names: tuple[str, ...]
+) -> None:
+    for name in names:
+        wait = Wait(**{name: 5 if name == "timeout" else False})
+        with pytest.raises(ValueError, match=rf"Wait\({name}=\) has no effect here"):
+            task(task_id="t", wait=wait, **arguments)
+    assert (
+        task(task_id="t", wait=Wait(by="webhook", poll_interval=5), **arguments).polling_policy.poll_interval
+        == 5
+    )
+
+
+def test_a_switch_stands_for_no_option() -> None:
+    """Only the fields' own forms are short forms."""
+    with pytest.raises(ValueError, match=r"Wait\(by=\) must be one of"):
+        WebDataCrawlOperator(**CRAWL, wait=60)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="result_schema must be"):
+        WebDataBatchSearchOperator(task_id="t", queries=["q"], result_schema=7)  # type: ignore[arg-type]
