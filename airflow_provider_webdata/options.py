@@ -16,13 +16,12 @@ import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar
 
 from airflow_provider_webdata.coded_errors import ArgumentError
-from airflow_provider_webdata.tasks.arguments import count_or_share, whole_number
-
-if TYPE_CHECKING:
-    from airflow_provider_webdata.waiting.policy import PollingPolicy, WaitBy
+from airflow_provider_webdata.common.arguments import count_or_share, whole_number
+from airflow_provider_webdata.common.literals import is_literal
+from airflow_provider_webdata.waiting.policy import PollingPolicy, WaitBy
 
 OptionT = TypeVar("OptionT", bound="Option")
 
@@ -69,6 +68,7 @@ class Output(Option):
     :param documents: flat rows for retrieval instead of the items: `id` (the same for a page in all runs), `url`,
         `title`, `text`, `metadata`, and `digest`. For pages, search results, and links.
     :raises ArgumentError: `partition_by` is unknown or has no path.
+    :raises OutputError: the suffix is no format.
     """
 
     path: str | None = None
@@ -81,6 +81,10 @@ class Output(Option):
         _one_of("Output(partition_by=)", self.partition_by, (None, "date", "host"))
         if self.partition_by is not None and self.path is None:
             raise ArgumentError("Output(partition_by=) needs a path")
+        if isinstance(self.path, str) and is_literal(self.path):
+            from airflow_provider_webdata.results.output import format_of
+
+            format_of(self.path)
 
 
 @dataclass
@@ -247,23 +251,21 @@ class Wait(Option):
                 )
             setattr(self, name, float(span))
 
+    def policy(self, poll_interval: float, safety_poll: float) -> PollingPolicy:
+        """Return the stored form of how to wait.
+
+        :param poll_interval: seconds, where the field is None.
+        :param safety_poll: seconds, where the field is None.
+        """
+        spans = (self.poll_interval or poll_interval, self.safety_poll or safety_poll)
+        return PollingPolicy(self.by, *spans)  # type: ignore[arg-type]
+
     def seconds(self, default: float) -> float:
         """Return for how many seconds to wait.
 
         :param default: where `timeout` is None.
         """
         return default if self.timeout is None else float(self.timeout)  # type: ignore[arg-type]
-
-    def policy(self, poll_interval: float, safety_poll: float) -> PollingPolicy:
-        """Return the polling policy.
-
-        :param poll_interval: seconds, where that field is None.
-        :param safety_poll: seconds, where that field is None.
-        """
-        from airflow_provider_webdata.waiting.policy import PollingPolicy
-
-        given = (self.poll_interval or poll_interval, self.safety_poll or safety_poll)
-        return PollingPolicy(self.by, *given)  # type: ignore[arg-type]
 
     @classmethod
     def of_check(cls, given: Wait | None) -> Wait:

@@ -31,7 +31,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from airflow_provider_webdata.api import models
 from airflow_provider_webdata.api.models.base import RequestModel
 from airflow_provider_webdata.api.models.webhook import WebhookConfig
-from airflow_provider_webdata.tasks.operator import RequestFields
+from airflow_provider_webdata.tasks.operator import OPTIONS, RequestFields
 from tools.field_rules import field_rules
 
 ROOT = Path(__file__).parents[1]
@@ -68,12 +68,16 @@ class Parameter:
     :param type: of the parameter, as source text.
     :param default: as source text; None where the field is required.
     :param text: its description, one line.
+    :param attribute: what holds it, if not one of its name.
+    :param value: what the attribute is set to, as source text; default: the parameter.
     """
 
     name: str
     type: str
     default: str | None
     text: str
+    attribute: str = ""
+    value: str = ""
 
     @property
     def signature(self) -> str:
@@ -84,7 +88,7 @@ class Parameter:
     @property
     def assignment(self) -> str:
         """Its line in the body."""
-        return f"self.{self.name} = {self.name}"
+        return f"self.{self.attribute or self.name} = {self.value or self.name}"
 
 
 def descriptions(model: type[RequestModel]) -> dict[str, str]:
@@ -159,7 +163,12 @@ def parameters(fields: RequestFields) -> list[Parameter]:
             text = re.sub(r"Default: (.*)", rf"Default: {own}; that of the service: \1", text)
         kind = loose_type(field.annotation)
         found.append(Parameter(name, f"{kind} | None" if default == "None" else kind, default, text))
-    return sorted(found, key=_place)
+    options = [
+        Parameter(name, option.type, "None", option.text, option.attribute, option.value)
+        for name, option in OPTIONS.items()
+        if name in fields.options
+    ]
+    return sorted(found, key=_place) + options
 
 
 def _place(parameter: Parameter) -> int:

@@ -7,12 +7,23 @@ import threading
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+from typing_extensions import TypedDict
+
+from airflow_provider_webdata.api.errors import CallRefusedError
+from airflow_provider_webdata.common.stored_record import Credits, damage_of, place_of
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from airflow.sdk import Context
 
 _KEY = "webdata_budget"
+
+
+class _Record(TypedDict):
+    maxTries: int
+    spent: Credits
+    reserved: dict[str, Credits]
 
 
 class Budget:
@@ -137,8 +148,13 @@ class Budget:
         if self._is_read:
             return
         stored = self._store.get(self._key)
+        if stored is not None and (damage := damage_of(stored, _Record)):
+            raise CallRefusedError(
+                f"nothing was sent, because what earlier attempts spent is not known: the record {self._key} is "
+                f"damaged ({damage}): {place_of(self._key)}"
+            )
         self._is_read = True
-        if not isinstance(stored, dict) or stored.get("maxTries") != self._max_tries:
+        if stored is None or stored["maxTries"] != self._max_tries:
             return
         self._spent += stored["spent"]
         self._earlier = dict(stored["reserved"])

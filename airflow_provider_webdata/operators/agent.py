@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from airflow_provider_webdata.options import Media, Output, Schema
 from airflow_provider_webdata.tasks.jobs.job_operator import WebDataJobOperator
-from airflow_provider_webdata.tasks.operator import RequestFields
+from airflow_provider_webdata.tasks.operator import RequestFields, checked_limit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -15,7 +16,10 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.states.jobs import JobKind
 
 
-class WebDataAgentOperator(WebDataJobOperator, fields=RequestFields("AgentRequest")):
+class WebDataAgentOperator(
+    WebDataJobOperator,
+    fields=RequestFields("AgentRequest", options=("output", "media", "result_schema", "credit_limit")),
+):
     """Have the service's AI agent collect data from the web, and wait for it. Bills credits.
 
     Every argument up to `integration` is a field of POST /v2/agent, templated; what is left out is not sent: the
@@ -48,9 +52,16 @@ class WebDataAgentOperator(WebDataJobOperator, fields=RequestFields("AgentReques
     :param zero_data_retention: keep nothing, for teams that have it. Default: false.
     :param origin: label of the caller, for the service's own statistics. Default: `api`.
     :param integration: another such label.
-    :param kwargs: arguments of `WebDataJobOperator`, of `JobResults` (`max_error_ratio`), of `ValidatedResults`
-        (`result_schema`), of `ResultOutput` (`output`, `media`), `BillingOperator` (`credit_limit`),
-        `WebDataOperator` and `BaseOperator`.
+    :param output: path or URL of a file for the results, or `Output` (templated). Default: XCom.
+    :param media: path or URL of a folder for screenshots and other media, or `Media` (templated). Default: they are not
+        kept.
+    :param result_schema: JSON Schema as a mapping, pydantic model, the model's import path, or `Schema`. Default: the
+        schema that the request contains, if any.
+    :param credit_limit: most credits that all attempts may spend until the task is cleared; on Airflow 3.2, each
+        attempt (templated). A call of a killed attempt counts with the most that it may cost. Nothing is sent that may
+        cost more by the documented prices, or whose price has no documented bound; the task then fails with WD-034.
+        Default: none.
+    :param kwargs: arguments of `WebDataJobOperator`, `JobResults`, `WebDataOperator`, and `BaseOperator`.
     """
 
     job_kind: JobKind = "agent"
@@ -76,6 +87,10 @@ class WebDataAgentOperator(WebDataJobOperator, fields=RequestFields("AgentReques
         zero_data_retention: bool | str | None = None,
         origin: str | None = None,
         integration: str | None = None,
+        output: Output | str | None = None,
+        media: Media | str | None = None,
+        result_schema: Schema | Mapping[str, Any] | type | str | None = None,
+        credit_limit: float | str | None = None,
         # end of fields
         **kwargs: Any,
     ) -> None:
@@ -98,6 +113,10 @@ class WebDataAgentOperator(WebDataJobOperator, fields=RequestFields("AgentReques
         self.zero_data_retention = zero_data_retention
         self.origin = origin
         self.integration = integration
+        self.output_to = Output.of(output)
+        self.media = Media.of(media)
+        self.result_schema = Schema.of(result_schema)
+        self.credit_limit = checked_limit(credit_limit)
         # end of fields
 
     def targets(self) -> list[str]:

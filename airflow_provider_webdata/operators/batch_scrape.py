@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.tasks.changed_results import ChangedResults
+from airflow_provider_webdata.options import Changes, Media, Output, Schema
 from airflow_provider_webdata.tasks.jobs.job_operator import WebDataJobOperator
-from airflow_provider_webdata.tasks.operator import RequestFields
+from airflow_provider_webdata.tasks.operator import RequestFields, checked_limit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -17,9 +17,12 @@ if TYPE_CHECKING:
 
 
 class WebDataBatchScrapeOperator(
-    ChangedResults,
     WebDataJobOperator,
-    fields=RequestFields("BatchScrapeRequest", defaults={"ignore_invalid_urls": True}),
+    fields=RequestFields(
+        "BatchScrapeRequest",
+        defaults={"ignore_invalid_urls": True},
+        options=("output", "media", "changes", "result_schema", "credit_limit"),
+    ),
 ):
     """Scrape many pages in one job, and wait for them. Bills credits.
 
@@ -72,9 +75,18 @@ class WebDataBatchScrapeOperator(
     :param append_to_id: UUID of a batch scrape that takes the URLs up.
     :param origin: label of the caller, for the service's own statistics. Default: `api`.
     :param integration: another such label.
-    :param kwargs: arguments of `ChangedResults` (`changes`), `ValidatedResults` (`result_schema`),
-        `WebDataJobOperator`, `JobResults` (`max_error_ratio`), `ResultOutput` (`output`, `media`),
-        `BillingOperator` (`credit_limit`), `WebDataOperator` and `BaseOperator`.
+    :param output: path or URL of a file for the results, or `Output` (templated). Default: XCom.
+    :param media: path or URL of a folder for screenshots and other media, or `Media` (templated). Default: they are not
+        kept.
+    :param changes: path or URL of a folder in which each run writes what it saw, or `Changes` (templated). Default: no
+        comparison.
+    :param result_schema: JSON Schema as a mapping, pydantic model, the model's import path, or `Schema`. Default: the
+        schema that the request contains, if any.
+    :param credit_limit: most credits that all attempts may spend until the task is cleared; on Airflow 3.2, each
+        attempt (templated). A call of a killed attempt counts with the most that it may cost. Nothing is sent that may
+        cost more by the documented prices, or whose price has no documented bound; the task then fails with WD-034.
+        Default: none.
+    :param kwargs: arguments of `WebDataJobOperator`, `JobResults`, `WebDataOperator`, and `BaseOperator`.
     """
 
     job_kind: JobKind = "batch_scrape"
@@ -118,6 +130,11 @@ class WebDataBatchScrapeOperator(
         append_to_id: str | None = None,
         origin: str | None = None,
         integration: str | None = None,
+        output: Output | str | None = None,
+        media: Media | str | None = None,
+        changes: Changes | str | None = None,
+        result_schema: Schema | Mapping[str, Any] | type | str | None = None,
+        credit_limit: float | str | None = None,
         # end of fields
         **kwargs: Any,
     ) -> None:
@@ -158,6 +175,11 @@ class WebDataBatchScrapeOperator(
         self.append_to_id = append_to_id
         self.origin = origin
         self.integration = integration
+        self.output_to = Output.of(output)
+        self.media = Media.of(media)
+        self.changes = Changes.of(changes)
+        self.result_schema = Schema.of(result_schema)
+        self.credit_limit = checked_limit(credit_limit)
         # end of fields
 
     def targets(self) -> list[str]:

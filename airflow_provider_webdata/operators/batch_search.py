@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.tasks.arguments import whole_number
-from airflow_provider_webdata.tasks.operator import RequestFields
-from airflow_provider_webdata.tasks.searches.batch_task import BatchSearchTask
+from airflow_provider_webdata.common.arguments import whole_number
+from airflow_provider_webdata.options import Changes, Media, Output, Schema
+from airflow_provider_webdata.tasks.operator import RequestFields, WebDataOperator, checked_limit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 
 class WebDataBatchSearchOperator(
-    BatchSearchTask,
+    WebDataOperator,
     fields=RequestFields(
         "SearchRequest",
         without=("query",),
         own=("queries", "max_concurrency", "max_error_ratio", "repeat_ambiguous"),
+        options=("output", "media", "changes", "result_schema", "credit_limit"),
     ),
 ):
     """Make many searches, thousands if need be, in one task. Bills credits.
@@ -71,19 +72,29 @@ class WebDataBatchSearchOperator(
     :param threat_protection: threat protection override, for teams that have it.
     :param origin: label of the caller, for the service's own statistics. Default: `api`.
     :param integration: another such label.
+    :param output: path or URL of a file for the results, or `Output` (templated). Default: XCom.
+    :param media: path or URL of a folder for screenshots and other media, or `Media` (templated). Default: they are not
+        kept.
+    :param changes: path or URL of a folder in which each run writes what it saw, or `Changes` (templated). Default: no
+        comparison.
+    :param result_schema: JSON Schema as a mapping, pydantic model, the model's import path, or `Schema`. Default: the
+        schema that the request contains, if any.
+    :param credit_limit: most credits that all attempts may spend until the task is cleared; on Airflow 3.2, each
+        attempt (templated). A call of a killed attempt counts with the most that it may cost. Nothing is sent that may
+        cost more by the documented prices, or whose price has no documented bound; the task then fails with WD-034.
+        Default: none.
     :param max_concurrency: most searches in flight, at least 1; default 10. The connection's `max_concurrency` holds
         as well.
     :param max_error_ratio: largest part of the searches, 0 to 1, that may fail (templated); default 0. Beyond it the
         attempt fails, and a retry makes those again that failed; without a retry left, the results are delivered all
         the same, and the task fails.
     :param repeat_ambiguous: make searches again that may have been billed, when a later attempt comes to them.
-    :param kwargs: arguments of `ChangedResults` (`changes`), `ValidatedResults` (`result_schema`),
-        `ResultOutput` (`output`, `media`), `BillingOperator` (`credit_limit`), `WebDataOperator` and
-        `BaseOperator`.
+    :param kwargs: arguments of `WebDataOperator` and `BaseOperator`.
     """
 
+    run = "airflow_provider_webdata.runs.batch_search:BatchSearchRun"
     template_fields: Sequence[str] = (
-        *BatchSearchTask.template_fields,
+        *WebDataOperator.template_fields,
         "queries",
         "max_error_ratio",
     )
@@ -110,6 +121,11 @@ class WebDataBatchSearchOperator(
         threat_protection: Mapping[str, Any] | None = None,
         origin: str | None = None,
         integration: str | None = None,
+        output: Output | str | None = None,
+        media: Media | str | None = None,
+        changes: Changes | str | None = None,
+        result_schema: Schema | Mapping[str, Any] | type | str | None = None,
+        credit_limit: float | str | None = None,
         # end of fields
         max_concurrency: int = 10,
         max_error_ratio: float | str = 0.0,
@@ -136,6 +152,11 @@ class WebDataBatchSearchOperator(
         self.threat_protection = threat_protection
         self.origin = origin
         self.integration = integration
+        self.output_to = Output.of(output)
+        self.media = Media.of(media)
+        self.changes = Changes.of(changes)
+        self.result_schema = Schema.of(result_schema)
+        self.credit_limit = checked_limit(credit_limit)
         # end of fields
         self.max_concurrency = whole_number("max_concurrency", max_concurrency)
         self.max_error_ratio = max_error_ratio

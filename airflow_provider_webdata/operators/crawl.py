@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.coded_errors import ArgumentError
-from airflow_provider_webdata.tasks.arguments import checked_text
-from airflow_provider_webdata.tasks.changed_results import ChangedResults
+from airflow_provider_webdata.common.arguments import checked_text
+from airflow_provider_webdata.options import Changes, Media, Output, Schema
 from airflow_provider_webdata.tasks.jobs.job_operator import WebDataJobOperator
-from airflow_provider_webdata.tasks.operator import RequestFields
+from airflow_provider_webdata.tasks.operator import RequestFields, checked_limit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from airflow.sdk import Context
 
     from airflow_provider_webdata.api.models import JobStarted
     from airflow_provider_webdata.api.models.base import RequestModel
@@ -19,7 +21,12 @@ if TYPE_CHECKING:
 
 
 class WebDataCrawlOperator(
-    ChangedResults, WebDataJobOperator, fields=RequestFields("CrawlRequest", defaults={"limit": 100})
+    WebDataJobOperator,
+    fields=RequestFields(
+        "CrawlRequest",
+        defaults={"limit": 100},
+        options=("output", "media", "changes", "result_schema", "credit_limit"),
+    ),
 ):
     """Crawl a site, and wait for its pages. Bills credits.
 
@@ -55,9 +62,18 @@ class WebDataCrawlOperator(
     :param zero_data_retention: keep nothing, for teams that have it. Default: false.
     :param origin: label of the caller, for the service's own statistics. Default: `api`.
     :param integration: another such label.
-    :param kwargs: arguments of `ChangedResults` (`changes`), `ValidatedResults` (`result_schema`),
-        `WebDataJobOperator`, `JobResults` (`max_error_ratio`), `ResultOutput` (`output`, `media`),
-        `BillingOperator` (`credit_limit`), `WebDataOperator` and `BaseOperator`.
+    :param output: path or URL of a file for the results, or `Output` (templated). Default: XCom.
+    :param media: path or URL of a folder for screenshots and other media, or `Media` (templated). Default: they are not
+        kept.
+    :param changes: path or URL of a folder in which each run writes what it saw, or `Changes` (templated). Default: no
+        comparison.
+    :param result_schema: JSON Schema as a mapping, pydantic model, the model's import path, or `Schema`. Default: the
+        schema that the request contains, if any.
+    :param credit_limit: most credits that all attempts may spend until the task is cleared; on Airflow 3.2, each
+        attempt (templated). A call of a killed attempt counts with the most that it may cost. Nothing is sent that may
+        cost more by the documented prices, or whose price has no documented bound; the task then fails with WD-034.
+        Default: none.
+    :param kwargs: arguments of `WebDataJobOperator`, `JobResults`, `WebDataOperator`, and `BaseOperator`.
     """
 
     job_kind: JobKind = "crawl"
@@ -88,6 +104,11 @@ class WebDataCrawlOperator(
         zero_data_retention: bool | str | None = None,
         origin: str | None = None,
         integration: str | None = None,
+        output: Output | str | None = None,
+        media: Media | str | None = None,
+        changes: Changes | str | None = None,
+        result_schema: Schema | Mapping[str, Any] | type | str | None = None,
+        credit_limit: float | str | None = None,
         # end of fields
         **kwargs: Any,
     ) -> None:
@@ -117,11 +138,16 @@ class WebDataCrawlOperator(
         self.zero_data_retention = zero_data_retention
         self.origin = origin
         self.integration = integration
+        self.output_to = Output.of(output)
+        self.media = Media.of(media)
+        self.changes = Changes.of(changes)
+        self.result_schema = Schema.of(result_schema)
+        self.credit_limit = checked_limit(credit_limit)
         # end of fields
 
-    def check_arguments(self) -> None:
+    def check_arguments(self, context: Context) -> None:
         """Fail before anything is paid for, without a limit too."""
-        super().check_arguments()
+        super().check_arguments(context)
         if checked_text(self.limit) is None:
             self.refuse(
                 "limit is empty after rendering: without it, the service takes 10,000 pages; give a number"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 from airflow_provider_webdata.coded_errors import ArgumentError
-from airflow_provider_webdata.tasks.arguments import checked_number
+from airflow_provider_webdata.tasks.checked_arguments import checked_number
 from airflow_provider_webdata.tasks.operator import WebDataOperator
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class WebDataCreditUsageOperator(WebDataOperator):
 
     def call_service(self, context: Context) -> dict[str, Any]:
         """Ask for the credits, and fail or skip the task where they are too few."""
-        from airflow_provider_webdata.tasks.metrics import gauge
+        from airflow_provider_webdata.runs.metrics import gauge
 
         least = checked_number("credit usage", "min_remaining", self.min_remaining)
         percent = checked_number("credit usage", "min_remaining_percent", self.min_remaining_percent, 100)
@@ -89,7 +89,7 @@ class WebDataCreditUsageOperator(WebDataOperator):
         from airflow.sdk.exceptions import AirflowSkipException
 
         from airflow_provider_webdata.api.errors import InvalidResponseError
-        from airflow_provider_webdata.tasks.failures import CreditLimitError
+        from airflow_provider_webdata.runs.failures import CreditLimitError
 
         if left is None or needed is None:
             # A guard that cannot see lets nothing pass; a later attempt may see more.

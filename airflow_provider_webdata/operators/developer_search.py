@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.tasks.index_search import IndexSearchOperator
-from airflow_provider_webdata.tasks.operator import RequestFields
+from airflow_provider_webdata.options import Output
+from airflow_provider_webdata.tasks.operator import RequestFields, WebDataOperator, checked_limit
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from airflow_provider_webdata.api.models import DeveloperSearchRequest, DeveloperSearchResponse
+    from collections.abc import Sequence
 
 
-class WebDataDeveloperSearchOperator(IndexSearchOperator, fields=RequestFields("DeveloperSearchRequest")):
+class WebDataDeveloperSearchOperator(
+    WebDataOperator, fields=RequestFields("DeveloperSearchRequest", options=("output", "credit_limit"))
+):
     """Search issues, pull requests, READMEs and documentation. Bills credits: 2 for each 10 results, rounded up.
 
     The service keeps an index of these for coding questions; `WebDataSearchOperator(categories=["developer"])` asks the
@@ -24,7 +24,7 @@ class WebDataDeveloperSearchOperator(IndexSearchOperator, fields=RequestFields("
 
     XCom: a mapping with the wire names `results` (each with `id`, `type`, `url`, `title`, `passages`), `count`,
     `coverage`, `reranked` and, where they were asked for, `repos` and `sources`; each but `results` and `count` also
-    under its own key. With `output`, what `ResultOutput` says, in columns of the kind `developer`.
+    under its own key. With `output`, the file has columns of the kind `developer`.
 
     :param query: a question, or words.
     :param k: most results, 1 to 100. Default: 10.
@@ -43,12 +43,15 @@ class WebDataDeveloperSearchOperator(IndexSearchOperator, fields=RequestFields("
     :param fork: with or without forks.
     :param origin: label of the caller, for the service's own statistics. Default: `api`.
     :param integration: another such label.
-    :param kwargs: arguments of `ResultOutput` (`output`), `BillingOperator` (`credit_limit`), `WebDataOperator` and
-        `BaseOperator`.
+    :param output: path or URL of a file for the results, or `Output` (templated). Default: XCom.
+    :param credit_limit: most credits that all attempts may spend until the task is cleared; on Airflow 3.2, each
+        attempt (templated). A call of a killed attempt counts with the most that it may cost. Nothing is sent that may
+        cost more by the documented prices, or whose price has no documented bound; the task then fails with WD-034.
+        Default: none.
+    :param kwargs: arguments of `WebDataOperator` and `BaseOperator`.
     """
 
-    operation = "developer_search"
-    item_kind = "developer"
+    run = "airflow_provider_webdata.runs.index_search:DeveloperSearchRun"
 
     def __init__(
         self,
@@ -70,6 +73,8 @@ class WebDataDeveloperSearchOperator(IndexSearchOperator, fields=RequestFields("
         fork: bool | str | None = None,
         origin: str | None = None,
         integration: str | None = None,
+        output: Output | str | None = None,
+        credit_limit: float | str | None = None,
         # end of fields
         **kwargs: Any,
     ) -> None:
@@ -91,10 +96,6 @@ class WebDataDeveloperSearchOperator(IndexSearchOperator, fields=RequestFields("
         self.fork = fork
         self.origin = origin
         self.integration = integration
+        self.output_to = Output.of(output)
+        self.credit_limit = checked_limit(credit_limit)
         # end of fields
-
-    def ask(
-        self, request: DeveloperSearchRequest, extra_body: Mapping[str, Any] | None
-    ) -> DeveloperSearchResponse:
-        """Make the search."""
-        return self.hook.search_developer(request, extra_body=extra_body)

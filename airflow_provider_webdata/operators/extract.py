@@ -9,10 +9,11 @@ from airflow.exceptions import AirflowProviderDeprecationWarning
 
 from airflow_provider_webdata import endings
 from airflow_provider_webdata.coded_errors import ArgumentError
+from airflow_provider_webdata.common.literals import is_literal
+from airflow_provider_webdata.options import Media, Output, Schema
 from airflow_provider_webdata.tasks.jobs.extract_successors import KINDS, Via
 from airflow_provider_webdata.tasks.jobs.job_operator import WebDataJobOperator
-from airflow_provider_webdata.tasks.literals import is_literal
-from airflow_provider_webdata.tasks.operator import RequestFields
+from airflow_provider_webdata.tasks.operator import RequestFields, checked_limit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -24,7 +25,14 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.states.jobs import JobKind
 
 
-class WebDataExtractOperator(WebDataJobOperator, fields=RequestFields("ExtractRequest", own=("via",))):
+class WebDataExtractOperator(
+    WebDataJobOperator,
+    fields=RequestFields(
+        "ExtractRequest",
+        own=("via",),
+        options=("output", "media", "result_schema", "credit_limit"),
+    ),
+):
     """Extract structured data from pages and sites, and wait for it. Bills credits.
 
     The hosted service shuts `/v2/extract` down on 2026-12-10 at 15:00 UTC; self-hosted servers may keep it. `via` names
@@ -61,9 +69,16 @@ class WebDataExtractOperator(WebDataJobOperator, fields=RequestFields("ExtractRe
     :param webhook: where the job reports to: `url`, `events`, `headers`, `metadata`.
     :param origin: label of the caller, for the service's own statistics. Default: `api`.
     :param integration: another such label.
-    :param kwargs: arguments of `WebDataJobOperator`, of `JobResults` (`max_error_ratio`), of `ValidatedResults`
-        (`result_schema`), of `ResultOutput` (`output`, `media`), `BillingOperator` (`credit_limit`),
-        `WebDataOperator` and `BaseOperator`.
+    :param output: path or URL of a file for the results, or `Output` (templated). Default: XCom.
+    :param media: path or URL of a folder for screenshots and other media, or `Media` (templated). Default: they are not
+        kept.
+    :param result_schema: JSON Schema as a mapping, pydantic model, the model's import path, or `Schema`. Default: the
+        schema that the request contains, if any.
+    :param credit_limit: most credits that all attempts may spend until the task is cleared; on Airflow 3.2, each
+        attempt (templated). A call of a killed attempt counts with the most that it may cost. Nothing is sent that may
+        cost more by the documented prices, or whose price has no documented bound; the task then fails with WD-034.
+        Default: none.
+    :param kwargs: arguments of `WebDataJobOperator`, `JobResults`, `WebDataOperator`, and `BaseOperator`.
     """
 
     job_kind: JobKind = "extract"
@@ -91,6 +106,10 @@ class WebDataExtractOperator(WebDataJobOperator, fields=RequestFields("ExtractRe
         webhook: Mapping[str, Any] | str | None = None,
         origin: str | None = None,
         integration: str | None = None,
+        output: Output | str | None = None,
+        media: Media | str | None = None,
+        result_schema: Schema | Mapping[str, Any] | type | str | None = None,
+        credit_limit: float | str | None = None,
         # end of fields
         **kwargs: Any,
     ) -> None:
@@ -120,6 +139,10 @@ class WebDataExtractOperator(WebDataJobOperator, fields=RequestFields("ExtractRe
         self.webhook = webhook
         self.origin = origin
         self.integration = integration
+        self.output_to = Output.of(output)
+        self.media = Media.of(media)
+        self.result_schema = Schema.of(result_schema)
+        self.credit_limit = checked_limit(credit_limit)
         # end of fields
 
     def call_service(self, context: Context) -> Any:
@@ -161,7 +184,7 @@ class WebDataExtractOperator(WebDataJobOperator, fields=RequestFields("ExtractRe
     def job_request(self) -> tuple[type[RequestModel], Mapping[str, Any]]:
         """Return the model of the request that `via` sends, and its fields."""
         from airflow_provider_webdata.api.models import AgentRequest, BatchScrapeRequest, ExtractRequest
-        from airflow_provider_webdata.tasks.arguments import number
+        from airflow_provider_webdata.common.arguments import number
         from airflow_provider_webdata.tasks.jobs.extract_successors import as_agent, as_batch_scrape
 
         if self.job_kind == "extract":
@@ -195,7 +218,7 @@ class WebDataExtractOperator(WebDataJobOperator, fields=RequestFields("ExtractRe
         """Return the result of the job in the shape of an extract job's."""
         if kind != "batch_scrape":
             return super().collect(kind, job_id, context, inputs)
-        from airflow_provider_webdata.tasks.failures import JobFailedError
+        from airflow_provider_webdata.runs.failures import JobFailedError
         from airflow_provider_webdata.tasks.jobs.extract_successors import combined
 
         summary, errors = self.page_summary(kind, job_id, context)

@@ -103,7 +103,7 @@ class WebDataFeedbackOperator(
         """Give the feedback; say and push what came of it."""
         from airflow_provider_webdata.api.errors import ConflictError
         from airflow_provider_webdata.api.models import FeedbackRequest
-        from airflow_provider_webdata.tasks.metrics import count
+        from airflow_provider_webdata.runs.metrics import count
 
         request = self.checked_request(FeedbackRequest, "feedback")
         try:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.tasks.arguments import seconds, whole_number
-from airflow_provider_webdata.tasks.changed_results import ChangedResults
+from airflow_provider_webdata.common.arguments import seconds, whole_number
+from airflow_provider_webdata.options import Changes, Media, Output, Schema
 from airflow_provider_webdata.tasks.jobs.job_operator import WebDataJobOperator
-from airflow_provider_webdata.tasks.operator import RequestFields
+from airflow_provider_webdata.tasks.operator import RequestFields, checked_limit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -17,20 +17,19 @@ if TYPE_CHECKING:
 
     from airflow_provider_webdata.api.models import JobStarted
     from airflow_provider_webdata.api.models.base import RequestModel
-    from airflow_provider_webdata.options import Changes
     from airflow_provider_webdata.results.manifest.folder import Known, Run
     from airflow_provider_webdata.results.manifest.plan import Plan
     from airflow_provider_webdata.states.jobs import JobKind
 
 
 class WebDataIncrementalCrawlOperator(
-    ChangedResults,
     WebDataJobOperator,
     fields=RequestFields(
         "BatchScrapeRequest",
         own=("url", "refresh_after", "changes", "map_options", "sitemap_url", "max_sitemaps"),
         without=("urls", "append_to_id"),
         defaults={"ignore_invalid_urls": True},
+        options=("output", "media", "result_schema", "credit_limit"),
     ),
 ):
     """Read of a site the pages that are new, old, or changed by its sitemap, in one job. Bills credits.
@@ -91,15 +90,22 @@ class WebDataIncrementalCrawlOperator(
         servers were seen that refuse the whole batch for one bad URL where it is left out.
     :param origin: label of the caller, for the service's own statistics. Default: `api`.
     :param integration: another such label.
-    :param kwargs: arguments of `ChangedResults` (`changes`), `ValidatedResults` (`result_schema`),
-        `WebDataJobOperator`, `JobResults` (`max_error_ratio`), `ResultOutput` (`output`, `media`),
-        `BillingOperator` (`credit_limit`), `WebDataOperator` and `BaseOperator`.
+    :param output: path or URL of a file for the results, or `Output` (templated). Default: XCom.
+    :param media: path or URL of a folder for screenshots and other media, or `Media` (templated). Default: they are not
+        kept.
+    :param result_schema: JSON Schema as a mapping, pydantic model, the model's import path, or `Schema`. Default: the
+        schema that the request contains, if any.
+    :param credit_limit: most credits that all attempts may spend until the task is cleared; on Airflow 3.2, each
+        attempt (templated). A call of a killed attempt counts with the most that it may cost. Nothing is sent that may
+        cost more by the documented prices, or whose price has no documented bound; the task then fails with WD-034.
+        Default: none.
+    :param kwargs: arguments of `WebDataJobOperator`, `JobResults`, `WebDataOperator`, and `BaseOperator`.
     """
 
     job_kind: JobKind = "batch_scrape"
-    changes: Changes
     template_fields: Sequence[str] = (
         *WebDataJobOperator.template_fields,
+        "changes",
         "url",
         "map_options",
         "sitemap_url",
@@ -150,10 +156,15 @@ class WebDataIncrementalCrawlOperator(
         ignore_invalid_urls: bool | str = True,
         origin: str | None = None,
         integration: str | None = None,
+        output: Output | str | None = None,
+        media: Media | str | None = None,
+        result_schema: Schema | Mapping[str, Any] | type | str | None = None,
+        credit_limit: float | str | None = None,
         # end of fields
         **kwargs: Any,
     ) -> None:
-        super().__init__(changes=changes, **kwargs)
+        super().__init__(**kwargs)
+        self.changes = Changes.of(changes)
         # fields of BatchScrapeRequest, written by tools/operator_fields.py
         self.formats = formats
         self.only_main_content = only_main_content
@@ -188,6 +199,10 @@ class WebDataIncrementalCrawlOperator(
         self.ignore_invalid_urls = ignore_invalid_urls
         self.origin = origin
         self.integration = integration
+        self.output_to = Output.of(output)
+        self.media = Media.of(media)
+        self.result_schema = Schema.of(result_schema)
+        self.credit_limit = checked_limit(credit_limit)
         # end of fields
         self.url = url
         self.refresh_after = timedelta(seconds=seconds("refresh_after", refresh_after, zero=True))
@@ -201,7 +216,7 @@ class WebDataIncrementalCrawlOperator(
         from airflow_provider_webdata.hooks.calls import body_for
 
         # The listing is paid for: what the batch would be refused for is found before it.
-        self.check_arguments()
+        self.check_arguments(context)
         body_for(models.BatchScrapeRequest, {**self.given(), "urls": self.targets()}, "start batch scrape")
         if self._made_plan(context).read:
             return super().call_service(context)
@@ -232,11 +247,11 @@ class WebDataIncrementalCrawlOperator(
 
     def _made_plan(self, context: Context) -> Plan:
         if self._plan is None:
-            folder, run, known = self.read_manifest(self.changes, context)
-            self._plan = folder.plan_of(run)
+            seen = self.delivery(context).seen
+            self._plan = seen.folder.plan_of(seen.run)
             if self._plan is None:
-                self._plan = self._new_plan(known, run, context)
-                folder.write_plan(run, self._plan)
+                self._plan = self._new_plan(seen.known, seen.run, context)
+                seen.folder.write_plan(seen.run, self._plan)
         return self._plan
 
     def _new_plan(self, known: Known, run: Run, context: Context) -> Plan:
@@ -249,22 +264,24 @@ class WebDataIncrementalCrawlOperator(
             self.sitemap_url,
             self.max_sitemaps,
             self.refresh_after,
-            self.changes.ignore_query,
+            self.delivery(context).seen.changes.ignore_query,
         )
 
+        billing = self.billing(context)
+
         def scrape(request: dict[str, Any]) -> tuple[str, float]:
-            with self.within_credit_limit("scrape", request, context):
+            with billing.within_limit("scrape", request):
                 document = self.hook.scrape(request).data
             cost = (document.metadata and document.metadata.credits_used) or 1.0
-            self.count_credits(cost, context, "scrape")
+            billing.count(cost, "scrape")
             return document.raw_html or "", cost
 
-        with self.within_credit_limit("map", site.request, context):
+        with billing.within_limit("map", site.request):
             links = [link.url for link in self.hook.map(site.request).links or () if link.url]
-        self.count_credits(MAP, context, "map")
+        billing.count(MAP, "map")
         plan = site.plan(links, known.entries, run.moment, scrape, self.log)
         left = len(plan.known)
-        self.count_saved(left, context, "batch_scrape")
+        billing.count(0, "batch_scrape", saved=left)
         self.log.info(
             "%d pages: %d to read, %d known; at least %g credits saved",
             left + len(plan.read),

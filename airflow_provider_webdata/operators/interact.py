@@ -7,10 +7,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.coded_errors import ArgumentError
-from airflow_provider_webdata.tasks.arguments import as_list, checked_text
-from airflow_provider_webdata.tasks.failures import StepFailedError
-from airflow_provider_webdata.tasks.operator import RequestFields
-from airflow_provider_webdata.tasks.spending import BillingOperator
+from airflow_provider_webdata.common.arguments import as_list, checked_text
+from airflow_provider_webdata.runs.failures import StepFailedError
+from airflow_provider_webdata.tasks.operator import RequestFields, WebDataOperator, checked_limit
+from airflow_provider_webdata.tasks.spending import SpendingTask
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -31,9 +31,12 @@ _OF_OWN_SESSION = ("stream_web_view", "profile", "block_ads", "record_session", 
 
 
 class WebDataInteractOperator(
-    BillingOperator,
+    SpendingTask,
+    WebDataOperator,
     fields=RequestFields(
-        "InteractRequest", own=("steps", "scrape_id", "language", "step_timeout", "check_exit_code")
+        "InteractRequest",
+        own=("steps", "scrape_id", "language", "step_timeout", "check_exit_code"),
+        options=("credit_limit",),
     ),
 ):
     """Open a browser, run steps of code in it, and close it. Bills by time.
@@ -71,12 +74,16 @@ class WebDataInteractOperator(
     :param record_session: record the session.
     :param origin: label of the caller, for the service's own statistics. Default: `api`.
     :param integration: another such label.
+    :param credit_limit: most credits that all attempts may spend until the task is cleared; on Airflow 3.2, each
+        attempt (templated). A call of a killed attempt counts with the most that it may cost. Nothing is sent that may
+        cost more by the documented prices, or whose price has no documented bound; the task then fails with WD-034.
+        Default: none.
     :param kwargs: arguments of `BillingOperator` (`credit_limit`), `WebDataOperator` and `BaseOperator`. `extra_body`
         goes into the request that opens the session, with `scrape_id` into that of each step.
     """
 
     template_fields: Sequence[str] = (
-        *BillingOperator.template_fields,
+        *WebDataOperator.template_fields,
         "steps",
         "scrape_id",
         "language",
@@ -100,6 +107,7 @@ class WebDataInteractOperator(
         record_session: bool | str | None = None,
         origin: str | None = None,
         integration: str | None = None,
+        credit_limit: float | str | None = None,
         # end of fields
         **kwargs: Any,
     ) -> None:
@@ -131,6 +139,7 @@ class WebDataInteractOperator(
         self.record_session = record_session
         self.origin = origin
         self.integration = integration
+        self.credit_limit = checked_limit(credit_limit)
         # end of fields
         self._browser: Browser | None = None
         self._killed = False
@@ -140,6 +149,7 @@ class WebDataInteractOperator(
         from airflow_provider_webdata.hooks.call_guard import cost_of_failure
         from airflow_provider_webdata.results.xcom import warn_if_large
 
+        self.billing(context).push_earlier()
         named = self._checked_steps()
         browser = self._browser = self._made_browser(context, [step for _, step in named])
         self._close_leftovers(browser, context)
@@ -234,19 +244,19 @@ class WebDataInteractOperator(
             "ttl": max((int(ttl) for ttl in ttls if ttl is not None), default=None),
             "prompt": any(getattr(step, "prompt", None) is not None for step in steps),
         }
-        self.hold_credit_limit("interact", body, context, self.checked_extra_body("interact"))
+        self.billing(context, "interact").reserve("interact", body, self.checked_extra_body("interact"))
 
     def _close_leftovers(self, browser: Browser, context: Context) -> None:
         for session_id, leftover in browser.close_leftovers().items():
-            self.count_credits(leftover.credits_billed, context, "interact", call=session_id)
+            self.billing(context).count(leftover.credits_billed, "interact", call=session_id)
 
     def _count(
         self, outcome: Mapping[str, Any], closed: SessionClosed | None, cost: float | None, context: Context
     ) -> None:
         if closed is not None or outcome["steps"] or outcome.get("sessionId"):
-            self.count_credits(outcome["creditsBilled"], context, "interact", call=outcome.get("sessionId"))
+            self.billing(context).count(outcome["creditsBilled"], "interact", call=outcome.get("sessionId"))
         else:
-            self.credit_budget(context).settle("interact", cost)
+            self.billing(context).budget.settle("interact", cost)
 
     def _checked_steps(self) -> list[tuple[str, RequestModel]]:
         """Return the steps with what names them in logs.

@@ -5,20 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 from airflow_provider_webdata.coded_errors import ArgumentError
-from airflow_provider_webdata.options import writes_file
-from airflow_provider_webdata.tasks.changed_results import ChangedResults
-from airflow_provider_webdata.tasks.operator import RequestFields
-from airflow_provider_webdata.tasks.result_output import ResultOutput
+from airflow_provider_webdata.options import Changes, Output, writes_file
+from airflow_provider_webdata.tasks.operator import RequestFields, WebDataOperator, checked_limit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from airflow.sdk import Context
 
 _RESULT_KINDS = ("links", "urls")
 
 
-class WebDataMapOperator(ChangedResults, ResultOutput, fields=RequestFields("MapRequest", own=("returns",))):
+class WebDataMapOperator(
+    WebDataOperator,
+    fields=RequestFields("MapRequest", own=("returns",), options=("output", "changes", "credit_limit")),
+):
     """List the URLs of a site. One credit, whatever the number of links.
 
     Every argument up to `integration` is a field of POST /v2/map, templated; what is left out is not sent: the defaults
@@ -27,7 +27,7 @@ class WebDataMapOperator(ChangedResults, ResultOutput, fields=RequestFields("Map
     XCom: a mapping with the wire names `id`, `warning`, `count` and `links` (each with `url`, `title`,
     `description`). With `returns`, the return value is a list alone, so that
     `WebDataScrapeOperator.partial(...).expand(url=map.output)` maps over it; `id` and `warning` are keys of their own
-    either way. With `output`, what `ResultOutput` says.
+    either way.
 
     :param url: the site.
     :param search: words that order the links by relevance.
@@ -48,10 +48,18 @@ class WebDataMapOperator(ChangedResults, ResultOutput, fields=RequestFields("Map
     :param exclude_paths: regular expressions over the path; no matching URLs.
     :param origin: label of the caller, for the service's own statistics. Default: `api`.
     :param integration: another such label.
+    :param output: path or URL of a file for the results, or `Output` (templated). Default: XCom.
+    :param changes: path or URL of a folder in which each run writes what it saw, or `Changes` (templated). Default: no
+        comparison.
+    :param credit_limit: most credits that all attempts may spend until the task is cleared; on Airflow 3.2, each
+        attempt (templated). A call of a killed attempt counts with the most that it may cost. Nothing is sent that may
+        cost more by the documented prices, or whose price has no documented bound; the task then fails with WD-034.
+        Default: none.
     :param returns: `links` or `urls`: return the list of links, or that of their URLs, alone.
-    :param kwargs: arguments of `ChangedResults` (`changes`), `ResultOutput` (`output`), `BillingOperator`
-        (`credit_limit`), `WebDataOperator` and `BaseOperator`.
+    :param kwargs: arguments of `WebDataOperator` and `BaseOperator`.
     """
+
+    run = "airflow_provider_webdata.runs.site_map:MapRun"
 
     def __init__(
         self,
@@ -75,13 +83,16 @@ class WebDataMapOperator(ChangedResults, ResultOutput, fields=RequestFields("Map
         exclude_paths: Sequence[str] | None = None,
         origin: str | None = None,
         integration: str | None = None,
+        output: Output | str | None = None,
+        changes: Changes | str | None = None,
+        credit_limit: float | str | None = None,
         # end of fields
         returns: Literal["links", "urls"] | None = None,
         **kwargs: Any,
     ) -> None:
         if returns is not None and returns not in _RESULT_KINDS:
             raise ArgumentError(f"returns must be one of {', '.join(_RESULT_KINDS)} (given: {returns!r})")
-        if returns is not None and writes_file(kwargs.get("output")):
+        if returns is not None and writes_file(output):
             raise ArgumentError(
                 f"returns={returns!r} has no effect with output, which returns where the links are"
             )
@@ -105,43 +116,8 @@ class WebDataMapOperator(ChangedResults, ResultOutput, fields=RequestFields("Map
         self.exclude_paths = exclude_paths
         self.origin = origin
         self.integration = integration
+        self.output_to = Output.of(output)
+        self.changes = Changes.of(changes)
+        self.credit_limit = checked_limit(credit_limit)
         # end of fields
         self.returns = returns
-
-    def call_service(self, context: Context) -> Any:
-        """List the site's URLs and return them, or where they were written."""
-        from airflow_provider_webdata.api.models import MapRequest
-        from airflow_provider_webdata.api.prices import MAP
-        from airflow_provider_webdata.tasks.metrics import count
-
-        request = self.checked_request(MapRequest, "map")
-        extra_body = self.checked_extra_body("map")
-        answer = self.paid_answer(
-            "map",
-            request.to_wire(),
-            context,
-            lambda: self.hook.map(request, extra_body=extra_body),
-            extra_body=extra_body,
-        )
-        links = answer.pop("links", None) or []
-        answer.pop("success", None)
-        summary = {"id": None, "warning": None, **answer}
-        if summary["warning"]:
-            self.log.warning("The service warns: %s", summary["warning"])
-        self.log.info("%s has %d links", request.url, len(links))
-        count("webdata.map.links", len(links), context)
-        # The service does not say what a map cost; documented is one price.
-        self.count_answer(answer.get("creditsUsed", MAP), context, "map", summary["id"])
-        self.push(context, **summary)
-        return self.deliver(links, "link", context, summary, inputs=[request.url], value=self._value)
-
-    def covers_all(self, count: int) -> bool:
-        """Return whether so many links are all of the site's."""
-        from airflow_provider_webdata.api.prices import DEFAULT_LINKS
-
-        return count < int(DEFAULT_LINKS if self.limit is None else self.limit)
-
-    def _value(self, links: list[Any], facts: dict[str, Any]) -> Any:
-        if self.returns == "urls":
-            return [link["url"] for link in links]
-        return links if self.returns == "links" else {**facts, "links": links}

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.tasks.index_search import IndexSearchOperator
-from airflow_provider_webdata.tasks.operator import RequestFields
+from airflow_provider_webdata.options import Output
+from airflow_provider_webdata.tasks.operator import RequestFields, WebDataOperator, checked_limit
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from airflow_provider_webdata.api.models import PaperSearchRequest, PaperSearchResponse
+    from collections.abc import Sequence
 
 
-class WebDataPaperSearchOperator(IndexSearchOperator, fields=RequestFields("PaperSearchRequest")):
+class WebDataPaperSearchOperator(
+    WebDataOperator, fields=RequestFields("PaperSearchRequest", options=("output", "credit_limit"))
+):
     """Search abstracts of research papers. Bills credits: 2 for each 10 results, rounded up.
 
     The service keeps an index of papers, most of the life sciences. `WebDataSearchOperator(categories=["research"])` is
@@ -24,7 +24,7 @@ class WebDataPaperSearchOperator(IndexSearchOperator, fields=RequestFields("Pape
     not sent: the defaults below are the service's.
 
     XCom: a mapping with the wire names `results` (each with `paperId`, `primaryId`, `ids`, `title`, `abstract`,
-    `score`) and `count`. With `output`, what `ResultOutput` says, in columns of the kind `paper`.
+    `score`) and `count`. With `output`, the file has columns of the kind `paper`.
 
     :param query: what the papers are about, in plain words.
     :param k: most papers, 1 to 500. Default: 40.
@@ -34,12 +34,15 @@ class WebDataPaperSearchOperator(IndexSearchOperator, fields=RequestFields("Pape
     :param to_date: last such day.
     :param origin: label of the caller, for the service's own statistics. Default: `api`.
     :param integration: another such label.
-    :param kwargs: arguments of `ResultOutput` (`output`), `BillingOperator` (`credit_limit`), `WebDataOperator` and
-        `BaseOperator`.
+    :param output: path or URL of a file for the results, or `Output` (templated). Default: XCom.
+    :param credit_limit: most credits that all attempts may spend until the task is cleared; on Airflow 3.2, each
+        attempt (templated). A call of a killed attempt counts with the most that it may cost. Nothing is sent that may
+        cost more by the documented prices, or whose price has no documented bound; the task then fails with WD-034.
+        Default: none.
+    :param kwargs: arguments of `WebDataOperator` and `BaseOperator`.
     """
 
-    operation = "paper_search"
-    item_kind = "paper"
+    run = "airflow_provider_webdata.runs.index_search:PaperSearchRun"
 
     def __init__(
         self,
@@ -53,6 +56,8 @@ class WebDataPaperSearchOperator(IndexSearchOperator, fields=RequestFields("Pape
         to_date: str | None = None,
         origin: str | None = None,
         integration: str | None = None,
+        output: Output | str | None = None,
+        credit_limit: float | str | None = None,
         # end of fields
         **kwargs: Any,
     ) -> None:
@@ -66,8 +71,6 @@ class WebDataPaperSearchOperator(IndexSearchOperator, fields=RequestFields("Pape
         self.to_date = to_date
         self.origin = origin
         self.integration = integration
+        self.output_to = Output.of(output)
+        self.credit_limit = checked_limit(credit_limit)
         # end of fields
-
-    def ask(self, request: PaperSearchRequest, extra_body: Mapping[str, Any] | None) -> PaperSearchResponse:
-        """Make the search."""
-        return self.hook.search_papers(request, extra_body=extra_body)

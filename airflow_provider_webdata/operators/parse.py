@@ -5,22 +5,23 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 from airflow_provider_webdata.coded_errors import ArgumentError
-from airflow_provider_webdata.tasks.document_result import DocumentOperator
-from airflow_provider_webdata.tasks.operator import RequestFields
+from airflow_provider_webdata.options import Media, Output, Schema
+from airflow_provider_webdata.tasks.operator import RequestFields, WebDataOperator, checked_limit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-    from airflow.sdk import Context, ObjectStoragePath
-
-    from airflow_provider_webdata.api.models import ScrapeResponse
 
 
 _WAYS = ("auto", "form", "reference")
 
 
 class WebDataParseOperator(
-    DocumentOperator, fields=RequestFields("ParseOptions", own=("file", "filename", "upload"))
+    WebDataOperator,
+    fields=RequestFields(
+        "ParseOptions",
+        own=("file", "filename", "upload"),
+        options=("output", "media", "result_schema", "credit_limit"),
+    ),
 ):
     """Upload a file and get its content as markdown or another format. Bills credits.
 
@@ -31,9 +32,10 @@ class WebDataParseOperator(
 
     Arguments from `formats` to `integration` are fields of POST /v2/parse, templated; what is left out is not sent: the
     defaults below are the service's. For a large PDF that needs longer than `timeout`, the task is rescheduled by
-    itself, up to 20 minutes; see `LargeDocuments`.
+    itself, up to 20 minutes.
 
-    XCom: see `DocumentOperator`.
+    XCom: the document with wire names (`markdown`, `metadata`, ...). The keys `scrapeId`, `creditsUsed`, `statusCode`,
+    and `warning` have these facts, with `output` too.
 
     :param file: path on the worker, or any URL that Airflow's object storage knows, such as
         `s3://conn_id@bucket/report.pdf` (templated).
@@ -60,11 +62,20 @@ class WebDataParseOperator(
     :param audit_metadata: whom to name in the audit log: `username`.
     :param origin: label of the caller, for the service's own statistics. Default: `api`.
     :param integration: another such label.
-    :param kwargs: arguments of `ValidatedResults` (`result_schema`), `ResultOutput` (`output`, `media`),
-        `BillingOperator` (`credit_limit`), `WebDataOperator` and `BaseOperator`.
+    :param output: path or URL of a file for the results, or `Output` (templated). Default: XCom.
+    :param media: path or URL of a folder for screenshots and other media, or `Media` (templated). Default: they are not
+        kept.
+    :param result_schema: JSON Schema as a mapping, pydantic model, the model's import path, or `Schema`. Default: the
+        schema that the request contains, if any.
+    :param credit_limit: most credits that all attempts may spend until the task is cleared; on Airflow 3.2, each
+        attempt (templated). A call of a killed attempt counts with the most that it may cost. Nothing is sent that may
+        cost more by the documented prices, or whose price has no documented bound; the task then fails with WD-034.
+        Default: none.
+    :param kwargs: arguments of `WebDataOperator` and `BaseOperator`.
     """
 
-    template_fields: Sequence[str] = (*DocumentOperator.template_fields, "file", "filename")
+    run = "airflow_provider_webdata.runs.document:ParseRun"
+    template_fields: Sequence[str] = (*WebDataOperator.template_fields, "file", "filename")
 
     def __init__(
         self,
@@ -89,6 +100,10 @@ class WebDataParseOperator(
         audit_metadata: Mapping[str, Any] | None = None,
         origin: str | None = None,
         integration: str | None = None,
+        output: Output | str | None = None,
+        media: Media | str | None = None,
+        result_schema: Schema | Mapping[str, Any] | type | str | None = None,
+        credit_limit: float | str | None = None,
         # end of fields
         **kwargs: Any,
     ) -> None:
@@ -115,68 +130,8 @@ class WebDataParseOperator(
         self.audit_metadata = audit_metadata
         self.origin = origin
         self.integration = integration
+        self.output_to = Output.of(output)
+        self.media = Media.of(media)
+        self.result_schema = Schema.of(result_schema)
+        self.credit_limit = checked_limit(credit_limit)
         # end of fields
-
-    def call_service(self, context: Context) -> Any:
-        """Upload the file and return what became of it, or where that was written."""
-        from airflow_provider_webdata.api.models import ParseOptions
-
-        options = self.checked_request(ParseOptions, "parse")
-        extra_body = self.checked_extra_body("parse")
-        path, name, size = self._checked_file()
-
-        def parsed() -> ScrapeResponse:
-            self.log.info("Uploading %s, %d bytes", path, size)
-            with path.open("rb") as file:  # type: ignore[no-untyped-call]
-                return self.hook.parse(file, name, size, options, extra_body=extra_body, upload=self.upload)
-
-        answer = self.paid_answer(
-            "parse",
-            options.to_wire(),
-            context,
-            parsed,
-            extra_body=extra_body,
-            filename=name,
-            file=[str(path), name, size, path.fs.checksum(path.path)],
-        )
-        return self.deliver_document(answer, "parse", str(path), context, options.to_wire())
-
-    def _checked_file(self) -> tuple[ObjectStoragePath, str, int]:
-        """Return the file's path, the name to send, and its bytes.
-
-        :raises InvalidRequestError: its name or its size is nothing that the service takes.
-        :raises FileNotFoundError: it is not there.
-        """
-        from airflow_provider_webdata.api.errors import InvalidRequestError
-        from airflow_provider_webdata.api.models.parse import (
-            FILE_EXTENSIONS,
-            MAX_FILE_BYTES,
-            has_known_extension,
-        )
-        from airflow_provider_webdata.results.errors import OutputError
-        from airflow_provider_webdata.results.storage import check_storage, storage_path
-
-        if not self.file:
-            raise InvalidRequestError("parse", [f"file: must name a file (given: {self.file!r})"])
-        try:
-            check_storage(str(self.file))
-            path = storage_path(str(self.file))
-        except OutputError as error:
-            raise InvalidRequestError("parse", [f"file: {error}"]) from error
-        name = str(self.filename or path.name)
-        problems = []
-        size = 0
-        if not has_known_extension(name):
-            argument = "filename" if self.filename else "file"
-            problems.append(
-                f"{argument}: must end with one of {', '.join(FILE_EXTENSIONS)} (given: {name!r})"
-            )
-        elif path.is_dir():
-            problems.append(f"file: {path} is a folder")
-        elif (size := path.stat().st_size) > MAX_FILE_BYTES and self.upload == "form":
-            problems.append(f"file: at most {MAX_FILE_BYTES} bytes are taken ({path} has {size})")
-        elif size == 0:
-            problems.append(f"file: {path} is empty")
-        if problems:
-            raise InvalidRequestError("parse", problems)
-        return path, name, size

@@ -4,26 +4,29 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from airflow_provider_webdata.tasks.changed_results import ChangedResults
-from airflow_provider_webdata.tasks.document_result import DocumentOperator
-from airflow_provider_webdata.tasks.operator import RequestFields
+from airflow_provider_webdata.options import Changes, Media, Output, Schema
+from airflow_provider_webdata.tasks.operator import RequestFields, WebDataOperator, checked_limit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from airflow.sdk import Context
 
-
-class WebDataScrapeOperator(ChangedResults, DocumentOperator, fields=RequestFields("ScrapeRequest")):
+class WebDataScrapeOperator(
+    WebDataOperator,
+    fields=RequestFields(
+        "ScrapeRequest", options=("output", "media", "changes", "result_schema", "credit_limit")
+    ),
+):
     """Scrape one page. Bills credits.
 
     Every argument up to `integration` is a field of POST /v2/scrape, templated; what is left out is not sent: the
     defaults below are the service's. In mappings inside, wire and Python names both work.
 
     A page whose site answered 4xx or 5xx is a result as well, and billed: look at `metadata.statusCode`. For a large
-    PDF that needs longer than `timeout`, the task is rescheduled by itself, up to 20 minutes; see `LargeDocuments`.
+    PDF that needs longer than `timeout`, the task is rescheduled by itself, up to 20 minutes.
 
-    XCom: see `DocumentOperator`.
+    XCom: the document with wire names (`markdown`, `metadata`, ...). The keys `scrapeId`, `creditsUsed`, `statusCode`,
+    and `warning` have these facts, with `output` too.
 
     :param url: the page.
     :param formats: what to return, as names or mappings with `type`. `changeTracking` needs `markdown` too; at most one
@@ -61,11 +64,21 @@ class WebDataScrapeOperator(ChangedResults, DocumentOperator, fields=RequestFiel
         Default: false.
     :param origin: label of the caller, for the service's own statistics. Default: `api`.
     :param integration: another such label.
-    :param kwargs: arguments of `ChangedResults` (`changes`), `ValidatedResults` (`result_schema`),
-        `ResultOutput` (`output`, `media`), `BillingOperator` (`credit_limit`), `WebDataOperator` and
-        `BaseOperator`.
+    :param output: path or URL of a file for the results, or `Output` (templated). Default: XCom.
+    :param media: path or URL of a folder for screenshots and other media, or `Media` (templated). Default: they are not
+        kept.
+    :param changes: path or URL of a folder in which each run writes what it saw, or `Changes` (templated). Default: no
+        comparison.
+    :param result_schema: JSON Schema as a mapping, pydantic model, the model's import path, or `Schema`. Default: the
+        schema that the request contains, if any.
+    :param credit_limit: most credits that all attempts may spend until the task is cleared; on Airflow 3.2, each
+        attempt (templated). A call of a killed attempt counts with the most that it may cost. Nothing is sent that may
+        cost more by the documented prices, or whose price has no documented bound; the task then fails with WD-034.
+        Default: none.
+    :param kwargs: arguments of `WebDataOperator` and `BaseOperator`.
     """
 
+    run = "airflow_provider_webdata.runs.document:ScrapeRun"
     for_many: ClassVar[Mapping[str, str]] = {"url": "WebDataBatchScrapeOperator(urls=[...])"}
 
     def __init__(
@@ -103,6 +116,11 @@ class WebDataScrapeOperator(ChangedResults, DocumentOperator, fields=RequestFiel
         zero_data_retention: bool | str | None = None,
         origin: str | None = None,
         integration: str | None = None,
+        output: Output | str | None = None,
+        media: Media | str | None = None,
+        changes: Changes | str | None = None,
+        result_schema: Schema | Mapping[str, Any] | type | str | None = None,
+        credit_limit: float | str | None = None,
         # end of fields
         **kwargs: Any,
     ) -> None:
@@ -139,19 +157,9 @@ class WebDataScrapeOperator(ChangedResults, DocumentOperator, fields=RequestFiel
         self.zero_data_retention = zero_data_retention
         self.origin = origin
         self.integration = integration
+        self.output_to = Output.of(output)
+        self.media = Media.of(media)
+        self.changes = Changes.of(changes)
+        self.result_schema = Schema.of(result_schema)
+        self.credit_limit = checked_limit(credit_limit)
         # end of fields
-
-    def call_service(self, context: Context) -> Any:
-        """Scrape the page and return it, or where it was written."""
-        from airflow_provider_webdata.api.models import ScrapeRequest
-
-        request = self.checked_request(ScrapeRequest, "scrape")
-        extra_body = self.checked_extra_body("scrape")
-        answer = self.paid_answer(
-            "scrape",
-            request.to_wire(),
-            context,
-            lambda: self.hook.scrape(request, extra_body=extra_body),
-            extra_body=extra_body,
-        )
-        return self.deliver_document(answer, "scrape", request.url, context, request.to_wire())

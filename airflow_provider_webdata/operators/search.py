@@ -5,25 +5,23 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from airflow_provider_webdata.coded_errors import ArgumentError
-from airflow_provider_webdata.options import writes_file
-from airflow_provider_webdata.tasks.changed_results import ChangedResults
-from airflow_provider_webdata.tasks.operator import RequestFields
-from airflow_provider_webdata.tasks.result_output import ResultOutput
-from airflow_provider_webdata.tasks.tagged_items import tagged, untagged
-from airflow_provider_webdata.tasks.validated_results import ValidatedResults
+from airflow_provider_webdata.options import Changes, Media, Output, Schema, writes_file
+from airflow_provider_webdata.tasks.operator import RequestFields, WebDataOperator, checked_limit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from airflow.sdk import Context
-
-    from airflow_provider_webdata.api.models import SearchRequest
 
 _RESULT_KINDS = ("web", "images", "news")
 
 
 class WebDataSearchOperator(
-    ChangedResults, ValidatedResults, ResultOutput, fields=RequestFields("SearchRequest", own=("returns",))
+    WebDataOperator,
+    fields=RequestFields(
+        "SearchRequest",
+        own=("returns",),
+        options=("output", "media", "changes", "result_schema", "credit_limit"),
+    ),
 ):
     """Search the web, and scrape the results where `scrape_options` asks for it. Bills credits.
 
@@ -62,12 +60,22 @@ class WebDataSearchOperator(
     :param threat_protection: threat protection override, for teams that have it.
     :param origin: label of the caller, for the service's own statistics. Default: `api`.
     :param integration: another such label.
+    :param output: path or URL of a file for the results, or `Output` (templated). Default: XCom.
+    :param media: path or URL of a folder for screenshots and other media, or `Media` (templated). Default: they are not
+        kept.
+    :param changes: path or URL of a folder in which each run writes what it saw, or `Changes` (templated). Default: no
+        comparison.
+    :param result_schema: JSON Schema as a mapping, pydantic model, the model's import path, or `Schema`. Default: the
+        schema that the request contains, if any.
+    :param credit_limit: most credits that all attempts may spend until the task is cleared; on Airflow 3.2, each
+        attempt (templated). A call of a killed attempt counts with the most that it may cost. Nothing is sent that may
+        cost more by the documented prices, or whose price has no documented bound; the task then fails with WD-034.
+        Default: none.
     :param returns: `web`, `images` or `news`: return this list alone.
-    :param kwargs: arguments of `ChangedResults` (`changes`), `ValidatedResults` (`result_schema`),
-        `ResultOutput` (`output`, `media`), `BillingOperator` (`credit_limit`), `WebDataOperator` and
-        `BaseOperator`.
+    :param kwargs: arguments of `WebDataOperator` and `BaseOperator`.
     """
 
+    run = "airflow_provider_webdata.runs.search:SearchRun"
     for_many: ClassVar[Mapping[str, str]] = {"query": "WebDataBatchSearchOperator(queries=[...])"}
 
     def __init__(
@@ -92,13 +100,18 @@ class WebDataSearchOperator(
         threat_protection: Mapping[str, Any] | None = None,
         origin: str | None = None,
         integration: str | None = None,
+        output: Output | str | None = None,
+        media: Media | str | None = None,
+        changes: Changes | str | None = None,
+        result_schema: Schema | Mapping[str, Any] | type | str | None = None,
+        credit_limit: float | str | None = None,
         # end of fields
         returns: Literal["web", "images", "news"] | None = None,
         **kwargs: Any,
     ) -> None:
         if returns is not None and returns not in _RESULT_KINDS:
             raise ArgumentError(f"returns must be one of {', '.join(_RESULT_KINDS)} (given: {returns!r})")
-        makes_list = returns is not None and not writes_file(kwargs.get("output"))
+        makes_list = returns is not None and not writes_file(output)
         if makes_list and kwargs.get("multiple_outputs"):
             raise ArgumentError(f"multiple_outputs needs a mapping, but returns={returns!r} makes it a list")
         kwargs.setdefault("multiple_outputs", not makes_list)
@@ -122,106 +135,10 @@ class WebDataSearchOperator(
         self.threat_protection = threat_protection
         self.origin = origin
         self.integration = integration
+        self.output_to = Output.of(output)
+        self.media = Media.of(media)
+        self.changes = Changes.of(changes)
+        self.result_schema = Schema.of(result_schema)
+        self.credit_limit = checked_limit(credit_limit)
         # end of fields
         self.returns = returns
-
-    def call_service(self, context: Context) -> Any:
-        """Search, log and count what came, and deliver it with wire names."""
-        from airflow_provider_webdata.api.models import SearchRequest
-
-        request = self.checked_request(SearchRequest, "search")
-        extra_body = self.checked_extra_body("search")
-        answer = self.paid_answer(
-            "search",
-            request.to_wire(),
-            context,
-            lambda: self.hook.search(request, extra_body=extra_body),
-            extra_body=extra_body,
-        )
-        results = answer.pop("data", None) or {}
-        answer.pop("success", None)
-        outcome: dict[str, Any] = {"id": None, "creditsUsed": None, "warning": None, **answer}
-        self._report(request, outcome, results, context)
-        if self.output_path is not None:
-            outcome["counts"] = _counts(results)
-        if self.returns is None:
-            return self.deliver(
-                _with_source(results),
-                "search",
-                context,
-                outcome,
-                inputs=[request.query],
-                value=lambda items, facts: {**_without_count(facts), **_by_source(items, results)},
-            )
-        return self.deliver(
-            results.get(self.returns) or [],
-            f"search_{self.returns}",
-            context,
-            outcome,
-            inputs=[request.query],
-            value=lambda items, facts: self._list_alone(items, facts, context),
-        )
-
-    def _list_alone(self, items: list[Any], facts: dict[str, Any], context: Context) -> list[Any]:
-        self.push(context, **_without_count(facts))
-        return items
-
-    def _report(
-        self, request: SearchRequest, outcome: Mapping[str, Any], results: Mapping[str, Any], context: Context
-    ) -> None:
-        from airflow_provider_webdata.api.errors import trimmed
-        from airflow_provider_webdata.tasks.cached_pages import CachedPages
-        from airflow_provider_webdata.tasks.metrics import count
-        from airflow_provider_webdata.tasks.searches.credit_parts import credit_parts
-
-        counts = _counts(results)
-        if outcome["warning"]:
-            self.log.warning("The service warns: %s", outcome["warning"])
-        cached = CachedPages()
-        for item in _with_source(results):
-            cached.add(item)
-        self.log.info(
-            "Search for %s (%s) brought %s%s; credits used: %s",
-            repr(trimmed(request.query)),
-            outcome["id"] or "without id",
-            ", ".join(f"{number} {kind}" for kind, number in counts.items()) or "no results",
-            f", {cached.count} of them from the service's cache, the oldest {cached.age()}"
-            if cached.count
-            else "",
-            "unknown" if outcome["creditsUsed"] is None else outcome["creditsUsed"],
-        )
-        for kind, number in counts.items():
-            count("webdata.search.results", number, context, source=kind)
-        self.count_answer(
-            outcome["creditsUsed"],
-            context,
-            "search",
-            outcome["id"],
-            **credit_parts(request.to_wire(), outcome["creditsUsed"], results),
-        )
-
-
-def _counts(results: Mapping[str, Any]) -> dict[str, int]:
-    return {kind: len(items) for kind, items in results.items() if isinstance(items, list)}
-
-
-def _with_source(results: Mapping[str, Any]) -> list[dict[str, Any]]:
-    return [
-        tagged(item, source=kind)
-        for kind, items in results.items()
-        if isinstance(items, list)
-        for item in items
-    ]
-
-
-def _by_source(items: list[dict[str, Any]], results: Mapping[str, Any]) -> dict[str, Any]:
-    grouped: dict[str, Any] = {
-        kind: [] if isinstance(found, list) else found for kind, found in results.items()
-    }
-    for item in items:
-        grouped[item["source"]].append(untagged(item, "source"))
-    return grouped
-
-
-def _without_count(facts: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in facts.items() if name != "count"}

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 KEPT_MEDIA = "keptMedia"
 # Items whose files are fetched together; the next ones are taken when these are done.
 _ITEMS_AT_ONCE = 16
-_REPORTED_ERRORS = 20
+REPORTED_ERRORS = 20
 
 
 @dataclass
@@ -119,7 +119,7 @@ def _rewritten(
         else:
             record["error"] = str(outcome)
             report.failed += 1
-            if len(report.errors) < _REPORTED_ERRORS:
+            if len(report.errors) < REPORTED_ERRORS:
                 report.errors.append(f"{link.field} of {_page_of(item)} {outcome}")
         records.append(record)
     return {**changed, KEPT_MEDIA: records}

@@ -9,13 +9,13 @@ from airflow.exceptions import AirflowProviderDeprecationWarning
 
 from airflow_provider_webdata import endings
 from airflow_provider_webdata.coded_errors import ArgumentError
-from airflow_provider_webdata.options import Wait
+from airflow_provider_webdata.common.arguments import checked_text, number
+from airflow_provider_webdata.common.literals import is_literal
+from airflow_provider_webdata.options import Media, Output, Schema, Wait
 from airflow_provider_webdata.states.jobs import ProgressLog, checked_kind
-from airflow_provider_webdata.tasks.arguments import checked_text, number
 from airflow_provider_webdata.tasks.deferral import JOB_TRIGGER
 from airflow_provider_webdata.tasks.jobs.job_wait import WaitsForJob
 from airflow_provider_webdata.tasks.jobs.results import JobResults
-from airflow_provider_webdata.tasks.literals import is_literal
 from airflow_provider_webdata.tasks.replica import until_found
 from airflow_provider_webdata.tasks.sensor import WebDataSensor
 from airflow_provider_webdata.waiting.policy import JOB_POLL_INTERVAL, JOB_SAFETY_POLL
@@ -42,9 +42,12 @@ class WebDataJobSensor(WaitsForJob, JobResults, WebDataSensor):
     :param wait: how to wait, see `Wait`. With `by="webhook"` the job must report to this Airflow. Default: the
         triggerer polls every 30 s, every 300 s while a delivery is expected. A sensor that is not deferrable polls
         every `poke_interval`.
-    :param kwargs: arguments of `JobResults` (`max_error_ratio`), `ValidatedResults` (`result_schema`), `ResultDelivery`
-        (`output`, `media`), `WebDataSensor` and `BaseSensorOperator`, such as `deferrable`, `timeout`, `mode` and
-        `soft_fail`.
+    :param output: path or URL of a file for the results, or `Output` (templated). Default: XCom.
+    :param media: path or URL of a folder for screenshots and other media, or `Media` (templated). Default: they are not
+        kept.
+    :param result_schema: JSON Schema as a mapping, pydantic model, the model's import path, or `Schema`. Default: none.
+    :param kwargs: arguments of `JobResults` (`max_error_ratio`), `WebDataSensor`, and `BaseSensorOperator`, such as
+        `deferrable`, `timeout`, `mode`, and `soft_fail`.
     """
 
     trigger_class = JOB_TRIGGER
@@ -63,6 +66,9 @@ class WebDataJobSensor(WaitsForJob, JobResults, WebDataSensor):
         kind: JobKind,
         job_id: str,
         wait: Wait | None = None,
+        output: Output | str | None = None,
+        media: Media | str | None = None,
+        result_schema: Schema | Mapping[str, Any] | type | str | None = None,
         **kwargs: Any,
     ) -> None:
         if is_literal(kind):
@@ -74,6 +80,9 @@ class WebDataJobSensor(WaitsForJob, JobResults, WebDataSensor):
         super().__init__(**kwargs)
         self.kind = kind
         self.job_id = job_id
+        self.output_to = Output.of(output)
+        self.media = Media.of(media)
+        self.result_schema = Schema.of(result_schema)
         self.polling_policy = Wait.of_sensor(wait).policy(JOB_POLL_INTERVAL, JOB_SAFETY_POLL)
         self._progress: ProgressLog | None = None
         self.start_in_triggerer(knows_when=True)
@@ -87,9 +96,9 @@ class WebDataJobSensor(WaitsForJob, JobResults, WebDataSensor):
             "policy": self.polling_policy.serialize(),
         }
 
-    def check_arguments(self) -> None:
+    def check_arguments(self, context: Context) -> None:
         """Fail before the wait where rendered arguments cannot work."""
-        self.check_result_arguments()
+        self.prepare_delivery(context)
         try:
             checked_kind(self.kind)
             number("max_error_ratio", self.max_error_ratio, 1)

@@ -7,11 +7,11 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.coded_errors import ArgumentError
+from airflow_provider_webdata.common.arguments import checked_text
+from airflow_provider_webdata.common.literals import is_literal
 from airflow_provider_webdata.options import Wait
 from airflow_provider_webdata.states.checks import CHECK_COMPLETED, CheckCriteria
-from airflow_provider_webdata.tasks.arguments import checked_text
 from airflow_provider_webdata.tasks.deferral import CHECK_TRIGGER
-from airflow_provider_webdata.tasks.literals import is_literal
 from airflow_provider_webdata.tasks.monitors.check_result import checked_pages
 from airflow_provider_webdata.tasks.sensor import SinceSensor
 from airflow_provider_webdata.waiting.policy import CHECK_POLL_INTERVAL, CHECK_SAFETY_POLL

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.tasks.arguments import as_list, checked_text
+from airflow_provider_webdata.common.arguments import as_list, checked_text
 from airflow_provider_webdata.tasks.deferral import WEBHOOK_TRIGGER
 from airflow_provider_webdata.tasks.sensor import SinceSensor
 

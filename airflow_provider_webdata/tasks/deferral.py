@@ -81,7 +81,7 @@ class WaitingTask(ServiceTask):
 
         :param message: what was and was not seen.
         """
-        from airflow_provider_webdata.tasks.failures import WaitTimeoutError
+        from airflow_provider_webdata.runs.failures import WaitTimeoutError
 
         raise self.explained(WaitTimeoutError(message))
 
@@ -115,7 +115,7 @@ class WaitingTask(ServiceTask):
 
         from airflow_provider_webdata.hooks.remedies import advised
         from airflow_provider_webdata.page_urls import event_page
-        from airflow_provider_webdata.tasks.failures import CheckFailedError
+        from airflow_provider_webdata.runs.failures import CheckFailedError
 
         self.webdata_page = event_page(self.webdata_conn_id, event) or self.webdata_page
         status = event.get("status")
@@ -140,7 +140,7 @@ class WaitingTask(ServiceTask):
 
         :param text: what became of the job.
         """
-        from airflow_provider_webdata.tasks.failures import JobFailedError
+        from airflow_provider_webdata.runs.failures import JobFailedError
 
         self.refuse(JobFailedError(text))
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from typing_extensions import TypedDict
 
+from airflow_provider_webdata.common.stored_record import Count, Epoch, Moment, Text, damage_of, place_of
 from airflow_provider_webdata.states.jobs import JobKind  # noqa: TC001 - msgspec reads the annotations
-from airflow_provider_webdata.tasks.stored_record import Count, Epoch, Moment, Text, damage_of, place_of
 
 if TYPE_CHECKING:
     import datetime
@@ -87,7 +87,7 @@ class Intent:
         if damage is None and record["max_tries"] != self.max_tries:
             return {}
         if damage := damage or damage_of(record, _Fields) or _missing(record):
-            from airflow_provider_webdata.tasks.failures import UncertainStartError
+            from airflow_provider_webdata.runs.failures import UncertainStartError
 
             raise UncertainStartError(
                 f"the record {self._key} of what an earlier attempt started is damaged ({damage}). Nothing is started, "

@@ -24,7 +24,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from airflow_provider_webdata.tasks.literals import is_template
+from airflow_provider_webdata.common.literals import is_template
 
 Rule = tuple[Any, ...]
 

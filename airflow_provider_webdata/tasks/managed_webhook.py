@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from airflow_provider_webdata.coded_errors import ArgumentError
+from airflow_provider_webdata.common.arguments import as_list
 from airflow_provider_webdata.states.checks import CHECK_COMPLETED
-from airflow_provider_webdata.tasks.arguments import as_list
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

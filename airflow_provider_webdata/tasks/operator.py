@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
 from airflow_provider_webdata.coded_errors import ArgumentError
-from airflow_provider_webdata.tasks.literals import templates_of_none
+from airflow_provider_webdata.common.arguments import number
+from airflow_provider_webdata.common.literals import templates_of_none
 from airflow_provider_webdata.tasks.service_task import ServiceTask
 
 if TYPE_CHECKING:
@@ -30,6 +32,7 @@ class RequestFields:
     :param own: arguments of the operator that are no fields.
     :param without: fields that the operator does not take.
     :param defaults: what is sent where nothing is given, in place of the service's own default.
+    :param options: names of the options that the operator takes, see `OPTIONS`.
     """
 
     def __init__(
@@ -39,11 +42,71 @@ class RequestFields:
         own: Collection[str] = (),
         without: Collection[str] = (),
         defaults: Mapping[str, Any] | None = None,
+        options: Collection[str] = (),
     ) -> None:
         self.model = model
         self.own = own
         self.without = without
         self.defaults = defaults or {}
+        self.options = options
+
+
+class OptionArgument(NamedTuple):
+    """An argument that takes an option.
+
+    :param type: of the parameter, as source text.
+    :param value: what the attribute is set to, as source text.
+    :param text: its description.
+    :param attribute: name of the attribute.
+    :param templated: whether Airflow renders it.
+    """
+
+    type: str
+    value: str
+    text: str
+    attribute: str
+    templated: bool = True
+
+
+OPTIONS = {
+    # Airflow gives every operator an attribute `output`, which stands for its XCom.
+    "output": OptionArgument(
+        "Output | str | None",
+        "Output.of(output)",
+        "path or URL of a file for the results, or `Output` (templated). Default: XCom.",
+        "output_to",
+    ),
+    "media": OptionArgument(
+        "Media | str | None",
+        "Media.of(media)",
+        "path or URL of a folder for screenshots and other media, or `Media` (templated). Default: they are not kept.",
+        "media",
+    ),
+    "changes": OptionArgument(
+        "Changes | str | None",
+        "Changes.of(changes)",
+        "path or URL of a folder in which each run writes what it saw, or `Changes` (templated). Default: no "
+        "comparison.",
+        "changes",
+    ),
+    "result_schema": OptionArgument(
+        "Schema | Mapping[str, Any] | type | str | None",
+        "Schema.of(result_schema)",
+        "JSON Schema as a mapping, pydantic model, the model's import path, or `Schema`. Default: the schema that the "
+        "request contains, if any.",
+        "result_schema",
+        templated=False,
+    ),
+    "credit_limit": OptionArgument(
+        "float | str | None",
+        "checked_limit(credit_limit)",
+        "most credits that all attempts may spend until the task is cleared; on Airflow 3.2, each attempt (templated). "
+        "A call of a killed attempt counts with the most that it may cost. Nothing is sent that may cost more by the "
+        "documented prices, or whose price has no documented bound; the task then fails with WD-034. Default: none.",
+        "credit_limit",
+    ),
+}
+"""What `RequestFields(options=...)` names."""
 
 
 class WebDataOperator(ServiceTask):
@@ -62,6 +125,9 @@ class WebDataOperator(ServiceTask):
     template_fields_renderers: ClassVar[dict[str, str]] = {"extra_body": "json"}
     ui_color = "#d9ecf2"
 
+    run: ClassVar[str] = ""
+    """Path of what executes the task, as in `package.module:Class`."""
+
     request_model: ClassVar[str]
     """Name of the request's model in `api.models`."""
 
@@ -72,6 +138,7 @@ class WebDataOperator(ServiceTask):
     """What takes a list of what an argument takes one of."""
 
     _rendered_none: Sequence[str] = ()
+    _run: Any = None
 
     def __init_subclass__(cls, *, fields: RequestFields | None = None, **kwargs: Any) -> None:
         """Take up the fields of a request, as in `fields=RequestFields("SearchRequest")`.
@@ -84,8 +151,10 @@ class WebDataOperator(ServiceTask):
             return
         types: dict[str, str] = cls.__init__.__annotations__
         cls.request_model = fields.model
-        cls.request_fields = tuple(name for name in types if name not in {*fields.own, "kwargs", "return"})
-        cls.template_fields = (*cls.template_fields, *cls.request_fields)
+        own = {*fields.own, *fields.options, "kwargs", "return"}
+        cls.request_fields = tuple(name for name in types if name not in own)
+        rendered = tuple(OPTIONS[name].attribute for name in fields.options if OPTIONS[name].templated)
+        cls.template_fields = (*cls.template_fields, *cls.request_fields, *rendered)
         structured = [name for name in cls.template_fields if _is_structured(types.get(name, ""))]
         cls.template_fields_renderers = {**cls.template_fields_renderers, **dict.fromkeys(structured, "json")}
 
@@ -111,8 +180,24 @@ class WebDataOperator(ServiceTask):
         """
         if self._rendered_none:
             self.refuse("; ".join(self._rendered_none))
+        if self.run:
+            return self.new_run(context).execute()
         with self.calling(context):
             return self.call_service(context)
+
+    def new_run(self, context: Context) -> Any:
+        """Return the run of an attempt.
+
+        :param context: the task's context.
+        """
+        module, _, name = self.run.partition(":")
+        self._run = getattr(import_module(module), name)(self, context)
+        return self._run
+
+    def on_kill(self) -> None:
+        """End what the task has started: a user has ended the task."""
+        if self._run is not None:
+            self._run.on_kill()
 
     def check_literals(self) -> None:
         """Fail while the DAG file is read where a literal argument cannot work.
@@ -218,6 +303,17 @@ class WebDataOperator(ServiceTask):
                 operation, [f"extra_body: must be a mapping or a JSON object (given: {type(value).__name__})"]
             )
         return value
+
+
+def checked_limit(credit_limit: float | str | None) -> float | str | None:
+    """Return an argument `credit_limit`.
+
+    :param credit_limit: credits, or a template.
+    :raises ArgumentError: it is neither.
+    """
+    if not isinstance(credit_limit, str):
+        number("credit_limit", credit_limit)
+    return credit_limit
 
 
 def _is_structured(annotation: str) -> bool:

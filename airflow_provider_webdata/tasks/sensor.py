@@ -10,8 +10,8 @@ from airflow.sdk import BaseSensorOperator
 from airflow.sdk.exceptions import AirflowRescheduleException, AirflowSkipException
 
 from airflow_provider_webdata.coded_errors import ArgumentError
+from airflow_provider_webdata.common.literals import is_literal
 from airflow_provider_webdata.tasks.deferral import TIMEOUT_MARGIN_SECONDS, WaitingTask, is_deferrable
-from airflow_provider_webdata.tasks.literals import is_literal
 from airflow_provider_webdata.tasks.retry_policy import HAS_RETRY_POLICIES
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class WebDataSensor(WaitingTask, BaseSensorOperator):
         """
         return {}
 
-    def check_arguments(self) -> None:
+    def check_arguments(self, context: Context) -> None:
         """Fail before the wait where rendered arguments cannot work."""
 
     def show_page(self) -> None:
@@ -104,7 +104,7 @@ class WebDataSensor(WaitingTask, BaseSensorOperator):
 
         :param context: the task's context.
         """
-        self.check_arguments()
+        self.check_arguments(context)
         self.show_page()
         if self.deferrable:
             self._wait_in_triggerer(context)

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 from airflow.sdk import BaseOperator
 
 from airflow_provider_webdata.coded_errors import ArgumentError, CodedError
+from airflow_provider_webdata.common.arguments import seconds
 from airflow_provider_webdata.options import Option
-from airflow_provider_webdata.tasks.arguments import seconds
 from airflow_provider_webdata.tasks.checked_arguments import CheckedArguments
 from airflow_provider_webdata.tasks.links import DashboardLink
 from airflow_provider_webdata.tasks.retry_policy import (
@@ -22,7 +22,7 @@ from airflow_provider_webdata.tasks.retry_policy import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     import jinja2
     from airflow.sdk import BaseOperatorLink, Context
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
     from airflow_provider_webdata.api.errors import WebDataError
     from airflow_provider_webdata.hooks.webdata import WebDataHook
+
+    Postpone = Callable[[WebDataError, Context, datetime | None], None]
 
 ErrorT = TypeVar("ErrorT", bound=CodedError)
 
@@ -77,10 +79,13 @@ class ServiceTask(BaseOperator, metaclass=CheckedArguments):
         return WebDataHook(self.webdata_conn_id)
 
     @contextmanager
-    def calling(self, context: Context, *, limited_since: datetime | None = None) -> Iterator[None]:
+    def calling(
+        self, context: Context, *, limited_since: datetime | None = None, postpone: Postpone | None = None
+    ) -> Iterator[None]:
         """Call the service within this block, which translates errors for Airflow and closes the hook.
 
         :param limited_since: when the attempt was first asked to wait; default: Airflow's first reschedule.
+        :param postpone: called instead of `postpone`.
         :raises AirflowFailException: no retry can help.
         :raises AirflowRescheduleException: the service asks to wait.
         :raises WebDataError: a retry may help, or the task's retry policy decides.
@@ -92,8 +97,8 @@ class ServiceTask(BaseOperator, metaclass=CheckedArguments):
                 yield
         except WebDataError as error:
             if error.verdict == "later":
-                self._reschedule(error, context, limited_since)
-            self._fail(error)
+                (postpone or self.postpone)(error, context, limited_since)
+            self.fail(error)
         except CodedError as error:
             raise self.explained(error) from None
 
@@ -110,7 +115,8 @@ class ServiceTask(BaseOperator, metaclass=CheckedArguments):
         error.advice = advice_for(error.help_code, error.text(), self.webdata_conn_id)
         return error
 
-    def _fail(self, error: WebDataError) -> NoReturn:
+    def fail(self, error: WebDataError) -> NoReturn:
+        """End the attempt with an error of the service."""
         from airflow.sdk.exceptions import AirflowFailException
 
         from airflow_provider_webdata.api.errors import InvalidRequestError
@@ -123,7 +129,7 @@ class ServiceTask(BaseOperator, metaclass=CheckedArguments):
             raise AirflowFailException(str(error)) from None
         raise error from None
 
-    def _reschedule(self, error: WebDataError, context: Context, limited_since: datetime | None) -> None:
+    def postpone(self, error: WebDataError, context: Context, limited_since: datetime | None) -> None:
         """Reschedule the task; return if it may not be."""
         from airflow.sdk.exceptions import AirflowRescheduleException
 
@@ -158,10 +164,12 @@ class ServiceTask(BaseOperator, metaclass=CheckedArguments):
         super().post_execute(context, result)
 
     def get_openlineage_facets_on_complete(self, task_instance: Any) -> Any | None:  # noqa: ARG002
-        """Return the link to the task's page; called by OpenLineage's listener where it is installed."""
+        """Return what the task read and wrote; called by OpenLineage's listener where it is installed."""
         from airflow_provider_webdata.results.lineage import operator_lineage
 
-        return operator_lineage((), None, self.webdata_conn_id, self.webdata_page)
+        delivery = getattr(getattr(self, "_run", None), "delivery", None)
+        inputs, written = ((), None) if delivery is None else (delivery.inputs, delivery.written)
+        return operator_lineage(inputs, written, self.webdata_conn_id, self.webdata_page)
 
     def push(self, context: Context, /, **values: Any) -> None:
         """Push XComs beside the return value."""

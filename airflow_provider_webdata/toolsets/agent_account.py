@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from typing_extensions import TypedDict
 
-from airflow_provider_webdata.tasks.credit_account import CreditAccount, enter_call
-from airflow_provider_webdata.tasks.stored_record import damage_of, place_of
+from airflow_provider_webdata.common.stored_record import damage_of, place_of
+from airflow_provider_webdata.runs.credit_account import CreditAccount, enter_call
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -54,14 +54,14 @@ class AgentAccount:
         self._scrapes: dict[str, str] = {}
         kept: Any = self._store.get(_KEY) if self._store is not None else None
         if kept is not None and (damage := damage_of(kept, _Kept)):
-            from airflow_provider_webdata.tasks.failures import CreditLimitError
+            from airflow_provider_webdata.runs.failures import CreditLimitError
 
             raise CreditLimitError(
                 f"what the agent read in earlier attempts is not known, because its record {_KEY} is damaged "
                 f"({damage}): {place_of(_KEY)}"
             )
         # Airflow raises `max_tries` when the task is cleared: what was read until then may be old.
-        if kept is not None and kept["maxTries"] == self._max_tries:
+        if isinstance(kept, dict) and kept["maxTries"] == self._max_tries:
             self._sources, self._scrapes = kept["sources"], kept["scrapes"]
         if not self._credits.is_empty:
             # Airflow deletes the XComs of each attempt before the next.

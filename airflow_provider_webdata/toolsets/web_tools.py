@@ -18,7 +18,7 @@ from airflow_provider_webdata.api.prices import MAP, page_extras
 from airflow_provider_webdata.hooks.call_guard import cost_of_failure
 from airflow_provider_webdata.hooks.once import Once
 from airflow_provider_webdata.hooks.webdata_async import AsyncWebDataHook
-from airflow_provider_webdata.tasks.credit_account import by_format
+from airflow_provider_webdata.runs.credit_account import by_format
 from airflow_provider_webdata.toolsets.page_text import part_of
 
 if TYPE_CHECKING:

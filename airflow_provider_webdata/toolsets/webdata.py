@@ -31,11 +31,11 @@ from airflow_provider_webdata.api.errors import (
     trimmed,
 )
 from airflow_provider_webdata.coded_errors import ArgumentError, CodedError
+from airflow_provider_webdata.common.arguments import whole_number
 from airflow_provider_webdata.hooks.budget import Budget
 from airflow_provider_webdata.hooks.call_guard import CallGuard
 from airflow_provider_webdata.hooks.remedies import advice_for
 from airflow_provider_webdata.results.errors import OutputError
-from airflow_provider_webdata.tasks.arguments import whole_number
 from airflow_provider_webdata.toolsets.agent_account import AgentAccount, account_of_attempt
 from airflow_provider_webdata.toolsets.web_tools import WebTools
 

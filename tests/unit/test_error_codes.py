@@ -23,7 +23,7 @@ import airflow_provider_webdata
 from airflow_provider_webdata.api import errors
 from airflow_provider_webdata.coded_errors import ArgumentError, CodedError, UnknownArgumentError
 from airflow_provider_webdata.results.errors import OutputError
-from airflow_provider_webdata.tasks.failures import JobFailedError
+from airflow_provider_webdata.runs.failures import JobFailedError
 
 PACKAGE = Path(airflow_provider_webdata.__file__).parent
 PAGE = Path(__file__).parents[2] / "docs" / "errors.md"

@@ -87,7 +87,7 @@ def test_tasks_do_not_share_an_option() -> None:
     ]
     for task in tasks:
         task.render_template_fields({"ti": {"task_id": task.task_id}})  # type: ignore[typeddict-item]
-    assert [task.output_path for task in tasks] == ["/tmp/a.jsonl", "/tmp/b.jsonl"]
+    assert [task.output_to for task in tasks] == [Output("/tmp/a.jsonl"), Output("/tmp/b.jsonl")]
     assert output.path == "/tmp/{{ ti.task_id }}.jsonl"
 
 

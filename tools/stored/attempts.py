@@ -55,7 +55,7 @@ def task_state() -> dict[str, Any]:
 
 
 def _account() -> Any:
-    from airflow_provider_webdata.tasks.credit_account import CreditAccount
+    from airflow_provider_webdata.runs.credit_account import CreditAccount
 
     store = StateStore()
     account = CreditAccount(context_of(TaskInstance(max_tries=MAX_TRIES), store))  # type: ignore[arg-type]
@@ -106,9 +106,9 @@ RECORDS = [
 
 def kept_records() -> dict[str, Any]:
     """Return billed but undelivered results, in the task state store and in files beside the output."""
-    from airflow_provider_webdata.tasks.kept_records import FileRecords, StoreRecords
-    from airflow_provider_webdata.tasks.searches.batch_queries import BatchQuery
-    from airflow_provider_webdata.tasks.searches.records import ambiguous_record, answer_record
+    from airflow_provider_webdata.runs.kept_records import FileRecords, StoreRecords
+    from airflow_provider_webdata.runs.searches.batch_queries import BatchQuery
+    from airflow_provider_webdata.runs.searches.records import ambiguous_record, answer_record
 
     answer = {"id": "i", "creditsUsed": 2, "data": {"web": [{"title": "ü"}]}}
     made = [
@@ -140,7 +140,7 @@ def requests() -> dict[str, Any]:
 
 def kept_under(request: Any) -> str:
     """Return the key of the record that holds a request's answer."""
-    from airflow_provider_webdata.tasks.kept_answer import KeptAnswer
+    from airflow_provider_webdata.runs.kept_answer import KeptAnswer
 
     store = StateStore()
     kept = KeptAnswer(  # type: ignore[arg-type]
@@ -155,10 +155,11 @@ def kept_under(request: Any) -> str:
 def batch_keys(queries: list[Any]) -> list[str]:
     """Return the keys under which the answers of a batch are kept."""
     from airflow_provider_webdata.operators.batch_search import WebDataBatchSearchOperator
-    from airflow_provider_webdata.tasks.searches.batch_queries import checked_queries
+    from airflow_provider_webdata.runs.searches.batch_queries import checked_queries
 
     batch = WebDataBatchSearchOperator(task_id="t", queries=queries, limit=5)
-    return [*checked_queries(queries, batch._request_of, None, batch.log)]
+    run = batch.new_run(context_of(TaskInstance()))
+    return [*checked_queries(queries, run.request_of, None, batch.log)]
 
 
 PAID_CALLS: dict[str, dict[str, Any]] = {
@@ -184,7 +185,7 @@ PAID_CALLS: dict[str, dict[str, Any]] = {
 
 def paid_request(operator: str, arguments: dict[str, Any]) -> Any:
     """Return the request under which an operator's answer is kept."""
-    from airflow_provider_webdata.tasks import kept_answer
+    from airflow_provider_webdata.runs import call
 
     module, _, name = operator.partition(".")
     cls = getattr(importlib.import_module(f"airflow_provider_webdata.operators.{module}"), name)
@@ -198,12 +199,12 @@ def paid_request(operator: str, arguments: dict[str, Any]) -> Any:
         raise Stop
 
     in_folder = tempfile.TemporaryDirectory()
-    with in_folder as folder, working_in(Path(folder)), patch.object(kept_answer, "KeptAnswer", keep):
+    with in_folder as folder, working_in(Path(folder)), patch.object(call, "KeptAnswer", keep):
         if "file" in arguments:
             Path(arguments["file"]).write_text("<p>a page</p>")
         task = cls(task_id="t", webdata_conn_id=CONNECTION_ID, **arguments)
         with suppress(Stop):
-            task.call_service(context_of(TaskInstance()))
+            task.execute(context_of(TaskInstance()))
     (request,) = asked
     if "file" in request:
         # The path and the modification time of the file differ each time.

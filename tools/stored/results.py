@@ -90,7 +90,14 @@ def pushed_by(case: str, operator: str, arguments: dict[str, Any]) -> dict[str, 
     def deliver(*_: Any, **__: Any) -> None:
         raise OSError("no room")
 
-    task.deliver = deliver
+    new_run = task.new_run
+
+    def failing_run(context: Any) -> Any:
+        run = new_run(context)
+        run.deliver = deliver
+        return run
+
+    task.new_run = failing_run
     with suppress(AirflowFailException):
         task.execute(context_of(ti))
     return ti.xcom

@@ -182,7 +182,7 @@ class WebDataCreateMonitorOperator(
 
     def _answer(self, monitor: Monitor, context: Context) -> Any:
         from airflow_provider_webdata.page_urls import monitor_page
-        from airflow_provider_webdata.tasks.failures import MonitorConflictError
+        from airflow_provider_webdata.runs.failures import MonitorConflictError
 
         self.webdata_page = monitor_page(self.webdata_conn_id, monitor.id)
         wire = monitor.to_wire(mask_headers=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.tasks.arguments import checked_text
+from airflow_provider_webdata.common.arguments import checked_text
 from airflow_provider_webdata.tasks.monitors.monitor_operator import ExistingMonitorOperator
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ class WebDataDeleteMonitorOperator(ExistingMonitorOperator):
     def call_service(self, context: Context) -> dict[str, Any]:  # noqa: ARG002
         """Delete the monitor and say whether it was there."""
         from airflow_provider_webdata.api.errors import NotFoundError
-        from airflow_provider_webdata.tasks.failures import MonitorMissingError
+        from airflow_provider_webdata.runs.failures import MonitorMissingError
 
         monitor_id = self.monitor_id
         if monitor_id and checked_text(monitor_id) is None:

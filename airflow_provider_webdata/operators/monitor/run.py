@@ -163,7 +163,7 @@ class WebDataRunMonitorOperator(WaitsForCheck, ExistingMonitorOperator):
         return done[0]
 
     def _running(self, monitor_id: str, error: ConflictError) -> MonitorCheck:
-        from airflow_provider_webdata.tasks.failures import MonitorConflictError
+        from airflow_provider_webdata.runs.failures import MonitorConflictError
 
         check_id = error.body.get("checkId")
         if not isinstance(check_id, str) or not check_id:

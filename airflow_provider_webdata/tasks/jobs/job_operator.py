@@ -6,12 +6,12 @@ import time
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from airflow_provider_webdata.coded_errors import ArgumentError
+from airflow_provider_webdata.common.arguments import number
 from airflow_provider_webdata.options import Wait
-from airflow_provider_webdata.tasks.arguments import number
 from airflow_provider_webdata.tasks.deferral import JOB_TRIGGER, is_deferrable
 from airflow_provider_webdata.tasks.jobs.job_wait import WaitsForJob
 from airflow_provider_webdata.tasks.jobs.results import JobResults
-from airflow_provider_webdata.tasks.spending import BillingOperator
+from airflow_provider_webdata.tasks.operator import WebDataOperator
 from airflow_provider_webdata.waiting.policy import JOB_POLL_INTERVAL, JOB_SAFETY_POLL
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ _NO_RESULT = ("integration", "origin", "webhook")
 JOB_WAIT_SECONDS = 86400.0
 
 
-class WebDataJobOperator(WaitsForJob, JobResults, BillingOperator):
+class WebDataJobOperator(WaitsForJob, JobResults, WebDataOperator):
     """Base of the operators that start a job and wait for it.
 
     The job is started once, however many attempts the task makes. A retry finds what an earlier attempt started: it
@@ -60,9 +60,7 @@ class WebDataJobOperator(WaitsForJob, JobResults, BillingOperator):
 
     job_kind: JobKind
     template_fields: Sequence[str] = (
-        *BillingOperator.template_fields,
-        "output_to",
-        "media",
+        *WebDataOperator.template_fields,
         "max_error_ratio",
     )
 
@@ -83,6 +81,10 @@ class WebDataJobOperator(WaitsForJob, JobResults, BillingOperator):
         self.attach_webhook = attach_webhook
         self._running_job: str | None = None
         self._killed = False
+
+    def check_literals(self) -> None:
+        """Fail while the DAG file is read where a literal argument cannot work."""
+        super().check_literals()
         if self.rows_path() and self.job_kind in ("crawl", "batch_scrape"):
             raise ArgumentError(
                 f"Schema(rows=) has no effect: a {self.job_kind.replace('_', ' ')} has pages, and each is a result"
@@ -112,7 +114,8 @@ class WebDataJobOperator(WaitsForJob, JobResults, BillingOperator):
 
     def call_service(self, context: Context) -> Any:
         """Start the job, or find the one of an earlier attempt, and return its result or its id."""
-        self.check_arguments()
+        self.billing(context).push_earlier()
+        self.check_arguments(context)
         start = self._job_start(context)
         job = start.find_or_start()
         self._running_job = job.job_id
@@ -123,9 +126,9 @@ class WebDataJobOperator(WaitsForJob, JobResults, BillingOperator):
             return job.job_id
         return self._wait(start, job, context)
 
-    def check_arguments(self) -> None:
-        """Fail before anything is paid for."""
-        self.check_result_arguments()
+    def check_arguments(self, context: Context) -> None:
+        """Fail before anything is billed."""
+        self.prepare_delivery(context)
         try:
             number("max_error_ratio", self.max_error_ratio, 1)
         except ArgumentError as error:
@@ -165,7 +168,7 @@ class WebDataJobOperator(WaitsForJob, JobResults, BillingOperator):
             return self.send(body_for(model, fields, operation), idempotency_key)
 
         def check() -> None:
-            self.hold_credit_limit(self.job_kind, request.to_wire(), context, extra_body)
+            self.billing(context, operation).reserve(self.job_kind, request.to_wire(), extra_body)
 
         return JobStart(
             self.hook,
@@ -187,8 +190,8 @@ class WebDataJobOperator(WaitsForJob, JobResults, BillingOperator):
     def _settle(self, job_id: str | None, context: Context) -> None:
         """Settle what an attempt reserved for a job that has no result, or, without an id, was not started."""
         if job_id is None:
-            self.credit_budget(context).settle(self.job_kind, 0)
-        elif self.credit_budget(context).is_unsettled(self.job_kind):
+            self.billing(context).budget.settle(self.job_kind, 0)
+        elif self.billing(context).budget.is_unsettled(self.job_kind):
             self._count_lost({"job_id": job_id, "status": "failed"}, context)
 
     def _push_job(self, job: TaskJob, context: Context) -> None:
@@ -237,7 +240,7 @@ class WebDataJobOperator(WaitsForJob, JobResults, BillingOperator):
 
     def fail_job(self, text: str) -> NoReturn:
         """End the attempt; a retry may start another job."""
-        from airflow_provider_webdata.tasks.failures import JobFailedError
+        from airflow_provider_webdata.runs.failures import JobFailedError
 
         raise self.explained(JobFailedError(text))
 

@@ -34,8 +34,8 @@ class WaitsForJob(WaitingTask):
         :param job_id: its id.
         :param progress: logs how far it is.
         """
+        from airflow_provider_webdata.runs.metrics import count
         from airflow_provider_webdata.tasks.jobs.poll import poll_job
-        from airflow_provider_webdata.tasks.metrics import count
 
         count("webdata.polls", 1, {}, conn_id=self.webdata_conn_id, kind=kind)
         view = poll_job(self.hook, kind, job_id)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.tasks.arguments import number
-from airflow_provider_webdata.tasks.validated_results import ValidatedResults
+from airflow_provider_webdata.common.arguments import number
+from airflow_provider_webdata.tasks.result_output import ResultDelivery
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -78,7 +78,7 @@ class PageErrors:
         return {"count": self.count, "robotsBlocked": self.robots_blocked, "pages": self.pages}
 
 
-class JobResults(ValidatedResults):
+class JobResults(ResultDelivery):
     """Base of the tasks that take a job's result.
 
     XCom of a crawl or batch scrape: a mapping with `id`, `status`, `total`, `completed`, `creditsUsed`, `expiresAt`,
@@ -122,7 +122,7 @@ class JobResults(ValidatedResults):
         :param is_saved: whether another job would have cost that again.
         """
         from airflow_provider_webdata.api.prices import credits_of_tokens
-        from airflow_provider_webdata.tasks.credit_account import by_format
+        from airflow_provider_webdata.runs.credit_account import by_format
 
         used, pages, tokens = status.get("creditsUsed"), status.get("completed"), status.get("tokensUsed")
         if used is None and isinstance(tokens, (int, float)):
@@ -131,7 +131,7 @@ class JobResults(ValidatedResults):
         if isinstance(pages, int) and isinstance(used, (int, float)) and used > 0:
             formats = by_format(used, pages, self.page_extras())
         saved = used or 0 if is_saved else 0
-        self.count_credits(used, context, kind, call=status["id"], formats=formats, saved=saved)
+        self.billing(context).count(used, kind, call=status["id"], formats=formats, saved=saved)
 
     def is_found_again(self, context: Context) -> bool:  # noqa: ARG002
         """Return whether an earlier attempt started the job."""
@@ -175,7 +175,7 @@ class JobResults(ValidatedResults):
 
     def _pages(self, kind: JobKind, job_id: str, context: Context, inputs: Sequence[str]) -> Any:
         summary, errors = self.page_summary(kind, job_id, context)
-        from airflow_provider_webdata.tasks.cached_pages import CachedPages
+        from airflow_provider_webdata.runs.cached_pages import CachedPages
 
         cached = CachedPages()
 
@@ -205,8 +205,8 @@ class JobResults(ValidatedResults):
 
     def report_job(self, kind: JobKind, summary: Mapping[str, Any], context: Context) -> None:
         """Log the end of a job, and count its pages."""
+        from airflow_provider_webdata.runs.metrics import count
         from airflow_provider_webdata.states.jobs import name_of
-        from airflow_provider_webdata.tasks.metrics import count
 
         if summary.get("warning"):
             self.log.warning("The service warns: %s", summary["warning"])
@@ -224,7 +224,7 @@ class JobResults(ValidatedResults):
 
     def judge_errors(self, errors: PageErrors, value: Any, context: Context) -> None:
         """Log the pages that failed; fail the task where they exceed `max_error_ratio`."""
-        from airflow_provider_webdata.tasks.failures import TooManyFailuresError
+        from airflow_provider_webdata.runs.failures import TooManyFailuresError
 
         if errors.count:
             self.log.warning(

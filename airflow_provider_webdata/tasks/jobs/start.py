@@ -186,7 +186,7 @@ class JobStart:
     def _end(self, state: State, finding: Finding) -> NoReturn:
         from airflow.sdk.exceptions import AirflowRescheduleException
 
-        from airflow_provider_webdata.tasks.failures import UncertainStartError
+        from airflow_provider_webdata.runs.failures import UncertainStartError
 
         if state is State.LATER:
             raise AirflowRescheduleException(finding.until)  # type: ignore[no-untyped-call]

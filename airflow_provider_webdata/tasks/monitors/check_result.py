@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.coded_errors import ArgumentError
-from airflow_provider_webdata.tasks.arguments import as_list
+from airflow_provider_webdata.common.arguments import as_list
 from airflow_provider_webdata.tasks.replica import REPLICA_WAIT_SECONDS
 
 if TYPE_CHECKING:

@@ -95,7 +95,7 @@ class DeclaredMonitorOperator(MonitorOperator):
         :param intent: what earlier attempts began.
         :param context: the task's context.
         """
-        from airflow_provider_webdata.tasks.failures import MonitorConflictError, MonitorMissingError
+        from airflow_provider_webdata.runs.failures import MonitorConflictError, MonitorMissingError
 
         if self.monitor_id:
             monitor = self.visible_monitor(self.monitor_id)
@@ -200,7 +200,7 @@ class DeclaredMonitorOperator(MonitorOperator):
         :param limit: most credits a month.
         :param intent: what earlier attempts began.
         """
-        from airflow_provider_webdata.tasks.failures import CreditLimitError
+        from airflow_provider_webdata.runs.failures import CreditLimitError
 
         monitor = outcome.monitor
         estimate = monitor.estimated_credits_per_month

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from airflow_provider_webdata.coded_errors import ArgumentError
-from airflow_provider_webdata.tasks.arguments import seconds
+from airflow_provider_webdata.common.arguments import seconds
 from airflow_provider_webdata.tasks.links import LINKS
 from airflow_provider_webdata.tasks.operator import WebDataOperator
 from airflow_provider_webdata.tasks.replica import REPLICA_WAIT_SECONDS, until_found
@@ -67,7 +67,7 @@ class MonitorOperator(WebDataOperator):
         :param found: what has this name.
         :raises MonitorConflictError: there are several.
         """
-        from airflow_provider_webdata.tasks.failures import MonitorConflictError
+        from airflow_provider_webdata.runs.failures import MonitorConflictError
 
         if len(found) > 1:
             raise MonitorConflictError(
@@ -112,7 +112,7 @@ class ExistingMonitorOperator(MonitorOperator):
         :raises MonitorMissingError: it is missing.
         :raises MonitorConflictError: several have the name.
         """
-        from airflow_provider_webdata.tasks.failures import MonitorMissingError
+        from airflow_provider_webdata.runs.failures import MonitorMissingError
 
         if (monitor := self.find()) is None:
             raise MonitorMissingError(f"There is no monitor {self.described}")

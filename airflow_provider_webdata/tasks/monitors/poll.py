@@ -21,7 +21,7 @@ def poll_check(hook: WebDataHook, monitor_id: str, queue: CheckQueue, *, via: st
     :param queue: which checks count; it may have served earlier polls of the same wait.
     :param via: what gave rise to the poll: `webhook` or `polling`.
     """
-    from airflow_provider_webdata.tasks.metrics import count
+    from airflow_provider_webdata.runs.metrics import count
 
     count("webdata.polls", 1, {}, conn_id=hook.webdata_conn_id, kind="monitor")
     if queue.check_id is not None:

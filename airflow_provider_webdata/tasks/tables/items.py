@@ -19,7 +19,7 @@ from airflow_provider_webdata.results.output import format_of
 from airflow_provider_webdata.results.parquet import JSON_COLUMN
 from airflow_provider_webdata.results.storage import storage_path
 from airflow_provider_webdata.results.tombstones import MARK
-from airflow_provider_webdata.tasks.failures import TableError
+from airflow_provider_webdata.runs.failures import TableError
 from airflow_provider_webdata.tasks.tables.layout import url_column
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from contextlib import ExitStack, closing, contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.tasks.arguments import removal_limit
-from airflow_provider_webdata.tasks.failures import TableError
+from airflow_provider_webdata.common.arguments import removal_limit
+from airflow_provider_webdata.runs.failures import TableError
 from airflow_provider_webdata.tasks.tables.database import Loaded
 from airflow_provider_webdata.tasks.tables.items import Removed, ResultsFile
 from airflow_provider_webdata.tasks.tables.layout import OF_A_RUN, layout

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from airflow_provider_webdata.tasks.failures import TableError
+from airflow_provider_webdata.runs.failures import TableError
 from airflow_provider_webdata.tasks.tables.database import Existing, StagingDatabase, Values
 
 if TYPE_CHECKING:

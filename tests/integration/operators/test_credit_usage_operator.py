@@ -8,7 +8,7 @@ import pytest
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 from airflow_provider_webdata.operators.credit_usage import WebDataCreditUsageOperator
-from airflow_provider_webdata.tasks.failures import CreditLimitError
+from airflow_provider_webdata.runs.failures import CreditLimitError
 from tests.support import direct
 from tests.support.direct import TaskInstance, context_of
 from tests.support.fault_server import FaultServer, answer

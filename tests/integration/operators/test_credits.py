@@ -23,9 +23,9 @@ from airflow_provider_webdata.operators.parse import WebDataParseOperator
 from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
 from airflow_provider_webdata.options import Wait
+from airflow_provider_webdata.runs.credit_account import CreditAccount
+from airflow_provider_webdata.runs.failures import CreditLimitError
 from airflow_provider_webdata.sandbox.server import SandboxServer
-from airflow_provider_webdata.tasks.credit_account import CreditAccount
-from airflow_provider_webdata.tasks.failures import CreditLimitError
 from airflow_provider_webdata.tasks.jobs import start
 from tests.support import direct
 from tests.support.direct import StateStore, TaskInstance, context_of, killed_in_a_call
@@ -146,7 +146,14 @@ def undeliverable(operator: Any) -> Any:
     def fail(*_: Any, **__: Any) -> None:
         raise OSError("the disk is full")
 
-    operator.deliver = fail
+    new_run = operator.new_run
+
+    def failing_run(context: Any) -> Any:
+        run = new_run(context)
+        run.deliver = fail
+        return run
+
+    operator.deliver, operator.new_run = fail, failing_run
     return operator
 
 
@@ -311,9 +318,9 @@ def test_without_a_store_an_account_knows_what_it_lacks(here: SandboxServer) -> 
 
 def test_what_was_known_already_is_saved() -> None:
     ti = TaskInstance()
-    WebDataCrawlOperator(task_id="t", url="https://a.example/").count_saved(
-        374, context_of(ti, StateStore()), "crawl"
-    )
+    task = WebDataCrawlOperator(task_id="t", url="https://a.example/")
+    context: Any = context_of(ti, StateStore())
+    task.billing(context).count(0, "crawl", saved=374)
     assert (ti.xcom["credits"]["used"], ti.xcom["credits"]["saved"]) == (0, 374)
 
 
@@ -369,9 +376,16 @@ def lose_first_answer(context):
         raise OSError("the disk is full")
 
     task = context["task"]
-    task.__dict__.pop("deliver", None)
+    task.__dict__.pop("new_run", None)
+    new_run = task.new_run
+
+    def failing_run(context):
+        run = new_run(context)
+        run.deliver = fail
+        return run
+
     if context["ti"].try_number == 1:
-        task.__dict__["deliver"] = fail
+        task.__dict__["new_run"] = failing_run
 """
     more = "retries=1, retry_delay=datetime.timedelta(0), on_execute_callback=lose_first_answer"
     done = run_dag(f"WebDataSearchOperator(task_id='t', query='river', {more})", before)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 import textwrap
 from datetime import timedelta
 from pathlib import Path
@@ -43,17 +44,24 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
 
 
 def template() -> Any:
-    """Return the operator that CONTRIBUTING shows, with its fields."""
+    """Return the operator that CONTRIBUTING shows, with its fields, its options and its run."""
     page = (Path(__file__).parents[3] / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    (code,) = re.findall(r"( +)```python\n( +class WebDataMapOperator.*?)```", page, re.DOTALL)
+    run, operator = (
+        textwrap.dedent(code)
+        for code in re.findall(r" +```python\n( +class (?:MapRun|WebDataMap).*?)```", page, re.DOTALL)
+    )
     head = (
         "from __future__ import annotations\nfrom typing import Any\n"
-        "from airflow.sdk import Context\n"
-        "from airflow_provider_webdata.tasks.operator import RequestFields\n"
-        "from airflow_provider_webdata.tasks.result_output import ResultOutput\n"
+        "from airflow_provider_webdata.api.models import MapRequest\n"
+        "from airflow_provider_webdata.api.prices import MAP\n"
+        "from airflow_provider_webdata.options import Output\n"
+        "from airflow_provider_webdata.runs.call import CallRun\n"
+        "from airflow_provider_webdata.runs.delivery.step import Results\n"
+        "from airflow_provider_webdata.tasks.operator import RequestFields, WebDataOperator, checked_limit\n"
     )
-    found: dict[str, Any] = {"__name__": __name__}
-    exec(rewritten(head + textwrap.dedent(code[1])), found)
+    found = vars(sys.modules[__name__])
+    exec(rewritten(f"{head}{run}\n{operator}"), found)
+    found["WebDataMapOperator"].run = f"{__name__}:MapRun"
     return found["WebDataMapOperator"]
 
 

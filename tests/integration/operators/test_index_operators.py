@@ -9,7 +9,7 @@ from airflow.sdk.exceptions import AirflowFailException
 
 from airflow_provider_webdata.operators.developer_search import WebDataDeveloperSearchOperator
 from airflow_provider_webdata.operators.paper_search import WebDataPaperSearchOperator
-from airflow_provider_webdata.tasks.failures import CreditLimitError
+from airflow_provider_webdata.runs.failures import CreditLimitError
 from tests.support import direct
 from tests.support.direct import TaskInstance, context_of
 

@@ -17,8 +17,8 @@ from airflow_provider_webdata.operators.batch_scrape import WebDataBatchScrapeOp
 from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
 from airflow_provider_webdata.operators.extract import WebDataExtractOperator
 from airflow_provider_webdata.options import Wait
+from airflow_provider_webdata.runs.failures import JobFailedError, WaitTimeoutError
 from airflow_provider_webdata.tasks import kill
-from airflow_provider_webdata.tasks.failures import JobFailedError, WaitTimeoutError
 from airflow_provider_webdata.tasks.retry_policy import HAS_RETRY_POLICIES
 from tests.support import direct
 from tests.support.dag_runner import Airflow, Outcome, connection

@@ -17,8 +17,8 @@ from airflow.sdk.exceptions import AirflowRescheduleException
 
 from airflow_provider_webdata.api.errors import WebDataError
 from airflow_provider_webdata.hooks.webdata import WebDataHook
+from airflow_provider_webdata.runs.failures import UncertainStartError
 from airflow_provider_webdata.states.jobs import events_to_ask_for
-from airflow_provider_webdata.tasks.failures import UncertainStartError
 from airflow_provider_webdata.tasks.jobs import start as job_start
 from airflow_provider_webdata.tasks.jobs.start import JobStart
 from airflow_provider_webdata.tasks.jobs.start_table import TaskJob

@@ -19,12 +19,12 @@ from airflow_provider_webdata.operators.monitor import (
     WebDataRunMonitorOperator,
     WebDataUpdateMonitorOperator,
 )
-from airflow_provider_webdata.sandbox.server import SandboxServer
-from airflow_provider_webdata.tasks.failures import (
+from airflow_provider_webdata.runs.failures import (
     CreditLimitError,
     MonitorConflictError,
     MonitorMissingError,
 )
+from airflow_provider_webdata.sandbox.server import SandboxServer
 from tests.support import direct
 from tests.support.direct import Outcome, StateStore, TaskInstance, context_of
 from tests.support.service import NEVER

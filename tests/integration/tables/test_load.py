@@ -27,7 +27,7 @@ from airflow_provider_webdata.results.partitions import open_partitions
 from airflow_provider_webdata.results.result_schema import ResultSchema
 from airflow_provider_webdata.results.retrieval import KIND, flat_document, flat_documents
 from airflow_provider_webdata.results.tombstones import MARK, Tombstone
-from airflow_provider_webdata.tasks.failures import TableError
+from airflow_provider_webdata.runs.failures import TableError
 from airflow_provider_webdata.tasks.tables.database import Database
 from airflow_provider_webdata.tasks.tables.items import ResultsFile
 from tests.integration.results.conftest import bucket, s3_client, s3_connection, s3_server

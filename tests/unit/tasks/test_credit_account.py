@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_provider_webdata.tasks.credit_account import CreditAccount, by_format, in_words
+from airflow_provider_webdata.runs.credit_account import CreditAccount, by_format, in_words
 from tests.support.direct import StateStore, TaskInstance, context_of
 
 COSTS = (Path(__file__).parents[3] / "docs" / "costs.md").read_text(encoding="utf-8")

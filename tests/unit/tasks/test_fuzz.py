@@ -13,12 +13,13 @@ from typing import Any
 import pytest
 
 from airflow_provider_webdata.coded_errors import CodedError
+from airflow_provider_webdata.hooks.budget import Budget
 from airflow_provider_webdata.results.partitions import files_of, open_partitions
-from airflow_provider_webdata.tasks.credit_account import CreditAccount
+from airflow_provider_webdata.runs.credit_account import CreditAccount
+from airflow_provider_webdata.runs.kept_records import FileRecords, StoreRecords
+from airflow_provider_webdata.runs.searches.records import by_search, items_of
 from airflow_provider_webdata.tasks.intent import Intent
 from airflow_provider_webdata.tasks.jobs.start_table import StartRecord, State
-from airflow_provider_webdata.tasks.kept_records import FileRecords, StoreRecords
-from airflow_provider_webdata.tasks.searches.records import by_search, items_of
 from airflow_provider_webdata.toolsets.agent_account import AgentAccount
 from tests.support.direct import StateStore, TaskInstance, context_of
 
@@ -73,6 +74,10 @@ def reads(number: int, place: str, damage: Any, read: Callable[..., Any], *args:
 
 def spent(store: StateStore) -> float:
     return CreditAccount(context(store)).since_cleared
+
+
+def budget_left(store: StateStore) -> float:
+    return Budget(9, context(store)).left
 
 
 def started(store: StateStore) -> StartRecord:
@@ -143,6 +148,11 @@ def test_fuzz_of_accounts() -> None:
         agent = reads(number, "webdata_agent", damage, AgentAccount, context(store))
         if agent is not None:
             agent.enter_search("q", "webdata_default", 2, "s")
+
+        store = StateStore()
+        damage = damaged(draw, {"maxTries": 1, "spent": 3, "reserved": {"search": 2}})
+        store.set("webdata_budget", damage)
+        reads(number, "webdata_budget", damage, budget_left, store)
 
 
 ANSWER = {"key": "a", "answer": {"data": {"web": [{"title": "t"}]}}, "account": "one"}

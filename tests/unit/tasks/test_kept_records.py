@@ -7,9 +7,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from airflow_provider_webdata.tasks import kept_records
-from airflow_provider_webdata.tasks.failures import UndeliveredAnswerError
-from airflow_provider_webdata.tasks.kept_records import (
+from airflow_provider_webdata.runs import kept_records
+from airflow_provider_webdata.runs.failures import UndeliveredAnswerError
+from airflow_provider_webdata.runs.kept_records import (
     FileRecords,
     MemoryRecords,
     RecordsOfAccount,

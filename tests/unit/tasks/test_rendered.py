@@ -10,6 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_provider_webdata.api.errors import InvalidRequestError
+from airflow_provider_webdata.common.arguments import as_list
+from airflow_provider_webdata.common.tagged_items import tagged, untagged
 from airflow_provider_webdata.operators.batch_search import WebDataBatchSearchOperator
 from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
 from airflow_provider_webdata.operators.interact import WebDataInteractOperator
@@ -20,8 +22,7 @@ from airflow_provider_webdata.operators.monitor import (
 from airflow_provider_webdata.operators.parse import WebDataParseOperator
 from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
 from airflow_provider_webdata.options import Media
-from airflow_provider_webdata.tasks.arguments import as_list, checked_number
-from airflow_provider_webdata.tasks.tagged_items import tagged, untagged
+from airflow_provider_webdata.tasks.checked_arguments import checked_number
 from tests.support.direct import TaskInstance, context_of
 from tests.support.service import connection_text
 

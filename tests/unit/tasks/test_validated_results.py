@@ -12,6 +12,7 @@ from airflow.sdk.exceptions import AirflowFailException
 from airflow.serialization.serialized_objects import DagSerialization
 from pydantic import BaseModel
 
+from airflow_provider_webdata.common.tagged_items import untagged
 from airflow_provider_webdata.operators.agent import WebDataAgentOperator
 from airflow_provider_webdata.operators.batch_search import WebDataBatchSearchOperator
 from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
@@ -19,8 +20,8 @@ from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
 from airflow_provider_webdata.options import Schema
 from airflow_provider_webdata.results.tombstones import Tombstone
+from airflow_provider_webdata.runs.delivery.step import Results
 from airflow_provider_webdata.sensors.job import WebDataJobSensor
-from airflow_provider_webdata.tasks.tagged_items import untagged
 from tests.support.direct import TaskInstance, context_of
 
 SCHEMA = {"type": "object", "properties": {"price": {"type": "number"}}, "required": ["price"]}
@@ -57,7 +58,10 @@ REPORT = {
 
 def delivered(task: Any, items: list[Any], kind: str) -> tuple[Any, TaskInstance]:
     ti = TaskInstance()
-    return task.deliver(iter(items), kind, context_of(ti), {"id": "1"}), ti
+    context: Any = context_of(ti)
+    if getattr(task, "run", ""):
+        return task.new_run(context).deliver(Results(iter(items), kind, {"id": "1"})), ti
+    return task.deliver(iter(items), kind, context, {"id": "1"}), ti
 
 
 TASKS: dict[str, Any] = {
@@ -157,7 +161,7 @@ def test_at_most_a_hundred_are_listed() -> None:
 
 def test_fail_delivers_first(tmp_path: Any) -> None:
     path = tmp_path / "found.jsonl"
-    task = TASKS["scrape"](formats=FORMATS, result_schema=Schema(on_invalid="fail"), output=str(path))
+    task = TASKS["crawl"](formats=FORMATS, result_schema=Schema(on_invalid="fail"), output=str(path))
     value, ti = delivered(task, PAGES, "document")
     with pytest.raises(AirflowFailException, match=r"2 of 3 results are not valid: .* \(WD-061\)"):
         task.finished(value, context_of(ti))
@@ -167,7 +171,7 @@ def test_fail_delivers_first(tmp_path: Any) -> None:
 
 @pytest.mark.parametrize("items", [PAGES[:1], [], PAGES[3:]])
 def test_fail_lets_pass_what_is_valid(items: list[Any]) -> None:
-    task = TASKS["scrape"](formats=FORMATS, result_schema=Schema(on_invalid="fail"))
+    task = TASKS["crawl"](formats=FORMATS, result_schema=Schema(on_invalid="fail"))
     value, ti = delivered(task, items, "document")
     assert task.finished(value, context_of(ti)) is value
 
@@ -186,9 +190,9 @@ def test_refused_while_the_dag_is_read(arguments: dict[str, Any], words: str) ->
 
 @pytest.mark.parametrize("schema", [{"type": "strin"}, "no_such.module.Model"])
 def test_refused_before_anything_is_paid_for(schema: Any) -> None:
-    task = TASKS["scrape"](formats=FORMATS, result_schema=schema)
+    run = TASKS["scrape"](formats=FORMATS, result_schema=schema).new_run(context_of(TaskInstance()))
     with pytest.raises(AirflowFailException, match="result_schema"):
-        task.check_result_arguments()
+        run.prepare_delivery()
 
 
 @pytest.mark.parametrize("schema", [SCHEMA, Price, f"{__name__}.Price"], ids=["mapping", "model", "path"])
@@ -249,12 +253,15 @@ def test_rows_of_a_list_in_the_data(
     assert collected()["data"] == data
 
 
-def test_rows_have_the_columns_of_an_element() -> None:
+def test_rows_have_the_columns_of_an_element(tmp_path: Any) -> None:
+    from pyarrow import parquet
+
+    path = str(tmp_path / "found.parquet")
     task = WebDataAgentOperator(
-        task_id="t", prompt="p", schema=COMPANIES, result_schema=Schema(rows="companies")
+        task_id="t", prompt="p", schema=COMPANIES, result_schema=Schema(rows="companies"), output=path
     )
     delivered(task, [], "generic")
-    assert [column.name for column in task.columns("generic")] == ["price", "extra", "validation_errors"]
+    assert parquet.read_schema(path).names == ["price", "extra", "validation_errors"]
 
 
 def test_pages_have_no_rows() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from airflow_provider_webdata.results.columns import TABLES, columns_of
 from airflow_provider_webdata.results.tombstones import MARK
-from airflow_provider_webdata.tasks.failures import TableError
+from airflow_provider_webdata.runs.failures import TableError
 from airflow_provider_webdata.tasks.tables.items import kind_of
 from airflow_provider_webdata.tasks.tables.layout import TableName, layout, table_name
 from tests.support.tables import each_row

@@ -6,14 +6,14 @@ import hashlib
 import json
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.tasks.kept_records import FileRecords, RecordsOfAccount, StoreRecords
+from airflow_provider_webdata.runs.kept_records import FileRecords, RecordsOfAccount, StoreRecords
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from airflow.sdk import Context
 
-    from airflow_provider_webdata.tasks.kept_records import KeptRecords
+    from airflow_provider_webdata.runs.kept_records import KeptRecords
 
 
 class KeptAnswer:

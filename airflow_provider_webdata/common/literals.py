@@ -7,8 +7,6 @@ from collections.abc import Iterator, Mapping
 from datetime import date, timedelta
 from typing import Any
 
-from airflow_provider_webdata.options import Option
-
 _TEMPLATE_MARKS = ("{{", "{%", "{#")
 _ONE_VALUE = r"\s*\{\{(?:(?!\}\}).)*\}\}\s*"
 
@@ -31,8 +29,8 @@ def is_literal(value: Any) -> bool:
         return all(is_literal(part) for pair in value.items() for part in pair)
     if isinstance(value, (list, tuple, set, frozenset)):
         return all(is_literal(part) for part in value)
-    if isinstance(value, Option):
-        return all(map(is_literal, value.templated()))
+    if callable(templated := getattr(value, "templated", None)):
+        return all(map(is_literal, templated()))
     # XComArg, a callable, a query builder: whatever resolves itself later.
     return False
 

@@ -8,8 +8,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_provider_webdata.tasks.searches.batch_queries import BatchQuery
-from airflow_provider_webdata.tasks.searches.records import (
+from airflow_provider_webdata.runs.searches.batch_queries import BatchQuery
+from airflow_provider_webdata.runs.searches.records import (
     ambiguous_record,
     answer_record,
     answered,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.api.prices import page_extras, search_price
-from airflow_provider_webdata.tasks.credit_account import by_format
+from airflow_provider_webdata.runs.credit_account import by_format
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -86,20 +86,6 @@ def number(name: str, given: Any, most: float = float("inf")) -> float | None:
     return value
 
 
-def checked_number(operation: str, name: str, given: Any, most: float = float("inf")) -> float | None:
-    """Return what `number` does, for an operator that is about to make a call.
-
-    :param operation: what the error calls the call.
-    :raises InvalidRequestError: it is no such number.
-    """
-    from airflow_provider_webdata.api.errors import InvalidRequestError
-
-    try:
-        return number(name, given, most)
-    except ArgumentError as error:
-        raise InvalidRequestError(operation, [error.text()]) from None
-
-
 def as_list(given: Any) -> list[Any]:
     """Return a list argument as a list, also where its author or a template gave one item, or text.
 

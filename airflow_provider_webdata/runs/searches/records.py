@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.tasks.tagged_items import tagged, untagged
+from airflow_provider_webdata.common.tagged_items import tagged, untagged
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from airflow_provider_webdata.tasks.kept_records import Record
-    from airflow_provider_webdata.tasks.searches.batch_queries import BatchQuery
+    from airflow_provider_webdata.runs.kept_records import Record
+    from airflow_provider_webdata.runs.searches.batch_queries import BatchQuery
 
 
 def answer_record(query: BatchQuery, answer: dict[str, Any]) -> Record:

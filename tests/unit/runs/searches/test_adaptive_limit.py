@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_provider_webdata.tasks.searches.adaptive_limit import AdaptiveLimit
+from airflow_provider_webdata.runs.searches.adaptive_limit import AdaptiveLimit
 
 
 class Clock:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from airflow_provider_webdata.tasks.kept_records import Record
+    from airflow_provider_webdata.runs.kept_records import Record
 
 log = logging.getLogger(__name__)
 

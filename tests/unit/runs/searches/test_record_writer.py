@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from airflow_provider_webdata.tasks.searches.record_writer import RecordWriter
+from airflow_provider_webdata.runs.searches.record_writer import RecordWriter
 
 RECORDS: list[dict[str, Any]] = [{"key": str(number)} for number in range(20)]
 

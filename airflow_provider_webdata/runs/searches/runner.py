@@ -24,8 +24,8 @@ from airflow_provider_webdata.api.errors import (
 from airflow_provider_webdata.api.prices import price_bound
 from airflow_provider_webdata.api.retry import UNTOLD_PAUSE_SECONDS
 from airflow_provider_webdata.hooks.webdata_async import AsyncWebDataHook
-from airflow_provider_webdata.tasks.searches.record_writer import RecordWriter
-from airflow_provider_webdata.tasks.searches.records import ambiguous_record, answer_record
+from airflow_provider_webdata.runs.searches.record_writer import RecordWriter
+from airflow_provider_webdata.runs.searches.records import ambiguous_record, answer_record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.api.models import SearchRequest, SearchResponse
     from airflow_provider_webdata.hooks.budget import Budget
     from airflow_provider_webdata.hooks.connection import ConnectionSettings
-    from airflow_provider_webdata.tasks.kept_records import Record
-    from airflow_provider_webdata.tasks.searches.adaptive_limit import AdaptiveLimit
-    from airflow_provider_webdata.tasks.searches.batch_queries import BatchQuery
+    from airflow_provider_webdata.runs.kept_records import Record
+    from airflow_provider_webdata.runs.searches.adaptive_limit import AdaptiveLimit
+    from airflow_provider_webdata.runs.searches.batch_queries import BatchQuery
 
 log = logging.getLogger(__name__)
 

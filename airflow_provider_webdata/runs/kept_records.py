@@ -14,7 +14,7 @@ from pydantic import ConfigDict, Field, TypeAdapter, with_config
 from typing_extensions import Required, TypedDict
 
 from airflow_provider_webdata.results.errors import damage
-from airflow_provider_webdata.tasks.failures import UndeliveredAnswerError
+from airflow_provider_webdata.runs.failures import UndeliveredAnswerError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from typing_extensions import TypedDict
 
-from airflow_provider_webdata.tasks.stored_record import Count, Credits, damage_of, place_of
+from airflow_provider_webdata.common.stored_record import Count, Credits, damage_of, place_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -69,7 +69,7 @@ class CreditAccount:
         :raises CreditLimitError: the record of earlier attempts is damaged.
         """
         if self._damage:
-            from airflow_provider_webdata.tasks.failures import CreditLimitError
+            from airflow_provider_webdata.runs.failures import CreditLimitError
 
             raise CreditLimitError(
                 f"what earlier attempts spent is not known, because its record {_KEY} is damaged ({self._damage}): "
@@ -159,7 +159,7 @@ def enter_call(
 
     See `SpendingTask.count_credits` for the arguments.
     """
-    from airflow_provider_webdata.tasks.metrics import count
+    from airflow_provider_webdata.runs.metrics import count
 
     is_known = isinstance(used, (int, float)) and used >= 0
     parts = {operation: used - scraping if is_known else 0, **({"scrape": scraping} if scraping else {})}

@@ -11,18 +11,34 @@ from airflow.sdk.exceptions import AirflowFailException
 from airflow.sdk.execution_time.context import OutletEventAccessors
 
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
-from airflow_provider_webdata.options import Output
-from airflow_provider_webdata.tasks.result_output import ResultOutput
+from airflow_provider_webdata.options import Media, Output
+from airflow_provider_webdata.runs.call import CallRun
+from airflow_provider_webdata.runs.delivery.step import Results
+from airflow_provider_webdata.tasks.operator import WebDataOperator
 
 ITEMS = [{"url": f"https://x.example/{n}", "title": "X"} for n in range(3)]
 SUMMARY = {"id": "s-1", "creditsUsed": 2}
 
 
-class Operator(ResultOutput):
-    """Brings what it is given."""
+class Call(CallRun):
+    """Returns what it is given."""
 
-    def call_service(self, context):
-        return self.deliver(iter(ITEMS), "link", context, SUMMARY, inputs=["words"])
+    operation = "map"
+
+    def call(self):
+        return self.deliver(Results(iter(ITEMS), "link", SUMMARY, ["words"]))
+
+
+class Operator(WebDataOperator):
+    """An operator of that call."""
+
+    run = f"{__name__}:Call"
+    credit_limit = None
+
+    def __init__(self, *, output=None, media=None, **kwargs):
+        super().__init__(**kwargs)
+        self.output_to = Output.of(output)
+        self.media = Media.of(media)
 
 
 class Context(dict):
@@ -53,7 +69,7 @@ def test_what_can_be_seen_is_refused_while_the_dag_is_read(arguments, words):
 
 def test_a_template_waits_for_its_value():
     task, context = operator(output="/tmp/{{ ds }}.{{ params.format }}")
-    task.output_to = Output("/tmp/2026-01-01.csv")
+    task.output_to.path = "/tmp/2026-01-01.csv"
     with pytest.raises(AirflowFailException, match=r"2026-01-01\.csv"):
         task.execute(context)
 
@@ -66,10 +82,10 @@ UNREACHABLE = {
 
 
 @pytest.mark.parametrize("arguments", UNREACHABLE.values(), ids=UNREACHABLE.keys())
-def test_storage_is_checked_before_the_call(arguments):
-    """No retry helps, and nothing has been paid for."""
+def test_storage_is_checked_before_the_call(arguments, monkeypatch):
+    """No retry helps, and nothing was billed."""
     task, context = operator(**arguments)
-    task.call_service = lambda _: pytest.fail("the service was called")
+    monkeypatch.setattr(Call, "call", lambda _: pytest.fail("the service was called"))
     with pytest.raises(AirflowFailException):
         task.execute(context)
 
@@ -107,7 +123,7 @@ def test_summary_may_be_filled_on_the_way(tmp_path):
         yield from ITEMS
         summary["creditsUsed"] = 7
 
-    assert task.deliver(pages(), "link", context, summary)["creditsUsed"] == 7
+    assert Call(task, context).deliver(Results(pages(), "link", summary))["creditsUsed"] == 7
 
 
 def test_lineage(tmp_path):

@@ -1,0 +1,232 @@
+"""Many searches: those that no earlier attempt made, then the results of all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING, Any
+
+from airflow.sdk.exceptions import AirflowException
+
+from airflow_provider_webdata.api.errors import InvalidRequestError
+from airflow_provider_webdata.api.models import SearchRequest
+from airflow_provider_webdata.api.prices import price_bound
+from airflow_provider_webdata.coded_errors import ArgumentError
+from airflow_provider_webdata.common.arguments import as_list, number
+from airflow_provider_webdata.hooks.budget import Budget
+from airflow_provider_webdata.hooks.calls import body_for
+from airflow_provider_webdata.runs.call import CallRun
+from airflow_provider_webdata.runs.delivery.step import Results
+from airflow_provider_webdata.runs.failures import CreditLimitError, TooManyFailuresError
+from airflow_provider_webdata.runs.kept_records import RecordsOfAccount, records_of
+from airflow_provider_webdata.runs.searches.adaptive_limit import AdaptiveLimit
+from airflow_provider_webdata.runs.searches.batch_queries import OPERATION, checked_queries
+from airflow_provider_webdata.runs.searches.event_loop import run_aside
+from airflow_provider_webdata.runs.searches.records import answered, by_search, items_of, with_items
+from airflow_provider_webdata.runs.searches.runner import SearchBatch
+
+if TYPE_CHECKING:
+    from airflow_provider_webdata.runs.kept_records import KeptRecords, Record
+    from airflow_provider_webdata.runs.searches.batch_queries import BatchQuery
+    from airflow_provider_webdata.runs.searches.runner import Tally
+
+_SHOWN_FAILURES = 5
+
+
+class BatchSearchRun(CallRun):
+    """Makes many searches, and delivers their results."""
+
+    operation = "batch_search"
+    batch: SearchBatch | None = None
+
+    def call(self) -> Any:
+        """Make the searches that no earlier attempt made, and deliver the results of all."""
+        task, context = self.task, self.context
+        limit = self.billing.budget.limit
+        most_errors = self._most_errors()
+        extra_body = task.checked_extra_body(OPERATION)
+        queries = checked_queries(as_list(task.queries), self.request_of, extra_body, self.log)
+        if limit is not None:
+            self._refuse_unbounded(limit, queries.values(), extra_body)
+        account = self.hook.get_settings().client.account
+        kept = RecordsOfAccount(records_of(self.delivery.path, context), account)
+        budget = Budget(limit, context, OPERATION, keeps_peak=True)
+        batch = self._made_batch(kept, budget, extra_body)
+        settled = batch.count_earlier(kept.read(), queries, repeat_ambiguous=task.repeat_ambiguous)
+        before = batch.tally.credits_used
+        if settled:
+            self.log.info("An earlier attempt made %d of the %d searches", len(settled), len(queries))
+        try:
+            self._search(batch, [query for key, query in queries.items() if key not in settled])
+        finally:
+            budget.close()
+            self.billing.count(batch.tally.credits_used - before, self.operation, saved=before)
+            facts = _facts(batch.tally)
+            self.push(**facts)
+        if batch.rate_limit is not None:
+            progressed = batch.tally.settled > len(settled)
+            task.postpone(batch.rate_limit, context, datetime.now(timezone.utc) if progressed else None)
+            task.fail(batch.rate_limit)
+        if batch.stopped:
+            raise AirflowException("The task was ended; its next attempt goes on from the results so far")
+        too_many = self._too_many(batch.tally, most_errors)
+        if too_many and kept.lasts and self._can_be_mended(batch.tally):
+            raise TooManyFailuresError(f"{too_many}; the next attempt makes these again, and no others")
+        result = self._delivered(facts, kept, queries)
+        if too_many:
+            # A task that fails returns nothing: what was billed goes where the return value would be.
+            self.push(return_value=result)
+            no_retry = (
+                "" if kept.lasts else "; no retry is made, which would be billed for all again: set output="
+            )
+            task.refuse(
+                TooManyFailuresError(f"{too_many}; the results are stored and in XCom all the same{no_retry}")
+            )
+        kept.forget()
+        return result
+
+    def on_kill(self) -> None:
+        """Begin no further search: a user has ended the task."""
+        if self.batch is not None:
+            self.batch.stop()
+
+    def validated_request(self) -> Mapping[str, Any]:
+        """Return the fields that all searches have in common, in wire form."""
+        first, *others = (self.request_of(query).to_wire() for query in as_list(self.task.queries))
+        return {name: value for name, value in first.items() if all(o.get(name) == value for o in others)}
+
+    def _most_errors(self) -> float:
+        try:
+            return number("max_error_ratio", self.task.max_error_ratio, 1) or 0.0
+        except ArgumentError as error:
+            raise InvalidRequestError(OPERATION, [error.text()]) from None
+
+    def _search(self, batch: SearchBatch, queries: Sequence[BatchQuery]) -> None:
+        self.batch = batch
+        try:
+            run_aside(batch.run(queries))
+        finally:
+            self.batch = None
+            tally = batch.tally
+            self.log.info(
+                "%d searches done, %d failed, %d not begun; %g credits",
+                tally.done,
+                len(tally.failed),
+                len(tally.left),
+                tally.credits_used,
+            )
+
+    def _refuse_unbounded(
+        self, limit: float, queries: Iterable[BatchQuery], extra_body: Mapping[str, Any] | None
+    ) -> None:
+        """Fail the task if the price of a search has no documented bound."""
+        for query in queries:
+            bound = price_bound("search", self.request_of(query.given).to_wire(), extra_body)
+            if not bound.is_known:
+                raise CreditLimitError(
+                    f"{OPERATION}: nothing was sent, because credit_limit={limit:g} cannot be held: search "
+                    f"{query.text!r}: {'; '.join(bound.unknown)}"
+                )
+
+    def _made_batch(
+        self, kept: KeptRecords, budget: Budget, extra_body: Mapping[str, Any] | None
+    ) -> SearchBatch:
+        task, settings = self.task, self.hook.get_settings()
+        shared = settings.client.max_concurrency or task.max_concurrency
+        # Where nothing is kept, a rescheduled task would be billed for everything again: the worker waits instead.
+        patience = settings.client.retry_budget if kept.lasts else task.rate_limit_timeout
+        return SearchBatch(
+            settings,
+            AdaptiveLimit(min(task.max_concurrency, shared)),
+            lambda records: kept.save(self._with_media_kept(records)),
+            lambda query: self.request_of(query.given),
+            extra_body=extra_body,
+            budget=budget,
+            patience=patience,
+        )
+
+    def request_of(self, given: str | Mapping[str, Any]) -> SearchRequest:
+        """Return the request of a search.
+
+        :param given: its query, or the fields in which it differs from the task's.
+        :raises InvalidRequestError: a field breaks a documented rule.
+        """
+        own: dict[str, Any] = {"query": given}
+        if isinstance(given, Mapping):
+            # Read once by itself: it may name a field otherwise than the arguments do.
+            alone = body_for(SearchRequest, given, OPERATION)
+            own = {name: getattr(alone, name) for name in alone.model_fields_set}
+        return body_for(SearchRequest, {**self.task.given(), **own}, OPERATION)
+
+    def _too_many(self, tally: Tally, most: float) -> str | None:
+        """Return a message if more searches failed than may, or None."""
+        failed = len(tally.failed)
+        if failed <= most * tally.settled:
+            return None
+        shown = "; ".join(
+            f"{failure.query.text!r}: {failure.error}" for failure in tally.failed[:_SHOWN_FAILURES]
+        )
+        ambiguous = sum(failure.ambiguous for failure in tally.failed)
+        hint = (
+            f" {ambiguous} of them may have been billed, and are made again with repeat_ambiguous=True only."
+            if ambiguous and not self.task.repeat_ambiguous
+            else ""
+        )
+        return (
+            f"{failed} of {tally.settled} searches failed, more than max_error_ratio={most:g} allows.{hint} "
+            f"The first: {shown}"
+        )
+
+    def _can_be_mended(self, tally: Tally) -> bool:
+        """Return whether there will be another attempt, and a failed search that may succeed in it."""
+        ti = self.context.get("ti")
+        if ti is None or ti.try_number > (ti.max_tries or 0):
+            return False
+        return any(
+            not failure.hopeless and (self.task.repeat_ambiguous or not failure.ambiguous)
+            for failure in tally.failed
+        )
+
+    def _with_media_kept(self, records: list[Record]) -> list[Record]:
+        """Return records with their media kept: links of audio and video would not outlive a long batch."""
+        if self.delivery.media is None:
+            return records
+        items = self.delivery.media.keep(list(items_of(records)))
+        return [with_items(record, items) for record in records]
+
+    def _delivered(self, facts: dict[str, Any], kept: KeptRecords, queries: Mapping[str, BatchQuery]) -> Any:
+        kind, inputs = self._kind(queries), [query.text for query in queries.values()]
+        records = (record for record in answered(kept.read()) if record["key"] in queries)
+        if self.delivery.path is not None:
+            result = self.deliver(Results(items_of(records), kind, facts, inputs, media_kept=True))
+            self.push(**{name: result[name] for name in ("path", "count", "bytes")})
+            return result
+        by_key = {record["key"]: record for record in records}
+        ordered = [by_key[key] for key in queries if key in by_key]
+        compare = self.delivery.compare
+        in_place = iter if compare is None else compare.in_place
+        return self.deliver(
+            Results(items_of(ordered), kind, facts, inputs, media_kept=True),
+            lambda items, counted: {**counted, "results": by_search(ordered, in_place(items))},
+        )
+
+    def _kind(self, queries: Mapping[str, BatchQuery]) -> str:
+        """Return what the results are: of one kind of source, or of several."""
+        kinds = {
+            source if isinstance(source, str) else source.type
+            for query in queries.values()
+            for source in self.request_of(query.given).sources or ("web",)
+        }
+        return f"search_{kinds.pop()}" if len(kinds) == 1 else "search"
+
+
+def _facts(tally: Tally) -> dict[str, Any]:
+    return {
+        "done": tally.done,
+        "failed": [
+            {"query": failure.query.text, "error": failure.error, "ambiguous": failure.ambiguous}
+            for failure in tally.failed
+        ],
+        "left": [query.given for query in tally.left],
+        "creditsUsed": tally.credits_used,
+    }

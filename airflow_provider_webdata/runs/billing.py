@@ -1,0 +1,138 @@
+"""What a task spends: a limit before each call, an account after it."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from airflow_provider_webdata.api.errors import InvalidRequestError
+from airflow_provider_webdata.api.prices import price_bound
+from airflow_provider_webdata.coded_errors import ArgumentError
+from airflow_provider_webdata.common.arguments import number
+from airflow_provider_webdata.hooks.budget import Budget
+from airflow_provider_webdata.hooks.call_guard import cost_of_failure
+from airflow_provider_webdata.runs.credit_account import CreditAccount, enter_call
+from airflow_provider_webdata.runs.failures import CreditLimitError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from airflow.sdk import Context
+
+
+class Billing:
+    """The credits of one attempt.
+
+    The XCom key `credits` has `used`, `saved` (what it would have cost to request again what an earlier attempt got),
+    `unknown` (calls whose cost the service does not say), `byOperation`, and `byFormat`. Earlier attempts are included
+    on Airflow 3.3. On 3.2, which keeps no task state, each attempt counts by itself, and the log says so.
+
+    :param context: the task's context.
+    :param log: the task's log.
+    :param push: pushes XComs.
+    :param credit_limit: most credits that all attempts may spend until the task is cleared; None: no limit.
+    :param operation: names the call in the error for a limit that is no number.
+    :raises InvalidRequestError: `credit_limit` is no number of at least 0.
+    """
+
+    def __init__(
+        self,
+        context: Context,
+        log: Any,
+        push: Callable[..., None],
+        credit_limit: Any = None,
+        operation: str = "credit_limit",
+    ) -> None:
+        self.context = context
+        self.account = account = CreditAccount(context)
+        self._log = log
+        self._push = push
+        try:
+            limit = number("credit_limit", credit_limit)
+        except ArgumentError as error:
+            raise InvalidRequestError(operation, [error.text()]) from None
+        # What the account does not know of the limit's use.
+        self.budget = Budget(limit, context, counted=lambda: account.since_cleared)
+
+    def push_earlier(self) -> None:
+        """Push what earlier attempts spent: Airflow deletes the XComs of each before the next."""
+        if getattr(self.context.get("ti"), "try_number", 1) > 1 and not self.account.is_empty:
+            self._push(credits=self.account.to_wire())
+
+    def reserve(
+        self, operation: str, body: Mapping[str, Any], extra_body: Mapping[str, Any] | None = None
+    ) -> None:
+        """Reserve what a request may cost that is about to be sent; `count` of the operation settles it.
+
+        :param operation: as `api.prices.price_bound` calls it.
+        :param body: the request in wire form.
+        :param extra_body: what is sent with it unchecked.
+        :raises CreditLimitError: it may exceed the limit, or nothing documented says how much it costs.
+        """
+        limit = self.budget.limit
+        if limit is None:
+            return
+        bound = price_bound(operation, body, extra_body)
+        name = operation.replace("_", " ")
+        if not bound.is_known:
+            raise CreditLimitError(
+                f"{name}: nothing was sent, because credit_limit={limit:g} cannot be held: {'; '.join(bound.unknown)}"
+            )
+        price = f"up to {bound.credits:g} credits: {bound.how}"
+        if not self.budget.reserve(operation, bound.credits):
+            spent = self.budget.spent
+            earlier = f", after {spent:g} that were spent already, or may have been" if spent else ""
+            raise CreditLimitError(
+                f"{name}: nothing was sent, because it may exceed credit_limit={limit:g}{earlier}: it may cost {price}"
+            )
+        self._log.info("%s: may cost %s; credit_limit=%g", name, price, limit)
+
+    @contextmanager
+    def within_limit(
+        self, operation: str, body: Mapping[str, Any], extra_body: Mapping[str, Any] | None = None
+    ) -> Iterator[None]:
+        """Send a request within this block; see `reserve`. A failure settles what was reserved."""
+        self.reserve(operation, body, extra_body)
+        try:
+            yield
+        except BaseException as error:
+            self.budget.settle(operation, cost_of_failure(error))
+            raise
+
+    def count(
+        self,
+        used: Any,
+        operation: str,
+        *,
+        call: str | None = None,
+        formats: Mapping[str, float] | None = None,
+        scraping: float = 0,
+        saved: float = 0,
+        is_earlier: bool = False,
+    ) -> None:
+        """Enter what a call cost into the account, push and log the account, and count it in the metrics.
+
+        :param used: credits, as the service says; None, or less than 0, where it does not.
+        :param operation: its name.
+        :param call: names the call, which is counted once for all attempts; None: it has no name.
+        :param formats: what of the cost each format accounts for.
+        :param scraping: what of it is for scraping the results of a search.
+        :param saved: credits that were not spent.
+        :param is_earlier: an earlier attempt made the call and counted it in the metrics.
+        """
+        credits = enter_call(
+            self.account,
+            self.context,
+            self._log,
+            used,
+            operation,
+            call=call,
+            formats=formats,
+            scraping=scraping,
+            saved=saved,
+            is_earlier=is_earlier,
+        )
+        self._push(credits=credits)
+        is_known = isinstance(used, (int, float)) and used >= 0
+        # The account has what is known.
+        self.budget.settle(operation, 0 if is_known else None)

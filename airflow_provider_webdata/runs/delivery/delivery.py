@@ -1,0 +1,186 @@
+"""Delivers results: through the steps that the options ask for, to XCom or to a file."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from airflow_provider_webdata.results.assets import annotate_outlets
+from airflow_provider_webdata.results.columns import columns_of
+from airflow_provider_webdata.results.errors import OutputError
+from airflow_provider_webdata.results.lineage import WrittenFile
+from airflow_provider_webdata.results.output import check_output, open_output
+from airflow_provider_webdata.results.partitions import PartitionedOutput, open_partitions
+from airflow_provider_webdata.results.result_schema import ResultSchema, requested_schema
+from airflow_provider_webdata.results.retrieval import KIND as DOCUMENTS
+from airflow_provider_webdata.results.retrieval import flat_documents
+from airflow_provider_webdata.results.xcom import warn_if_large
+from airflow_provider_webdata.run_span import run_span, time_zone_of
+from airflow_provider_webdata.runs.delivery.compare import Compare
+from airflow_provider_webdata.runs.delivery.keep_media import KeepMedia
+from airflow_provider_webdata.runs.delivery.validate import Validate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from airflow.sdk import Context
+
+    from airflow_provider_webdata.hooks.connection import ConnectionSettings
+    from airflow_provider_webdata.options import Changes, Media, Output, Schema
+    from airflow_provider_webdata.results.columns import Column
+    from airflow_provider_webdata.results.output import Output as OutputFile
+    from airflow_provider_webdata.runs.delivery.step import Results, Step
+
+    Value = Callable[[list[Any], dict[str, Any]], Any]
+
+
+class Delivery:
+    """The delivery of one attempt's results.
+
+    :param context: the task's context.
+    :param log: the task's log.
+    :param connection: reads the settings of the task's connection.
+    :param output: where the results go; None: XCom.
+    :param media: where media are kept; None: nowhere.
+    :param changes: what to compare with; None: nothing.
+    :param schema: what the results must match; None: the schema that the request contains.
+    :param request: returns the request in wire form.
+    :ivar facts: what XCom says about the items, after `deliver`.
+    :ivar written: the file that was written; None: the results are in XCom.
+    :ivar inputs: the query or the URLs, for OpenLineage.
+    """
+
+    def __init__(
+        self,
+        context: Context,
+        log: Any,
+        connection: Callable[[], ConnectionSettings],
+        *,
+        output: Output | None = None,
+        media: Media | None = None,
+        changes: Changes | None = None,
+        schema: Schema | None = None,
+        request: Callable[[], Mapping[str, Any]] = dict,
+    ) -> None:
+        self.context = context
+        self._log = log
+        self._output = output
+        self._schema = schema
+        self._request = request
+        self.compare = None if changes is None else Compare(changes, context, log)
+        self.media = None if media is None else KeepMedia(media, connection, log)
+        self._steps: Sequence[Step] = ()
+        self.facts: dict[str, Any] = {}
+        self.written: WrittenFile | None = None
+        self.inputs: Sequence[str] = ()
+
+    @property
+    def path(self) -> str | None:
+        """Path or URL of the file; None: the results go to XCom."""
+        return None if self._output is None or self._output.path is None else str(self._output.path)
+
+    @property
+    def seen(self) -> Compare:
+        """What earlier runs saw, for a task that compares."""
+        if self.compare is None:
+            raise ValueError("The task does not compare")
+        return self.compare
+
+    def prepare(self) -> None:
+        """Fail before anything is billed.
+
+        :raises OutputError: an option cannot work.
+        """
+        if self.path is not None:
+            check_output(self.path)
+        if self._schema is not None and self._schema.schema is not None:
+            ResultSchema.of(self._schema.schema)
+        for step in (self.media, self.compare):
+            if step is not None:
+                step.prepare()
+
+    def deliver(self, results: Results, value: Value | None = None) -> Any:
+        """Deliver results, and return the XCom.
+
+        With a file, the items are written as they come, and the XCom is the summary with `path`, `count`, and `bytes`.
+        Otherwise it is what `value` makes of the items, or the summary with `count` and the items under `data`. A
+        warning names `output` if that is large.
+
+        :param results: of a call or a job.
+        :param value: makes the XCom of the items and the facts (the summary, `count`, `media`, ...).
+        """
+        self.inputs = tuple(results.inputs)
+        kind, columns = results.kind, columns_of(results.kind)
+        self._steps = steps = [
+            step for step in (self.compare, self._validation(), self.media) if step is not None
+        ]
+        items = results.items
+        for step in steps:
+            items = step.items(items, results)
+        if self._output is not None and self._output.documents:
+            if kind == "generic":
+                self._log.warning(
+                    "Output(documents=True) has no effect: the results are no pages, search results, or links"
+                )
+            else:
+                items, kind, columns, value = flat_documents(items), DOCUMENTS, columns_of(DOCUMENTS), None
+        for step in reversed(steps):
+            columns = step.columns(columns, kind)
+        data: list[Any] = []
+        if self.path is None:
+            data = [*items]
+            counts: Mapping[str, Any] = {"count": len(data)}
+        else:
+            counts = self._write(self.path, items, columns)
+        self.facts = {
+            name: fact for step in steps if step is not self.media for name, fact in step.facts().items()
+        }
+        of_media = {} if self.media is None else self.media.facts()
+        facts = {**results.summary, **self.facts, **counts, **of_media}
+        if self.path is not None:
+            result: Any = facts
+        else:
+            result = {**facts, "data": data} if value is None else value(data, facts)
+            warn_if_large(result, self._log)
+        annotate_outlets(self.context, facts)
+        for step in steps:
+            step.written()
+        return result
+
+    def verdict(self) -> None:
+        """Fail or skip the task, after its results are delivered.
+
+        :raises CodedError: the results cannot be accepted.
+        :raises AirflowSkipException: nothing changed.
+        """
+        for step in reversed(self._steps):
+            step.verdict()
+
+    def _validation(self) -> Validate | None:
+        given = self._schema
+        on_invalid = "keep" if given is None else given.on_invalid
+        if given is not None and given.schema is not None:
+            return Validate(ResultSchema.of(given.schema), on_invalid, self._log)
+        found = requested_schema(self._request())
+        try:
+            rows = () if given is None or given.rows is None else given.rows.split(".")
+            return None if found is None else Validate(ResultSchema(found, rows=rows), on_invalid, self._log)
+        except OutputError as error:
+            self._log.warning("The results are not validated by the request's schema: %s", error)
+            return None
+
+    def _write(self, path: str, items: Iterable[Any], columns: tuple[Column, ...]) -> dict[str, Any]:
+        """Write the items, and return what XCom says about the file or files."""
+        with self._opened(path, columns) as file:
+            file.write(items)
+        typed = file.columns if file.format == "parquet" else ()
+        self.written = WrittenFile(file.url, file.count, file.bytes, typed)
+        self._log.info("Wrote %d results, %d bytes, to %s", file.count, file.bytes, file.url)
+        counts: dict[str, Any] = {"path": file.url, "count": file.count, "bytes": file.bytes}
+        return {**counts, "files": file.files} if isinstance(file, PartitionedOutput) else counts
+
+    def _opened(self, path: str, columns: tuple[Column, ...]) -> OutputFile | PartitionedOutput:
+        partition_by = None if self._output is None else self._output.partition_by
+        if partition_by is None:
+            return open_output(path, columns)
+        start, _ = run_span(self.context["dag_run"], time_zone_of(self.context.get("dag")))
+        return open_partitions(path, columns, partition_by, start.date().isoformat())

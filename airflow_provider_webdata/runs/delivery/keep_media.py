@@ -1,0 +1,84 @@
+"""Media of the items are kept before their links expire; see `options.Media`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from airflow_provider_webdata.common.arguments import checked_text
+from airflow_provider_webdata.hosts import url_host
+from airflow_provider_webdata.results.errors import OutputError
+from airflow_provider_webdata.results.media import REPORTED_ERRORS, MediaReport, keep_media
+from airflow_provider_webdata.results.media_fetch import MediaSettings
+from airflow_provider_webdata.results.storage import check_folder
+from airflow_provider_webdata.runs.delivery.step import Step
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from airflow_provider_webdata.hooks.connection import ConnectionSettings
+    from airflow_provider_webdata.options import Media
+    from airflow_provider_webdata.runs.delivery.step import Results
+
+
+class KeepMedia(Step):
+    """Keeps media in a folder and replaces their links."""
+
+    def __init__(self, media: Media, connection: Callable[[], ConnectionSettings], log: Any) -> None:
+        self._media = media
+        self._connection = connection
+        self._log = log
+        self._report = MediaReport()
+
+    def prepare(self) -> None:
+        """Check the folder."""
+        if checked_text(self._media.folder) is None:
+            raise OutputError(f"media must name a folder (given after rendering: {self._media.folder!r})")
+        check_folder(str(self._media.folder))
+
+    def items(self, items: Iterable[Any], results: Results) -> Iterator[Any]:
+        """Yield the items, a few at a time, with their links replaced."""
+        if results.media_kept:
+            return self._counted(items)
+        return self.keep(items, self._report)
+
+    def keep(self, items: Iterable[Any], report: MediaReport | None = None) -> Iterator[Any]:
+        """Yield items with their links replaced.
+
+        :param items: a part of the results.
+        :param report: counts the files.
+        """
+        connection = self._connection()
+        client = connection.client
+        settings = MediaSettings(
+            max_bytes=int(self._media.max_mb * 2**20),
+            concurrency=self._media.concurrency,
+            verify=client.verify,
+            ca_file=client.ca_file,
+            proxy=client.proxy,
+            hosts=connection.media_hosts | {url_host(client.base_url) or ""},
+            keep_svg=self._media.keep_svg,
+        )
+        return keep_media(items, str(self._media.folder), settings, report)
+
+    def facts(self) -> Mapping[str, Any]:
+        """Return the counts."""
+        return {"media": self._report.to_wire()}
+
+    def written(self) -> None:
+        """Log the counts."""
+        report = self._report
+        if report.failed:
+            self._log.warning("%d media files could not be kept: %s", report.failed, "; ".join(report.errors))
+        self._log.info("Kept %d media files, %d bytes, in %s", report.kept, report.bytes, self._media.folder)
+
+    def _counted(self, items: Iterable[Any]) -> Iterator[Any]:
+        report = self._report
+        for item in items:
+            for kept in item.get("keptMedia") or ():
+                if "error" in kept:
+                    report.failed += 1
+                    report.errors = [*report.errors, str(kept["error"])][:REPORTED_ERRORS]
+                else:
+                    report.kept += 1
+                    report.bytes += kept.get("bytes") or 0
+            yield item

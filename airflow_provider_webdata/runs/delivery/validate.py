@@ -1,0 +1,93 @@
+"""Structured results are checked against a schema; see `options.Schema`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal
+
+from airflow_provider_webdata.common.tagged_items import tagged
+from airflow_provider_webdata.results.item_urls import url_of
+from airflow_provider_webdata.results.result_schema import ERRORS_KEY
+from airflow_provider_webdata.runs.delivery.step import Step
+from airflow_provider_webdata.runs.failures import InvalidResultsError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from airflow_provider_webdata.results.columns import Column
+    from airflow_provider_webdata.results.result_schema import ResultSchema
+    from airflow_provider_webdata.runs.delivery.step import Results
+
+_MOST_LISTED = 100
+_SITE_ERROR = 400
+
+
+class Validate(Step):
+    """Marks the items that do not match a schema."""
+
+    def __init__(self, schema: ResultSchema, on_invalid: Literal["keep", "fail"], log: Any) -> None:
+        self._schema = schema
+        self._on_invalid = on_invalid
+        self._log = log
+        self._found: list[dict[str, Any]] = []
+        self._counts = {"checked": 0, "invalid": 0}
+
+    def columns(self, columns: tuple[Column, ...], kind: str) -> tuple[Column, ...]:
+        """Return the columns of the schema, for items that have some."""
+        return columns if kind in ("link", "retrieval") else self._schema.columns(kind)
+
+    def items(self, items: Iterable[Any], results: Results) -> Iterator[Any]:
+        """Yield the items; one that does not match gets `validationErrors` in front."""
+        for index, item in enumerate(items):
+            problems = _problems(item, results.kind, self._schema)
+            if problems is None:
+                yield item
+                continue
+            self._counts["checked"] += 1
+            if not problems:
+                yield item
+                continue
+            self._counts["invalid"] += 1
+            if len(self._found) < _MOST_LISTED:
+                self._found.append({"index": index, "url": url_of(item), "errors": problems})
+            yield tagged(item, **{ERRORS_KEY: problems})
+
+    def facts(self) -> Mapping[str, Any]:
+        """Return the counts, and what is wrong with the first items."""
+        return {"validation": {**self._counts, "items": self._found}}
+
+    def written(self) -> None:
+        """Log how many match."""
+        if self._counts["invalid"]:
+            self._log.warning("%s", self._summary())
+        elif self._counts["checked"]:
+            self._log.info("All %d results are valid", self._counts["checked"])
+
+    def verdict(self) -> None:
+        """Fail the task if an item does not match and `on_invalid` says so."""
+        if self._on_invalid == "fail" and self._counts["invalid"]:
+            raise InvalidResultsError(
+                f"{self._summary()}; all results are delivered, and in XCom, all the same"
+            )
+
+    def _summary(self) -> str:
+        shown = "; ".join(
+            f"{found['url'] or 'item ' + str(found['index'])}: {', '.join(found['errors'][:3])}"
+            for found in self._found[:5]
+        )
+        return f"{self._counts['invalid']} of {self._counts['checked']} results are not valid: {shown}"
+
+
+def _problems(item: Any, kind: str, schema: ResultSchema) -> list[str] | None:
+    """Return what is wrong with an item; None if it is not judged."""
+    if kind == "generic":
+        problems = schema.problems(item)
+        # What is no object was wrapped; see `JobResults`.
+        return problems and schema.problems(item["value"]) if item.keys() == {"value"} else problems
+    if item.get("json") is not None:
+        return schema.problems(item["json"])
+    metadata = item.get("metadata")
+    if not isinstance(metadata, Mapping) or metadata.get("error"):
+        return None
+    status = metadata.get("statusCode")
+    return None if isinstance(status, int) and status >= _SITE_ERROR else ["json: the page has none"]

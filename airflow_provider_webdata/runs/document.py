@@ -1,0 +1,197 @@
+"""One document: a page that is scraped, or a file that is parsed."""
+
+from __future__ import annotations
+
+import random
+from datetime import datetime, timedelta, timezone
+from typing import TYPE_CHECKING, Any
+
+from airflow.sdk.exceptions import AirflowRescheduleException
+
+from airflow_provider_webdata.api.errors import InvalidRequestError, ProcessingContinuesError
+from airflow_provider_webdata.api.models import ParseOptions, ScrapeRequest
+from airflow_provider_webdata.api.models.parse import FILE_EXTENSIONS, MAX_FILE_BYTES, has_known_extension
+from airflow_provider_webdata.api.prices import page_extras
+from airflow_provider_webdata.results.errors import OutputError
+from airflow_provider_webdata.results.storage import check_storage, storage_path
+from airflow_provider_webdata.runs.cached_pages import CachedPages
+from airflow_provider_webdata.runs.call import CallRun
+from airflow_provider_webdata.runs.credit_account import by_format
+from airflow_provider_webdata.runs.delivery.step import Results
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from airflow.sdk import Context, ObjectStoragePath
+
+    from airflow_provider_webdata.api.errors import WebDataError
+    from airflow_provider_webdata.api.models import ScrapeResponse
+    from airflow_provider_webdata.api.models.base import RequestModel
+
+MOST_RESCHEDULES = 5
+"""How often a task is rescheduled for a document that the service still works on."""
+
+LONGEST_PROCESSING = timedelta(minutes=20)
+"""How long after the first reschedule a task may be rescheduled again."""
+
+_SITE_ERROR = 400
+
+
+class DocumentRun(CallRun):
+    """A call that returns one document.
+
+    The service may answer before it is done with the document. The same request, made again at the time that it names,
+    returns the result and is billed once. Within the connection's retry budget the client repeats it; for a longer wait
+    the task is rescheduled, without using up a retry or a worker slot: at most 5 times, and within 20 minutes of the
+    first time.
+    """
+
+    def document(
+        self,
+        request: RequestModel,
+        extra_body: Mapping[str, Any] | None,
+        call: Callable[[], ScrapeResponse],
+        source: str,
+        **more: Any,
+    ) -> Any:
+        """Make the call, log and count the document, and deliver it.
+
+        :param request: the request.
+        :param extra_body: what is sent with it unchecked.
+        :param call: makes the call.
+        :param source: the document's URL.
+        :param more: as `paid` takes it.
+        """
+        answer = self.paid(request, extra_body, call, **more)
+        document = answer["data"]
+        metadata = document.get("metadata") or {}
+        summary = {
+            "scrapeId": metadata.get("scrapeId"),
+            "creditsUsed": metadata.get("creditsUsed"),
+            "statusCode": metadata.get("statusCode"),
+            "warning": answer.get("warning") or document.get("warning"),
+        }
+        self._report(summary, metadata, source)
+        used = summary["creditsUsed"]
+        formats = by_format(used or 0, 1, page_extras(request.to_wire()))
+        self.count(used, summary["scrapeId"], formats=formats)
+        self.push(**summary)
+        return self.deliver(
+            Results([document], "document", summary, [source]),
+            lambda documents, _: documents[0] if documents else None,
+        )
+
+    def _report(self, summary: dict[str, Any], metadata: dict[str, Any], source: str) -> None:
+        if summary["warning"]:
+            self.log.warning("The service warns: %s", summary["warning"])
+        status, error = summary["statusCode"], metadata.get("error")
+        if error or (isinstance(status, int) and status >= _SITE_ERROR):
+            self.log.warning(
+                "The site answered %s with status %s%s; the service bills it as a page",
+                source,
+                status,
+                f" ({error})" if error else "",
+            )
+        cached = CachedPages()
+        cached.add({"metadata": metadata})
+        self.log.info(
+            "Document %s of %s%s; credits used: %s",
+            summary["scrapeId"] or "without id",
+            source,
+            f", from the service's cache {cached.age()}" if cached.count else "",
+            "unknown" if summary["creditsUsed"] is None else summary["creditsUsed"],
+        )
+
+    def postpone(self, error: WebDataError, context: Context, since: datetime | None) -> None:
+        """Reschedule the task for a document that the service still works on, unless that was done too often."""
+        if not isinstance(error, ProcessingContinuesError):
+            super().postpone(error, context, since)
+            return
+        ti = context.get("ti")
+        if ti is None:
+            return
+        now = datetime.now(timezone.utc)
+        wait = error.retry_after
+        when = now + timedelta(seconds=wait + random.uniform(0, max(1.0, wait / 10)))  # noqa: S311
+        reschedules = int(context.get("task_reschedule_count") or 0)
+        since = ti.get_first_reschedule_date(context) or now
+        if reschedules >= MOST_RESCHEDULES or when > since + LONGEST_PROCESSING:
+            self.log.error(
+                "The service has worked on the document since %s; after %d reschedules the task fails",
+                since.isoformat(timespec="seconds"),
+                reschedules,
+            )
+            return
+        self.log.info(
+            "The service still works on the document (%s pages%s). The task is rescheduled to %s",
+            "unknown number of" if error.pages is None else error.pages,
+            "; it may take longer than the service allows" if error.may_exceed else "",
+            when.isoformat(timespec="seconds"),
+        )
+        raise AirflowRescheduleException(when) from error  # type: ignore[no-untyped-call]
+
+
+class ScrapeRun(DocumentRun):
+    """Scrapes one page."""
+
+    operation = "scrape"
+
+    def call(self) -> Any:
+        """Scrape the page and deliver it."""
+        request, extra_body = self.request(ScrapeRequest)
+        return self.document(
+            request, extra_body, lambda: self.hook.scrape(request, extra_body=extra_body), request.url
+        )
+
+
+class ParseRun(DocumentRun):
+    """Parses one file."""
+
+    operation = "parse"
+
+    def call(self) -> Any:
+        """Upload the file and deliver the document."""
+        options, extra_body = self.request(ParseOptions)
+        path, name, size = self._checked_file()
+
+        def parse() -> ScrapeResponse:
+            self.log.info("Uploading %s, %d bytes", path, size)
+            with path.open("rb") as file:  # type: ignore[no-untyped-call]
+                return self.hook.parse(
+                    file, name, size, options, extra_body=extra_body, upload=self.task.upload
+                )
+
+        identity = [str(path), name, size, path.fs.checksum(path.path)]
+        return self.document(options, extra_body, parse, str(path), priced={"filename": name}, file=identity)
+
+    def _checked_file(self) -> tuple[ObjectStoragePath, str, int]:
+        """Return the file's path, the name to send, and its bytes.
+
+        :raises InvalidRequestError: the service does not accept its name or its size.
+        :raises FileNotFoundError: it does not exist.
+        """
+        file, filename = self.task.file, self.task.filename
+        if not file:
+            raise InvalidRequestError("parse", [f"file: must name a file (given: {file!r})"])
+        try:
+            check_storage(str(file))
+            path = storage_path(str(file))
+        except OutputError as error:
+            raise InvalidRequestError("parse", [f"file: {error}"]) from error
+        name = str(filename or path.name)
+        problems = []
+        size = 0
+        if not has_known_extension(name):
+            argument = "filename" if filename else "file"
+            problems.append(
+                f"{argument}: must end with one of {', '.join(FILE_EXTENSIONS)} (given: {name!r})"
+            )
+        elif path.is_dir():
+            problems.append(f"file: {path} is a folder")
+        elif (size := path.stat().st_size) > MAX_FILE_BYTES and self.task.upload == "form":
+            problems.append(f"file: at most {MAX_FILE_BYTES} bytes are taken ({path} has {size})")
+        elif size == 0:
+            problems.append(f"file: {path} is empty")
+        if problems:
+            raise InvalidRequestError("parse", problems)
+        return path, name, size

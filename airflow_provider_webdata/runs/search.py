@@ -1,0 +1,92 @@
+"""One search."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from airflow_provider_webdata.api.errors import trimmed
+from airflow_provider_webdata.api.models import SearchRequest
+from airflow_provider_webdata.common.tagged_items import tagged, untagged
+from airflow_provider_webdata.runs.cached_pages import CachedPages
+from airflow_provider_webdata.runs.call import CallRun
+from airflow_provider_webdata.runs.credit_parts import credit_parts
+from airflow_provider_webdata.runs.delivery.step import Results
+from airflow_provider_webdata.runs.metrics import count
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class SearchRun(CallRun):
+    """Searches, and delivers the results of all sources or of one."""
+
+    operation = "search"
+
+    def call(self) -> Any:
+        """Search, log and count the results, and deliver them."""
+        request, extra_body = self.request(SearchRequest)
+        answer = self.paid(request, extra_body, lambda: self.hook.search(request, extra_body=extra_body))
+        found = answer.pop("data", None) or {}
+        answer.pop("success", None)
+        summary: dict[str, Any] = {"id": None, "creditsUsed": None, "warning": None, **answer}
+        self._report(request, summary, found)
+        if self.delivery.path is not None:
+            summary["counts"] = _counts(found)
+        returns, inputs = self.task.returns, [request.query]
+        if returns is None:
+            return self.deliver(
+                Results(_with_source(found), "search", summary, inputs),
+                lambda items, facts: {**_without_count(facts), **_by_source(items, found)},
+            )
+        results = Results(found.get(returns) or [], f"search_{returns}", summary, inputs)
+        return self.deliver(results, self._list_alone)
+
+    def _list_alone(self, items: list[Any], facts: dict[str, Any]) -> list[Any]:
+        self.push(**_without_count(facts))
+        return items
+
+    def _report(self, request: SearchRequest, summary: Mapping[str, Any], found: Mapping[str, Any]) -> None:
+        used, counts = summary["creditsUsed"], _counts(found)
+        if summary["warning"]:
+            self.log.warning("The service warns: %s", summary["warning"])
+        cached = CachedPages()
+        for item in _with_source(found):
+            cached.add(item)
+        of_cache = f", {cached.count} of them from the service's cache, the oldest {cached.age()}"
+        self.log.info(
+            "Search for %s (%s) brought %s%s; credits used: %s",
+            repr(trimmed(request.query)),
+            summary["id"] or "without id",
+            ", ".join(f"{number} {kind}" for kind, number in counts.items()) or "no results",
+            of_cache if cached.count else "",
+            "unknown" if used is None else used,
+        )
+        for kind, number in counts.items():
+            count("webdata.search.results", number, self.context, source=kind)
+        self.count(used, summary["id"], **credit_parts(request.to_wire(), used, found))
+
+
+def _counts(found: Mapping[str, Any]) -> dict[str, int]:
+    return {kind: len(items) for kind, items in found.items() if isinstance(items, list)}
+
+
+def _with_source(found: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return [
+        tagged(item, source=kind)
+        for kind, items in found.items()
+        if isinstance(items, list)
+        for item in items
+    ]
+
+
+def _by_source(items: list[dict[str, Any]], found: Mapping[str, Any]) -> dict[str, Any]:
+    grouped: dict[str, Any] = {
+        kind: [] if isinstance(given, list) else given for kind, given in found.items()
+    }
+    for item in items:
+        grouped[item["source"]].append(untagged(item, "source"))
+    return grouped
+
+
+def _without_count(facts: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in facts.items() if name != "count"}

@@ -1,0 +1,40 @@
+"""One list of a site's URLs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from airflow_provider_webdata.api.models import MapRequest
+from airflow_provider_webdata.api.prices import DEFAULT_LINKS, MAP
+from airflow_provider_webdata.runs.call import CallRun
+from airflow_provider_webdata.runs.delivery.step import Results
+from airflow_provider_webdata.runs.metrics import count
+
+
+class MapRun(CallRun):
+    """Lists a site, and delivers its links."""
+
+    operation = "map"
+
+    def call(self) -> Any:
+        """List the site, log and count the links, and deliver them."""
+        request, extra_body = self.request(MapRequest)
+        answer = self.paid(request, extra_body, lambda: self.hook.map(request, extra_body=extra_body))
+        links = answer.pop("links", None) or []
+        answer.pop("success", None)
+        summary = {"id": None, "warning": None, **answer}
+        if summary["warning"]:
+            self.log.warning("The service warns: %s", summary["warning"])
+        self.log.info("%s has %d links", request.url, len(links))
+        count("webdata.map.links", len(links), self.context)
+        # The service does not say what a map cost; one price is documented.
+        self.count(answer.get("creditsUsed", MAP), summary["id"])
+        self.push(**summary)
+        limit = int(DEFAULT_LINKS if request.limit is None else request.limit)
+        results = Results(links, "link", summary, [request.url], covers_all=lambda number: number < limit)
+        return self.deliver(results, self._value)
+
+    def _value(self, links: list[Any], facts: dict[str, Any]) -> Any:
+        if self.task.returns == "urls":
+            return [link["url"] for link in links]
+        return links if self.task.returns == "links" else {**facts, "links": links}
