@@ -1,4 +1,4 @@
-"""What Airflow reads about this package without importing the rest of it."""
+"""The provider's metadata, which Airflow reads without importing the rest of the package."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Airflow mounts from this package. Every Airflow process imports it: nothing heavy at module level."""
+"""The plugin that Airflow mounts. Every Airflow process imports it, so nothing heavy is imported at module level."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which Airflow this package runs on: the rooms that import Airflow ask first, so that an older one is named."""
+"""The supported versions of Airflow: rooms that import Airflow check first, so that the error names an older one."""
 
 from __future__ import annotations
 

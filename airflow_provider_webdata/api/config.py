@@ -1,4 +1,4 @@
-"""Where the service is and how to talk to it: the client's settings, checked when they are made."""
+"""The client's settings, checked when they are made."""
 
 from __future__ import annotations
 

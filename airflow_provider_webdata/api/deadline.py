@@ -1,4 +1,4 @@
-"""When an attempt must be over, however slowly its bytes come: a timeout of httpx holds for a single read only.
+"""A deadline for a whole attempt; a timeout of httpx limits only a single read.
 
 Blocking, the deadline cuts the timeout of each read and write. Asynchronously, it is a cancel scope.
 """

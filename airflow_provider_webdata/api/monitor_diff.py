@@ -1,4 +1,4 @@
-"""What differs between a monitor as declared and as stored, and the smallest update that removes it.
+"""The difference between a declared and a stored monitor, and the smallest update that removes it.
 
 The service normalises what it stores and fills in defaults (docs/service.md#monitor-normalised): neither counts as a
 difference. Only what is declared is compared. A top-level field that is left out is not managed; inside a declared

@@ -1,4 +1,4 @@
-"""What a request may cost at most, by the documented prices: docs/service.md#credits.
+"""The most that a request may cost, by the documented prices: docs/service.md#credits.
 
 Requests are taken in wire form. Where sources differ, the dearer reading counts.
 """

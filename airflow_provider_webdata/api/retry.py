@@ -1,4 +1,4 @@
-"""When a failed call may be repeated within the process, how long to wait, and when to stop.
+"""Retries of a failed call within the process: which errors, how long to wait, and when to stop.
 
 Short and bounded on purpose: whoever waits here holds a worker slot. A wait longer than the budget is raised
 to the caller, who can give the slot back.

@@ -1,4 +1,4 @@
-"""Whether a schedule as declared and as stored means the same moments: the service stores a phrase as cron."""
+"""Comparison of a declared and a stored schedule: the service stores a phrase as cron."""
 
 from __future__ import annotations
 

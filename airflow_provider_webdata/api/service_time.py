@@ -1,4 +1,4 @@
-"""How many seconds the service itself may work on a request before it answers, told from the request's body.
+"""The time that the service itself may need for a request, computed from the request's body.
 
 The client reads a little longer, so that the service's own answer wins.
 """

@@ -1,4 +1,4 @@
-"""What differs between the targets of a monitor as declared and as stored, and which continues the history of which."""
+"""The difference between the declared and the stored targets of a monitor, and which target keeps which history."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What several rooms need and no library has."""
+"""Code that several rooms need and no library has."""

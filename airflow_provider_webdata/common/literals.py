@@ -1,4 +1,4 @@
-"""Whether an argument is final when the DAG file is read: only then may a task start in the triggerer."""
+"""Literal arguments: only they are final when the DAG file is parsed, so that a task may start in the triggerer."""
 
 from __future__ import annotations
 

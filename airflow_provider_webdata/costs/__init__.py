@@ -1,4 +1,4 @@
-"""What DAGs, runs and tasks spent, as their XComs tell it: `airflow webdata costs`."""
+"""Credits of DAGs, runs, and tasks, read from their XComs: `airflow webdata costs`."""
 
 from __future__ import annotations
 

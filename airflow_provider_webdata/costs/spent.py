@@ -1,4 +1,4 @@
-"""What tasks spent, read from Airflow's XCom table and summed."""
+"""Credits of tasks, read from Airflow's XCom table and summed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is right and what is wrong, connection by connection: checks that only tell, and the command that prints them.
+"""Checks of each connection that change nothing, and the command that prints them.
 
 Each check gives one finding with what to do about it. `airflow webdata doctor` runs all, the pages in Airflow's UI
 those that are quick (`examination.quick_findings`).

@@ -1,4 +1,4 @@
-"""What Airflow's database tells: the inbox's tables, what was delivered last, and whether a triggerer runs."""
+"""Checks of Airflow's database: the inbox's tables, the last deliveries, and the triggerer."""
 
 from __future__ import annotations
 

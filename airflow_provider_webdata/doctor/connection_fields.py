@@ -1,4 +1,4 @@
-"""Which connections there are, and what their fields say."""
+"""The connections of this Airflow, and checks of their fields."""
 
 from __future__ import annotations
 

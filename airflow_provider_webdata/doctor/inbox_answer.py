@@ -1,4 +1,4 @@
-"""Whether deliveries can come in at the webhook URL, and whether a triggerer can read them."""
+"""Checks of the webhook URL: deliveries can arrive there, and a triggerer can read them."""
 
 from __future__ import annotations
 

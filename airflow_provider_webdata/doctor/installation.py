@@ -1,4 +1,4 @@
-"""What is installed: versions, and the plugin in Airflow's plugin manager."""
+"""Checks of the installation: versions, and the plugin in Airflow's plugin manager."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the service's answer tells: host, TLS, API key, credits, entitlements and the difference of the clocks.
+"""Checks of the service's answer: host, TLS, API key, credits, entitlements, and clock difference.
 
 Reading the credits costs nothing, and tells nearly all.
 """

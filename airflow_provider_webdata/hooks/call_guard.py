@@ -1,4 +1,4 @@
-"""What a guarded hook may spend, how often it may call, and where it may have the service go."""
+"""Limits of a guarded hook: credits, calls, and the hosts that the service may visit."""
 
 from __future__ import annotations
 

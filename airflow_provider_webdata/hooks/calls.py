@@ -1,4 +1,4 @@
-"""What all operations of the hooks share: a call that is ready for a client, and the paging of lists."""
+"""A call that is ready for a client, and the paging of lists, for all operations of the hooks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an Airflow connection of type `webdata` says, checked and put into the client's settings.
+"""The settings in an Airflow connection of type `webdata`, checked.
 
 A connection may come from the form, from JSON or from a URI, where every extra is text; all are read alike.
 """

@@ -1,4 +1,4 @@
-"""What the answer to a connection test means, in words for whoever fills in the form."""
+"""The result of a connection test as a message for the connection form."""
 
 from __future__ import annotations
 

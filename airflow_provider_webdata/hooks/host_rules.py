@@ -1,4 +1,4 @@
-"""Which hosts a guarded hook may have the service visit."""
+"""Rules for the hosts that the service may visit for a guarded hook."""
 
 from __future__ import annotations
 

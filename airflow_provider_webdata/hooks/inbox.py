@@ -1,4 +1,4 @@
-"""How a connection's own deliveries are read: the address of the inbox and what proves that one may."""
+"""The inbox of a connection: its address, and the token for reading."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each kind of long job is called with."""
+"""The endpoints of each kind of long job."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What takes awaiting to make and is made once, whoever needs it first."""
+"""A value whose creation is awaited once, by whoever needs it first."""
 
 from __future__ import annotations
 

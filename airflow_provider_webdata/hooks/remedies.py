@@ -1,4 +1,4 @@
-"""What to do about an error, in the words of the connection form; docs/errors.md has more under the error's code."""
+"""A remedy for each error, in the words of the connection form; docs/errors.md has more under the error's code."""
 
 from __future__ import annotations
 

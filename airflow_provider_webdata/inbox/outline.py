@@ -1,4 +1,4 @@
-"""What an envelope is read from, without making Python objects of the rest of a body.
+"""An outline of a delivery's body, read without creating Python objects for the rest.
 
 A body of 16 MB may hold millions of values: as objects they would stop every other request for seconds. Here no single
 step holds the interpreter for longer than it takes to pass over the bytes once.

@@ -1,4 +1,4 @@
-"""Where the inbox's routes are, and the header that proves a delivery is ours."""
+"""Routes of the inbox, and the header that proves a delivery."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `airflow webdata init` is told: by flags, at the terminal, by the environment or standard input."""
+"""Input of `airflow webdata init`: flags, terminal, environment, or standard input."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a page, a link or a search result is known by, over all runs."""
+"""The URL that identifies a page, a link, or a search result in all runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What structured results have to hold, a JSON Schema or a pydantic model, and the columns that it makes of them."""
+"""A schema for structured results, from JSON Schema or a pydantic model, and the columns that it defines."""
 
 from __future__ import annotations
 

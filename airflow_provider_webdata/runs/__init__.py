@@ -1,4 +1,4 @@
-"""What happens when a task executes. Operators and sensors declare; everything here is imported when a task runs."""
+"""The work of a task. Operators and sensors declare; everything here is imported when a task executes."""
 
 from airflow_provider_webdata.supported_airflow import require_airflow
 

@@ -1,4 +1,4 @@
-"""What a task spends: a limit before each call, an account after it."""
+"""The credits of a task: a limit before each call, an account after it."""
 
 from __future__ import annotations
 

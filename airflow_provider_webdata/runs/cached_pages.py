@@ -1,4 +1,4 @@
-"""What a task says of the pages that the service took from its cache."""
+"""Pages that came from the service's cache, for the task's log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a task instance has spent, by operation and format, and what it did not have to spend."""
+"""The account of a task instance: credits spent, by operation and format, and credits saved."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What of a search's credits went into the search, and what into scraping its results."""
+"""The parts of a search's credits: for the search, and for scraping its results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a task can fail though every call succeeded: what docs/errors.md explains under codes from WD-030 on."""
+"""Errors of a task whose calls all succeeded: the codes from WD-030 on in docs/errors.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where what was paid for is kept, so that no later attempt of the task pays for it again."""
+"""Billed answers, kept so that no later attempt of the task is billed for them again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every run shares: the task, its context, and where results go."""
+"""Base of all runs: the task, its context, and the delivery of results."""
 
 from __future__ import annotations
 

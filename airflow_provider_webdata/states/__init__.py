@@ -1,4 +1,4 @@
-"""What the service's answers about a check or a job mean for whoever waits.
+"""The meaning of the service's answers about a check or a job for a wait.
 
 Pure decisions, the same for trigger, sensor and operator, and how their criteria are stored: nothing here talks to the
 service or knows Airflow.

@@ -1,4 +1,4 @@
-"""What a check of a monitor means for whoever waits: when it is over, and whether it counts."""
+"""The meaning of a monitor's check for a wait: whether it has ended, and whether it counts."""
 
 from __future__ import annotations
 

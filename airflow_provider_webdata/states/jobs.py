@@ -1,4 +1,4 @@
-"""How a job stands, and what that means for whoever waits. See docs/service.md#events."""
+"""The state of a job, and its meaning for a wait. See docs/service.md#events."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the arguments of a trigger hold as one mapping: Airflow keeps it for as long as the task waits."""
+"""Arguments of a trigger that are one mapping: Airflow stores it while the task waits."""
 
 from __future__ import annotations
 

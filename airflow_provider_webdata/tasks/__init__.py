@@ -1,4 +1,4 @@
-"""What operators and sensors are made of.
+"""Base classes and helpers of operators and sensors.
 
 The base of every task that calls the service, arguments, masking, deferral, results, and what an attempt remembers
 for the next one. What concerns one kind of operation has a folder of its own. Nothing heavy is imported at module

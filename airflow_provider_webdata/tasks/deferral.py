@@ -1,4 +1,4 @@
-"""How a task waits in the triggerer and finishes in a worker, for operators and sensors alike."""
+"""Deferral: a task waits in the triggerer and finishes in a worker."""
 
 from __future__ import annotations
 

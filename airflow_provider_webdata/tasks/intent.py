@@ -1,4 +1,4 @@
-"""What earlier attempts of a task started at the service, so that a later one finds it instead of starting again.
+"""Records of what earlier attempts of a task started at the service, so that a later one finds it.
 
 Before a request that starts something, the intent is recorded, with the ids of what looked alike before it; after
 it, the id of what was started. Airflow 3.3 keeps both in its task state store, across attempts and crashes. Airflow

@@ -1,4 +1,4 @@
-"""Whether a literal argument may be wrong, told from plain rules: the models are imported for those alone that may.
+"""Checks of literal arguments by plain rules; the models are imported only for those that may be wrong.
 
 A rule is a tuple whose first item is its kind:
 

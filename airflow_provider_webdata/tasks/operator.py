@@ -1,4 +1,4 @@
-"""What the service's operators share: the request that their arguments make."""
+"""Base of the service's operators: the request that their arguments make."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the results of operators and sensors go: XCom or a file, with their media, asset events and lineage."""
+"""Delivery of results for the operators and sensors of jobs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every task that calls the service shares: the hook, masking, and what a failure means for the task."""
+"""Base of every task that calls the service: hook, masking, and errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tasks that bill share: a limit before each call, and an account of what was spent after it."""
+"""Base of the tasks that bill."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the fixtures hand to a test."""
+"""The sandbox that the fixtures give to a test."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the agent of a task has spent and read: in the log, in XCom, for the next attempt, and for OpenLineage."""
+"""The account of an agent: credits and sources, for the log, XCom, the next attempt, and OpenLineage."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a check found, as a reader expects it: lines in colour, values side by side."""
+"""The findings of a check for a page: colored lines, and values side by side."""
 
 from __future__ import annotations
 

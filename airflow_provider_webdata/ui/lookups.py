@@ -1,4 +1,4 @@
-"""What the pages ask the service: with a deadline, and kept for a moment, so that many viewers are one request."""
+"""Calls of the service by the pages: with a deadline, and cached briefly, so that many viewers make one request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Airflow's tables know of the provider's tasks: what they wait for, what they started, what came of it."""
+"""The provider's tasks in Airflow's tables: waits, started jobs, and results."""
 
 from __future__ import annotations
 

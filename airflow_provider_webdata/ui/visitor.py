@@ -1,4 +1,4 @@
-"""Who asks for a page, and what Airflow's auth manager lets them see."""
+"""The visitor of a page, and the rights that Airflow's auth manager grants."""
 
 from __future__ import annotations
 

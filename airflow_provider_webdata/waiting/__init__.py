@@ -1,4 +1,4 @@
-"""What all waits of one triggerer and connection share, so that requests grow with connections, never with waits.
+"""Waits of one triggerer and connection: requests grow with connections, never with waits.
 
 `hub` holds it together, `mailbox` is how it reaches a waiting trigger. `inbox` reads deliveries, `polling` polls the
 service as a `policy` says, `followers` combine both for one wait, `streams` feed asset watchers. What a check or a job

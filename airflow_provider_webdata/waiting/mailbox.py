@@ -1,4 +1,4 @@
-"""How shared tasks reach a waiting trigger: one mailbox and at most one future for each wait."""
+"""Mailboxes: shared tasks post to a waiting trigger, with at most one future for each wait."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a wait learns of the end: by webhook, by polling, and how often the service is polled."""
+"""The policy of a wait: by webhook, by polling, and how often the service is polled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Airflow stores of a trigger."""
+"""The stored form of a trigger."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether the task of a trigger is still deferred: this tells a user's kill from a change of triggerers."""
+"""The state of a trigger's task: distinguishes a user's kill from a change of triggerers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the browser does on a page before its content is taken."""
+"""Actions of the browser on a page before its content is read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the service keeps of agent runs: the list of them, their threads, traces and snapshots."""
+"""The service's records of agent runs: list, threads, traces, and snapshots."""
 
 from __future__ import annotations
 

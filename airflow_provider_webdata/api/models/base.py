@@ -1,4 +1,4 @@
-"""What all wire models share: how names are read, what counts as given, and what goes on the wire."""
+"""Base of all wire models: names, given fields, and the wire form."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a caller says of the result of a call, and what the service makes of it."""
+"""Feedback on the result of a call, and the service's answer to it."""
 
 from __future__ import annotations
 

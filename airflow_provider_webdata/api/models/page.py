@@ -1,4 +1,4 @@
-"""What the service returns of a page: content in the formats asked for, and metadata."""
+"""A page: content in the requested formats, and metadata."""
 
 from __future__ import annotations
 

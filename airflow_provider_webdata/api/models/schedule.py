@@ -1,4 +1,4 @@
-"""When a monitor checks: a cron expression or one of a few phrases."""
+"""The schedule of a monitor: a cron expression or one of a few phrases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the service says about the team that owns the API key."""
+"""The team that owns the API key."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the service reports events to."""
+"""The webhook to which the service reports events."""
 
 from __future__ import annotations
 

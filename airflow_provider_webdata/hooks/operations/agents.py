@@ -1,4 +1,4 @@
-"""What the service keeps of agent runs: lists, threads, traces, snapshots. See docs/service.md#agent-records."""
+"""The service's records of agent runs: lists, threads, traces, snapshots. See docs/service.md#agent-records."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the methods of a resource need of the hook that carries them."""
+"""The part of a hook that the methods of a resource use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a caller says of a result. See docs/service.md#feedback."""
+"""Feedback on a result. See docs/service.md#feedback."""
 
 from __future__ import annotations
 

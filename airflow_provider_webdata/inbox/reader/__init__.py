@@ -1,4 +1,4 @@
-"""What Airflow's processes read deliveries with: the feed, searches in it, and single deliveries, sync and async.
+"""Readers of deliveries for Airflow's processes: feed, search, and single deliveries, blocking and asynchronous.
 
 It talks HTTP to the server that serves the inbox and needs no access to its database. What a delivery means for a
 task is not known here.

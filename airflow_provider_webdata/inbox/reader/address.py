@@ -1,4 +1,4 @@
-"""Where an inbox is, and how to connect to it."""
+"""The address of an inbox, and how to connect to it."""
 
 from __future__ import annotations
 

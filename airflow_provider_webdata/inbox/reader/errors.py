@@ -1,4 +1,4 @@
-"""How reading the inbox can fail. Whoever waits goes on trying; the words are for the one who must put it right."""
+"""Errors of reading the inbox. Waits retry all of them; the messages are for the person who has to fix the cause."""
 
 from __future__ import annotations
 

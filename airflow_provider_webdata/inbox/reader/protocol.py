@@ -1,4 +1,4 @@
-"""What a reader sends to the inbox, and what the answers mean, apart from the moving of bytes."""
+"""Requests to the inbox and the meaning of its answers, apart from the moving of bytes."""
 
 from __future__ import annotations
 

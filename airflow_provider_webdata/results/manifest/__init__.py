@@ -1,1 +1,1 @@
-"""What the runs of a task saw: one file of pages for each run, and what of a new run's results is new or changed."""
+"""Manifests: one file per run with the pages that it saw, and what is new or changed in the results of a new run."""

@@ -1,4 +1,4 @@
-"""What of an item counts as its content, and the digest of it."""
+"""The content of an item that is compared, and its digest."""
 
 from __future__ import annotations
 

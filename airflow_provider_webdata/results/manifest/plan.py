@@ -1,4 +1,4 @@
-"""What of a site is to be read: pages that are new, old, or said to have changed."""
+"""The plan of an incremental crawl: pages that are new, old, or reported as changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When the pages of a site changed, as its sitemaps say."""
+"""Dates of changes from the sitemaps of a site."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is new or changed since earlier runs; see `options.Changes`."""
+"""The comparison with earlier runs; see `options.Changes`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many calls may be in flight at once, learned from the service's 429s."""
+"""The limit of concurrent calls, learned from the service's 429s."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What does the work behind the operations: the sandbox's web, scraping, searching, comparing, reading of files.
+"""The engine behind the operations: the sandbox's web, scraping, searching, comparing, and reading of files.
 
 Nothing here knows of calls and answers.
 """

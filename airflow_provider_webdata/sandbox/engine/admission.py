@@ -1,4 +1,4 @@
-"""Which scrape options are refused before anything is scraped: what the team may not, and the sandbox cannot, do."""
+"""Scrape options that are refused before scraping: those the team may not use, and those the sandbox cannot emulate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which pages belong to a crawl."""
+"""The scope of a crawl."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What changed between two versions of a page.
+"""The difference between two versions of a page.
 
 unidiff was tried: its tree takes as many lines to turn into the service's, and it writes chunk heads another way.
 deepdiff too: it joins what was renamed, and its paths are none of JSON.

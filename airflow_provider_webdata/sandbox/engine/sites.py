@@ -1,4 +1,4 @@
-"""What belongs to a site rather than to a page: robots.txt, its sitemap, and pages that are made when asked for.
+"""Properties of a site: robots.txt, its sitemap, and pages that are created on request.
 
 A generated site has as many pages as one likes and costs nothing to keep: its pages are made from their number each
 time, and neither the cache nor the results of jobs hold their text.

@@ -1,4 +1,4 @@
-"""What pages state themselves, gathered into the shape that a JSON Schema asks for; nothing is guessed from their text.
+"""Structured data that pages state themselves, in the shape that a JSON Schema requests; nothing is guessed from text.
 
 The service reads pages with a language model. This stand-in knows of a page its address, title, description, language,
 meta tags and its JSON-LD, and fills only properties of these names.

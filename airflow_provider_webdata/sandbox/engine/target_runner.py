@@ -1,4 +1,4 @@
-"""What a check finds at each kind of target."""
+"""The run of a check at each kind of target."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What happens to every call of the service: faults, authentication, limits, parsing, its operation, the answer.
+"""The way of every call: faults, authentication, limits, parsing, its operation, and the answer.
 
 Starlette's own request and gzip were tried: they save no line, and gzip takes the length off an answer to be cut.
 """

@@ -1,4 +1,4 @@
-"""What the sandbox was asked, for tests to read."""
+"""The requests that the sandbox received, for tests to read."""
 
 from __future__ import annotations
 

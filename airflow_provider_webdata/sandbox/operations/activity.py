@@ -1,4 +1,4 @@
-"""What the team started of late."""
+"""The recent activity of the team."""
 
 from __future__ import annotations
 

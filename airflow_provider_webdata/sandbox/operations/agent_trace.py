@@ -1,4 +1,4 @@
-"""What an agent run did, as events of the service's schema 1; kept in the run itself."""
+"""The trace of an agent run, as events of the service's schema 1; stored in the run itself."""
 
 from __future__ import annotations
 

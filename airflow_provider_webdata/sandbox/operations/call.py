@@ -1,4 +1,4 @@
-"""What an operation is given, and what it gives back."""
+"""The input and the output of an operation."""
 
 from __future__ import annotations
 

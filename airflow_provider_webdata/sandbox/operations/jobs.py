@@ -1,4 +1,4 @@
-"""What all jobs share: they are started, read by their id, tell a webhook how they go, and are kept for a day."""
+"""Base of all jobs: start, status by id, webhook events, and one day of retention."""
 
 from __future__ import annotations
 

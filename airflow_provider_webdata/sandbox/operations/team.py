@@ -1,4 +1,4 @@
-"""What a team can ask about itself: credits, tokens, its queue, and what it did of late."""
+"""The team's queries about itself: credits, tokens, queue, and recent activity."""
 
 from __future__ import annotations
 

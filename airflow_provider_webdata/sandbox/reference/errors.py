@@ -1,4 +1,4 @@
-"""How the service says that a request failed, and how the sandbox says that it cannot do what the service could."""
+"""Error answers of the service, and of the sandbox where it cannot emulate the service."""
 
 from __future__ import annotations
 

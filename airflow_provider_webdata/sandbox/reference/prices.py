@@ -1,4 +1,4 @@
-"""What things cost (reference: credit charges)."""
+"""Prices (reference: credit charges)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How scrape options are read: formats and parsers are names or objects with a type."""
+"""Parsing of scrape options: formats and parsers are names or objects with a type."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What a sandbox holds while it runs: its store, clock, settings, credits, quirks and faults. Knows no operation."""
+"""The state of a running sandbox: store, clock, settings, credits, quirks, and faults. Knows no operation."""

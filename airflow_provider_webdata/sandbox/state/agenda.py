@@ -1,4 +1,4 @@
-"""What is due at some time of the sandbox's clock, and doing it then."""
+"""Work that is due at some time of the sandbox's clock."""
 
 from __future__ import annotations
 

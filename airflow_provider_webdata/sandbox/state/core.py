@@ -1,4 +1,4 @@
-"""What all parts of a sandbox share."""
+"""The core that all parts of a sandbox share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the sandbox keeps its state: one SQLite database, in memory or in a file."""
+"""The store of the sandbox's state: one SQLite database, in memory or in a file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the log says of an agent run that did not complete: its last steps, and what it had found by then."""
+"""The log of an agent run that did not complete: its last steps, and its results so far."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What makes a task's job recognisable: keys that every attempt of the task computes alike, without a record.
+"""The identity of a task's job: keys that every attempt of the task computes alike, without a record.
 
 Airflow 3.2 has no store in which one attempt could leave the next one a note.
 """

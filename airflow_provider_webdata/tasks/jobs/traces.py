@@ -1,4 +1,4 @@
-"""Where a job shows that an earlier request may have started: the inbox, the running crawls, the team's activity."""
+"""Traces of an earlier request: the inbox, the running crawls, and the team's activity."""
 
 from __future__ import annotations
 

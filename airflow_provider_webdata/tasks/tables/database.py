@@ -1,4 +1,4 @@
-"""What every kind of database does for a load; its own ways are in a file of each."""
+"""Base of the databases for a load."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How OpenLineage names a table."""
+"""OpenLineage's name of a table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is loaded where: the table, its columns and its key, decided from the names of a file's columns."""
+"""The layout of a load: table, columns, and key, decided from the names of a file's columns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every page has: its query, who asks, and where the answers come from."""
+"""Base of the pages: query, visitor, and sources."""
 
 from __future__ import annotations
 

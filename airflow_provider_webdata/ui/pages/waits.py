@@ -1,4 +1,4 @@
-"""What deferred tasks wait for now."""
+"""The waits of deferred tasks."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What one wait makes of deliveries and polls: a delivery is a hint, and what the service shows decides."""
+"""Followers combine deliveries and polls for one wait: a delivery is a hint, and the service's state decides."""

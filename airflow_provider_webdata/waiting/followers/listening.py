@@ -1,4 +1,4 @@
-"""Whether a wait listens for deliveries."""
+"""The decision whether a wait listens for deliveries."""
 
 from __future__ import annotations
 

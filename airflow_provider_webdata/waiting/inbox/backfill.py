@@ -1,4 +1,4 @@
-"""What arrived before a wait began, looked up for many waits in one request."""
+"""Deliveries that arrived before a wait began, searched for many waits in one request."""
 
 from __future__ import annotations
 

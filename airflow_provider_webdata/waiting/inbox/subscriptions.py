@@ -1,4 +1,4 @@
-"""Who waits for which deliveries, indexed so that a delivery costs what matches it, not what waits."""
+"""Subscriptions to deliveries, indexed so that the cost of a delivery depends on its matches, not on the waits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the poller and its lookups post to the waits for a monitor's checks."""
+"""Messages of the poller and its lookups to the waits for a monitor's checks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is polled for those who wait: one watch for each monitor or job, however many waits share it."""
+"""A watch polls one monitor or job, for all waits that share it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a watcher joins a stream that others may be reading already."""
+"""Joining a stream that other watchers may be reading already."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may deliver, and who may read."""
+"""Authentication of senders and readers."""
 
 from __future__ import annotations
 

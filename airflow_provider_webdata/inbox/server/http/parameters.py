@@ -1,4 +1,4 @@
-"""What readers may ask for: parameters of a query, and fields of a search's body.
+"""Parameters of readers: those of a query, and the fields of a search's body.
 
 Checked by hand: pydantic takes ` 1`, `1_0` and, for a date, seconds where it reads a query's texts; in its strict mode
 it refuses the `5.0` of a JSON body.

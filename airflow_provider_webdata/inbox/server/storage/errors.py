@@ -1,4 +1,4 @@
-"""How storing and reading deliveries can fail."""
+"""Errors of storing and reading deliveries."""
 
 from __future__ import annotations
 

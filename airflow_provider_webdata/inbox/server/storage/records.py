@@ -1,4 +1,4 @@
-"""What goes into the inbox and what comes out."""
+"""Records that enter and leave the inbox."""
 
 from __future__ import annotations
 
