@@ -135,9 +135,9 @@ class WaitsForCheck(WaitingTask):
 
         now = datetime.now(timezone.utc)
         memory = Intent(context, "webdata_wait")
-        if memory.remembers:
-            began = datetime.fromisoformat(str(memory.recall("after")))
-            return began, float(memory.recall("deadline")), True
+        began, until = memory.recall("after"), memory.recall("deadline")
+        if began is not None and until is not None:
+            return datetime.fromisoformat(began), float(until), True
         deadline = now.timestamp() + self.wait.seconds(CHECK_WAIT_SECONDS)
         if memory.began and memory.run_start is not None:
             # Nothing says when the first attempt began to wait; what ended meanwhile must not be lost.

@@ -7,13 +7,16 @@ import json
 import os
 import random
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
+from airflow.sdk.exceptions import TaskDeferred
 
 from airflow_provider_webdata.coded_errors import CodedError
 from airflow_provider_webdata.hooks.budget import Budget
+from airflow_provider_webdata.operators.monitor import WebDataRunMonitorOperator
 from airflow_provider_webdata.results.partitions import files_of, open_partitions
 from airflow_provider_webdata.runs.credit_account import CreditAccount
 from airflow_provider_webdata.runs.kept_records import FileRecords, StoreRecords
@@ -120,6 +123,24 @@ def test_fuzz_of_a_start(record: dict[str, Any]) -> None:
         lost = record["job_id"] is None and damage.get("requested_at") is None
         assert lost or found.first_state(unrecorded=False) is not State.NEW, (SEED, number, damage)
         str(found.to_json())
+
+
+def waited(store: StateStore) -> None:
+    task = WebDataRunMonitorOperator(task_id="t", monitor_id="m", deferrable=True)
+    with suppress(TaskDeferred):
+        task.wait_for_check(context(store), "m", None)
+
+
+def test_fuzz_of_a_wait() -> None:
+    """Nothing bills here, so a wait whose start is lost begins again."""
+    draw = random.Random(SEED)
+    for number in range(ROUNDS):
+        store = StateStore()
+        damage = damaged(
+            draw, {"max_tries": 1, "after": "2026-11-24T12:00:00+00:00", "deadline": 1764000000.5}
+        )
+        store.set("webdata_wait", damage)
+        reads(number, "webdata_wait", damage, waited, store)
 
 
 ENTRY = {"maxTries": 1, "saved": 1, "unknown": 0, "byOperation": {"search": 2.5}, "byFormat": {"page": 1}}
