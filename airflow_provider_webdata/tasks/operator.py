@@ -110,11 +110,11 @@ OPTIONS = {
 
 
 class WebDataOperator(ServiceTask):
-    """Base of the service's operators; a subclass says what to call in `call_service`.
+    """Base of the service's operators. A subclass names its `run`, or makes its call in `call_service`.
 
-    Bad input fails the task before any request and without a retry. A 429 that outlasts the connection's
-    retry budget gives the worker slot back: the task is rescheduled to the time that the service named, which takes
-    no attempt. What no retry can help fails the task at once. All else is retried as the task says.
+    Bad input fails the task before any request and without a retry. A 429 that outlasts the connection's retry budget
+    gives the worker slot back: the task is rescheduled to the time that the service named, which takes no attempt. An
+    error that no retry can help fails the task at once. Any other error is retried as the task says.
 
     :param extra_body: merged into the request unchecked: for what the service knows and this provider does not
         yet (templated). Not for operators whose request has no body.
@@ -156,6 +156,7 @@ class WebDataOperator(ServiceTask):
         rendered = tuple(OPTIONS[name].attribute for name in fields.options if OPTIONS[name].templated)
         cls.template_fields = (*cls.template_fields, *cls.request_fields, *rendered)
         structured = [name for name in cls.template_fields if _is_structured(types.get(name, ""))]
+        structured += [name for name in rendered if name != "credit_limit"]
         cls.template_fields_renderers = {**cls.template_fields_renderers, **dict.fromkeys(structured, "json")}
 
     def __init__(self, *, extra_body: Mapping[str, Any] | str | None = None, **kwargs: Any) -> None:
