@@ -1,6 +1,6 @@
-"""An emulator of the service with a small web of its own, for demos, tests and the development of DAGs.
+"""An emulator of the service, with its own small web, for demos, tests, and DAG development.
 
-It imports nothing of the rest of the package: requests are judged by its own statement of the service's rules, so
-that a wrong model elsewhere cannot agree with itself here. It is a development tool, honest before clever:
-what it cannot really do, it refuses.
+It imports nothing from the rest of the package. It checks requests against its own statement of the service's rules,
+so a wrong model elsewhere cannot agree with itself here. It is a development tool and refuses what it cannot emulate
+faithfully.
 """

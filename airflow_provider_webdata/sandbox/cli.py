@@ -141,7 +141,7 @@ def _bulk(text: str) -> tuple[int, int]:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the sandbox as a program of its own."""
+    """Run the sandbox as a standalone program."""
     from airflow_provider_webdata.sandbox.state.quirks import QUIRKS
 
     parser = argparse.ArgumentParser(

@@ -32,16 +32,16 @@ class SandboxConfig:
     :param rate_limits: calls per minute by rate class; a class that is absent is not limited.
     :param entitlements: features the team has: ``enterprise``, ``threatProtection``, ``zeroDataRetention``,
         ``robots``.
-    :param bulk: ``(results, bytes)``: every web search answers that many generated results with that many
-        bytes of markdown each, whatever the query; for measurements.
+    :param bulk: ``(results, bytes)``: every web search, for any query, returns that many generated results with that
+        many bytes of markdown each; for measurements.
     :param compress: gzip answers for callers that accept it.
     :param queue_seconds: how long a check stays queued (sandbox time).
     :param check_seconds: how long a check runs (sandbox time).
     :param parse_seconds: how long an uploaded file is worked on (sandbox time).
     :param page_seconds: how long each page of a crawl or batch takes (sandbox time).
     :param pdf_seconds: how long a PDF is worked on when it is scraped alone (sandbox time).
-    :param settle: whether all that is due is done before a call is answered: a job that takes no time is over when
-        the call that started it returns.
+    :param settle: whether the sandbox does all due work before it answers a call. A job that takes no time has then
+        ended when the call that started it returns.
     :param concurrency: pages the team may have scraped at a time.
     :param step_seconds: how long each step of an extract or agent job takes (sandbox time).
     :param free_runs: agent runs a day that cost nothing.

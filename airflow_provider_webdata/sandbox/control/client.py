@@ -76,15 +76,14 @@ class SandboxControl:
         return found
 
     def set_page(self, url: str, html: str | None = None, **page: Any) -> None:
-        """Create or change a page, or give it canned answers: what a scrape of it answers.
+        """Create or change a page, or set the canned answers that a scrape of it returns.
 
-        :param html: the body, or a whole document; neither this nor markdown where a page that is there is only given
-            answers.
+        :param html: the body or a whole document. Omit html and markdown to set only answers of an existing page.
         :param page: ``markdown`` instead of html; ``title``, ``description``, ``published`` (ISO 8601),
             ``language``, ``news`` (bool), ``status`` (HTTP), ``error`` (the code a scrape fails with),
             ``content_type``. Answers are ``json`` (any), ``answer``, ``highlights`` (text), ``screenshot``, ``audio``,
             ``video`` (an address), ``branding``, ``product``, ``menu``, ``actions`` (mappings) and ``blocks`` (a
-            list), as they stand in the document; None takes one away.
+            list), in the form that the document has. None removes an answer.
         """
         self._call("PUT", "/pages", {"url": url, **({"html": html} if html is not None else {}), **page})
 
@@ -135,7 +134,7 @@ class SandboxControl:
         times: int | None = 1,
         **how: Any,
     ) -> int:
-        """Ask for a fault; return its id.
+        """Add a fault and return its id.
 
         :param kind: ``status``, ``delay``, ``drop``, ``drop_after_work``, ``truncate``, ``garbage``, ``html``,
             ``rate_limit``, ``fail_check``, ``fail_extract``, ``fail_agent``, ``fail_crawl``, ``fail_batch_scrape``,
@@ -151,7 +150,7 @@ class SandboxControl:
         return int(self._call("POST", "/faults", fault)["id"])
 
     def faults(self) -> list[Json]:
-        """Return the faults asked for, with their ``hits``."""
+        """Return all added faults, with their ``hits``."""
         found: list[Json] = self._call("GET", "/faults")
         return found
 

@@ -68,7 +68,7 @@ STATEMENTS: dict[str, dict[str, str]] = {
         "exit": r"exit (\d{1,3})",
     },
 }
-"""What each language may say: the statement's meaning, and what it looks like as a regular expression."""
+"""The statements that each language supports: the meaning and the regular expression of each."""
 
 
 class CodeError(Exception):
@@ -85,7 +85,7 @@ class _ExitError(Exception):
 
 @dataclass
 class Tab:
-    """What a session's browser holds: the address it shows, and the values that pages keep in it."""
+    """The state of a session's browser: the address it shows and the values that pages keep in it."""
 
     url: str = "about:blank"
     kept: dict[str, str] = field(default_factory=dict)
@@ -105,11 +105,11 @@ class CodeRun:
 
     @property
     def stdout(self) -> str:
-        """What was printed so far."""
+        """The output printed so far."""
         return "".join(f"{line}\n" for line in self._printed)
 
     def run(self, code: str, language: str) -> Iterator[float]:
-        """Do what the code says; yield how many seconds it wants to wait, where it does."""
+        """Run the code; yield the seconds of each wait in it."""
         try:
             for number, statement in _statements(code, language):
                 yield from self._do(statement, language, number)
@@ -174,7 +174,7 @@ class CodeRun:
 def open_page(web: Web, address: str) -> Page:
     """Return the page that a browser shows at an address; a missing one of a known host is that host's 404 page.
 
-    :raises CodeError: the host does not exist, or the page cannot be had.
+    :raises CodeError: the host does not exist, or the page cannot be loaded.
     """
     if not address.startswith(("http://", "https://")):
         raise CodeError(f"net::ERR_INVALID_URL at {address}")

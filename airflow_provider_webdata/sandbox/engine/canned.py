@@ -102,7 +102,7 @@ class CannedAnswers:
         return found
 
     def refuse_unknown(self, options: Json, url: str) -> None:
-        """Refuse at once what no page at all was given.
+        """Refuse a kind of answer that was set for no page, before anything is scraped.
 
         :param url: the page that the call is about.
         :raises UnsupportedHereError: saying how to give it to that page.

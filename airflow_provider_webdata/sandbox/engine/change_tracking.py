@@ -39,7 +39,7 @@ class ChangeTracker:
         found: Json = {
             "previousScrapeAt": before["at"] if before else None,
             "changeStatus": _status(before, now, modes),
-            # Hidden is what only an earlier crawl knows; here every page was asked for or linked to.
+            # Only a page known from an earlier crawl is hidden. Here, every page was requested or linked to.
             "visibility": "visible",
         }
         if "git-diff" in modes and before is not None and before["markdown"] != markdown:

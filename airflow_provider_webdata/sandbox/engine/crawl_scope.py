@@ -25,7 +25,7 @@ INSIDE, ONE_HOP, OUTSIDE, EXTERNAL_HOME = "inside", "one hop", "outside", "exter
 
 @dataclass(frozen=True)
 class Scope:
-    """Which addresses a crawl's options admit.
+    """The addresses that a crawl's options admit.
 
     :param start: the start address, canonical.
     :param options: crawl options that passed the rules.
@@ -47,7 +47,7 @@ class Scope:
         return INSIDE if below or self.options.get("crawlEntireDomain") else OUTSIDE
 
     def wanted(self, url: str) -> bool:
-        """Whether the path patterns admit an address; the start address is no exception."""
+        """Return whether the path patterns admit an address. The start address is no exception."""
         text = url if self.options.get("regexOnFullURL") else urlsplit(url).path
         include, exclude = self.options.get("includePaths", []), self.options.get("excludePaths", [])
         if include and not any(_compiled(pattern).search(text) for pattern in include):

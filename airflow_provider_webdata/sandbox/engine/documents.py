@@ -1,7 +1,7 @@
-"""Uploaded files turned into pages, as far as it can be done honestly without programs of an office.
+"""Conversion of uploaded files to pages, where possible without an office suite.
 
-Office files are ZIP archives of XML: headings, paragraphs, lists, links and tables are taken from them, and nothing of
-their looks. Kinds that need a program of their own (the binary office formats, RTF) are refused by name.
+Office files are ZIP archives of XML. The sandbox reads headings, paragraphs, lists, links, and tables from them and
+ignores the formatting. It refuses by name the kinds that need a separate program (the binary office formats, RTF).
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ KINDS = (
     *("html", "htm", "xhtml", "pdf", "docx", "doc", "docm", "odt", "ods", "odp", "rtf"),
     *("xlsx", "xls", "xlsm", "xlsb", "pptx", "ppt", "pptm", "epub", "csv"),
 )
-"""Extensions the service takes (docs/service.md#parse-extension)."""
+"""Extensions that the service accepts (docs/service.md#parse-extension)."""
 
 _DELIMITERS = ",;\t|"
 _BROKEN = (
     *(office.BrokenFileError, PdfError, zipfile.BadZipFile, zlib.error, ElementTree.ParseError, csv.Error),
-    # What the readers of the standard library raise on damaged files, besides errors of their own.
+    # Standard library readers also raise these on damaged files.
     *(ValueError, LookupError, StopIteration, EOFError, NotImplementedError, RuntimeError, OSError),
 )
 

@@ -136,7 +136,7 @@ def _about(field: str, asked_by: str) -> Callable[[Page, Json], tuple[str | None
 
 
 def _attributes(page: Page, asked: Json) -> tuple[list[Json], None]:
-    """Return the values of the attributes that are asked for, in the order of the page."""
+    """Return the values of the requested attributes, in page order."""
     found = [
         {
             **wanted,

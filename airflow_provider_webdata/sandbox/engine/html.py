@@ -48,7 +48,7 @@ _BLOCKS = _SECTIONS | {
 }
 _HEAD = frozenset(("base", "link", "meta", "noscript", "script", "style", "template", "title"))
 _CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
-"""What lxml reads and takes back nowhere."""
+"""Characters that lxml reads but does not accept back."""
 _INVISIBLE = CSSSelector("head, script, style, noscript, template, iframe, svg", translator="html")
 _PARSER = HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True)
 
@@ -140,7 +140,7 @@ def _pieces(root: HtmlElement) -> Iterator[str]:
 
 
 def absolute(base: str, link: str) -> str:
-    """Return a link as it is meant on the page ``base``; one that cannot be read stays as it is."""
+    """Resolve a link against the page ``base``; return an invalid link unchanged."""
     try:
         return urljoin(base, link)
     except ValueError:
@@ -148,7 +148,7 @@ def absolute(base: str, link: str) -> str:
 
 
 def to_markdown(node: HtmlElement, base: str) -> str:
-    """Turn the tree into GitHub's markdown, the words as they are.
+    """Convert the tree to GitHub's markdown, with the words unchanged.
 
     :param base: the address against which links and images become absolute.
     """

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class _Entry:
-    """What the index knows of one page."""
+    """The index entry of one page."""
 
     def __init__(self, page: Page) -> None:
         self.page = page
@@ -41,7 +41,7 @@ class _Entry:
 
 @dataclass(frozen=True)
 class Filters:
-    """What a search is narrowed by."""
+    """The filters of a search."""
 
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
@@ -52,7 +52,7 @@ class Filters:
     allowed: tuple[str, ...] = ()
 
     def admit(self, page: Page) -> bool:
-        """Whether the page may be a result."""
+        """Return whether the page may be a result."""
         if self.include and not any(in_domain(page.host, domain) for domain in self.include):
             return False
         if any(in_domain(page.host, domain) for domain in self.exclude):
@@ -197,7 +197,7 @@ class Index:
         return bool(set(words(value)) & (entry.counts.keys() | set(entry.title)))
 
     def _related(self, page: Page, domain: str) -> bool:
-        """Whether the page's site and the domain link to each other."""
+        """Return whether the page's site links to the domain, or the domain to the site."""
         if in_domain(page.host, domain):
             return False
         for other in self._web:

@@ -78,11 +78,11 @@ class Media:
         return f"{self.origin}/media/{known['key']}?expires={expires}&signature={self._sign(known['key'], expires)}"
 
     def has_signed(self, key: str, expires: int, signature: str) -> bool:
-        """Whether an address of these parts was given out."""
+        """Return whether the signature is valid for an address with this key and expiry."""
         return hmac.compare_digest(self._sign(key, expires).encode(), signature.encode())
 
     def has_expired(self, expires: int) -> bool:
-        """Whether that time has come."""
+        """Return whether that time has passed."""
         return self._clock.now() >= expires
 
     def file(self, key: str) -> Json | None:

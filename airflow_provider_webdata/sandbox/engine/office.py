@@ -197,7 +197,7 @@ def _column(reference: str) -> int:
 
 
 def _cell(cell: Element, shared: list[str]) -> str:
-    """Return a cell as it is stored: a date is the number that the file holds."""
+    """Return the stored value of a cell. A date is the number in the file."""
     if _get(cell, "t") == "inlineStr":
         return _plain(cell)
     value = next((child.text or "" for child in cell if _local(child) == "v"), "")
@@ -305,4 +305,4 @@ READERS: dict[str, Callable[[IO[bytes]], str]] = {
     **dict.fromkeys(("odt", "ods", "odp"), open_document),
     "epub": epub,
 }
-"""What makes the HTML of each kind."""
+"""The HTML converter of each kind."""

@@ -88,38 +88,38 @@ class Page:
 
     @cached_property
     def published(self) -> datetime | None:
-        """When the page was published, if it says so."""
+        """The time of publication, if the page states it."""
         stated = self.meta.get("article:published_time")
         return from_iso(stated[0]) if stated else None
 
     @property
     def is_news(self) -> bool:
-        """Whether the page declares itself an article and has a date."""
+        """True if the page declares itself an article and has a date."""
         return self.meta.get("og:type") == ["article"] and self.published is not None
 
     @property
     def is_adult(self) -> bool:
-        """Whether the page declares explicit content."""
+        """True if the page declares explicit content."""
         return "adult" in self.meta.get("rating", [])
 
     @property
     def is_research(self) -> bool:
-        """Whether the page declares itself a scientific work."""
+        """True if the page declares itself a scientific work."""
         return "citation_title" in self.meta
 
     @property
     def is_code(self) -> bool:
-        """Whether the page declares itself a repository, an issue or the like, as code hosts do."""
+        """True if the page declares itself a repository, an issue, or the like, as code hosts do."""
         return self.meta.get("og:type") == ["object"]
 
     @property
     def is_government(self) -> bool:
-        """Whether the page declares itself an authority's."""
+        """True if the page declares itself a government authority's."""
         return self.meta.get("og:type") == ["government"]
 
     @property
     def is_pdf(self) -> bool:
-        """Whether the page is a PDF."""
+        """True if the page is a PDF."""
         return self.content_type == "application/pdf"
 
     @property
@@ -170,7 +170,7 @@ def compose(
     error: str | None = None,
     content_type: str = "text/html",
 ) -> Page:
-    """Make a page from its parts; ``html`` that is a whole document is taken as it is.
+    """Build a page from its parts. If ``html`` is a whole document, it is used unchanged.
 
     :raises ValueError: when both or neither of html and markdown are given, or ``published`` is not a time.
     """

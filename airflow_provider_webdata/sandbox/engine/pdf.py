@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from pypdf import PageObject
 
 MAX_SECONDS = 30.0
-"""How long one file may be read. How much it may unpack to, and how deep it may be, pypdf bounds itself."""
+"""Most seconds to read one file. pypdf itself limits the unpacked size and the depth."""
 MAX_TOKENS = 500_000
 """Most words in what draws a page: some seconds' work."""
 
 _SYMBOLIC = 4
-"""Flag of a font whose codes mean letters of its own choice."""
+"""Flag of a font that assigns its own letters to codes."""
 
 # It has a line for each oddity of a file, thousands for a hostile one.
 logging.getLogger("pypdf").setLevel(logging.CRITICAL)
@@ -34,7 +34,7 @@ def pdf_pages(data: bytes) -> list[str]:
     """Return the text of each page.
 
     :raises PdfError: it is not a PDF, a broken one, or takes too long to read.
-    :raises UnsupportedHereError: it is encrypted, holds no text of its own, or does not say what letters it holds.
+    :raises UnsupportedHereError: it is encrypted, embeds no text, or does not state which letters its codes mean.
     """
     try:
         with apply_configuration(stream_parsing_work_maximum_count=MAX_TOKENS):

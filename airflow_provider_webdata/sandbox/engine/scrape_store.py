@@ -1,4 +1,4 @@
-"""Scrapes that are kept, of whatever operation, so that they can be read again by their id."""
+"""Stored scrapes of all operations, which can be read again by their id."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ if TYPE_CHECKING:
 
 
 class ScrapeStore:
-    """Scrapes pages and keeps what they gave."""
+    """Scrapes pages and stores the results."""
 
     def __init__(self, store: Store, web: Web, scraper: Scraper) -> None:
         self._store, self._web, self._scraper = store, web, scraper
 
     def scrape(self, url: str, options: Json) -> Scraped:
-        """Scrape a page and keep what it gave.
+        """Scrape a page and store the result.
 
-        :raises PageError: when it cannot be had.
+        :raises PageError: when the page cannot be scraped.
         :raises ServiceError: when the options cannot be met for this page.
         """
         scraped = self._scraper.scrape(url, options)
-        # What is compared with the scrape before cannot be made again.
+        # A comparison with the previous scrape cannot be generated again.
         made_again = self._web.generates(url) and "changeTracking" not in format_names(options)
         kept = {"url": url, "options": options, "document": None if made_again else scraped.document}
         self._store.put("scrape", scraped.id, kept)
@@ -38,7 +38,7 @@ class ScrapeStore:
         return self._store.get("scrape", scrape_id)
 
     def document(self, scrape_id: str) -> Json | None:
-        """Return the document of a scrape that was kept, or None; that of a generated page is made again."""
+        """Return the document of a stored scrape, or None. The document of a generated page is generated again."""
         kept = self.find(scrape_id)
         if kept is None:
             return None

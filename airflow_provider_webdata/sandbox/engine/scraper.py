@@ -64,7 +64,7 @@ class Scraper:
 
         :param options: scrape options that passed the rules and ``admit`` (``admission.py``).
         :param max_age: the default of ``maxAge``, in milliseconds.
-        :raises PageError: when the page cannot be had.
+        :raises PageError: when the page cannot be scraped.
         :raises ServiceError: 404 when only the cache may be asked and it has nothing; 400 when the page lacks a
             canned answer.
         """

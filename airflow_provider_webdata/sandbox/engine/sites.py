@@ -29,9 +29,9 @@ _LINE = "Station %d of the river measured %d cm at the bridge and %d cm at the m
 
 @dataclass(frozen=True)
 class Site:
-    """What is known of one host.
+    """The properties of one host.
 
-    :param pages: how many pages are generated below ``/p/``; 0 for none.
+    :param pages: number of pages generated below ``/p/``; 0 for none.
     :param fanout: links of each generated page to pages after it; every page can be reached from the front page.
     :param size: characters of markdown of each generated page, about.
     :param fail_every: every so many-th generated page cannot be scraped.
@@ -102,7 +102,7 @@ class Site:
 
 
 class Sites:
-    """All that is known of hosts."""
+    """The properties of all hosts."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -111,7 +111,7 @@ class Sites:
             self._add(kept)
 
     def put(self, **fields: Any) -> None:
-        """Create or replace what is known of a host; see :class:`Site`.
+        """Create or replace the properties of a host; see :class:`Site`.
 
         :raises ValueError: when a field is wrong.
         """
@@ -127,12 +127,12 @@ class Sites:
         self._sites.clear()
 
     def knows(self, host: str) -> bool:
-        """Whether the host has generated pages."""
+        """Return whether the host has generated pages."""
         site = self._sites.get(host)
         return site is not None and site.pages > 0
 
     def hosts(self) -> list[str]:
-        """Return the hosts something is known of."""
+        """Return the hosts that have properties."""
         return list(self._sites)
 
     def page(self, url: str) -> Page | None:
@@ -142,7 +142,7 @@ class Sites:
         return site.generate(number) if site and number is not None else None
 
     def makes(self, url: str) -> bool:
-        """Whether a page is generated at that address."""
+        """Return whether a page is generated at that address."""
         site = self._sites.get(host_of(url))
         return site is not None and site.number(canonical(url)) is not None
 
@@ -156,7 +156,7 @@ class Sites:
             yield from listed
 
     def allows(self, url: str, agent: str) -> bool:
-        """Whether robots.txt lets a robot of that name have the page."""
+        """Return whether robots.txt allows a robot of that name to fetch the page."""
         site = self._sites.get(host_of(url))
         if site is None or site.robots is None:
             return True

@@ -126,7 +126,7 @@ def _rows(part: Any, root: Json, known: list[Json]) -> list[Json]:
 
 
 def _fits(value: Any, schema: Json) -> bool:
-    # A registry of its own: a reference to elsewhere must not be fetched, and leads nowhere.
+    # The registry is empty: a remote reference must not be fetched and does not resolve.
     validator = Draft202012Validator(schema, registry=Registry())
     try:
         return bool(validator.is_valid(value))

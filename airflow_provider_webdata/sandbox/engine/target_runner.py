@@ -101,7 +101,7 @@ class TargetRunner:
     def _scrape(self, options: Json, url: str) -> tuple[Scraped, Any]:
         """Scrape a page; the options were stored unchecked and are judged only now."""
         issues = check_body("scrapeOptions", options)
-        # Monitors add markdown by themselves, so tracking changes needs no markdown asked for.
+        # Monitors add markdown themselves, so change tracking does not require it in the options.
         issues = [issue for issue in issues if "changeTracking needs" not in issue.message]
         if issues:
             place = ".".join(map(str, issues[0].path))

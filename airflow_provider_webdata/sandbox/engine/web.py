@@ -35,7 +35,7 @@ _AGO = re.compile(r"ago:(\d+)([hd])")
 class Web:
     """All pages: the built-in ones, those of a directory, what the control API changed since, and generated ones.
 
-    Iterating leaves the generated ones out.
+    Iteration omits the generated ones.
     """
 
     def __init__(self, store: Store, clock: Clock, sites: Sites, directory: str | None = None) -> None:
@@ -54,11 +54,11 @@ class Web:
         return self._pages.get(canonical(url)) or self.sites.page(url)
 
     def generates(self, url: str) -> bool:
-        """Whether the page at that URL can be made again, so that nobody need keep it."""
+        """Return whether the page at that URL can be generated again and need not be stored."""
         return canonical(url) not in self._pages and self.sites.makes(url)
 
     def knows_host(self, host: str) -> bool:
-        """Whether any page lives on that host."""
+        """Return whether the host has any page."""
         return self.sites.knows(host) or any(page.host == host for page in self._pages.values())
 
     def put(self, page: Page) -> None:
@@ -68,7 +68,7 @@ class Web:
         self._apply(change)
 
     def remove(self, url: str) -> bool:
-        """Remove a page; return whether it was there."""
+        """Remove a page; return whether it existed."""
         url = canonical(url)
         known = url in self._pages
         self._store.put("page", url, {"url": url, "removed": True})

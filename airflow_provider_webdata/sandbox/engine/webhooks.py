@@ -56,9 +56,9 @@ class Webhooks:
     def emit(
         self, webhook: Json, event: str, job_id: str, data: Json | None, *, error: str | None, success: bool
     ) -> None:
-        """Send an event, unless the webhook did not ask for it.
+        """Send an event if the webhook subscribes to it.
 
-        :param event: its full name; webhooks of jobs ask for it by what follows the first dot.
+        :param event: its full name. Webhooks of jobs subscribe to the part after the first dot.
         :param data: the one element of ``data``; None for none.
         """
         asked = webhook.get("events")

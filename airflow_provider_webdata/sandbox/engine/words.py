@@ -1,4 +1,4 @@
-"""Words and sentences of a text, as they are compared and shown."""
+"""Words and sentences of a text, for comparison and display."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ _UUID = re.compile(r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}
 
 
 class _DroppedError(Exception):
-    """The connection is to be closed without an answer."""
+    """The connection must be closed without an answer."""
 
 
 class Dispatcher:
@@ -114,7 +114,7 @@ class Dispatcher:
             return
         record["status"] = reply.status
         apply_quirks(reply, self._core.quirks)
-        # Before the answer goes out: whoever has it finds the line.
+        # Log first: a client that has the answer must find the line.
         _log(request, reply.status, started)
         compress = self._core.settings.compress and request.accepts_gzip
         cut = any(fault.kind == "truncate" for fault in faults)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 CHUNK = 64 * 1024
 
-# Whoever keeps a file may look at its first bytes.
+# A client that stores a file may check its first bytes.
 _BEGINNINGS = {
     "image/png": b"\x89PNG\r\n\x1a\n",
     "audio/mpeg": b"ID3\x04",

@@ -29,7 +29,7 @@ class Request:
         self.accepts_gzip = "gzip" in self.headers.get("accept-encoding", "")
 
     async def read(self) -> bytes | None:
-        """Return the body; None when it is larger than the service takes."""
+        """Return the body; None when it is larger than the service accepts."""
         parts: list[bytes] = []
         size = 0
         async for chunk in self.chunks():
@@ -39,7 +39,7 @@ class Request:
         return b"".join(parts) if size <= MAX_BODY else None
 
     async def chunks(self) -> AsyncIterator[bytes]:
-        """Yield the body as it comes."""
+        """Yield the body in chunks, on arrival."""
         more = True
         while more:
             message = await self._receive()

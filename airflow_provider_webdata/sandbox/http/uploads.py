@@ -27,13 +27,13 @@ TOO_LARGE = "File size exceeds the maximum of 50MB"
 
 
 class _TooLargeError(Exception):
-    """The body is larger than any file that is taken."""
+    """The body is larger than any accepted file."""
 
 
 async def receive_upload(headers: Mapping[str, str], chunks: AsyncIterator[bytes]) -> Upload:
-    """Read a form; what is wrong with it stands in its ``error``, so that the caller is answered all the same.
+    """Read a form. An invalid form is returned with its ``error``, so the caller still gets an answer.
 
-    :param chunks: the body, which is read to its end in any case.
+    :param chunks: the body, which is always read to its end.
     """
     if not headers.get("content-type", "").lower().startswith("multipart/form-data"):
         await _drain(chunks)

@@ -1,8 +1,8 @@
-"""The agent operation: an autonomous run, played without a model.
+"""The agent operation: an autonomous run, emulated without a model.
 
-Its steps are fixed when it starts: a search by the words of the prompt, unless it is kept to its addresses, then a
-visit of each page. What it answers is what those pages state (see ``engine/structured_data.py``). A later turn of a
-thread in mode ``chat`` takes no steps, and answers in words that it cannot talk.
+The steps are fixed at the start: a search for the words of the prompt, unless the run is limited to its addresses, and
+then a visit to each page. The answer is what those pages state (see ``engine/structured_data.py``). A later turn of a
+thread in mode ``chat`` has no steps. It answers with a message that it cannot talk.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ class Agent(StepJobs):
         return Reply(200, {"success": True, **found})
 
     async def cancel(self, call: Call) -> Reply:
-        """Ask a run to stop; it does so at its next step."""
+        """Request a run to stop. It stops at its next step."""
         job = self.find(call.params["id"])
         if job["finishedAt"] is not None:
             raise ServiceError(409, "Agent already finished")

@@ -38,13 +38,13 @@ class AgentTrace:
         job["trace"].append({**event, "type": type_, **fields})
 
     def begin(self, job: Json) -> None:
-        """Tell of the run's begin."""
+        """Record the start of the run."""
         self.add(job, "run.started")
         self.add(job, "agent.started")
 
     @contextmanager
     def tool_call(self, job: Json, step: Json) -> Iterator[None]:
-        """Tell of a step, which is done within this block."""
+        """Record a step, which runs within this block."""
         call = {"toolCallId": str(uuid.uuid4()), "toolName": step["action"]}
         self.add(job, "tool_call.started", **call, parameters=step["input"])
         try:
@@ -55,14 +55,14 @@ class AgentTrace:
         self.add(job, "tool_call.finished", **call, result={"pages": len(job["known"])})
 
     def snapshot(self, job: Json, text: str) -> None:
-        """Keep a result, and tell of it."""
+        """Store a result and record it."""
         snapshot = str(uuid.uuid4())
         job["snapshots"][snapshot] = text
         artifact = {"kind": "json", "artifactId": "data", "snapshotId": snapshot, "change": "init"}
         self.add(job, "artifact.updated", artifact=artifact)
 
     def end(self, job: Json) -> None:
-        """Tell of the run's end."""
+        """Record the end of the run."""
         outcome = "succeeded" if job["status"] == "completed" else job["status"]
         error = None
         if job["error"]:

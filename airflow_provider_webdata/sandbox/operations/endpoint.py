@@ -15,15 +15,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Endpoint:
-    """Which calls are answered, by what, and how they count.
+    """The calls that a handler answers, and their rate limit, key, and body rules.
 
-    :param path: a regular expression, in which ``{name}`` stands for a part that the call is given.
+    :param path: a regular expression. ``{name}`` stands for a part that the call receives.
     :param rate_class: the class of the rate limit that the call counts against.
     :param keyless: whether it can do without a key.
     :param free_ids: whether the parts of its path are other ids than UUIDs.
-    :param upload: whether it takes a form with a file instead of JSON.
-    :param raw: whether it takes a file as the body, and needs no key: its address is one.
-    :param own_latency: whether the handler waits for the latency itself, against a timeout of its own.
+    :param upload: whether it accepts a form with a file instead of JSON.
+    :param raw: whether it accepts a file as the body. It needs no key: its address is one.
+    :param own_latency: whether the handler waits for the latency itself, against its own timeout.
     :param activity: the name under which the team's activity lists it; not listed when absent.
     :param target: the field of the body that says what the activity was about.
     """

@@ -110,7 +110,7 @@ class Extract(StepJobs):
         job["spent"] = math.ceil(job["tokens"] / TOKENS_PER_CREDIT)
 
     def complete(self, job: Json) -> None:
-        """Gather what was asked for."""
+        """Gather the requested data."""
         if not job["known"]:
             raise JobFailedError(f"No page could be read. {' '.join(job.get('problems', []))}".strip())
         super().complete(job)

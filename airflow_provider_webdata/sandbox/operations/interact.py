@@ -101,7 +101,7 @@ class Interact:
         return Reply(200, {"success": True, "sessions": shown})
 
     async def execute(self, call: Call) -> Reply:
-        """Run code in a session; code that fails is a success all the same."""
+        """Run code in a session. The call succeeds even if the code fails."""
         session = self._session(call.params["id"])
         body = valid("interact.execute", call.body)
         _refuse_long_code(body, self._core.quirks)

@@ -34,7 +34,7 @@ class Jobs(ABC):
 
     @abstractmethod
     def resume(self) -> None:
-        """Go on with what an earlier sandbox left undone."""
+        """Continue the jobs that an earlier sandbox left unfinished."""
 
     def all(self) -> list[Json]:
         """Return all jobs of the kind, oldest first."""

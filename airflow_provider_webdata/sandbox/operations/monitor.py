@@ -309,7 +309,7 @@ def _subscriptions(monitor: Json) -> None:
 
 
 def _page_of(query: Mapping[str, str], first: str) -> tuple[int, int]:
-    """Return the length of the page that is asked for, and how many items come before it."""
+    """Return the length of the requested page, and the number of items before it."""
     limit = page_number(query, "limit", 1, 100, code="BAD_REQUEST")
     return limit or 25, page_number(query, first, 0, code="BAD_REQUEST") or 0
 

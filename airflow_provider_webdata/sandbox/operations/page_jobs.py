@@ -1,7 +1,7 @@
-"""Jobs that scrape many pages: the life that crawl and batch scrape share.
+"""Jobs that scrape many pages: the life cycle of crawl and batch scrape.
 
-A job is one stored object; its pages to do, its results and its errors are objects below it, so a job of ten thousand
-pages is never held as a whole, and a restarted sandbox goes on where the other one stopped.
+A job is one stored object. Its pending pages, results, and errors are objects below it, so a job of ten thousand pages
+is never held in memory as a whole, and a restarted sandbox continues where the previous one stopped.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 PAGE_BYTES = 10 * 1024 * 1024
 DEFAULT_PAGE, MOST_PAGE = 100, 1000
 AT_ONCE = 50
-"""Pages done in one go when they take no time."""
+"""Pages scraped in one step when they take no time."""
 
 
 class PageJobs(Jobs):
@@ -49,7 +49,7 @@ class PageJobs(Jobs):
         self._canned, self._scrapes = canned, scrapes
 
     def resume(self) -> None:
-        """Go on with what an earlier sandbox left undone."""
+        """Continue the jobs that an earlier sandbox left unfinished."""
         for job in self.running():
             self._wait(job)
 
@@ -98,7 +98,7 @@ class PageJobs(Jobs):
         return Reply(200, {"status": "cancelled"})
 
     def begin(self, request: Json, options: Json, *, concurrency: int | None, delay: float = 0.0) -> Json:
-        """Create a job; it goes on by itself.
+        """Create a job, which then runs by itself.
 
         :param options: scrape options of its pages.
         :param concurrency: pages at a time; the team's limit when absent or above it.
@@ -116,7 +116,7 @@ class PageJobs(Jobs):
         return job
 
     def add(self, job: Json, key: str, page: Json) -> bool:
-        """Add a page to those to do, unless one of that key is among them; return whether it was added."""
+        """Add a pending page, unless one with that key exists; return whether it was added."""
         name = f"{job['id']} {key}"
         if self._store.get(f"{self.kind}-page", name) is not None:
             return False
@@ -209,7 +209,7 @@ class PageJobs(Jobs):
         self._core.agenda.at(job["due"], lambda: self._go_on(job_id))
 
     async def _go_on(self, job_id: str) -> None:
-        """Do what comes next: begin, or scrape some pages, and end when there are no more."""
+        """Begin the job, or scrape its next pages. End it when no pages are left."""
         job = self._store.get(self.kind, job_id)
         if job is None or job["finishedAt"] is not None:
             return

@@ -21,7 +21,7 @@ WRONG_ORIGIN = "http://internal.invalid:8080"
 def page_number(
     query: Mapping[str, str], name: str, low: int, high: int | None = None, *, code: str | None = None
 ) -> int | None:
-    """Return a number of a query that asks for one page of a list; None when it is absent.
+    """Return a number of a query for one page of a list; None when it is absent.
 
     :param code: the ``code`` of the error.
     :raises ServiceError: 400: it is no number between ``low`` and ``high``.

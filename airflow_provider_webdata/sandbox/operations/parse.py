@@ -106,7 +106,7 @@ class Parse:
         return Reply(200, {"success": True, "data": data})
 
     async def receive(self, call: Call) -> Reply:
-        """Take a file; nobody but who was told the address knows it."""
+        """Accept a file. Only the caller that requested the address knows it."""
         awaited = [item for item in self._core.store.list("upload") if item["name"] == call.params["name"]]
         upload: Upload = call.body
         if not awaited or self._core.clock.now() > awaited[0]["since"] + LIFETIME:

@@ -52,7 +52,7 @@ class Research:
         return self._found(pages, asked["query"], asked)
 
     async def paper(self, call: Call) -> Reply:
-        """Tell of one paper, with passages where there is a question."""
+        """Return one paper, with passages if the call has a query."""
         asked = valid_query("search.research.paper", query_body("search.research.paper", call))
         page = self._page(call.params["id"])
         self._core.credits.require()

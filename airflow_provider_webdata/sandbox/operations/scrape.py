@@ -1,4 +1,4 @@
-"""The scrape operation: one page, at once."""
+"""The scrape operation: one page in one call."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class Scrape:
         return Reply(200, {"success": True, "data": scraped.document})
 
     async def status(self, call: Call) -> Reply:
-        """Return an earlier scrape, of whatever operation."""
+        """Return an earlier scrape of any operation."""
         document = self._scrapes.document(call.params["id"])
         if document is None:
             raise ServiceError(404, NO_JOB)

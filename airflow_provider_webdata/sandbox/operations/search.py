@@ -115,7 +115,7 @@ class Search:
             raise ServiceError(408, "Request timed out")
 
     def _found_nothing(self, query: str) -> str:
-        """Say what there is instead: whoever tries an example of his own finds nothing as a rule."""
+        """Return a note that lists the existing hosts: a user's own first query usually finds nothing."""
         hosts = self._index.hosts()
         more = f" and {len(hosts) - MOST_HOSTS} more" if len(hosts) > MOST_HOSTS else ""
         note = f"Nothing was found. The sandbox searches its own pages only: {', '.join(hosts[:MOST_HOSTS])}{more}."
@@ -220,7 +220,7 @@ class Search:
     def _scrape_all(self, items: list[Json], options: Json) -> int:
         """Add the scraped content to the items; return the credits.
 
-        With the cache alone to ask, a search none of whose results is cached ends as the scrape would.
+        If only the cache may be read and no result is cached, the search ends as the scrape would.
         """
         outcomes = [self._scrape_item(item, options) for item in items]
         cost = sum(spent for spent, _ in outcomes)

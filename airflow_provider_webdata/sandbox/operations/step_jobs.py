@@ -29,9 +29,9 @@ class JobFailedError(Exception):
 
 
 class StepJobs(Jobs):
-    """Jobs of one kind that are done step by step.
+    """Jobs of one kind that run step by step.
 
-    A job holds the ``steps`` that are left to do, what is ``known`` by now, and the credits ``spent``.
+    A job holds the remaining ``steps``, what is ``known`` by now, and the credits ``spent``.
     """
 
     def __init__(self, core: Core, web: Web, index: Index, scraper: Scraper, webhooks: Webhooks) -> None:
@@ -39,14 +39,14 @@ class StepJobs(Jobs):
         self._web, self._index, self._scraper = web, index, scraper
 
     def resume(self) -> None:
-        """Go on with what an earlier sandbox left undone."""
+        """Continue the jobs that an earlier sandbox left unfinished."""
         for job in self.running():
             self._plan(job["id"], 0.0)
 
     def begin(self, request: Json, steps: list[Json], **fields: Any) -> Json:
-        """Create a job; it goes on by itself.
+        """Create a job, which then runs by itself.
 
-        :param steps: what is to be done, each an ``action`` and its ``input``.
+        :param steps: each an ``action`` and its ``input``.
         """
         job = self._new(request, "processing", steps=steps, cancelling=False, known=[], data=None, **fields)
         self._save(job)
@@ -92,7 +92,7 @@ class StepJobs(Jobs):
     def visit(self, job: Json, url: str, options: Json) -> str:
         """Scrape a page, keep what it states, and return its markdown.
 
-        :raises PageError: it cannot be had.
+        :raises PageError: the page cannot be scraped.
         """
         scraped = self._scraper.scrape(url, {**options, "formats": ["markdown"]})
         page = self._web.get(url)
@@ -104,7 +104,7 @@ class StepJobs(Jobs):
         self._core.agenda.after(seconds, lambda: self._go_on(job_id))
 
     async def _go_on(self, job_id: str) -> None:
-        """Do what comes next: one step, or the end."""
+        """Do the next step, or end the job."""
         job = self._store.get(self.kind, job_id)
         if job is None or job["finishedAt"] is not None:
             return
@@ -129,7 +129,7 @@ class StepJobs(Jobs):
                 raise JobFailedError(JOB_FAULT)
             self.perform(job, step)
         except (PageError, ServiceError) as error:
-            # One page that cannot be had is no reason to give up; none at all is, in the end.
+            # One failed page does not end the job. It fails at the end if every page has failed.
             job["problems"] = [*job.get("problems", []), f"{step['input'].get('url')}: {error.code}"]
         except JobFailedError as error:
             self._fail(job, error)

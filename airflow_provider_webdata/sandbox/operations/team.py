@@ -105,7 +105,7 @@ class Team:
         return Reply(200, {"success": True, "data": told})
 
     async def replace_policy(self, call: Call) -> Reply:
-        """Store a policy as a whole; what it leaves out is at its default then."""
+        """Replace the whole policy. Omitted fields get their defaults."""
         self._core.settings.require_entitlement("threatProtection")
         body = valid("team.threat-protection", call.body)
         self._core.store.put("meta", "threat-policy", {**body, "updatedAt": self._core.clock.iso()})

@@ -47,7 +47,7 @@ def _is_json_tracking(item: Any) -> bool:
 
 
 def is_judging(monitor: Json) -> bool:
-    """Whether a monitor's changes are judged: it needs a goal to judge against."""
+    """Return whether a monitor's changes are judged. Judging needs a goal."""
     return bool(monitor["judgeEnabled"] and monitor["goal"])
 
 

@@ -136,7 +136,7 @@ def check_scrape(body: Json) -> Iterator[Issue]:
 
 
 def check_batch_scrape(body: Json) -> Iterator[Issue]:
-    """Rules of a batch; wrong URLs are the batch's own matter, they may be left out."""
+    """Rules of a batch. The batch itself checks its URLs, because it may skip invalid ones."""
     yield from _retained(body, body)
     yield from _job_fields({name: body[name] for name in ("webhook",) if name in body})
 
@@ -180,7 +180,7 @@ def _pattern(pattern: str, path: tuple[str | int, ...]) -> Iterator[Issue]:
 
 
 def check_extract(body: Json) -> Iterator[Issue]:
-    """Rules of an extract job; wrong URLs are the job's own matter, they may be left out."""
+    """Rules of an extract job. The job itself checks its URLs, because it may skip invalid ones."""
     if not body.get("urls") and not body.get("prompt", "").strip():
         yield Issue((), "Either urls or prompt must be provided")
     yield from _json_schema(body)
@@ -208,7 +208,7 @@ def check_agent(body: Json) -> Iterator[Issue]:
 
 
 def _json_schema(body: Json, path: tuple[str | int, ...] = ()) -> Iterator[Issue]:
-    """Rules of a schema; no draft is documented, so one of any is taken."""
+    """Rules of a schema. No draft is documented, so a schema of any draft is accepted."""
     schema = body.get("schema", {})
     drafts = (Draft202012Validator, Draft7Validator, Draft4Validator)
     errors = [best_match(draft(draft.META_SCHEMA).iter_errors(schema)) for draft in drafts]
@@ -240,7 +240,7 @@ def check_developer_search(body: Json) -> Iterator[Issue]:
 
 
 def check_paper(body: Json) -> Iterator[Issue]:
-    """Rules of the look at one paper."""
+    """Rules of a request for one paper."""
     if "k" in body and "query" not in body:
         yield Issue(("k",), "k is only valid when query is present")
 
@@ -280,14 +280,14 @@ def _topics(body: Json) -> Iterator[Issue]:
 
 
 def check_monitor_create(body: Json) -> Iterator[Issue]:
-    """Rules of a monitor to be created."""
+    """Rules of a new monitor."""
     yield from _monitor_fields(body)
     if _searches(body) and not (body.get("goal") or "").strip() and body.get("judgeEnabled") is not False:
         yield Issue(("goal",), NEEDS_GOAL)
 
 
 def check_monitor_update(body: Json) -> Iterator[Issue]:
-    """Rules of a patch; what depends on the stored monitor is checked where it is known."""
+    """Rules of a patch, except those that depend on the stored monitor."""
     if not body.keys() - {"origin"}:
         yield Issue((), "Update body cannot be empty")
     yield from _monitor_fields(body)

@@ -43,7 +43,7 @@ class Cron:
     either_day: bool = False
 
     def on(self, day: date) -> bool:
-        """Whether the schedule runs on that day."""
+        """Return whether the schedule runs on that day."""
         if day.month not in self.months:
             return False
         by_date, by_weekday = day.day in self.days, (day.weekday() + 1) % 7 in self.weekdays

@@ -126,7 +126,7 @@ FORMATS: dict[str, Schema] = {
     "video": NOTHING,
     "question": _object({"question": _text(1, 10_000)}, "question"),
     "highlights": _object({"query": _text(1, 10_000)}, "query"),
-    # Not documented, but taken by the service.
+    # Not documented, but accepted by the service.
     "attributes": _object(
         {"selectors": _array(_object({"selector": STRING, "attribute": STRING}, "selector", "attribute"))}
     ),
@@ -134,7 +134,7 @@ FORMATS: dict[str, Schema] = {
     "rawBase64": NOTHING,
     "deterministicJson": _object({"schema": OBJECT, "prompt": PROMPT}),
 }
-# A type with a required field of its own cannot be asked for by its name alone.
+# A type with a required field cannot be requested by name alone.
 FORMAT_NAMES = tuple(name for name, schema in FORMATS.items() if "required" not in schema)
 
 PARSERS: dict[str, Schema] = {
@@ -245,7 +245,7 @@ PARSE = _object(
         },
         # The official client sends it with every upload that has options.
         "fastMode": BOOLEAN,
-        # What a file has no use for may be given as long as it asks for nothing (PARSE_UNSUPPORTED_OPTIONS).
+        # An option that does not apply to files may be set only to a value without effect (PARSE_UNSUPPORTED_OPTIONS).
         "waitFor": {"const": 0},
         "mobile": {"const": False},
         "actions": _array({}, high=0),

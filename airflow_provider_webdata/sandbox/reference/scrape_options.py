@@ -26,12 +26,12 @@ def type_of(item: Any) -> str:
 
 
 def format_names(options: Json) -> list[str]:
-    """Return the types of the formats asked for, in order."""
+    """Return the types of the requested formats, in order."""
     return [type_of(item) for item in options.get("formats", [])]
 
 
 def format_options(options: Json, name: str) -> Json | None:
-    """Return the options of a format, empty where it is asked for by its name alone; None where it is not."""
+    """Return the options of a format: empty if it is requested by name alone, None if it is not requested."""
     found = next((item for item in options.get("formats", []) if type_of(item) == name), None)
     return found if isinstance(found, dict) or found is None else {}
 
@@ -42,7 +42,7 @@ def tracking_modes(options: Json) -> tuple[str, ...]:
 
 
 def pdf_parser(options: Json) -> Json:
-    """Return the options of the PDF parser; empty when it is asked for by its name alone."""
+    """Return the options of the PDF parser; empty if it is requested by name alone."""
     return next(
         (item for item in options.get("parsers", []) if isinstance(item, dict) and item["type"] == "pdf"), {}
     )

@@ -13,7 +13,7 @@ QDR = {
     "m": timedelta(days=30),
     "y": timedelta(days=365),
 }
-"""How far back each ``qdr`` letter reaches; a month and a year are counted as 30 and 365 days."""
+"""The reach of each ``qdr`` letter; a month counts as 30 days and a year as 365 days."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class TimeFilter:
     by_date: bool = False
 
     def admits(self, moment: datetime | None, now: datetime) -> bool:
-        """Whether a page published at ``moment`` passes; one without a date only passes an empty filter."""
+        """Return whether a page published at ``moment`` passes. One without a date passes only an empty filter."""
         if self.within is None and self.first is None:
             return True
         if moment is None:

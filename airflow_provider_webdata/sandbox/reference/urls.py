@@ -11,12 +11,12 @@ _HOSTNAME = re.compile(rf"{_LABEL}(?:\.{_LABEL})*")
 
 
 def is_hostname(text: str) -> bool:
-    """Whether the text is a host name, at most 253 characters, without protocol, port or path."""
+    """Return whether the text is a host name: at most 253 characters, without protocol, port, or path."""
     return len(text) <= 253 and _HOSTNAME.fullmatch(text) is not None
 
 
 def is_loopback(host: str) -> bool:
-    """Whether the host is this machine."""
+    """Return whether the host is this machine."""
     if host == "localhost" or host.endswith(".localhost"):
         return True
     try:
@@ -26,7 +26,7 @@ def is_loopback(host: str) -> bool:
 
 
 def is_public(url: str) -> bool:
-    """Whether the service would scrape the URL: http(s), and a host with a TLD or an IP."""
+    """Return whether the service would scrape the URL: http(s), and a host with a TLD or an IP."""
     try:
         parts = urlsplit(url)
         host = parts.hostname or ""
@@ -60,7 +60,7 @@ def host_of(url: str) -> str:
 
 
 def in_domain(host: str, domain: str) -> bool:
-    """Whether a host is the domain or below it."""
+    """Return whether a host is the domain or below it."""
     domain = domain.strip().lower()
     return host == domain or host.endswith("." + domain)
 

@@ -33,7 +33,7 @@ class Agenda:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def at(self, when: float, action: Action) -> None:
-        """Run ``action`` when the clock reaches ``when`` (at once when that has passed)."""
+        """Run ``action`` when the clock reaches ``when`` (immediately if that has passed)."""
         heapq.heappush(self._heap, (when, next(self._order), action))
         self._wake.set()
 

@@ -61,7 +61,7 @@ class Fault:
             raise ValueError(f"path is not a regular expression: {error}") from None
 
     def matches(self, method: str, path: str) -> bool:
-        """Whether the fault is due for this call."""
+        """Return whether the fault is due for this call."""
         if self.kind in OF_CHECKS | OF_JOBS | OF_DELIVERIES:
             return False
         if self.method is not None and self.method.upper() != method:
@@ -69,7 +69,7 @@ class Fault:
         return self._is_left_for(path)
 
     def matches_delivery(self, event: str, path: str) -> bool:
-        """Whether the fault is due for this delivery."""
+        """Return whether the fault is due for this delivery."""
         if self.kind not in OF_DELIVERIES or self.event not in (None, event):
             return False
         return self._is_left_for(path)
@@ -79,7 +79,7 @@ class Fault:
 
 
 class Faults:
-    """All faults that were asked for, oldest first."""
+    """All added faults, oldest first."""
 
     def __init__(self) -> None:
         self._faults: list[Fault] = []
@@ -96,7 +96,7 @@ class Faults:
         self._faults.clear()
 
     def all(self) -> list[Fault]:
-        """Return all faults, those that are used up too."""
+        """Return all faults, including used-up ones."""
         return list(self._faults)
 
     def take(self, method: str, path: str) -> list[Fault]:
@@ -118,11 +118,11 @@ class Faults:
         return None
 
     def take_check_failure(self) -> bool:
-        """Whether the check that ends now is to fail."""
+        """Return whether the check that ends now must fail; the fault counts as shown once."""
         return self._take_failure("fail_check")
 
     def take_job_failure(self, kind: str) -> bool:
-        """Whether the job of that kind (``extract``, ``crawl``, ...) that takes a step now is to fail."""
+        """Return whether the job of that kind (``extract``, ``crawl``, ...) must fail at the step that starts now."""
         return self._take_failure(f"fail_{kind}")
 
     def _take_failure(self, kind: str) -> bool:

@@ -1,4 +1,4 @@
-"""Documents that take longer than a request may wait: the service goes on with them, and says so with a 408."""
+"""Documents that take longer than a request's timeout: the service answers 408 and continues to process them."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ CONTINUES = "The document is still being processed. Repeat the same request to g
 
 
 class Processing:
-    """Remembers what goes on being processed, and until when."""
+    """Remembers which documents are still being processed, and until when."""
 
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store, self._clock = store, clock
 
     def require_done(self, key: str, seconds: float, timeout: int, pages: int | None) -> None:
-        """Return when the result is there within the request's time; the caller is not made to wait for either.
+        """Return if the result is ready within the request's timeout, and raise otherwise; never wait.
 
-        :param key: what makes a repetition the same request.
-        :param seconds: how long the work takes, in the sandbox's time.
-        :param timeout: how long the request may take, in milliseconds.
-        :param pages: pages of the document, or None when it is no document that goes on being processed.
+        :param key: identifies a repetition of the same request.
+        :param seconds: duration of the work, in sandbox time.
+        :param timeout: timeout of the request, in milliseconds.
+        :param pages: pages of the document; None if its processing ends with the request.
         :raises ServiceError: 408.
         """
         known = self._store.get("processing", key)
@@ -43,7 +43,7 @@ class Processing:
         if pages is None:
             raise ServiceError(408, TIMED_OUT, code="SCRAPE_TIMEOUT")
         self._store.put("processing", key, {"ready": ready})
-        # Counted from the moment at which this request would have been given up.
+        # Counted from the moment of this request's timeout.
         left = ready - now - timeout / 1000
         hint = min(LONGEST_HINT, math.ceil(left))
         details = {

@@ -177,7 +177,7 @@ class Quirks:
         return sorted(self._on)
 
     def on(self, name: str) -> bool:
-        """Whether the quirk is on."""
+        """Return whether the quirk is on."""
         return QUIRKS[name].name in self._on
 
     def number(self, name: str) -> int:

@@ -52,7 +52,7 @@ class Store:
         )
 
     def delete(self, kind: str, key: str) -> None:
-        """Remove the object, if it is there."""
+        """Remove the object, if it exists."""
         self._db.execute("DELETE FROM objects WHERE kind = ? AND id = ?", (kind, key))
 
     def slice(self, kind: str, parent: str, skip: int, limit: int) -> list[dict[str, Any]]:
