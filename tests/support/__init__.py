@@ -1,5 +1,5 @@
-"""What the tests of several rooms share, and the demo and the benchmarks with them.
+"""Support code shared by the tests of several rooms, the demo, and the benchmarks.
 
-Servers that stand in for the service, an Airflow to start and to follow, databases, and the ways to wait. Nothing
-here is part of the installed package, and nothing here needs pytest.
+It has servers that stand in for the service, an Airflow to start and follow, databases, and functions that wait.
+Nothing here is part of the installed package, and nothing here needs pytest.
 """

@@ -1,4 +1,4 @@
-"""The few calls of Airflow's public REST API that it takes to run DAGs and to read what came of them."""
+"""The few calls of Airflow's public REST API that run DAGs and read the results."""
 
 from __future__ import annotations
 
@@ -93,13 +93,13 @@ class AirflowAPI:
         self.call("PATCH", f"/dags/{dag_id}", json={"is_paused": False})
 
     def start_watching(self, dag_id: str) -> None:
-        """Hand an event-driven DAG to the scheduler, and have its file parsed once more: only that sets up watchers."""
+        """Hand an event-driven DAG to the scheduler and parse its file again, which alone sets up watchers."""
         self.unpause(dag_id)
         token = self.call("GET", f"/dags/{dag_id}")["file_token"]
         try:
             self.call("PUT", f"/parseDagFile/{token}")
         except httpx.HTTPStatusError as error:
-            # The same was asked for, and not done yet.
+            # The same request is still pending.
             if error.response.status_code != httpx.codes.CONFLICT:
                 raise
 
@@ -136,7 +136,7 @@ class AirflowAPI:
         return self.call("GET", f"{task}/xcomEntries/{key}", params=params)["value"]
 
     def places(self, asset: str) -> list[Any]:
-        """What the watchers of an asset keep in Airflow's asset state store: how far each has come."""
+        """The cursors that the watchers of an asset keep in Airflow's asset state store."""
         found = self.call("GET", "/assets", params={"name_pattern": asset})["assets"]
         ids = [entry["id"] for entry in found if entry["name"] == asset]
         stores = [self.call("GET", f"/assets/{number}/state-store") for number in ids]
@@ -145,7 +145,7 @@ class AirflowAPI:
     def log_lines(
         self, dag_id: str, run_id: str, task_id: str, try_number: int, map_index: int = -1
     ) -> list[str]:
-        """What a task try logged, one text per event, exceptions spelled out."""
+        """The log of a task try, one text per event, exceptions spelled out."""
         path = f"/dags/{dag_id}/dagRuns/{quote(run_id, safe='')}/taskInstances/{task_id}/logs/{try_number}"
         content = self.call("GET", path, params={"map_index": map_index, "full_content": True})["content"]
         return [line for entry in content for line in _readable(entry)]

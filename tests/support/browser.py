@@ -28,11 +28,11 @@ FLAGS = (
     "--disable-sync",
 )
 PICTURES = os.environ.get("WEBDATA_SCREENSHOTS")
-"""Folder for the pictures in the docs (`make screenshot`); where there is none, none are made."""
+"""Folder for the pictures in the docs (`make screenshot`); unset: no pictures are taken."""
 
 
 def chromium() -> str:
-    """The executable; fails the test where there is none."""
+    """The executable; fails the test if none is installed."""
     for candidate in (os.environ.get("CHROMIUM"), *map(shutil.which, NAMES)):
         if candidate:
             return candidate
@@ -60,6 +60,6 @@ def logged_in(stack: Stack) -> Iterator[Page]:
 
 
 def picture(part: Page | Locator, name: str) -> None:
-    """Take a picture for the docs, where they are asked for."""
+    """Take a picture for the docs, if pictures are requested."""
     if PICTURES:
         part.screenshot(path=Path(PICTURES) / name, animations="disabled")

@@ -5,7 +5,8 @@ A separate process, with its own home, database, and settings of Airflow. It rea
 log to stdout and stderr.
 
 The file binds `dag`, or `dags` to run one after the other. It may bind `logical_dates`, one for each run, in which None
-stands for a run without, and `responses`, the option that a person chooses by the task that asks for one.
+stands for a run without, and `responses`, which maps a task that waits for a response to the option that a person
+chooses.
 """
 
 from __future__ import annotations
@@ -75,14 +76,14 @@ def run(path: str) -> dict[str, Any]:
 
 @contextmanager
 def responding(responses: dict[str, str]) -> Iterator[None]:
-    """Respond to tasks that ask, as a person in the UI does."""
+    """Respond to tasks that wait for a response, as a person in the UI does."""
     if not responses:
         yield
         return
     from airflow.models import import_all_models
     from sqlalchemy.orm import configure_mappers
 
-    # Not from two threads at once: SQLAlchemy's lock and Python's of imports would wait for each other.
+    # Not from two threads concurrently: SQLAlchemy's lock and Python's import lock would wait for each other.
     import_all_models()  # type: ignore[no-untyped-call]
     configure_mappers()
     over = threading.Event()

@@ -1,4 +1,4 @@
-"""How many examples a property is tried with."""
+"""The number of examples that a property is tried with."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ EXAMPLES = 200 if os.environ.get("CI") else 25
 def load_profile() -> None:
     """Make this the default of all properties.
 
-    How long it takes to draw examples depends on the machine, and a fixture may serve all examples of a test.
+    The time to draw examples depends on the machine, and a fixture may serve all examples of a test.
     """
     settings.register_profile(
         "any machine",

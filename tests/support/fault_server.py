@@ -1,4 +1,4 @@
-"""A raw socket server that misbehaves as told, and clients to point at it."""
+"""A raw socket server that misbehaves on demand, and clients to point at it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class SeenRequest:
 class FaultServer:
     """Answers the n-th request with the n-th step; the last step serves all further requests.
 
-    With `read_body` off a step begins as soon as the headers are there, while the body is still under way.
+    With `read_body` off, a step begins as soon as the headers have arrived, while the body is still in transit.
     """
 
     def __init__(
@@ -159,7 +159,7 @@ def answer(
 
 
 def raw(data: bytes) -> Step:
-    """Send bytes as they are and hang up."""
+    """Send bytes unchanged and hang up."""
 
     def send(connection: socket.socket) -> None:
         connection.sendall(data)
@@ -169,7 +169,7 @@ def raw(data: bytes) -> Step:
 
 
 def hang_up(connection: socket.socket) -> None:
-    """Close without a word."""
+    """Close the connection without an answer."""
     connection.close()
 
 
@@ -180,7 +180,7 @@ def reset(connection: socket.socket) -> None:
 
 
 def drip(data: bytes, again: bytes = b"", *, size: int = 1, seconds: float = 0.02) -> Step:
-    """Send `data` a few bytes at a time, and then `again` for ever; without it, go on with the next request."""
+    """Send `data` a few bytes at a time, and then `again` forever; without it, continue with the next request."""
 
     def send(connection: socket.socket) -> None:
         blocks = [data[start : start + size] for start in range(0, len(data), size)]

@@ -1,4 +1,4 @@
-"""The seed of random tests, and how much they draw."""
+"""The seed of random tests, and the number of their draws."""
 
 from __future__ import annotations
 
@@ -6,4 +6,4 @@ import os
 
 SEED = int(os.environ.get("FUZZ_SEED", "23"))
 FACTOR = int(os.environ.get("FUZZ_FACTOR", "1"))
-"""How many times as many draws as in the suite; `make fuzz` sets it."""
+"""Multiplies the number of draws in the suite; `make fuzz` sets it."""

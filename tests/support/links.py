@@ -1,4 +1,4 @@
-"""Where the links of a Markdown page lead."""
+"""The link targets of a Markdown page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A metrics backend that records what it is told, in place of Airflow's."""
+"""A metrics backend that records every measurement, in place of Airflow's."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 class Recorder:
-    """What was measured: kind, name, number and tags, in order."""
+    """The measurements in order: kind, name, number, and tags."""
 
     def __init__(self) -> None:
         self.calls: list[tuple[str, str, float, dict[str, Any]]] = []

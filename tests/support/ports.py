@@ -1,4 +1,4 @@
-"""Ports for programs that have to be told theirs."""
+"""Free ports for programs that need theirs as a setting."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import socket
 
 
 def free_port() -> int:
-    """A port that nothing uses just now, and that the system gives to nobody who asks for any."""
+    """A port that is free now and that the system does not assign to programs that request any port."""
     while True:
         port = 20_000 + secrets.randbelow(12_000)
         with contextlib.suppress(OSError), socket.socket() as probe:

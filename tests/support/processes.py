@@ -1,7 +1,7 @@
-"""Start a program in a session of its own, and end everything that it started.
+"""Start a program in a separate session, and end everything that it started.
 
-Airflow's components fork, and a task run is moved to a process group of its own, so ending one process or
-one group leaves others behind. The session is what they all keep, also after their parent has died.
+Airflow's components fork, and a task run moves to its own process group, so ending one process or one group leaves
+others behind. All of them keep the session, even after their parent has died.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tests.support.warm import Warm
 
 
-# A line on its input lets the program begin. Where nobody is left to write one, there is nothing to end either.
+# A line on its input lets the program begin. If the writer dies first, the program exits without having begun.
 _GATE = ("sh", "-c", 'read -r go && exec "$@" </dev/null', "sh")
 
 
@@ -62,7 +62,7 @@ def _fork(
 
 @dataclass(frozen=True)
 class Session:
-    """A started program: `pid` leads the session, `started` (epoch seconds) tells it from a recycled pid."""
+    """A started program: `pid` leads the session, `started` (epoch seconds) distinguishes it from a recycled pid."""
 
     name: str
     pid: int
@@ -110,7 +110,7 @@ class Session:
         return asdict(self)
 
     def leader_runs(self) -> bool:
-        """Whether the started program itself is still there (its children may outlive it)."""
+        """Return whether the started program itself still runs (its children may outlive it)."""
         return any(process.pid == self.pid for process in self.members())
 
     def members(self) -> list[psutil.Process]:
@@ -124,7 +124,7 @@ class Session:
         stop_all([self])
 
     def kill(self) -> None:
-        """End every process of the session at once, with SIGKILL; returns once none remains."""
+        """End every process of the session immediately, with SIGKILL; returns once none remains."""
         stop_all([self], [(signal.SIGKILL, PATIENCE)])
 
     def _pid_was_recycled(self) -> bool:

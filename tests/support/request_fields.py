@@ -1,7 +1,7 @@
-"""Values for every field of a request, derived from its model: a new field needs none written down.
+"""Values for every field of a request, derived from its model. A new field needs no entry here.
 
-Limits (numbers, lengths, choices) are read off the fields. What a validator of our own makes of text is named in
-`TEXTS`, by the validator; a new one is named there once, for all fields that use it.
+Limits (numbers, lengths, choices) are read from the fields. `TEXTS` names values for each validator of this package. A
+new validator needs one entry there, for all fields that use it.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ TEXTS: dict[str, tuple[Any, SearchStrategy[Any]]] = {
     ),
     "_string_map": ({"run": "r"}, st.dictionaries(said, st.text(plain), max_size=3)),
 }  # fmt: skip
-"""What stands for a text, or for an object of free names, by the last validator that judges it."""
+"""Values for a text, or for an object with free names, by the last validator that checks it."""
 
 EVENTS = {
     "MonitorWebhookConfig": ["monitor.page", "monitor.check.completed"],
@@ -78,12 +78,12 @@ BASES: dict[str, dict[str, Any]] = {
     "MonitorSchedule": {"cron": "0 9 * * 1-5"},
     "WaitAction": {"milliseconds": 5},
 }
-"""What a body needs though no single field of it is required."""
+"""Fields that a body needs although no single one of them is required."""
 
 
 @dataclass
 class Limits:
-    """What a field's annotations say of it."""
+    """The limits that a field's annotations state."""
 
     ge: float | None = None
     le: float | None = None
@@ -94,7 +94,7 @@ class Limits:
     validators: list[str] = field(default_factory=list)
 
     def read(self, metadata: Any) -> Limits:
-        """Take up annotations, those of a field's own `Field(...)` among them."""
+        """Read annotations, including those of a field's `Field(...)`."""
         for item in metadata:
             if isinstance(item, FieldInfo):
                 self.read(item.metadata)
@@ -107,12 +107,12 @@ class Limits:
 
     @property
     def text(self) -> tuple[Any, SearchStrategy[Any]] | None:
-        """What `TEXTS` has for it."""
+        """The entry in `TEXTS`, if any."""
         return next((TEXTS[name] for name in reversed(self.validators) if name in TEXTS), None)
 
 
 def request_endpoints() -> dict[type[RequestModel], endpoints.Endpoint[Any]]:
-    """Return what takes a body, by the model of the body."""
+    """Return the endpoints that accept a body, by the model of the body."""
     declared = [value for value in vars(endpoints).values() if isinstance(value, endpoints.Endpoint)]
     return {endpoint.request(): endpoint for endpoint in declared if endpoint.request is not None}
 

@@ -18,7 +18,7 @@ TAIL = 15
 
 
 def scheduled_run(api: AirflowAPI, dag_id: str) -> str:
-    """Hand the DAG to the scheduler and return the id of the run that it makes of its own accord."""
+    """Hand the DAG to the scheduler and return the id of the run that the scheduler creates."""
     api.unpause(dag_id)
     if not wait_until(lambda: bool(api.runs(dag_id)), pause=0.5):
         raise StackError(f"The scheduler made no run of {dag_id} within {PATIENCE:.0f} s.")
@@ -34,7 +34,7 @@ def follow(
 ) -> None:
     """Return when the run has succeeded; raises `StackError` with the failed task's last log lines.
 
-    `on_change` is told each task's name and state when it has changed.
+    `on_change` receives a task's name and state whenever the state changes.
     """
     deadline = time.monotonic() + PATIENCE
     seen: dict[str, str] = {}

@@ -45,7 +45,7 @@ def _signalled(
 def killed_like_by_airflow(
     operator: Any, condition: Callable[[], Any]
 ) -> contextlib.AbstractContextManager[None]:
-    """Send the signal that ends a task; Airflow's handler calls `on_kill` and lets the task go on."""
+    """Send the signal that ends a task. Airflow's handler calls `on_kill` and lets the task continue."""
     return _signalled(signal.SIGTERM, operator.on_kill, condition)
 
 

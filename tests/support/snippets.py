@@ -10,7 +10,7 @@ ROOT = Path(__file__).parents[2]
 TUTORIAL = ROOT / "docs" / "tutorial.md"
 PAGES = sorted(
     {ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "docs" / "operators").glob("*.md")}
-    # Its blocks are parts of the files beside it, which have a test of their own.
+    # Its blocks are parts of the files beside it, which have a separate test.
     - {TUTORIAL}
 )
 
@@ -21,7 +21,7 @@ class Snippet:
 
     :param page: the page, from the root of the repository.
     :param line: of the block's first line of code.
-    :param code: as it stands.
+    :param code: verbatim.
     """
 
     page: str
@@ -30,12 +30,12 @@ class Snippet:
 
     @property
     def defines_dag(self) -> bool:
-        """Whether it is a whole DAG file."""
+        """True if it is a whole DAG file."""
         return re.search(r"\bDAG\(|@dag\b", self.code) is not None
 
     @property
     def has_tasks(self) -> bool:
-        """Whether it is tasks for a DAG."""
+        """True if it holds tasks for a DAG."""
         return re.search(r"\bWebData\w+(Operator|Sensor)\b|@task\b", self.code) is not None
 
 

@@ -31,7 +31,7 @@ from tests.support.waiting import PATIENCE, wait_until
 from tests.support.warm import Warm
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-# The tests use homes of their own, so that they do not end what `make up` left running.
+# The tests use separate homes, so that they do not end what `make up` left running.
 HOMES = Path(os.environ.get("WEBDATA_DEMO_HOMES") or REPOSITORY / ".airflow")
 EXAMPLE_DAGS = REPOSITORY / "example_dags"
 COMPONENTS = ("api-server", "scheduler", "dag-processor", "triggerer")
@@ -57,11 +57,11 @@ class Component:
 class Stack:
     """Lives in `home`, which `start` empties first and `stop` leaves behind for its logs.
 
-    `environment` adds to or replaces Airflow's settings; `connection_extra` is the extra of the connection
-    that points to the sandbox, beside the webhook's address and secret; `sandbox_flags` are handed to the sandbox
-    as they are; `database_url` is SQLAlchemy's address of an empty database, SQLite where there is none. `prepare` is
-    called when both addresses are known and before Airflow starts, for what DAGs must know when they are parsed.
-    `warm` starts the programs, which otherwise have a Python of their own each.
+    `environment` adds to or replaces Airflow's settings. `connection_extra` is the extra of the connection that points
+    to the sandbox, beside the webhook's address and secret. `sandbox_flags` are passed to the sandbox unchanged.
+    `database_url` is SQLAlchemy's address of an empty database; without it, the stack uses SQLite. `prepare` is called
+    when both addresses are known and before Airflow starts, for what DAGs must know when they are parsed. `warm` starts
+    the programs; without it, each starts a separate Python.
     """
 
     home: Path
@@ -95,7 +95,7 @@ class Stack:
 
     @classmethod
     def running_in(cls, home: Path, sandbox_flags: Sequence[str] = ()) -> Stack | None:
-        """What an earlier process started in `home`, where any of it still runs."""
+        """The stack that an earlier process started in `home`, or None if none of it still runs."""
         try:
             state = json.loads((home / STATE_FILE).read_text())
         except (FileNotFoundError, json.JSONDecodeError):
@@ -127,7 +127,7 @@ class Stack:
         try:
             stop_all(list(self._sessions.values()))
         except BaseException:
-            # An interrupt, after which nobody else would.
+            # After an interrupt, no other caller would end them.
             stop_all(list(self._sessions.values()))
             raise
         self._sessions.clear()
@@ -139,7 +139,7 @@ class Stack:
 
     @property
     def components(self) -> Mapping[str, Component]:
-        """What Airflow consists of, by name, in the order in which it is started."""
+        """The components of Airflow by name, in the order in which they start."""
         # After five seconds without SQLite's lock, these would end. The API server may not wait longer: it waits in its
         # event loop, and the thread that has the lock may need that loop for its commit.
         patient = (
@@ -157,7 +157,7 @@ class Stack:
         }
 
     def launch(self, name: str) -> None:
-        """Start one of Airflow's components, again after `kill`; returns at once, see `wait_until_healthy`."""
+        """Start one of Airflow's components, also again after `kill`. Does not wait; see `wait_until_healthy`."""
         component = self.components[name]
         argv = [sys.executable, "-m", "airflow", *component.argv]
         if self.warm is not None and name == "scheduler":
@@ -166,7 +166,7 @@ class Stack:
 
     @property
     def ended(self) -> list[str]:
-        """The started programs that are not there any more."""
+        """The started programs that no longer run."""
         return [name for name, session in self._sessions.items() if not session.leader_runs()]
 
     def restart_sandbox(self) -> None:
@@ -191,7 +191,7 @@ class Stack:
         return self._sessions[name].members()
 
     def runs(self, name: str) -> bool:
-        """Whether one of the started programs is still there itself; its children may outlive it."""
+        """Return whether one of the started programs itself still runs; its children may outlive it."""
         return self._sessions[name].leader_runs()
 
     def wait_until_healthy(self) -> None:

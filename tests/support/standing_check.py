@@ -1,4 +1,4 @@
-"""A monitor's check that stands still until somebody waits for it, however long that takes."""
+"""A monitor's check that does not end until a task waits for it, however long that takes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def is_waited_for(sandbox: SandboxControl) -> bool:
-    """Whether the checks of the monitor that was run last have been looked at since then."""
+    """Return whether the checks of the last-run monitor have been requested since its run."""
     asked = [
         (request["method"], request["path"])
         for request in sandbox.requests("/v2/monitor/[^/]+/(run$|checks)")

@@ -16,10 +16,10 @@ def each_row(
     """Call a test with every row of a table, as one case, and report each row that fails.
 
     The rows share the test's fixtures, so no row may depend on what another one leaves behind. Use
-    `pytest.mark.parametrize` for rows that take long or need fixtures of their own.
+    `pytest.mark.parametrize` for rows that take long or need separate fixtures.
 
-    :param names: the test's parameters that a row gives, separated by commas.
-    :param rows: tuples, or single values where there is one name.
+    :param names: the test's parameters that a row sets, separated by commas.
+    :param rows: tuples, or single values for a single name.
     :param before: called before each row with the test's fixtures.
     """
     of_row = [name.strip() for name in names.split(",")]

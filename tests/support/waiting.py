@@ -1,4 +1,4 @@
-"""Ways to wait for what another thread, process or task brings about."""
+"""Functions that wait for the work of another thread, process, or task."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from collections.abc import Callable
 from datetime import date, datetime, timedelta, timezone
 from typing import Any
 
-# Seconds after which what has not come about never will, however slow the machine.
+# Seconds after which a wait has failed, however slow the machine.
 PATIENCE = 600.0
 
 
 def wait_until(condition: Callable[[], object], patience: float = PATIENCE, pause: float = 0.1) -> bool:
-    """Ask `condition` until it holds (True) or `patience` seconds have passed (False).
+    """Check `condition` until it holds (True) or `patience` seconds have passed (False).
 
-    :param pause: seconds between two questions at the least; what takes long is asked about once a second.
+    :param pause: least seconds between two checks; a long wait checks once a second.
     """
     began = time.monotonic()
     while not condition():
@@ -38,7 +38,7 @@ def today(seconds: float) -> date:
 
 
 async def until(condition: Callable[[], object]) -> None:
-    """Return once `condition` holds, which is asked in a thread; fails where it never does."""
+    """Return once `condition` holds, which is checked in a thread; fails if it never does."""
     deadline = time.monotonic() + PATIENCE
     while not await asyncio.to_thread(condition):
         assert time.monotonic() < deadline, "it did not come about"
@@ -46,7 +46,7 @@ async def until(condition: Callable[[], object]) -> None:
 
 
 async def settled(value: Any) -> Any:
-    """What a method of a blocking or an asynchronous client gives: awaited, or read to the end."""
+    """The result of a method of a blocking or an asynchronous client: awaited, or read to the end."""
     if inspect.isasyncgen(value):
         return [item async for item in value]
     if inspect.isgenerator(value):

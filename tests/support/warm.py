@@ -2,7 +2,7 @@
 
 Importing Airflow costs 2 to 4 CPU seconds, its API server 14. `Warm` imports it once, in a process that forks a child
 for each program. The child gets its own arguments, environment, folder, and streams, and initializes Airflow by them;
-only imported modules are shared. What is tested of an import itself needs a Python of its own.
+only imported modules are shared. A test of an import itself needs a separate Python.
 """
 
 from __future__ import annotations
@@ -113,11 +113,11 @@ class Program:
 
 
 class Warm:
-    """The forking process, shared by everybody who names the same folder.
+    """The forking process, shared by all users of the same folder.
 
     :param folder: of its socket and its log.
-    :param environ: the environment in which it imports Airflow. A program whose environment sets an option to another
-        value, one that Airflow reads at its import, starts with a Python of its own instead.
+    :param environ: the environment in which it imports Airflow. A program whose environment sets another value for an
+        option that Airflow reads at its import starts a separate Python instead.
     """
 
     def __init__(self, folder: Path, environ: Mapping[str, str] | None = None) -> None:

@@ -1,4 +1,4 @@
-"""What one watcher of a shared stream makes of its items."""
+"""The events that one watcher of a shared stream makes of its items."""
 
 from __future__ import annotations
 
