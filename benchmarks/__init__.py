@@ -1,5 +1,5 @@
-"""What is claimed about speed, runnable: `python -m benchmarks`.
+"""Benchmarks behind the claims about speed: `python -m benchmarks`.
 
-Each figure is a ratio against something a user would pick instead, taken side by side in one run, because the
-machines it runs on are noisy. Nothing here is a test; the figures of the last run go to `benchmarks/results`.
+Each figure is a ratio to an alternative that a user could pick. Both are measured side by side in one run, because the
+machines are noisy. Nothing here is a test. The figures of the last run go to `benchmarks/results`.
 """

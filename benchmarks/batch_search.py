@@ -27,11 +27,11 @@ LATENCY_SECONDS = 0.1
 BASE = "firecrawl-py"
 
 Batch = Callable[[list[str]], int]
-"""Makes searches and returns how many results came."""
+"""Runs searches and returns the number of results."""
 
 
 def raw_httpx(url: str, pool: int | None = None) -> Batch:
-    """Plain httpx with `response.json()`, its pool as it comes or of a given size; all results are held."""
+    """Plain httpx with `response.json()`, with its default pool or one of a given size; all results are held."""
     import httpx
 
     async def batch(queries: list[str]) -> int:
@@ -92,7 +92,7 @@ def operator(url: str) -> Batch:
 
 
 def operator_with_output(url: str) -> Batch:
-    """Execute the operator with `output`: each result is on the disk, flushed, as soon as it came."""
+    """Execute the operator with `output`: each result is flushed to disk as soon as it arrives."""
 
     def batch(queries: list[str]) -> int:
         with tempfile.TemporaryDirectory() as folder:
@@ -118,7 +118,7 @@ def run() -> list[dict[str, object]]:
     cpu: dict[str, list[float]] = {name: [] for name in CONTENDERS}
     with canned_server(search_response(SIZES["3 kB"]), LATENCY_SECONDS) as url:
         for _ in range(ROUNDS):
-            # In turns, each in a process of its own, so that a slow moment of the machine hits all of them.
+            # In turns, each in a separate process, so that a slow moment of the machine hits all of them.
             for name in CONTENDERS:
                 command = [sys.executable, "-m", "benchmarks.batch_search", name, url]
                 done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)

@@ -37,10 +37,10 @@ _ESCAPED = (
 
 @dataclass(frozen=True)
 class Mix:
-    """What a response is made of.
+    """The content of a response.
 
     :param words: drawn at random, with the same seed each time.
-    :param results: where pages are scraped; without scraping there are 10.
+    :param results: number of results with scraped pages; without scraping, there are 10.
     :param meta_tags: of each page, beside the usual metadata.
     :param escaped: whether all beyond ASCII is written as `\\u....`.
     """

@@ -1,4 +1,4 @@
-"""The databases that are measured on, each empty and with its own settings as they come."""
+"""The databases of the benchmarks, each empty and with its default settings."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""How long it takes from the moment a delivery is sent until the waiting trigger fires.
+"""Time from sending a delivery until the waiting trigger fires.
 
-Two API servers share a database, and the triggers' reader is connected to one of them. `same` deliveries are received
-by that one, `other` deliveries by the other one, at random moments and one at a time.
+Two API servers share a database, and the triggers' reader is connected to one of them. That one receives the `same`
+deliveries, the other one the `other` deliveries, at random moments and one at a time.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def _connection(inbox: str) -> dict[str, str]:
 def _measured(inbox: str, received_by: str) -> list[float]:
     done = subprocess.run(
         [sys.executable, "-m", "benchmarks.delivery_latency", received_by],
-        # No worker deferred these waits, so that there is none to wait for.
+        # No worker deferred these waits, so triggers need not wait for one to exit.
         env={**os.environ, **_connection(inbox), "AIRFLOW__WORKERS__MIN_HEARTBEAT_INTERVAL": "0"},
         stdout=subprocess.PIPE,
         text=True,

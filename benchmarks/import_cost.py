@@ -1,4 +1,4 @@
-"""What a DAG file and every Airflow process pay for importing this package, in ms over Airflow's own import."""
+"""Cost of importing this package in a DAG file and in every Airflow process, in ms over Airflow's own import."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""Deliveries per second and time to the answer, by database and number of senders at once.
+"""Deliveries per second and response time, by database and number of concurrent senders.
 
-Each route runs in an API server of its own (Airflow's, one process of uvicorn), all on one database through Airflow's
-own engine: SQLite with a write-ahead log and `synchronous` FULL, PostgreSQL with `fsync` and `synchronous_commit` on.
-They take turns within each round; a rate is the median of the rounds, a percentile is of all rounds together, and a
-ratio is the median of the rounds' ratios. Every delivery is different, and in the end each route must have stored
-exactly as many as it accepted.
+Each route runs in a separate API server (Airflow's, one process of uvicorn). All use one database through Airflow's own
+engine: SQLite with a write-ahead log and `synchronous` FULL, PostgreSQL with `fsync` and `synchronous_commit` on. They
+take turns within each round. A rate is the median of the rounds, a percentile is of all rounds together, and a ratio is
+the median of the rounds' ratios. Every delivery is different. At the end, each route must have stored exactly as many
+deliveries as it accepted.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Sends deliveries over kept-alive connections as fast as they are answered, from a process of its own.
+"""A separate process that sends deliveries over kept-alive connections as fast as the server answers.
 
-Bare sockets and ready-made bytes, so that the sender takes little of what is measured. Run as
+It uses bare sockets and ready-made bytes, so that the sender adds little to the measurement. Run as
 `python -m benchmarks.load`, with a JSON plan on standard input; prints a JSON report.
 """
 
@@ -40,7 +40,7 @@ PAYLOAD = {
 
 @dataclass(frozen=True)
 class Plan:
-    """What to send: for `seconds`, over `connections` at once, to `url`, with `headers`."""
+    """A load: deliveries for `seconds`, over concurrent `connections`, to `url`, with `headers`."""
 
     url: str
     headers: Mapping[str, str]
@@ -50,7 +50,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Report:
-    """What came back: how many answers of each status, the time of each in ms, and how long it took in s."""
+    """The result of a load: the number of answers by status, the time of each in ms, and the duration in s."""
 
     statuses: Mapping[str, int]
     latencies: list[float]

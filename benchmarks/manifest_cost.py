@@ -1,7 +1,7 @@
-"""What a manifest costs a run: seconds and memory to read it, compare a site with it and write the next one.
+"""Cost of a manifest in a run: seconds and memory to read it, compare a site with it, and write the next one.
 
 A tenth of the pages has changed, and a hundredth is new. The ratio is to writing the same pages as JSON Lines, which a
-run does anyway. Memory is the peak over what Airflow and the package take before. Linux only.
+run does anyway. Memory is the peak over what Airflow and the package used before. Linux only.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _TEXT = "The river stood at two metres this morning. " * 70
 
 
 def run() -> list[dict[str, object]]:
-    """Return a row per size, each measured in a process of its own."""
+    """Return a row per size, each measured in a separate process."""
     rows: list[dict[str, object]] = []
     for what in SIZES:
         done = subprocess.run(

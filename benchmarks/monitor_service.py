@@ -1,7 +1,7 @@
 """A stand-in for the service that knows any number of monitors, none of which has been checked for long.
 
-Run as `python -m benchmarks.monitor_service`; prints its port. The first part of a path names who asks and how many
-monitors there are, as in `/polling-50/v2/monitor`; `/asked` tells how many requests each of them has made.
+Run as `python -m benchmarks.monitor_service`; prints its port. The first part of a path names the client and the number
+of monitors, as in `/polling-50/v2/monitor`. `/asked` returns the number of requests by client.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ async def _serve() -> None:
 
 @contextlib.contextmanager
 def monitor_service() -> Iterator[str]:
-    """Run it as a process of its own; yields its base URL."""
+    """Run it as a separate process; yields its base URL."""
     process = subprocess.Popen(
         [sys.executable, "-m", "benchmarks.monitor_service"], stdout=subprocess.PIPE, text=True
     )

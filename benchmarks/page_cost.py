@@ -1,8 +1,8 @@
 """Milliseconds to a page of Airflow's UI among 1,000,000 deliveries of the last 24 hours, by database.
 
-The pages of one API server (Airflow's, one process of uvicorn), asked one after the other as a browser asks, in turns
-with Airflow's own list of DAGs; a ratio is to that list. Median and slowest of all rounds. What comes from the service
-is loaded behind the page, and not counted.
+The pages of one API server (Airflow's, one process of uvicorn) are requested one after the other as by a browser, in
+turns with Airflow's own list of DAGs. A ratio is to that list. Figures are the median and the slowest of all rounds.
+The page loads the service's data later, which is not counted.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ def run() -> list[dict[str, object]]:
         for name in CONTENDERS:
             row: dict[str, object] = {"client": name}
             for calls in (1, 20):
-                # A process of its own for each: memory that one contender grew must not serve the next.
+                # A separate process for each: memory that one contender allocated must not serve the next.
                 done = subprocess.run(
                     [sys.executable, "-m", "benchmarks.peak_memory", name, small, large, str(calls)],
                     check=True,

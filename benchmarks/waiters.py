@@ -44,7 +44,7 @@ class SleepingTrigger(BaseTrigger):
 
 
 class KeptClientTrigger(BaseTrigger):
-    """Asks for its own monitor once a minute with a client that it makes once and keeps."""
+    """Requests its own monitor once a minute with one client that it keeps."""
 
     def __init__(self, number: int) -> None:
         super().__init__()
@@ -58,7 +58,7 @@ class KeptClientTrigger(BaseTrigger):
 
         async with httpx.AsyncClient(base_url=os.environ["BENCHMARK_SERVICE"]) as client:
             while True:
-                # Whatever goes wrong, it asks again a minute later.
+                # After any HTTP error, it tries again a minute later.
                 with contextlib.suppress(httpx.HTTPError):
                     response = await client.get(f"/v2/monitor/{monitor_id(self.number)}")
                     if response.raise_for_status().json()["data"]["lastRunAt"] > AFTER:
@@ -70,7 +70,7 @@ class KeptClientTrigger(BaseTrigger):
 def _sensor(number: int) -> BaseTrigger:
     from airflow.providers.http.triggers.http import HttpSensorTrigger
 
-    # Asks until the answer is something else than 404.
+    # Polls while the answer is 404.
     endpoint = f"v2/monitor/{monitor_id(number)}/checks/next"
     return HttpSensorTrigger(endpoint=endpoint, http_conn_id=f"{CONN_ID}_http", poke_interval=POLL_INTERVAL)
 
@@ -103,10 +103,10 @@ def _in_a_day() -> float:
 
 @dataclass(frozen=True)
 class Kind:
-    """How a wait is made from its number.
+    """A kind of wait, made from its number.
 
-    :param spread: seconds over which so many tasks begin to wait.
-    :param monitors: how many monitors the service has; 0: one for each wait.
+    :param spread: seconds over which the tasks begin to wait.
+    :param monitors: number of monitors at the service; 0: one for each wait.
     """
 
     make: Callable[[int], BaseTrigger]
@@ -136,7 +136,7 @@ async def measure(
 ) -> dict[str, object]:
     """Start the waits, and return bytes per wait, seconds of CPU per second, and by how many ms the loop is late."""
     tasks = [asyncio.create_task(_wait(kind.make(number))) for number in range(FIRST_WAITS)]
-    # What only the first waits need is there after this: modules, shared readers, pooled connections.
+    # After this, everything that only the first waits load exists: modules, shared readers, pooled connections.
     await asyncio.sleep(2.0)
     before, start = memory(), time.monotonic()
     for number in range(count):

@@ -1,10 +1,10 @@
-"""What a waiting task costs in the triggerer: memory, requests, and how late it makes the event loop.
+"""Cost of a waiting task in the triggerer: memory, requests, and the lag of the event loop.
 
-Each row is a process with one event loop and so many triggers in it, each driven by a task of its own as the triggerer
-does. Compared are the deferrable HttpSensor of the HTTP provider, poking once a minute, a trigger that polls with a
-client of its own, and one that only sleeps. The inbox is in Airflow's API server, on SQLite; the service is a process
-that answers with a monitor whose last check was long ago. Memory is what each further wait adds, as resident set and
-in another process as tracemalloc counts it. The loop is late by what a sleep of 50 ms takes too long.
+Each row is a process with one event loop and a number of triggers in it, each driven by its own task as in the
+triggerer. Compared are the deferrable HttpSensor of the HTTP provider, poking once a minute, a trigger that polls with
+its own client, and one that only sleeps. The inbox is in Airflow's API server, on SQLite. The service is a process that
+answers with a monitor whose last check was long ago. Memory is the increase for each further wait, as resident set and,
+in another process, as counted by tracemalloc. The lag is the time by which a sleep of 50 ms takes too long.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ class _Watch:
                 raise RuntimeError(f"{case.kind}: {said!r}")
 
     def await_calm(self, cases: Sequence[Case]) -> None:
-        """Return once they ask for nothing more for a while."""
+        """Return once they have sent no more requests for a while."""
         before = self._all_requests(cases)
         while True:
             time.sleep(CALM_SECONDS)
