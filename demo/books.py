@@ -1,4 +1,4 @@
-"""What a demonstration counts in the end, and what of it is not as it must be."""
+"""The final counts of a demonstration, checked against the expected ones."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from tests.support.errors import StackError
 
 @dataclass
 class Books:
-    """What was found, line by line, and what of it is wrong."""
+    """The counts, line by line, and the wrong ones among them."""
 
     lines: list[str] = field(default_factory=list)
     wrong: list[str] = field(default_factory=list)
 
     def check(self, what: str, found: Any, expected: Any) -> None:
-        """Note a number, and that it is not as it must be."""
+        """Add a count, also to the wrong ones if it is not the expected one."""
         self.lines.append(f"{what}: {found}")
         if found != expected:
             self.wrong.append(f"{what}: {found}, expected {expected}")
 
     def report(self) -> str:
-        """Return all lines; raises `StackError` where anything is wrong."""
+        """Return all lines; raises `StackError` if any count is wrong."""
         if self.wrong:
             raise StackError("\n".join(["The books do not balance:", *self.wrong, "", *self.lines]))
         return "\n".join(self.lines)

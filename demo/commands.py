@@ -1,4 +1,4 @@
-"""What `make demo`, `up`, `down`, `scale` and `chaos` do."""
+"""The commands behind `make demo`, `up`, `down`, `scale`, and `chaos`."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 OWN_DAGS = Path(os.environ.get("WEBDATA_DEMO_DAGS") or REPOSITORY / "dags")
-"""Where a user of `make up` puts DAGs; nothing here empties it."""
+"""Folder for the DAGs of a user of `make up`; nothing here empties it."""
 
 WARM = os.environ.get("WEBDATA_DEMO_WARM")
 """Folder of a process that starts programs with Airflow imported (`tests.support.warm`): tests save time by it."""
 
 
 def run() -> None:
-    """Start everything, run the examples, show what came of them, end everything."""
+    """Start everything, run the examples, show the results, and end everything."""
     with _stack(HOMES / "demo", (EXAMPLE_DAGS,)) as stack:
         results = run_examples(stack)
         stack.say("ending Airflow and the sandbox")
@@ -88,7 +88,7 @@ def show(results: dict[str, str]) -> None:
 
 
 def _stack(home: Path, dag_folders: Sequence[Path]) -> Stack:
-    """What the examples write goes to the home, as it is where they find the temporary folder."""
+    """Return a stack whose temporary folder, and so the examples' output, is in its home."""
 
     def make_temporary_folder(stack: Stack) -> None:
         Path(stack.environment["TMPDIR"]).mkdir()
@@ -105,12 +105,12 @@ def _stack(home: Path, dag_folders: Sequence[Path]) -> Stack:
 
 
 def _sandbox_flags(home: Path) -> Sequence[str]:
-    """A sandbox that dies and is started again has its monitors and jobs still."""
+    """The flags of a sandbox that keeps its monitors and jobs if it dies and is started again."""
     return (*SANDBOX_FLAGS, "--state", str(home / "sandbox.db"))
 
 
 def _look_after(running: Stack) -> None:
-    """Start the sandbox again where it has died; raises `StackError` where a part of Airflow has."""
+    """Start the sandbox again if it has died; raises `StackError` if a part of Airflow has."""
     if dead := [name for name in running.ended if name != "sandbox"]:
         raise StackError(f"Airflow's {' and '.join(dead)} died; make down, then make up, starts anew.")
     print("Already up.")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tests.support.stack import Stack
 
 CHECK_SECONDS = 60
-"""How long a check takes by the sandbox's clock, which is moved forward when somebody waits for it."""
+"""Duration of a check by the sandbox's clock, which is moved forward when a task waits for the check."""
 
 SANDBOX_FLAGS = ("--check-seconds", str(CHECK_SECONDS))
 PLAIN_DAGS = ("webdata_search", "webdata_monitor", "webdata_site_to_table", "webdata_operations")
@@ -99,7 +99,7 @@ def run_wait(stack: Stack) -> str:
 
 
 def deliveries(sandbox: SandboxControl) -> list[str]:
-    """What became of each delivery about a monitor; the last part of its address is nobody's business."""
+    """The answers to each delivery about a monitor. The last part of its address is private and omitted."""
     lines = []
     for delivery in sandbox.deliveries():
         if not delivery["event"].startswith("monitor."):

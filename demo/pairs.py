@@ -40,7 +40,7 @@ class PairedStack(Stack):
 
     @property
     def other_execution(self) -> Mapping[str, str]:
-        """What makes a component talk to the second API server."""
+        """The environment that connects a component to the second API server."""
         return {"AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"{self.other_url}/execution/"}
 
     def start(self) -> None:
@@ -53,7 +53,7 @@ class PairedStack(Stack):
         self._other_ports = Ports.free()
         self.other_url = f"http://127.0.0.1:{self._other_ports.api}"
         self.environment = {
-            # Who is dead is missed soon.
+            # Dead components are noticed soon.
             "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT": "20",
             "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT_DETECTION_INTERVAL": "5",
             "AIRFLOW__TRIGGERER__JOB_HEARTBEAT_SEC": "2",

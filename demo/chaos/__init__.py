@@ -1,1 +1,1 @@
-"""`make chaos`: an Airflow and its database die, hang and starve at random, while deliveries and tasks go on."""
+"""`make chaos`: an Airflow and its database die, hang, and starve at random, while deliveries and tasks continue."""

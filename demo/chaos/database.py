@@ -1,4 +1,4 @@
-"""A PostgreSQL whose disk can be filled: a file system of its own, in memory and of a fixed size."""
+"""A PostgreSQL whose disk can be filled: a separate file system, in memory and of a fixed size."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _CLONE_NEWNS = 0x20000
 class StarvedPostgres(Postgres):
     """A server that can run out of connections and, where this process may mount file systems, out of disk.
 
-    :ivar has_disk: whether it has a disk of its own.
+    :ivar has_disk: whether it has its own disk.
     """
 
     has_disk: bool = False
@@ -41,19 +41,19 @@ class StarvedPostgres(Postgres):
         super().__exit__()
 
     def fill_disk(self) -> None:
-        """Leave not a byte."""
+        """Fill the disk to the last byte."""
         with contextlib.suppress(OSError), self._ballast.open("wb") as ballast:
             while True:
                 ballast.write(bytes(2**20))
                 ballast.flush()
 
     def free_disk(self) -> None:
-        """Give the disk back, and start the server where it has died of it."""
+        """Free the disk, and start the server if it has died."""
         self._ballast.unlink(missing_ok=True)
         self.revive()
 
     def revive(self) -> None:
-        """Return once it takes connections, started again where it has died."""
+        """Start the server again if it has died; return once it accepts connections."""
         if self._server is not None and self._server.poll() is not None:
             self.stop()
         if self._server is None:

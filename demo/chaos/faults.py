@@ -1,4 +1,4 @@
-"""What befalls the components and the database: each fault begins, lasts for some seconds, and ends."""
+"""Faults of the components and the database: each begins, lasts for some seconds, and ends."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Fault:
 
 
 def faults_of(stack: ChaosStack, database: StarvedPostgres) -> list[Fault]:
-    """Return every fault that can befall a stack and its database."""
+    """Return every fault that can happen to a stack and its database."""
 
     @contextmanager
     def killed(name: str) -> Iterator[None]:

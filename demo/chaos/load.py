@@ -1,4 +1,4 @@
-"""What goes on while faults happen: deliveries to both inboxes, a reader of each, and runs of the DAG."""
+"""The load while faults happen: deliveries to both inboxes, a reader of each, and runs of the DAG."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ JOBS_AT_ONCE = 4
 
 
 class Load:
-    """Keeps the deliveries, the readers and the runs going, each in a thread of its own, until it is stopped.
+    """Keeps the deliveries, the readers, and the runs going, each in its own thread, until it is stopped.
 
     :ivar runs: the ids of the DAG's runs.
     :ivar urls: the pages that their tasks crawl.
@@ -66,7 +66,7 @@ class Load:
             feeder.result()
 
     def stop_reading(self) -> None:
-        """Return once the readers have read what there is."""
+        """Return once the readers have read all deliveries."""
         self._drained.set()
         for reader in self._readers:
             reader.result()
@@ -100,7 +100,7 @@ class Load:
         return response.json()
 
     def _run(self) -> None:
-        """Start a run of the DAG now and then, over whichever API server lives."""
+        """Start a run of the DAG now and then, through either API server that is alive."""
         pages = itertools.count(1)
         while not self._ending.wait(self._pause):
             urls = [f"{SITE}/{next(pages)}" for _ in range(CRAWLS_PER_RUN)]

@@ -1,4 +1,4 @@
-"""Faults at random while deliveries and tasks go on; then a calm, and the books."""
+"""Faults at random while deliveries and tasks continue; then a calm, and the books."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ DATABASE = "airflow"
 CALM = 900.0
 """Seconds for all that is under way to end once no fault happens any more."""
 RUN_PAUSE = 30.0
-# About 40 pages a second over the jobs that run at once, each page a delivery: more than the inbox stores while its
-# processes are killed would pile up, and be sent in the calm.
+# About 40 pages a second over the concurrent jobs, each page a delivery. With more than the inbox can store while its
+# processes are killed, deliveries would pile up and be sent in the calm.
 PAGE_SECONDS, PAGES_AT_ONCE = 0.5, 5
 
 
 def run_chaos(minutes: float, seed: int, flags: tuple[str, ...], say: Say) -> str:
     """Let faults happen for some minutes; returns the report.
 
-    Raises `StackError` where anything was lost, or done or paid for twice.
+    Raises `StackError` if anything was lost, done twice, or billed twice.
     """
     say(f"seed {seed}")
     with StarvedPostgres({"max_connections": "150"}) as database:
@@ -52,7 +52,7 @@ def run_chaos(minutes: float, seed: int, flags: tuple[str, ...], say: Say) -> st
         with stack:
             stack.wait_for_dags((DAG,))
             stack.api.unpause(DAG)
-            # One call may make the attempts of many thousand deliveries that waited for the faults to end.
+            # One call may send many thousand deliveries that waited for the faults to end.
             sandbox = SandboxControl(stack.sandbox_url, timeout=3600)
             sandbox.set_site("chaos.example", pages=1_000_000)
             sandbox.configure(page_seconds=PAGE_SECONDS, concurrency=PAGES_AT_ONCE, credits=10**9)
@@ -81,7 +81,7 @@ def _faults(
         if len({_subject(fault) for fault in faults}) < len(faults):
             continue
         lasting = max(chance.uniform(*fault.lasting) for fault in faults)
-        # Some are stored whose acknowledgement nobody gets.
+        # Some deliveries are stored whose acknowledgment is lost.
         sandbox.add_fault("lose_answer", times=chance.randint(1, 20))
         stack.say(f"  {' and '.join(fault.name for fault in faults)} for {lasting:.0f} s")
         with ExitStack() as happening:

@@ -1,4 +1,4 @@
-"""The Airflow that faults befall: what dies of them is started again, as a supervisor would."""
+"""The Airflow under faults: a component that dies is started again, as a supervisor would."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""`make scale`: many waiting jobs on two of each of Airflow's components, some of which die on the way."""
+"""`make scale`: many waiting jobs on two of each of Airflow's components, some of which die during the run."""

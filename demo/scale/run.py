@@ -162,7 +162,7 @@ def _told(states: Counter[str]) -> str:
 
 
 def _hang(stack: ScaleStack, name: str) -> None:
-    """Stop a triggerer until it counts as dead and the other has taken its triggers; then let it go on."""
+    """Stop a triggerer until it counts as dead and the other has taken its triggers; then let it continue."""
     processes = stack.members(name)
     for process in processes:
         process.suspend()
@@ -170,7 +170,7 @@ def _hang(stack: ScaleStack, name: str) -> None:
     for process in processes:
         process.resume()
     stack.say(f"  {name} hung for {HANG:.0f} s, and goes on")
-    # It has to see that its triggers are another's.
+    # It must notice that its triggers now belong to the other.
     time.sleep(HANG / 2)
 
 

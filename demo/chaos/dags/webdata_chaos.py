@@ -1,4 +1,4 @@
-"""Crawls of pages that no other run crawls, so that each job at the service can be told to belong to one task."""
+"""Crawls of pages that no other run crawls, so that each job at the service belongs to exactly one task."""
 
 from __future__ import annotations
 
