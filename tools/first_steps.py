@@ -1,8 +1,8 @@
 """Follow the README and the tutorial word by word, in an empty directory and an empty home, and time it.
 
-`python -m tools.first_steps` takes the commands from the pages and enters them one after the other. What is not
-released yet is had from this clone: `git clone` of the repository's address gives its last commit, and `pip install`
-of the package a wheel of it. Counted are the commands, and the pages' words at a slow reader's pace.
+`python -m tools.first_steps` reads the commands from the pages and enters them one after the other. Unreleased code
+comes from this clone: `git clone` of the repository's address gives its last commit, and `pip install` of the package a
+wheel of it. The time counts the commands, and the pages' words at a slow reader's pace.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ WORDS_A_MINUTE = 150
 PATIENCE = 30
 NOT_FIRST_STEPS = ("make demo", "make test")
 UP_WHEN = "End both"
-"""What `make up` prints when one may go on in a second terminal."""
+"""Printed by `make up` when the reader can continue in a second terminal."""
 
 
 @dataclass
@@ -105,7 +105,7 @@ def commands(page: Path) -> Iterator[tuple[str, str]]:
 
 
 def words(page: Path) -> int:
-    """Count what there is to read, code included."""
+    """Count the words of a page, including code."""
     return len(page.read_text().split())
 
 
@@ -118,9 +118,9 @@ class Report:
     def follow(
         self, page: Path, terminal: Terminal, before: Mapping[str, Callable[[], None]] | None = None
     ) -> dict[str, str]:
-        """Enter the commands of a page; return what was printed by each.
+        """Enter the commands of a page; return the output of each.
 
-        What is to be done before a command is not counted.
+        The time of `before`, which runs before a command, is not counted.
         """
         printed: dict[str, str] = {}
         for heading, command in commands(page):
@@ -148,7 +148,7 @@ class Report:
 
 
 def prepare(folder: Path) -> dict[str, str]:
-    """Return the environment of somebody who has nothing; it finds this clone where it is to be published."""
+    """Return the environment of a new user, in which the public address of the repository leads to this clone."""
     home, wheels = folder / "home", folder / "wheels"
     home.mkdir()
     git = ["git", "config", "--file", str(home / ".gitconfig"), f"url.file://{ROOT}.insteadOf", PUBLIC]

@@ -23,14 +23,14 @@ _INSTALLED = ("~/.pyenv/versions/{0}.*/bin/python", "~/.local/share/uv/python/cp
 
 
 def candidates(version: str) -> Iterator[str]:
-    """Yield what may be an interpreter of a version, such as `3.12`; a shim on the PATH need not be one."""
+    """Yield candidate interpreters of a version, such as `3.12`; a shim on the PATH may be none."""
     yield from os.environ.get("PYTHONS", "").split()
     for folder in os.get_exec_path():
         yield str(Path(folder) / f"python{version}")
     for pattern in _INSTALLED:
         home = Path(pattern.format(version)).expanduser()
         yield from map(str, sorted(Path(home.anchor).glob(str(home.relative_to(home.anchor))), reverse=True))
-    # Whatever its name is.
+    # The running interpreter may have any name.
     yield sys.executable
 
 
@@ -48,10 +48,10 @@ def _version_of(path: str) -> str | None:
 
 
 def smoke_test(python: str, folder: Path) -> None:
-    """Install the wheel into an environment of its own, and try it there, far from this clone.
+    """Install the wheel into a separate environment and try it there, outside this clone.
 
     :param python: the interpreter.
-    :param folder: the environment's; one that is there is used again.
+    :param folder: the environment's; an existing environment is reused.
     :raises subprocess.CalledProcessError: it cannot be installed, or does not work.
     """
     own = str(folder / "bin" / "python")
@@ -61,7 +61,7 @@ def smoke_test(python: str, folder: Path) -> None:
     with tempfile.TemporaryDirectory() as empty:
         subprocess.run([*pip, "wheel", "--no-deps", "--wheel-dir", empty, str(ROOT)], check=True)
         (wheel,) = Path(empty).glob("*.whl")
-        # A wheel of the same version would be left as it is.
+        # Pip would keep an installed wheel of the same version.
         subprocess.run([*pip, "uninstall", "--yes", "airflow-provider-webdata"], check=True)
         limits = str(ROOT / "constraints.txt")
         # The plugin for users' tests is imported too.

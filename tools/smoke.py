@@ -1,4 +1,4 @@
-"""What `tools.pythons` runs in each environment: everything is imported, and one DAG runs against the sandbox."""
+"""The smoke test of `tools.pythons`: imports everything and runs one DAG against the sandbox."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def main() -> None:
             AIRFLOW__CORE__DAGS_FOLDER=f"{home}/dags",
             AIRFLOW__CORE__LOAD_EXAMPLES="False",
             AIRFLOW__LOGGING__LOGGING_LEVEL="WARNING",
-            # Triggers run in the one process that there is: no worker lingers behind a deferred task.
+            # Triggers run in this process: no worker lingers behind a deferred task.
             AIRFLOW__WORKERS__MIN_HEARTBEAT_INTERVAL="0",
         )
         print(f"{import_all()} modules imported, from {importlib.import_module(PACKAGE).__path__[0]}")

@@ -1,4 +1,4 @@
-"""Drive the sandbox with another public client, and let a proxy look at it with the service's public description.
+"""Drive the sandbox with another public client, and let a proxy check it against the service's public description.
 
 python -m tools.conformance [DESCRIPTION]
 
@@ -45,11 +45,11 @@ KNOWN = {
     r"Selected route not found": "the description lacks an endpoint that public clients have",
     r"/run: request No supported content types": "the client sends an empty JSON object where no body is described",
 }
-"""What the proxy refuses, and why that is no fault of ours."""
+"""Calls that the proxy rejects, and the reason why the sandbox is right."""
 
 
 def main() -> int:
-    """Run the client, and the proxy where there is a description; 0 where all is well."""
+    """Run the client, and the proxy if a description is given; return 0 on success."""
     if shutil.which("npm") is None:
         print("Node and npm are not on this machine: install Node 20 or newer", file=sys.stderr)
         return 2

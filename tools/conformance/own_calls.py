@@ -1,4 +1,4 @@
-"""The provider's own calls, one of each kind, for a proxy to look at."""
+"""The provider's own calls, one of each kind, for a proxy to check."""
 
 from __future__ import annotations
 

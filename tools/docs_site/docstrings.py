@@ -1,4 +1,4 @@
-"""What a docstring says: its text, and its fields."""
+"""Docstrings parsed into their text and their fields."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ class Docstring:
     """A docstring, in Markdown.
 
     :param summary: its first paragraph.
-    :param body: the paragraphs behind it.
-    :param parameters: what it says of each, by name.
-    :param returns: what is returned, where that is said.
-    :param raises: each error, and when it is raised.
+    :param body: the paragraphs after it.
+    :param parameters: the description of each, by name.
+    :param returns: the description of the result, if any.
+    :param raises: each error and its condition.
     """
 
     summary: str
@@ -28,7 +28,7 @@ class Docstring:
 
 
 def docstring_of(documented: object) -> Docstring:
-    """Return what the docstring of a class, function or module says, inherited ones left out."""
+    """Parse the docstring of a class, function, or module; inherited docstrings do not count."""
     text = inspect.cleandoc(getattr(documented, "__doc__", None) or "")
     fields = [*_FIELD.finditer(text)]
     prose = text[: fields[0].start()] if fields else text

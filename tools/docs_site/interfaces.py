@@ -35,7 +35,7 @@ VERDICTS = {
     "later": "a later attempt can succeed: the task is rescheduled, or waits, as long as the service asks",
     "unknown": "nobody can tell: the task's own `retries` decide",
 }
-"""What the verdict of an error means for a task."""
+"""The consequence of an error's verdict for a task."""
 
 
 def pages() -> dict[str, str]:

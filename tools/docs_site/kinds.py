@@ -1,4 +1,4 @@
-"""What a field of a request takes, in words: read off the rules that are written from the models."""
+"""Descriptions of the values that a request's field accepts, from the rules that are generated from the models."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ Rule = tuple[Any, ...]
 
 
 def words(rule: Rule, objects: str) -> str:
-    """Return what a rule lets through, in Markdown; empty where it says nothing.
+    """Return the values that a rule accepts, in Markdown; empty if it has no limits.
 
     :param rule: as `tools.field_rules` makes it.
-    :param objects: path of the page that describes the objects, from where this is read.
+    :param objects: path of the page that describes the objects, relative to the page with this text.
     """
     kind, *rest = rule or ("",)
     if kind == "number":

@@ -1,7 +1,7 @@
-"""What the site is built from: the pages of docs/, those of the repository's root, and the generated ones.
+"""The pages of the site: those of docs/, those of the repository's root, and the generated ones.
 
-Links in the repository lead from file to file. Here they are turned towards where a page stands in the site; a file
-that is no page of the site, such as an example DAG, becomes one that shows its text.
+Links in the repository lead from file to file. This module rewrites them to the page's path in the site. A file that is
+not a page of the site, such as an example DAG, becomes a page that shows its text.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ MOVED = {
     "SECURITY.md": "security.md",
     "docs/search.md": "searching.md",
 }
-"""Where pages stand in the site that cannot stand there as in docs/; Sphinx has a page `search` of its own."""
+"""The site paths of pages that cannot keep their path; Sphinx has its own page `search`."""
 
 NOT_SEARCHED = {"contributing/coverage.md"}
-"""Pages that are left out of the search: this one holds every word there is."""
+"""Pages that are not searched: this one contains every word."""
 
 _LINK = re.compile(r"(?<=\]\()[^()\s#]+(?=(?:#[^()\s]*)?\))")
 _FENCED = re.compile(r"^(```.*?^```)$", re.MULTILINE | re.DOTALL)
@@ -43,7 +43,7 @@ Pages = dict[str, str]
 def collected(generated: Pages) -> Pages:
     """Return all pages of the site.
 
-    :param generated: those that stand nowhere in the repository.
+    :param generated: those that are not in the repository.
     """
     places = _places()
     found: Pages = {}

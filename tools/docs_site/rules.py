@@ -1,4 +1,4 @@
-"""Where docs/service.md states the rule of a request's field."""
+"""The anchors of docs/service.md for the rules of request fields."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def rule_of_model(model: str) -> str:
 
 
 def rule_of_field(model: str, field: str) -> str | None:
-    """Return the anchor of the rule of a field, or None where it has none of its own.
+    """Return the anchor of the rule of a field, or None if it has no separate one.
 
     :param model: name of a request model.
     :param field: its wire name.

@@ -1,4 +1,4 @@
-"""What the reference is about, read off the code: operators, sensors and triggers with their arguments."""
+"""The subjects of the reference, read from the code: operators, sensors, and triggers with their arguments."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Argument:
 
     :param name: its name.
     :param kind: its type, as source text; choices are spelled out.
-    :param default: as source text; None where it is required, empty where there is none to show.
+    :param default: as source text; None if the argument is required, empty if there is no default to show.
     :param text: its description, one line.
     :param templated: whether Airflow renders it.
     :param request: name of the model whose field it is; empty: none.
@@ -46,7 +46,7 @@ class Argument:
 
 @dataclass(frozen=True)
 class Group:
-    """The arguments that one class of an operator's bases takes."""
+    """The arguments of one class among an operator's bases."""
 
     owner: type
     arguments: tuple[Argument, ...]
@@ -72,7 +72,7 @@ class Subject:
 
     @property
     def groups(self) -> list[Group]:
-        """Its arguments: those of its own constructor, then those of its bases."""
+        """The arguments of its constructor, then those of its bases."""
         return [*_groups(self.cls)]
 
 
