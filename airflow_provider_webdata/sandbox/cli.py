@@ -70,7 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run a sandbox until SIGINT or SIGTERM; return the exit status."""
-    # Airflow's own command line adds the flags each time it starts: what only a run needs is imported here.
+    # Airflow's command line adds the flags each time it starts, so imports that only a run needs are here.
     if "list" in args.quirk:
         from airflow_provider_webdata.sandbox.state.quirks import listing
 

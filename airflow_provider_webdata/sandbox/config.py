@@ -21,7 +21,7 @@ class SandboxConfig:
     """Settings of one sandbox.
 
     :param host: address to listen on.
-    :param port: port to listen on; 0 takes a free one.
+    :param port: port to listen on; 0 selects a free one.
     :param api_key: the only key that is accepted.
     :param state: SQLite file that holds the state; memory when absent.
     :param pages: directory of more pages (see ``engine/web.py``), laid over the built-in ones.

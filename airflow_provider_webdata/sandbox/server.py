@@ -24,7 +24,7 @@ START_SECONDS = 30.0
 
 
 class _Uvicorn(uvicorn.Server):
-    """Uvicorn that says when it is ready and leaves the signals to others."""
+    """Uvicorn that reports when it is ready and installs no signal handlers."""
 
     def __init__(self, config: uvicorn.Config, on_ready: Callable[[], None]) -> None:
         super().__init__(config)
@@ -116,7 +116,7 @@ class SandboxServer:
     def start(self) -> None:
         """Start the sandbox; when this returns, it answers.
 
-        :raises RuntimeError: when it does not come up.
+        :raises RuntimeError: when it does not start.
         """
         listener = _listen(self.config)
         self.url = _address(listener)

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 class Sandbox:
-    """One emulated service: its state, its engine, its operations and what answers over HTTP.
+    """One emulated service: its state, its engine, its operations, and its HTTP application.
 
     :raises ValueError: when a setting is wrong.
     """
@@ -103,7 +103,7 @@ class Sandbox:
         )
 
     def resume(self) -> None:
-        """Take up what the state holds unfinished."""
+        """Resume the unfinished work in the state."""
         self._checks.resume()
         self.webhooks.resume()
         for jobs in (self.crawl, self.batch_scrape, self.interact, self.extract, self.agent):

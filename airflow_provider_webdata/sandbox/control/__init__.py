@@ -1,4 +1,4 @@
-"""The control API: how tests and demos steer a running sandbox, and see what it was asked.
+"""The control API, by which tests and demos control a running sandbox and read the requests it received.
 
 :class:`SandboxControl` is its client, ``routes.py`` its routes under ``/_sandbox``.
 """

@@ -13,7 +13,7 @@ Json = dict[str, Any]
 
 
 class ControlError(Exception):
-    """The sandbox refused a call of its control API; the text says why."""
+    """The sandbox refused a call of its control API. The message gives the reason."""
 
 
 class SandboxControl:
@@ -88,10 +88,10 @@ class SandboxControl:
         self._call("PUT", "/pages", {"url": url, **({"html": html} if html is not None else {}), **page})
 
     def set_site(self, host: str, **site: Any) -> None:
-        """Set what a host has besides its pages; replaces what was set before.
+        """Replace the properties of a host other than its pages.
 
-        :param site: ``pages`` (so many are generated as ``https://host/p/1`` and on, at no cost of memory), ``fanout``
-            (links of each), ``size`` (characters of each), ``fail_every`` (every so many-th fails), ``robots`` (text
+        :param site: ``pages`` (number of pages generated from ``https://host/p/1`` on, without memory cost), ``fanout``
+            (links of each), ``size`` (characters of each), ``fail_every`` (n: every n-th page fails), ``robots`` (text
             of robots.txt), ``sitemap`` (list of addresses, or True for all generated pages).
         """
         self._call("PUT", "/sites", {"host": host, **site})
@@ -109,7 +109,7 @@ class SandboxControl:
 
         :param kind: ``screenshot``, ``audio`` or ``video``.
         :param content: the file.
-        :param size: make up a file of so many bytes instead.
+        :param size: generate a file of this many bytes instead.
         :param content_type: the usual one of the kind when absent.
         """
         text = None if content is None else base64.b64encode(content).decode()
@@ -188,7 +188,7 @@ class SandboxControl:
         self._call("POST", "/reset", {})
 
     def validate(self, operation: str, body: Any) -> list[Json]:
-        """Return what the sandbox finds wrong with a body, without doing anything.
+        """Return the violations that the sandbox finds in a body, without side effects.
 
         :param operation: ``search``, ``monitor.create``, ``monitor.update``, ``scrapeOptions``, ``scrape``,
             ``batch.scrape``, ``crawl``, ``crawl.params``, ``map``, ``parse``,

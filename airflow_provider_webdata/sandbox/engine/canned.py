@@ -1,4 +1,4 @@
-"""Canned answers: what the sandbox cannot make of a page, and a test or demo gives the page instead."""
+"""Canned answers, which a test or demo sets for a page because the sandbox cannot generate them."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _FORMATS = ("screenshot", "audio", "video", "branding", "product", "menu")
 def needed(options: Json, page: Page | None = None) -> Iterator[str]:
     """Yield the kinds of answers that scrape options ask for and that the sandbox cannot make.
 
-    :param page: the page, where it is known: blocks are of PDFs only.
+    :param page: the page, if it is known. Only PDFs have blocks.
     """
     yield from (name for name in format_names(options) if name in _FORMATS)
     if any(action["type"] != "wait" for action in options.get("actions", [])):
@@ -67,7 +67,7 @@ class CannedAnswers:
         self._store, self._media = store, media
 
     def put(self, url: str, answers: Json) -> None:
-        """Give a page answers; those of other kinds stay, None takes one away.
+        """Set answers of a page. Those of other kinds stay; None removes one.
 
         :raises ValueError: a kind is unknown, or an answer of the wrong type.
         """
@@ -89,9 +89,9 @@ class CannedAnswers:
         self._store.delete("canned", canonical(url))
 
     def meet(self, options: Json, page: Page) -> Json:
-        """Return what a page was given of what the options need.
+        """Return the answers of a page that the options need.
 
-        :raises UnsupportedHereError: it was not given all; the error says how to.
+        :raises UnsupportedHereError: one is not set. The error explains how to set it.
         """
         canned = self.of(page.url)
         found: Json = {}

@@ -17,17 +17,17 @@ GONE = (404, 410)
 
 
 class ChangeTracker:
-    """Remembers what pages were like when their changes were last tracked."""
+    """Remembers the state of pages when their changes were last tracked."""
 
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store, self._clock = store, clock
 
     def track(self, page: Page, asked: Json, markdown: str, extraction: Any, *, remember: bool) -> Json:
-        """Compare a page with what it was, and remember what it is.
+        """Compare a page with its previous state, and remember the current one.
 
         :param asked: the format's options.
         :param markdown: of the page.
-        :param extraction: what json mode compares.
+        :param extraction: the data that json mode compares.
         :param remember: whether anything may be kept.
         """
         key = f"{page.url} {asked.get('tag') or ''}"

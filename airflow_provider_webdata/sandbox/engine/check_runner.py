@@ -34,7 +34,7 @@ class CheckRunner:
         self._store, self._clock, self._agenda = core.store, core.clock, core.agenda
 
     def resume(self) -> None:
-        """Take up what an earlier sandbox left: planned runs, and checks it had not finished."""
+        """Resume the planned runs and unfinished checks of an earlier sandbox."""
         for monitor in self._store.list("monitor"):
             self.plan(monitor)
         for check in self._store.list("check"):
@@ -158,7 +158,7 @@ class CheckRunner:
                 with self._store.transaction():
                     findings = self._compare(monitor, check)
             except (ServiceError, TypeError, ValueError, re.error) as error:
-                # Options of a target are stored unchecked; what is wrong with them shows here.
+                # Options of a target are stored unchecked; their errors show here.
                 failure = f"The check failed: {error}"
         with self._store.transaction():
             self._close(monitor, check, findings, failure)

@@ -35,7 +35,7 @@ class Scope:
     options: Json
 
     def position(self, url: str) -> str:
-        """Return where an address lies: inside the crawl, one hop out of it, outside, or on a front page elsewhere."""
+        """Return the position of an address: inside the crawl, one hop out, outside, or a front page elsewhere."""
         parts, home = urlsplit(url), urlsplit(self.start)
         host, own = host_of(url), host_of(self.start)
         sibling = bool(self.options.get("allowSubdomains")) and in_domain(host, base_domain(own))
@@ -55,7 +55,7 @@ class Scope:
         return not any(_compiled(pattern).search(text) for pattern in exclude)
 
     def key(self, url: str) -> str:
-        """Return what makes two addresses the same page to this crawl."""
+        """Return the key that two addresses share if they are the same page to this crawl."""
         parts = urlsplit(canonical(url))
         host, path = parts.netloc, parts.path
         if self.options.get("deduplicateSimilarURLs", True):

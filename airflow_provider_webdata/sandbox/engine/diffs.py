@@ -47,7 +47,7 @@ def diff_tree(text: str) -> Json:
 
 
 def json_diff(before: Any, after: Any) -> Json:
-    """Return what differs, by JSON path: ``plans[0].price`` to previous and current value."""
+    """Return the differences by JSON path: ``plans[0].price`` to previous and current value."""
     old, new = dict(_leaves(before, "")), dict(_leaves(after, ""))
     paths = [*old, *(path for path in new if path not in old)]
     return {

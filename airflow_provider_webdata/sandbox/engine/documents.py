@@ -58,7 +58,7 @@ def convert(kind: str, content: IO[bytes]) -> Page:
     """Read a file.
 
     :param kind: a name of :data:`KINDS`.
-    :raises UnsupportedHereError: the sandbox cannot read that kind, or what this file uses of it.
+    :raises UnsupportedHereError: the sandbox cannot read that kind, or a feature that this file uses.
     :raises ServiceError: 500 ``SCRAPE_UNSUPPORTED_FILE_ERROR``: the file is broken.
     """
     reader = _READERS.get(kind)
@@ -79,7 +79,7 @@ def _html(content: IO[bytes]) -> Page:
 
 
 def _decoded(raw: bytes) -> str:
-    """Decode by byte order mark, else by the charset a document names, else UTF-8, else what old files mostly are."""
+    """Decode by byte order mark, else by the document's charset, else UTF-8, else the usual charset of old files."""
     for mark, encoding in ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16")):
         if raw.startswith(mark):
             return raw.decode(encoding, errors="replace")

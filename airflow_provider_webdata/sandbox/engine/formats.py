@@ -36,7 +36,7 @@ _DATA_IMAGE = re.compile(r"!\[([^\]]*)\]\(data:image/[^)]*\)")
 
 
 def produce(page: Page, options: Json, sections: list[str], canned: Json) -> Json:
-    """Make the formats of a page that can be made, with a ``warning`` where they stand in for a language model.
+    """Generate the supported formats of a page, with a ``warning`` if they stand in for a language model.
 
     :param sections: the pages of a PDF.
     :param canned: answers that the page was given; they win.
@@ -104,7 +104,7 @@ def _joined(sections: list[str], *, markers: bool) -> str:
 
 
 def content(page: Page, options: Json) -> HtmlElement:
-    """Return the part of the page that the options select, without what is never shown."""
+    """Return the part of the page that the options select, without invisible elements."""
     body = next(markup.visible(page.tree).iter("body"))
     if options.get("excludeTags"):
         markup.drop(markup.selector(",".join(options["excludeTags"]))(body))

@@ -61,7 +61,7 @@ class _Markdown(MarkdownConverter):
 
 
 def parse(html: str) -> HtmlElement:
-    """Parse a document; broken markup gives some tree, never an error. What is nested 256 deep is left out."""
+    """Parse a document. Broken markup gives some tree, never an error. Elements nested 256 deep are omitted."""
     try:
         tree = document_fromstring(html.encode(errors="replace"), _PARSER, ensure_head_body=True)
     except ParserError:  # nothing is in it
@@ -88,7 +88,7 @@ def to_html(node: HtmlElement) -> str:
 
 
 def selector(css: str) -> CSSSelector:
-    """Return what finds the elements that a CSS selector names, in document order.
+    """Return a function that finds the elements that a CSS selector names, in document order.
 
     :raises ValueError: it is none.
     """
@@ -117,7 +117,7 @@ def together(nodes: list[HtmlElement]) -> HtmlElement:
 
 
 def visible(node: HtmlElement) -> HtmlElement:
-    """Return a copy without what is never shown."""
+    """Return a copy without invisible elements."""
     copy = deepcopy(node)
     copy.tail = None
     drop(_INVISIBLE(copy))

@@ -1,4 +1,4 @@
-"""A stand-in for the service's judge: words instead of a language model, and it says so."""
+"""A stand-in for the service's judge: it compares words, uses no language model, and says so in its answer."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Files of pages: screenshots, audio and video that the control API gave them, served at signed addresses that expire.
 
-The sandbox cannot take a screenshot or fetch a video; what a test or demo gives a page for one is served as such.
+The sandbox cannot take a screenshot or fetch a video. It serves the file that a test or demo sets for a page instead.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Media:
 
         :param kind: ``screenshot``, ``audio`` or ``video``.
         :param content: the file, base64.
-        :param size: make up a file of so many bytes instead.
+        :param size: generate a file of this many bytes instead.
         :raises ValueError: when the kind is unknown, or not one of content and size is given.
         """
         if kind not in LIFETIMES:

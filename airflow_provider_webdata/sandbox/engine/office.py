@@ -26,11 +26,11 @@ _REPEATS_MAX = 1000
 
 
 class BrokenFileError(Exception):
-    """The file is not what its extension says."""
+    """The file does not match its extension."""
 
 
 class _Archive:
-    """The XML parts of an office file; bounded in what they unpack to, and without document types."""
+    """The XML parts of an office file, with a limit on their unpacked size and without document types."""
 
     def __init__(self, content: IO[bytes]) -> None:
         self._zip = zipfile.ZipFile(content)
@@ -54,7 +54,7 @@ class _Archive:
         return ElementTree.fromstring(raw)  # noqa: S314 - no document type, so no entities to expand
 
     def relations(self, name: str) -> dict[str, str]:
-        """Return where the relations of a part point to, by id; empty when it has none."""
+        """Return the targets of a part's relations, by id; empty when it has none."""
         path = PurePosixPath(name)
         rels = str(path.parent / "_rels" / f"{path.name}.rels")
         if rels not in self.names():
@@ -263,7 +263,7 @@ def _odf_rows(table: Element) -> Iterator[list[str]]:
             times = min(_REPEATS_MAX, int(_get(cell, "number-columns-repeated") or "1"))
             text = " ".join("".join(p.itertext()) for p in cell if _local(p) == "p")
             if not text:
-                gap += times  # what is empty to the end of the row is the sheet's edge, not its content
+                gap += times  # empty cells at the end of a row are the sheet's edge, not its content
                 continue
             cells.extend([""] * gap + [text] * times)
             gap = 0

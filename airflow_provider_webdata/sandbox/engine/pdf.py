@@ -1,4 +1,4 @@
-"""The embedded text of a PDF, page by page: what pypdf reads, nothing recognised or guessed."""
+"""The embedded text of a PDF, page by page, as read by pypdf. No letters are recognized or guessed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 MAX_SECONDS = 30.0
 """Most seconds to read one file. pypdf itself limits the unpacked size and the depth."""
 MAX_TOKENS = 500_000
-"""Most words in what draws a page: some seconds' work."""
+"""Most tokens in a page's drawing instructions: some seconds' work."""
 
 _SYMBOLIC = 4
 """Flag of a font that assigns its own letters to codes."""

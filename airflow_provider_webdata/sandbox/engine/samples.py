@@ -1,4 +1,4 @@
-"""Sample values of a JSON Schema: what stands where a language model would have an answer and the page states none."""
+"""Sample values of a JSON Schema, in place of a language model's answers that the page does not state."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ def resolved(part: Any, root: Json) -> Json:
 
 
 def sample(part: Any, root: Json, depth: int = 0) -> Any:
-    """Return a value of the shape that a part of a schema asks for.
+    """Return a value that matches a part of a schema.
 
     :param root: the whole schema, for references.
-    :param depth: how deep the part is nested; of what is nested 8 deep only required properties are made.
+    :param depth: how deep the part is nested; of a part nested 8 deep, only required properties are made.
     """
     schema = resolved(part, root)
     for name in ("const", "default"):

@@ -33,7 +33,7 @@ LOCKDOWN_MAX_AGE = 2 * 365 * 86_400_000
 
 
 class PageError(Exception):
-    """A page cannot be scraped; ``code`` is the service's, ``credits`` what the failure costs."""
+    """A page cannot be scraped; ``code`` is the service's, ``credits`` the cost of the failure."""
 
     def __init__(self, code: str, text: str, credits: int = 0) -> None:
         super().__init__(text)
@@ -98,9 +98,9 @@ class Scraper:
         return Scraped(scrape_id, page, document, cost)
 
     def extraction(self, page: Page, tracking: Json) -> Any:
-        """Return what json mode of changeTracking compares of a page; None in other modes.
+        """Return the data of a page that json mode of changeTracking compares; None in other modes.
 
-        Only what the page states, or was given: sample values never change.
+        It contains only stated data and canned answers, because sample values never change.
         """
         if "json" not in tracking.get("modes", ()):
             return None

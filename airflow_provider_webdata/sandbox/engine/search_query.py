@@ -21,7 +21,7 @@ class Clause:
 
 
 def parse_query(text: str) -> list[Clause]:
-    """Split a query into its clauses; what is no operator is a word."""
+    """Split a query into its clauses. A part that is not an operator is a word."""
     clauses: list[Clause] = []
     spreading: str | None = None  # allinurl: and allintitle: take the words that follow, too
     for match in _TOKEN.finditer(text):

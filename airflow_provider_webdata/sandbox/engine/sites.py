@@ -34,7 +34,7 @@ class Site:
     :param pages: number of pages generated below ``/p/``; 0 for none.
     :param fanout: links of each generated page to pages after it; every page can be reached from the front page.
     :param size: characters of markdown of each generated page, about.
-    :param fail_every: every so many-th generated page cannot be scraped.
+    :param fail_every: n: every n-th generated page cannot be scraped.
     :param robots: the text of robots.txt.
     :param sitemap: addresses in the sitemap; True for all generated pages; None when there is no sitemap.
     """
@@ -83,7 +83,7 @@ class Site:
             f"<body><main><h1>{title}</h1>{paragraphs}<ul>{anchors}</ul></main></body></html>"
         )
         page = Page(self.address(number), html, text, error=FAILURE if self._fails(number) else None)
-        # What reading the document would find is known already: ten thousand pages need not be parsed.
+        # The contents of the document are known already, so ten thousand pages need not be parsed.
         vars(page).update(title=title, meta={}, description=text[:160], language="en", links=links)
         return page
 

@@ -34,7 +34,7 @@ SAMPLED = (
 
 
 def stated(page: Page) -> Json:
-    """Return what a page says of itself, by name."""
+    """Return the properties that a page states about itself, by name."""
     known: Json = {name: values[0] for name, values in page.meta.items()}
     known.update(url=page.url, title=page.title, description=page.description, language=page.language)
     linked = json_ld(page)
@@ -44,7 +44,7 @@ def stated(page: Page) -> Json:
 
 
 def extraction(page: Page, schema: Json | None) -> Any:
-    """Return what a page states of what a schema asks for; without a schema, its JSON-LD or else what it is."""
+    """Return the page's data for a schema; without a schema, its JSON-LD, or else URL, title, and description."""
     if schema:
         return gather(resolved(schema, schema), [stated(page)])[0] if _has_shape(schema) else {}
     linked = json_ld(page)
@@ -55,7 +55,7 @@ def extraction(page: Page, schema: Json | None) -> Any:
 
 
 def answered(page: Page, schema: Json | None) -> tuple[Any, str | None]:
-    """Return the answer of a json format, and what to warn of: sample values stand for what the page does not state."""
+    """Return the answer of a json format and its warning. Sample values stand for data that the page lacks."""
     value = extraction(page, schema)
     if not schema:
         return value, AS_STATED
@@ -87,7 +87,7 @@ def _complete(value: Any, part: Any, root: Json, path: str) -> Iterator[str]:
 
 
 def gather(schema: Json | None, known: list[Json]) -> tuple[Any, dict[str, list[str]]]:
-    """Return what the pages state of what the schema asks for, and from which pages each property comes.
+    """Return the pages' data for the schema, and the source pages of each property.
 
     :param schema: a JSON Schema of an object, or of an array of objects, one for each page; without one, each page's
         address, title and description.

@@ -41,7 +41,7 @@ WINDOWS = {
 
 @dataclass(frozen=True)
 class Finding:
-    """A page result, what it cost, and whether a search found it."""
+    """A page result, its cost, and whether a search found it."""
 
     page: Json
     credits: int

@@ -33,7 +33,7 @@ _AGO = re.compile(r"ago:(\d+)([hd])")
 
 
 class Web:
-    """All pages: the built-in ones, those of a directory, what the control API changed since, and generated ones.
+    """All pages: the built-in ones, those of a directory, changes by the control API, and generated ones.
 
     Iteration omits the generated ones.
     """

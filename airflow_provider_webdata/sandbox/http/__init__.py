@@ -1,1 +1,1 @@
-"""The service as HTTP: its routes, what happens to each call before and after its operation, files sent and fetched."""
+"""The service as HTTP: its routes, the steps of each call before and after its operation, uploads, and downloads."""

@@ -50,7 +50,7 @@ class Dispatcher:
     """The ASGI application of all calls under ``/v2``.
 
     :param api_key: the only key that is accepted.
-    :param endpoints: what can be called; the first that matches answers.
+    :param endpoints: the first that matches a call answers it.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class Dispatcher:
                 body.close()
 
     async def _read(self, request: Request) -> tuple[bytes | None, Any, bool]:
-        """Return the raw body, what it says, and whether it could be read."""
+        """Return the raw body, its parsed form, and whether it could be read."""
         endpoint, _ = self._match(request)
         is_json = request.headers.get("content-type", "").startswith("application/json")
         if endpoint is not None and endpoint.raw:
@@ -213,7 +213,7 @@ class Dispatcher:
         return reply
 
     def _match(self, request: Request) -> tuple[Endpoint | None, dict[str, str]]:
-        """Return what answers the request, if anything does, and the parts of its path."""
+        """Return the endpoint that answers the request, or None, and the parts of its path."""
         for endpoint in self._endpoints:
             # Undecoded: an id may have a slash in it.
             match = endpoint.pattern.fullmatch(request.raw_path)

@@ -1,4 +1,4 @@
-"""Rate limits: so many calls a minute in each class."""
+"""Rate limits: calls per minute in each class."""
 
 from __future__ import annotations
 

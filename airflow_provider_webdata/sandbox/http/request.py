@@ -54,7 +54,7 @@ class Request:
         ASGI has no such message; uvicorn's ``receive`` belongs to the object that holds the transport.
         """
         cycle: Any = getattr(self._receive, "__self__", None)
-        cycle.transport.close()  # what was sent so far still goes out
+        cycle.transport.close()  # data that was sent so far still goes out
         while (await self._receive())["type"] != "http.disconnect":
             pass
 

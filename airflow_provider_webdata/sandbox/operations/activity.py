@@ -26,7 +26,7 @@ KEPT = timedelta(hours=24)
 
 
 class Activity:
-    """Notes what is started, and answers ``GET /v2/team/activity``."""
+    """Records started work, and answers ``GET /v2/team/activity``."""
 
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store, self._clock = store, clock
@@ -55,7 +55,7 @@ class Activity:
         self._store.put("activity", str(item["id"]), item)
 
     async def recent(self, call: Call) -> Reply:
-        """List what was started in the last 24 hours, newest first."""
+        """List the work started in the last 24 hours, newest first."""
         query = call.query
         endpoint = query.get("endpoint")
         if endpoint is not None and endpoint not in ACTIVITIES:
@@ -70,7 +70,7 @@ class Activity:
             for item in reversed(self._store.list("activity"))
             if from_iso(item["created_at"]) > oldest and endpoint in (None, item["endpoint"])
         ]
-        # A cursor counts from the oldest, so what is started meanwhile does not move it.
+        # A cursor counts from the oldest entry, so new entries do not move it.
         end = len(found) if skip is None else min(skip, len(found))
         shown = found[len(found) - end :][:limit]
         left = end - len(shown)

@@ -134,7 +134,7 @@ class Agent(StepJobs):
         return Reply(200, {"success": True, "thread": thread})
 
     async def trace(self, call: Call) -> Reply:
-        """Answer with what a run did."""
+        """Answer with the trace of a run."""
         job = self.find(call.params["id"])
         spent = 0 if job["free"] else job["spent"]
         body: Json = {"success": True, "id": job["id"], "events": job["trace"], "creditsUsed": spent}
@@ -143,7 +143,7 @@ class Agent(StepJobs):
         return Reply(200, body)
 
     async def snapshot(self, call: Call) -> Reply:
-        """Answer with what a step of the trace refers to."""
+        """Answer with a snapshot that an event of the trace refers to."""
         job, snapshot = self.find(call.params["id"]), call.params["snapshot"]
         if snapshot not in job["snapshots"]:
             raise ServiceError(404, "Snapshot not found")
@@ -151,7 +151,7 @@ class Agent(StepJobs):
         return Reply(200, {"success": True, **found})
 
     async def cancel(self, call: Call) -> Reply:
-        """Request a run to stop. It stops at its next step."""
+        """Request cancellation of a run, which stops at its next step."""
         job = self.find(call.params["id"])
         if job["finishedAt"] is not None:
             raise ServiceError(409, "Agent already finished")
@@ -237,7 +237,7 @@ def _visit(url: str) -> Json:
 
 
 def _further(job: Json) -> Json:
-    """Return what a status says beside what is always there."""
+    """Return the fields of a status that are not always present."""
     request, found = job["request"], {}
     found.update({name: request[name] for name in ("effort", "mode") if name in request})
     if job.get("message"):

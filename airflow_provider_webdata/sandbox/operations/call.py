@@ -31,7 +31,7 @@ class Call:
 
 @dataclass
 class Upload:
-    """The body of a call that sends a file: the file, the options as text, or what is wrong with the form.
+    """The body of a call that sends a file: the file, the options as text, or the form's error.
 
     ``content`` is a file in memory up to 1 MB and on disk beyond; it is gone after :meth:`close`.
     """
@@ -45,7 +45,7 @@ class Upload:
     error: str | None = None
 
     def to_record(self) -> Json:
-        """Return what the record of requests holds of it: never the file itself."""
+        """Return its entry for the record of requests, which never contains the file."""
         file = {
             "filename": self.filename,
             "contentType": self.content_type,

@@ -123,7 +123,7 @@ class Crawl(PageJobs):
         return Reply(200, {"success": True, "data": {"url": body["url"], **options}})
 
     def first_pages(self, job: Json) -> None:
-        """Begin at the start address and, unless the options say otherwise, at what the sitemap lists."""
+        """Begin at the start address and, unless the options exclude it, at the sitemap's addresses."""
         options = job["request"]["crawlerOptions"]
         start = canonical(job["request"]["url"])
         self._consider(job, start, 0)

@@ -71,7 +71,7 @@ class DeveloperSearch:
 
 
 def kind_of(page: Page) -> str | None:
-    """Return what a page is to developers, or None."""
+    """Return the developer type of a page, or None."""
     if page.host.startswith("docs."):
         return "doc"
     if not page.is_code:

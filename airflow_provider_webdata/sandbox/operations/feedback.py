@@ -1,4 +1,4 @@
-"""Feedback on what earlier calls brought."""
+"""Feedback on the results of earlier calls."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ NO_SCRAPE = "Job not found."
 REPLAY_GONE = "The data needed to replay this scrape is gone. Scrape the page again."
 NO_MODEL = "The sandbox has no language model; these sentences of the page share a word with the prompt: "
 
-# Seconds of life, in all and without activity, as the contract says, and as guides and servers say.
+# Lifetime in seconds, in total and without activity: by the contract, and by guides and servers.
 LIFETIMES: tuple[int, int | None] = (300, None)
 LIFETIMES_ELSEWHERE = (600, 300)
 DEFAULT_TIMEOUT = 30
@@ -151,7 +151,7 @@ class Interact:
         return Reply(200, {"success": True, **self.destroy(session["id"]), "cleanupQueued": False})
 
     def destroy(self, session_id: str) -> Json:
-        """Close a session, save its profile and bill it; return what it cost.
+        """Close a session, save its profile, and bill it; return its cost.
 
         :raises KeyError: no such session.
         """

@@ -35,7 +35,7 @@ TIMED_OUT = "Map timed out"
 
 
 class Map:
-    """Answers ``POST /v2/map``: what the sitemaps list, and what the sandbox's own index knows of the site."""
+    """Answers ``POST /v2/map``: the addresses in the sitemaps and the pages of the site in the sandbox's index."""
 
     def __init__(self, core: Core, web: Web) -> None:
         self._core, self._web = core, web

@@ -82,7 +82,7 @@ class PageJobs(Jobs):
         return Reply(200, {"errors": errors, "robotsBlocked": blocked})
 
     async def cancel(self, call: Call) -> Reply:
-        """Stop a job; what it has scraped stays."""
+        """Stop a job. Its scraped pages remain."""
         try:
             job = self._find(call)
         except ServiceError as error:
@@ -133,7 +133,7 @@ class PageJobs(Jobs):
         """Add the pages that a scraped page leads to."""
 
     def warning(self, job: Json) -> str | None:  # noqa: ARG002 - crawl has some
-        """Return what the status warns of."""
+        """Return the warning of the status."""
         return None
 
     def add_error(self, job: Json, url: str, code: str | None, text: str) -> None:

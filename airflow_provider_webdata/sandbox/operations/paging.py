@@ -1,4 +1,4 @@
-"""Answers that come in parts: the numbers of a query that say which part, and the link to the next one."""
+"""Paged answers: the paging parameters of a query, and the link to the next page."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ _NO_UPLOAD_FORMATS = frozenset({"screenshot", "branding", "changeTracking"})
 
 
 class Parse:
-    """Answers ``POST /v2/parse``, and takes the files that are parsed by reference."""
+    """Answers ``POST /v2/parse``, and receives the files that are parsed by reference."""
 
     def __init__(self, core: Core, processing: Processing) -> None:
         self._core, self._processing = core, processing
@@ -215,6 +215,6 @@ def _refuse_unsupported(kind: str, options: Json) -> None:
 
 
 def _key(upload: Upload) -> str:
-    """Return what makes a repetition the same request: the file, its name and the options as they were written."""
+    """Return the key of a repeated request: the file, its name, and the options verbatim."""
     options = json.dumps(json.loads(upload.options), sort_keys=True)
     return hashlib.sha256(f"{upload.sha256}\0{upload.filename}\0{options}".encode()).hexdigest()

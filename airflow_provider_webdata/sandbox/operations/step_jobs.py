@@ -25,7 +25,7 @@ BALANCE = 20
 
 
 class JobFailedError(Exception):
-    """The job ends as failed, and costs nothing; the text says why."""
+    """The job ends as failed and costs nothing. The message gives the reason."""
 
 
 class StepJobs(Jobs):
@@ -86,11 +86,11 @@ class StepJobs(Jobs):
         job["data"], job["sources"] = gather(schema, job["known"])
 
     def bill(self, job: Json) -> None:
-        """Settle what the job cost."""
+        """Bill the cost of the job."""
         self._core.credits.spend(job["spent"])
 
     def visit(self, job: Json, url: str, options: Json) -> str:
-        """Scrape a page, keep what it states, and return its markdown.
+        """Scrape a page, keep its stated data, and return its markdown.
 
         :raises PageError: the page cannot be scraped.
         """

@@ -1,4 +1,4 @@
-"""Request bodies checked, and the service's way of saying what is wrong with one."""
+"""Checks of request bodies, with the service's error answers."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _typed(values: Sequence[str], kind: Any) -> Any:
 
 
 def valid_query(operation: str, body: Any) -> Json:
-    """Return what an index is asked when it keeps the rules.
+    """Return the parameters of a query if they follow the rules.
 
     :param operation: a key of :data:`~airflow_provider_webdata.sandbox.reference.schema.BODIES`.
     :raises ServiceError: 400 with ``details``.
@@ -60,7 +60,7 @@ def valid_query(operation: str, body: Any) -> Json:
 def without_issues(body: Any, issues: list[Issue]) -> Json:
     """Return the body when nothing is wrong with it; see :func:`valid`.
 
-    :param issues: what is wrong.
+    :param issues: the violations.
     :raises ServiceError: 400.
     """
     refuse_unknown_keys(issues)
@@ -72,7 +72,7 @@ def without_issues(body: Any, issues: list[Issue]) -> Json:
 
 
 def refuse_unknown_keys(issues: list[Issue]) -> None:
-    """Refuse a body with unknown top-level keys, which the service says before anything else that is wrong.
+    """Refuse a body with unknown top-level keys, which the service reports before any other error.
 
     :raises ServiceError: 400.
     """
@@ -95,7 +95,7 @@ def split_urls(urls: list[str], *, lenient: bool, suffix: str = "") -> tuple[lis
     """Return the URLs that can be scraped, with their scheme, and those that cannot, as they were given.
 
     :param lenient: whether some may be wrong.
-    :param suffix: what may follow a URL.
+    :param suffix: text that may follow a URL.
     :raises ServiceError: 400: too many are wrong.
     """
     bad = [url for url in urls if not is_public(with_scheme(url.removesuffix(suffix)))]

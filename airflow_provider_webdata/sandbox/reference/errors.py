@@ -51,7 +51,7 @@ class ServiceError(Exception):
 
 
 class UnsupportedHereError(ServiceError):
-    """The service could do this, the sandbox cannot, and says so instead of making something up."""
+    """The service supports this and the sandbox does not. It reports that instead of inventing a result."""
 
     def __init__(self, what: str) -> None:
         super().__init__(400, f"The sandbox cannot do this: {what}", code="UNSUPPORTED_IN_SANDBOX")

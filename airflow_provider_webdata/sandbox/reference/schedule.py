@@ -32,7 +32,7 @@ _PART = re.compile(r"(?:(\*)|([0-9]+)(?:-([0-9]+))?)(?:/([0-9]+))?")
 class Cron:
     """Five fields, each the set of values it allows. Both day fields must match, as at the service.
 
-    ``either_day``: common cron's rule instead, where one of the two is enough when both are restricted.
+    ``either_day``: the rule of common cron instead: if both are restricted, one match is enough.
     """
 
     minutes: frozenset[int]

@@ -640,7 +640,7 @@ def _validator(operation: str) -> Draft202012Validator:
 
 
 def violations(operation: str, body: Any) -> list[Issue]:
-    """Return what is wrong with a body by the schema alone.
+    """Return the violations of a body's schema alone.
 
     :param operation: a key of :data:`BODIES`.
     """

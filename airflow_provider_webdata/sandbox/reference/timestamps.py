@@ -11,6 +11,6 @@ def iso(moment: datetime) -> str:
 
 
 def from_iso(text: str) -> datetime:
-    """Read what :func:`iso` wrote, or any other ISO 8601 date or date-time; UTC where no zone is given."""
+    """Parse an ISO 8601 date or date-time, such as those of :func:`iso`; UTC if it has no zone."""
     moment = datetime.fromisoformat(text.replace("Z", "+00:00"))
     return moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)

@@ -1,4 +1,4 @@
-"""Addresses and host names: which the service takes, and which are the same."""
+"""Addresses and host names: checks and canonical forms."""
 
 from __future__ import annotations
 

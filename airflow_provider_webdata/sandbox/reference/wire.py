@@ -1,4 +1,4 @@
-"""The service's JSON: objects, numbers in plain digits, and what is wrong with a request."""
+"""The service's JSON: objects, numbers in plain digits, and violations in a request."""
 
 from __future__ import annotations
 

@@ -42,11 +42,11 @@ class Agenda:
         self.at(self._clock.now() + seconds, action)
 
     def clear(self) -> None:
-        """Forget what is not yet due."""
+        """Remove the actions that are not yet due."""
         self._heap.clear()
 
     async def run(self) -> None:
-        """Start what is due, for ever."""
+        """Start due actions, forever."""
         while True:
             self._wake.clear()
             while self._heap and self._heap[0][0] <= self._clock.now():
@@ -82,7 +82,7 @@ class Agenda:
             self._start(heapq.heappop(self._heap)[2])
 
     async def close(self) -> None:
-        """Stop what is running."""
+        """Stop the running actions."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Quirk:
-    """A quirk: what it does, the rule of docs/service.md that it is about, and its number where it takes one."""
+    """A quirk: what it does, the rule of docs/service.md that it is about, and its number if it has one."""
 
     name: str
     does: str

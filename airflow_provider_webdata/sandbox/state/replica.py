@@ -18,13 +18,13 @@ class Replica:
         self._late: dict[str, tuple[int, Json | None]] = {}
 
     def note(self, key: str, before: Json | None) -> None:
-        """Note a write; ``before`` is what reads still show, None for an object just created."""
+        """Record a write. Reads still show ``before``, which is None for a new object."""
         reads = self._quirks.number("late-replica")
         if reads:
             self._late[key] = (reads, before)
 
     def see(self, key: str, now: Json | None) -> Json | None:
-        """Return what a read shows of an object that really is ``now``."""
+        """Return the state that a read shows of an object whose current state is ``now``."""
         left, before = self._late.get(key, (0, None))
         if left < 1 or not self._quirks.on("late-replica"):
             self._late.pop(key, None)

@@ -78,7 +78,7 @@ class Settings:
             self.bulk = (int(given["bulk"][0]), int(given["bulk"][1])) if given["bulk"] else None
 
     def require_entitlement(self, name: str) -> None:
-        """Refuse what the team was not granted.
+        """Refuse a feature that the team does not have.
 
         :raises ServiceError: 403.
         """
