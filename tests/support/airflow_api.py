@@ -70,7 +70,7 @@ class AirflowAPI:
             self.call("PATCH", f"/connections/{name}", json=connection)
 
     def add_pool(self, name: str, slots: int) -> None:
-        """Create a pool in which deferred tasks count, or change it to so many slots."""
+        """Create a pool in which deferred tasks count, or set its number of slots."""
         pool = {"slots": slots, "include_deferred": True}
         try:
             self.call("POST", "/pools", json={"name": name, **pool})
@@ -110,7 +110,7 @@ class AirflowAPI:
         )
 
     def trigger(self, dag_id: str, conf: dict[str, Any] | None = None, run_id: str | None = None) -> str:
-        """Start a manual run; returns its id, made up where none is given."""
+        """Start a manual run; returns its id, generated if none is given."""
         body = {"logical_date": None, "conf": conf or {}, "dag_run_id": run_id}
         return str(self.call("POST", f"/dags/{dag_id}/dagRuns", json=body)["dag_run_id"])
 

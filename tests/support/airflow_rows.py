@@ -1,4 +1,4 @@
-"""Rows of Airflow's own tables, for what shows them; imported where Airflow's database is set up only."""
+"""Rows of Airflow's own tables, for pages that show them. Import it only if Airflow's database is set up."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def add_task(
     xcoms: dict[str, Any] | None = None,
     trigger: list[Any] | None = None,
 ) -> None:
-    """Add a task instance of the DAG's one run, `run`, with what it left in Airflow's tables.
+    """Add a task instance of the DAG's one run, `run`, with its rows in Airflow's tables.
 
     `trigger` is the path of one of our triggers, from its file on, and its arguments.
     """

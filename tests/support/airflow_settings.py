@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 IMPORTED_SETTINGS = {
     "AIRFLOW__CORE__PARALLELISM": "4",
     "AIRFLOW__DAG_PROCESSOR__REFRESH_INTERVAL": "10",
-    # What a task has to wait for between two of its states.
+    # Intervals that a task waits for between two of its states.
     "AIRFLOW__SCHEDULER__SCHEDULER_IDLE_SLEEP_TIME": "0.5",
     # A slow machine's API server may take longer than five seconds for its first answers.
     "AIRFLOW__WORKERS__EXECUTION_API_TIMEOUT": "60",

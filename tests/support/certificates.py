@@ -13,7 +13,7 @@ from cryptography.x509.oid import NameOID
 
 
 def self_signed(folder: Path, days: float = 1) -> tuple[Path, Path]:
-    """Files of a certificate for localhost and 127.0.0.1 that ends in so many days, and of its key."""
+    """Files of a certificate for localhost and 127.0.0.1 that expires in this many days, and of its key."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
     now = datetime.now(timezone.utc)

@@ -17,7 +17,7 @@ _VARIABLE = re.compile(r"\$\{(\w+)(?::([-?])([^}]*))?\}")
 def services(environ: Mapping[str, str]) -> dict[str, Any]:
     """Return the services.
 
-    :param environ: what `deploy/.env` holds.
+    :param environ: the contents of `deploy/.env`.
     :raises KeyError: a variable is missing that has no default.
     """
     found = filled_in(yaml.safe_load(PATH.read_text(encoding="utf-8")), environ)["services"]

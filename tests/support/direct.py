@@ -1,4 +1,4 @@
-"""Operators executed in this process: signals, crashes, a misbehaving service, and what needs no DAG run."""
+"""Operators executed in this process: signals, crashes, a misbehaving service, and tests that need no DAG run."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class TaskInstance:
     task: Any = field(default_factory=lambda: SimpleNamespace(retries=0))
 
     def xcom_push(self, key: str, value: Any) -> None:
-        # As Airflow stores it: what is not JSON fails here.
+        # As Airflow stores it: a value that is not JSON fails here.
         self.xcom[key] = json.loads(json.dumps(value))
 
     def xcom_pull(self, key: str, **_: Any) -> Any:
@@ -79,7 +79,7 @@ class StateStore:
 def killed_in_a_call(store: StateStore) -> Iterator[None]:
     """Kill the attempt that runs in the block once the service has done its first billed call.
 
-    The store has what it had then, and nothing more is sent.
+    The store keeps its state of that moment, and no more requests are sent.
     """
     left: list[dict[str, str]] = []
     send, send_async = httpx.Client.send, httpx.AsyncClient.send
@@ -144,9 +144,9 @@ class Outcome:
 
     :param state: `success`, `failed`, or `skipped`.
     :param try_number: number of the last attempt.
-    :param value: what the last attempt returned.
-    :param error: what the last attempt raised.
-    :param xcom: what it pushed besides the return value.
+    :param value: the return value of the last attempt.
+    :param error: the exception of the last attempt.
+    :param xcom: the XComs that it pushed besides the return value.
     :param reschedules: how often the task was rescheduled.
     """
 

@@ -69,7 +69,7 @@ class FaultServer:
                 step(connection)
 
     def count(self, wanted: int) -> int:
-        """Return how many requests came, once there are so many or 20 seconds are over."""
+        """Return the number of requests once that many have arrived or 20 seconds have passed."""
         deadline = time.monotonic() + 20
         while len(self.requests) < wanted and time.monotonic() < deadline:
             time.sleep(0.01)

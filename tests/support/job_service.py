@@ -26,9 +26,9 @@ class JobService:
     """Jobs by kind and id, whose states the test sets.
 
     :ivar jobs: bodies of status answers, by path.
-    :ivar bodies: of the requests that started something.
+    :ivar bodies: of the requests that started a job.
     :ivar faults: answers to the next requests, one each, before all others.
-    :ivar start_faults: what happens to the next starts: `lose request`, `lose answer`, or the status of an answer
+    :ivar start_faults: the faults of the next starts: `lose request`, `lose answer`, or the status of an answer
         though the job is started.
     :ivar lists: whether jobs show in the activity and among the running crawls.
     :ivar names: whether the activity names the targets of jobs.

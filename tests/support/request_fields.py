@@ -144,7 +144,7 @@ def _branches(model: type[RequestModel], name: str) -> list[tuple[Any, Limits]]:
 
 
 def sample(model: type[RequestModel], name: str) -> Any:
-    """Return a value that a field takes, on the wire."""
+    """Return a value that a field accepts, on the wire."""
     if name == "events":
         return EVENTS[model.__name__][:1]
     return _sample(*_branches(model, name)[-1])
@@ -170,7 +170,7 @@ def _sample(annotation: Any, limits: Limits) -> Any:
 
 
 def minimal(model: type[RequestModel]) -> dict[str, Any]:
-    """Return the least body, on the wire, that a model takes."""
+    """Return the smallest body, on the wire, that a model accepts."""
     required = {
         alias(model, name): sample(model, name)
         for name, found in model.model_fields.items()
@@ -193,7 +193,7 @@ class Edge:
 
     :param path: of the field, such as `scrapeOptions.timeout`.
     :param body: on the wire.
-    :param within: whether the model's statement of the field takes it.
+    :param within: whether the model's statement of the field accepts it.
     """
 
     path: str
@@ -264,7 +264,7 @@ def _values(annotation: Any, limits: Limits, at: str, put: Callable[[Any], dict[
 
 
 def _companions(item: Any) -> list[str]:
-    """Return what has to stand in a list beside an item."""
+    """Return the items that must accompany an item in a list."""
     kind = item.get("type") if isinstance(item, dict) else item
     return ["markdown"] if kind == "changeTracking" else []
 
@@ -283,7 +283,7 @@ def _lengths(limits: Limits) -> Iterator[tuple[int, bool]]:
 
 @cache
 def drawn(model: type[RequestModel]) -> SearchStrategy[dict[str, Any]]:
-    """Return a strategy for bodies that a model takes, on the wire: required fields and any of the others."""
+    """Return a strategy for bodies that a model accepts, on the wire: required fields and any of the others."""
     required: dict[str, SearchStrategy[Any]] = {}
     optional: dict[str, SearchStrategy[Any]] = {}
     for name, found in model.model_fields.items():

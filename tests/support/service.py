@@ -13,7 +13,7 @@ SANDBOX_KEY = "wd-sandbox-key"
 WEBHOOK_SECRET = "a-webhook-secret-of-the-tests"
 
 NEVER = {"cron": f"0 0 1 {(datetime.now(timezone.utc).month + 5) % 12 + 1} *"}
-"""A schedule that runs no check for five months: a year ahead is the most that the service takes."""
+"""A schedule that runs no check for five months. The service accepts at most a year ahead."""
 
 
 def hourly() -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Signals that reach an operator in the middle of its work, as soon as it has come to where they are wanted."""
+"""Signals that reach an operator in the middle of its work, as soon as a condition holds."""
 
 from __future__ import annotations
 

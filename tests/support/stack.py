@@ -1,6 +1,6 @@
 """A sandbox and an Airflow that knows it, as one thing to start and to end.
 
-Airflow's components run as what they are elsewhere: four programs. Each can be killed and started again.
+Airflow's components run as four programs, as in production. Each can be killed and started again.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Component:
-    """One of the programs that Airflow consists of: the arguments of `airflow`, and what its environment has more."""
+    """One of Airflow's programs: the arguments of `airflow`, and additional environment variables."""
 
     argv: Sequence[str]
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -170,7 +170,7 @@ class Stack:
         return [name for name, session in self._sessions.items() if not session.leader_runs()]
 
     def restart_sandbox(self) -> None:
-        """Start the sandbox again at the address that it had."""
+        """Start the sandbox again at the same address."""
         self._start_sandbox(urlsplit(self.sandbox_url).port or 0)
 
     @property
@@ -238,9 +238,9 @@ class Stack:
     def connection(
         self, connection_id: str, extra: Mapping[str, Any] | None = None, service_url: str = ""
     ) -> dict[str, Any]:
-        """A connection to the sandbox (or what stands in front of it) whose webhooks this Airflow receives.
+        """A connection to the sandbox (or a proxy in front of it) whose webhooks this Airflow receives.
 
-        `extra` adds to it; an extra of None takes it away.
+        `extra` adds to its extra; a value of None removes an entry.
         """
         url = urlsplit(service_url or self.sandbox_url)
         extras = {

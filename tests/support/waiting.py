@@ -28,7 +28,7 @@ def wait_until(condition: Callable[[], object], patience: float = PATIENCE, paus
 
 
 def today(seconds: float) -> date:
-    """Return the date (UTC), which stays the same for so many seconds: midnight is waited for where it is nearer."""
+    """Return the date (UTC), which stays the same for this many seconds. If midnight is nearer, wait for it first."""
     now = datetime.now(timezone.utc)
     midnight = datetime.combine(now.date() + timedelta(days=1), datetime.min.time(), timezone.utc)
     if (left := (midnight - now).total_seconds()) < seconds:

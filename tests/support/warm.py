@@ -238,7 +238,7 @@ class Warm:
         return self._folder / "socket"
 
     def _leased(self) -> socket.socket:
-        """Return a lease of the process; start it first where none runs."""
+        """Return a lease of the process; start it first if none runs."""
         with self._locked():
             with contextlib.suppress(FileNotFoundError, ConnectionRefusedError):
                 return self._ask({"lease": True})

@@ -22,7 +22,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-# What commands, components, and tasks of Airflow import. A module that a version of Airflow lacks is skipped.
+# Modules that commands, components, and tasks of Airflow import. A module that a version of Airflow lacks is skipped.
 MODULES = (
     "airflow.cli.cli_parser",
     "airflow.cli.commands.api_server_command",
@@ -282,7 +282,7 @@ class Server:
                 connection.close()
 
     def _close(self) -> None:
-        """Close what a child must not keep open."""
+        """Close the sockets that a child must not keep open."""
         for key in list(self._selector.get_map().values()):
             key.fileobj.close()  # type: ignore[union-attr]
         for connection in self._children.values():
@@ -360,7 +360,7 @@ def _open_streams() -> None:
 if __name__ == "__main__":
     sys.path.pop(0)
     LOG = os.fdopen(os.dup(2), "w")
-    # Children share what never changes.
+    # Children share objects that never change.
     gc.disable()
     READ = import_airflow()
     gc.freeze()

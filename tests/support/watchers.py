@@ -12,7 +12,7 @@ from airflow_provider_webdata.waiting.streams.stream_trigger import StreamTrigge
 
 
 def payloads(trigger: StreamTrigger, cursor: Any, *values: Any) -> list[Any]:
-    """Return the payloads of the events that a trigger makes of the values behind a cursor."""
+    """Return the payloads of the events that a trigger makes of the values after a cursor."""
 
     async def stream() -> AsyncIterator[Any]:
         yield Joined(None, cursor, reset=True)
