@@ -93,7 +93,7 @@ def search_response(content_bytes: int, mix: Mix = MIXES["accents"]) -> bytes:
 
 
 def _text(rng: random.Random, mix: Mix, least_bytes: int) -> str:
-    """Return words that take about so many bytes in the body."""
+    """Return words for about this many bytes in the body."""
     words: list[str] = []
     size = 0
     while size < least_bytes:
@@ -104,7 +104,7 @@ def _text(rng: random.Random, mix: Mix, least_bytes: int) -> str:
 
 @contextlib.contextmanager
 def canned_server(body: bytes, seconds: float = 0.0) -> Iterator[str]:
-    """Run a server process that answers with `body`, each time after so many seconds; yields its base URL."""
+    """Run a server process that answers each request with `body` after a delay in seconds; yields its base URL."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "body.json"
         path.write_bytes(body)

@@ -1,6 +1,6 @@
 """Answers every request with the same bytes, so that a benchmark measures its client and nothing else.
 
-Run as `python -m benchmarks.canned_server BODY_FILE [SECONDS]`, of which each answer takes so many; prints its port.
+Run as `python -m benchmarks.canned_server BODY_FILE [SECONDS]`, the duration of each answer; prints its port.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 
 
 async def serve(body: bytes, seconds: float) -> None:
-    """Serve `body`, each time after so many seconds, until the process is ended."""
+    """Serve `body`, each time after a delay in seconds, until the process ends."""
     head = (
         f"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n".encode()
     )

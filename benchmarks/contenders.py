@@ -10,7 +10,7 @@ Search = Callable[[], int]
 
 
 def raw_httpx(url: str) -> Search:
-    """Plain httpx with `response.json()`: what one would write by hand, with no validation at all."""
+    """Plain httpx with `response.json()`: handwritten code without any validation."""
     import httpx
 
     client = httpx.Client(headers={"authorization": f"Bearer {KEY}"}, timeout=60)

@@ -70,7 +70,7 @@ def check(of: str) -> dict[str, object]:
 
 
 def answer(path: str, query: dict[str, list[str]], monitors: int) -> dict[str, object] | None:
-    """Return what the service says to a GET; None for what is not there."""
+    """Return the service's answer to a GET; None for a missing resource."""
     parts = path.strip("/").split("/")[2:]
     if path.endswith("/checks/next"):
         return None

@@ -51,7 +51,7 @@ def run() -> list[dict[str, object]]:
             _copy(url, "COPY made TO STDOUT", out)
         for _ in range(ROUNDS):
             for kind, file in files.items():
-                # Right beside it, and neither pays for what the one before has left to write.
+                # Measured next to the load, and neither is slowed by the pending writes of an earlier one.
                 copy = _copied(url, rows)
                 found.setdefault(("COPY", ""), []).append((copy, 1.0, 0.0))
                 for load in ("first", "again, all rows upserted"):
@@ -124,7 +124,7 @@ def _load(url: str, file: str, table: str) -> tuple[float, float]:
 
 
 def _copied(url: str, rows: Path) -> float:
-    """Return how long COPY takes for rows into a table with the same columns and primary key."""
+    """Return the duration of COPY for rows into a table with the same columns and primary key."""
     _query(url, "CREATE TABLE copied (LIKE made INCLUDING ALL)")
     _query(url, "CHECKPOINT")
     start = time.perf_counter()

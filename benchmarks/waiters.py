@@ -1,4 +1,4 @@
-"""Any number of waits of one kind in one event loop, as the triggerer runs them, and what they cost.
+"""Any number of waits of one kind in one event loop, as the triggerer runs them, and their cost.
 
 Run as `python -m benchmarks.waiters KIND COUNT CONN_ID`. Says `waiting` once all wait, reads a number of seconds from
 its standard input, and prints what it saw in that time. With `--trace`, memory is what tracemalloc counts, which slows
@@ -33,7 +33,7 @@ AFTER = "2026-06-01T00:00:00+00:00"
 
 
 class SleepingTrigger(BaseTrigger):
-    """Does nothing at all: what any wait takes at least."""
+    """Does nothing: the least cost of any wait."""
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
         return f"{__name__}.SleepingTrigger", {}

@@ -34,7 +34,7 @@ CALM_SECONDS = 2.0
 
 @dataclass(eq=False)
 class Case:
-    """So many waits of a kind, in a process."""
+    """A number of waits of one kind, in a process."""
 
     kind: str
     count: int
@@ -158,7 +158,7 @@ class _Watch:
             before = now
 
     def see(self, cases: Sequence[Case], seconds: float) -> None:
-        """Let cases wait for so long, and note what that costs; this ends them."""
+        """Let cases wait for this time and record the cost; this ends them."""
         before = self._all_requests(cases)
         for case in cases:
             assert case.process is not None

@@ -1,4 +1,4 @@
-"""A route that reads a delivery and keeps nothing: what Airflow's API server can do at most."""
+"""A route that reads a delivery and stores nothing: the upper bound of Airflow's API server."""
 
 from __future__ import annotations
 
