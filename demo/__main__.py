@@ -22,7 +22,7 @@ class Interrupted(BaseException):
 
 
 def main() -> int:
-    """Run one command; 0 when it did what it says, 1 with a reason on stderr, 130 when interrupted."""
+    """Run one command; return 0 on success, 1 with a reason on stderr, 130 when interrupted."""
     _on_signals(_interrupt)
     try:
         status = _run_command()

@@ -55,7 +55,7 @@ def up() -> None:
 
 
 def down() -> None:
-    """End what `up` left running."""
+    """End the programs that `up` left running."""
     running = Stack.running_in(HOMES / "up")
     if running is None:
         print("Nothing is up.")

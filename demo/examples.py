@@ -1,4 +1,4 @@
-"""The example DAGs, run one after the other by the scheduler, and what is worth telling of each."""
+"""The example DAGs, run one after the other by the scheduler, and a report on each."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def run_examples(stack: Stack) -> dict[str, str]:
     """Run every example through the scheduler; returns each one's report."""
     stack.wait_for_dags(DAGS)
     stack.api.add_pool(POOL, 8)
-    # Event-driven: it has no run until something happens, and must be watching by then.
+    # Event-driven: it has no run until an event arrives, and must be watching by then.
     stack.api.start_watching("webdata_on_check")
     reports = {dag_id: _run(stack, dag_id) for dag_id in PLAIN_DAGS}
     reports[INCREMENTAL] = see_newest_month(stack)

@@ -75,7 +75,7 @@ class Load:
         """Keep some jobs going, each with a delivery for every page, in turn for either inbox."""
         under_way: list[str] = []
         targets = itertools.cycle(self._stack.inboxes.items())
-        # Far from what the tasks crawl.
+        # Far from the pages that the tasks crawl.
         pages = itertools.count(500_000)
         while not self._ending.wait(0.5):
             under_way = [job for job in under_way if self._status(job) == "scraping"]

@@ -72,7 +72,7 @@ def _faults(
     seconds: float,
     sandbox: SandboxControl,
 ) -> Counter[str]:
-    """Let faults happen, one or two at a time, and start again what dies of them; return how often each did."""
+    """Let faults happen, one or two at a time, and restart components that die; return the counts."""
     menu = faults_of(stack, database)
     counts: Counter[str] = Counter()
     end = time.monotonic() + seconds
@@ -117,7 +117,7 @@ def _calm(stack: ChaosStack, sandbox: SandboxControl, load: Load) -> None:
     stack.revive()
     stack.wait_until_healthy()
     sandbox.clear_faults()
-    # What was not taken is due again after 60, 300 and 900 seconds.
+    # A delivery that was not accepted is due again after 60, 300, and 900 seconds.
     sandbox.advance(3 * 900.0)
     if not wait_until(over, CALM, pause=2.0):
         raise StackError(

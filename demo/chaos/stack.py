@@ -23,7 +23,7 @@ class ChaosStack(PairedStack):
         return {CONNECTION_ID: self.airflow_url, OTHER_CONNECTION: self.other_url}
 
     def revive(self) -> list[str]:
-        """Start again what has died of itself; return the names."""
+        """Restart components that have died by themselves; return their names."""
         dead = [name for name in self.components if name not in self.down and not self.runs(name)]
         for name in dead:
             # Its children may still be there.

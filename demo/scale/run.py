@@ -58,7 +58,7 @@ def _run_jobs(stack: ScaleStack, jobs: int) -> str:
     sandbox = SandboxControl(stack.sandbox_url)
     sandbox.set_site("scale.example", pages=1_000_000)
     stack.api.add_pool("webdata_scale", jobs)
-    # Each page takes until the clock is moved.
+    # Each page ends when the clock is moved.
     sandbox.configure(page_seconds=HOUR, concurrency=jobs)
     before = {kind: {job["id"] for job in sandbox.jobs(kind)} for kind in CREDITS}
     sandbox.clear_requests()

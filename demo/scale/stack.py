@@ -47,7 +47,7 @@ class ScaleStack(PairedStack):
             "AIRFLOW__CELERY__BROKER_URL": f"redis://127.0.0.1:{self.redis_port}/0",
             "AIRFLOW__CELERY__RESULT_BACKEND": f"db+{self.database_url}",
             "AIRFLOW__CELERY__WORKER_PREFETCH_MULTIPLIER": "1",
-            # What a dead worker had taken from Redis and not begun comes back after so long.
+            # Tasks that a dead worker had received from Redis and not begun are delivered again after this time.
             "AIRFLOW__CELERY_BROKER_TRANSPORT_OPTIONS__VISIBILITY_TIMEOUT": "60",
             "AIRFLOW__SCHEDULER__TASK_QUEUED_TIMEOUT": "60",
             "AIRFLOW__SCHEDULER__TASK_QUEUED_TIMEOUT_CHECK_INTERVAL": "10",
