@@ -53,7 +53,7 @@ class Terminal:
             )
 
     def enter(self, command: str) -> str:
-        """Run a command to its end and return what was printed; one that fails ends everything."""
+        """Run a command to its end and return its output; a failed command ends everything."""
         begin = self._log.stat().st_size
         if command == "make up":
             self._send("{ make up; echo make up ended with $?; } &")
@@ -73,7 +73,7 @@ class Terminal:
         self._printed(0, re.compile(re.escape(text)))
 
     def end(self) -> None:
-        """End the shell, with what it left in the background."""
+        """End the shell and its background processes."""
         os.killpg(self._shell.pid, signal.SIGTERM)
         self._shell.wait()
 
@@ -195,7 +195,7 @@ def follow_readme(report: Report, environ: dict[str, str]) -> None:
 
 
 def follow_tutorial(report: Report, environ: dict[str, str]) -> None:
-    """Follow the tutorial, and see what the scheduler makes of its DAG before all is ended."""
+    """Follow the tutorial, and check the scheduler's run of its DAG before everything ends."""
     home = Path(environ["HOME"])
     terminal = Terminal(home, environ)
 
@@ -223,7 +223,7 @@ def _settled(terminal: Terminal) -> dict[str, str]:
     deadline = time.monotonic() + 60 * PATIENCE
     while True:
         output = terminal.enter("airflow dags list-runs river_watch --output json")
-        # Beside what Airflow warns of.
+        # The output also contains Airflow's warnings.
         (listed,) = re.findall(r"^\[(?:\{.*\})?\]$", output, re.MULTILINE)
         runs = json.loads(listed)
         states = {run["run_id"]: run["state"] for run in runs}
@@ -239,7 +239,7 @@ def main() -> None:
     try:
         environ = prepare(folder)
         follow_readme(report, environ)
-        # Without what the README has made.
+        # Without the files that the README has created.
         for left in (folder / "home").iterdir():
             if left.name != ".gitconfig":
                 shutil.rmtree(left) if left.is_dir() else left.unlink()

@@ -25,10 +25,10 @@ PYTHON = (sys.executable, "-m")
 
 @dataclass(frozen=True)
 class Stage:
-    """A command that fails when something is wrong.
+    """A command that fails if it finds an error.
 
     :param needs: the stage without which this one would only report consequences.
-    :param mend: the command that corrects what it can.
+    :param mend: the command that corrects the errors it can.
     """
 
     name: str

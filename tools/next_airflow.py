@@ -2,7 +2,7 @@
 
 python -m tools.next_airflow FOLDER [PYTEST ARGUMENT ...]
 
-All but Airflow, its providers and its SDK stays as `constraints.txt` says.
+`constraints.txt` determines all versions except those of Airflow, its providers, and its SDK.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _VERSION = re.compile(r"(\d+)\.(\d+)\.(\d+)(?:(a|b|rc)(\d+))?")
 def newest_prerelease(versions: str) -> str | None:
     """Return the newest version if it is a prerelease.
 
-    :param versions: what `pip index versions apache-airflow --pre` says.
+    :param versions: the output of `pip index versions apache-airflow --pre`.
     """
     listed = re.search(r"Available versions: (.*)", versions)
     found = [match for text in listed[1].split(", ") if (match := _VERSION.fullmatch(text))] if listed else []
@@ -36,7 +36,7 @@ def _order(version: re.Match[str]) -> tuple[int, int, int, str, int]:
 
 
 def constraints(pins: str, version: str) -> str:
-    """Return constraints for a version of Airflow: those of another one, but for what it releases itself.
+    """Return constraints for a version of Airflow: those of another version, without the pins of Airflow's packages.
 
     :param pins: the lines of `constraints.txt`.
     """

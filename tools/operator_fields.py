@@ -68,8 +68,8 @@ class Parameter:
     :param type: of the parameter, as source text.
     :param default: as source text; None where the field is required.
     :param text: its description, one line.
-    :param attribute: what holds it, if not one of its name.
-    :param value: what the attribute is set to, as source text; default: the parameter.
+    :param attribute: the attribute that holds it, if not one of its name.
+    :param value: the attribute's value, as source text; default: the parameter.
     """
 
     name: str

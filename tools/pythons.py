@@ -76,7 +76,7 @@ def try_all(
     find: Callable[[str], str | None] = find,
     try_one: Callable[[str, Path], None] = smoke_test,
 ) -> list[str]:
-    """Try each version; return what is wrong, a sentence for each.
+    """Try each version; return the failures, a sentence for each.
 
     :param folder: of the environments.
     :param find: returns an interpreter.

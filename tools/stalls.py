@@ -5,7 +5,7 @@
 Stops up to three processes of the command with SIGSTOP, continues them with SIGCONT, waits, and starts over until the
 command ends. Stalls and the pauses between them are exponentially distributed, with the same mean. A process belongs to
 the command if the command or one of its descendants started it, even in a session that has outlived its parent.
-Processes that something else has stopped are left alone. The exit status is that of the command.
+Processes that another program has stopped are left alone. The exit status is that of the command.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""`make conformance`: what others wrote about the service, held against the sandbox and the provider."""
+"""`make conformance`: checks the sandbox and the provider against a public client and the public description."""

@@ -71,7 +71,7 @@ def main() -> int:
 
 
 def _driven(url: str, key: str) -> list[str]:
-    """Run the client, print a line for each step, and return what failed."""
+    """Run the client, print a line for each step, and return the failed steps."""
     environ = {**os.environ, "SERVICE_URL": url, "SERVICE_KEY": key}
     done = subprocess.run(
         ["node", "client.mjs"], cwd=FOLDER, env=environ, capture_output=True, text=True, timeout=10 * PATIENCE
@@ -121,9 +121,9 @@ def _wait_for(log: Path, server: subprocess.Popen[bytes]) -> None:
 
 
 def refusals(log: str) -> Counter[str]:
-    """Return what the proxy refused: the call, and what is wrong with it.
+    """Return the calls that the proxy rejected, with the reasons.
 
-    :param log: what Prism printed.
+    :param log: the output of Prism.
     """
     found: Counter[str] = Counter()
     call = ""
@@ -136,7 +136,7 @@ def refusals(log: str) -> Counter[str]:
 
 
 def unexplained(found: Counter[str]) -> list[str]:
-    """Print what was refused, and why that is known; return the rest."""
+    """Print the known rejections with their explanations; return the rest."""
     unknown = []
     for text, count in found.most_common():
         reason = next((why for pattern, why in KNOWN.items() if re.search(pattern, text)), None)

@@ -14,7 +14,7 @@ SITE = "https://river.example/"
 
 
 def failures(url: str, key: str) -> list[str]:
-    """Make the calls, and return what failed of them, a line each.
+    """Send the calls, and return the failed ones, a line each.
 
     :param url: base URL of the service.
     :param key: API key.

@@ -184,7 +184,7 @@ def _errors() -> str:
 
 
 def _tree(error: type[WebDataError]) -> Iterator[type[WebDataError]]:
-    """Yield an error and those below it; the inbox's own come with its reader."""
+    """Yield an error and its subclasses; the inbox's errors are defined with its reader."""
     importlib.import_module(f"{PACKAGE}.inbox.reader")
     yield error
     for below in error.__subclasses__():

@@ -60,9 +60,9 @@ def collected(generated: Pages) -> Pages:
 
 
 def write(pages: Pages, folder: Path) -> None:
-    """Write pages and pictures below a folder, and remove what is no page any more.
+    """Write pages and pictures below a folder, and remove files that are no longer pages.
 
-    What has not changed is left alone, so that it is not built again.
+    Unchanged files stay untouched, so that they are not built again.
     """
     for path in folder.rglob("*.md"):
         if path.relative_to(folder).as_posix() not in pages:
@@ -79,7 +79,7 @@ def with_toctrees(index: str, generated: Pages) -> str:
     """Return the start page with a hidden table of contents behind each section, of the pages that it lists.
 
     :param index: its text; each section is a list of links.
-    :param generated: what stands in the section "Reference" beside what the text lists.
+    :param generated: pages in the section "Reference" beside those that the text lists.
     """
     head, *sections = re.split(r"^(?=## )", index, flags=re.MULTILINE)
     parts = [head]
@@ -121,7 +121,7 @@ def _turned(text: str, name: str, place: str, places: dict[str, str], files: dic
     :param name: of the page, in the repository.
     :param place: of the page, in the site.
     :param places: of all pages, by name.
-    :param files: takes up the files that links lead to, with their places.
+    :param files: receives the files that links lead to, with their places.
     """
 
     def turned(match: re.Match[str]) -> str:

@@ -181,7 +181,7 @@ def _object(name: str) -> list[str]:
 
 
 def _field_texts(model: type[RequestModel]) -> dict[str, str]:
-    """Return what the docstrings of a model, its bases and its subclasses say of each field; the nearest counts."""
+    """Return the description of each field from the docstrings of a model and its relatives; the nearest counts."""
     found: dict[str, str] = {}
     for described in (*model.__subclasses__(), *reversed(model.__mro__)):
         if issubclass(described, RequestModel):

@@ -1,4 +1,4 @@
-"""Markdown of what is documented: arguments, signatures, docstrings."""
+"""Markdown of documented objects: arguments, signatures, docstrings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _CITED = re.compile(r"(?:docs/service\.md)#([a-z0-9-]+)((?:, #[a-z0-9-]+)*)")
 
 
 def prose(text: str, root: str) -> str:
-    """Return a docstring's text with links where it cites the rules of the service.
+    """Return a docstring's text with its citations of the service's rules as links.
 
     :param root: path of the site's root, from the page.
     """
@@ -60,7 +60,7 @@ def body(doc: Docstring, root: str) -> list[str]:
 
 
 def outcome(doc: Docstring, root: str) -> list[str]:
-    """Return what a docstring says of results and errors, as parts of a page."""
+    """Return the results and errors in a docstring, as parts of a page."""
     parts = [f"Returns {prose(doc.returns, root)}"] if doc.returns else []
     if doc.raises:
         parts.append("\n".join(f"- raises `{name}`: {prose(when, root)}" for name, when in doc.raises))

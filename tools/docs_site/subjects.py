@@ -21,7 +21,7 @@ ROOMS = ("operators", "sensors", "triggers")
 
 
 class DescriptionError(Exception):
-    """Something public has no description; the message says where it belongs."""
+    """A public object has no description. The message names its place."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Subject:
     """A public class.
 
     :param room: `operators`, `sensors` or `triggers`.
-    :param module: what it is imported from.
+    :param module: the module that it is imported from.
     :param cls: the class.
     """
 
@@ -83,10 +83,10 @@ def subjects(room: str) -> list[Subject]:
 
 
 def arguments_of(function: Any, text_of: dict[str, str], where: str) -> list[Argument]:
-    """Return a function's arguments, but for `self` and those that have no name.
+    """Return a function's arguments except `self` and those that have no name.
 
     :param text_of: their descriptions.
-    :param where: what the error names.
+    :param where: the place that the error names.
     :raises DescriptionError: one has none.
     """
     found = []
@@ -133,7 +133,7 @@ def spelled(annotation: str, function: Any) -> str:
 
 @cache
 def _imported_for_types(module: str) -> dict[str, Any]:
-    """Return what a module imports under `if TYPE_CHECKING`."""
+    """Return the names that a module imports under `if TYPE_CHECKING`."""
     found = {}
     for node in ast.parse(inspect.getsource(sys.modules[module])).body:
         if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
