@@ -66,7 +66,7 @@ class Parameter:
 
     :param name: in Python.
     :param type: of the parameter, as source text.
-    :param default: as source text; None where the field is required.
+    :param default: as source text; None if the field is required.
     :param text: its description, one line.
     :param attribute: the attribute that holds it, if not one of its name.
     :param value: the attribute's value, as source text; default: the parameter.

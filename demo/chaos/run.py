@@ -26,7 +26,7 @@ from tests.support.waiting import wait_until
 
 DATABASE = "airflow"
 CALM = 900.0
-"""Seconds for all that is under way to end once no fault happens any more."""
+"""Seconds for all pending work to end after the last fault."""
 RUN_PAUSE = 30.0
 # About 40 pages a second over the concurrent jobs, each page a delivery. With more than the inbox can store while its
 # processes are killed, deliveries would pile up and be sent in the calm.

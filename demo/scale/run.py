@@ -35,7 +35,7 @@ HANG = 25.0
 def run_scale(jobs: int, flags: tuple[str, ...], say: Say) -> str:
     """Start everything, run `jobs` jobs (a multiple of 4) through deaths, check the books, end everything.
 
-    Returns the report; raises `StackError` where the books do not balance.
+    Returns the report; raises `StackError` if the books do not balance.
     """
     if jobs < 4 or jobs % 4:
         raise StackError(f"WEBDATA_SCALE_JOBS must be a multiple of 4 (given: {jobs})")

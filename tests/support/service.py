@@ -27,7 +27,7 @@ MONITOR_PAGE = "monitor.page"
 SECRET_HEADER = "X-WebData-Webhook-Secret"
 SIGNATURE_HEADER = "X-Firecrawl-Signature"
 
-# Where a job of each kind is started, and below which it is found.
+# The path at which a job of each kind is started, and below which it is found.
 JOB_PATHS = {
     "crawl": "/v2/crawl",
     "batch_scrape": "/v2/batch/scrape",

@@ -1,4 +1,4 @@
-"""A sandbox and an Airflow that knows it, as one thing to start and to end.
+"""A sandbox and an Airflow connected to it, started and ended together.
 
 Airflow's components run as four programs, as in production. Each can be killed and started again.
 """

@@ -50,7 +50,7 @@ def airflow_environ(home: Path, **settings: str) -> dict[str, str]:
 class Program:
     """A started program; the part of `subprocess.Popen` that tests use.
 
-    :ivar stdin: a text stream where the program was started with a pipe.
+    :ivar stdin: a text stream if the program was started with a pipe.
     :ivar stdout: the same.
     """
 

@@ -165,7 +165,7 @@ def value_of(option: Option) -> str | None:
 def initialize_airflow(read: dict[Option, str | None]) -> bool:
     """Configure the imported Airflow by the environment, as its import does.
 
-    Return whether that is possible: false where a module has read an option whose value is another one here.
+    Return whether that is possible: false if a module has read an option that has another value here.
     """
     from airflow import configuration, settings
 

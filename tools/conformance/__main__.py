@@ -2,7 +2,7 @@
 
 python -m tools.conformance [DESCRIPTION]
 
-Node's packages go to `build/conformance`. The client has to succeed in every step. With DESCRIPTION, the path of the
+Node's packages go to `build/conformance`. The client must succeed in every step. With DESCRIPTION, the path of the
 OpenAPI description of version 2, all its calls and one of each kind of the provider's own go through Prism too; what
 that refuses and `KNOWN` does not explain fails the command.
 """

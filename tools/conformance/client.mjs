@@ -1,4 +1,4 @@
-// Drives every method of a public client of the service, at the address in SERVICE_URL, and says of each what came of it.
+// Drives every method of a public client of the service, at the address in SERVICE_URL, and reports the result of each.
 
 import { Firecrawl } from "@mendable/firecrawl-js";
 

@@ -50,7 +50,7 @@ def main(folder: Path) -> int:
 
 
 def shared_by_pages(site_pages: Pages) -> str:
-    """Return a digest of all that other pages than the changed one may show.
+    """Return a digest of everything that pages other than the changed one may show.
 
     Sphinx rebuilds a page when its text or the configuration changes. The title of another page in the sidebar, a link
     to a class, the theme, or this program may change it as well.

@@ -102,7 +102,7 @@ _ENTRY = re.compile(r"- \[([^\]]+)\]\(([^)#]+)\.md\)")
 
 
 def place_of(name: str) -> str:
-    """Return where a page of the repository stands in the site.
+    """Return the site path of a page of the repository.
 
     :param name: its path in the repository.
     """
@@ -116,7 +116,7 @@ def _places() -> dict[str, str]:
 
 
 def _turned(text: str, name: str, place: str, places: dict[str, str], files: dict[str, str]) -> str:
-    """Return a page with its links turned towards the site.
+    """Return a page with its links rewritten for the site.
 
     :param name: of the page, in the repository.
     :param place: of the page, in the site.

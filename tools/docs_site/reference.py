@@ -181,7 +181,7 @@ def _object(name: str) -> list[str]:
 
 
 def _field_texts(model: type[RequestModel]) -> dict[str, str]:
-    """Return the description of each field from the docstrings of a model and its relatives; the nearest counts."""
+    """Return each field's description in the docstrings of a model, its bases, and subclasses; the nearest counts."""
     found: dict[str, str] = {}
     for described in (*model.__subclasses__(), *reversed(model.__mro__)):
         if issubclass(described, RequestModel):

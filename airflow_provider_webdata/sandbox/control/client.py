@@ -142,7 +142,7 @@ class SandboxControl:
             ``lose_answer``.
         :param method: only calls of this method.
         :param path: only calls (deliveries) whose path begins with this regular expression.
-        :param times: how often; None for ever.
+        :param times: how often; None: always.
         :param how: ``status``, ``body``, ``headers``, ``seconds`` (real ones; the sandbox's for ``late_delivery``),
             ``event`` (only deliveries of this event).
         """

@@ -1,7 +1,7 @@
 """Office files and e-books: ZIP archives of XML, read for their headings, paragraphs, lists, links and tables.
 
 No one library replaces these readers: markitdown brings 32 packages and reads no OpenDocument,
-the licence of kreuzberg is not an open one.
+the license of kreuzberg is not an open one.
 """
 
 from __future__ import annotations

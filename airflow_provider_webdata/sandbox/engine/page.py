@@ -37,7 +37,7 @@ class Picture:
 class Page:
     """One page, as the site serves it.
 
-    ``markdown`` is set where the page was given as markdown (and for PDFs, which are kept as their text).
+    ``markdown`` is set if the page was given as markdown (and for PDFs, which are kept as their text).
     ``error`` is the code a scrape of the page fails with.
     """
 

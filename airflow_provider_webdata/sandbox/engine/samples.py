@@ -35,7 +35,7 @@ def resolved(part: Any, root: Json) -> Json:
 
 
 def sample(part: Any, root: Json, depth: int = 0) -> Any:
-    """Return a value that matches a part of a schema.
+    """Return a value with the shape of a part of a schema.
 
     :param root: the whole schema, for references.
     :param depth: how deep the part is nested; of a part nested 8 deep, only required properties are made.

@@ -1,6 +1,6 @@
 """Properties of a site: robots.txt, its sitemap, and pages that are created on request.
 
-A generated site has as many pages as one likes and costs nothing to keep: its pages are made from their number each
+A generated site has any number of pages and needs no storage: its pages are generated from their number each
 time, and neither the cache nor the results of jobs hold their text.
 """
 

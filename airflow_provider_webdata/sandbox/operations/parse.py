@@ -73,7 +73,7 @@ class Parse:
         return Reply(200, {"success": True, "data": {"formats": formats}})
 
     async def destination(self, call: Call) -> Reply:
-        """Say where a file is to go: by PUT, or by a form as storages of clouds take it."""
+        """Return the upload address of a file: by PUT, or by a form as cloud storage accepts it."""
         body = valid("parse.upload-url", call.body)
         kind_of(body["filename"])
         core, now = self._core, self._core.clock.now()

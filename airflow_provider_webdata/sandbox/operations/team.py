@@ -34,7 +34,7 @@ DEFAULT_POLICY: Json = {
 
 
 class Team:
-    """Answers the calls under ``/v2/team``, but for the activity, and the check of concurrency."""
+    """Answers the calls under ``/v2/team`` except the activity, and the check of concurrency."""
 
     def __init__(self, core: Core, page_jobs: Sequence[PageJobs], extract: Extract) -> None:
         self._core, self._page_jobs, self._extract = core, page_jobs, extract

@@ -1,4 +1,4 @@
-"""Error answers of the service, and of the sandbox where it cannot emulate the service."""
+"""Error answers of the service, and of the sandbox if it cannot emulate the service."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ ALIASES = {"drop_before_work": "drop"}
 class Fault:
     """One fault. ``path`` is a regular expression from the start of the path, so a plain prefix works too.
 
-    ``times``: how often it still shows; None for ever. ``seconds``: real seconds. For faults of deliveries, ``path``
+    ``times``: how often it still shows; None: always. ``seconds``: real seconds. For faults of deliveries, ``path``
     is that of the webhook's address, and ``event`` the one event they are about.
     """
 
