@@ -59,18 +59,18 @@ class WebDataClient:
     ) -> ResponseT:
         """Execute one declared call and return its parsed answer.
 
-        :param endpoint: what to call.
+        :param endpoint: the endpoint to call.
         :param path: values of the path's placeholders.
-        :param query: query parameters; None values are left out.
+        :param query: query parameters; None values are omitted.
         :param body: the request model.
-        :param extra_body: merged into the body as it is, on top of `body` and unchecked.
-        :param upload: a file; the body then goes along as its options.
-        :param idempotency_key: UUID that the service takes once, where the endpoint honours one.
+        :param extra_body: merged into `body` unchanged and without checks; its values win.
+        :param upload: a file; the body is then sent as its options.
+        :param idempotency_key: UUID that the service accepts once, if the endpoint honors one.
         :raises InvalidRequestError: a path value is empty or not an identifier; nothing was sent.
-        :raises UploadError: the file could not be read to its end, or is not what it was said to be.
-        :raises APIError: the service says that the call failed; the class tells how.
-        :raises InvalidResponseError: what came back is not an answer of this service.
-        :raises TransportError: no complete answer came.
+        :raises UploadError: the file could not be read to its end, or differs from its declaration.
+        :raises APIError: the service reports a failure; the class says which kind.
+        :raises InvalidResponseError: the response is not an answer of this service.
+        :raises TransportError: no complete answer was received.
         """
         prepared = exchange.prepare(
             self.config, endpoint, path, query, body, extra_body, upload, idempotency_key=idempotency_key
@@ -88,7 +88,7 @@ class WebDataClient:
         FileTransfer(self.config, target, upload).send()
 
     def follow(self, endpoint: Endpoint[ResponseT], link: str) -> ResponseT:
-        """Fetch the page behind a `next` link, on this connection's own origin whatever host the link names.
+        """Fetch the page behind a `next` link from this connection's origin, even if the link names another host.
 
         :param endpoint: the call that gave the link.
         :param link: the link; only its path from `/v2` on and its query are used.

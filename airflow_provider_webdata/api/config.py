@@ -82,7 +82,7 @@ class ClientConfig:
         if not self.api_key:
             raise ConfigurationError("the API key is empty: put the service's key there")
         if not _VISIBLE.fullmatch(self.api_key):
-            # httpx would put the key into the text of its own error.
+            # httpx would include the key in its error message.
             raise ConfigurationError(
                 "the API key holds blanks, line breaks or characters outside ASCII: paste it again"
             )
@@ -96,7 +96,7 @@ class ClientConfig:
             if not least <= number < float("inf"):
                 raise ConfigurationError(f"{name} must be a number of at least {least} (given: {number!r})")
         if self.proxy is not None and not _is_proxy(self.proxy):
-            # httpx would put parts of a password into the text of its own error.
+            # httpx would include parts of a password in its error message.
             raise ConfigurationError(
                 "proxy must be a URL that starts with http:// or https:// and names a host; in its login, write "
                 "# / ? @ [ as %23 %2F %3F %40 %5B"

@@ -1,7 +1,7 @@
 """Every endpoint of the service, declared once; `client` executes them, sync or async.
 
-A declaration says all that differs from call to call: where it goes, what comes back, whether repeating it can
-start or bill something twice, and how long the service itself may take.
+A declaration holds everything that differs between calls: the URL, the response type, whether a repeat can start or
+bill something twice, and how long the service may need.
 """
 
 from __future__ import annotations
@@ -25,17 +25,18 @@ ResponseT = TypeVar("ResponseT", bound="ResponseModel")
 class Endpoint(Generic[ResponseT]):
     """One operation of the service.
 
-    :param name: what errors and logs call it.
+    :param name: its name in errors and logs.
     :param method: HTTP method.
     :param path: path with `{placeholders}`, from `/v2` on.
-    :param response: gives the model of the answer, which is loaded when the endpoint is first called.
-    :param request: gives the model of the body, or of the query of a GET, if it has one.
+    :param response: returns the model of the answer, which is loaded when the endpoint is first called.
+    :param request: returns the model of the body, or of the query of a GET, if it has one.
     :param starts_nothing: a POST that may be repeated after a lost answer: it neither starts nor bills anything.
     :param bills: a GET that bills credits, so that it is not repeated after a lost answer.
-    :param judged_by_status: the object's `status` tells how it went and `success` does not (jobs and checks), or
+    :param judged_by_status: the outcome is in the object's `status` rather than in `success` (jobs and checks), or in
         its `exitCode` and `killed` (code that ran in a browser session).
     :param service_seconds: how long the service may work on a given body before it answers, in seconds.
-    :param uses_up_body: what the body names is gone once the service has answered, so that nothing can be repeated.
+    :param uses_up_body: the object that the body names is gone once the service has answered, so that no repeat is
+        possible.
     :param takes_idempotency_key: whether the service honours `x-idempotency-key` here.
     :param ends: when the hosted service shuts the operation down, and what replaces it.
     """

@@ -159,10 +159,10 @@ def error_text(error: Any) -> str:
 
 
 class TransportError(WebDataError):
-    """No complete answer came: the host could not be reached, or the connection broke, or time ran out.
+    """No complete answer was received: the host is unreachable, the connection broke, or the time ran out.
 
     :param operation: name of the operation.
-    :param reason: what went wrong, in words.
+    :param reason: message that says what went wrong.
     :param sent: whether the service may have received the request. When true, it may also have acted on it,
         so that repeating a call that starts or bills something can do so twice.
     """
@@ -244,7 +244,7 @@ class APIError(WebDataError):
     :param status: HTTP status.
     :param message: the service's own text, trimmed.
     :param code: the service's error code, where it gave one; the set is open.
-    :param details: the service's `details`, as it came: a list of issues or an object.
+    :param details: the service's `details`, unchanged: a list of issues or an object.
     :param retry_after: seconds the service asked to wait, where it did.
     :param body: the other fields of the error body, such as `checkId` of a conflict.
     """
@@ -285,15 +285,15 @@ class UnsuccessfulError(APIError):
 class PageError(APIError):
     """The service works, the page does not: no such host, a bad certificate, an action that cannot be done.
 
-    Told with HTTP 500, and for a host that does not resolve with HTTP 200 too (that one is billed). Another try
-    at once rarely helps; `code` tells what it is. See docs/service.md#codes-about-a-page, #success-false-in-a-200.
+    Reported with HTTP 500, and for a host that does not resolve with HTTP 200 too (that one is billed). An immediate
+    retry rarely helps; `code` names the cause. See docs/service.md#codes-about-a-page, #success-false-in-a-200.
     """
 
     help_code = "WD-020"
 
 
 class ClientError(APIError):
-    """A 4xx status that has no class of its own: the request will not do as it is."""
+    """A 4xx status without a separate class: the request is invalid."""
 
     help_code = "WD-025"
     verdict = "never"
@@ -370,11 +370,11 @@ class RequestTimeoutError(APIError):
 class ProcessingContinuesError(RequestTimeoutError):
     """408 of a large document: the service works on. The very same request later returns the result.
 
-    Repeating it neither starts nor bills anything a second time. See docs/service.md#large-documents.
+    Repeating it starts and bills nothing again. See docs/service.md#large-documents.
 
     :param pages: pages of the document, where known.
     :param remaining: seconds that the service thinks it still needs, where it says so.
-    :param may_exceed: whether the document may need more time than the service gives one.
+    :param may_exceed: whether the document may need more time than the service allows.
     """
 
     help_code = "WD-023"
@@ -495,8 +495,8 @@ class UnfinishedJobError(WebDataError):
 class CallRefusedError(WebDataError):
     """A guarded hook refuses a call: it may cost more, or visit other hosts, than its caps allow.
 
-    :param reason: what was refused, and why.
-    :param credits_used: what was billed all the same, because only the answer showed it; None: not known.
+    :param reason: the refused call, and the reason.
+    :param credits_used: credits that were billed anyway, because only the answer showed the cost; None if unknown.
     :param was_sent: whether only the answer showed it.
     """
 

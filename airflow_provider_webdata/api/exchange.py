@@ -231,7 +231,7 @@ def prepare_link(config: ClientConfig, endpoint: Endpoint[ResponseT], link: str)
 
 
 def path_and_query(endpoint: Endpoint[Any], link: str) -> str:
-    """Return what is to be believed of a `next` link: its path from `/v2/` on, and its query.
+    """Return the trusted part of a `next` link: its path from `/v2/` on, and its query.
 
     See docs/service.md#next-host.
 
@@ -388,7 +388,7 @@ class Reader(Generic[ResponseT]):
         try:
             model = self._parsed()
         except ValidationError as error:
-            # A failure told with HTTP 200 need not have the shape of a success.
+            # A failure reported with HTTP 200 need not have the shape of a success.
             body = self._error_body()
             if body.get("success") is False:
                 raise self._api_error(body) from None
@@ -413,15 +413,15 @@ class Reader(Generic[ResponseT]):
     def _parsed(self) -> ResponseT:
         response, body = self._endpoint.response(), self._buffer.getvalue() or b"{}"
         with suppress(msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-            # Where text is not ASCII, pydantic's own parser takes twice as long as this. It takes a little more (NaN,
-            # say), and tells what is wrong with the rest.
+            # For non-ASCII text, pydantic's own parser needs twice the time. msgspec accepts slightly more (NaN, for
+            # example), and pydantic reports what is wrong with the rest.
             return response.model_validate(msgspec.json.decode(body))
         try:
             return response.model_validate_json(body)
         except ValidationError as error:
             if error.errors(include_input=False, include_url=False)[0]["type"] != "json_invalid":
                 raise
-            # The answer is paid for: half an emoji in it is no reason to drop it. docs/service.md#half-characters.
+            # The answer is billed: half an emoji in it is no reason to drop it. docs/service.md#half-characters.
             readable = _readable(body)
             if readable == body:
                 raise

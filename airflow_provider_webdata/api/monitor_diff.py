@@ -48,10 +48,10 @@ def monitor_changes(declared: Wire, stored: Wire, applied: Wire | None = None) -
     goal (docs/service.md#monitor-update-goal).
 
     A schedule given as text is stored as cron, which the service may move within its period
-    (docs/service.md#schedule-stored). Where `applied` says which cron the service made of this very text, the stored
-    cron must equal it. Without that memory, a phrase that names no time of its own ("hourly", "daily") is met by any
-    cron of the same period; one that does ("daily at 9:00") only by the cron that the phrase documents, so that it is
-    sent once more, and remembered.
+    (docs/service.md#schedule-stored). If `applied` says which cron the service made of this very text, the stored cron
+    must equal it. Without that record, a phrase that names no time ("hourly", "daily") matches any cron of the same
+    period. A phrase that names one ("daily at 9:00") matches only the documented cron; otherwise it is sent again and
+    recorded.
 
     :param declared: fields as in the create request, in wire form.
     :param stored: the monitor as the service returns it.

@@ -1,7 +1,7 @@
-"""A file on its way to the service as multipart form data, read piece by piece and never held whole in memory.
+"""Streaming upload of a file as multipart form data, never held whole in memory.
 
-httpx's own multipart was tried: it reads files in the event loop and from their beginning wherever they stand, fails
-on pipes and iterables, knows no limit, and tells of a file that changed meanwhile as of a broken connection.
+httpx's own multipart is no substitute: it reads files in the event loop and always from the beginning, fails on pipes
+and iterables, has no limit, and reports a file that changed meanwhile as a broken connection.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Pooled connections for many requests at once, without blocking.
+"""Pooled connections for many concurrent requests, without blocking.
 
-Tried with 50 requests in flight: one pool of httpx's takes up to twice the processor time of these. Over aiohttp
-(httpx-aiohttp 0.2) a request takes a fifth less than here, but a connection that is lost while the answer is awaited is
-reported as one that was never made, so that a search that is paid for would be made again.
+Measured with 50 requests in flight: a single httpx pool uses up to twice the processor time of these. With aiohttp
+(httpx-aiohttp 0.2) a request uses a fifth less than here, but a connection that is lost while waiting for the answer is
+reported as one that was never established, so a billed search would be sent again.
 """
 
 from __future__ import annotations

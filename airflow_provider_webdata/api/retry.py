@@ -1,7 +1,7 @@
 """Retries of a failed call within the process: which errors, how long to wait, and when to stop.
 
-Short and bounded on purpose: whoever waits here holds a worker slot. A wait longer than the budget is raised
-to the caller, who can give the slot back.
+Short and bounded on purpose: a waiting caller holds a worker slot. A wait longer than the budget is raised to the
+caller, which can release the slot.
 """
 
 from __future__ import annotations

@@ -31,17 +31,17 @@ def search(body: Mapping[str, Any]) -> float:
 
 
 def scrape(body: Mapping[str, Any]) -> float:
-    """The `timeout` that was asked for, or the service's default."""
+    """The requested `timeout`, or the service's default."""
     return _timeout(body)
 
 
 def without_default(body: Mapping[str, Any]) -> float:
-    """Map and parse have no documented default; giving up early would pay for what nobody reads."""
+    """Map and parse have no documented default; giving up early would pay for a result that is never read."""
     return _timeout(body) if body.get("timeout") is not None else _LONGEST_SCRAPE_SECONDS
 
 
 def start(body: Mapping[str, Any]) -> float:
-    """Starting is quick, but a lost answer leaves a job that nobody knows. With a prompt a model is asked first."""
+    """Starting is quick, but a lost answer leaves an unknown job. With a prompt, the service asks a model first."""
     return _PROMPT_SECONDS if body.get("prompt") else _START_SECONDS
 
 

@@ -1,6 +1,6 @@
 """A span for each call, where OpenTelemetry records spans: Airflow sets that up where its tracing is on.
 
-OpenTelemetry is not imported here: where nobody has imported it, nobody records.
+OpenTelemetry is not imported here: if no other module has imported it, nothing is recorded.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """The operators: what a DAG author imports, and nothing else.
 
-One file per operation, and `monitor` for all of those for monitors. An operator states its arguments and what it
-calls; whatever several of them share is in `tasks`. Nothing heavy is imported at module level: a DAG file pays for
-every import.
+One file per operation, and `monitor` for all of those for monitors. An operator states its arguments and its call;
+shared code is in `tasks`. Nothing heavy is imported at module level: a DAG file pays for every import.
 """
 
 from airflow_provider_webdata.supported_airflow import require_airflow

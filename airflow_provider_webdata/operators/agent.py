@@ -20,7 +20,7 @@ class WebDataAgentOperator(
     WebDataJobOperator,
     fields=RequestFields("AgentRequest", options=("output", "media", "result_schema", "credit_limit")),
 ):
-    """Have the service's AI agent collect data from the web, and wait for it. Bills credits.
+    """Run the service's AI agent to collect data from the web, and wait for it. Bills credits.
 
     Every argument up to `integration` is a field of POST /v2/agent, templated; what is left out is not sent: the
     defaults below are the service's. In mappings inside, wire and Python names both work. A `webhook` of your own takes
@@ -42,10 +42,10 @@ class WebDataAgentOperator(
     :param threat_protection: threat protection override, for teams that have it.
     :param webhook: where the job reports to: `url`, `events`, `headers`, `metadata`.
     :param effort: `low`, `medium` or `high`. Not documented publicly, as are the rest but `origin`.
-    :param mode: `extract` has each turn of a thread return all its data; `chat` may answer a later turn in words alone,
-        as `message`. Default: that of the thread, else `extract`.
-    :param thread_id: UUID of the thread that this run goes on with: the `threadId` of an earlier run. Its `mode`,
-        `urls`, `schema` and `exchange` hold unless given. Default: a new thread.
+    :param mode: `extract` makes each turn of a thread return all its data; `chat` lets a later turn answer with text
+        only, as `message`. Default: that of the thread, else `extract`.
+    :param thread_id: UUID of the thread that this run continues: the `threadId` of an earlier run. Its `mode`, `urls`,
+        `schema` and `exchange` apply unless given. Default: a new thread.
     :param exchange: providers of data that the run may call: `enabled`, `toolkits`, `maxCalls`, `requireApproval`,
         `approve`, `decline`, `onTermsRequired`.
     :param location: where its pages are fetched from: `country`.

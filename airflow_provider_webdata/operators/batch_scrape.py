@@ -50,7 +50,7 @@ class WebDataBatchScrapeOperator(
     :param skip_tls_verification: take pages with a certificate that is not valid. Default: true.
     :param timeout: milliseconds that the service may take, 1000 to 300,000. Default: 60,000.
     :param parsers: how files are read, `pdf` and `image`, as names or mappings with `type`; an empty list returns PDFs
-        as they are. Default: `pdf`.
+        unparsed. Default: `pdf`.
     :param actions: mappings with `type`, at most 50, done on the page before its content is taken.
     :param location: where the page is fetched from: `country`, `languages`.
     :param remove_base64_images: replace images that stand in the text itself. Default: true.

@@ -21,17 +21,17 @@ class WebDataBatchSearchOperator(
         options=("output", "media", "changes", "result_schema", "credit_limit"),
     ),
 ):
-    """Make many searches, thousands if need be, in one task. Bills credits.
+    """Send a batch of searches, thousands if necessary, in one task. Bills credits.
 
-    All requests are checked before the first is sent. Then as many as `max_concurrency` are in flight; where the
-    service answers some with 429, that number is halved and grows again. A 429 that asks for a longer wait than the
-    connection's retry budget gives the worker slot back: the task is rescheduled and goes on then.
+    All requests are checked before the first is sent. Then up to `max_concurrency` are in flight; if the service
+    answers some with 429, that number is halved and grows again. A 429 that requests a longer wait than the
+    connection's retry budget releases the worker slot: the task is rescheduled and continues then.
 
-    Each answer is kept as it comes, so that no later attempt pays for it again: with `output`, in a folder beside it
-    (`<output>.partial`), until the output is complete; else in Airflow's task state store (3.3), up to 16 MiB. On
-    Airflow 3.2 only `output` makes attempts remember. Clearing a task that failed goes on as well; clearing one that
-    succeeded starts anew. A worker that dies without warning loses what was in flight, at most about twice
-    `max_concurrency` searches.
+    Each answer is kept when it arrives, so that no later attempt pays for it again: with `output`, in a folder beside
+    it (`<output>.partial`), until the output is complete; else in Airflow's task state store (3.3), up to 16 MiB. On
+    Airflow 3.2 only `output` makes attempts remember. Clearing a failed task continues too; clearing a successful one
+    starts anew. A worker that dies without warning loses what was in flight, at most about twice `max_concurrency`
+    searches.
 
     A search that fails does not stop the others. One that the service itself calls failed is made again by the next
     attempt. One whose answer was lost may have been billed: it is reported as `ambiguous` and only made again with

@@ -55,7 +55,7 @@ class WebDataCrawlOperator(
     :param robots_user_agent: whose rules of robots.txt hold, for teams that have it.
     :param delay: seconds between two pages, 0 to 60; one page at a time then.
     :param max_concurrency: pages scraped at once, at least 1. Default: the team's limit.
-    :param prompt: the options in words, at most 10,000 characters; what is given explicitly wins.
+    :param prompt: the options as text, at most 10,000 characters; explicit options win.
     :param webhook: where the job reports to: `url`, `events`, `headers`, `metadata`.
     :param scrape_options: how each page is scraped, as the arguments of a scrape; unless its `max_age` says otherwise,
         pages may be up to 2 days old, from the service's cache.
@@ -146,7 +146,7 @@ class WebDataCrawlOperator(
         # end of fields
 
     def check_arguments(self, context: Context) -> None:
-        """Fail before anything is paid for, without a limit too."""
+        """Fail before anything is billed, without a limit too."""
         super().check_arguments(context)
         if checked_text(self.limit) is None:
             self.refuse(

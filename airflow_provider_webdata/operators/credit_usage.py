@@ -1,4 +1,4 @@
-"""The operator that tells how many credits are left, and guards what comes after it."""
+"""The operator that reports how many credits are left, and guards the tasks after it."""
 
 from __future__ import annotations
 

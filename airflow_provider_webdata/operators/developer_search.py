@@ -23,8 +23,8 @@ class WebDataDeveloperSearchOperator(
     the defaults below are the service's.
 
     XCom: a mapping with the wire names `results` (each with `id`, `type`, `url`, `title`, `passages`), `count`,
-    `coverage`, `reranked` and, where they were asked for, `repos` and `sources`; each but `results` and `count` also
-    under its own key. With `output`, the file has columns of the kind `developer`.
+    `coverage`, `reranked` and, if requested, `repos` and `sources`; each but `results` and `count` also under its own
+    key. With `output`, the file has columns of the kind `developer`.
 
     :param query: a question, or words.
     :param k: most results, 1 to 100. Default: 10.

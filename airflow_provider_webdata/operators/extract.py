@@ -53,7 +53,7 @@ class WebDataExtractOperator(
         `credit_limit` as its `max_credits`. None (default): `extract`; on the hosted service from its end on `scrape`,
         or `agent` for what a scrape cannot do, with a warning.
     :param urls: pages; one that ends in `/*` means its whole site. The service may refuse more than 10.
-    :param prompt: what to extract, in words, at most 10,000 characters.
+    :param prompt: description of the data to extract, at most 10,000 characters.
     :param schema: JSON Schema of what to extract.
     :param enable_web_search: also search the web. Default: false.
     :param ignore_sitemap: find the pages of a site without its sitemap. Default: false.

@@ -47,7 +47,7 @@ class WebDataFeedbackOperator(
     :param query_suggestions: what a search for this should know, at most 2,000 characters.
     :param issues: at most 20 names of what is wrong, such as `missing_markdown`.
     :param tags: at most 20 names of your own. Names are lower-case letters, digits, `_` and `-`.
-    :param note: in words, at most 4,000 characters.
+    :param note: free text, at most 4,000 characters.
     :param url: the page that this is about, with protocol.
     :param page_numbers: at most 100 pages of a document, from 1 on.
     :param metadata: further facts as a mapping, at most 8 KB of JSON; no results.
@@ -100,7 +100,7 @@ class WebDataFeedbackOperator(
         self.on_refused = on_refused
 
     def call_service(self, context: Context) -> dict[str, Any]:
-        """Give the feedback; say and push what came of it."""
+        """Send the feedback; log and push the outcome."""
         from airflow_provider_webdata.api.errors import ConflictError
         from airflow_provider_webdata.api.models import FeedbackRequest
         from airflow_provider_webdata.runs.metrics import count

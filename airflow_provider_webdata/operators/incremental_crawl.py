@@ -32,16 +32,16 @@ class WebDataIncrementalCrawlOperator(
         options=("output", "media", "result_schema", "credit_limit"),
     ),
 ):
-    """Read of a site the pages that are new, old, or changed by its sitemap, in one job. Bills credits.
+    """Read the pages of a site that are new, old, or changed according to its sitemap, in one job. Bills credits.
 
     One call of map lists the site (1 credit). From the second run on, a scrape reads the `lastmod` of each of its
     sitemaps (1 credit each, at most `max_sitemaps`). A batch scrape reads the pages that the manifest does not know,
-    that were read `refresh_after` ago, or that changed since. A page from the service's cache costs as much as any:
-    only what is not asked for saves. The log says what was saved. What `Changes` says holds: pages
-    that were left count as `known`, those that the site does not list any more as missing.
+    that were read `refresh_after` ago, or that changed since. A page from the service's cache costs as much as any
+    other: only skipped pages save credits. The log reports the savings. The rules of `Changes` apply: skipped pages
+    count as `known`, and pages that the site no longer lists as missing.
 
-    What is to be read is written into the manifest's folder first, so that a retry pays for the listing once and finds
-    the job of the attempt before.
+    The plan is written into the manifest's folder first, so that a retry pays for the listing once and finds the job of
+    the attempt before.
 
     :param url: the site (templated).
     :param refresh_after: how long after it was read a page is read again: seconds, or a `timedelta`.
@@ -66,7 +66,7 @@ class WebDataIncrementalCrawlOperator(
     :param skip_tls_verification: take pages with a certificate that is not valid. Default: true.
     :param timeout: milliseconds that the service may take, 1000 to 300,000. Default: 60,000.
     :param parsers: how files are read, `pdf` and `image`, as names or mappings with `type`; an empty list returns PDFs
-        as they are. Default: `pdf`.
+        unparsed. Default: `pdf`.
     :param actions: mappings with `type`, at most 50, done on the page before its content is taken.
     :param location: where the page is fetched from: `country`, `languages`.
     :param remove_base64_images: replace images that stand in the text itself. Default: true.
@@ -211,11 +211,11 @@ class WebDataIncrementalCrawlOperator(
         self.max_sitemaps = whole_number("max_sitemaps", max_sitemaps)
 
     def call_service(self, context: Context) -> Any:
-        """Find out what is to be read, read it, and return it."""
+        """Plan what to read, read it, and return it."""
         from airflow_provider_webdata.api import models
         from airflow_provider_webdata.hooks.calls import body_for
 
-        # The listing is paid for: what the batch would be refused for is found before it.
+        # The listing is billed, so anything that the service would refuse the batch for is found before it.
         self.check_arguments(context)
         body_for(models.BatchScrapeRequest, {**self.given(), "urls": self.targets()}, "start batch scrape")
         if self._made_plan(context).read:
@@ -242,7 +242,7 @@ class WebDataIncrementalCrawlOperator(
         return self._plan is None or self._plan.is_whole
 
     def known_pages(self, context: Context) -> Sequence[str]:
-        """Return the keys of the pages that were left as they are known."""
+        """Return the keys of the skipped pages, whose known content stays."""
         return self._made_plan(context).known
 
     def _made_plan(self, context: Context) -> Plan:

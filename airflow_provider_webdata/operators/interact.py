@@ -172,7 +172,7 @@ class WebDataInteractOperator(
             outcome = _outcome(browser, done, closed)
             self._count(outcome, closed, cost, context)
             if not complete:
-                # What was paid for stays readable where the task does not get to return it.
+                # A billed result stays readable even if the task does not get to return it.
                 self.push(context, **outcome)
         if failure is not None:
             raise StepFailedError(failure)

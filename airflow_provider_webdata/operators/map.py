@@ -19,14 +19,14 @@ class WebDataMapOperator(
     WebDataOperator,
     fields=RequestFields("MapRequest", own=("returns",), options=("output", "changes", "credit_limit")),
 ):
-    """List the URLs of a site. One credit, whatever the number of links.
+    """List the URLs of a site. One credit, for any number of links.
 
     Every argument up to `integration` is a field of POST /v2/map, templated; what is left out is not sent: the defaults
     below are the service's.
 
-    XCom: a mapping with the wire names `id`, `warning`, `count` and `links` (each with `url`, `title`,
-    `description`). With `returns`, the return value is a list alone, so that
-    `WebDataScrapeOperator.partial(...).expand(url=map.output)` maps over it; `id` and `warning` are keys of their own
+    XCom: a mapping with the wire names `id`, `warning`, `count` and `links` (each with `url`, `title`, `description`).
+    With `returns`, the return value is a list alone, so that
+    `WebDataScrapeOperator.partial(...).expand(url=map.output)` maps over it; `id` and `warning` are separate keys
     either way.
 
     :param url: the site.

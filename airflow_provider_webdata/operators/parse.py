@@ -52,7 +52,7 @@ class WebDataParseOperator(
         templates.
     :param timeout: milliseconds that the service may take, 1 to 300,000. Default: 30,000, or none.
     :param parsers: how the file is read, `pdf` and `image`, as names or mappings with `type`; an empty list returns
-        PDFs as they are. Default: `pdf`.
+        PDFs unparsed. Default: `pdf`.
     :param skip_tls_verification: take further pages with a certificate that is not valid. Default: true.
     :param remove_base64_images: replace images that stand in the text itself. Default: true.
     :param block_ads: load no advertising. Default: true.

@@ -35,8 +35,8 @@ class WebDataSearchOperator(
     `warning` as before.
 
     With `output`, the results go to that file, and the return value is a mapping with `path`, `count`, `bytes`,
-    `counts` (by source), `id`, `creditsUsed` and `warning`. With `returns`, these are that one list as it came;
-    else the results of all sources, each with the key `source` in front.
+    `counts` (by source), `id`, `creditsUsed` and `warning`. With `returns`, these are that one list, unchanged; else
+    the results of all sources, each with the key `source` in front.
 
     :param query: what to search, at most 500 characters; `airflow_provider_webdata.api.query` builds one with
         operators.

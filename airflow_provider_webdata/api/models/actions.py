@@ -93,7 +93,7 @@ class ScrollAction(RequestModel):
 
 
 class ScrapeAction(RequestModel):
-    """Takes the page as it is now: its url and html."""
+    """Captures the URL and HTML of the page in its current state."""
 
     type: Literal["scrape"] = "scrape"
 

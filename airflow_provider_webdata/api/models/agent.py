@@ -52,7 +52,7 @@ class AgentLocation(RequestModel):
 
 
 class AgentApproval(RequestModel):
-    """Yes to what the last turn of a thread asked for.
+    """Approves the request of a thread's last turn.
 
     :param approval_id: id of the `pendingApproval`, required.
     :param call_ids: which of its calls; all when omitted.
@@ -65,7 +65,7 @@ class AgentApproval(RequestModel):
 
 
 class AgentRefusal(RequestModel):
-    """No to what the last turn of a thread asked for.
+    """Declines the request of a thread's last turn.
 
     :param approval_id: id of the `pendingApproval`, required.
     """
@@ -74,13 +74,13 @@ class AgentRefusal(RequestModel):
 
 
 class AgentExchange(RequestModel):
-    """Providers of data that a run may call, beside the web.
+    """Data providers that a run may call, in addition to the web.
 
     :param enabled: whether it may. Service default: true.
     :param toolkits: at most 5 providers; all when omitted.
     :param max_calls: most calls of this turn, 1 to 30.
     :param require_approval: end the turn before a call that costs more, and ask; needs the mode `chat`.
-    :param approve: yes to what the last turn asked for; needs a thread.
+    :param approve: approves the request of the last turn; needs a thread.
     :param decline: no to it; needs a thread, and excludes `approve`.
     :param on_terms_required: about providers whose terms the team has not accepted: `skip` them (service default), or
         `ask`. They are never called.
@@ -117,10 +117,10 @@ class AgentRequest(RequestModel):
     :param threat_protection: threat protection override, for teams that have it.
     :param webhook: where the job reports to: `url`, `events`, `headers`, `metadata`.
     :param effort: `low`, `medium` or `high`. Not documented publicly, as are the rest but `origin`.
-    :param mode: `extract` has each turn of a thread return all its data; `chat` may answer a later turn in words alone,
-        as `message`. Default: that of the thread, else `extract`.
-    :param thread_id: UUID of the thread that this run goes on with: the `threadId` of an earlier run. Its `mode`,
-        `urls`, `schema` and `exchange` hold unless given. Default: a new thread.
+    :param mode: `extract` makes each turn of a thread return all its data; `chat` lets a later turn answer with text
+        only, as `message`. Default: that of the thread, else `extract`.
+    :param thread_id: UUID of the thread that this run continues: the `threadId` of an earlier run. Its `mode`, `urls`,
+        `schema` and `exchange` apply unless given. Default: a new thread.
     :param exchange: providers of data that the run may call: `enabled`, `toolkits`, `maxCalls`, `requireApproval`,
         `approve`, `decline`, `onTermsRequired`.
     :param location: where its pages are fetched from: `country`.
@@ -181,11 +181,11 @@ class AgentStatus(ResponseModel):
     `status` is processing, completed, failed, cancelled or newer. `data` is there when it is completed, `error`
     when it failed. The result can be read for 24 hours, until `expires_at`.
 
-    :ivar partial: what a run had found that stopped at its limit; `partial_schema_valid` says whether it is whole.
+    :ivar partial: the findings of a run that stopped at its limit; `partial_schema_valid` says whether it is whole.
     :ivar stop_reason: why it stopped, such as `credit_limit_reached`.
     :ivar thread_id: the thread that it belongs to, and in `thread_turn` its place there, from 1.
-    :ivar message: its answer in words, which stands for `data` in the mode `chat`.
-    :ivar suggestions: what could be asked next, each with `label` and `prompt`.
+    :ivar message: its answer as text, which replaces `data` in the mode `chat`.
+    :ivar suggestions: possible next requests, each with `label` and `prompt`.
     :ivar pending_approval: what it ended to ask for: paid calls, or terms of providers.
     :ivar exchange: what it called of providers of data.
     """

@@ -39,7 +39,7 @@ class AgentTurn(ResponseModel):
 
     :ivar turn: its place in the thread, from 1.
     :ivar status: of an open set, such as `succeeded`, which is not that of `AgentStatus`.
-    :ivar data: its result, where that was asked for.
+    :ivar data: its result, if requested.
     """
 
     id: str
@@ -88,9 +88,9 @@ class AgentTraceEvent(ResponseModel):
 
 
 class AgentTrace(ResponseModel):
-    """Answer of `GET /v2/agent/{jobId}/trace`: what a run did, oldest first.
+    """Answer of `GET /v2/agent/{jobId}/trace`: the actions of a run, oldest first.
 
-    :ivar active_browser_sessions: browsers that run now, each with `id` and `liveViewUrl`; where that was asked for.
+    :ivar active_browser_sessions: running browsers, each with `id` and `liveViewUrl`, if requested.
     """
 
     success: bool | None = None

@@ -90,8 +90,7 @@ class RequestModel(BaseModel):
         """Return the JSON-able form under wire names: what was given, nothing else, in documented order."""
         wire: dict[str, Any] = {}
         for name, field in type(self).model_fields.items():
-            # `type` tells the service which of several shapes this is, so it goes along though nobody typed
-            # it.
+            # `type` tells the service which of several shapes this is, so it is sent even if the user did not set it.
             if name not in self.model_fields_set and name != "type":
                 continue
             value = getattr(self, name)
@@ -146,7 +145,7 @@ class ResponseModel(BaseModel):
     )
 
     def to_wire(self, *, mask_headers: bool = False) -> dict[str, Any]:
-        """Return the JSON-able form under wire names: what came, unknown fields included.
+        """Return the JSON-able form under wire names: the fields that were given or received, unknown ones included.
 
         :param mask_headers: replace the values of every `headers` object by `***`; they may be credentials
             that a monitor sends along.

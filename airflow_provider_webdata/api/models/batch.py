@@ -19,7 +19,7 @@ from airflow_provider_webdata.api.models.webhook import PageJobWebhookConfig
 
 
 class BatchScrapeRequest(PageRequest):
-    """Body of `POST /v2/batch/scrape`. The scrape options stand beside `urls`, not in an object of their own.
+    """Body of `POST /v2/batch/scrape`. The scrape options are at the top level, beside `urls`.
 
     :param urls: the pages, at least 1; results come in order of completion, not in this one.
     :param webhook: where the job reports to: `url`, `events`, `headers`, `metadata`.

@@ -48,7 +48,7 @@ class CrawlScope(RequestModel):
     :param robots_user_agent: whose rules of robots.txt hold, for teams that have it.
     :param delay: seconds between two pages, 0 to 60; one page at a time then.
     :param max_concurrency: pages scraped at once, at least 1. Default: the team's limit.
-    :param prompt: the options in words, at most 10,000 characters; what is given explicitly wins.
+    :param prompt: the options as text, at most 10,000 characters; explicit options win.
     """
 
     renamed = {  # noqa: RUF012
@@ -192,7 +192,7 @@ class ActiveCrawls(ResponseModel):
 
 
 class CrawlParamsRequest(RequestModel):
-    """Body of `POST /v2/crawl/params-preview`: what would the service make of a prompt?
+    """Body of `POST /v2/crawl/params-preview`: previews the options that the service derives from a prompt.
 
     :param url: where the crawl would start.
     :param prompt: the crawl in words, at most 10,000 characters.

@@ -103,8 +103,8 @@ class DeveloperSearchResponse(ResponseModel):
     """Answer of `POST /v2/search/developer`.
 
     :ivar coverage: for each kind of result `ok`, `degraded`, `unavailable` or `skipped`: why one may be missing.
-    :ivar repos: of each repository that was asked for, whether it is in the index.
-    :ivar sources: of each site of documentation that was asked for, whether it is in the index.
+    :ivar repos: for each requested repository, whether it is in the index.
+    :ivar sources: for each requested documentation site, whether it is in the index.
     """
 
     success: bool | None = None

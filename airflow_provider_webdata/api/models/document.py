@@ -24,8 +24,8 @@ class ActionResults(ResponseModel):
 class Document(PageContent):
     """A scraped page: `data` of scrape and parse, an item of `data` of crawl and batch status.
 
-    Each field is there when its format or option was asked for. A page whose site answered 4xx or 5xx is a
-    document too, billed as any other: look at `metadata.status_code`.
+    Each field is set if its format or option was requested. A page whose site answered 4xx or 5xx is a document too,
+    billed like any other: check `metadata.status_code`.
 
     :ivar branding: colours, fonts, logo and more (format `branding`); the set is open.
     :ivar product: what the page sells (format `product`); absent, with a `warning`, when there is none.

@@ -52,7 +52,7 @@ class ExtractRequest(RequestModel):
     """Body of `POST /v2/extract`; `urls` or `prompt` is required.
 
     :param urls: pages; one that ends in `/*` means its whole site. The service may refuse more than 10.
-    :param prompt: what to extract, in words, at most 10,000 characters.
+    :param prompt: description of the data to extract, at most 10,000 characters.
     :param schema_: JSON Schema of what to extract.
     :param enable_web_search: also search the web. Default: false.
     :param ignore_sitemap: find the pages of a site without its sitemap. Default: false.

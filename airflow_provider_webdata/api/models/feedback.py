@@ -85,7 +85,10 @@ class SearchFeedbackRequest(RequestModel):
 
 
 class FeedbackRequest(RequestModel):
-    """Body of `POST /v2/feedback`: what one of the others than the rating says is required.
+    """Body of `POST /v2/feedback`.
+
+    One of `issues`, `note`, `valuable_sources`, `missing_content`, `query_suggestions`, `url` and `page_numbers` is
+    required.
 
     :param endpoint: what was called: `search`, `scrape`, `parse` or `map`.
     :param job_id: UUID of that call: `id` of a search or a map, `metadata.scrapeId` of a page or a parsed file.
@@ -96,7 +99,7 @@ class FeedbackRequest(RequestModel):
     :param query_suggestions: what a search for this should know, at most 2,000 characters.
     :param issues: at most 20 names of what is wrong, such as `missing_markdown`.
     :param tags: at most 20 names of your own. Names are lower-case letters, digits, `_` and `-`.
-    :param note: in words, at most 4,000 characters.
+    :param note: free text, at most 4,000 characters.
     :param url: the page that this is about, with protocol.
     :param page_numbers: at most 100 pages of a document, from 1 on.
     :param metadata: further facts as a mapping, at most 8 KB of JSON; no results.

@@ -67,9 +67,9 @@ class PlainFormat(RequestModel):
 
 
 class ScreenshotFormat(RequestModel):
-    """A picture of the page; the link that comes back lives 24 hours.
+    """A picture of the page; the returned link expires after 24 hours.
 
-    :param full_page: the whole page, whatever the viewport's height. Service default: false.
+    :param full_page: capture the whole page rather than the viewport's height. Service default: false.
     :param quality: 1 to 100, 100 is best.
     :param viewport: window size.
     """
@@ -84,7 +84,7 @@ class JsonFormat(RequestModel):
     """Data extracted from the page by a language model.
 
     :param schema_: JSON Schema of what to extract; on the wire `schema`.
-    :param prompt: what to extract, in words.
+    :param prompt: description of the data to extract.
     """
 
     type: Literal["json"] = "json"
@@ -96,7 +96,7 @@ class DeterministicJsonFormat(RequestModel):
     """JSON extraction by a generated and reused extractor.
 
     :param schema_: JSON Schema of what to extract; on the wire `schema`.
-    :param prompt: what to extract, in words.
+    :param prompt: description of the data to extract.
     """
 
     type: Literal["deterministicJson"] = "deterministicJson"

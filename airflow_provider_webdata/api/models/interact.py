@@ -95,7 +95,7 @@ class ScrapeInteractRequest(RequestModel):
     its limits is reached.
 
     :param code: what to run, 1 to 100,000 characters, counted in UTF-8 bytes; kept out of reprs.
-    :param prompt: what to do, in words, 1 to 10,000 characters; costs more than code.
+    :param prompt: instructions as text, 1 to 10,000 characters; costs more than code.
     :param language: `python`, `node` or `bash`. Default: `node`.
     :param timeout: seconds, 1 to 300. Default: 30.
     :param ttl: seconds that the session lives at most, 30 to 3600. Default: 600.
@@ -196,7 +196,7 @@ class ExecuteResult(ResponseModel):
     error: Lenient[str | None] = None
 
     def failure(self) -> str | None:
-        """Return what went wrong with the code, in words, or None when it ended well."""
+        """Return a message that says what went wrong with the code, or None if it succeeded."""
         if not self.model_fields_set & ExecuteResult.model_fields.keys():
             return "the answer does not say how it went"
         if self.killed:

@@ -33,8 +33,8 @@ class JobStarted(ResponseModel):
 class JobProgress(ResponseModel):
     """State of a crawl or batch scrape.
 
-    :ivar status: `scraping`, `completed` (whatever number of pages failed), `failed` or `cancelled`.
-    :ivar total: pages attempted; falls when one fails, so that `completed == total` tells nothing of failures.
+    :ivar status: `scraping`, `completed` (even if pages failed), `failed` or `cancelled`.
+    :ivar total: pages attempted; falls when one fails, so `completed == total` says nothing about failures.
     :ivar completed: pages scraped.
     :ivar credits_used: lags behind; -1 when unknown.
     :ivar completed_at: there once the job has ended.
@@ -70,7 +70,7 @@ class JobStatus(JobProgress):
 
 
 class JobDocuments(JobProgress):
-    """The same answer with its documents left as they came, for reading a job's results part by part."""
+    """The same answer with its documents as plain JSON objects, for reading a job's results part by part."""
 
     data: list[dict[str, Any]] | None = Field(None, repr=False)
 

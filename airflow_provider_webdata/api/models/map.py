@@ -14,7 +14,7 @@ from airflow_provider_webdata.api.models.threat import ThreatProtection
 
 
 class MapRequest(RequestModel):
-    """Body of `POST /v2/map`; only `url` is required. One credit, whatever the number of links.
+    """Body of `POST /v2/map`; only `url` is required. One credit, for any number of links.
 
     :param url: the site.
     :param search: words that order the links by relevance.

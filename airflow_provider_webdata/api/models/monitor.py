@@ -160,12 +160,12 @@ _SEARCH_NEEDS_GOAL = (
 class MonitorCreateRequest(RequestModel):
     """Body of `POST /v2/monitor`. The service lets several monitors share a name.
 
-    A goal that is blank or null counts as none; any other turns judging on where `judge_enabled` is left out.
+    A blank or null goal counts as none; any other enables judging if `judge_enabled` is omitted.
 
     :param name: 1 to 256 characters.
     :param schedule: `cron` or `text`, and `timezone`.
     :param targets: 1 to 50 mappings with `type` `scrape`, `crawl` or `search`.
-    :param goal: which changes matter, in words, at most 2000 characters; required for search targets.
+    :param goal: description of the changes that matter, at most 2000 characters; required for search targets.
     :param judge_enabled: whether changes are judged against the goal. Default: where there is a goal.
     :param notification: whom to tell: `email` with `enabled`, `includeDiffs`, `recipients`; `slack`.
     :param retention_days: 1 to 365. Default: 30.
@@ -196,7 +196,7 @@ class MonitorCreateRequest(RequestModel):
 
 
 class MonitorUpdateRequest(RequestModel):
-    """Body of `PATCH /v2/monitor/{id}`: at least one field; what is omitted stays as it is.
+    """Body of `PATCH /v2/monitor/{id}`: at least one field; omitted fields stay unchanged.
 
     Rules between fields are judged as far as the body alone tells: a goal that is not given may be stored. A request
     that resumes a monitor needs its schedule, or no next run is computed; one with targets needs their ids, or their

@@ -10,7 +10,7 @@ from airflow_provider_webdata.api.models.base import Lenient, ResponseModel
 
 
 class StoredSchedule(ResponseModel):
-    """A monitor's schedule: always cron, whatever was sent."""
+    """A monitor's schedule: always cron, even if text was sent."""
 
     cron: str | None = None
     timezone: str | None = None

@@ -10,14 +10,14 @@ from airflow_provider_webdata.api.models.base import Lenient, ResponseModel
 
 
 class PageMetadata(ResponseModel):
-    """Facts about a page. The set is open: every meta tag of the page comes along, as text or a list of it.
+    """Facts about a page. The set is open: every meta tag of the page is included, as text or a list of it.
 
-    A page's own meta tags stand among the service's fields, so that any name may hold any value.
+    A page's own meta tags are among the service's fields, so any name may hold any value.
 
-    `source_url` (on the wire `sourceURL`) is the URL that was asked for, `url` the one after redirects.
-    `num_pages` of a PDF below `total_pages` means that it was cut at `maxPages`. `status_code` is the site's
-    own: 404 or 500 there is a page like any other. `scrape_id` is the id of the page's scrape job. `proxy_used`
-    is `basic` or `stealth`. `credits_used` are those of this page. `source_file` is the name of a parsed file.
+    `source_url` (on the wire `sourceURL`) is the requested URL, `url` the one after redirects. `num_pages` of a PDF
+    below `total_pages` means that it was cut at `maxPages`. `status_code` is the site's own: a 404 or 500 is a page
+    like any other. `scrape_id` is the id of the page's scrape job. `proxy_used` is `basic` or `stealth`. `credits_used`
+    are those of this page. `source_file` is the name of a parsed file.
     """
 
     title: Lenient[str | list[str] | None] = None
@@ -56,7 +56,7 @@ class ChangeTracking(ResponseModel):
 
 
 class PageContent(ResponseModel):
-    """Content of a page, each field present when its format was asked for.
+    """Content of a page. Each field is present if its format was requested.
 
     Links to screenshots live 24 hours, those to audio and video one hour.
     """

@@ -69,7 +69,7 @@ class SimilarPapersRequest(RequestModel):
     :param mode: `similar`, `citers` (papers that cite this one) or `references` (papers that it cites). Default:
         `similar`.
     :param k: most papers, 1 to 500. Default: 40.
-    :param rerank: rank what was found once more.
+    :param rerank: rank the results again.
     :param anchor: further papers to start from.
     :param origin: label of the caller, for the service's own statistics. Default: `api`.
     :param integration: another such label.

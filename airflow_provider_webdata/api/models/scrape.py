@@ -168,7 +168,7 @@ class MonitorScrapeOptions(RequestModel):
 
 
 def _span(milliseconds: int) -> str:
-    """Return a time span in words, in its largest unit."""
+    """Format a time span in its largest unit."""
     size, unit = next(span for span in _SPANS if milliseconds >= span[0])
     count = milliseconds / size
     return f"{count:.3g} {unit}{'' if count == 1 else 's'}"
@@ -195,7 +195,7 @@ class ScrapeOptions(MonitorScrapeOptions):
     :param skip_tls_verification: take pages with a certificate that is not valid. Default: true.
     :param timeout: milliseconds that the service may take, 1000 to 300,000. Default: 60,000.
     :param parsers: how files are read, `pdf` and `image`, as names or mappings with `type`; an empty list returns PDFs
-        as they are. Default: `pdf`.
+        unparsed. Default: `pdf`.
     :param actions: mappings with `type`, at most 50, done on the page before its content is taken.
     :param location: where the page is fetched from: `country`, `languages`.
     :param remove_base64_images: replace images that stand in the text itself. Default: true.
@@ -252,7 +252,7 @@ class PageRequest(ScrapeOptions):
 
 
 class ScrapeRequest(PageRequest):
-    """Body of `POST /v2/scrape`. The scrape options stand beside `url`, not in an object of their own.
+    """Body of `POST /v2/scrape`. The scrape options are at the top level, beside `url`.
 
     :param url: the page.
     """
@@ -261,11 +261,11 @@ class ScrapeRequest(PageRequest):
 
 
 def check_zero_data_retention(options: ScrapeOptions, prefix: str = "") -> None:
-    """Refuse what the service cannot do without keeping data (docs/service.md#zdr-excludes).
+    """Reject options that require keeping data (docs/service.md#zdr-excludes).
 
     :param options: how pages are fetched.
-    :param prefix: where the options stand in the body, for the error's text.
-    :raises PydanticCustomError: a screenshot or clean content is asked for.
+    :param prefix: path of the options in the body, for the error's text.
+    :raises PydanticCustomError: a screenshot or clean content is requested.
     """
     if "screenshot" in format_types(options.formats):
         raise problem("zeroDataRetention", f"{prefix}formats: no screenshot with zeroDataRetention; drop one")

@@ -50,7 +50,7 @@ _Tbs = Annotated[String, AfterValidator(_tbs)]
 
 
 class WebSource(RequestModel):
-    """The `web` source with filters of its own.
+    """The `web` source with its own filters.
 
     :param tbs: time filter, as in `SearchRequest`.
     :param location: geo-targeting, as in `SearchRequest`.
@@ -92,7 +92,7 @@ Category = Annotated[CategoryName | CategoryFilter, one_of("a category", Categor
 
 
 class SearchScrapeOptions(ScrapeOptions):
-    """How the results of a search are scraped: `ScrapeOptions`, and a switch of its own.
+    """Options for scraping the results of a search: `ScrapeOptions`, and a separate switch.
 
     :param zero_data_retention: keep nothing of the pages, for teams that have it; with neither screenshots nor
         `only_clean_content`. Default: false.
@@ -207,7 +207,7 @@ class SearchRequest(RequestModel):
 
 
 class WebResult(PageContent):
-    """A result of the `web` source; `category`, with open values, is there when categories were asked for."""
+    """A result of the `web` source; `category`, an open set of values, is present if categories were requested."""
 
     title: str | None = None
     description: str | None = None

@@ -37,7 +37,7 @@ class ThreatProtection(RequestModel):
 
 
 class ThreatPolicyRequest(ThreatProtection):
-    """Body of `PUT /v2/team/threat-protection`: the whole policy. What is left out goes back to its default.
+    """Body of `PUT /v2/team/threat-protection`: the whole policy. Omitted fields return to their defaults.
 
     :param mode: `off`, `normal` (2 more credits per URL scanned), `manual-only` (your own lists alone), or `zscaler`
         (the organization's Zscaler decides).
@@ -46,7 +46,7 @@ class ThreatPolicyRequest(ThreatProtection):
     :param whitelist: at most 1000 domains always allowed, same format; wins over every other rule. Default: none.
     :param blocked_tlds: at most 1000 top-level domains, lower case, without the dot. Default: none.
     :param failure_policy: when the classifier cannot be reached, `closed` blocks and `open` allows. Default: `closed`.
-    :param allow_request_overrides: whether a request may bring a `threat_protection` of its own. Default: true.
+    :param allow_request_overrides: whether a request may bring its own `threat_protection`. Default: true.
     """
 
     mode: ThreatMode

@@ -54,9 +54,10 @@ class WebDataCreateMonitorOperator(
     names both ids, unless `monitor_id` says which one is meant. Every argument up to `webhook` is a field of
     POST /v2/monitor, templated; what is left out is not sent, and not compared with what is stored.
 
-    What exists is compared with what is declared, and only what differs is patched, with the ids of its targets,
-    so that their history stays. What the service normalises or fills in is no difference; how a schedule in words
-    is compared with the stored cron is said in `airflow_provider_webdata.api.monitor_diff.monitor_changes`.
+    The existing monitor is compared with the declared one, and only differences are patched, with the ids of its
+    targets, so that their history stays. Values that the service normalizes or fills in are no difference.
+    `airflow_provider_webdata.api.monitor_diff.monitor_changes` documents how a text schedule is compared with the
+    stored cron.
 
     A retry after a crash, or after an answer that got lost, finds what the first attempt made: by its id where
     Airflow's task state store (3.3) still got it, else by its name, looked up for a while since the service's list
@@ -70,12 +71,12 @@ class WebDataCreateMonitorOperator(
 
     XCom: the monitor, with wire names; header values are replaced by `***`. The key `monitor_id` holds its id. With
     `wait_for_completion`, the return value is the check, and the key `monitor`, pushed before the wait, holds the
-    monitor. For a schedule in words, the key `applied_schedule` holds the cron that the service made of it.
+    monitor. For a text schedule, the key `applied_schedule` holds the cron that the service made of it.
 
     :param name: 1 to 256 characters.
     :param schedule: `cron` or `text`, and `timezone`.
     :param targets: 1 to 50 mappings with `type` `scrape`, `crawl` or `search`.
-    :param goal: which changes matter, in words, at most 2000 characters; required for search targets.
+    :param goal: description of the changes that matter, at most 2000 characters; required for search targets.
     :param judge_enabled: whether changes are judged against the goal. Default: where there is a goal.
     :param notification: whom to tell: `email` with `enabled`, `includeDiffs`, `recipients`; `slack`.
     :param retention_days: 1 to 365. Default: 30.

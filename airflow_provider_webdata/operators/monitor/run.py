@@ -28,8 +28,8 @@ class WebDataRunMonitorOperator(WaitsForCheck, ExistingMonitorOperator):
 
     A retry after a crash or a lost answer finds the check that the first attempt started instead of starting another.
 
-    XCom: the check, with wire names; with `wait_for_completion` as it is in the end, with the pages that were asked
-    for. The keys `check_id` and `monitor_id` hold the ids, also while the task waits.
+    XCom: the check, with wire names; with `wait_for_completion`, the finished check with the requested pages. The keys
+    `check_id` and `monitor_id` hold the ids, also while the task waits.
 
     :param if_running: what to do when a check is running already: `return` it (default; with
         `wait_for_completion`, it is waited for) or `error`.
