@@ -36,9 +36,9 @@ class Budget:
     :param limit: most credits. None: no limit, and nothing is recorded.
     :param context: the task's; None outside a task.
     :param name: names the budget among those of the task.
-    :param counted: credits that count against the limit and are recorded elsewhere; what is settled leaves them out.
-    :param keeps_peak: record only the most that was reserved at a time, and nothing that was settled: for many calls,
-        each of which leaves a record of its own.
+    :param counted: credits that count against the limit and are recorded elsewhere; settled credits exclude them.
+    :param keeps_peak: record only the highest reservation, and no settled amounts: for many calls that are each
+        recorded separately.
     """
 
     def __init__(
@@ -132,7 +132,7 @@ class Budget:
                     self._write()
 
     def spend(self, credits: float) -> None:
-        """Count credits that a record of their own says were spent."""
+        """Count credits that a separate record reports as spent."""
         with self._lock:
             self._read()
             self._spent += credits

@@ -70,9 +70,9 @@ _BILLS_NOTHING = (
 class AdmittedCall(Generic[ResponseT]):
     """A call that the guard lets pass.
 
-    :param call: what is to be sent.
-    :param reservation: name of what is set aside for it; None: it bills nothing.
-    :param answer: what came back, for the guard to see.
+    :param call: the call to send.
+    :param reservation: name of the reservation for it; None: it bills nothing.
+    :param answer: passes the answer back to the guard.
     """
 
     call: Call[ResponseT]
@@ -261,7 +261,7 @@ def _cost(admitted: AdmittedCall[Any]) -> float | None:
 
 
 def cost_of_failure(error: BaseException) -> float | None:
-    """Return what a call that failed cost, or None if nobody can tell. See docs/service.md#credits-failed."""
+    """Return what a failed call cost, or None if that is unknown. See docs/service.md#credits-failed."""
     if isinstance(error, CallRefusedError):
         return error.credits_used
     if isinstance(error, TransportError):

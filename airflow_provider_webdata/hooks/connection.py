@@ -121,7 +121,7 @@ def settings_of(
     """Read a connection.
 
     :param connection: an Airflow connection of type `webdata`.
-    :param warn: is told what works and is hardly meant; the log by default.
+    :param warn: receives warnings about settings that work but are probably unintended; the log by default.
     :raises ConfigurationError: a field cannot work; the message names the connection, the field, the rule and
         the remedy, and never a secret.
     """
@@ -434,7 +434,7 @@ _WEBHOOK_EXTRAS = {
 
 
 def is_loopback(host: str | None) -> bool:
-    """Return whether a host is this very machine, whatever the name server says.
+    """Return whether a host is this very machine, regardless of the name server.
 
     :param host: its name or address.
     """

@@ -54,10 +54,10 @@ def credits_left(usage: CreditUsage) -> str:
 
 
 def diagnose(error: WebDataError) -> tuple[bool, str]:
-    """Tell apart the ways in which reading the credits can fail.
+    """Distinguish the ways in which reading the credits can fail.
 
-    :param error: what the call raised.
-    :return: whether the connection works all the same, and what to do about it, with the error's code.
+    :param error: the error of the call.
+    :return: whether the connection works anyway, and the next step, with the error's code.
     """
     found = diagnosis_of(error)
     if found.part == "fields":

@@ -69,7 +69,7 @@ class DocumentParts:
         """Return the part that an answer holds, and move on.
 
         :param answer: to the first call or to the one that `cursor` leads to.
-        :raises UnfinishedJobError: the job still runs: what comes next is not known yet.
+        :raises UnfinishedJobError: the job is still running, so the next part is unknown.
         :raises InvalidResponseError: the way on leads in a circle or elsewhere; no document is lost or doubled
             by going on from the last `next_cursor` later.
         """

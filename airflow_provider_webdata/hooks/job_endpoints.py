@@ -19,7 +19,7 @@ class JobEndpoints:
     """The calls of one kind of job. See docs/service.md#endpoints.
 
     :param status: how it stands.
-    :param documents: its result in parts, left as they come; None where the result is one object.
+    :param documents: its result in parts, as plain JSON objects; None if the result is one object.
     :param cancel: ends it early; None where the service has no such call.
     :param errors: pages that failed; None where there are no pages.
     """

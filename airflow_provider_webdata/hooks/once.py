@@ -1,4 +1,4 @@
-"""A value whose creation is awaited once, by whoever needs it first."""
+"""A lazily created value shared by concurrent tasks."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class Once(Generic[T]):
         self.made: T | None = None
 
     async def get(self) -> T:
-        """Return the thing.
+        """Return the value.
 
-        :raises Exception: whatever making it raises.
+        :raises Exception: any error of the factory.
         """
         if self.made is not None:
             return self.made

@@ -52,9 +52,9 @@ def advice_for(code: str, text: str, conn_id: str) -> str:
 
 
 def advised(text: str, conn_id: str) -> str:
-    """Return the message of an error, as a trigger told it, with what to do in front of its code.
+    """Return the message of an error, as a trigger reported it, with the remedy in front of its code.
 
-    :param text: a message that ends with a code; another is returned as it is.
+    :param text: a message that ends with a code; any other is returned unchanged.
     :param conn_id: the task's connection.
     """
     coded = _CODED.fullmatch(text)

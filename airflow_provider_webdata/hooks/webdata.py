@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.hooks.calls import Call
     from airflow_provider_webdata.inbox.reader import InboxReader
 
-# Held while any hook is first used: one of its own would keep a hook from being pickled. A signal handler may come in
-# the middle.
+# Held while any hook is first used: a lock per hook would prevent pickling the hook. A signal handler may interrupt
+# this.
 _FIRST_USE = threading.RLock()
 
 
@@ -81,7 +81,7 @@ class WebDataHook(
         return self._settings
 
     def get_conn(self) -> WebDataClient:
-        """Return the client of this hook, for calls that have no method of their own.
+        """Return the client of this hook, for calls without a separate method.
 
         :raises CallRefusedError: the hook is a guarded one, whose caps the client does not know.
         """
@@ -104,7 +104,7 @@ class WebDataHook(
 
     @classmethod
     def of(cls, connection: AirflowConnection) -> WebDataHook:
-        """Return a hook for a connection that Airflow need not know, such as one that is to be tested first.
+        """Return a hook for a connection that Airflow need not know, such as one to test before it is stored.
 
         :param connection: an Airflow connection of type `webdata`.
         :raises ConfigurationError: a field cannot work.
@@ -114,7 +114,7 @@ class WebDataHook(
         return made
 
     def sibling(self) -> WebDataHook:
-        """Return another hook of the same connection, which is not read again, with a client of its own.
+        """Return another hook of the same connection, with its own client. The connection is not read again.
 
         For code that interrupts a call of this one, such as a signal handler.
         """
@@ -191,7 +191,7 @@ class WebDataHook(
     def test_connection(self) -> tuple[bool, str]:
         """Check the connection with the real key, without spending credits.
 
-        :return: whether it works, and in words what is wrong or how many credits are left.
+        :return: whether it works, and a message with the problem or with the credits left.
         """
         try:
             with self:

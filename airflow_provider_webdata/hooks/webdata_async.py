@@ -135,7 +135,7 @@ class AsyncWebDataHook(
         return settings
 
     async def get_conn(self) -> AsyncWebDataClient:
-        """Return the client of this hook, for calls that have no method of their own.
+        """Return the client of this hook, for calls without a separate method.
 
         :raises CallRefusedError: the hook is a guarded one, whose caps the client does not know.
         """

@@ -20,7 +20,7 @@ _EXECUTION_PATH = "/execution"
 
 
 def new_key() -> str:
-    """Return a correlation key that nobody can guess."""
+    """Return an unguessable correlation key."""
     return secrets.token_urlsafe(24)
 
 

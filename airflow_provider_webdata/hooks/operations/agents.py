@@ -76,10 +76,10 @@ class AgentOperations(Operations):
         return self._execute(_thread(thread_id, include_data)).thread
 
     def agent_trace(self, job_id: str, *, live_view: bool = False) -> models.AgentTrace:
-        """Return what an agent run did, step by step.
+        """Return the steps of an agent run.
 
         :param job_id: the run's UUID.
-        :param live_view: with links to look into the browsers that run now: whoever has one can look.
+        :param live_view: include links to the live view of running browsers; a link gives its holder access.
         :raises NotFoundError: unknown, of another team, or expired.
         """
         return self._execute(_trace(job_id, live_view))

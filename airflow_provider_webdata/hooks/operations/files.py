@@ -90,22 +90,23 @@ class FileOperations(Operations):
         extra_body: Body | None = None,
         upload: Way = "auto",
     ) -> models.ScrapeResponse:
-        """Upload a file and return its content in the formats asked for. Bills credits; never repeated after a
-        lost answer. See docs/service.md#parse.
+        """Upload a file and return its content in the requested formats.
 
-        The file is sent as it is read, a block at a time, and left open.
+        Bills credits; never repeated after a lost answer. See docs/service.md#parse.
 
-        :param file: open binary file, or an iterable of bytes. One that can neither seek nor start anew goes out once,
-            even where the service asks to come again.
-        :param filename: its name; directories are left out. The ending tells the service what it is.
+        The file is streamed a block at a time, and left open.
+
+        :param file: open binary file, or an iterable of bytes. One that can neither seek nor restart is sent once, even
+            if the service requests a retry.
+        :param filename: its name; directories are omitted. The service derives the file type from the extension.
         :param size: bytes, where the caller knows; else it is asked of the file.
         :param options: docs/service.md#parse, field `options`; all are optional.
         :param extra_body: merged into the options unchecked.
         :param upload: `form` sends the file with the call, at most 50 MB; `reference` to a storage that the service
             names, without the key, and has it parsed there; `auto`: `reference` for what is too large for a form.
         :raises UploadError: the file ended early, grew while it was read, is too large, or the storage refused it.
-        :raises ProcessingContinuesError: a large document needs longer; the same call later gives the result,
-            paid for once. See docs/service.md#large-documents.
+        :raises ProcessingContinuesError: a large document needs longer; the same call later returns the result, billed
+            once. See docs/service.md#large-documents.
         """
         parse = _Parse(file, filename, size, options, extra_body, upload)
         if not parse.by_reference:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 def _job_status(kind: JobKind, job_id: str, limit: int | None, skip: int | None) -> Call[Any]:
     calls = endpoints_of(kind)
-    # Only what comes in parts can be asked for in parts.
+    # Only a result that comes in parts can be requested in parts.
     query = {"limit": limit, "skip": skip} if calls.documents is not None else None
     return Call(calls.status, path={"job_id": job_id}, query=query)
 
@@ -143,9 +143,9 @@ class JobOperations(Operations):
     ) -> Iterator[DocumentPart]:
         """Yield the documents of a job that has ended, one part at a time: about 100 documents or 10 MB.
 
-        Each part is fetched when it is asked for, and only one is held here. Reading can stop anywhere and go
-        on from the part's `next_cursor` in another process. `next` links are followed on the connection's own
-        origin, whatever host they name.
+        Each part is fetched on demand, and only one is held in memory. Reading can stop anywhere and continue from the
+        part's `next_cursor` in another process. `next` links are followed on the connection's own origin, even if they
+        name another host.
 
         :param kind: `crawl` or `batch_scrape`.
         :param job_id: the job's UUID.

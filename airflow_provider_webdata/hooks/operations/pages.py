@@ -29,9 +29,9 @@ class PageOperations(Operations):
 
         :param request: `url` and scrape options side by side; only `url` is required.
         :param extra_body: merged into the body unchecked.
-        :raises ProcessingContinuesError: a large document needs longer; the same call later gives the result,
-            paid for once. See docs/service.md#large-documents.
-        :raises PageError: the page cannot be had: no such host, a bad certificate, ...
+        :raises ProcessingContinuesError: a large document needs longer; the same call later returns the result, billed
+            once. See docs/service.md#large-documents.
+        :raises PageError: the page is unavailable: no such host, a bad certificate, ...
         :raises CacheMissError: only the cache was asked, and has no such page.
         """
         return self._execute(Call.of(endpoints.SCRAPE, request, extra_body=extra_body))

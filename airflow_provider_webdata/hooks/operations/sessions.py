@@ -52,7 +52,7 @@ class SessionOperations(Operations):
         :param session_id: the session's id.
         :param request: docs/service.md#session; only `code` is required.
         :param extra_body: merged into the body unchecked.
-        :return: what the code did; its `failure()` tells whether it went well.
+        :return: the result of the code; its `failure()` says whether it succeeded.
         """
         return self._execute(
             Call.of(endpoints.EXECUTE, request, path={"session_id": session_id}, extra_body=extra_body)
@@ -79,13 +79,13 @@ class SessionOperations(Operations):
     ) -> models.ScrapeInteractResult:
         """Run code, or a prompt, on the page of an earlier scrape; never repeated after a lost answer.
 
-        The first call opens a browser there, which bills until it is stopped or over; later calls go on in it.
-        Code that fails raises nothing.
+        The first call opens a browser there, which bills until it is stopped or over; later calls continue in it. Code
+        that fails raises nothing.
 
         :param scrape_id: UUID in `metadata.scrape_id` of the scrape's document.
         :param request: docs/service.md#on-the-page-of-a-scrape; `code` or `prompt` is required.
         :param extra_body: merged into the body unchecked.
-        :return: what was done; its `failure()` tells whether it went well.
+        :return: the outcome; its `failure()` says whether it succeeded.
         :raises ConflictError: the scrape cannot be repeated any more (scrape again), or its profile is busy.
         """
         result = self._execute(
