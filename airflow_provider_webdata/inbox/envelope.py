@@ -27,16 +27,16 @@ class NotJSONError(ValueError):
 
 @dataclass(frozen=True)
 class Envelope:
-    """What a delivery says about itself; None for all that is missing or odd.
+    """The envelope of a delivery. Fields that are missing or malformed are None.
 
-    :param event: `type` as it came.
-    :param operation: what the event's name begins with, such as `monitor`.
+    :param event: `type`, unchanged.
+    :param operation: prefix of the event's name, such as `monitor`.
     :param name: the event without its operation, such as `check.completed`.
     :param job_id: `id`: of the job, for monitors of the check.
     :param monitor_id: `data.monitorId`.
     :param webhook_id: the id of the event, the same on every redelivery.
-    :param success: as it came; false for a page or check that failed.
-    :param page_url: of the page that it tells of: what was asked for, else where redirects led.
+    :param success: unchanged; false for a page or check that failed.
+    :param page_url: URL of the page: the requested one, else the one after redirects.
     """
 
     event: str | None = None
@@ -52,7 +52,7 @@ class Envelope:
     def read(cls, body: bytes) -> Envelope:
         """Read the envelope of a delivery.
 
-        :param body: the body as it came.
+        :param body: the body, verbatim.
         :raises NotJSONError: it is no JSON. JSON of any shape is fine.
         """
         try:
@@ -85,9 +85,9 @@ class Envelope:
 
 
 def parse_body(body: bytes) -> Any:
-    """Return the value of a delivery's body, halves of surrogate pairs as `escape_halves` gives them.
+    """Return the value of a delivery's body, with surrogate halves as `escape_halves` returns them.
 
-    :param body: the body as it came.
+    :param body: the body, verbatim.
     :raises NotJSONError: it is no JSON, no UTF-8, or nested beyond measure.
     """
     try:

@@ -61,11 +61,11 @@ _scalar = msgspec.json.Decoder(str | bool | None)
 
 
 def outline_of(body: bytes) -> dict[str, Any] | None:
-    """Return the fields of a delivery that its envelope needs, with nothing else in them; None for no object.
+    """Return only the fields of a delivery that its envelope needs; None if the body is not an object.
 
     Values that are neither text nor boolean, and texts too long to be kept, are None.
 
-    :param body: the body as it came.
+    :param body: the body, verbatim.
     :raises ValueError: it is no JSON, no UTF-8, or nested deeper than `DEEPEST`.
     """
     try:

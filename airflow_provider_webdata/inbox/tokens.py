@@ -1,8 +1,8 @@
-"""Short-lived JSON Web Tokens with which a reader shows the inbox that it knows the connection's secret.
+"""Short-lived JSON Web Tokens with which a reader proves to the inbox that it knows the connection's secret.
 
 A token names its connection as the audience and is signed with a key that is derived from the secret, which itself
 never travels from a reader to the inbox. The secret is the connection's signing secret, which never travels at all.
-Where it has none it is the webhook secret: whoever sees the headers of a delivery can make tokens then.
+Without one, it is the webhook secret: then anyone who sees the headers of a delivery can make tokens.
 """
 
 from __future__ import annotations

@@ -70,10 +70,10 @@ class InboxReader:
     ) -> Page:
         """Return the next deliveries in the order of the feed.
 
-        Those count that have any of the keys, job ids or monitor ids, where any of them is given, and any of the
-        events, where given (with or without the operation's prefix).
+        A delivery matches if it has any of the given keys, job ids or monitor ids, and any of the given events (with or
+        without the operation's prefix).
 
-        :param after: cursor of an earlier page; `END`: only what comes from now on; None: from the oldest kept.
+        :param after: cursor of an earlier page; `END`: only new deliveries; None: from the oldest kept.
         :param wait: seconds, 0 to 30, to wait for a delivery when there is none.
         :param limit: most deliveries, 1 to 1000; the inbox's default is 200.
         :param keys: correlation keys.
@@ -81,7 +81,7 @@ class InboxReader:
         :param monitor_ids: ids of monitors.
         :param events: names of events.
         :param received_after: only deliveries that arrived then or later, ISO 8601.
-        :raises CursorAheadError: the inbox was reset since the cursor was given.
+        :raises CursorAheadError: the inbox was reset since the cursor was issued.
         """
         filters = _filters(keys, job_ids, monitor_ids, events)
         request = protocol.feed_request(self.address, after, wait, limit, filters, received_after)

@@ -10,11 +10,11 @@ from airflow_provider_webdata.inbox.envelope import parse_body
 
 
 class Delivery(msgspec.Struct, frozen=True, gc=False):
-    """A stored delivery. What could not be read of it when it came is None.
+    """A stored delivery. Fields that could not be read on arrival are None.
 
-    `position` orders the feed (None until it is published), `id` never changes. `event` is the
-    `type` as it came, `job_id` the envelope's `id`: for monitors that of the check. `received_at` is ISO 8601,
-    `size` the body's bytes. `body` is the JSON as it came, or unset where it is too large to be listed.
+    `position` orders the feed (None until it is published), `id` never changes. `event` is the `type`, unchanged,
+    `job_id` the envelope's `id`: for monitors that of the check. `received_at` is ISO 8601, `size` the body's bytes.
+    `body` is the verbatim JSON, or unset if it is too large to be listed.
     """
 
     id: int

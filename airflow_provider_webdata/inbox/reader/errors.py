@@ -55,8 +55,8 @@ class DeliveryGoneError(InboxError):
 class CursorAheadError(InboxError):
     """410: the cursor is beyond all that the inbox ever stored, so its database was reset.
 
-    :param reason: what is wrong.
-    :param cursor: the end of the feed as it is now.
+    :param reason: the problem.
+    :param cursor: the current end of the feed.
     """
 
     help_code = "WD-045"

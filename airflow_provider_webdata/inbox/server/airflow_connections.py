@@ -1,4 +1,4 @@
-"""Airflow's connections, read so that one that there is not is told from one that cannot be read now."""
+"""Connection lookup that distinguishes missing from unavailable."""
 
 from __future__ import annotations
 

@@ -44,9 +44,9 @@ def create_application() -> InboxApplication:
 
 
 def application_or_unavailable() -> ASGIApp:
-    """Return the inbox of this Airflow; where it cannot be had, what answers 503 until the process is restarted.
+    """Return the inbox of this Airflow; if it is unavailable, an application that answers 503 until a restart.
 
-    Meant for the plugin: there is nobody to raise to but the sender of a delivery.
+    For the plugin: an error could only reach the sender of a delivery.
     """
     try:
         return create_application()

@@ -166,7 +166,7 @@ def _fields(delivery: StoredDelivery) -> dict[str, Any]:
 
 
 def _shown(row: dict[str, Any], output: str) -> dict[str, Any]:
-    """Return a row whose text a table shows as it is: brackets are no markup."""
+    """Return a row for a table, with brackets escaped so that they are not read as markup."""
     if output != "table":
         return row
     return {name: escape(value) if isinstance(value, str) else value for name, value in row.items()}

@@ -1,7 +1,7 @@
-"""The inbox's tables come, change and go with Airflow's: `airflow db migrate`, `airflow db reset`.
+"""Creates, migrates, and drops the inbox's tables with Airflow's: `airflow db migrate`, `airflow db reset`.
 
-Airflow 3.2 and later find the manager through `db-managers` in the provider's metadata. Where nobody runs
-`airflow db migrate` once the package is installed, the inbox calls `make_tables`.
+Airflow 3.2 and later find the manager through `db-managers` in the provider's metadata. Until `airflow db migrate` is
+run after the package is installed, the inbox calls `make_tables`.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ class InboxDBManager(BaseDBManager):
         if show_sql_only:
             current = self.get_current_revision()  # type: ignore[no-untyped-call]
             target = f"{from_revision or current}:{to_revision}"
-        # Alembic works through a connection of its own, which this session must not keep waiting.
+        # Alembic uses a separate connection, which this session must not block.
         self.session.commit()
         command.downgrade(config, revision=target, sql=show_sql_only)
 

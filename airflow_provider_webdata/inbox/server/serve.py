@@ -95,7 +95,7 @@ def _serve(
 
         @contextlib.contextmanager
         def capture_signals(self) -> Iterator[None]:
-            # Uvicorn's own would end the process by the signal once more, as if it had failed.
+            # Uvicorn's own handler would raise the signal again, and the process would seem to have failed.
             loop = asyncio.get_running_loop()
             for number in (signal.SIGINT, signal.SIGTERM):
                 loop.add_signal_handler(number, self.handle_exit, number, None)

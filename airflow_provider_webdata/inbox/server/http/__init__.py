@@ -1,5 +1,4 @@
-"""The inbox's HTTP side: deliveries come in and are read by readers, each request bounded and authenticated.
+"""The inbox's HTTP side: receives deliveries and serves them to readers. Each request is bounded and authenticated.
 
-Plain ASGI on top of `storage`, with no SQL. Where connections and options come from is told by `application`, one
-room up.
+Plain ASGI on top of `storage`, with no SQL. Connections and options come from `application`, one package up.
 """

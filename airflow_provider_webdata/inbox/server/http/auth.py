@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Gate:
-    """What a connection demands of deliveries and readers.
+    """A connection's requirements for deliveries and readers.
 
     :param conn_id: id of the connection.
     :param secrets: webhook secrets, any of which a delivery may carry; empty where none is demanded.
     :param signing_secrets: keys, any of which may have signed a delivery; empty where none is demanded.
     :param signature_header: lower case.
-    :param open: false for a connection that there is not, or that demands nothing: nobody gets through.
+    :param open: false if the connection is missing or requires nothing: no request is admitted.
     """
 
     conn_id: str
@@ -52,9 +52,9 @@ class Gate:
 
     @classmethod
     def closed(cls, conn_id: str) -> Gate:
-        """Return a gate that compares as any other and lets nobody through.
+        """Return a gate that compares like any other and admits no request.
 
-        :param conn_id: what was asked for.
+        :param conn_id: the requested connection.
         """
         return cls(conn_id, (_DUMMY,), (_DUMMY,), DEFAULT_SIGNATURE_HEADER.lower().encode(), open=False)
 
@@ -72,7 +72,8 @@ class Gate:
     def is_signed(self, headers: Headers) -> bool:
         """Return whether a delivery claims to be signed: only then is its body worth reading to strangers.
 
-        Any header that is called a signature makes that claim, so that it does not tell what this connection's is.
+        Any header that is called a signature makes that claim, so the response does not reveal which one this
+        connection uses.
 
         :param headers: of the request.
         """

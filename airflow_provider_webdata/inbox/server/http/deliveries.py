@@ -61,7 +61,7 @@ class Deliveries:
         self._long_polls = Shares(LONG_POLLS_AT_ONCE)
 
     async def page(self, conn_id: str, query: bytes, headers: Headers, receive: Receive) -> Response:
-        """Serve `GET /deliveries/{conn_id}`: what comes after a cursor, waiting for it if need be."""
+        """Serve `GET /deliveries/{conn_id}`: the deliveries after a cursor, waiting for one if necessary."""
         try:
             if not await self._allowed(conn_id, headers):
                 return _DENIED
@@ -74,7 +74,7 @@ class Deliveries:
             return _failure_response(error)
 
     async def search(self, conn_id: str, headers: Headers, receive: Receive) -> Response:
-        """Serve `POST /deliveries/{conn_id}/search`: what is there already, by many keys and ids at once."""
+        """Serve `POST /deliveries/{conn_id}/search`: the stored deliveries for many keys and ids."""
         try:
             if not await self._allowed(conn_id, headers):
                 return _DENIED
@@ -157,7 +157,7 @@ def _page_response(page: StoredPage) -> Response:
 
 
 def _record(stored: StoredDelivery) -> bytes:
-    """Return one delivery as JSON; its body goes in as it came, which is JSON already, but for lone surrogates."""
+    """Return one delivery as JSON. Its body is JSON already and goes in verbatim, except for lone surrogates."""
     fields = {
         "id": stored.id,
         "position": stored.position,

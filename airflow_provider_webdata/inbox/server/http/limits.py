@@ -54,15 +54,15 @@ class TokenBucket:
 
 
 class BodyBudget:
-    """How many request bodies, and how many bytes of them, may be in memory.
+    """Limits on the number of request bodies in memory, and on their bytes.
 
-    When there are too many, room is made by the connection that takes up the most: of its bodies that are still
-    arriving, the one that has taken longest gives way.
+    When there are too many, the connection that uses the most makes room: of its bodies that are still arriving, the
+    oldest gives way.
 
     :param most: bodies at once.
     :param most_bytes: bytes of them all.
-    :param within_connection: whether a body also gives way to one of its own connection: for senders who have not
-        shown yet that they belong to it.
+    :param within_connection: whether a body also gives way to one of the same connection: for senders that are not
+        authenticated yet.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class BodyBudget:
 
     @contextmanager
     def body(self, conn_id: str) -> Iterator[BufferedBody]:
-        """Account for one body as long as it is in memory.
+        """Account for one body while it is in memory.
 
         :param conn_id: connection that it is for.
         :raises BusyError: there are too many.

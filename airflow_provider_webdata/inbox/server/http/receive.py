@@ -1,7 +1,7 @@
 """Receiving a delivery: refused as early as possible, stored before it is acknowledged.
 
-An unauthenticated request costs a comparison. Its body is read only where it claims to be signed, whatever connection
-it names, so that the response's time does not tell which connections there are.
+An unauthenticated request costs a comparison. Its body is read only if it claims to be signed, for existing and missing
+connections alike, so that the response time does not reveal which connections exist.
 """
 
 from __future__ import annotations

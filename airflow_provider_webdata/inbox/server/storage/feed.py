@@ -52,11 +52,11 @@ class Feed:
 
         :param conn_id: the connection.
         :param wanted: which of its deliveries.
-        :param after: cursor; None for the oldest that is kept, "end" for what comes from now on.
+        :param after: cursor; None for the oldest that is kept, "end" for new deliveries only.
         :param limit: most deliveries, 1 to 1000.
         :param wait: seconds to wait for a first one.
-        :return: at once when there is something, otherwise an empty page after `wait`, whose cursor has moved on.
-        :raises CursorPastEndError: nothing was ever published at or beyond the cursor.
+        :return: immediately if there are deliveries, otherwise an empty page after `wait`, whose cursor has moved on.
+        :raises CursorPastEndError: no delivery was ever published at or beyond the cursor.
         :raises TooManyReadersError: it would have to wait, and no further reader can.
         :raises StoreUnavailableError: the database cannot be read now.
         """

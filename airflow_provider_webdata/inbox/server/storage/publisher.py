@@ -80,7 +80,7 @@ class Publisher:
         """Publish what was just committed; returns at once. May be called from any thread."""
         with self._changed:
             if self._requested and self._thread is not None:
-                # The thread has yet to serve an earlier request: to wake it once more would only cost time.
+                # The thread has yet to serve an earlier request: waking it again would only cost time.
                 return
             self._requested = True
             self._start()
@@ -147,7 +147,7 @@ class Publisher:
         return None
 
     def _wait_for_work(self) -> bool:
-        """Wait until something is to be published or polled for; False when the thread is to end."""
+        """Wait until there are deliveries to publish or to poll for. Return False when the thread must end."""
         with self._changed:
             while not (self._closing or self._requested):
                 pause = self._next_poll - time.monotonic() if self.waiters else None

@@ -15,19 +15,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class NewDelivery:
-    """A delivery that was accepted and is to be stored.
+    """An accepted delivery that will be stored.
 
     :param conn_id: connection whose secrets it carried, at most 250 characters.
     :param key: correlation key of its URL, at most 200 characters.
     :param dedupe: 64 hexadecimal digits, the same for every repetition of the delivery.
-    :param event: `type` as it came.
+    :param event: `type`, unchanged.
     :param operation: the event's operation, where its name says it.
     :param name: the event without its operation.
     :param job_id: id of the job, for monitors of the check.
     :param monitor_id: id of the monitor.
-    :param page_url: of the page that it tells of.
-    :param success: as it came.
-    :param body: the body as it came.
+    :param page_url: URL of the page that the delivery is about.
+    :param success: unchanged.
+    :param body: the body, verbatim.
     :param received_at: aware.
     """
 
@@ -46,11 +46,11 @@ class NewDelivery:
 
     @classmethod
     def from_body(cls, conn_id: str, key: str | None, body: bytes, received_at: datetime) -> NewDelivery:
-        """Read what a delivery says about itself.
+        """Read the envelope of a delivery.
 
         :param conn_id: connection whose secrets it carried.
         :param key: correlation key of its URL.
-        :param body: the body as it came.
+        :param body: the body, verbatim.
         :param received_at: aware.
         :raises NotJSONError: the body is no JSON.
         """
@@ -72,11 +72,11 @@ class NewDelivery:
 
 
 def _identity(conn_id: str, key: str | None, envelope: Envelope, body: bytes) -> str:
-    """Return the same digest for every repetition of a delivery, and for nothing else.
+    """Return a digest that is equal for all repetitions of a delivery, and for no other delivery.
 
-    Where the service gives an id it counts whatever the address: a signed body that somebody sends again to another
-    address of the connection is still the same event. The event's name stays part of it: should a server give one id
-    to several events, none of them is taken for another's repetition.
+    If the service gives an id, it identifies the event at any address: a signed body that is sent again to another
+    address of the connection is still the same event. The event's name stays part of the digest: should a server give
+    one id to several events, none of them is mistaken for a repetition of another.
     """
     event = (envelope.event or "").encode()
     if envelope.webhook_id:
@@ -92,15 +92,15 @@ def _identity(conn_id: str, key: str | None, envelope: Envelope, body: bytes) ->
 
 @dataclass(frozen=True)
 class DeliveryFilter:
-    """Which deliveries a reader asks for; what is empty does not limit.
+    """Filter for the deliveries that a reader requests; empty fields do not limit.
 
     :param keys: correlation keys. A delivery matches by any of keys, ids and page URLs together.
     :param job_ids: ids of jobs, for monitors of checks.
     :param monitor_ids: ids of monitors.
-    :param page_urls: URLs of the pages that deliveries tell of.
+    :param page_urls: URLs of the pages that deliveries are about.
     :param events: names of events, with or without the operation; matched in addition to the above.
-    :param received_after: aware; what was received then or later.
-    :param received_before: aware; what was received then or earlier, and published within an hour.
+    :param received_after: aware; only deliveries received then or later.
+    :param received_before: aware; only deliveries received then or earlier, and published within an hour.
     """
 
     keys: tuple[str, ...] = ()
@@ -124,19 +124,19 @@ def page_hash(url: str) -> int:
 
 @dataclass(frozen=True)
 class StoredDelivery:
-    """A delivery as it lies in the inbox.
+    """A delivery as the inbox stores it.
 
-    :param id: never given twice.
+    :param id: never reused.
     :param position: its position in the order in which readers see deliveries; None until it is published.
     :param conn_id: connection that it came for.
     :param key: correlation key of its URL.
-    :param event: `type` as it came.
+    :param event: `type`, unchanged.
     :param job_id: id of the job, for monitors of the check.
     :param monitor_id: id of the monitor.
-    :param success: as it came.
+    :param success: unchanged.
     :param received_at: aware, UTC.
     :param size: of the body, in bytes.
-    :param body: as it came; None where it was left out for its size.
+    :param body: verbatim; None if it was omitted for its size.
     :param replay_of: id of the delivery that this one replays.
     """
 

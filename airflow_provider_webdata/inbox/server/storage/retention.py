@@ -1,4 +1,4 @@
-"""Old deliveries go, in small transactions, so that nobody who stores or reads has to wait for it."""
+"""Retention: deletes old deliveries in small transactions, so that writers and readers do not wait."""
 
 from __future__ import annotations
 

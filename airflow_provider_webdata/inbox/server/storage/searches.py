@@ -1,7 +1,7 @@
 """The statements of searches, such that an index serves each of them, however many deliveries there are.
 
 A search is a union: one part for each kind of value, or for each event, finds the ids of its first deliveries through
-an index of its own. Asked for all at once, a database would read deliveries in their order and look at each.
+its own index. For a single condition over all of them, a database would scan deliveries in order and check each.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 Transactions commit in another order than they began, so that a generated id is no cursor: a reader that saw 12 would
 never see 11, if 11 was committed later. Rows are therefore stored without a position. Once they are committed, a short
-transaction that holds the counter's row gives all that it can see the next positions. A transaction that is held open
-delays only its own rows, and nobody waits for it.
+transaction that holds the counter's row assigns the next positions to all rows that it can see. A transaction that is
+held open delays only its own rows and blocks no other.
 """
 
 from __future__ import annotations
@@ -95,12 +95,12 @@ def assign_positions(connection: Connection) -> int:
 
 
 def reserve_positions(connection: Connection, count: int) -> int:
-    """Return the first of so many next positions, for rows that are stored in this same transaction. SQLite only.
+    """Return the first of the next `count` positions, for rows that are stored in this transaction. SQLite only.
 
     There only one transaction at a time can write, so that commits are in the order in which this is called.
 
-    :param connection: inside a transaction, which nobody else can write beside from here to its end.
-    :param count: how many; what is not used in the end stays unused.
+    :param connection: inside a transaction that excludes all other writers from here to its end.
+    :param count: number of positions; unused ones stay unused.
     """
     values = {"now": time.time_ns() // 1000, "count": count}
     last = connection.execute(_reserve, values).scalar()

@@ -161,7 +161,7 @@ class DeliveryStore:
         limit = max(1, min(limit, MOST_DELIVERIES))
 
         def query(connection: Connection) -> StoredPage:
-            # Before the rows: whatever has a position up to here can be seen by the query that follows.
+            # Before the rows: the query that follows can see every row with a position up to here.
             end = sequencer.end(connection)
             if after > end:
                 raise CursorPastEndError(end)

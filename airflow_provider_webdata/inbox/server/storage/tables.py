@@ -1,4 +1,4 @@
-"""The inbox's tables in Airflow's metadata database, in a metadata of their own, as Airflow asks of a DB manager."""
+"""The inbox's tables in Airflow's metadata database, with the separate metadata that a DB manager requires."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ delivery = Table(
     Column("conn_id", exact_text(CONN_ID_LENGTH), nullable=False),
     Column("dedupe", exact_text(64), nullable=False),
     Column("correlation_key", exact_text(TEXT_LENGTH)),
-    # The event as it came, and the two parts by which names with and without the operation are compared.
+    # The event, unchanged, and the two parts by which names with and without the operation are compared.
     Column("event", exact_text(TEXT_LENGTH)),
     # Empty, not null, where the name does not say it: an index then keeps the order behind it on every database.
     Column("operation", exact_text(TEXT_LENGTH), nullable=False),

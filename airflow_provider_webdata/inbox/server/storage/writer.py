@@ -211,7 +211,7 @@ def _resolve(batch: list[_Waiting], outcomes: list[_Outcome]) -> None:
     for waiting, outcome in zip(batch, outcomes, strict=True):
         by_loop.setdefault(waiting.loop, []).append((waiting.future, outcome))
     for loop, results in by_loop.items():
-        # A loop that was closed meanwhile: nobody waits there any more.
+        # The loop was closed meanwhile, so no task waits on it.
         with contextlib.suppress(RuntimeError):
             loop.call_soon_threadsafe(_resume, results)
 
@@ -221,7 +221,7 @@ def _resume(results: list[tuple[asyncio.Future[bool], _Outcome]]) -> None:
         if future.done():
             continue
         if isinstance(outcome, StoreUnavailableError):
-            # One for each: whoever catches it adds its own trace.
+            # A separate exception for each waiting task, because each adds its own traceback.
             future.set_exception(type(outcome)(*outcome.args))
         else:
             future.set_result(outcome)
