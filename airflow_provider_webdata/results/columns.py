@@ -1,8 +1,8 @@
-"""The columns of tables: flat, with names that do not change, and nothing of an item is lost.
+"""The columns of tables: flat, with stable names, and without loss of data.
 
-What the service documents has a column of its own, in snake_case; nested data is JSON text. What has no column, and
-any value that is not of its column's type (a page may have three titles), is in the column `extra`, one JSON object
-with the names that the service used. A column is null where the service sent nothing or null.
+Each documented field has its own column, in snake_case; nested data is JSON text. Fields without a column, and values
+that do not match their column's type (a page may have three titles), are in the column `extra`, one JSON object with
+the names that the service used. A column is null if the service sent nothing or null.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""JSON that is always valid: no result that was paid for is lost to an odd character."""
+"""JSON that is always valid: no billed result is lost to an odd character."""
 
 from __future__ import annotations
 

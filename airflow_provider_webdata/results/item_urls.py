@@ -9,8 +9,8 @@ from typing import Any
 def url_of(item: Any) -> str | None:
     """Return the URL that an item is known by, or None if it has none.
 
-    Of a page what was asked for (`metadata.sourceURL`), else where redirects led (`metadata.url`); of a link, a search
-    result or a tombstone its `url`.
+    For a page, the requested URL (`metadata.sourceURL`), else the one after redirects (`metadata.url`); for a link, a
+    search result or a tombstone, its `url`.
     """
     if not isinstance(item, Mapping):
         return None

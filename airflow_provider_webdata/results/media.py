@@ -30,12 +30,12 @@ REPORTED_ERRORS = 20
 
 @dataclass
 class MediaReport:
-    """What became of the media of all items.
+    """The outcome for the media of all items.
 
     :param kept: files that were kept.
     :param bytes: their total size.
     :param failed: files that were not kept.
-    :param errors: the first 20 failures in words, each with its page and field.
+    :param errors: messages of the first 20 failures, each with its page and field.
     """
 
     kept: int = 0
@@ -56,13 +56,13 @@ def keep_media(
 ) -> Iterator[Any]:
     """Keep the media of items and yield the items, in their order, with the links replaced.
 
-    An item without media is yielded as it is, and none is changed in place. Under `keptMedia`, each file has `field`
+    An item without media is yielded unchanged, and none is changed in place. Under `keptMedia`, each file has `field`
     (where its link was), `source` (the original link; `data:` for a file that was in the answer itself), and `url`,
     `contentType` and `bytes`, or `error`. The link of a file that could not be kept stays.
 
     :param items: pages or search results, as the service sent them; consumed a few at a time.
     :param folder: path or URL of the folder for the files; see `storage.storage_path`.
-    :param report: counts what became of the media of all items.
+    :param report: counts the outcomes for the media of all items.
     :raises OutputError: the folder's storage cannot be used here.
     """
     settings = settings or MediaSettings()
@@ -95,7 +95,7 @@ def _kept(fetcher: MediaFetcher, link: MediaLink, folder: ObjectStoragePath) -> 
         return fetcher.keep(link.link, link.kind, path_for)
     except MediaError as error:
         return error
-    except Exception as error:  # noqa: BLE001 - whatever a storage raises: the page's content is not lost to it
+    except Exception as error:  # noqa: BLE001 - no storage error may cost the page's content
         return MediaError(f"could not be stored: {type(error).__name__}: {error}")
 
 

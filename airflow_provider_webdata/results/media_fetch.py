@@ -80,7 +80,7 @@ class Kept:
 
 
 class MediaFetcher:
-    """Fetches media files over connections of its own, which carry no key, cookie or header of the service's."""
+    """Fetches media files over separate connections, which carry no key, cookie or header of the service."""
 
     def __init__(self, settings: MediaSettings) -> None:
         import ssl
@@ -189,7 +189,7 @@ class MediaFetcher:
     def _request(self, url: httpx.URL, address: str | None = None) -> httpx.Request:
         if address is None:
             return self._http.build_request("GET", url)
-        # The name stays what the host is told and what its certificate is checked against.
+        # The host receives the name, and its certificate is checked against it.
         return self._http.build_request(
             "GET",
             url.copy_with(host=address),

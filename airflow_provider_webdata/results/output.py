@@ -61,9 +61,9 @@ class ItemWriter(Protocol):
 class Output:
     """A file of items; it appears under its name when the `with` block ends without an error.
 
-    :param url: where it goes; see `storage_path`.
-    :param columns: the columns of a table (`columns.columns_of`); JSON Lines keep the items as they came.
-    :ivar url: where it goes.
+    :param url: its destination; see `storage_path`.
+    :param columns: the columns of a table (`columns.columns_of`); JSON Lines keep the items unchanged.
+    :ivar url: its destination.
     :ivar format: `jsonl`, `jsonl.gz` or `parquet`.
     :ivar count: items written so far.
     :raises OutputError: its format or its storage is unknown here, or a package is missing.

@@ -36,10 +36,10 @@ _TYPES: Mapping[str, ColumnType] = {
 
 
 class ResultSchema:
-    """A schema that results are validated by.
+    """A schema for validating results.
 
-    :param json_schema: of any draft; `$schema` names it, else 2020-12 is meant.
-    :param model: pydantic model that the schema is of; it validates then, strictly, with validators of its own.
+    :param json_schema: of any draft; `$schema` names it. Default: 2020-12.
+    :param model: pydantic model that the schema belongs to; it then validates, strictly, with its own validators.
     :param rows: names that lead to a list in what the schema is of; its elements are the results then.
     :raises OutputError: results cannot be validated by it.
     """
@@ -98,8 +98,8 @@ class ResultSchema:
     def columns(self, kind: str) -> tuple[Column, ...]:
         """Return the columns of a table of results that are validated.
 
-        :param kind: see `columns_of`; the properties of `generic` items have columns of their own names, those of a
-            page's `json` columns `json_<name>` behind the page's, which hold once more what is in `json`.
+        :param kind: see `columns_of`; the properties of `generic` items have columns of their names, those of a page's
+            `json` columns `json_<name>` after the page's, which repeat the content of `json`.
         """
         if kind == "generic":
             typed = (
@@ -126,7 +126,7 @@ class ResultSchema:
                 for problem in error.errors(include_url=False, include_input=False, include_context=False):
                     where = problem["loc"][1:] if self._is_list else problem["loc"]
                     yield where, problem["msg"]
-            # A validator is the user's own, and what it judges is paid for.
+            # The validator is user code, and the result that it checks is billed.
             except Exception as error:  # noqa: BLE001
                 yield (), f"{model.__name__} cannot judge it: {type(error).__name__}: {error}"
 

@@ -35,9 +35,9 @@ def flat_documents(items: Iterable[Any]) -> Iterator[dict[str, Any]]:
     """Yield items as flat documents: `id`, `url`, `title`, `text`, `metadata` and `digest`.
 
     `id` is a UUID made of `url`, or of the digest where there is none: the same for the same page, in all runs. `url`
-    is what the page has in all runs where a manifest says so, else what it is known by (`item_urls.url_of`). `text` is
-    the first that there is of markdown, summary, HTML, description, snippet; else it is empty. `metadata` holds what is
-    known of the page, but not of the call that brought it. `digest` is the SHA-256 of the text, in hexadecimal.
+    is what the page has in all runs if a manifest says so, else what it is known by (`item_urls.url_of`). `text` is the
+    first one present of markdown, summary, HTML, description, snippet; else it is empty. `metadata` holds what is known
+    of the page, but not of the call that brought it. `digest` is the SHA-256 of the text, in hexadecimal.
 
     With a manifest, `change` stays in front, and a removed page has `id` beside `url` and `lastSeen`.
 

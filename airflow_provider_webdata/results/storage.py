@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 # Object stores take at most 10,000 parts of at least 5 MiB: files of up to 78 GiB, for 8 MiB of memory.
 _PART_BYTES = 8 * 2**20
 
-# What stays as it is until somebody mends it.
+# Errors that persist until someone fixes the cause.
 _LASTING = frozenset(
     {errno.EACCES, errno.EPERM, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.EROFS, errno.ENAMETOOLONG}
 )
@@ -42,7 +42,7 @@ def storage_path(url: str) -> ObjectStoragePath:
 
     try:
         path = ObjectStoragePath(url)
-        # Set up here, once: some bring an event loop of their own, which fails inside another one.
+        # Set up here, once: some file systems bring their own event loop, which fails inside another one.
         _ = path.fs
     except Exception as error:
         hint = " (pip install 'apache-airflow-providers-amazon[s3fs]')" if url.startswith("s3") else ""
@@ -72,10 +72,10 @@ def check_storage(url: str) -> None:
 
 
 def check_file(url: str) -> None:
-    """Check that a file can be written, by all that can be tried without leaving a trace.
+    """Check that a file can be written, with every check that leaves no trace.
 
-    In a local file system its folder is created, and a hidden file in it, which is deleted. An object store is asked
-    for the bucket; nothing is written there, since it might tell somebody, and need the right to delete.
+    In a local file system, this creates the folder and, in it, a hidden file that is deleted. In an object store, this
+    checks the bucket only; a write could trigger notifications, and would need the right to delete.
 
     :param url: path or URL of the file.
     :raises OutputError: it can never be written; see `check_storage` too.
@@ -173,7 +173,7 @@ class _LocalDraft:
     def publish(self) -> None:
         self.file.flush()
         os.fsync(self.file.fileno())
-        # mkstemp lets nobody else read its files; a result gets the usual permissions.
+        # mkstemp makes its files readable for their owner only; a result gets the usual permissions.
         os.fchmod(self.file.fileno(), 0o666 & ~_umask())
         self.file.close()
         self._draft.replace(self._path)

@@ -24,7 +24,7 @@ class Tombstone(dict[str, Any]):
 
 
 def marked(item: Any) -> Any:
-    """Return an item as it is written to a file: a tombstone gets the mark, and any other item cannot have it.
+    """Return an item in its file form: a tombstone gets the mark, and any other item cannot have it.
 
     A field of another item that is named like the mark becomes `own_webdataTombstone`.
     """

@@ -1,4 +1,4 @@
-"""Warns of results that are large for XCom; they are pushed all the same, because they are paid for."""
+"""Warns of results that are large for XCom; they are pushed anyway, because they are billed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def warning_bytes() -> float:
     try:
         kilobytes = float(given)
     except ValueError:
-        # What is about to be pushed is paid for.
+        # The result to push is billed.
         _log.warning(
             "[webdata] xcom_warning_kb must be a number (given: %r); %g is used", given, DEFAULT_WARNING_KB
         )

@@ -1,4 +1,4 @@
-"""Compares the items of a run with the pages that were known before it, one by one as they come."""
+"""Compares the items of a run with the pages that were known before it, one item at a time."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class Comparison:
         return None if key == url else key
 
     def leave(self, keys: Iterable[str]) -> None:
-        """Count pages that are there and were not asked for, and leave them as they are known."""
+        """Count existing pages that were not requested, and keep their known content."""
         for key in keys:
             if key in self._entries and key not in self._seen:
                 self._seen[key] = "known"

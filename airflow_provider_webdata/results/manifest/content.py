@@ -54,7 +54,7 @@ def compared(compare: str | Sequence[str] | None, kind: str) -> Compare | tuple[
 
 
 def digest(item: Mapping[str, Any], by: Compare | tuple[str, ...]) -> str:
-    """Return the digest of an item's content: equal for equal content, whatever its white space.
+    """Return the digest of an item's content: equal for equal content, regardless of white space.
 
     :param by: see `compared`. `url`: the digest of nothing.
     """
@@ -65,7 +65,7 @@ def digest(item: Mapping[str, Any], by: Compare | tuple[str, ...]) -> str:
 
 
 def _content(item: Mapping[str, Any]) -> Any:
-    """Return the page's markdown where there is any; else all that was asked for."""
+    """Return the page's markdown if there is any; else all requested content."""
     if isinstance(text := item.get("markdown"), str):
         return text
     return {name: value for name, value in item.items() if name not in _VOLATILE}

@@ -71,12 +71,12 @@ class Run:
 
     @property
     def stamp(self) -> str:
-        """The moment as it stands in a file's name, by which names sort."""
+        """The moment as formatted in file names, which sort by it."""
         return self.moment.astimezone(timezone.utc).strftime("%Y%m%dT%H%M%S%fZ")
 
     @property
     def stored_moment(self) -> str:
-        """The moment as it stands in files."""
+        """The moment as formatted inside files."""
         return self.moment.astimezone(timezone.utc).isoformat()
 
     @property

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a run reads, and what it leaves as it is known.
+    """A run's plan: the pages to read, and the pages to keep as they were known.
 
     :param read: URLs to read.
     :param known: keys of the pages that are left.
-    :param credits: what making the plan cost.
+    :param credits: cost of making the plan.
     :param is_whole: whether the site was listed whole.
     """
 

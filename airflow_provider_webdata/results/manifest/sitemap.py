@@ -44,9 +44,9 @@ def nested_sitemaps(sitemap: str) -> Iterator[tuple[str, datetime | None]]:
 
 
 def text_of(raw: str) -> str:
-    """Return the text of a sitemap, also of one that came as it is compressed.
+    """Return the text of a sitemap, even if it was delivered compressed.
 
-    :param raw: as the service sent it. Of a compressed one that it decoded as text, nothing can be read.
+    :param raw: the service's text. A compressed sitemap that the service decoded as text is unreadable.
     """
     if not raw.startswith(_GZIP):
         return raw[:_MOST_BYTES]

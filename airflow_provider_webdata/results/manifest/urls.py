@@ -47,7 +47,7 @@ def is_canonical(key: Any, url: str | None) -> bool:
 def _without_tracking(query: str) -> str:
     pairs = parse_qsl(query, keep_blank_values=True)
     kept = [(name, value) for name, value in pairs if not _TRACKING_NAME.fullmatch(name)]
-    # What tracks nobody stays as it is written.
+    # A query without tracking parameters stays verbatim.
     return query if len(kept) == len(pairs) else urlencode(kept)
 
 
