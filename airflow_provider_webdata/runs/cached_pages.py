@@ -32,7 +32,7 @@ class CachedPages:
             self._cached_at = [min([*self._cached_at, (cached_at, text)])]
 
     def age(self) -> str:
-        """Return in words of when the oldest is, and how old that makes it."""
+        """Return text that says when the oldest page was cached and how old it is."""
         if not self._cached_at:
             return "of an unknown time"
         ((cached_at, text),) = self._cached_at

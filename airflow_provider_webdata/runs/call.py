@@ -128,7 +128,7 @@ class CallRun(Run):
         try:
             self.context["ti"].xcom_push("undelivered", self.answer.answer)
             way_out = f"the answer is in this attempt's XCom 'undelivered': take it from there, or {way_out}"
-        except Exception as failure:  # noqa: BLE001 - whatever happens here, no retry may bill again
+        except Exception as failure:  # noqa: BLE001 - no error here may lead to a retry that bills again
             self.log.warning("The answer cannot be pushed to XCom either: %s", failure)
         undelivered = UndeliveredAnswerError(
             f"The answer was billed and could not be delivered: {str(error) or type(error).__name__}. It could not be "

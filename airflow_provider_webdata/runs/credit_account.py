@@ -86,13 +86,13 @@ class CreditAccount:
         saved: float = 0,
         is_known: bool = True,
     ) -> float:
-        """Enter what a call cost, once however often it is told; return by how much that raises the account.
+        """Record a call's cost (idempotent) and return the increase of the account.
 
-        :param call: what names the call; None: it has no name, and is added to the others without.
+        :param call: name of the call; None: it has no name, and is added to the other unnamed calls.
         :param by_operation: credits by operation.
         :param by_format: those of them that have a page, by format; what no format adds is `page`.
         :param saved: credits that were not spent.
-        :param is_known: whether the service told what it cost.
+        :param is_known: whether the service reported the cost.
         """
         key = call or f"unnamed/{self._max_tries}"
         before = self._entries.get(key)

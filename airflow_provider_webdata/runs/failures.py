@@ -37,19 +37,19 @@ class TooManyFailuresError(CodedError, AirflowException):
 
 
 class CreditLimitError(CodedError, AirflowFailException):
-    """Fewer credits are left, or more are to be spent, than the task allows."""
+    """Fewer credits are left, or more would be spent, than the task allows."""
 
     help_code = "WD-034"
 
 
 class UndeliveredAnswerError(CodedError, AirflowFailException):
-    """An answer was paid for, and could neither be delivered nor kept for a retry."""
+    """An answer was billed, and could neither be delivered nor kept for a retry."""
 
     help_code = "WD-035"
 
 
 class UncertainStartError(CodedError, AirflowFailException):
-    """Nobody can tell what became of the job that an earlier attempt may have started."""
+    """The fate of the job that an earlier attempt may have started is unknown."""
 
     help_code = "WD-036"
 
@@ -73,7 +73,7 @@ class StepFailedError(CodedError, AirflowException):
 
 
 class TableError(CodedError, AirflowFailException):
-    """Results cannot be loaded into a table as it is, or from such a file."""
+    """The results cannot be loaded: the table or the file has an unsuitable form."""
 
     help_code = "WD-060"
 

@@ -1,4 +1,4 @@
-"""The answer of a call that was paid for, kept where it could not be delivered, for the task's next attempt."""
+"""The answer of a billed call that could not be delivered, kept for the task's next attempt."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 class KeptAnswer:
     """The answer of a task's one call.
 
-    It is kept in Airflow's task state store (3.3) if that has room for it, else beside the output.
+    It is kept in Airflow's task state store (3.3) if it fits there, else beside the output.
 
-    :param request: what is asked for, as JSON: an answer is found again for an equal request only.
+    :param request: the request, as JSON: an answer is found again for an equal request only.
     :param account: name of the account that the call is billed to; that of another one is not found.
     :param output: URL of the task's output, if there is one.
-    :ivar is_earlier: whether the answer is one that an earlier attempt paid for.
+    :ivar is_earlier: whether an earlier attempt was billed for the answer.
     """
 
     def __init__(self, request: Any, account: str, output: str | None, context: Context, log: Any) -> None:
@@ -75,7 +75,7 @@ class KeptAnswer:
             try:
                 records = place()
                 records.save([{"key": self._key, "answer": self._answer}])
-            except Exception as error:  # noqa: BLE001 - whatever a storage raises: another may take it
+            except Exception as error:  # noqa: BLE001 - storages raise any error, and another storage may work
                 self._log.warning("The answer cannot be kept for a retry: %s", error)
                 continue
             if records.lasts:
@@ -92,5 +92,5 @@ class KeptAnswer:
         try:
             for place in self._places:
                 place().forget()
-        except Exception as error:  # noqa: BLE001 - the result is delivered, whatever a storage raises
+        except Exception as error:  # noqa: BLE001 - the result is delivered despite any storage error
             self._log.warning("What an earlier attempt kept could not be deleted: %s", error)

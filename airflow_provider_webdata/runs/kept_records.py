@@ -75,10 +75,10 @@ class KeptRecords(Protocol):
 
 
 class FileRecords:
-    """Records in small files beside the output, one per call of `save`, each whole or not there.
+    """Records in small files beside the output, one per call of `save`, each complete or absent.
 
-    Object stores cannot append, so each call writes a file of its own. The folder belongs to one task instance:
-    another run with the same output does not find them.
+    Object stores cannot append, so each call writes a separate file. The folder belongs to one task instance: another
+    run with the same output does not find them.
 
     :param output: URL of the output.
     :raises OutputError: the output's storage cannot be used here.

@@ -65,7 +65,7 @@ class Compare(Step):
         return columns + COLUMNS
 
     def items(self, items: Iterable[Any], results: Results) -> Iterator[Any]:
-        """Yield the items with their `change`, without those that do not flow on, and what was removed."""
+        """Yield the items with their `change`, without those that are not emitted, and what was removed."""
         changes, log = self.changes, self._log
         compare = compared(changes.compare, results.kind)
         self._by = by = compare if isinstance(compare, str) else ",".join(compare)

@@ -101,7 +101,7 @@ class Delivery:
     def deliver(self, results: Results, value: Value | None = None) -> Any:
         """Deliver results, and return the XCom.
 
-        With a file, the items are written as they come, and the XCom is the summary with `path`, `count`, and `bytes`.
+        With a file, the items are written one at a time, and the XCom is the summary with `path`, `count`, and `bytes`.
         Otherwise it is what `value` makes of the items, or the summary with `count` and the items under `data`. A
         warning names `output` if that is large.
 

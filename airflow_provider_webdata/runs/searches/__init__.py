@@ -1,1 +1,1 @@
-"""Many searches at once: as many as the service takes, each paid for once, each failure by itself."""
+"""Batch search: as many concurrent searches as the service accepts. Each is billed once and fails separately."""

@@ -16,13 +16,13 @@ _LONGEST_PAUSE_SECONDS = 30.0
 class AdaptiveLimit:
     """A limit that is halved at a 429 and grows by one for each round of calls that went well.
 
-    Calls that were under way when the limit fell say nothing new: neither their 429s nor their successes count. The
-    number that the team may have in flight is shared by all its tasks, and so cannot be known beforehand.
+    Calls in flight when the limit fell are no new evidence: neither their 429s nor their successes count. All tasks of
+    the team share the number that may be in flight, so it is unknown beforehand.
 
     :param most: the limit never exceeds this, and begins there; at least 1.
     :param clock: returns seconds that only grow.
     :ivar limit: how many calls may be in flight now, from 1 to `most`.
-    :ivar paused: seconds of the pauses that were asked for since a call went well.
+    :ivar paused: seconds of the pauses that were requested since the last successful call.
     """
 
     def __init__(self, most: int, clock: Callable[[], float] = time.monotonic) -> None:

@@ -1,4 +1,4 @@
-"""The searches of a batch, read from the operator's `queries` and checked before the first one is paid for."""
+"""The searches of a batch, read from the operator's `queries` and checked before the first one is billed."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _KEY_LENGTH = 24
 class BatchQuery:
     """One search of a batch.
 
-    :param key: tells it from all other searches: a digest of its request.
-    :param given: the item of `queries` that it was made of.
-    :param text: what is searched.
+    :param key: unique in the batch: a digest of its request.
+    :param given: the original item of `queries`.
+    :param text: the search text.
     """
 
     key: str

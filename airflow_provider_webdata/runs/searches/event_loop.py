@@ -17,11 +17,11 @@ _T = TypeVar("_T")
 
 
 def run_aside(work: Coroutine[Any, Any, _T]) -> _T:
-    """Run a coroutine in a thread of its own, and wait for it here.
+    """Run a coroutine in a separate thread, and wait for it here.
 
-    What a signal raises, such as Airflow's timeout of a task, then interrupts this wait. Inside an event loop it
-    might be taken for a lost connection, and the task would go on. The coroutine is cancelled, and its clean-up is
-    waited for.
+    An exception from a signal, such as Airflow's timeout of a task, then interrupts this wait. Inside an event loop it
+    might be mistaken for a lost connection, and the task would continue. The coroutine is cancelled, and its clean-up
+    is awaited.
     """
     given_up = threading.Event()
     running: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any] | None]] = []

@@ -30,7 +30,7 @@ class RecordWriter:
 
     @property
     def failed(self) -> bool:
-        """Whether storage failed: nothing more is to be paid for."""
+        """Whether storage failed: send no more billed calls."""
         return self._error is not None
 
     async def put(self, record: Record) -> None:
@@ -45,7 +45,7 @@ class RecordWriter:
             self._queue.put_nowait(None)
 
     async def run(self) -> None:
-        """Save records until `finish` is called; after a failure, once more at the end."""
+        """Save records until `finish` is called; after a failure, try again at the end."""
         unsaved: list[Record] = []
         try:
             while not (self._over and self._queue.empty()):
@@ -54,7 +54,7 @@ class RecordWriter:
                     try:
                         await asyncio.to_thread(self._save, unsaved)
                         unsaved = []
-                    except Exception as error:  # noqa: BLE001 - whatever storage raises
+                    except Exception as error:  # noqa: BLE001 - storages raise any error
                         log.warning("%d results could not be saved: %s", len(unsaved), error)
                         self._error = error
         finally:

@@ -1,4 +1,4 @@
-"""The outcomes of a batch's searches as they are kept: JSON objects, and the result items in them.
+"""The stored outcomes of a batch's searches: JSON objects, and the result items in them.
 
 An answered search: `key`, `query`, `id`, `creditsUsed`, `warning` and `results`, the items by source. One that may
 have been billed though no answer came: `key`, `query`, `creditsUsed`, what was set aside for it, and `ambiguous`,

@@ -1,4 +1,4 @@
-"""Runs the searches of a batch: as many at once as the service takes, each paid for once, each failure by itself."""
+"""Runs a batch's searches: as many concurrently as the service accepts, each billed once, each failing separately."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ _REPORT_SECONDS = 30.0
 class FailedQuery:
     """A search that failed.
 
-    :param error: what went wrong, in words.
-    :param ambiguous: whether it may have been billed all the same.
+    :param error: message that says what went wrong.
+    :param ambiguous: whether it may have been billed anyway.
     :param hopeless: whether repeating it cannot help.
     """
 
@@ -153,9 +153,9 @@ class SearchBatch:
     ) -> set[str]:
         """Count what earlier attempts did; return the keys of the searches that are not to be made again.
 
-        :param records: what they saved.
-        :param queries: the searches of the batch, by key; others are counted for what they cost only.
-        :param repeat_ambiguous: whether searches that may have been billed are to be made again.
+        :param records: their saved records.
+        :param queries: the searches of the batch, by key; other searches count for their cost only.
+        Count what earlier attempts did; return the keys of the searches to skip.
         """
         answered: set[str] = set()
         ambiguous: dict[str, str] = {}
@@ -231,7 +231,7 @@ class SearchBatch:
         return not self._is_over(writer)
 
     def _is_over(self, writer: RecordWriter) -> bool:
-        """Return whether nothing more is to be begun, as far as what is in flight does not change that."""
+        """Return whether the queue is exhausted, unless a search in flight changes that."""
         return self._has_ended(writer) or not self._pending or not self._affords_next()
 
     def _has_ended(self, writer: RecordWriter) -> bool:
