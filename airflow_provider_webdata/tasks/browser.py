@@ -1,4 +1,4 @@
-"""A browser at the service that a task uses and, whatever happens, closes.
+"""A browser session of the service that a task uses and always closes.
 
 A browser that is left open bills until its ttl is over; so each way out of a task closes it: the end, a failure, a
 timeout, a kill, and the next attempt after a crash.
@@ -60,8 +60,9 @@ class Browser(Protocol):
 class SessionBrowser:
     """A session that the task opens.
 
-    What is open already is recorded before, and the session's id after it; so that a session whose opening was not
-    answered can be told from others, and the next attempt after a crash closes what the crashed one opened.
+    Before a session is opened, the open ones are recorded; afterwards, its id. So a session whose creation was not
+    answered can be distinguished from others, and the next attempt after a crash closes the sessions of the crashed
+    one.
 
     :param request: how to open it.
     :param extra_body: merged into that request unchecked.

@@ -181,7 +181,7 @@ class Intent:
 
 
 def may_have_acted(error: WebDataError) -> bool:
-    """Return whether the service may have done what a failed call asked for, though its answer did not say so."""
+    """Return whether the service may have executed a failed call, though its answer did not say so."""
     from airflow_provider_webdata.api.errors import (
         InvalidResponseError,
         RequestTimeoutError,

@@ -125,8 +125,8 @@ _KINDS: dict[str, Callable[[Rule, Any], bool]] = {
 }
 
 
-# What the models' validators refuse in a text, as far as it can be told cheaply. The usual texts meet no regular
-# expression: to compile one costs more than all the rest.
+# The parts of the models' text validation that are cheap to check. The usual texts meet no regular expression:
+# compiling one costs more than all the rest.
 
 
 def _no_address(value: str) -> bool:

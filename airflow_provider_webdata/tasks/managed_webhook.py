@@ -92,22 +92,22 @@ class ManagedWebhook:
         return bool(self._attach) or (self._attach is None and can_receive(self._settings))
 
     def new(self, key: str | None = None) -> dict[str, Any] | None:
-        """Return the webhook of what is about to be created, in wire form, or None.
+        """Return the webhook of the job or monitor that will be created, in wire form, or None.
 
-        :param key: correlation key; a new one, if left out.
-        :raises ConfigurationError: it is to be attached, and the connection lacks an address or a secret.
+        :param key: correlation key; default: a new one.
+        :raises ConfigurationError: it must be attached, and the connection lacks an address or a secret.
         """
         from airflow_provider_webdata.hooks.webhooks import new_key
 
         return self._made(key or new_key(), self._origin) if self.wanted else None
 
     def of(self, monitor: Monitor) -> dict[str, Any] | None:
-        """Return the webhook that a monitor should have, in wire form, or None where it keeps what it has.
+        """Return the webhook that a monitor should have, in wire form, or None if its webhook stays.
 
         A monitor that has the managed webhook already keeps its key, which tasks may be waiting for.
 
-        :param monitor: as it is now.
-        :raises ConfigurationError: it is to be attached, and the connection lacks an address or a secret.
+        :param monitor: its current state.
+        :raises ConfigurationError: it must be attached, and the connection lacks an address or a secret.
         """
         from airflow_provider_webdata.hooks.webhooks import new_key
 

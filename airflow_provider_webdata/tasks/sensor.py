@@ -68,7 +68,7 @@ class WebDataSensor(WaitingTask, BaseSensorOperator):
         raise NotImplementedError
 
     def start_in_triggerer(self, *, knows_when: bool, unless: bool = False) -> None:
-        """Have the scheduler start this task in the triggerer, if that is possible. The last call of `__init__`.
+        """Let the scheduler start this task in the triggerer, if that is possible. The last call of `__init__`.
 
         :param knows_when: whether the arguments alone say from when on something counts, without the DAG run's start.
         :param unless: whether this sensor has a reason not to.

@@ -124,7 +124,7 @@ class ServiceTask(BaseOperator, metaclass=CheckedArguments):
         # Airflow shows the traceback of an error, and of all that led to it.
         error = self.explained(error).with_traceback(None)
         asks_policy = HAS_RETRY_POLICIES and self.retry_policy is not None
-        # The next attempt would send the same input, whatever a policy that does not know our errors says.
+        # The next attempt would send the same input, even if a policy that does not know our errors allows it.
         if isinstance(error, InvalidRequestError) or (error.verdict == "never" and not asks_policy):
             raise AirflowFailException(str(error)) from None
         raise error from None
@@ -155,7 +155,7 @@ class ServiceTask(BaseOperator, metaclass=CheckedArguments):
         return {}
 
     def post_execute(self, context: Context, result: Any = None) -> None:
-        """Have the asset events of the task's outlets link to its page."""
+        """Link the asset events of the task's outlets to its page."""
         if self.webdata_page:
             from airflow_provider_webdata.page_urls import page_url
             from airflow_provider_webdata.results.assets import annotate_outlets

@@ -50,7 +50,7 @@ class JobIdentity:
         return cls("\n".join(map(str, parts)))
 
     def key(self, secret: str, generation: int) -> str:
-        """Return the correlation key of the job's webhook, which nobody can guess without the connection's secret."""
+        """Return the correlation key of the job's webhook, unguessable without the connection's secret."""
         message = f"{self.text}\n{generation}".encode()
         digest = hmac.new(secret.encode(), message, hashlib.sha256).digest()
         return base64.urlsafe_b64encode(digest[:24]).decode()

@@ -36,11 +36,11 @@ JOB_WAIT_SECONDS = 86400.0
 class WebDataJobOperator(WaitsForJob, JobResults, WebDataOperator):
     """Base of the operators that start a job and wait for it.
 
-    The job is started once, however many attempts the task makes. A retry finds what an earlier attempt started: it
-    waits for a job that runs, takes the result of one that completed, and starts another only after one that failed,
-    was cancelled or has expired. How it is found is said in `airflow_provider_webdata.tasks.jobs.start`. Where nobody
-    can tell whether a request arrived, the task fails and says how to go on, rather than pay twice. Clearing the
-    task starts another job. So does a retry with other arguments or another account (3.3): it cancels the former job if
+    The job is started once for all attempts of the task. A retry finds the job of an earlier attempt: it waits for a
+    job that runs, uses the result of one that completed, and starts another only after one that failed, was cancelled
+    or has expired. `airflow_provider_webdata.tasks.jobs.start` documents how it is found. If it is unknown whether a
+    request arrived, the task fails and names the next step, rather than pay twice. Clearing the task starts another
+    job. So does a retry with other arguments or another account (3.3): it cancels the former job if
     `Wait.cancel_on_kill`, and the log says so.
 
     The waiting time is counted by the clock from the start of the job, over retries and resumes, where Airflow's

@@ -79,16 +79,15 @@ class PageErrors:
 
 
 class JobResults(ResultDelivery):
-    """Base of the tasks that take a job's result.
+    """Base of the tasks that return a job's result.
 
     XCom of a crawl or batch scrape: a mapping with `id`, `status`, `total`, `completed`, `creditsUsed`, `expiresAt`,
-    `errors` (`count`, `robotsBlocked`, and the first 100 under `pages`) and `data`, the pages with wire names in
-    the order of their completion; with `output`, what was written and where instead of `data`. Of an extract job
-    or agent run: the service's answer, with `id` and `data`; of a turn that an agent answers in words, `message`.
+    `errors` (`count`, `robotsBlocked`, and the first 100 under `pages`) and `data`, the pages with wire names in the
+    order of their completion; with `output`, what was written and where instead of `data`. Of an extract job or agent
+    run: the service's answer, with `id` and `data`; of a turn that an agent answers with text only, `message`.
 
-    :param max_error_ratio: fail the task if a larger part of the pages than this, from 0 to 1, failed (templated).
-        None (default): never. The result is stored and pushed all the same, and no retry is made, as it would not
-        differ.
+    :param max_error_ratio: fail the task if a larger part of the pages than this, from 0 to 1, failed (templated). None
+        (default): never. The result is stored and pushed anyway, and no retry is made, as it would not differ.
     :param kwargs: arguments of the other base classes.
     """
 
@@ -158,7 +157,7 @@ class JobResults(ResultDelivery):
         if self.output_path is not None and rest:
             summary["data"] = rest
         if data is None and summary.get("message"):
-            # A turn of a thread that was answered in words.
+            # A turn of a thread that was answered with text only.
             found = []
         items = [item if isinstance(item, dict) else {"value": item} for item in found]
         return self.deliver(
@@ -238,7 +237,7 @@ class JobResults(ResultDelivery):
         most = number("max_error_ratio", self.max_error_ratio, 1)
         if most is None or errors.ratio <= most:
             return
-        # A task that fails returns nothing: what was paid for goes to where the return value would be.
+        # A task that fails returns nothing, so the billed result is pushed under the key of the return value.
         self.push(context, return_value=value)
         self.refuse(
             TooManyFailuresError(

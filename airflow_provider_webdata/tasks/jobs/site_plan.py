@@ -1,4 +1,4 @@
-"""Finds out what of a site is to be read, from its list and the dates in its sitemaps."""
+"""Plans which pages of a site to read, from its list and the dates in its sitemaps."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LAST = datetime.max.replace(tzinfo=timezone.utc)
 
 @dataclass
 class Site:
-    """A site that is to be read in part.
+    """A site to read in part.
 
     :param options: further fields of the request that lists it.
     :param sitemap_url: where its dates are; None: in the usual place; empty: nowhere.
@@ -51,9 +51,9 @@ class Site:
         scrape: Scrape,
         log: Any,
     ) -> Plan:
-        """Return what is to be read. Where pages are known, it scrapes the sitemaps.
+        """Return the pages to read. If some pages are known, this scrapes the sitemaps.
 
-        :param links: what `request` brought.
+        :param links: the result of `request`.
         :param entries: the pages that are known, by key.
         :param moment: of the run.
         """
@@ -63,7 +63,7 @@ class Site:
         sitemaps = _Sitemaps(self, scrape, log)
         if entries and sitemaps.first:
             oldest = min(datetime.fromisoformat(entry.last_seen) for entry in entries.values())
-            # What was read before that is read again whatever its date.
+            # A page that was read before this time is read again, regardless of its date.
             sitemaps.read(max(oldest, moment - self.refresh_after))
         pages = [url for url in links if url not in sitemaps.named] or [self.url]
         read, known = planned(

@@ -43,7 +43,7 @@ _MOST_GENERATIONS = 20
 
 
 def is_of_earlier_attempt(context: Context) -> bool:
-    """Return whether the task's job was started by an attempt before this one; without a store, nobody knows."""
+    """Return whether an earlier attempt started the task's job. Without a store that is unknown: False."""
     attempt = StartRecord.of(Intent(context, _INTENT)).attempt
     return attempt is not None and attempt < _attempt_of(context)
 
@@ -118,7 +118,7 @@ class JobStart:
     def find_or_start(self) -> TaskJob:
         """Return the task's job: the one of an earlier attempt, or a new one.
 
-        :raises UncertainStartError: nobody can tell whether an earlier attempt started one.
+        :raises UncertainStartError: it is unknown whether an earlier attempt started one.
         :raises AirflowRescheduleException: it is too early to tell.
         :raises WebDataError: it could not be started.
         """

@@ -34,9 +34,9 @@ class Traces:
     notes: list[str] = field(default_factory=list)
 
     def why(self, otherwise: str = "") -> str:
-        """Return in words why the job was not found.
+        """Return a message that says why the job was not found.
 
-        :param otherwise: what to say if everything could be read.
+        :param otherwise: the message if everything could be read.
         """
         return "; ".join([*self.gaps, *self.notes]) or otherwise
 

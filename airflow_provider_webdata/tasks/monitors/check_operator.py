@@ -33,7 +33,7 @@ class WaitsForCheck(WaitingTask):
     The waiting time is counted by the clock from the first attempt, over retries and resumes, where Airflow's task
     state store (3.3) keeps it; on 3.2 each attempt counts from its own start.
 
-    :param wait_for_completion: whether the task goes on until a check is over, and returns the check.
+    :param wait_for_completion: whether the task waits until a check is over, and returns the check.
     :param wait: how to wait, see `Wait`. Default: a poll every 60 s, every 1500 s while a delivery is expected; 7 days.
     :param deferrable: whether to wait in the triggerer, without holding a worker; default: Airflow's own setting.
         Otherwise the worker polls.
@@ -69,7 +69,7 @@ class WaitsForCheck(WaitingTask):
         self.include_pages = checked_pages(include_pages)
 
     def require_deliveries(self) -> None:
-        """Fail the task, before anything is paid for, if it would wait for deliveries that cannot come."""
+        """Fail the task, before anything is billed, if it would wait for deliveries that cannot come."""
         if not self.wait_for_completion or self.polling_policy.wait_by != "webhook":
             return
         from airflow_provider_webdata.hooks.webhooks import can_receive, no_deliveries_reason
@@ -101,7 +101,7 @@ class WaitsForCheck(WaitingTask):
         return self.result_of(event, context)
 
     def result_of(self, event: Mapping[str, Any], context: Context) -> Any:  # noqa: ARG002
-        """Return the check, with wire names, and the pages that were asked for."""
+        """Return the check, with wire names, and the requested pages."""
         from airflow_provider_webdata.tasks.monitors.check_result import check_with_pages, log_end
 
         log_end(self.log, event)

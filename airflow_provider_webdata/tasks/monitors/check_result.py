@@ -1,4 +1,4 @@
-"""The check that an operator or sensor returns, with the pages that were asked for."""
+"""The check that an operator or sensor returns, with the requested pages."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CHANGED_STATUSES = ("changed", "new", "removed")
 
 
 def checked_pages(given: bool | str | Sequence[str]) -> PagesWanted:
-    """Return which pages of a check are to be returned with it.
+    """Return which pages of a check to return with it.
 
     :param given: False, True, `changed` (changed, new and removed ones), or a list of statuses.
     :raises ArgumentError: it is none of these.

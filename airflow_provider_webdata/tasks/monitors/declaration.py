@@ -46,7 +46,7 @@ class Declaration:
 
     @property
     def schedule_text(self) -> str | None:
-        """The schedule in words, if it is given so."""
+        """The schedule's text, if it is given as text."""
         schedule = self.wire["schedule"]
         return schedule.get("text") if isinstance(schedule, dict) else None
 
@@ -56,9 +56,9 @@ class Declaration:
         return {**self.extra, **({"webhook": webhook} if webhook else {})}
 
     def of(self, monitor: Monitor) -> dict[str, Any]:
-        """Return what a monitor that exists should be, in wire form: a managed webhook keeps its key.
+        """Return the desired state of an existing monitor, in wire form: a managed webhook keeps its key.
 
-        :param monitor: as it is now.
+        :param monitor: its current state.
         """
         webhook = self.managed_webhook.of(monitor) if self.managed_webhook else None
         return {**self.wire, **({"webhook": webhook} if webhook else {})}
@@ -66,10 +66,10 @@ class Declaration:
 
 @dataclass(frozen=True)
 class DeclarationResult:
-    """What became of a declared monitor.
+    """The outcome for a declared monitor.
 
-    :param monitor: as it is now.
-    :param created: whether this task made it, in this attempt or an earlier one.
+    :param monitor: its current state.
+    :param created: whether this task created it, in this attempt or an earlier one.
     :param restore: update that undoes what this attempt changed, if it changed anything.
     :param lost: fields that cannot be put back.
     """
@@ -89,10 +89,10 @@ class DeclaredMonitorOperator(MonitorOperator):
     def existing_monitor(
         self, declared: Declaration, intent: Intent, context: Context
     ) -> DeclarationResult | None:
-        """Return what is there already, in step with the declaration, or None if it is to be created.
+        """Return the existing monitor, updated to the declaration, or None if it must be created.
 
-        :param declared: what it is to be.
-        :param intent: what earlier attempts began.
+        :param declared: its desired state.
+        :param intent: the recorded intent of earlier attempts.
         :param context: the task's context.
         """
         from airflow_provider_webdata.runs.failures import MonitorConflictError, MonitorMissingError
@@ -132,7 +132,7 @@ class DeclaredMonitorOperator(MonitorOperator):
             return named
         own = [monitor for monitor in named if intent.is_own(monitor.id, monitor.created_at)]
         if not intent.remembers:
-            # A schedule in words may have been moved, so that it says nothing.
+            # A text schedule may have been moved, so a comparison says nothing.
             content = {field: value for field, value in declared.wire.items() if field != "schedule"}
             own = [monitor for monitor in own if not monitor_changes(content, monitor.to_wire())]
         return own[:1]
@@ -163,10 +163,10 @@ class DeclaredMonitorOperator(MonitorOperator):
         return DeclarationResult(updated, created, restore, lost)
 
     def created_monitor(self, declared: Declaration, intent: Intent) -> DeclarationResult:
-        """Create the monitor; find it where the answer got lost.
+        """Create the monitor; find it if the answer was lost.
 
-        :param declared: what it is to be.
-        :param intent: what earlier attempts began.
+        :param declared: its desired state.
+        :param intent: the recorded intent of earlier attempts.
         """
         from airflow_provider_webdata.api.errors import WebDataError
 
@@ -230,7 +230,7 @@ class DeclaredMonitorOperator(MonitorOperator):
         )
 
     def _applied_schedule(self, declared: Declaration, context: Context) -> Mapping[str, Any] | None:
-        """Return what the service made of the schedule in words when a former run applied it."""
+        """Return the cron that the service made of the text schedule when a former run applied it."""
         ti = context.get("ti")
         if ti is None or declared.schedule_text is None:
             return None

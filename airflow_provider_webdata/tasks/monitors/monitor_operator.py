@@ -43,7 +43,7 @@ class MonitorOperator(WebDataOperator):
         return until_found(lookup, self.replica_wait)
 
     def monitors_named(self, name: str) -> list[Monitor]:
-        """Return all monitors of this name, newest first. The service has no filter of its own."""
+        """Return all monitors of this name, newest first. The service has no filter for names."""
         return [
             monitor for monitor in self.hook.iter_monitors() if (monitor.name or "").strip() == name.strip()
         ]
@@ -120,7 +120,7 @@ class ExistingMonitorOperator(MonitorOperator):
 
     @property
     def described(self) -> str:
-        """Which monitor is meant, in words."""
+        """A description of the intended monitor."""
         return f"with the id {self.monitor_id!r}" if self.monitor_id else f"named {self.monitor_name!r}"
 
     def _checked_name(self) -> str:

@@ -50,7 +50,7 @@ class Loaded:
 class Database(ABC):
     """A connection, on which one load is one transaction.
 
-    :param connection: of the hook; nobody else uses it.
+    :param connection: of the hook, for exclusive use.
     """
 
     types: ClassVar[Mapping[ColumnType, str]]
@@ -79,7 +79,7 @@ class Database(ABC):
         :param layout: of a table that is there and fits.
         :param removed: values of the layout's `removal_key` whose rows are deleted; filled while the rows are read, and
             final after the last one.
-        :param replace: whether what was in the table goes, provided that there are rows.
+        :param replace: whether the former rows of the table are deleted, if there are new rows.
         """
 
     @abstractmethod
@@ -136,7 +136,7 @@ class Database(ABC):
         return f"ALTER TABLE {self.path_of(table)} ADD COLUMN {self.definition(column)}"
 
     def check_key(self, layout: Layout) -> None:  # noqa: B027 - not every kind needs it
-        """Check that rows can be told apart by the key.
+        """Check that the key distinguishes rows.
 
         :raises TableError: no unique constraint or index is on these columns.
         """

@@ -41,7 +41,7 @@ class DuckDB(StagingDatabase):
         self.execute("BEGIN TRANSACTION")
 
     def cursor(self) -> Any:
-        # A cursor of its own would be another transaction.
+        # A separate cursor would be another transaction.
         return self.connection
 
     def existing(self, table: TableName) -> dict[str, Existing]:

@@ -81,7 +81,7 @@ def url_column(names: Sequence[str]) -> str | None:
 
     :param names: a file's columns.
     """
-    # The page of a search result is described in columns of its own; what was asked for is the result's URL.
+    # The page of a search result is described in separate columns; the requested URL is the result's URL.
     if "source_url" in names and "page_url" not in names:
         return "source_url"
     return "url" if "url" in names else None

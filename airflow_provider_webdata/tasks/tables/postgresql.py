@@ -64,7 +64,7 @@ class PostgreSQL(StagingDatabase):
 
     def begin(self, table: TableName) -> None:
         self.connection.autocommit = False
-        # Two loads into one table wait for each other; whoever reads it or writes other things does not.
+        # Two loads into one table wait for each other; readers and other writers do not.
         self.execute(_LOCK, (table.schema, self.path_of(table), table.table))
 
     def existing(self, table: TableName) -> dict[str, Existing]:
