@@ -18,9 +18,9 @@ LONGEST_NAMED_PAUSE = 300.0
 
 
 class Backoff:
-    """Counts failures in a row, and tells how long to pause before the next attempt.
+    """Counts failures in a row, and computes the pause before the next attempt.
 
-    :param name: what the notices call the server.
+    :param name: the server's name in notices.
     :param notify: gets a notice when an outage begins and when it is over.
     """
 

@@ -53,14 +53,14 @@ def waiting_for(what: str, how: str, deadline: float | None) -> str:
 
 
 class PollingPolicy(Stored, frozen=True):
-    """How the end of a check or a job is learned.
+    """Settings for detecting the end of a check or a job.
 
     :param wait_by: `webhook`: by a delivery, and by a poll every `safety_poll`. `polling`: by a poll every
         `poll_interval`. `auto`: by webhook where the connection can receive deliveries and the monitor or job
         reports to it, else by polling.
     :param poll_interval: seconds between polls where no delivery is expected, at least 1.
     :param safety_poll: seconds between polls where deliveries are expected, at least 1: one may get lost.
-    :raises ArgumentError: a choice or a time span that there is not.
+    :raises ArgumentError: an unknown choice or an invalid time span.
     """
 
     wait_by: WaitBy

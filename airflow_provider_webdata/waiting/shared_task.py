@@ -39,9 +39,9 @@ def spawn(work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
 
 
 class SharedTask(ABC):
-    """Runs `_work` from the first `need()` until nobody `is_needed` any more.
+    """Runs `_work` from the first `need()` until it is no longer needed (`is_needed`).
 
-    What a run uses is its own: it is closed behind that run, while the next one may have begun already.
+    Each run owns its resources: they are closed after that run, while the next one may have begun already.
 
     :param name: of the task.
     """
@@ -78,7 +78,7 @@ class SharedTask(ABC):
             self._task = spawn(self._guarded(), self._name)
 
     def release(self) -> None:
-        """Let the task end after `LINGER` if nobody needs it."""
+        """Let the task end after `LINGER` if it is no longer needed."""
         if not self.is_needed and self._end is None and self._task is not None:
             self._end = asyncio.get_running_loop().call_later(LINGER, self._stop)
 
@@ -111,7 +111,7 @@ class SharedTask(ABC):
         try:
             await self._work()
         except asyncio.CancelledError:
-            # Stopped because nobody needs it any more, or together with the event loop.
+            # Stopped because it is no longer needed, or together with the event loop.
             if self._task is me:
                 self._broadcast(WaitFailure(f"{self._name} was ended while it was needed"))
                 await self._detach()()

@@ -90,7 +90,7 @@ class WaitTrigger(BaseTrigger):
         """What kind of thing is waited for, in metrics."""
 
     def _announce(self, what: str, how: str) -> None:
-        """Have logged what is waited for, how, and until when."""
+        """Log what the trigger waits for, how, and until when."""
         self._announcement.make(waiting_for(what, how, self._ends_at))
 
     def _hold_back_seconds(self) -> float:

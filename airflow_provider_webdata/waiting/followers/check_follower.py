@@ -83,7 +83,7 @@ class CheckFollower:
         self._passed_over = ""
 
     async def start(self, policy: PollingPolicy) -> str:
-        """Subscribe, and return in words how the end of a check is learned.
+        """Subscribe, and return a message that says how the end of a check is detected.
 
         :param policy: how the end of a check is learned.
         :raises ConfigurationError: the connection cannot work, or has no webhook to wait for.

@@ -63,7 +63,7 @@ class JobFollower:
         self._delivered = False
 
     async def start(self, policy: PollingPolicy, *, reports: bool) -> str:
-        """Subscribe, and return in words how the end is learned.
+        """Subscribe, and return a message that says how the end is detected.
 
         :param policy: how the end is learned.
         :param reports: whether the job is known to report to this connection's inbox.

@@ -33,9 +33,9 @@ class Backfill:
         self._added = asyncio.Event()
 
     def add(self, subscription: Subscription) -> None:
-        """Have the past of a subscription looked up soon.
+        """Schedule a lookup of a subscription's past.
 
-        :param subscription: one that holds back what comes live until then.
+        :param subscription: one that holds back live deliveries until then.
         """
         self._waiting[subscription] = None
         self._added.set()
@@ -48,7 +48,7 @@ class Backfill:
         self._waiting.pop(subscription, None)
 
     async def until_added(self) -> None:
-        """Wait until there is something to look up, and a little for what comes at the same time."""
+        """Wait until there is something to look up, and a little for subscriptions that are added at the same time."""
         while not self._waiting:
             self._added.clear()
             await self._added.wait()

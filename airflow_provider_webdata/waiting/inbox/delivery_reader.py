@@ -98,7 +98,7 @@ class DeliveryReader(SharedTask):
     def watch(self, mailbox: Mailbox) -> None:
         """Begin to post every `FeedPage`, and a `FeedReset` where there is one.
 
-        :param mailbox: of whoever watches the whole feed.
+        :param mailbox: of a watcher of the whole feed.
         """
         self._watchers[mailbox] = None
         self.need()
@@ -148,7 +148,7 @@ class DeliveryReader(SharedTask):
 
     def _detach(self) -> Callable[[], Awaitable[None]]:
         former, self._following = self._following, asyncio.Event()
-        # Whoever waits for it goes on to wait for the next.
+        # The waiting tasks continue with the next event.
         former.set()
         return partial(_closed, self._reader.take())
 

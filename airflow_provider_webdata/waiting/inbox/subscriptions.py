@@ -105,13 +105,13 @@ class Subscription:
         self.mailbox.post(delivery)
 
     def caught_up(self) -> None:
-        """Note that the past was looked up: what came meanwhile follows."""
+        """Note that the past was looked up: the deliveries that arrived meanwhile follow."""
         held_back, self.held_back = self.held_back or (), None
         for delivery in held_back:
             self.live(delivery)
 
     def restart(self) -> None:
-        """Note that the inbox was reset: its past is to be looked up again."""
+        """Note that the inbox was reset: its past must be looked up again."""
         self.held_back = []
         self.position = 0
 

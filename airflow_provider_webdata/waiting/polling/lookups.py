@@ -63,9 +63,9 @@ class Lookups:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def call(self, request: Callable[[AsyncWebDataHook], Awaitable[Any]]) -> Any:
-        """Call the service; when it refuses the key, once more with the connection read again.
+        """Call the service. If it refuses the key, read the connection and call it again.
 
-        :param request: makes the calls with the hook it is given.
+        :param request: calls the service with the hook that it receives.
         """
         hook = await self._connection.hook()
         try:

@@ -23,7 +23,7 @@ class MonitorSweep:
     """Spares polls of monitors that did not change.
 
     :param lookups: makes the requests.
-    :param on_unchanged: called with each monitor that needs no poll of its own.
+    :param on_unchanged: called with each monitor that needs no separate poll.
     """
 
     def __init__(self, lookups: Lookups, on_unchanged: Callable[[Watch], None]) -> None:
@@ -32,9 +32,9 @@ class MonitorSweep:
         self._pages = 0
 
     async def filter(self, due: list[Watch]) -> list[Watch]:
-        """Return what needs a poll of its own.
+        """Return what needs a separate poll.
 
-        :param due: what is to be polled, monitors and jobs.
+        :param due: the monitors and jobs to poll.
         """
         monitors = [watch for watch in due if isinstance(watch, MonitorWatch)]
         if len(monitors) <= max(FEW, self._pages):

@@ -102,7 +102,7 @@ class MonitorWatch(Watch):
         return float(min(wait.interval(self) for wait in self.waits))
 
     def invalidate(self) -> None:
-        """Have the checks read though the monitor may not have changed."""
+        """Force a read of the checks even if the monitor has not changed."""
         self._fingerprint = None
 
     def not_found(self, reason: str) -> str:

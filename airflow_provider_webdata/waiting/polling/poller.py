@@ -137,7 +137,7 @@ class SharedPoller(SharedTask):
         while True:
             self._changed.clear()
             soonest = min((watch.due for watch in self.watches.values()), default=float("inf"))
-            # A pause that the service asked for holds for waits that begin meanwhile too.
+            # A pause that the service requested also applies to waits that begin meanwhile.
             nap = max(soonest, self._paused_until) - asyncio.get_running_loop().time()
             if nap <= 0:
                 await asyncio.sleep(GATHER)
@@ -166,7 +166,7 @@ class SharedPoller(SharedTask):
         self._paused_until = asyncio.get_running_loop().time() + seconds
 
     async def _poll_all(self, watches: list[Watch]) -> None:
-        """Poll each; an error that only some of them meet delays nobody else."""
+        """Poll each; an error that only some of them meet delays no other."""
         failed: list[tuple[Watch, WebDataError]] = []
         for start in range(0, len(watches), _BATCH):
             batch = watches[start : start + _BATCH]

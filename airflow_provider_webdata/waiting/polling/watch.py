@@ -70,7 +70,7 @@ class Watch(ABC):
 
     @abstractmethod
     async def poll(self, lookups: Lookups) -> Iterable[tuple[Wait, Any]]:
-        """Ask the service, and return what is to be posted to which wait.
+        """Ask the service, and return what to post to which wait.
 
         :param lookups: makes the requests.
         """

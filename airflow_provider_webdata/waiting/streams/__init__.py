@@ -1,1 +1,1 @@
-"""Event triggers: streams that many asset watchers share, each with a cursor of its own that survives restarts."""
+"""Event triggers: streams that many asset watchers share, each with its own cursor that survives restarts."""

@@ -1,4 +1,4 @@
-"""A watcher's cursor, kept in Airflow's asset state store (Airflow 3.3) so that a restart goes on there."""
+"""A watcher's cursor, kept in Airflow's asset state store (Airflow 3.3) so that a restart continues there."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Checkpoint:
         try:
             for accessor in self._accessors:
                 await accessor.aset(self._key, cursor)
-        except Exception as error:  # noqa: BLE001 - whatever the store of the deployment raises
+        except Exception as error:  # noqa: BLE001 - the deployment's store raises any error
             log.warning("The cursor of a watcher could not be stored: %s: %s", type(error).__name__, error)
 
 

@@ -30,8 +30,8 @@ class Joined:
     """A mark in the stream: the items behind it are for these watchers too.
 
     :param joins: whose watchers; None: all.
-    :param cursor: where those begin that have no cursor of their own.
-    :param reset: all of these begin there, whatever they have seen: the inbox was reset.
+    :param cursor: the start of watchers without a cursor.
+    :param reset: all of these begin there, regardless of what they have seen: the inbox was reset.
     """
 
     joins: frozenset[Join] | None

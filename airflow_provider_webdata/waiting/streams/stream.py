@@ -1,12 +1,12 @@
-"""A stream that many watchers share, each from a cursor of its own.
+"""A stream that many watchers share, each from its own cursor.
 
-A watcher joins with the cursor of its checkpoint. The stream goes back there, for this watcher only where it can tell
-them apart, and marks with `Joined` from where on its items are for that watcher too. Each watcher notes in an item
-where its cursor is behind it.
+A watcher joins with the cursor of its checkpoint. The stream returns to it, for this watcher only if it can distinguish
+watchers, and marks with `Joined` where its items start to be for that watcher too. Each watcher records in an item the
+cursor after it.
 
 On Airflow 3.3 this is the producer of a shared stream in ack mode: Airflow says when the events that were made of an
-item are in its database, and only then the cursors that the item holds are written to the checkpoints. Elsewhere
-each watcher runs a stream of its own.
+item are in its database, and only then the cursors that the item holds are written to the checkpoints. Elsewhere each
+watcher runs a separate stream.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ class Stream(ABC):
         return 0
 
     async def aclose(self) -> None:
-        """End: whoever still waits for room need not."""
+        """End, and release blocked producers."""
         self._unacknowledged = asyncio.Semaphore(MAX_UNACKNOWLEDGED)
 
 
