@@ -27,9 +27,9 @@ _DATABASE = "Check that the database runs, and [database] sql_alchemy_conn."
 
 
 def tables(*, needed: bool = True) -> Finding:
-    """Check that the inbox's tables are there, at this package's revision.
+    """Check that the inbox's tables exist at this package's revision.
 
-    :param needed: whether deliveries are to be stored in them.
+    :param needed: whether deliveries must be stored in them.
     """
     from airflow_provider_webdata.inbox.server.db_manager import makes_tables, revisions
 
@@ -64,7 +64,7 @@ def tables(*, needed: bool = True) -> Finding:
 
 
 def triggerer() -> Finding:
-    """Check that a triggerer runs, without which a deferred task never goes on."""
+    """Check that a triggerer runs; without one, deferred tasks never resume."""
     from airflow.jobs.job import Job, JobState
 
     try:

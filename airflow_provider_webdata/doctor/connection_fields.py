@@ -37,11 +37,11 @@ _BACKENDS = "Check that Airflow's database and secrets backend answer."
 
 @dataclass(frozen=True)
 class ExaminedConnection:
-    """A connection, as far as it could be read.
+    """A connection, with all that could be read of it.
 
     :param conn_id: its id.
-    :param finding: what is to be said about its fields.
-    :param settings: what it says; None where it cannot work, or cannot be read.
+    :param finding: the finding about its fields.
+    :param settings: its settings; None if it cannot work, or cannot be read.
     """
 
     conn_id: str
@@ -98,7 +98,7 @@ def _usable(settings: ConnectionSettings, warnings: Sequence[str]) -> Finding:
 
 
 def webdata_connections(limit: TimeLimit) -> tuple[list[str], Finding | None]:
-    """Return the ids of the connections of type `webdata`, and what is to be said where there is none or some may lack.
+    """Return the ids of the connections of type `webdata`, and a finding if there is none or some may be missing.
 
     Airflow's database and the environment can be listed; of a secrets backend only the default connection is known.
 

@@ -16,13 +16,13 @@ _SHORTEST_SECRET = 5
 
 @dataclass(frozen=True)
 class Finding:
-    """What one check found.
+    """The result of one check.
 
     :param check: name of the check, such as `key`.
     :param state: whether it is right.
-    :param seen: what was found, in words, in one line.
-    :param advice: what to do about it, in words, in one line; None where there is nothing to do.
-    :param conn_id: the connection that was checked; None for what all connections share.
+    :param seen: the observation, one line of text.
+    :param advice: the next step, one line of text; None if there is nothing to do.
+    :param conn_id: the connection that was checked; None for a check that all connections share.
     """
 
     check: str

@@ -84,12 +84,12 @@ class _Meeting:
 
 @dataclass(frozen=True)
 class ServiceAnswer:
-    """What came of asking the service.
+    """The outcome of asking the service.
 
     :param settings: of the connection.
     :param usage: the credits, where they could be read.
     :param failure: why they could not.
-    :param queue: the team's queue; None where it was not asked for, or could not be read.
+    :param queue: the team's queue; None if it was not requested or could not be read.
     """
 
     settings: ConnectionSettings
@@ -255,5 +255,5 @@ def _queue(client: WebDataClient) -> QueueStatus | None:
 
 
 def _within(config: ClientConfig, seconds: float) -> ClientConfig:
-    # To connect and to read take up to the timeout each; what came of it is to be told within the time, too.
+    # Connecting and reading may use the timeout each, and the result must be reported within the limit too.
     return replace(config, timeout=min(config.timeout, max(seconds, 0.1) * 0.45), retry_budget=0)

@@ -1,4 +1,4 @@
-"""Checks run side by side, each in a thread that nobody waits for any longer once the time is over."""
+"""Checks that run concurrently, each in a thread that is abandoned when the time is over."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class CheckGroup:
     conn_id: str | None = None
 
     def unknown(self, error: Exception) -> list[Finding]:
-        """Return what is to be said where the checks gave no findings."""
+        """Return the findings to report if the checks returned none."""
         return [Finding(name, "unknown", _words(error), conn_id=self.conn_id) for name in self.names]
 
 
