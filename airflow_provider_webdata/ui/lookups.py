@@ -45,10 +45,10 @@ LARGEST_ANSWER = 8 * 2**20
 
 @dataclass(frozen=True)
 class Found(Generic[T]):
-    """An answer of the service, or why there is none.
+    """An answer of the service, or the reason for its absence.
 
-    :param value: the answer; None where there is none.
-    :param problem: why, in words for the user.
+    :param value: the answer; None if there is none.
+    :param problem: a message for the user.
     """
 
     value: T | None = None

@@ -117,7 +117,7 @@ def number(value: float | None, *, missing: str = "unknown") -> str:
 
 
 def size(value: int) -> str:
-    """Return a number of bytes in words.
+    """Format a number of bytes.
 
     :param value: not negative.
     """
@@ -131,7 +131,7 @@ def size(value: int) -> str:
 def outside(url: Any) -> Markup:
     """Return a link to another site, or the plain text where it is no address that a browser should open.
 
-    :param url: what came from outside.
+    :param url: untrusted text from outside.
     """
     text = str(url)
     try:

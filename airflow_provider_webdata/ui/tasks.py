@@ -46,14 +46,14 @@ class TaskName(NamedTuple):
 
 @dataclass(frozen=True)
 class Wait:
-    """What a deferred task waits for.
+    """The event that a deferred task waits for.
 
     :param task: the task.
     :param conn_id: its connection.
-    :param what: in words.
-    :param how: in words.
+    :param what: as text.
+    :param how: as text.
     :param since: when the wait began.
-    :param until: when it gives up; None: with Airflow's timeout.
+    :param until: deadline of the wait; None: Airflow's timeout applies.
     :param given: the trigger's arguments.
     """
 

@@ -43,7 +43,7 @@ class Visitor:
         """Return who asks, by the login cookie or a bearer token.
 
         :param request: of a page.
-        :raises HTTPException: 401 or 403, nobody that Airflow knows.
+        :raises HTTPException: 401 or 403, no user that Airflow knows.
         """
         # Called as a function: Airflow's dependencies on its application state fail in a mounted application.
         return cls(await get_user(request, None, await _BEARER(request)))

@@ -72,7 +72,7 @@ async def service_part(page: Page) -> Response:
 
 
 async def health_part(page: Page) -> Response:
-    """Show in words whether a connection works, and what to do where it does not."""
+    """Show a message that says whether a connection works, and what to do if it does not."""
     findings = await page.lookups.health(page.required("conn_id"))
     return await page.render("overview_health.html", title="Health", findings=findings)
 

@@ -29,7 +29,7 @@ async def page(page: Page) -> Response:
         page.required("dag_id"),
         page.required("run_id"),
         page.required("task_id"),
-        # Airflow leaves the placeholder as it is for a task that is not mapped.
+        # Airflow does not replace the placeholder for a task that is not mapped.
         int(index) if index.isdecimal() and len(index) < 10 else -1,
     )
     facts = await page.thread(facts_of, name)
