@@ -92,9 +92,9 @@ class AgentAccount:
         scrape_id: str | None = None,
         formats: Mapping[str, float] | None = None,
     ) -> None:
-        """Enter a page, or a site, that was read.
+        """Record a page, or a site, that was read.
 
-        :param asked: the URL that was asked for.
+        :param asked: the requested URL.
         :param url: the one after redirects.
         :param used: credits; None: not known.
         """
@@ -105,9 +105,9 @@ class AgentAccount:
         self._enter(conn_id, used, operation, scrape_id, formats)
 
     def enter_failure(self, operation: str, conn_id: str, used: float | None) -> None:
-        """Enter a call that failed and may have been billed.
+        """Record a call that failed and may have been billed.
 
-        :param used: credits; None: nobody can tell.
+        :param used: credits; None: unknown.
         """
         if used != 0:
             self._enter(conn_id, used, operation, None, None)
@@ -129,7 +129,7 @@ class AgentAccount:
 
     def _push(self, credits: Mapping[str, Any]) -> None:
         task = self.context.get("task")
-        # OpenLineage asks the task, which is another package's: it is told here, unless it has an answer of its own.
+        # OpenLineage asks the task, which belongs to another package: the answer is set here, unless the task has one.
         if task is not None and not hasattr(type(task), _LINEAGE):
             setattr(task, _LINEAGE, self._lineage)
         if self._ti is None or not getattr(task, "do_xcom_push", True):

@@ -59,9 +59,9 @@ class WebDataToolset(AirflowToolset):
     """Tools with which an agent searches and reads the web through the service.
 
     For `toolsets=` of `AgentOperator` and `@task.agent`. The model names queries and URLs; connection, headers, webhook
-    and all other options are out of its reach. A bad argument, a page that cannot be read, a domain that is not allowed
-    and a cap that is reached are told to the model in a sentence, and it can go on. A refused key, missing credits, or
-    a connection that cannot work fail the task at once.
+    and all other options are out of its reach. The model receives one sentence about a bad argument, an unreadable
+    page, a disallowed domain, or an exhausted cap, and it can continue. A refused key, missing credits, or a connection
+    that cannot work fail the task immediately.
 
     XCom of the task: `sources` (`tool`, `url`, `title` of each page that was read), `creditsUsed`, and `credits`, as
     the operators have it.
@@ -132,7 +132,7 @@ class WebDataToolset(AirflowToolset):
         return self._id or f"webdata-{self._webdata_conn_id}"
 
     async def for_run(self, ctx: RunContext[Any]) -> WebDataToolset:  # noqa: ARG002
-        """Check what can be checked before anything is paid for, and push what earlier attempts spent and read.
+        """Check what can be checked before anything is billed, and push what earlier attempts spent and read.
 
         :param ctx: the run.
         :raises AirflowFailException: the connection, or `save_to`, can never work.
@@ -141,7 +141,7 @@ class WebDataToolset(AirflowToolset):
         return self
 
     async def get_instructions(self, ctx: RunContext[Any]) -> str:  # noqa: ARG002
-        """Return what the model is told about the tools' results.
+        """Return the model's instructions about the tools' results.
 
         :param ctx: the run.
         """
@@ -177,7 +177,7 @@ class WebDataToolset(AirflowToolset):
         :param ctx: the run.
         :param tool: the tool.
         :raises ModelRetry: an argument is bad.
-        :raises ToolFailed: it cannot be done; the model goes on without.
+        :raises ToolFailed: it is impossible; the model continues without it.
         :raises AirflowFailException: nothing can be done with this connection.
         """
         tools = await self._web_tools()
