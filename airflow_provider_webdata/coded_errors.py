@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 class CodedError(Exception):
     """Base of all errors that users see.
 
-    A class whose readers must do something of their own states a code of its own; others have that of their base.
-    Codes from 200 on are the HTTP status that the service answered.
+    A class has its own code if its readers must react differently; other classes inherit the code of their base. Codes
+    from 200 on are the HTTP status that the service answered.
     """
 
     help_code: ClassVar[str] = ""

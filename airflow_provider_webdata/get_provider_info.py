@@ -216,7 +216,8 @@ def _connection_fields() -> dict[str, dict[str, Any]]:
             "description": "URL of an HTTP proxy, with its login if it needs one.",
             "schema": secret,
         },
-        # Airflow's API hides an extra by its key alone: "headers" would be shown to whoever may read connections.
+        # Airflow's API masks an extra by its key alone: "headers" would be visible to every user who may read
+        # connections.
         "secret_headers": {
             "label": "Extra headers (JSON object)",
             "description": 'Sent with every request, for example {"X-Tenant": "data"}.',

@@ -34,7 +34,7 @@ class Option:
 
     @classmethod
     def of(cls: type[OptionT], given: Any) -> OptionT | None:
-        """Return an argument as an option of its own; None where nothing is given.
+        """Return an argument as its own option type; None if it is not set.
 
         :param given: an option, or the value of its first field.
         """
@@ -117,11 +117,11 @@ class Media(Option):
 class Changes(Option):
     """What is new or changed since earlier runs of the task.
 
-    Each run writes what it saw to `manifest` and compares with the newest file that is older than the end of its own
+    Each run writes what it saw to `manifest` and compares with the newest file that is older than the end of its
     partition or data interval; a run without either counts from the time it was due. So a run that is cleared or made
     later compares with what was before it. Each item gets a first field `change`: `new`, `changed`, `same`, or `failed`
-    for a page that came with only an error. Where its URL is not the one that its page has in all runs (without
-    fragment and tracking parameters), `page` is that one. XCom `changes` counts the items, and what was `removed`.
+    for a page that came with only an error. If its URL is not the one that its page has in all runs (without fragment
+    and tracking parameters), `page` is that one. XCom `changes` counts the items, and what was `removed`.
 
     A page counts as removed when `removed_after` runs that covered the whole site have not seen it, or only with an
     error. With `emit="changed"` an item stands for it at the end: `change` is `removed`, `page` and `url` are what it
@@ -184,8 +184,8 @@ class Schema(Option):
     :param schema: JSON Schema as a mapping, pydantic model, or the model's import path, such as `shop.models.Product`.
         None: the schema that the request contains, if any.
     :param rows: of extract and agent: path of the list in `data` whose elements are the results, such as `companies` or
-        `answer.companies`. Each is then an item of its own, and `schema` is that of one item. What else `data` has goes
-        to XCom. Without such a list, `data` is the one item. Default: `data`, or its elements if it is a list.
+        `answer.companies`. Each is then a separate item, and `schema` is that of one item. What else `data` has goes to
+        XCom. Without such a list, `data` is the one item. Default: `data`, or its elements if it is a list.
     :param on_invalid: `keep`, or `fail`: fail the task, without a retry, after all results are delivered.
     :raises ArgumentError: a value has none of these forms.
     """

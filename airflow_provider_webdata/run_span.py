@@ -61,7 +61,7 @@ def _partition(dag_run: Any, tz: tzinfo) -> tuple[datetime, datetime] | None:
 
 
 def _period(key: str, tz: tzinfo) -> tuple[datetime, datetime] | None:
-    """Return the period that a key names, in the time zone of the DAG: the key has the day of whoever made it."""
+    """Return the period that a key names, in the time zone of the DAG: the key has the day of its creator."""
     if not (match := _PERIOD.fullmatch(key)):
         return None
     quarter = match["quarter"]

@@ -29,11 +29,11 @@ def is_utf8(text: str) -> bool:
 
 
 def escape_halves(json: bytes) -> bytes:
-    r"""Return JSON text that every parser takes: the escape of a half, such as `\ud83d`, becomes text itself.
+    r"""Return JSON text that every parser accepts: the escape of a half, such as `\ud83d`, becomes text itself.
 
-    Those six characters stand in the value then, so that nothing is lost. All else stays.
+    The value then contains those six characters, so nothing is lost. Everything else is unchanged.
 
-    :param json: the text, as it came; what is not UTF-8 comes back unchanged.
+    :param json: the text, verbatim; anything that is not UTF-8 is returned unchanged.
     """
     if _SURROGATE.search(json) is None or _BACKSLASHES[:1] in json:
         return json

@@ -31,7 +31,7 @@ def is_literal(value: Any) -> bool:
         return all(is_literal(part) for part in value)
     if callable(templated := getattr(value, "templated", None)):
         return all(map(is_literal, templated()))
-    # XComArg, a callable, a query builder: whatever resolves itself later.
+    # XComArg, a callable, a query builder: anything that resolves itself later.
     return False
 
 

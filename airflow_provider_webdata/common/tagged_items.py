@@ -11,7 +11,7 @@ _OWN = "own_"
 
 
 def tagged(item: Mapping[str, Any], **tags: Any) -> dict[str, Any]:
-    """Return a result with tags in front. A field of its own that is named like a tag becomes `own_...`.
+    """Return a result with tags in front. An existing field named like a tag becomes `own_...`.
 
     :param tags: such as `source`, and `query` where there are several.
     """

@@ -29,10 +29,10 @@ _AT_ONCE = 1000
 
 @dataclass
 class Spent:
-    """What one DAG, run or task spent.
+    """The credits that one DAG, run or task spent.
 
     :param names: the ids by which it is known.
-    :param tasks: how many task instances tell of it.
+    :param tasks: how many task instances reported it.
     :param used: credits.
     :param saved: credits that were not spent.
     :param unknown: calls whose cost the service did not tell.
@@ -102,7 +102,7 @@ def _told(
     ).where(XComModel.key == _KEY, XComModel.timestamp >= since)
     if until is not None:
         wanted = wanted.where(XComModel.timestamp < until)
-    # The first to tell of a job is the one that it is counted for.
+    # A job is counted for the first task that reports it.
     wanted = wanted.order_by(XComModel.timestamp, XComModel.task_id, XComModel.map_index)
     if dag_ids:
         wanted = wanted.where(XComModel.dag_id.in_(dag_ids))
@@ -112,9 +112,11 @@ def _told(
 
 
 def _without_known(credits: dict[str, Any], jobs: dict[str, float]) -> dict[str, Any]:
-    """Return credits without those of jobs that a task before has told of: an operator and a sensor may take one.
+    """Return credits without those of jobs that an earlier task reported.
 
-    :param jobs: what each job cost as told so far; updated.
+    An operator and a sensor may return the same job.
+
+    :param jobs: what each job cost according to earlier reports; updated.
     """
     operations, formats = Counter(credits["byOperation"]), Counter(credits.get("byFormat") or {})
     used = credits["used"]
@@ -123,7 +125,7 @@ def _without_known(credits: dict[str, Any], jobs: dict[str, float]) -> dict[str,
         jobs[job] = max(jobs.get(job, 0), cost)
         used -= known
         operations[job.partition("/")[0]] -= known
-        # Which formats it had is told by the first.
+        # The first report says which formats it had.
         formats["page"] -= min(known, formats["page"])
     return {**credits, "used": used, "byOperation": +operations, "byFormat": +formats}
 

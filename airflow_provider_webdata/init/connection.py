@@ -1,4 +1,4 @@
-"""The connection that `airflow webdata init` makes: what there is already, the new fields, and where it is stored."""
+"""The connection that `airflow webdata init` creates: the existing fields, the new fields, and where it is stored."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def fill_in(connection: Connection, base_url: str, key: str, webhook_url: str) -
     :raises ConfigurationError: a field cannot work; the message names it.
     """
     extra = {
-        # One that there is already is in the webhooks of monitors.
+        # An existing secret is in the webhooks of monitors.
         "webhook_secret": secrets.token_hex(_SECRET_BYTES),
         **connection.extra_dejson,
         "webhook_url": webhook_url,
@@ -110,7 +110,7 @@ def address(connection: Connection) -> str | None:
 def _backend_with(conn_id: str) -> str | None:
     """Return the name of the secrets backend, other than Airflow's database, that has the connection."""
     for backend in ensure_secrets_loaded():
-        # One that fails, whatever it raises, is passed over, as Airflow does.
+        # A backend that fails with any error is skipped, as Airflow does.
         with contextlib.suppress(Exception):
             if not isinstance(backend, MetastoreBackend) and backend.get_connection(conn_id) is not None:
                 return type(backend).__name__

@@ -12,12 +12,12 @@ KEY_VARIABLE = "WEBDATA_API_KEY"
 
 
 def asked(what: str, flag: str, default: str | None) -> str:
-    """Return what is entered at the terminal; the default where nothing is, or where there is no terminal.
+    """Return the input from the terminal; the default if it is empty or there is no terminal.
 
     :param what: name of the value.
-    :param flag: that gives the value, too.
+    :param flag: the flag that sets the value, too.
     :param default: None where there is none.
-    :raises ConfigurationError: nobody can be asked, and there is no default.
+    :raises ConfigurationError: there is no terminal and no default.
     """
     if not sys.stdin.isatty():
         if default is None:

@@ -34,8 +34,8 @@ class WebDataMonitorCheckSensor(SinceSensor):
     `diff` and `judgment`, from all result pages.
 
     :param monitor_id: UUID of the monitor (templated).
-    :param check_id: UUID of the check to wait for (templated); default: the next one. Where `wait` is said of it, the
-        sensor goes on to those that finish after it.
+    :param check_id: UUID of the check to wait for (templated); default: the next one. With `wait`, the sensor continues
+        with the checks that finish after it.
     :param after: only checks that finished later: ISO 8601 text or a datetime (templated). Default: the start of the
         DAG run.
     :param wait: how to wait, see `Wait`. Default: the triggerer polls every 60 s, every 1500 s while a delivery is
@@ -129,7 +129,7 @@ class WebDataMonitorCheckSensor(SinceSensor):
         return poll_check(self.hook, monitor_id, CheckQueue(self.criteria, after, check_id), via=via)
 
     def result_of(self, event: Mapping[str, Any], context: Context) -> Any:  # noqa: ARG002
-        """Return the check, and the pages that were asked for."""
+        """Return the check with the requested pages."""
         from airflow_provider_webdata.tasks.monitors.check_result import check_with_pages, log_end
 
         log_end(self.log, event)

@@ -22,8 +22,8 @@ class WebDataWebhookSensor(SinceSensor):
     `monitor_id`, and one of the `events`. The connection must have a webhook secret or a signing secret, as the inbox
     accepts no other deliveries.
 
-    XCom: a mapping with `delivery_id`, `event`, `key`, `job_id`, `monitor_id`, `success`, `received_at` and
-    `payload`, the body as it came.
+    XCom: a mapping with `delivery_id`, `event`, `key`, `job_id`, `monitor_id`, `success`, `received_at` and `payload`,
+    the body, verbatim.
 
     :param key: correlation key, the last part of the webhook's address (templated).
     :param events: names of events, with or without the operation's prefix, such as `monitor.check.completed`

@@ -54,7 +54,7 @@ class CheckQueue:
     def add(self, checks: Iterable[MonitorCheck]) -> None:
         """Queue the checks that count and were not decided on; of one that is queued already, the latest version.
 
-        :param checks: checks of the monitor as they are now, in any order, over or not.
+        :param checks: current checks of the monitor, in any order, over or not.
         """
         latest = {check.id: check for check in (*self._checks, *checks) if is_over(check)}
         named = latest.pop(self.check_id, None) if self.check_id is not None else None

@@ -33,11 +33,11 @@ _FRACTION = re.compile(r"\.(\d+)")
 
 
 class Decision(NamedTuple):
-    """What a check means for a wait.
+    """The decision about a check.
 
-    :param outcome: `done`: this is it. `failed`: this is it, and it makes the wait fail. `skip`: this is it, and
-        nothing downstream is to run. `wait`: not this one, go on.
-    :param reason: why, in words for a log; empty where the outcome says it all.
+    :param outcome: `done`: the wait ends with this check. `failed`: it ends with this check and fails. `skip`: it ends
+        with this check, and downstream tasks are skipped. `wait`: not this check; continue.
+    :param reason: message for a log; empty if the outcome says it all.
     """
 
     outcome: Outcome
@@ -45,15 +45,15 @@ class Decision(NamedTuple):
 
 
 class CheckCriteria(Stored, frozen=True):
-    """What checks mean for a wait.
+    """Criteria for the checks of a wait.
 
-    :param on_failed: what a failed check means, and one in an unknown state that has an `error`.
-    :param on_partial: what a check with some page errors means.
-    :param on_skipped: what a check means that was skipped: the one before was still running, or credits are missing.
+    :param on_failed: decision for a failed check, and for one in an unknown state that has an `error`.
+    :param on_partial: decision for a check with some page errors.
+    :param on_skipped: decision for a skipped check: the one before was still running, or credits are missing.
     :param only_if_changed: only a check that found changed, new or removed pages counts.
     :param only_if_meaningful: only a check with a page whose change was judged meaningful counts.
-    :param otherwise: what a check means that these two do not let pass.
-    :raises ArgumentError: a choice that there is not.
+    :param otherwise: decision for a check that these two exclude.
+    :raises ArgumentError: an unknown choice.
     """
 
     on_failed: Choice = "fail"
@@ -70,7 +70,7 @@ class CheckCriteria(Stored, frozen=True):
                 raise ArgumentError(f"{name} must be one of {', '.join(known)} (given: {given!r})")
 
     def needs_pages(self, check: MonitorCheck) -> bool:
-        """Return whether the check's pages must be read to decide: only they tell what is meaningful.
+        """Return whether the check's pages must be read to decide: only they show which changes are meaningful.
 
         :param check: a check that is over.
         """

@@ -133,7 +133,7 @@ class JobView:
         return self.state not in TERMINAL_JOB_STATES or self.state == "completed"
 
     def progress(self) -> str:
-        """Return in words how far the job is."""
+        """Return the job's progress as text."""
         parts = [self.state or "no state given"]
         if self.completed is not None:
             parts.append(f"{self.completed} of {'?' if self.total is None else self.total} pages done")
@@ -190,9 +190,9 @@ class ProgressLog:
 
 
 def first_few(items: Sequence[str], most: int = 10) -> str:
-    """Return a list in words, cut where it gets long.
+    """Format a list as text, cut if it is long.
 
-    :param items: what to list.
+    :param items: the list.
     :param most: how many are named.
     """
     rest = len(items) - most

@@ -67,11 +67,11 @@ class AirflowHome:
             self._environment.setenv(name, value)
 
     def make_database(self, cache: Path | None, say: Callable[[str], None]) -> None:
-        """Make the database, which takes Airflow a while at the first time.
+        """Create the database, which takes Airflow a while at the first time.
 
         :param cache: where to keep it for later runs; None: it is not kept.
-        :param say: is told when it has to be made.
-        :raises pytest.UsageError: Airflow could not make it.
+        :param say: receives a message if it must be created.
+        :raises pytest.UsageError: Airflow could not create it.
         """
         versions = f"{version('apache-airflow-core')}-{__version__}"
         database = MigratedDatabase((cache or self.path) / versions)

@@ -1,4 +1,4 @@
-"""The inbox beside a test: the real application on a port of its own, over a SQLite file."""
+"""The inbox beside a test: the real application on a separate port, over a SQLite file."""
 
 from __future__ import annotations
 

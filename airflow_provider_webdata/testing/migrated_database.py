@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class MigratedDatabase:
-    """Makes the database when it is asked for the first time, by whichever process asks.
+    """Creates the database on first use, in the process that needs it first.
 
     :param folder: where it is kept; any number of processes may share it.
     """

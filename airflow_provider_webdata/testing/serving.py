@@ -1,4 +1,4 @@
-"""An ASGI application behind uvicorn, on a port of its own and in a thread of its own."""
+"""An ASGI application behind uvicorn, on a separate port and in a separate thread."""
 
 from __future__ import annotations
 
