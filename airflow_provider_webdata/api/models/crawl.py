@@ -195,7 +195,7 @@ class CrawlParamsRequest(RequestModel):
     """Body of `POST /v2/crawl/params-preview`: previews the options that the service derives from a prompt.
 
     :param url: where the crawl would start.
-    :param prompt: the crawl in words, at most 10,000 characters.
+    :param prompt: the crawl as text, at most 10,000 characters.
     """
 
     url: WebAddress

@@ -81,7 +81,7 @@ class WebDataCreateMonitorOperator(
     :param notification: whom to tell: `email` with `enabled`, `includeDiffs`, `recipients`; `slack`.
     :param retention_days: 1 to 365. Default: 30.
     :param webhook: where page and check events go: `url`, `events`, `headers`, `metadata`.
-    :param if_exists: `update` (default): patch what differs. `reuse`: return it as it is. `error`: fail.
+    :param if_exists: `update` (default): patch what differs. `reuse`: return it unchanged. `error`: fail.
         `create`: make another one per DAG run.
     :param monitor_id: UUID of the monitor that is meant, for `update` and `reuse` (templated).
     :param max_credits_per_month: fail if the service estimates more (templated). A monitor that was created for

@@ -34,7 +34,7 @@ class WebDataRunMonitorOperator(WaitsForCheck, ExistingMonitorOperator):
     :param if_running: what to do when a check is running already: `return` it (default; with
         `wait_for_completion`, it is waited for) or `error`.
     :param attach_webhook: make the monitor report to this Airflow before the check is started: it is patched unless
-        it does so already. Default: leave the monitor as it is.
+        it does so already. Default: leave the monitor unchanged.
     :param webhook_events: what to report then: `monitor.check.completed` (default), `monitor.page`.
     :param wait_for_completion: wait until the check is over; the arguments of `WaitsForCheck` say how.
     :param on_skipped: as in `WaitsForCheck`, but `fail` by default.

@@ -44,7 +44,7 @@ class Preview(WebDataOperator, fields=RequestFields("CrawlParamsRequest", own=("
     :param depth: how deep
         to go.
     :param url: where the crawl would start.
-    :param prompt: the crawl in words, at most 10,000 characters.
+    :param prompt: the crawl as text, at most 10,000 characters.
     :param kwargs: the rest.
     """
 
