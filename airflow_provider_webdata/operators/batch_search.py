@@ -86,8 +86,8 @@ class WebDataBatchSearchOperator(
     :param max_concurrency: most searches in flight, at least 1; default 10. The connection's `max_concurrency` holds
         as well.
     :param max_error_ratio: largest part of the searches, 0 to 1, that may fail (templated); default 0. Beyond it the
-        attempt fails, and a retry repeats only the failed searches. Without a retry left, the results are still delivered,
-        and the task fails.
+        attempt fails, and a retry repeats only the failed searches. Without a retry left, the results are still
+        delivered, and the task fails.
     :param repeat_ambiguous: make searches again that may have been billed, when a later attempt comes to them.
     :param kwargs: arguments of `WebDataOperator` and `BaseOperator`.
     """
