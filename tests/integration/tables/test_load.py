@@ -264,7 +264,17 @@ def test_items_of_any_shape_replace_a_table(database: Target, written: Written) 
 
 
 @on_sqlite
-def test_several_files_are_loaded_together(database: Target, written: Written) -> None:
+def test_files_of_two_kinds_are_refused(database: Target, written: Written) -> None:
+    link = {"url": "https://river.example/", "title": "River", "description": "Water"}
+    paths = [written([link], "a.jsonl"), written([page(1)], "b.jsonl")]
+    with pytest.raises(TableError, match="load files of one kind together, or say which by kind"):
+        load(paths)
+
+
+@on_sqlite
+def test_several_files_are_loaded_together(
+    database: Target, written: Written, capsys: pytest.CaptureFixture[str]
+) -> None:
     paths = [written([page(1), page(2, "a")], "a.jsonl"), written([page(2, "b")], "b.parquet")]
     assert load([*paths, written([], "c.jsonl")]) == {
         "table": "pages",
@@ -273,6 +283,7 @@ def test_several_files_are_loaded_together(database: Target, written: Written) -
         "duplicates": 1,
         "files": 3,
     }
+    assert re.search(r" Made the table pages with \d+ columns\b", capsys.readouterr().out)
     assert texts(database) == {1: "text", 2: "b"}
 
 
