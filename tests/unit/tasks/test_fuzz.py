@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import copy
+import gzip
 import json
 import os
 import random
 from collections.abc import Callable
 from contextlib import suppress
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,8 @@ from airflow.sdk.exceptions import TaskDeferred
 from airflow_provider_webdata.coded_errors import CodedError
 from airflow_provider_webdata.hooks.budget import Budget
 from airflow_provider_webdata.operators.monitor import WebDataRunMonitorOperator
+from airflow_provider_webdata.results.manifest.entries import Entry
+from airflow_provider_webdata.results.manifest.folder import ManifestFolder, Run
 from airflow_provider_webdata.results.partitions import files_of, open_partitions
 from airflow_provider_webdata.runs.credit_account import CreditAccount
 from airflow_provider_webdata.runs.kept_records import FileRecords, StoreRecords
@@ -255,3 +259,22 @@ def test_fuzz_of_a_list_of_files(tmp_path: Path) -> None:
         assert [file.read_text() for file in (tmp_path / "run.jsonl", tmp_path / "out" / "other.jsonl")] == [
             "precious"
         ] * 2
+
+
+def test_fuzz_of_manifests(tmp_path: Path) -> None:
+    """One value of another type, or a run of bytes: it is read, or an error names the file."""
+    draw = random.Random(SEED)
+    folder = ManifestFolder(f"file://{tmp_path}/seen")
+    first, second = (
+        Run(datetime(2026, 1, day, tzinfo=timezone.utc), "d", f"r{day}", "t", -1) for day in (1, 2)
+    )
+    page = Entry("https://a.example/a", "https://a.example/a", "f", 200, "1", "2", "3", 0)
+    path = Path(folder.write(first, folder.known_before(first), [page], "content").removeprefix("file://"))
+    lines = [json.loads(line) for line in gzip.decompress(path.read_bytes()).splitlines()]
+    for number in range(ROUNDS):
+        damage = damaged(draw, lines)
+        content = "\n".join(map(json.dumps, damage if isinstance(damage, list) else [damage])).encode()
+        content = cut(draw, content) if draw.random() < 0.3 else content
+        stored = gzip.compress(content)
+        path.write_bytes(cut(draw, stored) if draw.random() < 0.2 else stored)
+        reads(number, "seen", content, folder.known_before, second)
