@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk.exceptions import AirflowException
 
-from airflow_provider_webdata.api.errors import InvalidRequestError
 from airflow_provider_webdata.api.models import SearchRequest
 from airflow_provider_webdata.api.prices import price_bound
-from airflow_provider_webdata.coded_errors import ArgumentError
-from airflow_provider_webdata.common.arguments import as_list, number
+from airflow_provider_webdata.common.arguments import as_list
 from airflow_provider_webdata.hooks.budget import Budget
 from airflow_provider_webdata.hooks.calls import body_for
 from airflow_provider_webdata.runs.call import CallRun
+from airflow_provider_webdata.runs.checked_number import checked_number
 from airflow_provider_webdata.runs.delivery.step import Results
 from airflow_provider_webdata.runs.failures import CreditLimitError, TooManyFailuresError
 from airflow_provider_webdata.runs.kept_records import RecordsOfAccount, records_of
@@ -43,7 +42,7 @@ class BatchSearchRun(CallRun):
         """Make the searches that no earlier attempt made, and deliver the results of all."""
         task, context = self.task, self.context
         limit = self.billing.budget.limit
-        most_errors = self._most_errors()
+        most_errors = checked_number(OPERATION, "max_error_ratio", task.max_error_ratio, 1) or 0.0
         extra_body = task.checked_extra_body(OPERATION)
         queries = checked_queries(as_list(task.queries), self.request_of, extra_body, self.log)
         if limit is not None:
@@ -94,12 +93,6 @@ class BatchSearchRun(CallRun):
         """Return the fields that all searches have in common, in wire form."""
         first, *others = (self.request_of(query).to_wire() for query in as_list(self.task.queries))
         return {name: value for name, value in first.items() if all(o.get(name) == value for o in others)}
-
-    def _most_errors(self) -> float:
-        try:
-            return number("max_error_ratio", self.task.max_error_ratio, 1) or 0.0
-        except ArgumentError as error:
-            raise InvalidRequestError(OPERATION, [error.text()]) from None
 
     def _search(self, batch: SearchBatch, queries: Sequence[BatchQuery]) -> None:
         self.batch = batch

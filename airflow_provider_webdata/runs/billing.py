@@ -5,12 +5,10 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.api.errors import InvalidRequestError
 from airflow_provider_webdata.api.prices import price_bound
-from airflow_provider_webdata.coded_errors import ArgumentError
-from airflow_provider_webdata.common.arguments import number
 from airflow_provider_webdata.hooks.budget import Budget
 from airflow_provider_webdata.hooks.call_guard import cost_of_failure
+from airflow_provider_webdata.runs.checked_number import checked_number
 from airflow_provider_webdata.runs.credit_account import CreditAccount, enter_call
 from airflow_provider_webdata.runs.failures import CreditLimitError
 
@@ -47,10 +45,7 @@ class Billing:
         self.account = account = CreditAccount(context)
         self._log = log
         self._push = push
-        try:
-            limit = number("credit_limit", credit_limit)
-        except ArgumentError as error:
-            raise InvalidRequestError(operation, [error.text()]) from None
+        limit = checked_number(operation, "credit_limit", credit_limit)
         # What the account does not know of the limit's use.
         self.budget = Budget(limit, context, counted=lambda: account.since_cleared)
 

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import XComArg
 from airflow.sdk.bases.operator import BaseOperatorMeta
 
-from airflow_provider_webdata.coded_errors import ArgumentError, UnknownArgumentError
-from airflow_provider_webdata.common.arguments import number
+from airflow_provider_webdata.coded_errors import UnknownArgumentError
 from airflow_provider_webdata.common.literals import is_literal
 from airflow_provider_webdata.options import RENAMED, Option
 from airflow_provider_webdata.tasks.literal_check import may_be_wrong
@@ -98,17 +97,3 @@ def literal_problems(model: str, fields: Mapping[str, Any]) -> Collection[str]:
     except ValidationError as error:
         return InvalidRequestError.from_validation_error(model, error, request, is_meant).problems
     return ()
-
-
-def checked_number(operation: str, name: str, given: Any, most: float = float("inf")) -> float | None:
-    """Return what `number` does, for an operator that is about to make a call.
-
-    :param operation: what the error calls the call.
-    :raises InvalidRequestError: it is no such number.
-    """
-    from airflow_provider_webdata.api.errors import InvalidRequestError
-
-    try:
-        return number(name, given, most)
-    except ArgumentError as error:
-        raise InvalidRequestError(operation, [error.text()]) from None

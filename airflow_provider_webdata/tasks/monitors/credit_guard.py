@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.tasks.checked_arguments import checked_number
+from airflow_provider_webdata.runs.checked_number import checked_number
 
 if TYPE_CHECKING:
     from airflow_provider_webdata.api.models import MonitorCreateRequest

@@ -22,7 +22,7 @@ from airflow_provider_webdata.operators.monitor import (
 from airflow_provider_webdata.operators.parse import WebDataParseOperator
 from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
 from airflow_provider_webdata.options import Media
-from airflow_provider_webdata.tasks.checked_arguments import checked_number
+from airflow_provider_webdata.runs.checked_number import checked_number
 from tests.support.direct import TaskInstance, context_of
 from tests.support.service import connection_text
 
