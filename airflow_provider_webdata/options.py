@@ -208,6 +208,11 @@ class Schema(Option):
                 f"(given: {self.schema!r})"
             )
 
+    @property
+    def rows_path(self) -> list[str]:
+        """Names that lead to the list of results in the data."""
+        return [] if self.rows is None else self.rows.split(".")
+
 
 @dataclass
 class Wait(Option):

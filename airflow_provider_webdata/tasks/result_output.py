@@ -69,14 +69,13 @@ class ResultDelivery(SpendingTask):
         *,
         inputs: Sequence[str] = (),
         value: Callable[[list[Any], dict[str, Any]], Any] | None = None,
-        media_kept: bool = False,
     ) -> Any:
         """Deliver results, and return the task's XCom; see `Delivery.deliver` and `Results`."""
         from airflow_provider_webdata.runs.delivery.step import Results
 
         delivery = self.delivery(context)
         known = self.known_pages(context) if self.changes is not None else ()
-        results = Results(items, kind, summary, inputs, known, self.covers_all, media_kept)
+        results = Results(items, kind, summary, inputs, known, self.covers_all)
         result = delivery.deliver(results, value)
         self.push(context, **delivery.facts)
         return result
@@ -96,8 +95,7 @@ class ResultDelivery(SpendingTask):
 
     def rows_path(self) -> list[str]:
         """Return the path of the list of results in the data."""
-        rows = None if self.result_schema is None else self.result_schema.rows
-        return [] if rows is None else rows.split(".")
+        return [] if self.result_schema is None else self.result_schema.rows_path
 
     def covers_all(self, count: int) -> bool:  # noqa: ARG002
         """Return whether a call that returned so many results saw everything."""

@@ -162,7 +162,7 @@ class Delivery:
             return Validate(ResultSchema.of(given.schema), on_invalid, self._log)
         found = requested_schema(self._request())
         try:
-            rows = () if given is None or given.rows is None else given.rows.split(".")
+            rows = [] if given is None else given.rows_path
             return None if found is None else Validate(ResultSchema(found, rows=rows), on_invalid, self._log)
         except OutputError as error:
             self._log.warning("The results are not validated by the request's schema: %s", error)
