@@ -149,7 +149,7 @@ class WebDataInteractOperator(
         from airflow_provider_webdata.hooks.call_guard import cost_of_failure
         from airflow_provider_webdata.results.xcom import warn_if_large
 
-        self.billing(context).push_earlier()
+        self.billing(context, "interact").push_earlier()
         named = self._checked_steps()
         browser = self._browser = self._made_browser(context, [step for _, step in named])
         self._close_leftovers(browser, context)
@@ -244,7 +244,7 @@ class WebDataInteractOperator(
             "ttl": max((int(ttl) for ttl in ttls if ttl is not None), default=None),
             "prompt": any(getattr(step, "prompt", None) is not None for step in steps),
         }
-        self.billing(context, "interact").reserve("interact", body, self.checked_extra_body("interact"))
+        self.billing(context).reserve("interact", body, self.checked_extra_body("interact"))
 
     def _close_leftovers(self, browser: Browser, context: Context) -> None:
         for session_id, leftover in browser.close_leftovers().items():

@@ -114,7 +114,7 @@ class WebDataJobOperator(WaitsForJob, JobResults, WebDataOperator):
 
     def call_service(self, context: Context) -> Any:
         """Start the job, or find the one of an earlier attempt, and return its result or its id."""
-        self.billing(context).push_earlier()
+        self.billing(context, self.job_kind.replace("_", " ")).push_earlier()
         self.check_arguments(context)
         start = self._job_start(context)
         job = start.find_or_start()
@@ -168,7 +168,7 @@ class WebDataJobOperator(WaitsForJob, JobResults, WebDataOperator):
             return self.send(body_for(model, fields, operation), idempotency_key)
 
         def check() -> None:
-            self.billing(context, operation).reserve(self.job_kind, request.to_wire(), extra_body)
+            self.billing(context).reserve(self.job_kind, request.to_wire(), extra_body)
 
         return JobStart(
             self.hook,
