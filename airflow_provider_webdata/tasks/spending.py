@@ -22,7 +22,7 @@ class SpendingTask(ServiceTask):
         """Return the credits of the attempt.
 
         :param context: the task's context.
-        :param operation: names the call in the error for a limit that is no number; the first call of an attempt decides.
+        :param operation: names the call in the error for a limit that is no number; read by the first call only.
         """
         from airflow_provider_webdata.runs.billing import Billing
 

@@ -111,7 +111,10 @@ def _check_rights(page: Page, view: View) -> None:
     conn_id = page.required("conn_id") if view.right == "connection" else page.text("conn_id")
     # Before a secrets backend sees it.
     if conn_id and not is_conn_id(conn_id):
-        raise HTTPException(400, "conn_id must be the id of a connection.")
+        raise HTTPException(
+            400,
+            r"conn_id must be 1 to 250 letters, digits, or any of _-.:/\#!(), without '.' and '..' as segments.",
+        )
     if conn_id and not page.visitor.may_read_connection(conn_id):
         raise HTTPException(403, f"You have no right to read connection {conn_id!r}.")
     dag_id = page.required("dag_id") if view.right == "DAG" else page.text("dag_id")
