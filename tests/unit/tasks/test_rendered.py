@@ -92,6 +92,16 @@ REFUSED = {
     "no scrape": (WebDataInteractOperator, {"steps": ["1"], "scrape_id": "s"}, {"scrape_id": ""}, "scrape_id is empty"),
     "steps by number": (WebDataInteractOperator, {"steps": ["1"]}, {"steps": 5}, "step 1 of 1: "),
     "queries by number": (WebDataBatchSearchOperator, {"queries": ["q"]}, {"queries": 5}, "queries, item 1: "),
+    **{
+        f"credit limit of {name}": (
+            operator, arguments, {"credit_limit": "many"},
+            f"{name}: nothing was sent, the request has a problem:\n  - credit_limit: must be a number of at least 0",
+        )
+        for name, operator, arguments in (
+            ("crawl", WebDataCrawlOperator, URL), ("interact", WebDataInteractOperator, {"steps": ["1"]}),
+            ("scrape", WebDataScrapeOperator, URL), ("batch search", WebDataBatchSearchOperator, {"queries": ["q"]}),
+        )
+    },
     "unknown storage": (WebDataParseOperator, {"file": "foo://b/x.pdf"}, {}, "file: foo://b/x.pdf: this storage"),
     "unknown login": (WebDataParseOperator, {"file": "file://nope@/x.pdf"}, {}, "there is no connection 'nope'"),
 }  # fmt: skip
