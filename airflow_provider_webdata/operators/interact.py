@@ -78,8 +78,8 @@ class WebDataInteractOperator(
         attempt (templated). A call of a killed attempt counts with the most that it may cost. Nothing is sent that may
         cost more by the documented prices, or whose price has no documented bound; the task then fails with WD-034.
         Default: none.
-    :param kwargs: arguments of `BillingOperator` (`credit_limit`), `WebDataOperator` and `BaseOperator`. `extra_body`
-        goes into the request that opens the session, with `scrape_id` into that of each step.
+    :param kwargs: arguments of `WebDataOperator` and `BaseOperator`. `extra_body` goes into the request that opens the
+        session, with `scrape_id` into that of each step.
     """
 
     template_fields: Sequence[str] = (

@@ -157,7 +157,7 @@ def enter_call(
 ) -> dict[str, Any]:
     """Enter what a call cost into an account, log the account, count the call in the metrics; return the account.
 
-    See `SpendingTask.count_credits` for the arguments.
+    See `Billing.count` for the arguments.
     """
     from airflow_provider_webdata.runs.metrics import count
 

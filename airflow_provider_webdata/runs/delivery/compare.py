@@ -107,7 +107,7 @@ class Compare(Step):
             self._facts["heldBack"] = comparison.held_back
             log.warning(
                 "%d of %d known pages seem to be gone, and max_removed allows %d: none is removed. Look at the site; "
-                "if they are gone, raise max_removed for one run",
+                "if they are gone, raise Changes(max_removed=) for one run",
                 comparison.held_back,
                 comparison.known,
                 most,
