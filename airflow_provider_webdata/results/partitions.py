@@ -71,7 +71,9 @@ def files_of(url: str) -> list[str]:
         with path.open("rb") as file:
             listed = [entry["path"] for entry in json.load(file)["files"]]
     except FileNotFoundError as error:
-        raise OutputError(f"{url} is not there; name a list that Output(partition_by=) has written") from error
+        raise OutputError(
+            f"{url} is not there; name a list that Output(partition_by=) has written"
+        ) from error
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise OutputError(f"{url} is no list of files: {error}") from error
     files = []
