@@ -5,14 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.options import Media, Output, Schema
-from airflow_provider_webdata.tasks.jobs.job_operator import WebDataJobOperator
+from airflow_provider_webdata.tasks.job_operator import WebDataJobOperator
 from airflow_provider_webdata.tasks.operator import RequestFields, checked_limit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from airflow_provider_webdata.api.models import JobStarted
-    from airflow_provider_webdata.api.models.base import RequestModel
     from airflow_provider_webdata.states.jobs import JobKind
 
 
@@ -61,7 +59,7 @@ class WebDataAgentOperator(
         attempt (templated). A call of a killed attempt counts with the most that it may cost. Nothing is sent that may
         cost more by the documented prices, or whose price has no documented bound; the task then fails with WD-034.
         Default: none.
-    :param kwargs: arguments of `WebDataJobOperator`, `JobResults`, `WebDataOperator`, and `BaseOperator`.
+    :param kwargs: arguments of `WebDataJobOperator`, `WebDataOperator`, and `BaseOperator`.
     """
 
     job_kind: JobKind = "agent"
@@ -118,16 +116,3 @@ class WebDataAgentOperator(
         self.result_schema = Schema.of(result_schema)
         self.credit_limit = checked_limit(credit_limit)
         # end of fields
-
-    def targets(self) -> list[str]:
-        """Return the URLs or texts by which the service would name the job."""
-        from airflow_provider_webdata.tasks.jobs.results import texts
-
-        return [*texts(self.urls), self.prompt]
-
-    def send(self, request: RequestModel, idempotency_key: str) -> JobStarted:  # noqa: ARG002
-        """Start the run."""
-        return self.hook.start_agent(
-            request,  # type: ignore[arg-type]
-            extra_body=self.checked_extra_body("start agent"),
-        )

@@ -5,14 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.options import Changes, Media, Output, Schema
-from airflow_provider_webdata.tasks.jobs.job_operator import WebDataJobOperator
+from airflow_provider_webdata.tasks.job_operator import WebDataJobOperator
 from airflow_provider_webdata.tasks.operator import RequestFields, checked_limit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from airflow_provider_webdata.api.models import JobStarted
-    from airflow_provider_webdata.api.models.base import RequestModel
     from airflow_provider_webdata.states.jobs import JobKind
 
 
@@ -32,7 +30,7 @@ class WebDataBatchScrapeOperator(
     All URLs go into one job: the service states no maximum, but a request is at most 10 MB. Its pages come in the order
     of their completion: match them by `metadata.sourceURL`. A `webhook` of your own takes the place of that of this
     Airflow's inbox. How the job is started once, waited for and cancelled is said in `WebDataJobOperator`, what the
-    task returns in `JobResults`. The XCom key `invalidURLs` holds the URLs that the service dropped, if any.
+    task returns in `WebDataJobOperator`. The XCom key `invalidURLs` holds the URLs that the service dropped, if any.
 
     :param urls: the pages, at least 1; results come in order of completion, not in this one.
     :param formats: what to return, as names or mappings with `type`. `changeTracking` needs `markdown` too; at most one
@@ -86,7 +84,7 @@ class WebDataBatchScrapeOperator(
         attempt (templated). A call of a killed attempt counts with the most that it may cost. Nothing is sent that may
         cost more by the documented prices, or whose price has no documented bound; the task then fails with WD-034.
         Default: none.
-    :param kwargs: arguments of `WebDataJobOperator`, `JobResults`, `WebDataOperator`, and `BaseOperator`.
+    :param kwargs: arguments of `WebDataJobOperator`, `WebDataOperator`, and `BaseOperator`.
     """
 
     job_kind: JobKind = "batch_scrape"
@@ -181,16 +179,3 @@ class WebDataBatchScrapeOperator(
         self.result_schema = Schema.of(result_schema)
         self.credit_limit = checked_limit(credit_limit)
         # end of fields
-
-    def targets(self) -> list[str]:
-        """Return the URLs or texts by which the service would name the job."""
-        from airflow_provider_webdata.tasks.jobs.results import texts
-
-        return texts(self.urls)
-
-    def send(self, request: RequestModel, idempotency_key: str) -> JobStarted:  # noqa: ARG002
-        """Start the batch."""
-        return self.hook.start_batch_scrape(
-            request,  # type: ignore[arg-type]
-            extra_body=self.checked_extra_body("start batch scrape"),
-        )

@@ -5,18 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.coded_errors import ArgumentError
-from airflow_provider_webdata.common.arguments import checked_text
 from airflow_provider_webdata.options import Changes, Media, Output, Schema
-from airflow_provider_webdata.tasks.jobs.job_operator import WebDataJobOperator
+from airflow_provider_webdata.tasks.job_operator import WebDataJobOperator
 from airflow_provider_webdata.tasks.operator import RequestFields, checked_limit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from airflow.sdk import Context
-
-    from airflow_provider_webdata.api.models import JobStarted
-    from airflow_provider_webdata.api.models.base import RequestModel
     from airflow_provider_webdata.states.jobs import JobKind
 
 
@@ -35,7 +30,7 @@ class WebDataCrawlOperator(
 
     `limit` is always sent, 100 unless given: the service's own default is 10,000 pages, and a balance below it may
     refuse the crawl. A `webhook` of your own takes the place of that of this Airflow's inbox. How the job is started
-    once, waited for and cancelled is said in `WebDataJobOperator`, what the task returns in `JobResults`.
+    once, waited for and cancelled and what the task returns: see `WebDataJobOperator`.
 
     :param url: where the crawl starts.
     :param limit: most pages, at least 1; each is billed. The service may lower it to the credits that are left.
@@ -73,9 +68,10 @@ class WebDataCrawlOperator(
         attempt (templated). A call of a killed attempt counts with the most that it may cost. Nothing is sent that may
         cost more by the documented prices, or whose price has no documented bound; the task then fails with WD-034.
         Default: none.
-    :param kwargs: arguments of `WebDataJobOperator`, `JobResults`, `WebDataOperator`, and `BaseOperator`.
+    :param kwargs: arguments of `WebDataJobOperator`, `WebDataOperator`, and `BaseOperator`.
     """
 
+    run = "airflow_provider_webdata.runs.job:CrawlRun"
     job_kind: JobKind = "crawl"
 
     def __init__(
@@ -144,27 +140,3 @@ class WebDataCrawlOperator(
         self.result_schema = Schema.of(result_schema)
         self.credit_limit = checked_limit(credit_limit)
         # end of fields
-
-    def check_arguments(self, context: Context) -> None:
-        """Fail before anything is billed, without a limit too."""
-        super().check_arguments(context)
-        if checked_text(self.limit) is None:
-            self.refuse(
-                "limit is empty after rendering: without it, the service takes 10,000 pages; give a number"
-            )
-
-    def targets(self) -> list[str]:
-        """Return the URLs or texts by which the service would name the job."""
-        return [self.url]
-
-    def covers_all(self, count: int) -> bool:
-        """Return whether a crawl that brought so many pages saw the whole site."""
-        return count < int(self.limit)
-
-    def send(self, request: RequestModel, idempotency_key: str) -> JobStarted:
-        """Start the crawl; the service takes an idempotency key once."""
-        return self.hook.start_crawl(
-            request,  # type: ignore[arg-type]
-            extra_body=self.checked_extra_body("start crawl"),
-            idempotency_key=idempotency_key,
-        )

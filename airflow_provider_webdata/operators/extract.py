@@ -11,17 +11,13 @@ from airflow_provider_webdata import endings
 from airflow_provider_webdata.coded_errors import ArgumentError
 from airflow_provider_webdata.common.literals import is_literal
 from airflow_provider_webdata.options import Media, Output, Schema
-from airflow_provider_webdata.tasks.jobs.extract_successors import KINDS, Via
-from airflow_provider_webdata.tasks.jobs.job_operator import WebDataJobOperator
+from airflow_provider_webdata.runs.jobs.extract_successors import KINDS, Via
+from airflow_provider_webdata.tasks.job_operator import WebDataJobOperator
 from airflow_provider_webdata.tasks.operator import RequestFields, checked_limit
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
-    from airflow.sdk import Context
-
-    from airflow_provider_webdata.api.models import JobStarted
-    from airflow_provider_webdata.api.models.base import RequestModel
     from airflow_provider_webdata.states.jobs import JobKind
 
 
@@ -78,9 +74,10 @@ class WebDataExtractOperator(
         attempt (templated). A call of a killed attempt counts with the most that it may cost. Nothing is sent that may
         cost more by the documented prices, or whose price has no documented bound; the task then fails with WD-034.
         Default: none.
-    :param kwargs: arguments of `WebDataJobOperator`, `JobResults`, `WebDataOperator`, and `BaseOperator`.
+    :param kwargs: arguments of `WebDataJobOperator`, `WebDataOperator`, and `BaseOperator`.
     """
 
+    run = "airflow_provider_webdata.runs.extract:ExtractRun"
     job_kind: JobKind = "extract"
     # Airflow stores templated arguments, where the doctor reads this one.
     template_fields: Sequence[str] = (*WebDataJobOperator.template_fields, "via")
@@ -144,102 +141,3 @@ class WebDataExtractOperator(
         self.result_schema = Schema.of(result_schema)
         self.credit_limit = checked_limit(credit_limit)
         # end of fields
-
-    def call_service(self, context: Context) -> Any:
-        """Start the job, or find the one of an earlier attempt, and return its result or its id."""
-        from airflow_provider_webdata.tasks.jobs.extract_successors import ignored_by_agent
-
-        self.job_kind = self._kind()
-        if self.job_kind == "agent" and (ignored := ignored_by_agent(self.request_body())):
-            self.log.warning("via='agent' has no counterpart of %s, and ignores it", ", ".join(ignored))
-        return super().call_service(context)
-
-    def execute_complete(self, context: Context, event: Mapping[str, Any] | None = None) -> Any:
-        """Resume after the wait for the job that the event names."""
-        self.job_kind = (event or {}).get("kind", self.job_kind)
-        return super().execute_complete(context, event)
-
-    def _kind(self) -> JobKind:
-        from airflow_provider_webdata.tasks.jobs.extract_successors import agent_reasons
-
-        if self.via is not None and self.via not in KINDS:
-            self.refuse(f"via must be one of {', '.join(KINDS)} (given: {self.via!r})")
-        ended = endings.EXTRACT.has_come() and endings.EXTRACT.concerns(
-            self.hook.get_settings().client.base_url
-        )
-        if self.via in ("extract", "agent") or (self.via is None and not ended):
-            return KINDS[self.via or "extract"]
-        reasons = agent_reasons(self.request_body())
-        if self.via == "scrape" and reasons:
-            self.refuse(
-                f"via='scrape' cannot replace this extract job: {'; '.join(reasons)}. Use via='agent'"
-            )
-        via: Via = "agent" if reasons else "scrape"
-        if self.via is None:
-            self.log.warning(
-                "%s. This task uses via=%r, which bills other prices", endings.EXTRACT.warning, via
-            )
-        return KINDS[via]
-
-    def job_request(self) -> tuple[type[RequestModel], Mapping[str, Any]]:
-        """Return the model of the request that `via` sends, and its fields."""
-        from airflow_provider_webdata.api.models import AgentRequest, BatchScrapeRequest, ExtractRequest
-        from airflow_provider_webdata.common.arguments import number
-        from airflow_provider_webdata.tasks.jobs.extract_successors import as_agent, as_batch_scrape
-
-        if self.job_kind == "extract":
-            return ExtractRequest, self.given()
-        if self.job_kind == "batch_scrape":
-            return BatchScrapeRequest, as_batch_scrape(self.request_body())
-        return AgentRequest, as_agent(self.request_body(), number("credit_limit", self.credit_limit))
-
-    def targets(self) -> list[str]:
-        """Return the URLs or texts by which the service would name the job."""
-        from airflow_provider_webdata.tasks.jobs.results import texts
-
-        if self.job_kind == "agent":
-            fields = self.job_request()[1]
-            return [*texts(fields.get("urls")), fields["prompt"]]
-        return [*texts(self.urls), *(texts(self.prompt) if self.job_kind == "extract" else ())]
-
-    def send(self, request: RequestModel, idempotency_key: str) -> JobStarted:  # noqa: ARG002
-        """Start the job."""
-        start = getattr(self.hook, f"start_{self.job_kind}")
-        operation = f"start {self.job_kind.replace('_', ' ')}"
-        return start(request, extra_body=self.checked_extra_body(operation))  # type: ignore[no-any-return]
-
-    def page_extras(self) -> Mapping[str, int]:
-        """Return what formats and options add to the price of each page of a batch scrape."""
-        from airflow_provider_webdata.api.prices import page_extras
-
-        return page_extras(self.job_request()[1]) if self.job_kind == "batch_scrape" else {}
-
-    def collect(self, kind: JobKind, job_id: str, context: Context, inputs: Sequence[str] = ()) -> Any:
-        """Return the result of the job in the shape of an extract job's."""
-        if kind != "batch_scrape":
-            return super().collect(kind, job_id, context, inputs)
-        from airflow_provider_webdata.runs.failures import JobFailedError
-        from airflow_provider_webdata.tasks.jobs.extract_successors import combined
-
-        summary, errors = self.page_summary(kind, job_id, context)
-
-        def pages() -> Iterator[tuple[str, Any]]:
-            for part in self.hook.iter_job_documents(kind, job_id):
-                for document in part.documents:
-                    errors.add_document(document)
-                    if (data := document.get("json")) is not None:
-                        yield (document.get("metadata") or {}).get("sourceURL") or "", data
-
-        data, sources = combined(pages(), self.urls or ())
-        if self.request_body().get("showSources"):
-            summary["sources"] = sources
-        summary["errors"] = errors.to_wire()
-        self.report_job(kind, summary, context)
-        if data is None:
-            failed = "; ".join(
-                f"{page['url']}: {page['error'] or page['code']}" for page in errors.pages[:10]
-            )
-            self.refuse(JobFailedError(f"No page of batch scrape {job_id} gave data. {failed}".rstrip()))
-        value = self.deliver_data(data, summary, context, inputs)
-        self.judge_errors(errors, value, context)
-        return value

@@ -7,18 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.common.arguments import seconds, whole_number
 from airflow_provider_webdata.options import Changes, Media, Output, Schema
-from airflow_provider_webdata.tasks.jobs.job_operator import WebDataJobOperator
+from airflow_provider_webdata.tasks.job_operator import WebDataJobOperator
 from airflow_provider_webdata.tasks.operator import RequestFields, checked_limit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from airflow.sdk import Context
-
-    from airflow_provider_webdata.api.models import JobStarted
-    from airflow_provider_webdata.api.models.base import RequestModel
-    from airflow_provider_webdata.results.manifest.folder import Known, Run
-    from airflow_provider_webdata.results.manifest.plan import Plan
     from airflow_provider_webdata.states.jobs import JobKind
 
 
@@ -99,9 +93,10 @@ class WebDataIncrementalCrawlOperator(
         attempt (templated). A call of a killed attempt counts with the most that it may cost. Nothing is sent that may
         cost more by the documented prices, or whose price has no documented bound; the task then fails with WD-034.
         Default: none.
-    :param kwargs: arguments of `WebDataJobOperator`, `JobResults`, `WebDataOperator`, and `BaseOperator`.
+    :param kwargs: arguments of `WebDataJobOperator`, `WebDataOperator`, and `BaseOperator`.
     """
 
+    run = "airflow_provider_webdata.runs.incremental_crawl:IncrementalCrawlRun"
     job_kind: JobKind = "batch_scrape"
     template_fields: Sequence[str] = (
         *WebDataJobOperator.template_fields,
@@ -110,8 +105,6 @@ class WebDataIncrementalCrawlOperator(
         "map_options",
         "sitemap_url",
     )
-
-    _plan: Plan | None = None
 
     def __init__(
         self,
@@ -209,84 +202,3 @@ class WebDataIncrementalCrawlOperator(
         self.map_options = map_options
         self.sitemap_url = sitemap_url
         self.max_sitemaps = whole_number("max_sitemaps", max_sitemaps)
-
-    def call_service(self, context: Context) -> Any:
-        """Plan what to read, read it, and return it."""
-        from airflow_provider_webdata.api import models
-        from airflow_provider_webdata.hooks.calls import body_for
-
-        # The listing is billed, so anything that the service would refuse the batch for is found before it.
-        self.check_arguments(context)
-        body_for(models.BatchScrapeRequest, {**self.given(), "urls": self.targets()}, "start batch scrape")
-        if self._made_plan(context).read:
-            return super().call_service(context)
-        return self.deliver([], "document", context, {"id": None, "creditsUsed": 0}, inputs=[self.url])
-
-    def given(self) -> dict[str, Any]:
-        """Return the request's fields that were given, and the pages to read once they are known."""
-        return super().given() | ({"urls": self._plan.read or [self.url]} if self._plan is not None else {})
-
-    def targets(self) -> list[str]:
-        """Return the URLs by which the service would name the job."""
-        return self._plan.read if self._plan is not None else [self.url]
-
-    def send(self, request: RequestModel, idempotency_key: str) -> JobStarted:  # noqa: ARG002
-        """Start the batch."""
-        return self.hook.start_batch_scrape(
-            request,  # type: ignore[arg-type]
-            extra_body=self.checked_extra_body("start batch scrape"),
-        )
-
-    def covers_all(self, count: int) -> bool:  # noqa: ARG002
-        """Return whether the site was listed whole."""
-        return self._plan is None or self._plan.is_whole
-
-    def known_pages(self, context: Context) -> Sequence[str]:
-        """Return the keys of the skipped pages, whose known content stays."""
-        return self._made_plan(context).known
-
-    def _made_plan(self, context: Context) -> Plan:
-        if self._plan is None:
-            seen = self.delivery(context).seen
-            self._plan = seen.folder.plan_of(seen.run)
-            if self._plan is None:
-                self._plan = self._new_plan(seen.known, seen.run, context)
-                seen.folder.write_plan(seen.run, self._plan)
-        return self._plan
-
-    def _new_plan(self, known: Known, run: Run, context: Context) -> Plan:
-        from airflow_provider_webdata.api.prices import MAP
-        from airflow_provider_webdata.tasks.jobs.site_plan import Site
-
-        site = Site(
-            self.url,
-            self.map_options or {},
-            self.sitemap_url,
-            self.max_sitemaps,
-            self.refresh_after,
-            self.delivery(context).seen.changes.ignore_query,
-        )
-
-        billing = self.billing(context)
-
-        def scrape(request: dict[str, Any]) -> tuple[str, float]:
-            with billing.within_limit("scrape", request):
-                document = self.hook.scrape(request).data
-            cost = (document.metadata and document.metadata.credits_used) or 1.0
-            billing.count(cost, "scrape")
-            return document.raw_html or "", cost
-
-        with billing.within_limit("map", site.request):
-            links = [link.url for link in self.hook.map(site.request).links or () if link.url]
-        billing.count(MAP, "map")
-        plan = site.plan(links, known.entries, run.moment, scrape, self.log)
-        left = len(plan.known)
-        billing.count(0, "batch_scrape", saved=left)
-        self.log.info(
-            "%d pages: %d to read, %d known; at least %g credits saved",
-            left + len(plan.read),
-            len(plan.read),
-            left,
-            max(0, left - plan.credits),
-        )
-        return plan

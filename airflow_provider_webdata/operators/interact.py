@@ -2,36 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.coded_errors import ArgumentError
-from airflow_provider_webdata.common.arguments import as_list, checked_text
-from airflow_provider_webdata.runs.failures import StepFailedError
 from airflow_provider_webdata.tasks.operator import RequestFields, WebDataOperator, checked_limit
-from airflow_provider_webdata.tasks.spending import SpendingTask
 
 if TYPE_CHECKING:
-    from airflow.sdk import Context
+    from collections.abc import Mapping, Sequence
 
-    from airflow_provider_webdata.api.models import ExecuteResult, SessionClosed
-    from airflow_provider_webdata.api.models.base import RequestModel
-    from airflow_provider_webdata.tasks.browser import Browser
-
-SHORTEST_TTL_SECONDS = 600
-"""The ttl that is sent where none is given, unless the steps may take longer."""
-
-_LONGEST_TTL_SECONDS = 3600
-_STEP_SECONDS = 30
-_GONE = 410
-_MARGIN_SECONDS = 60
-_SHOWN_CHARACTERS = 2000
 _OF_OWN_SESSION = ("stream_web_view", "profile", "block_ads", "record_session", "integration")
 
 
 class WebDataInteractOperator(
-    SpendingTask,
     WebDataOperator,
     fields=RequestFields(
         "InteractRequest",
@@ -82,6 +64,7 @@ class WebDataInteractOperator(
         session, with `scrape_id` into that of each step.
     """
 
+    run = "airflow_provider_webdata.runs.interact:InteractRun"
     template_fields: Sequence[str] = (
         *WebDataOperator.template_fields,
         "steps",
@@ -141,194 +124,3 @@ class WebDataInteractOperator(
         self.integration = integration
         self.credit_limit = checked_limit(credit_limit)
         # end of fields
-        self._browser: Browser | None = None
-        self._killed = False
-
-    def call_service(self, context: Context) -> dict[str, Any]:
-        """Open the browser, run the steps and close it; return what they brought."""
-        from airflow_provider_webdata.hooks.call_guard import cost_of_failure
-        from airflow_provider_webdata.results.xcom import warn_if_large
-
-        self.billing(context, "interact").push_earlier()
-        named = self._checked_steps()
-        browser = self._browser = self._made_browser(context, [step for _, step in named])
-        self._close_leftovers(browser, context)
-        self._hold_limit([step for _, step in named], context)
-        done: list[dict[str, Any]] = []
-        failure: str | None = "The task was ended before it began"
-        complete = False
-        cost: float | None = 0
-        try:
-            if not self._killed:
-                browser.open()
-                failure = self._run(browser, named, done)
-            complete = failure is None
-        except BaseException as error:
-            cost = cost_of_failure(error)
-            raise
-        finally:
-            closed = browser.close(self.hook)
-            self._browser = None
-            outcome = _outcome(browser, done, closed)
-            self._count(outcome, closed, cost, context)
-            if not complete:
-                # A billed result stays readable even if the task does not get to return it.
-                self.push(context, **outcome)
-        if failure is not None:
-            raise StepFailedError(failure)
-        warn_if_large(outcome, self.log)
-        return outcome
-
-    def on_kill(self) -> None:
-        """Close the browser: a user has ended the task, or its time is over."""
-        from airflow_provider_webdata.tasks.kill import run_outside_handler
-
-        self._killed = True
-        if self._browser is not None:
-            run_outside_handler(partial(self._close_killed, self._browser))
-
-    def _close_killed(self, browser: Browser) -> None:
-        # The signal may have come in the middle of a call of the task's own hook.
-        with self.hook.sibling() as hook:
-            browser.close(hook, in_haste=True)
-
-    def _run(
-        self, browser: Browser, named: Sequence[tuple[str, RequestModel]], done: list[dict[str, Any]]
-    ) -> str | None:
-        """Run the steps; return what went wrong, if that ends the run."""
-        for name, step in named:
-            if self._killed:
-                return f"{name} was not run: the task was ended"
-            result = self._result(browser, name, step)
-            done.append(_shown(result, browser.secrets))
-            reason = result.failure()
-            if reason is None:
-                self.log.info("%s is done", name)
-                continue
-            reason = _without(reason, browser.secrets)
-            stderr = str(done[-1].get("stderr") or "").strip()
-            self.log.warning("%s failed: %s\n%s", name, reason, stderr[-_SHOWN_CHARACTERS:])
-            if self.check_exit_code:
-                return f"{name} failed: {reason}"
-        return None
-
-    def _result(self, browser: Browser, name: str, step: RequestModel) -> ExecuteResult:
-        from airflow_provider_webdata.api.errors import ClientError
-
-        try:
-            return browser.run(step)
-        except ClientError as error:
-            if error.status != _GONE:
-                raise
-            # No repetition of this call can help, but a retry of the task opens another browser.
-            raise StepFailedError(f"{name}: the browser was closed under it: {error.text()}") from error
-
-    def _made_browser(self, context: Context, steps: Sequence[RequestModel]) -> Browser:
-        from airflow_provider_webdata.api.models import InteractRequest
-        from airflow_provider_webdata.tasks.browser import ScrapeBrowser, SessionBrowser
-        from airflow_provider_webdata.tasks.intent import Intent
-
-        extra_body = self.checked_extra_body("interact")
-        if self.scrape_id is not None:
-            if checked_text(self.scrape_id) is None:
-                self.refuse("scrape_id is empty after rendering; it must name a scrape")
-            return ScrapeBrowser(self.hook, self.scrape_id, extra_body)
-        if self.ttl is None:
-            self.ttl = _needed_ttl(steps)
-        request = self.checked_request(InteractRequest, "interact")
-        return SessionBrowser(self.hook, request, extra_body, Intent(context, "webdata_session"))
-
-    def _hold_limit(self, steps: Sequence[RequestModel], context: Context) -> None:
-        ttls = [getattr(step, "ttl", None) for step in steps] if self.scrape_id is not None else [self.ttl]
-        body = {
-            "ttl": max((int(ttl) for ttl in ttls if ttl is not None), default=None),
-            "prompt": any(getattr(step, "prompt", None) is not None for step in steps),
-        }
-        self.billing(context).reserve("interact", body, self.checked_extra_body("interact"))
-
-    def _close_leftovers(self, browser: Browser, context: Context) -> None:
-        for session_id, leftover in browser.close_leftovers().items():
-            self.billing(context).count(leftover.credits_billed, "interact", call=session_id)
-
-    def _count(
-        self, outcome: Mapping[str, Any], closed: SessionClosed | None, cost: float | None, context: Context
-    ) -> None:
-        if closed is not None or outcome["steps"] or outcome.get("sessionId"):
-            self.billing(context).count(outcome["creditsBilled"], "interact", call=outcome.get("sessionId"))
-        else:
-            self.billing(context).budget.settle("interact", cost)
-
-    def _checked_steps(self) -> list[tuple[str, RequestModel]]:
-        """Return the steps with what names them in logs.
-
-        :raises InvalidRequestError: there are none, or one breaks a documented rule.
-        """
-        from airflow_provider_webdata.api.errors import InvalidRequestError
-        from airflow_provider_webdata.api.models import ExecuteRequest, ScrapeInteractRequest
-        from airflow_provider_webdata.hooks.calls import body_for
-
-        steps = as_list(self.steps)
-        if not steps:
-            raise InvalidRequestError("interact", ["steps: at least one is needed"])
-        checked: list[tuple[str, RequestModel]] = []
-        problems: list[str] = []
-        bound = self.scrape_id is not None
-        for number, step in enumerate(steps, 1):
-            body, name = self._body(step)
-            label = f"step {number} of {len(steps)}" + (f" ({name})" if name else "")
-            try:
-                request = body_for(ScrapeInteractRequest if bound else ExecuteRequest, body, "interact")
-            except InvalidRequestError as error:
-                problems += [f"{label}: {problem}" for problem in error.problems]
-            else:
-                checked.append((label, request))
-        if problems:
-            raise InvalidRequestError("interact", problems)
-        return checked
-
-    def _body(self, step: Any) -> tuple[dict[str, Any], str | None]:
-        given = dict(step) if isinstance(step, Mapping) else {"code": step}
-        name = given.pop("name", None)
-        defaults: dict[str, Any] = {"language": self.language, "timeout": self.step_timeout}
-        if self.scrape_id is not None:
-            defaults |= {"ttl": self.ttl, "activity_ttl": self.activity_ttl, "origin": self.origin}
-        filled = {key: value for key, value in defaults.items() if value is not None} | given
-        return filled, name
-
-
-def _needed_ttl(steps: Sequence[RequestModel]) -> int:
-    seconds = sum(getattr(step, "timeout", None) or _STEP_SECONDS for step in steps) + _MARGIN_SECONDS
-    return int(min(max(seconds, SHORTEST_TTL_SECONDS), _LONGEST_TTL_SECONDS))
-
-
-def _shown(result: ExecuteResult, secrets: set[str]) -> dict[str, Any]:
-    """Return what a step brought, as it may be stored."""
-    names = ("stdout", "stderr", "exitCode", "killed", "error", "result", "output")
-    wire = result.to_wire()
-    shown = {name: wire[name] for name in names if name in wire}
-    if shown.get("result") == shown.get("stdout"):
-        shown.pop("result", None)
-    clean: dict[str, Any] = _without(shown, secrets)
-    return clean
-
-
-def _without(value: Any, secrets: set[str]) -> Any:
-    """Return a JSON value with the URLs that control the browser blotted out."""
-    if isinstance(value, Mapping):
-        return {name: _without(part, secrets) for name, part in value.items()}
-    if isinstance(value, list):
-        return [_without(part, secrets) for part in value]
-    if isinstance(value, str):
-        # The longer first: one may be the beginning of another.
-        for secret in sorted(secrets, key=len, reverse=True):
-            value = value.replace(secret, "***")
-    return value
-
-
-def _outcome(browser: Browser, done: list[dict[str, Any]], closed: SessionClosed | None) -> dict[str, Any]:
-    return {
-        **browser.facts,
-        "steps": done,
-        "creditsBilled": None if closed is None else closed.credits_billed,
-        "sessionDurationMs": None if closed is None else closed.session_duration_ms,
-    }

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from airflow_provider_webdata.coded_errors import CodedError
-from airflow_provider_webdata.runs.billing import Billing
-from airflow_provider_webdata.runs.failures import InvalidResultsError, UndeliveredAnswerError
+from airflow_provider_webdata.runs.failures import UndeliveredAnswerError
 from airflow_provider_webdata.runs.kept_answer import KeptAnswer
 from airflow_provider_webdata.runs.run import Run
 
@@ -26,9 +25,6 @@ class CallRun(Run):
     neither takes it, the task fails without a retry, and the answer is in its XCom `undelivered`.
     """
 
-    operation: ClassVar[str]
-    """As `api.prices.price_bound` calls it."""
-
     answer: KeptAnswer | None = None
 
     def call(self) -> Any:
@@ -46,8 +42,6 @@ class CallRun(Run):
         self.prepare_delivery()
         try:
             with self.task.calling(self.context, postpone=self.postpone):
-                limit, name = self.task.credit_limit, self.operation.replace("_", " ")
-                self.billing = Billing(self.context, self.log, self.push, limit, name)
                 self.billing.push_earlier()
                 result = self.call()
         # Airflow ends a task whose time is over by an exception of this kind.
@@ -56,13 +50,7 @@ class CallRun(Run):
             raise
         if self.answer is not None:
             self.answer.delivered()
-        try:
-            self.delivery.verdict()
-        except InvalidResultsError as error:
-            # A task that fails returns nothing: what was billed goes where the return value would be.
-            self.push(return_value=result)
-            self.task.refuse(error)
-        return result
+        return self.finished(result)
 
     def request(self, model: type[RequestT]) -> tuple[RequestT, Mapping[str, Any] | None]:
         """Return the request that the arguments make, and what is sent with it unchecked.

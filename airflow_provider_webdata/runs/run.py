@@ -6,7 +6,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.results.errors import OutputError
+from airflow_provider_webdata.runs.billing import Billing
 from airflow_provider_webdata.runs.delivery.delivery import Delivery
+from airflow_provider_webdata.runs.failures import InvalidResultsError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,6 +29,9 @@ class Run:
     :param context: the task's context.
     """
 
+    operation: str = "credit_limit"
+    """As `api.prices.price_bound` calls what the task is billed for."""
+
     def __init__(self, task: Any, context: Context) -> None:
         self.task = task
         self.context = context
@@ -45,6 +50,15 @@ class Run:
     def postpone(self, error: WebDataError, context: Context, since: datetime | None) -> None:
         """Reschedule the task; return if it may not be. See `ServiceTask.postpone`."""
         self.task.postpone(error, context, since)
+
+    @cached_property
+    def billing(self) -> Billing:
+        """The credits of the task.
+
+        :raises InvalidRequestError: `credit_limit` is no number of at least 0.
+        """
+        limit, name = getattr(self.task, "credit_limit", None), self.operation.replace("_", " ")
+        return Billing(self.context, self.log, self.push, limit, name)
 
     def on_kill(self) -> None:
         """End what the run has started: a user has ended the task."""
@@ -80,4 +94,17 @@ class Run:
         """Deliver results, and return the task's XCom; see `Delivery.deliver`."""
         result = self.delivery.deliver(results, value)
         self.push(**self.delivery.facts)
+        return result
+
+    def finished(self, result: Any) -> Any:
+        """Return the task's XCom, unless the delivery fails or skips the task.
+
+        :param result: the XCom.
+        """
+        try:
+            self.delivery.verdict()
+        except InvalidResultsError as error:
+            # A task that fails returns nothing: what was billed goes where the return value would be.
+            self.push(return_value=result)
+            self.task.refuse(error)
         return result

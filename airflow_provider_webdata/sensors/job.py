@@ -12,30 +12,26 @@ from airflow_provider_webdata.coded_errors import ArgumentError
 from airflow_provider_webdata.common.arguments import checked_text, number
 from airflow_provider_webdata.common.literals import is_literal
 from airflow_provider_webdata.options import Media, Output, Schema, Wait
-from airflow_provider_webdata.states.jobs import ProgressLog, checked_kind
+from airflow_provider_webdata.page_urls import job_page
+from airflow_provider_webdata.states.jobs import checked_kind
 from airflow_provider_webdata.tasks.deferral import JOB_TRIGGER
-from airflow_provider_webdata.tasks.jobs.job_wait import WaitsForJob
-from airflow_provider_webdata.tasks.jobs.results import JobResults
-from airflow_provider_webdata.tasks.replica import until_found
 from airflow_provider_webdata.tasks.sensor import WebDataSensor
 from airflow_provider_webdata.waiting.policy import JOB_POLL_INTERVAL, JOB_SAFETY_POLL
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from airflow.sdk import Context
-
     from airflow_provider_webdata.states.jobs import JobKind
 
 
-class WebDataJobSensor(WaitsForJob, JobResults, WebDataSensor):
+class WebDataJobSensor(WebDataSensor):
     """Wait for a crawl, batch scrape, extract job or agent run, and return its result.
 
     The job may have been started anywhere: by an operator with `wait_for_completion=False`, by another DAG, or by hand.
     Nothing is billed. The service keeps a result for 24 hours.
 
-    XCom: as of the operator that starts such a job; see `JobResults`. A job that failed or was cancelled fails the
-    task. Killing the task leaves the job running.
+    XCom: as of the operator that starts such a job; see `WebDataJobOperator`. A job that failed or was cancelled
+    fails the task. Killing the task leaves the job running.
 
     :param kind: `crawl`, `batch_scrape`, `extract` or `agent` (templated).
     :param job_id: id of the job (templated).
@@ -46,10 +42,13 @@ class WebDataJobSensor(WaitsForJob, JobResults, WebDataSensor):
     :param media: path or URL of a folder for screenshots and other media, or `Media` (templated). Default: they are not
         kept.
     :param result_schema: JSON Schema as a mapping, pydantic model, the model's import path, or `Schema`. Default: none.
-    :param kwargs: arguments of `JobResults` (`max_error_ratio`), `WebDataSensor`, and `BaseSensorOperator`, such as
-        `deferrable`, `timeout`, `mode`, and `soft_fail`.
+    :param max_error_ratio: fail the task if a larger part of the pages than this, from 0 to 1, failed (templated). None
+        (default): never. The result is stored and pushed anyway.
+    :param kwargs: arguments of `WebDataSensor` and `BaseSensorOperator`, such as `deferrable`, `timeout`, `mode`, and
+        `soft_fail`.
     """
 
+    run = "airflow_provider_webdata.runs.job_sensor:JobSensorRun"
     trigger_class = JOB_TRIGGER
     template_fields: Sequence[str] = (
         *WebDataSensor.template_fields,
@@ -69,6 +68,7 @@ class WebDataJobSensor(WaitsForJob, JobResults, WebDataSensor):
         output: Output | str | None = None,
         media: Media | str | None = None,
         result_schema: Schema | Mapping[str, Any] | type | str | None = None,
+        max_error_ratio: float | str | None = None,
         **kwargs: Any,
     ) -> None:
         if is_literal(kind):
@@ -77,6 +77,8 @@ class WebDataJobSensor(WaitsForJob, JobResults, WebDataSensor):
             raise ArgumentError(f"job_id must name a job (given: {job_id!r})")
         if kind == "extract":
             warnings.warn(endings.EXTRACT.warning, AirflowProviderDeprecationWarning, stacklevel=2)
+        if not isinstance(max_error_ratio, str):
+            number("max_error_ratio", max_error_ratio, 1)
         super().__init__(**kwargs)
         self.kind = kind
         self.job_id = job_id
@@ -84,7 +86,7 @@ class WebDataJobSensor(WaitsForJob, JobResults, WebDataSensor):
         self.media = Media.of(media)
         self.result_schema = Schema.of(result_schema)
         self.polling_policy = Wait.of_sensor(wait).policy(JOB_POLL_INTERVAL, JOB_SAFETY_POLL)
-        self._progress: ProgressLog | None = None
+        self.max_error_ratio = max_error_ratio
         self.start_in_triggerer(knows_when=True)
 
     def trigger_kwargs(self) -> dict[str, Any]:
@@ -96,45 +98,6 @@ class WebDataJobSensor(WaitsForJob, JobResults, WebDataSensor):
             "policy": self.polling_policy.serialize(),
         }
 
-    def check_arguments(self, context: Context) -> None:
-        """Fail before the wait where rendered arguments cannot work."""
-        self.prepare_delivery(context)
-        try:
-            checked_kind(self.kind)
-            number("max_error_ratio", self.max_error_ratio, 1)
-        except ArgumentError as error:
-            self.refuse(error)
-        if checked_text(self.job_id) is None:
-            self.refuse("job_id is empty after rendering; it must name a job")
-
     def show_page(self) -> None:
         """Show the job."""
-        from airflow_provider_webdata.page_urls import job_page
-
         self.webdata_page = job_page(self.webdata_conn_id, self.kind, str(checked_text(self.job_id)))
-
-    def poll(self, context: Context) -> dict[str, Any] | None:  # noqa: ARG002
-        """Poll the job once."""
-        from airflow_provider_webdata.api.errors import NotFoundError
-
-        if self._progress is None:
-            self._progress = ProgressLog(self.log)
-        progress, job_id = self._progress, str(checked_text(self.job_id))
-        missing: list[NotFoundError] = []
-
-        def poll_once() -> tuple[dict[str, Any] | None] | None:
-            try:
-                return (self.poll_job_once(self.kind, job_id, progress),)
-            except NotFoundError as error:
-                missing.append(error)
-                return None
-
-        # A job that was just started may not be there yet where it is read.
-        found = until_found(poll_once)
-        if found is None:
-            raise missing[-1]
-        return found[0]
-
-    def result_of(self, event: Mapping[str, Any], context: Context) -> Any:
-        """Return the result of the job."""
-        return self.finished(self.collect(self.kind, event["job_id"], context), context)

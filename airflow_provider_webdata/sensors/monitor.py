@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import time
-from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.coded_errors import ArgumentError
 from airflow_provider_webdata.common.arguments import checked_text
 from airflow_provider_webdata.common.literals import is_literal
 from airflow_provider_webdata.options import Wait
-from airflow_provider_webdata.states.checks import CHECK_COMPLETED, CheckCriteria
+from airflow_provider_webdata.page_urls import check_page, monitor_page
+from airflow_provider_webdata.runs.check_result import checked_pages
+from airflow_provider_webdata.states.checks import CheckCriteria
 from airflow_provider_webdata.tasks.deferral import CHECK_TRIGGER
-from airflow_provider_webdata.tasks.monitors.check_result import checked_pages
 from airflow_provider_webdata.tasks.sensor import SinceSensor
 from airflow_provider_webdata.waiting.policy import CHECK_POLL_INTERVAL, CHECK_SAFETY_POLL
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from airflow.sdk import Context
+    from collections.abc import Sequence
+    from datetime import datetime
 
     from airflow_provider_webdata.states.checks import Choice, Otherwise
 
@@ -55,6 +53,7 @@ class WebDataMonitorCheckSensor(SinceSensor):
         `poke_interval` and `soft_fail`.
     """
 
+    run = "airflow_provider_webdata.runs.check_sensor:CheckSensorRun"
     trigger_class = CHECK_TRIGGER
     template_fields: Sequence[str] = (*SinceSensor.template_fields, "monitor_id", "check_id", "after")
 
@@ -89,15 +88,13 @@ class WebDataMonitorCheckSensor(SinceSensor):
             otherwise=otherwise,
         )
         self.include_pages = checked_pages(include_pages)
-        self._began: float | None = None
-        self._polled: float | None = None
         self.start_in_triggerer(knows_when=check_id is not None or after is not None)
 
     def trigger_kwargs(self) -> dict[str, Any]:
         """Return the trigger's arguments, but for `deadline` and those of `since`."""
         return {
             "webdata_conn_id": self.webdata_conn_id,
-            "monitor_id": self._named_monitor(),
+            "monitor_id": self.named_monitor(),
             "check_id": checked_text(self.check_id),
             "policy": self.polling_policy.serialize(),
             "criteria": self.criteria.serialize(),
@@ -105,71 +102,15 @@ class WebDataMonitorCheckSensor(SinceSensor):
 
     def show_page(self) -> None:
         """Show the check that is waited for, or the monitor."""
-        from airflow_provider_webdata.page_urls import check_page, monitor_page
-
-        conn_id, monitor_id = self.webdata_conn_id, self._named_monitor()
+        conn_id, monitor_id = self.webdata_conn_id, self.named_monitor()
         check_id = checked_text(self.check_id)
         self.webdata_page = (
             check_page(conn_id, monitor_id, check_id) if check_id else monitor_page(conn_id, monitor_id)
         )
 
-    def poll(self, context: Context) -> dict[str, Any] | None:
-        """Poll once: the service, or with `Wait(by="webhook")` the inbox first."""
-        from airflow_provider_webdata.states.check_queue import CheckQueue
-        from airflow_provider_webdata.tasks.monitors.poll import poll_check
-
-        monitor_id, check_id = self._named_monitor(), checked_text(self.check_id)
-        after = self.after_moment(context)
-        via = "polling"
-        if self.polling_policy.wait_by == "webhook":
-            if self._was_delivered(monitor_id, check_id, after):
-                via = "webhook"
-            elif not self._safety_poll_is_due(context):
-                return None
-        return poll_check(self.hook, monitor_id, CheckQueue(self.criteria, after, check_id), via=via)
-
-    def result_of(self, event: Mapping[str, Any], context: Context) -> Any:  # noqa: ARG002
-        """Return the check with the requested pages."""
-        from airflow_provider_webdata.tasks.monitors.check_result import check_with_pages, log_end
-
-        log_end(self.log, event)
-        return check_with_pages(self.hook, event["monitor_id"], event["check_id"], self.include_pages)
-
-    def _named_monitor(self) -> str:
+    def named_monitor(self) -> str:
+        """Return the rendered `monitor_id`."""
         monitor_id = checked_text(self.monitor_id)
         if monitor_id is None:
             self.refuse("monitor_id is empty after rendering; it must name a monitor")
         return monitor_id
-
-    def _was_delivered(self, monitor_id: str, check_id: str | None, after: datetime) -> bool:
-        about: dict[str, Any] = {"job_ids": [check_id]} if check_id else {"monitor_ids": [monitor_id]}
-        with self.hook.inbox() as inbox:
-            page = inbox.search(
-                **about,
-                events=[CHECK_COMPLETED],
-                received_after=None if check_id else after.isoformat(),
-                limit=1,
-            )
-        return bool(page.deliveries)
-
-    def _safety_poll_is_due(self, context: Context) -> bool:
-        """Return whether it is time to poll the service though no delivery came.
-
-        In reschedule mode, each poke is another process that knows nothing but when the first one was.
-        """
-        now = time.time()
-        ti = context.get("ti")
-        first = ti.get_first_reschedule_date(context) if self.reschedule and ti is not None else None
-        began = first.astimezone(timezone.utc).timestamp() if first else self._began
-        safety = self.polling_policy.safety_poll
-        if began is None:
-            due = True
-        elif first:
-            due = (now - began) % safety < 2 * self.poke_interval
-        else:
-            due = self._polled is None or now - self._polled >= safety
-        due = due or (began is not None and now - began + 2 * self.poke_interval > self.timeout)
-        self._began = self._began or now
-        if due:
-            self._polled = now
-        return due

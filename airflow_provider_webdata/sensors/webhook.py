@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.common.arguments import as_list, checked_text
+from airflow_provider_webdata.page_urls import monitor_page
 from airflow_provider_webdata.tasks.deferral import WEBHOOK_TRIGGER
 from airflow_provider_webdata.tasks.sensor import SinceSensor
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from datetime import datetime
-
-    from airflow.sdk import Context
 
 
 class WebDataWebhookSensor(SinceSensor):
@@ -36,6 +35,7 @@ class WebDataWebhookSensor(SinceSensor):
         `poke_interval` and `soft_fail`.
     """
 
+    run = "airflow_provider_webdata.runs.webhook_sensor:WebhookSensorRun"
     trigger_class = WEBHOOK_TRIGGER
     template_fields: Sequence[str] = (
         *SinceSensor.template_fields,
@@ -69,60 +69,17 @@ class WebDataWebhookSensor(SinceSensor):
         return {
             "webdata_conn_id": self.webdata_conn_id,
             "key": checked_text(self.key),
-            "events": self._event_names(),
+            "events": self.event_names(),
             "job_id": checked_text(self.job_id),
             "monitor_id": checked_text(self.monitor_id),
         }
 
     def show_page(self) -> None:
         """Show the monitor, if one is named; later the delivery."""
-        from airflow_provider_webdata.page_urls import monitor_page
-
         if monitor_id := checked_text(self.monitor_id):
             self.webdata_page = monitor_page(self.webdata_conn_id, monitor_id)
 
-    def poll(self, context: Context) -> dict[str, Any] | None:
-        """Search the inbox once for such a delivery."""
-        key, job_id, monitor_id = map(checked_text, (self.key, self.job_id, self.monitor_id))
-        # The inbox finds what has any of several; here all must fit.
-        searched: dict[str, Any] = {"monitor_ids": [monitor_id]} if monitor_id else {}
-        if job_id:
-            searched = {"job_ids": [job_id]}
-        if key:
-            searched = {"keys": [key]}
-        fits = {"key": key, "job_id": job_id, "monitor_id": monitor_id}
-        cursor: str | None = None
-        with self.hook.inbox() as inbox:
-            while True:
-                page = inbox.search(
-                    **searched,
-                    events=self._event_names() or (),
-                    received_after=self.after_moment(context).isoformat(),
-                    after=cursor,
-                )
-                for delivery in page.deliveries:
-                    if all(value in (None, getattr(delivery, name)) for name, value in fits.items()):
-                        return {"status": "done", "delivery_id": delivery.id}
-                if not page.more:
-                    return None
-                cursor = page.cursor
-
-    def result_of(self, event: Mapping[str, Any], context: Context) -> Any:  # noqa: ARG002
-        """Return the delivery with its payload."""
-        with self.hook.inbox() as inbox:
-            delivery = inbox.fetch(int(event["delivery_id"]))
-        self.log.info("Delivery %s: %s, received at %s", delivery.id, delivery.event, delivery.received_at)
-        return {
-            "delivery_id": delivery.id,
-            "event": delivery.event,
-            "key": delivery.key,
-            "job_id": delivery.job_id,
-            "monitor_id": delivery.monitor_id,
-            "success": delivery.success,
-            "received_at": delivery.received_at,
-            "payload": delivery.payload(),
-        }
-
-    def _event_names(self) -> list[str] | None:
+    def event_names(self) -> list[str] | None:
+        """Return the rendered `events`; None: any."""
         names = [name for event in as_list(self.events) if (name := checked_text(event))]
         return names or None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
 from airflow_provider_webdata.coded_errors import ArgumentError
@@ -125,9 +124,6 @@ class WebDataOperator(ServiceTask):
     template_fields_renderers: ClassVar[dict[str, str]] = {"extra_body": "json"}
     ui_color = "#d9ecf2"
 
-    run: ClassVar[str] = ""
-    """Path of what executes the task, as in `package.module:Class`."""
-
     request_model: ClassVar[str]
     """Name of the request's model in `api.models`."""
 
@@ -138,7 +134,6 @@ class WebDataOperator(ServiceTask):
     """What takes a list of what an argument takes one of."""
 
     _rendered_none: Sequence[str] = ()
-    _run: Any = None
 
     def __init_subclass__(cls, *, fields: RequestFields | None = None, **kwargs: Any) -> None:
         """Take up the fields of a request, as in `fields=RequestFields("SearchRequest")`.
@@ -185,20 +180,6 @@ class WebDataOperator(ServiceTask):
             return self.new_run(context).execute()
         with self.calling(context):
             return self.call_service(context)
-
-    def new_run(self, context: Context) -> Any:
-        """Return the run of an attempt.
-
-        :param context: the task's context.
-        """
-        module, _, name = self.run.partition(":")
-        self._run = getattr(import_module(module), name)(self, context)
-        return self._run
-
-    def on_kill(self) -> None:
-        """End what the task has started: a user has ended the task."""
-        if self._run is not None:
-            self._run.on_kill()
 
     def check_literals(self) -> None:
         """Fail while the DAG file is read where a literal argument cannot work.

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-import time
 from datetime import datetime, timedelta, timezone
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow.sdk import BaseSensorOperator
 from airflow.sdk.exceptions import AirflowRescheduleException, AirflowSkipException
 
 from airflow_provider_webdata.coded_errors import ArgumentError
 from airflow_provider_webdata.common.literals import is_literal
-from airflow_provider_webdata.tasks.deferral import TIMEOUT_MARGIN_SECONDS, WaitingTask, is_deferrable
+from airflow_provider_webdata.tasks.deferral import is_deferrable
+from airflow_provider_webdata.tasks.links import LINKS
 from airflow_provider_webdata.tasks.retry_policy import HAS_RETRY_POLICIES
+from airflow_provider_webdata.tasks.service_task import ServiceTask
+from airflow_provider_webdata.waiting.policy import TIMEOUT_MARGIN_SECONDS
 
 if TYPE_CHECKING:
-    from airflow.sdk import Context
+    from collections.abc import Collection
+
+    from airflow.sdk import BaseOperatorLink, Context
     from airflow.sdk.bases.sensor import PokeReturnValue
 
 TRIGGERS_KNOW_THEIR_RUN = HAS_RETRY_POLICIES
@@ -24,7 +28,7 @@ TRIGGERS_KNOW_THEIR_RUN = HAS_RETRY_POLICIES
 _RULE_FOR_AFTER = "must be a time in ISO 8601, such as 2026-01-31T10:00:00Z"
 
 
-class WebDataSensor(WaitingTask, BaseSensorOperator):
+class WebDataSensor(ServiceTask, BaseSensorOperator):
     """Base of the service's sensors.
 
     :param deferrable: whether to wait in the triggerer, without holding a worker; default: Airflow's own setting
@@ -34,6 +38,7 @@ class WebDataSensor(WaitingTask, BaseSensorOperator):
         counted from the start of each attempt.
     """
 
+    operator_extra_links: Collection[BaseOperatorLink] = LINKS
     ui_color = "#d9ecf2"
 
     trigger_class: ClassVar[str]
@@ -54,18 +59,8 @@ class WebDataSensor(WaitingTask, BaseSensorOperator):
         """
         return {}
 
-    def check_arguments(self, context: Context) -> None:
-        """Fail before the wait where rendered arguments cannot work."""
-
     def show_page(self) -> None:
         """Set `webdata_page` to the page of what the rendered arguments name, if there is one."""
-
-    def poll(self, context: Context) -> dict[str, Any] | None:
-        """Poll once, without a trigger; return the event that the trigger would yield, or None.
-
-        :param context: the task's context.
-        """
-        raise NotImplementedError
 
     def start_in_triggerer(self, *, knows_when: bool, unless: bool = False) -> None:
         """Let the scheduler start this task in the triggerer, if that is possible. The last call of `__init__`.
@@ -104,39 +99,24 @@ class WebDataSensor(WaitingTask, BaseSensorOperator):
 
         :param context: the task's context.
         """
-        self.check_arguments(context)
+        run = self.new_run(context)
+        run.check()
         self.show_page()
         if self.deferrable:
-            self._wait_in_triggerer(context)
+            run.wait_in_triggerer()
         return self._without_soft_fail(super().execute, context)
-
-    def _wait_in_triggerer(self, context: Context) -> NoReturn:
-        ti = context.get("ti")
-        first = ti.get_first_reschedule_date(context) if ti is not None else None
-        began = first.timestamp() if first else time.time()
-        self.defer_until(
-            began + self.timeout,
-            self.trigger_class,
-            {**self.trigger_kwargs(), **self.since(context)},
-            resumed=first is not None,
-        )
 
     def poke(self, context: Context) -> bool | PokeReturnValue:
         """Poll once.
 
         :param context: the task's context.
         """
-        from airflow.sdk import PokeReturnValue
-
-        with self.calling(context), self.patiently():
-            event = self.poll(context)
-            if event is not None:
-                self.judge(event)
-                return PokeReturnValue(is_done=True, xcom_value=self.result_of(event, context))
-        return False
+        run = self.new_run(context) if self._run is None else self._run
+        done: bool | PokeReturnValue = run.poke()
+        return done
 
     def resume_execution(self, next_method: str, next_kwargs: dict[str, Any] | None, context: Context) -> Any:
-        """Resume after the trigger; see `WaitingTask.execute_complete`."""
+        """Resume after the trigger; see `ServiceTask.execute_complete`."""
         self.show_page()
         return self._without_soft_fail(super().resume_execution, next_method, next_kwargs, context)
 

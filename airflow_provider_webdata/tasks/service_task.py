@@ -6,20 +6,18 @@ from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeVar
 
 from airflow.sdk import BaseOperator
 
 from airflow_provider_webdata.coded_errors import ArgumentError, CodedError
 from airflow_provider_webdata.common.arguments import seconds
 from airflow_provider_webdata.options import Option
+from airflow_provider_webdata.runs.reschedule import reschedule_delay
 from airflow_provider_webdata.tasks.checked_arguments import CheckedArguments
 from airflow_provider_webdata.tasks.links import DashboardLink
-from airflow_provider_webdata.tasks.retry_policy import (
-    HAS_RETRY_POLICIES,
-    WebDataRetryPolicy,
-    reschedule_delay,
-)
+from airflow_provider_webdata.tasks.retry_policy import HAS_RETRY_POLICIES, WebDataRetryPolicy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -52,6 +50,9 @@ class ServiceTask(BaseOperator, metaclass=CheckedArguments):
     template_fields: Sequence[str] = ("webdata_conn_id",)
     operator_extra_links: Collection[BaseOperatorLink] = (DashboardLink(),)
 
+    run: ClassVar[str] = ""
+    """Path of what executes the task, as in `package.module:Class`."""
+
     webdata_page = ""
     """Path of the page that shows what this task deals with, once that is known; see `page_urls`."""
 
@@ -70,6 +71,30 @@ class ServiceTask(BaseOperator, metaclass=CheckedArguments):
 
     def check_literals(self) -> None:
         """Fail while the DAG file is read where a literal argument cannot work."""
+
+    _run: Any = None
+
+    def new_run(self, context: Context) -> Any:
+        """Return the run of an attempt.
+
+        :param context: the task's context.
+        """
+        module, _, name = self.run.partition(":")
+        self._run = getattr(import_module(module), name)(self, context)
+        return self._run
+
+    def execute_complete(self, context: Context, event: Mapping[str, Any] | None = None) -> Any:
+        """Resume after the wait; see `runs.wait.WaitRun.resume`.
+
+        :param context: the task's context.
+        :param event: of the trigger.
+        """
+        return self.new_run(context).resume(event or {})
+
+    def on_kill(self) -> None:
+        """End what the task has started: a user has ended the task."""
+        if self._run is not None:
+            self._run.on_kill()
 
     @cached_property
     def hook(self) -> WebDataHook:
@@ -167,7 +192,7 @@ class ServiceTask(BaseOperator, metaclass=CheckedArguments):
         """Return what the task read and wrote; called by OpenLineage's listener where it is installed."""
         from airflow_provider_webdata.results.lineage import operator_lineage
 
-        delivery = getattr(getattr(self, "_run", None), "delivery", None)
+        delivery = getattr(self._run, "delivery", None)
         inputs, written = ((), None) if delivery is None else (delivery.inputs, delivery.written)
         return operator_lineage(inputs, written, self.webdata_conn_id, self.webdata_page)
 

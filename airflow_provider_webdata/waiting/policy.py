@@ -19,6 +19,9 @@ JOB_POLL_INTERVAL = 30.0
 JOB_SAFETY_POLL = 300.0
 """Seconds; no delivery says that a crawl or batch scrape failed as a whole, so that polling has to find it."""
 
+TIMEOUT_MARGIN_SECONDS = 60.0
+"""How much later than the wait's own deadline Airflow ends a trigger, whose event says what was and was not seen."""
+
 _WAIT_BY = ("auto", "webhook", "polling")
 
 

@@ -50,8 +50,8 @@ PARTS: dict[str, Part] = {
         ),
     ),
     "states": Part(("states/*.py",), ("unit/states", "integration/triggers")),
-    "tasks/jobs/start": Part(
-        ("tasks/jobs/start*.py",),
+    "runs/jobs/start": Part(
+        ("runs/jobs/start*.py",),
         ("unit/tasks/jobs", "unit/sensors/test_start.py", "integration/operators/test_job_start.py"),
     ),
     "tasks/tables/load": Part(("tasks/tables/load.py",), ("unit/tasks/tables", "integration/tables")),

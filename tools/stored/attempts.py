@@ -23,7 +23,7 @@ MAX_TRIES = 3
 
 def task_state() -> dict[str, Any]:
     """Return records in the task state store, by key and by the progress of the attempt."""
-    from airflow_provider_webdata.tasks.jobs.start_table import StartRecord
+    from airflow_provider_webdata.runs.jobs.start_table import StartRecord
 
     started = StartRecord(
         generation=1, past=("older",), known=("other",), requested_at=NOON.isoformat(), attempt=2, job_id="job",
@@ -85,7 +85,7 @@ def _budget() -> Any:
 
 
 def _remembered(key: str, act: Callable[[Any], Any]) -> Any:
-    from airflow_provider_webdata.tasks.intent import Intent
+    from airflow_provider_webdata.runs.intent import Intent
 
     store = StateStore()
     act(Intent(context_of(TaskInstance(max_tries=MAX_TRIES), store), key))  # type: ignore[arg-type]
@@ -214,8 +214,8 @@ def paid_request(operator: str, arguments: dict[str, Any]) -> Any:
 
 def job_identity() -> dict[str, Any]:
     """Return the keys by which a later attempt finds a job; each attempt computes them again."""
-    from airflow_provider_webdata.tasks.intent import Intent
-    from airflow_provider_webdata.tasks.jobs.identity import JobIdentity
+    from airflow_provider_webdata.runs.intent import Intent
+    from airflow_provider_webdata.runs.jobs.identity import JobIdentity
 
     context: Any = context_of(TaskInstance(max_tries=MAX_TRIES), dag_run=SimpleNamespace(start_date=NOON))
     identity = JobIdentity.of(context, Intent(context, "webdata_job"))

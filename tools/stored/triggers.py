@@ -138,9 +138,9 @@ def mappings() -> dict[str, Any]:
 def events() -> dict[str, Any]:
     """Return the events with which triggers resume tasks."""
     from airflow_provider_webdata.api.models import MonitorCheck
+    from airflow_provider_webdata.runs.wait import _LIMITED_SINCE
     from airflow_provider_webdata.states.checks import Decision, event_of
     from airflow_provider_webdata.states.jobs import JobView
-    from airflow_provider_webdata.tasks.deferral import _LIMITED_SINCE
     from airflow_provider_webdata.triggers.webhook import facts_of
     from airflow_provider_webdata.waiting.mailbox import WaitFailure
     from airflow_provider_webdata.waiting.wait_trigger import error_event

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 from airflow_provider_webdata.coded_errors import ArgumentError
-from airflow_provider_webdata.states.checks import CHECK_COMPLETED
-from airflow_provider_webdata.tasks.intent import Intent
-from airflow_provider_webdata.tasks.managed_webhook import (
+from airflow_provider_webdata.runs.intent import Intent
+from airflow_provider_webdata.runs.managed_webhook import (
     DECLARED_BY,
     ManagedWebhook,
     checked_events,
     origin_of,
 )
+from airflow_provider_webdata.states.checks import CHECK_COMPLETED
 from airflow_provider_webdata.tasks.monitors.check_operator import WaitsForCheck
 from airflow_provider_webdata.tasks.monitors.credit_guard import credit_limit, refuse_unlimited_crawls
 from airflow_provider_webdata.tasks.monitors.declaration import (

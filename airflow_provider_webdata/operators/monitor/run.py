@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from airflow_provider_webdata.coded_errors import ArgumentError
+from airflow_provider_webdata.runs.intent import Intent, may_have_acted
+from airflow_provider_webdata.runs.managed_webhook import ManagedWebhook, checked_events
 from airflow_provider_webdata.states.checks import CHECK_COMPLETED
-from airflow_provider_webdata.tasks.intent import Intent, may_have_acted
-from airflow_provider_webdata.tasks.managed_webhook import ManagedWebhook, checked_events
 from airflow_provider_webdata.tasks.monitors.check_operator import WaitsForCheck
 from airflow_provider_webdata.tasks.monitors.monitor_operator import ExistingMonitorOperator
 

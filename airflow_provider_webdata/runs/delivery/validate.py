@@ -82,7 +82,7 @@ def _problems(item: Any, kind: str, schema: ResultSchema) -> list[str] | None:
     """Return what is wrong with an item; None if it is not judged."""
     if kind == "generic":
         problems = schema.problems(item)
-        # What is no object was wrapped; see `JobResults`.
+        # What is no object was wrapped; see `JobResult.deliver_data`.
         return problems and schema.problems(item["value"]) if item.keys() == {"value"} else problems
     if item.get("json") is not None:
         return schema.problems(item["json"])

@@ -7,9 +7,9 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.options import Wait
+from airflow_provider_webdata.runs.check_result import checked_pages
 from airflow_provider_webdata.states.checks import CheckCriteria
 from airflow_provider_webdata.tasks.deferral import CHECK_TRIGGER, WaitingTask, is_deferrable
-from airflow_provider_webdata.tasks.monitors.check_result import checked_pages
 from airflow_provider_webdata.waiting.policy import (
     CHECK_POLL_INTERVAL,
     CHECK_SAFETY_POLL,
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from airflow.sdk import Context
 
+    from airflow_provider_webdata.runs.wait import WaitRun
     from airflow_provider_webdata.states.checks import Choice
 
 CHECK_WAIT_SECONDS = 7 * 86400.0
@@ -95,14 +96,15 @@ class WaitsForCheck(WaitingTask):
                 "policy": self.polling_policy.serialize(),
                 "criteria": self.criteria.serialize(),
             }
-            self.defer_until(deadline, CHECK_TRIGGER, trigger_kwargs, resumed=resumed)
-        event = self._poll_until(deadline, monitor_id, check_id, after)
-        self.judge(event)
+            self.wait_run(context).defer_until(deadline, CHECK_TRIGGER, trigger_kwargs, resumed=resumed)
+        run = self.wait_run(context)
+        event = self._poll_until(run, deadline, monitor_id, check_id, after)
+        run.judge(event)
         return self.result_of(event, context)
 
     def result_of(self, event: Mapping[str, Any], context: Context) -> Any:  # noqa: ARG002
         """Return the check, with wire names, and the requested pages."""
-        from airflow_provider_webdata.tasks.monitors.check_result import check_with_pages, log_end
+        from airflow_provider_webdata.runs.check_result import check_with_pages, log_end
 
         log_end(self.log, event)
         return check_with_pages(
@@ -110,17 +112,17 @@ class WaitsForCheck(WaitingTask):
         )
 
     def _poll_until(
-        self, deadline: float, monitor_id: str, check_id: str | None, after: datetime
+        self, run: WaitRun, deadline: float, monitor_id: str, check_id: str | None, after: datetime
     ) -> dict[str, Any]:
+        from airflow_provider_webdata.runs.check_poll import poll_check
         from airflow_provider_webdata.states.check_queue import CheckQueue
-        from airflow_provider_webdata.tasks.monitors.poll import poll_check
 
         queue = CheckQueue(self.criteria, after, check_id)
         what = f"check {check_id}" if check_id else f"a check that finished after {after.isoformat()}"
         what = f"{what} of monitor {monitor_id}"
         self.log.info(waiting_for(what, polls(self.polling_policy.poll_interval), deadline))
         while True:
-            with self.patiently():
+            with run.patiently():
                 if event := poll_check(self.hook, monitor_id, queue, via="polling"):
                     return event
             left = deadline - time.time()
@@ -131,7 +133,7 @@ class WaitsForCheck(WaitingTask):
 
     def _span(self, context: Context) -> tuple[datetime, float, bool]:
         """Return when the wait began, when it ends (seconds since the epoch), and whether it is resumed."""
-        from airflow_provider_webdata.tasks.intent import Intent
+        from airflow_provider_webdata.runs.intent import Intent
 
         now = datetime.now(timezone.utc)
         memory = Intent(context, "webdata_wait")

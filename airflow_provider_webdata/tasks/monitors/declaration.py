@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.tasks.intent import may_have_acted
+from airflow_provider_webdata.runs.intent import may_have_acted
 from airflow_provider_webdata.tasks.monitors.monitor_operator import MonitorOperator
 
 if TYPE_CHECKING:
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
 
     from airflow_provider_webdata.api.models import Monitor, MonitorCreateRequest
-    from airflow_provider_webdata.tasks.intent import Intent
-    from airflow_provider_webdata.tasks.managed_webhook import ManagedWebhook
+    from airflow_provider_webdata.runs.intent import Intent
+    from airflow_provider_webdata.runs.managed_webhook import ManagedWebhook
 
 APPLIED_SCHEDULE = "applied_schedule"
 """XCom key of what the service made of a schedule in words."""

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from airflow_provider_webdata.coded_errors import ArgumentError
 from airflow_provider_webdata.common.arguments import seconds
+from airflow_provider_webdata.runs.replica import REPLICA_WAIT_SECONDS, until_found
 from airflow_provider_webdata.tasks.links import LINKS
 from airflow_provider_webdata.tasks.operator import WebDataOperator
-from airflow_provider_webdata.tasks.replica import REPLICA_WAIT_SECONDS, until_found
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence

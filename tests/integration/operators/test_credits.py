@@ -25,8 +25,8 @@ from airflow_provider_webdata.operators.search import WebDataSearchOperator
 from airflow_provider_webdata.options import Wait
 from airflow_provider_webdata.runs.credit_account import CreditAccount
 from airflow_provider_webdata.runs.failures import CreditLimitError
+from airflow_provider_webdata.runs.jobs import start
 from airflow_provider_webdata.sandbox.server import SandboxServer
-from airflow_provider_webdata.tasks.jobs import start
 from tests.support import direct
 from tests.support.direct import StateStore, TaskInstance, context_of, killed_in_a_call
 from tests.support.job_service import JobService
@@ -320,7 +320,7 @@ def test_what_was_known_already_is_saved() -> None:
     ti = TaskInstance()
     task = WebDataCrawlOperator(task_id="t", url="https://a.example/")
     context: Any = context_of(ti, StateStore())
-    task.billing(context).count(0, "crawl", saved=374)
+    task.new_run(context).billing.count(0, "crawl", saved=374)
     assert (ti.xcom["credits"]["used"], ti.xcom["credits"]["saved"]) == (0, 374)
 
 

@@ -17,8 +17,8 @@ from airflow_provider_webdata.operators.batch_scrape import WebDataBatchScrapeOp
 from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
 from airflow_provider_webdata.operators.extract import WebDataExtractOperator
 from airflow_provider_webdata.options import Wait
+from airflow_provider_webdata.runs import kill
 from airflow_provider_webdata.runs.failures import JobFailedError, WaitTimeoutError
-from airflow_provider_webdata.tasks import kill
 from airflow_provider_webdata.tasks.retry_policy import HAS_RETRY_POLICIES
 from tests.support import direct
 from tests.support.dag_runner import Airflow, Outcome, connection
@@ -59,12 +59,19 @@ def special(operator, method, act):
     '''Return a class of operators that act, once, before a method.'''
     left = [act]
 
-    def once(self, *args, **kwargs):
-        if left:
-            left.pop()()
-        return getattr(super(made, self), method)(*args, **kwargs)
+    def new_run(self, context):
+        run = super(made, self).new_run(context)
+        real = getattr(run, method)
 
-    made = type(operator)(operator.__name__, (operator,), {method: once})
+        def once(*args, **kwargs):
+            if left:
+                left.pop()()
+            return real(*args, **kwargs)
+
+        setattr(run, method, once)
+        return run
+
+    made = type(operator)(operator.__name__, (operator,), {"new_run": new_run})
     return made
 
 def die():
@@ -122,7 +129,7 @@ CASES = {
         "agent", f"retries=1, {AT_ONCE}, {POLL}", service={"ends_as": {"status": "cancelled"}}
     ),
     "dies_early": Case("batch_scrape", f"retries=1, {AT_ONCE}, {DEFER}", "'push', die"),
-    "dies_waiting": Case("extract", f"retries=1, {AT_ONCE}, {POLL}", "'poll_job_until', die"),
+    "dies_waiting": Case("extract", f"retries=1, {AT_ONCE}, {POLL}", "'patiently', die"),
     "dies_reading": Case("crawl", f"retries=1, {AT_ONCE}, {DEFER}", "'result_of', die"),
     "times_out": Case("crawl", f"wait=Wait(timeout=0.1), retries=2, {DEFER}", service=NEVER_ENDS),
     "times_out_extract": Case("extract", f"wait=Wait(timeout=0.1), retries=2, {DEFER}", service=NEVER_ENDS),
@@ -139,7 +146,7 @@ CASES = {
     "limited": Case("crawl", POLL, "'result_of', limit"),
     "limited_after": Case("crawl", DEFER, "'result_of', limit"),
     "bad_input": Case("crawl", "max_error_ratio='{{ 2 }}', retries=2"),
-    "killed": Case("crawl", POLL, "'poll_job_until', kill", NEVER_ENDS),
+    "killed": Case("crawl", POLL, "'patiently', kill", NEVER_ENDS),
     "started": Case("batch_scrape", "wait_for_completion=False"),
 }  # fmt: skip
 if HAS_RETRY_POLICIES:
@@ -147,7 +154,7 @@ if HAS_RETRY_POLICIES:
     CASES["dies_late"] = Case(
         "crawl",
         f"wait=Wait(timeout=2), retries=3, {AT_ONCE}, {POLL}",
-        "'poll_job_until', die_late",
+        "'patiently', die_late",
         NEVER_ENDS,
     )
 

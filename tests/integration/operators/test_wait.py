@@ -223,12 +223,18 @@ def test_a_failed_check(here: SandboxServer, prices: str, deferrable: bool, choi
 class Dying(WebDataRunMonitorOperator):
     """An operator whose worker dies, late, when it first polls."""
 
-    def patiently(self) -> Any:
-        if self.params["left"]:
-            self.params["left"].clear()
-            time.sleep(0.6)
-            raise RuntimeError("the worker dies here")
-        return super().patiently()
+    def wait_run(self, context: Any) -> Any:
+        run = super().wait_run(context)
+
+        def die() -> Any:
+            if self.params["left"]:
+                self.params["left"].clear()
+                time.sleep(0.6)
+                raise RuntimeError("the worker dies here")
+            return real()
+
+        real, run.patiently = run.patiently, die  # type: ignore[method-assign]
+        return run
 
 
 def test_the_waiting_time_includes_earlier_attempts(here: SandboxServer, prices: str) -> None:

@@ -29,14 +29,14 @@ from airflow_provider_webdata.inbox.server.http.parameters import query_of
 from airflow_provider_webdata.inbox.server.storage.records import NewDelivery
 from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
 from airflow_provider_webdata.operators.monitor import WebDataRunMonitorOperator
+from airflow_provider_webdata.runs.intent import Intent
+from airflow_provider_webdata.runs.jobs.start_table import StartRecord, State
 from airflow_provider_webdata.runs.kept_records import FileRecords, StoreRecords
 from airflow_provider_webdata.runs.searches.records import answered
 from airflow_provider_webdata.sensors.job import WebDataJobSensor
 from airflow_provider_webdata.sensors.monitor import WebDataMonitorCheckSensor
 from airflow_provider_webdata.sensors.webhook import WebDataWebhookSensor
 from airflow_provider_webdata.states.checks import CheckCriteria
-from airflow_provider_webdata.tasks.intent import Intent
-from airflow_provider_webdata.tasks.jobs.start_table import StartRecord, State
 from airflow_provider_webdata.toolsets.agent_account import AgentAccount
 from airflow_provider_webdata.triggers.events import (
     WebDataMonitorCheckEventTrigger,

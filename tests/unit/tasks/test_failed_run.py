@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from airflow_provider_webdata.tasks.jobs.failed_run import log_last_steps
+from airflow_provider_webdata.runs.failed_run import log_last_steps
 
 READ = "text of the page"
 STEPS: list[tuple[dict[str, Any], str]] = [

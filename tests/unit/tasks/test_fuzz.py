@@ -23,10 +23,10 @@ from airflow_provider_webdata.results.manifest.entries import Entry
 from airflow_provider_webdata.results.manifest.folder import ManifestFolder, Run
 from airflow_provider_webdata.results.partitions import files_of, open_partitions
 from airflow_provider_webdata.runs.credit_account import CreditAccount
+from airflow_provider_webdata.runs.intent import Intent
+from airflow_provider_webdata.runs.jobs.start_table import StartRecord, State
 from airflow_provider_webdata.runs.kept_records import FileRecords, StoreRecords
 from airflow_provider_webdata.runs.searches.records import by_search, items_of
-from airflow_provider_webdata.tasks.intent import Intent
-from airflow_provider_webdata.tasks.jobs.start_table import StartRecord, State
 from airflow_provider_webdata.toolsets.agent_account import AgentAccount
 from tests.support.direct import StateStore, TaskInstance, context_of
 

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from airflow_provider_webdata.tasks.intent import Intent
+from airflow_provider_webdata.runs.intent import Intent
 from tests.support.direct import StateStore
 
 RUN_START = datetime(2026, 3, 1, 12, 0, tzinfo=timezone.utc)

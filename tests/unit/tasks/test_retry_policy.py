@@ -11,11 +11,8 @@ from airflow_provider_webdata.api import errors
 from airflow_provider_webdata.api.query import QueryError
 from airflow_provider_webdata.coded_errors import ArgumentError
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
-from airflow_provider_webdata.tasks.retry_policy import (
-    HAS_RETRY_POLICIES,
-    WebDataRetryPolicy,
-    reschedule_delay,
-)
+from airflow_provider_webdata.runs.reschedule import reschedule_delay
+from airflow_provider_webdata.tasks.retry_policy import HAS_RETRY_POLICIES, WebDataRetryPolicy
 
 
 def api(cls, status, **more):

@@ -21,6 +21,7 @@ from airflow_provider_webdata.operators.search import WebDataSearchOperator
 from airflow_provider_webdata.options import Schema
 from airflow_provider_webdata.results.tombstones import Tombstone
 from airflow_provider_webdata.runs.delivery.step import Results
+from airflow_provider_webdata.runs.jobs.results import JobResult
 from airflow_provider_webdata.sensors.job import WebDataJobSensor
 from tests.support.direct import TaskInstance, context_of
 
@@ -59,9 +60,7 @@ REPORT = {
 def delivered(task: Any, items: list[Any], kind: str) -> tuple[Any, TaskInstance]:
     ti = TaskInstance()
     context: Any = context_of(ti)
-    if getattr(task, "run", ""):
-        return task.new_run(context).deliver(Results(iter(items), kind, {"id": "1"})), ti
-    return task.deliver(iter(items), kind, context, {"id": "1"}), ti
+    return task.new_run(context).deliver(Results(iter(items), kind, {"id": "1"})), ti
 
 
 TASKS: dict[str, Any] = {
@@ -164,7 +163,7 @@ def test_fail_delivers_first(tmp_path: Any) -> None:
     task = TASKS["crawl"](formats=FORMATS, result_schema=Schema(on_invalid="fail"), output=str(path))
     value, ti = delivered(task, PAGES, "document")
     with pytest.raises(AirflowFailException, match=r"2 of 3 results are not valid: .* \(WD-061\)"):
-        task.finished(value, context_of(ti))
+        task._run.finished(value)
     assert ti.xcom["return_value"] == value
     assert len(path.read_text().splitlines()) == len(PAGES)
 
@@ -172,8 +171,8 @@ def test_fail_delivers_first(tmp_path: Any) -> None:
 @pytest.mark.parametrize("items", [PAGES[:1], [], PAGES[3:]])
 def test_fail_lets_pass_what_is_valid(items: list[Any]) -> None:
     task = TASKS["crawl"](formats=FORMATS, result_schema=Schema(on_invalid="fail"))
-    value, ti = delivered(task, items, "document")
-    assert task.finished(value, context_of(ti)) is value
+    value, _ = delivered(task, items, "document")
+    assert task._run.finished(value) is value
 
 
 @pytest.mark.parametrize(
@@ -242,8 +241,7 @@ def test_rows_of_a_list_in_the_data(
             task_id="t", prompt="p", schema=COMPANIES, result_schema=Schema(rows=path), **more
         )
         task.hook = SimpleNamespace(job_status=lambda *_: status)
-        task.count_job = lambda *_, **__: None  # type: ignore[method-assign]
-        return task.collect("agent", "1", context_of(TaskInstance()))
+        return JobResult(task.new_run(context_of(TaskInstance())), "agent", "1").deliver()
 
     output = tmp_path / "rows.jsonl"
     found = collected(output=str(output))

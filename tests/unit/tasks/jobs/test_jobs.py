@@ -17,11 +17,11 @@ from airflow_provider_webdata.operators.agent import WebDataAgentOperator
 from airflow_provider_webdata.operators.batch_scrape import WebDataBatchScrapeOperator
 from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
 from airflow_provider_webdata.operators.extract import WebDataExtractOperator
+from airflow_provider_webdata.runs.intent import Intent
+from airflow_provider_webdata.runs.jobs.identity import JobIdentity
+from airflow_provider_webdata.runs.jobs.results import MOST_LISTED, PageErrors, texts
 from airflow_provider_webdata.states.jobs import ALL_JOB_KINDS, events_to_ask_for, last_events
-from airflow_provider_webdata.tasks.intent import Intent
-from airflow_provider_webdata.tasks.jobs.identity import JobIdentity
-from airflow_provider_webdata.tasks.jobs.job_operator import WebDataJobOperator
-from airflow_provider_webdata.tasks.jobs.results import MOST_LISTED, PageErrors, texts
+from airflow_provider_webdata.tasks.job_operator import WebDataJobOperator
 
 OPERATORS: list[tuple[type[WebDataJobOperator], dict[str, Any]]] = [
     (WebDataBatchScrapeOperator, {"urls": ["https://example.com/"]}),

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from airflow_provider_webdata.tasks.intent import Intent
-from airflow_provider_webdata.tasks.jobs.start_table import (
+from airflow_provider_webdata.runs.intent import Intent
+from airflow_provider_webdata.runs.jobs.start_table import (
     RULES,
     Event,
     Finding,

@@ -9,8 +9,8 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any, Protocol
 
-from airflow_provider_webdata.tasks.intent import Intent, may_have_acted
-from airflow_provider_webdata.tasks.replica import until_found
+from airflow_provider_webdata.runs.intent import Intent, may_have_acted
+from airflow_provider_webdata.runs.replica import until_found
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.tasks.intent import SERVICE_CLOCK_SKEW
-from airflow_provider_webdata.tasks.jobs.start_table import FoundJob
+from airflow_provider_webdata.runs.intent import SERVICE_CLOCK_SKEW
+from airflow_provider_webdata.runs.jobs.start_table import FoundJob
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -163,7 +163,7 @@ class JobSearch:
 
     def _is_alive(self, job_id: str) -> bool:
         from airflow_provider_webdata.api.errors import NotFoundError
-        from airflow_provider_webdata.tasks.jobs.poll import poll_job
+        from airflow_provider_webdata.runs.jobs.poll import poll_job
 
         try:
             return poll_job(self.hook, self.kind, job_id).is_alive

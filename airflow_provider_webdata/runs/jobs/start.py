@@ -8,10 +8,9 @@ from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from airflow_provider_webdata.states.jobs import checked_kind
-from airflow_provider_webdata.tasks.intent import Intent, may_have_acted
-from airflow_provider_webdata.tasks.jobs.identity import JobIdentity
-from airflow_provider_webdata.tasks.jobs.start_table import (
+from airflow_provider_webdata.runs.intent import Intent, may_have_acted
+from airflow_provider_webdata.runs.jobs.identity import JobIdentity
+from airflow_provider_webdata.runs.jobs.start_table import (
     RULES,
     Event,
     Finding,
@@ -22,8 +21,9 @@ from airflow_provider_webdata.tasks.jobs.start_table import (
     after_search,
     next_generation,
 )
-from airflow_provider_webdata.tasks.jobs.traces import JobSearch, Traces
-from airflow_provider_webdata.tasks.replica import until_found
+from airflow_provider_webdata.runs.jobs.traces import JobSearch, Traces
+from airflow_provider_webdata.runs.replica import until_found
+from airflow_provider_webdata.states.jobs import checked_kind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
 
     from airflow_provider_webdata.hooks.webdata import WebDataHook
+    from airflow_provider_webdata.runs.managed_webhook import ManagedWebhook
     from airflow_provider_webdata.states.jobs import JobKind, JobView
-    from airflow_provider_webdata.tasks.managed_webhook import ManagedWebhook
 
 LISTED_AFTER = timedelta(minutes=2)
 """After so long, the service lists what was started."""
@@ -371,7 +371,7 @@ class JobStart:
     def _view_of(self, job_id: str) -> tuple[JobView | None, str]:
         """Return a job's state, or None and why the service does not show it."""
         from airflow_provider_webdata.api.errors import NotFoundError
-        from airflow_provider_webdata.tasks.jobs.poll import poll_job
+        from airflow_provider_webdata.runs.jobs.poll import poll_job
 
         missing = ""
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.coded_errors import ArgumentError
 from airflow_provider_webdata.common.arguments import as_list
-from airflow_provider_webdata.tasks.replica import REPLICA_WAIT_SECONDS
+from airflow_provider_webdata.runs.replica import REPLICA_WAIT_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -70,8 +70,8 @@ def check_with_pages(
     :param replica_wait: most seconds to wait until the service shows the check as over.
     """
     from airflow_provider_webdata.api.errors import NotFoundError
+    from airflow_provider_webdata.runs.replica import until_found
     from airflow_provider_webdata.states.checks import is_over
-    from airflow_provider_webdata.tasks.replica import until_found
 
     seen: list[Mapping[str, Any]] = []
     missing: list[NotFoundError] = []

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from datetime import datetime
 
+    from airflow_provider_webdata.runs.intent import Intent
     from airflow_provider_webdata.states.jobs import JobView
-    from airflow_provider_webdata.tasks.intent import Intent
 
 _MOST_INVALID_URLS = 1000
 

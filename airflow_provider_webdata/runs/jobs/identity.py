@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
-    from airflow_provider_webdata.tasks.intent import Intent
+    from airflow_provider_webdata.runs.intent import Intent
 
 _NAMESPACE = uuid.UUID("6f1d8f3c-6f0c-5d52-9a55-3c5a7f1be2d7")
 

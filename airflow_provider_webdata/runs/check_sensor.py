@@ -1,0 +1,79 @@
+"""The wait for a check of a monitor."""
+
+from __future__ import annotations
+
+import time
+from datetime import timezone
+from typing import TYPE_CHECKING, Any
+
+from airflow_provider_webdata.common.arguments import checked_text
+from airflow_provider_webdata.runs.check_poll import poll_check
+from airflow_provider_webdata.runs.check_result import check_with_pages, log_end
+from airflow_provider_webdata.runs.sensor import SensorRun
+from airflow_provider_webdata.states.check_queue import CheckQueue
+from airflow_provider_webdata.states.checks import CHECK_COMPLETED
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from airflow.sdk import Context
+
+
+class CheckSensorRun(SensorRun):
+    """One attempt of a sensor that waits for a check."""
+
+    def __init__(self, task: Any, context: Context) -> None:
+        super().__init__(task, context)
+        self._began: float | None = None
+        self._polled: float | None = None
+
+    def poll(self) -> dict[str, Any] | None:
+        """Poll once: the service, or with `Wait(by="webhook")` the inbox first."""
+        task = self.task
+        monitor_id, check_id = task.named_monitor(), checked_text(task.check_id)
+        after = task.after_moment(self.context)
+        via = "polling"
+        if task.polling_policy.wait_by == "webhook":
+            if self._was_delivered(monitor_id, check_id, after):
+                via = "webhook"
+            elif not self._safety_poll_is_due():
+                return None
+        return poll_check(self.hook, monitor_id, CheckQueue(task.criteria, after, check_id), via=via)
+
+    def result_of(self, event: Mapping[str, Any]) -> Any:
+        """Return the check with the requested pages."""
+        log_end(self.log, event)
+        return check_with_pages(self.hook, event["monitor_id"], event["check_id"], self.task.include_pages)
+
+    def _was_delivered(self, monitor_id: str, check_id: str | None, after: datetime) -> bool:
+        about: dict[str, Any] = {"job_ids": [check_id]} if check_id else {"monitor_ids": [monitor_id]}
+        with self.hook.inbox() as inbox:
+            page = inbox.search(
+                **about,
+                events=[CHECK_COMPLETED],
+                received_after=None if check_id else after.isoformat(),
+                limit=1,
+            )
+        return bool(page.deliveries)
+
+    def _safety_poll_is_due(self) -> bool:
+        """Return whether it is time to poll the service though no delivery came.
+
+        In reschedule mode, each poke is another process that knows nothing but when the first one was.
+        """
+        task, now, ti = self.task, time.time(), self.context.get("ti")
+        first = ti.get_first_reschedule_date(self.context) if task.reschedule and ti is not None else None
+        began = first.astimezone(timezone.utc).timestamp() if first else self._began
+        safety = task.polling_policy.safety_poll
+        if began is None:
+            due = True
+        elif first:
+            due = (now - began) % safety < 2 * task.poke_interval
+        else:
+            due = self._polled is None or now - self._polled >= safety
+        due = due or (began is not None and now - began + 2 * task.poke_interval > task.timeout)
+        self._began = self._began or now
+        if due:
+            self._polled = now
+        return due

@@ -1,0 +1,100 @@
+"""An extract job, or the batch scrape or agent run that replaces it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from airflow_provider_webdata import endings
+from airflow_provider_webdata.api.models import AgentRequest, BatchScrapeRequest
+from airflow_provider_webdata.common.arguments import number
+from airflow_provider_webdata.runs.failures import JobFailedError
+from airflow_provider_webdata.runs.job import JobRun
+from airflow_provider_webdata.runs.jobs.extract_successors import (
+    KINDS,
+    agent_reasons,
+    as_agent,
+    as_batch_scrape,
+    combined,
+    ignored_by_agent,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from airflow_provider_webdata.api.models.base import RequestModel
+    from airflow_provider_webdata.runs.jobs.extract_successors import Via
+    from airflow_provider_webdata.runs.jobs.results import PageErrors
+    from airflow_provider_webdata.states.jobs import JobKind
+
+
+class ExtractRun(JobRun):
+    """One attempt of a task that extracts data; `via` says by which operation."""
+
+    def call(self) -> Any:
+        """Start the job, or find the one of an earlier attempt, and return its result or its id."""
+        self.kind = self.operation = self._chosen_kind()
+        if self.kind == "agent" and (ignored := ignored_by_agent(self.task.request_body())):
+            self.log.warning("via='agent' has no counterpart of %s, and ignores it", ", ".join(ignored))
+        return super().call()
+
+    def resume(self, event: Mapping[str, Any]) -> Any:
+        """Resume after the wait for the job that the event names."""
+        self.kind = self.operation = event.get("kind", self.kind)
+        return super().resume(event)
+
+    def request(self) -> tuple[type[RequestModel], Mapping[str, Any]]:
+        """Return the model of the request that `via` sends, and its fields."""
+        if self.kind == "extract":
+            return super().request()
+        body = self.task.request_body()
+        if self.kind == "batch_scrape":
+            return BatchScrapeRequest, as_batch_scrape(body)
+        return AgentRequest, as_agent(body, number("credit_limit", self.task.credit_limit))
+
+    def deliver_job(self, job_id: str) -> Any:
+        """Deliver the result of the job in the shape of an extract job's."""
+        if self.kind != "batch_scrape":
+            return super().deliver_job(job_id)
+        result = self.result(job_id)
+        summary, errors = result.page_summary()
+        data, sources = combined(
+            (
+                ((document.get("metadata") or {}).get("sourceURL") or "", document["json"])
+                for document in result.documents(errors)
+                if document.get("json") is not None
+            ),
+            self.task.urls or (),
+        )
+        if self.task.request_body().get("showSources"):
+            summary["sources"] = sources
+        summary["errors"] = errors.to_wire()
+        result.report(summary)
+        if data is None:
+            self._refuse_no_data(job_id, errors)
+        value = result.deliver_data(data, summary, self.targets())
+        result.judge(errors, value)
+        return value
+
+    def _refuse_no_data(self, job_id: str, errors: PageErrors) -> None:
+        text = f"No page of batch scrape {job_id} gave data. {errors.first_few()}".rstrip()
+        self.task.refuse(JobFailedError(text))
+
+    def _chosen_kind(self) -> JobKind:
+        given: Via | None = self.task.via
+        if given is not None and given not in KINDS:
+            self.task.refuse(f"via must be one of {', '.join(KINDS)} (given: {given!r})")
+        base_url = self.hook.get_settings().client.base_url
+        ended = endings.EXTRACT.has_come() and endings.EXTRACT.concerns(base_url)
+        if given in ("extract", "agent") or (given is None and not ended):
+            return KINDS[given or "extract"]
+        reasons = agent_reasons(self.task.request_body())
+        if given == "scrape" and reasons:
+            self.task.refuse(
+                f"via='scrape' cannot replace this extract job: {'; '.join(reasons)}. Use via='agent'"
+            )
+        via: Via = "agent" if reasons else "scrape"
+        if given is None:
+            self.log.warning(
+                "%s. This task uses via=%r, which bills other prices", endings.EXTRACT.warning, via
+            )
+        return KINDS[via]

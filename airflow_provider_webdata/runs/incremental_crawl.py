@@ -1,0 +1,97 @@
+"""A crawl that reads of a site what is new or old, and nothing else."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from airflow_provider_webdata.api.models import BatchScrapeRequest
+from airflow_provider_webdata.api.prices import MAP
+from airflow_provider_webdata.hooks.calls import body_for
+from airflow_provider_webdata.runs.delivery.step import Results
+from airflow_provider_webdata.runs.job import JobRun
+from airflow_provider_webdata.runs.jobs.site_plan import Site
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from airflow_provider_webdata.api.models.base import RequestModel
+    from airflow_provider_webdata.results.manifest.plan import Plan
+
+
+class IncrementalCrawlRun(JobRun):
+    """One attempt of a task that plans what to read of a site, and reads it in one batch scrape."""
+
+    def call(self) -> Any:
+        """Plan what to read, read it, and return it."""
+        # The listing is billed, so anything that the service would refuse the batch for is found before it.
+        self.check()
+        body_for(BatchScrapeRequest, self._fields([self.task.url]), self._start_name)
+        if self.plan.read:
+            return super().call()
+        results = Results(
+            [], "document", {"id": None, "creditsUsed": 0}, [self.task.url], self.plan.known, self.covers_all
+        )
+        return self.deliver(results)
+
+    def request(self) -> tuple[type[RequestModel], Mapping[str, Any]]:
+        """Return the model of the request, and its fields but for a managed webhook."""
+        return BatchScrapeRequest, self._fields(self.plan.read or [self.task.url])
+
+    def validated_request(self) -> Mapping[str, Any]:
+        """Return the request whose schema the results must match, in wire form."""
+        return body_for(BatchScrapeRequest, self._fields([self.task.url]), self._start_name).to_wire()
+
+    def covers_all(self, count: int) -> bool:  # noqa: ARG002
+        """Return whether the site was listed whole."""
+        return self.plan.is_whole
+
+    def known_pages(self) -> Sequence[str]:
+        """Return the keys of the skipped pages, whose known content stays."""
+        return self.plan.known
+
+    @cached_property
+    def plan(self) -> Plan:
+        """What to read: the plan of an earlier attempt, or a new one."""
+        seen = self.delivery.seen
+        plan = seen.folder.plan_of(seen.run)
+        if plan is None:
+            plan = self._new_plan()
+            seen.folder.write_plan(seen.run, plan)
+        return plan
+
+    def _fields(self, urls: Sequence[str]) -> dict[str, Any]:
+        return {**self.task.given(), "urls": urls}
+
+    def _new_plan(self) -> Plan:
+        task, seen = self.task, self.delivery.seen
+        site = Site(
+            task.url,
+            task.map_options or {},
+            task.sitemap_url,
+            task.max_sitemaps,
+            task.refresh_after,
+            seen.changes.ignore_query,
+        )
+
+        def scrape(request: dict[str, Any]) -> tuple[str, float]:
+            with self.billing.within_limit("scrape", request):
+                document = self.hook.scrape(request).data
+            cost = (document.metadata and document.metadata.credits_used) or 1.0
+            self.billing.count(cost, "scrape")
+            return document.raw_html or "", cost
+
+        with self.billing.within_limit("map", site.request):
+            links = [link.url for link in self.hook.map(site.request).links or () if link.url]
+        self.billing.count(MAP, "map")
+        plan = site.plan(links, seen.known.entries, seen.run.moment, scrape, self.log)
+        left = len(plan.known)
+        self.billing.count(0, "batch_scrape", saved=left)
+        self.log.info(
+            "%d pages: %d to read, %d known; at least %g credits saved",
+            left + len(plan.read),
+            len(plan.read),
+            left,
+            max(0, left - plan.credits),
+        )
+        return plan

@@ -1,0 +1,354 @@
+"""A job: started once for all attempts of the task, waited for, and its result delivered."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from airflow_provider_webdata.api import models
+from airflow_provider_webdata.api.errors import WebDataError
+from airflow_provider_webdata.api.prices import page_extras
+from airflow_provider_webdata.common.arguments import checked_text
+from airflow_provider_webdata.hooks.calls import body_for
+from airflow_provider_webdata.page_urls import job_page
+from airflow_provider_webdata.runs.failures import JobFailedError
+from airflow_provider_webdata.runs.jobs.poll import poll_job
+from airflow_provider_webdata.runs.jobs.results import JobResult, texts
+from airflow_provider_webdata.runs.jobs.start import JobStart, is_of_earlier_attempt
+from airflow_provider_webdata.runs.jobs.wait import check_max_error_ratio, poll_until
+from airflow_provider_webdata.runs.kill import run_outside_handler
+from airflow_provider_webdata.runs.managed_webhook import ManagedWebhook, origin_of
+from airflow_provider_webdata.runs.wait import WaitRun
+from airflow_provider_webdata.states.jobs import events_to_ask_for, first_few
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from airflow.sdk import Context
+
+    from airflow_provider_webdata.api.models import JobStarted
+    from airflow_provider_webdata.api.models.base import RequestModel
+    from airflow_provider_webdata.hooks.webdata import WebDataHook
+    from airflow_provider_webdata.runs.jobs.start_table import TaskJob
+    from airflow_provider_webdata.states.jobs import JobKind
+
+JOB_TRIGGER = "airflow_provider_webdata.triggers.job.WebDataJobTrigger"
+JOB_WAIT_SECONDS = 86400.0
+
+_NO_RESULT = ("integration", "origin", "webhook")
+"""Fields that have no effect on a job's result."""
+
+
+class JobRun(WaitRun):
+    """One attempt of a task that starts a job and waits for it. `runs.jobs.start` says how the job is started once."""
+
+    def __init__(self, task: Any, context: Context) -> None:
+        super().__init__(task, context)
+        self.kind: JobKind = task.job_kind
+        self.operation = self.kind
+        self._running: str | None = None
+        self._killed = False
+
+    # What the job of a subclass differs in.
+
+    def request(self) -> tuple[type[RequestModel], Mapping[str, Any]]:
+        """Return the model of the request, and its fields but for a managed webhook."""
+        return getattr(models, self.task.request_model), self.task.given()
+
+    def targets(self) -> list[str]:
+        """Return the URLs or texts by which the service would name the job."""
+        _, fields = self.request()
+        return [text for name in ("urls", "prompt") for text in texts(fields.get(name))]
+
+    def send(self, request: RequestModel, idempotency_key: str) -> JobStarted:  # noqa: ARG002
+        """Start the job.
+
+        :param request: with its webhook.
+        :param idempotency_key: for an operation that honours one.
+        """
+        start = getattr(self.hook, f"start_{self.kind}")
+        return start(request, extra_body=self.task.checked_extra_body(self._start_name))  # type: ignore[no-any-return]
+
+    def covers_all(self, count: int) -> bool:  # noqa: ARG002
+        """Return whether a job that returned so many pages saw the whole site."""
+        return True
+
+    def known_pages(self) -> Sequence[str]:
+        """Return the keys of pages that exist and were not requested."""
+        return ()
+
+    # The task.
+
+    def execute(self) -> Any:
+        """Start the job, or find the one of an earlier attempt, and return its result or its id.
+
+        :raises AirflowFailException: no retry can help.
+        :raises AirflowRescheduleException: the service asks to wait, or it is too early to tell whether a job started.
+        :raises UncertainStartError: it is unknown whether an earlier attempt started a job.
+        :raises JobFailedError: the job failed or was cancelled; a retry starts another one.
+        :raises WebDataError: a retry may help, or the task's retry policy decides.
+        """
+        with self.task.calling(self.context):
+            result = self.call()
+        return self.finished(result)
+
+    def call(self) -> Any:
+        """Start the job, or find the one of an earlier attempt, and return its result or its id."""
+        self.billing.push_earlier()
+        self.check()
+        start = self._job_start()
+        job = start.find_or_start()
+        self._running = job.job_id
+        if self._killed:
+            self._cancel_killed()
+        self._show(job)
+        if not self.task.wait_for_completion:
+            return job.job_id
+        return self._wait(start, job)
+
+    def check(self) -> None:
+        """Fail the task before anything is billed."""
+        task = self.task
+        self.prepare_delivery()
+        check_max_error_ratio(self)
+        waits_for_delivery = task.wait_for_completion and task.polling_policy.wait_by == "webhook"
+        if waits_for_delivery and not self._managed_webhook().wanted:
+            task.refuse(
+                f"Wait(by='webhook'), but the job does not report to this Airflow: connection {task.webdata_conn_id!r} "
+                "has no webhook_url with a webhook_secret or signing_secret, or another webhook is given. Set them, "
+                "leave out the webhook, or use Wait(by='polling')"
+            )
+
+    def resume(self, event: Mapping[str, Any]) -> Any:
+        """Finish the task after its wait in the triggerer; see `WaitRun.resume`."""
+        if event.get("status") == "timeout":
+            with self.task.calling(self.context):
+                event = self._at_timeout(event)
+        self._count_lost(event)
+        return self.finished(super().resume(event))
+
+    def fail_job(self, text: str) -> NoReturn:
+        """End the attempt; a retry may start another job."""
+        raise self.task.explained(JobFailedError(text))
+
+    def result_of(self, event: Mapping[str, Any]) -> Any:
+        """Return the result of the job."""
+        self._running = None
+        return self.deliver_job(event["job_id"])
+
+    def deliver_job(self, job_id: str) -> Any:
+        """Deliver the result of the job, and return the task's XCom.
+
+        :param job_id: the job's UUID.
+        """
+        known = self.known_pages() if getattr(self.task, "changes", None) is not None else ()
+        return self.result(job_id).deliver(self.targets(), known, self.covers_all)
+
+    def result(self, job_id: str, kind: JobKind | None = None) -> JobResult:
+        """Return the result of a job of this task, to count or to deliver it.
+
+        :param job_id: the job's UUID.
+        :param kind: of the job. Default: the task's.
+        """
+        return JobResult(
+            self,
+            kind or self.kind,
+            job_id,
+            extras=self._page_extras,
+            is_saved=is_of_earlier_attempt(self.context),
+        )
+
+    @property
+    def _start_name(self) -> str:
+        return f"start {self.kind.replace('_', ' ')}"
+
+    def _page_extras(self) -> Mapping[str, int]:
+        model, fields = self.request()
+        body = body_for(model, fields, self._start_name).to_wire()
+        options = body.get("scrapeOptions", body)
+        return page_extras(options, zero_data_retention=bool(body.get("zeroDataRetention")))
+
+    def _managed_webhook(self, origin: Mapping[str, str] | None = None) -> ManagedWebhook:
+        attach, has_own = self.task.attach_webhook, self.task.given().get("webhook") is not None
+        if attach and has_own:
+            self.task.refuse("attach_webhook=True, but a webhook is given too; leave out one of them")
+        if attach is None and has_own:
+            attach = False
+        return ManagedWebhook(self.hook, attach, events_to_ask_for(self.kind), origin)
+
+    def _job_start(self) -> JobStart:
+        model, given = self.request()
+        request = self.task.checked_request(model, self._start_name, given)
+        body, extra_body = request.to_wire(), self.task.checked_extra_body(self._start_name)
+
+        def send(webhook: Mapping[str, Any] | None, idempotency_key: str) -> JobStarted:
+            fields = given if webhook is None else {**given, "webhook": webhook}
+            return self.send(body_for(model, fields, self._start_name), idempotency_key)
+
+        return JobStart(
+            self.hook,
+            self.kind,
+            self.context,
+            self._managed_webhook(origin_of(self.context)),
+            self.targets(),
+            lambda: self.billing.reserve(self.kind, body, extra_body),
+            send,
+            self.log,
+            request={
+                **{name: value for name, value in body.items() if name not in _NO_RESULT},
+                "extra_body": extra_body,
+            },
+            discard=self._discard,
+            settle=self._settle,
+        )
+
+    def _settle(self, job_id: str | None) -> None:
+        """Settle what an attempt reserved for a job that has no result, or, without an id, was not started."""
+        budget = self.billing.budget
+        if job_id is None:
+            budget.settle(self.kind, 0)
+        elif budget.is_unsettled(self.kind):
+            self._count_lost({"job_id": job_id, "status": "failed"})
+
+    def _show(self, job: TaskJob) -> None:
+        self.task.webdata_page = job_page(self.task.webdata_conn_id, self.kind, job.job_id)
+        values: dict[str, Any] = {"job_id": job.job_id}
+        if job.invalid_urls:
+            values["invalidURLs"] = job.invalid_urls
+            self.log.warning(
+                "The service dropped %d invalid URLs: %s",
+                len(job.invalid_urls),
+                first_few([str(url) for url in job.invalid_urls]),
+            )
+        self.push(**values)
+
+    def _wait(self, start: JobStart, job: TaskJob) -> Any:
+        task = self.task
+        if job.view is not None and job.view.is_over:
+            return self._finish(job.view.event("polling"))
+        resumed = start.deadline is not None
+        deadline = start.deadline or time.time() + task.wait.seconds(JOB_WAIT_SECONDS)
+        if not resumed:
+            start.set_deadline(deadline)
+        if task.deferrable:
+            trigger_kwargs = {
+                "webdata_conn_id": task.webdata_conn_id,
+                "kind": self.kind,
+                "job_id": job.job_id,
+                "policy": task.polling_policy.serialize(),
+                "reports": job.reports,
+                "cancel_on_kill": task.wait.cancel_on_kill,
+            }
+            self.defer_until(deadline, JOB_TRIGGER, trigger_kwargs, resumed=resumed)
+        event = poll_until(self, deadline, self.kind, job.job_id, task.polling_policy.poll_interval)
+        return self._finish(self._at_timeout(event))
+
+    def _finish(self, event: Mapping[str, Any]) -> Any:
+        self._count_lost(event)
+        self.judge(event)
+        return self.result_of(event)
+
+    def _count_lost(self, event: Mapping[str, Any]) -> None:
+        """Count what a job cost whose result is not taken: it failed, was cancelled or timed out."""
+        job_id = event.get("job_id")
+        if job_id is None or event.get("status") not in {"failed", "timeout"}:
+            return
+        try:
+            with self.hook:
+                status = self.hook.job_status(self.kind, job_id, limit=1).to_wire()
+        except WebDataError as error:
+            self.log.warning("What job %s cost is not known: %s", job_id, error)
+            status = {}
+        if (partial := status.get("partial")) is not None:
+            self.push(partial=partial)
+            self.log.warning("What the run had found when it stopped is in XCom 'partial'")
+        self.result(job_id).count(status)
+
+    # The job's early end.
+
+    def _at_timeout(self, event: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return what became of a job when the time to wait is over: it may have ended just then."""
+        if event.get("status") != "timeout":
+            return event
+        job_id = str(event["job_id"])
+        message = str(event["message"])
+        try:
+            if self._cancel(self.hook, job_id, self.task.wait.cancel_on_timeout):
+                message = f"{message}. The job was cancelled; its pages so far are billed, and readable for 24 hours"
+            else:
+                view = poll_job(self.hook, self.kind, job_id)
+                if view.is_over:
+                    return view.event("polling")
+                message = f"{message}. The job goes on, and goes on billing"
+        except WebDataError as error:
+            message = f"{message}. Whether the job goes on is not known: {error}"
+        return {**event, "message": f"{message}. To take its result, give its id to WebDataJobSensor"}
+
+    def _cancel(self, hook: WebDataHook, job_id: str, wanted: bool) -> bool:
+        """Cancel a job if wanted; return whether that ended it."""
+        if not wanted:
+            return False
+        if self.kind == "extract":
+            self.log.warning("Extract job %s goes on: the service cannot cancel extract jobs", job_id)
+            return False
+        return hook.cancel_job(self.kind, job_id)
+
+    def _discard(self, kind: JobKind, job_id: str) -> None:
+        """Cancel a job that this task gives up, as `on_kill` would, and count what it cost."""
+        status: Mapping[str, Any] = {}
+        try:
+            if self.task.wait.cancel_on_kill and kind != "extract" and self.hook.cancel_job(kind, job_id):
+                self.log.info("Job %s was cancelled", job_id)
+            status = self.hook.job_status(kind, job_id, limit=1).to_wire()
+        except WebDataError as error:
+            self.log.warning("Job %s could not be cancelled or read: %s", job_id, error)
+        self.result(job_id, kind).count(status)
+
+    def on_kill(self) -> None:
+        """Cancel the job: a user has ended the task."""
+        self._killed = True
+        if self._running is not None:
+            run_outside_handler(self._cancel_killed)
+
+    def _cancel_killed(self) -> None:
+        job_id, self._running = self._running, None
+        if job_id is None or not self.task.wait.cancel_on_kill:
+            return
+        try:
+            # The signal may have come in the middle of a call of the task's own hook.
+            with self.hook.sibling() as hook:
+                done = self._cancel(hook, job_id, True)
+        except WebDataError as error:
+            self.log.warning("Job %s goes on, because it could not be cancelled: %s", job_id, error)
+        else:
+            self.log.info(
+                "Job %s %s", job_id, "was cancelled" if done else "was over before it could be cancelled"
+            )
+
+
+class CrawlRun(JobRun):
+    """One attempt of a task that crawls a site."""
+
+    def check(self) -> None:
+        """Fail the task before anything is billed, without a limit too."""
+        super().check()
+        if checked_text(self.task.limit) is None:
+            self.task.refuse(
+                "limit is empty after rendering: without it, the service takes 10,000 pages; give a number"
+            )
+
+    def targets(self) -> list[str]:
+        """Return the URLs or texts by which the service would name the job."""
+        return [self.task.url]
+
+    def covers_all(self, count: int) -> bool:
+        """Return whether a crawl that brought so many pages saw the whole site."""
+        return count < int(self.task.limit)
+
+    def send(self, request: RequestModel, idempotency_key: str) -> JobStarted:
+        """Start the crawl; the service takes an idempotency key once."""
+        return self.hook.start_crawl(
+            request,  # type: ignore[arg-type]
+            extra_body=self.task.checked_extra_body(self._start_name),
+            idempotency_key=idempotency_key,
+        )

@@ -1,0 +1,285 @@
+"""The result of a job: its pages or data, and the errors of single pages."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from airflow_provider_webdata.api.prices import credits_of_tokens
+from airflow_provider_webdata.common.arguments import number
+from airflow_provider_webdata.runs.cached_pages import CachedPages
+from airflow_provider_webdata.runs.credit_account import by_format
+from airflow_provider_webdata.runs.delivery.step import Results
+from airflow_provider_webdata.runs.failures import TooManyFailuresError
+from airflow_provider_webdata.runs.metrics import count
+from airflow_provider_webdata.states.jobs import PAGED_KINDS, name_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from airflow_provider_webdata.runs.run import Run
+    from airflow_provider_webdata.states.jobs import JobKind
+
+MOST_LISTED = 100
+"""Page errors that are listed one by one; all are counted."""
+
+_SKIPPED = frozenset({"EXTERNAL_LINK"})
+"""Codes of pages that the service lists among the errors, though it only skipped them."""
+
+_FACTS = (
+    "id",
+    "status",
+    "total",
+    "completed",
+    "creditsUsed",
+    "createdAt",
+    "completedAt",
+    "expiresAt",
+    "duration",
+    "warning",
+)
+
+
+@dataclass
+class PageErrors:
+    """The pages of a job that failed.
+
+    :param count: how many.
+    :param succeeded: pages without an error.
+    :param robots_blocked: URLs that were not fetched because robots.txt forbids it.
+    :param pages: the first failed ones, each with `url`, `error` and `code`.
+    """
+
+    count: int = 0
+    succeeded: int = 0
+    robots_blocked: int = 0
+    pages: list[dict[str, Any]] = field(default_factory=list)
+
+    def add_failed(self, url: str | None, error: str | None, code: str | None) -> None:
+        """Count a failed page; the code is the service's, or the status that the site answered."""
+        self.count += 1
+        if len(self.pages) < MOST_LISTED:
+            self.pages.append({"url": url, "error": error, "code": code})
+
+    def add_document(self, document: Mapping[str, Any]) -> None:
+        """Count a page, with wire names; one whose site answered with an error counts as failed."""
+        metadata = document.get("metadata") or {}
+        status, error = metadata.get("statusCode"), metadata.get("error")
+        if error or (isinstance(status, int) and status >= 400):
+            url = metadata.get("sourceURL") or metadata.get("url")
+            self.add_failed(
+                url, error or f"the site answered {status}", None if status is None else str(status)
+            )
+        else:
+            self.succeeded += 1
+
+    def first_few(self) -> str:
+        """Return the first failed pages as text."""
+        return "; ".join(f"{page['url']}: {page['error'] or page['code']}" for page in self.pages[:10])
+
+    @property
+    def ratio(self) -> float:
+        """The part of all pages that failed, 0 to 1."""
+        return self.count / (self.count + self.succeeded) if self.count else 0.0
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return its form in XCom."""
+        return {"count": self.count, "robotsBlocked": self.robots_blocked, "pages": self.pages}
+
+
+class JobResult:
+    """The result of one job, which is over or has failed. Reading it is not billed.
+
+    :param run: of the task that takes it.
+    :param kind: of the job.
+    :param job_id: its id.
+    :param extras: returns what formats and options add to the price of each page.
+    :param is_saved: whether an earlier attempt started the job, so that another one would have cost that again.
+    """
+
+    def __init__(
+        self,
+        run: Run,
+        kind: JobKind,
+        job_id: str,
+        *,
+        extras: Callable[[], Mapping[str, int]] = dict,
+        is_saved: bool = False,
+    ) -> None:
+        self._run = run
+        self._kind: JobKind = kind
+        self._id = job_id
+        self._extras = extras
+        self._is_saved = is_saved
+        self._log = run.log
+
+    def deliver(
+        self,
+        inputs: Sequence[str] = (),
+        known: Sequence[str] = (),
+        covers_all: Callable[[int], bool] = lambda _: True,
+    ) -> Any:
+        """Deliver the result, and return the task's XCom.
+
+        :param inputs: the job's URLs or prompt, for OpenLineage.
+        :param known: keys of pages that exist and were not requested.
+        :param covers_all: tells whether a job that returned so many pages saw everything.
+        """
+        if self._kind not in PAGED_KINDS:
+            return self._deliver_answer(inputs)
+        if self._rows_path:
+            self._log.warning("Schema(rows=) has no effect: this job has pages")
+        summary, errors = self.page_summary()
+        cached = CachedPages()
+
+        def documents() -> Iterator[dict[str, Any]]:
+            for document in self.documents(errors):
+                cached.add(document)
+                yield document
+            summary["errors"] = errors.to_wire()
+
+        value = self._run.deliver(Results(documents(), "document", summary, inputs, known, covers_all))
+        if cached.count:
+            self._log.info(
+                "%d pages came from the service's cache, the oldest %s", cached.count, cached.age()
+            )
+        self.report(summary)
+        self.judge(errors, value)
+        return value
+
+    def deliver_data(self, data: Any, summary: dict[str, Any], inputs: Sequence[str] = ()) -> Any:
+        """Deliver the data of a job that has no pages, and return the task's XCom.
+
+        :param data: what the job has found.
+        :param summary: what else XCom gets.
+        :param inputs: the job's URLs or prompt, for OpenLineage.
+        """
+        found, rest = _rows_in(data, self._rows_path)
+        if self._run.delivery.path is not None and rest:
+            summary["data"] = rest
+        if data is None and summary.get("message"):
+            # A turn of a thread that was answered with text only.
+            found = []
+        items = [item if isinstance(item, dict) else {"value": item} for item in found]
+        results = Results(items, "generic", summary, inputs)
+        return self._run.deliver(results, lambda _, facts: {**facts, "data": data})
+
+    def count(self, status: Mapping[str, Any]) -> None:
+        """Count what the job has cost so far.
+
+        :param status: of the job, with wire names.
+        """
+        used, pages, tokens = status.get("creditsUsed"), status.get("completed"), status.get("tokensUsed")
+        if used is None and isinstance(tokens, (int, float)):
+            used = credits_of_tokens(tokens)
+        formats: dict[str, float] = {}
+        if isinstance(pages, int) and isinstance(used, (int, float)) and used > 0:
+            formats = by_format(used, pages, self._extras())
+        saved = used or 0 if self._is_saved else 0
+        self._run.billing.count(used, self._kind, call=self._id, formats=formats, saved=saved)
+
+    def page_summary(self) -> tuple[dict[str, Any], PageErrors]:
+        """Count what a job with pages cost, and return its summary and the errors that the service lists."""
+        status = self._run.hook.job_status(self._kind, self._id, limit=1).to_wire()
+        summary: dict[str, Any] = {name: status.get(name) for name in _FACTS if name in status}
+        summary["id"] = self._id
+        self.count(summary)
+        return summary, self._listed_errors()
+
+    def documents(self, errors: PageErrors) -> Iterator[dict[str, Any]]:
+        """Yield the job's pages, read part by part.
+
+        :param errors: counts them.
+        """
+        for part in self._run.hook.iter_job_documents(self._kind, self._id):
+            for document in part.documents:
+                errors.add_document(document)
+                yield document
+
+    def report(self, summary: Mapping[str, Any]) -> None:
+        """Log the end of the job, and count its pages.
+
+        :param summary: of the job.
+        """
+        if summary.get("warning"):
+            self._log.warning("The service warns: %s", summary["warning"])
+        used = summary.get("creditsUsed")
+        is_known = isinstance(used, (int, float)) and used >= 0
+        self._log.info(
+            "%s %s: %s; credits used so far: %s",
+            name_of(self._kind).capitalize(),
+            self._id,
+            summary.get("status"),
+            used if is_known else "unknown",
+        )
+        if isinstance(pages := summary.get("completed"), int):
+            count("webdata.job.pages", pages, self._run.context, operation=self._kind)
+
+    def judge(self, errors: PageErrors, value: Any) -> None:
+        """Log the pages that failed; fail the task where they exceed `max_error_ratio`.
+
+        :param errors: the failed pages.
+        :param value: the task's XCom.
+        """
+        if errors.count:
+            self._log.warning(
+                "%d pages failed, %d succeeded: %s", errors.count, errors.succeeded, errors.first_few()
+            )
+        if errors.robots_blocked:
+            self._log.warning(
+                "%d URLs were not fetched, because robots.txt forbids it", errors.robots_blocked
+            )
+        task = self._run.task
+        most = number("max_error_ratio", task.max_error_ratio, 1)
+        if most is None or errors.ratio <= most:
+            return
+        # A task that fails returns nothing, so the billed result is pushed under the key of the return value.
+        self._run.push(return_value=value)
+        task.refuse(
+            TooManyFailuresError(
+                f"{errors.count} of {errors.count + errors.succeeded} pages failed, more than "
+                f"max_error_ratio={most:g} allows; the result is stored and in XCom all the same"
+            )
+        )
+
+    @property
+    def _rows_path(self) -> list[str]:
+        schema = self._run.task.result_schema
+        return [] if schema is None else schema.rows_path
+
+    def _deliver_answer(self, inputs: Sequence[str]) -> Any:
+        answer = self._run.hook.job_status(self._kind, self._id).to_wire()
+        answer.pop("success", None)
+        data = answer.pop("data", None)
+        summary: dict[str, Any] = {"id": self._id, **answer}
+        self.count(summary)
+        self.report(summary)
+        return self.deliver_data(data, summary, inputs)
+
+    def _listed_errors(self) -> PageErrors:
+        found = PageErrors()
+        answer = self._run.hook.job_errors(self._kind, self._id)
+        for error in answer.errors or ():
+            if error.code not in _SKIPPED:
+                found.add_failed(error.url, error.error, error.code)
+        found.robots_blocked = len(answer.robots_blocked or ())
+        return found
+
+
+def _rows_in(data: Any, path: Sequence[str]) -> tuple[list[Any], Any]:
+    """Return the results in the data of a job, and what the data has besides."""
+    if not path:
+        return (data if isinstance(data, list) else [data]), None
+    name, *deeper = path
+    if not isinstance(data, dict) or name not in data:
+        return [data], None
+    others = {key: value for key, value in data.items() if key != name}
+    if not deeper:
+        return (data[name], others) if isinstance(data[name], list) else ([data], None)
+    rows, rest = _rows_in(data[name], deeper)
+    return (rows, {**others, name: rest}) if rest is not None else ([data], None)
+
+
+def texts(given: Any) -> list[str]:
+    """Return an argument that names URLs, or a prompt, as a list."""
+    return [given] if isinstance(given, str) else [str(item) for item in given or ()]

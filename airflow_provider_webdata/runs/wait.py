@@ -1,0 +1,147 @@
+"""Base of the runs that wait: in the triggerer, without holding a worker, or here."""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager
+from datetime import datetime, timedelta, timezone
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from airflow.sdk.exceptions import (
+    AirflowException,
+    AirflowFailException,
+    AirflowRescheduleException,
+    AirflowSkipException,
+)
+
+from airflow_provider_webdata.api.errors import (
+    InvalidResponseError,
+    RequestTimeoutError,
+    ServerError,
+    TransportError,
+)
+from airflow_provider_webdata.hooks.remedies import advised
+from airflow_provider_webdata.page_urls import event_page
+from airflow_provider_webdata.runs.failed_run import log_last_steps
+from airflow_provider_webdata.runs.failures import CheckFailedError, JobFailedError, WaitTimeoutError
+from airflow_provider_webdata.runs.run import Run
+from airflow_provider_webdata.waiting.policy import TIMEOUT_MARGIN_SECONDS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+LEAST_WAIT_SECONDS = 30.0
+"""A wait that is resumed past its deadline still has this long to find what happened meanwhile."""
+
+_LIMITED_SINCE = "limited_since"
+
+
+class WaitRun(Run):
+    """A task that waits for an event.
+
+    An event is a mapping with `status`: `done`, `skip`, `failed`, `timeout`, or `error`.
+    """
+
+    def result_of(self, event: Mapping[str, Any]) -> Any:
+        """Return what the task returns.
+
+        :param event: what ended the wait; its `status` is `done`.
+        """
+        return self.task.result_of(event, self.context)
+
+    def defer_until(
+        self, deadline: float, trigger_class: str, trigger_kwargs: Mapping[str, Any], *, resumed: bool = False
+    ) -> NoReturn:
+        """Defer the task until the trigger yields its event, at the latest when the deadline has come.
+
+        :param deadline: seconds since the epoch.
+        :param trigger_class: import path of the trigger.
+        :param trigger_kwargs: its arguments but for `deadline`.
+        :param resumed: whether an earlier attempt waited already: then `LEAST_WAIT_SECONDS` are left at least.
+        """
+        now = time.time()
+        if resumed:
+            deadline = max(deadline, now + LEAST_WAIT_SECONDS)
+        module, _, name = trigger_class.rpartition(".")
+        self.task.defer(
+            trigger=getattr(import_module(module), name)(**trigger_kwargs, deadline=deadline),
+            method_name="execute_complete",
+            timeout=timedelta(seconds=max(deadline - now, 0) + TIMEOUT_MARGIN_SECONDS),
+        )
+        raise AssertionError("Airflow's defer() raises")
+
+    def resume(self, event: Mapping[str, Any]) -> Any:
+        """Finish the task after its wait in the triggerer.
+
+        :param event: of the trigger.
+        :raises AirflowSkipException: what was waited for happened, and is not of interest.
+        :raises AirflowFailException: no retry can help.
+        :raises WaitTimeoutError: the wait timed out.
+        """
+        self.judge(event)
+        limited_since = event.get(_LIMITED_SINCE)
+        since = datetime.fromisoformat(limited_since) if limited_since else None
+        try:
+            with self.task.calling(self.context, limited_since=since):
+                return self.result_of(event)
+        except AirflowRescheduleException as later:
+            self._reschedule_with(event, later.reschedule_date)
+
+    def judge(self, event: Mapping[str, Any]) -> None:
+        """Return if an event is `done`; else end the task as the event says. Log what a failed agent run did.
+
+        :param event: the event.
+        """
+        task = self.task
+        task.webdata_page = event_page(task.webdata_conn_id, event) or task.webdata_page
+        status = event.get("status")
+        text = str(event.get("error") or event.get("message") or event.get("reason") or "")
+        if status == "done":
+            return
+        if status == "skip":
+            raise AirflowSkipException(f"Check {event.get('check_id')} is over and not of interest: {text}")
+        if status == "timeout":
+            raise task.explained(WaitTimeoutError(text))
+        if status == "failed" and "check_id" in event:
+            raise task.explained(CheckFailedError(text))
+        if status == "failed":
+            if event.get("kind") == "agent":
+                log_last_steps(self.hook, event["job_id"], self.log)
+            self.fail_job(text)
+        text = advised(text, task.webdata_conn_id)
+        if event.get("verdict") == "never":
+            raise AirflowFailException(text)
+        raise AirflowException(text or f"The trigger's event has an unknown status: {dict(event)!r}")
+
+    def fail_job(self, text: str) -> NoReturn:
+        """End a task whose job failed or was cancelled; no retry helps.
+
+        :param text: what became of the job.
+        """
+        self.task.refuse(JobFailedError(text))
+        raise AssertionError("refuse() raises")
+
+    @contextmanager
+    def patiently(self) -> Iterator[None]:
+        """Poll within this block: an error that may pass is logged, and does not end the wait.
+
+        What names a time to come back is raised: the caller waits for that long.
+        """
+        try:
+            yield
+        except (InvalidResponseError, RequestTimeoutError, ServerError, TransportError) as error:
+            if error.verdict != "unknown":
+                raise
+            self.log.warning("%s. Still waiting", error)
+
+    def _reschedule_with(self, event: Mapping[str, Any], when: datetime) -> NoReturn:
+        # A task that Airflow reschedules starts from the beginning, without its XComs and without the event.
+        from airflow_provider_webdata.triggers.resume import ResumeTrigger
+
+        now = datetime.now(timezone.utc)
+        self.task.defer(
+            trigger=ResumeTrigger(when.timestamp(), {_LIMITED_SINCE: now.isoformat(), **event}),
+            method_name="execute_complete",
+        )
+        raise AssertionError("Airflow's defer() raises")

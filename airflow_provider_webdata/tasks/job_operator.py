@@ -1,0 +1,91 @@
+"""Base of the operators that start a job and wait for it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from airflow_provider_webdata.coded_errors import ArgumentError
+from airflow_provider_webdata.common.arguments import number
+from airflow_provider_webdata.options import Wait
+from airflow_provider_webdata.tasks.deferral import is_deferrable
+from airflow_provider_webdata.tasks.links import LINKS
+from airflow_provider_webdata.tasks.operator import WebDataOperator
+from airflow_provider_webdata.waiting.policy import JOB_POLL_INTERVAL, JOB_SAFETY_POLL
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from airflow.sdk import BaseOperatorLink
+
+    from airflow_provider_webdata.options import Schema
+    from airflow_provider_webdata.states.jobs import JobKind
+
+
+class WebDataJobOperator(WebDataOperator):
+    """Base of the operators that start a job and wait for it.
+
+    The job is started once for all attempts of the task. A retry finds the job of an earlier attempt: it waits for a
+    job that runs, uses the result of one that completed, and starts another only after one that failed, was cancelled
+    or has expired. `airflow_provider_webdata.runs.jobs.start` documents how it is found. If it is unknown whether a
+    request arrived, the task fails and names the next step, rather than pay twice. Clearing the task starts another
+    job. So does a retry with other arguments or another account (3.3): it cancels the former job if
+    `Wait.cancel_on_kill`, and the log says so.
+
+    The waiting time is counted by the clock from the start of the job, over retries and resumes, where Airflow's
+    task state store (3.3) keeps it; on 3.2 each attempt counts anew.
+
+    XCom of a crawl or batch scrape: a mapping with `id`, `status`, `total`, `completed`, `creditsUsed`, `expiresAt`,
+    `errors` (`count`, `robotsBlocked`, and the first 100 under `pages`), and `data`, the pages with wire names in the
+    order of their completion; with `output`, what was written and where instead of `data`. Of an extract job or agent
+    run: the service's answer, with `id` and `data`; of a turn that an agent answers with text only, `message`. The XCom
+    key `job_id` holds the job's id, also while the task waits.
+
+    :param wait_for_completion: whether to wait until the job is over and return its result (default). False: return
+        the job's id, for `WebDataJobSensor`.
+    :param wait: how to wait, see `Wait`. Default: a poll every 30 s, every 300 s while a delivery is expected; one day.
+    :param deferrable: whether to wait in the triggerer, without holding a worker; default: Airflow's own setting.
+        Otherwise the worker polls.
+    :param attach_webhook: make the job report to this Airflow. None (default): if the connection can receive
+        deliveries and `webhook` is not given. True: fail if it cannot. False: never.
+    :param max_error_ratio: fail the task if a larger part of the pages than this, from 0 to 1, failed (templated). None
+        (default): never. The result is stored and pushed anyway, and no retry is made, as it would not differ.
+    :param kwargs: arguments of `WebDataOperator` and `BaseOperator`.
+    """
+
+    operator_extra_links: Collection[BaseOperatorLink] = LINKS
+    run = "airflow_provider_webdata.runs.job:JobRun"
+    job_kind: JobKind
+    result_schema: Schema | None
+    template_fields: Sequence[str] = (
+        *WebDataOperator.template_fields,
+        "max_error_ratio",
+    )
+
+    def __init__(
+        self,
+        *,
+        wait_for_completion: bool = True,
+        wait: Wait | None = None,
+        deferrable: bool | None = None,
+        attach_webhook: bool | None = None,
+        max_error_ratio: float | str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        if not isinstance(max_error_ratio, str):
+            number("max_error_ratio", max_error_ratio, 1)
+        super().__init__(**kwargs)
+        self.wait_for_completion = wait_for_completion
+        self.wait = Wait.of(wait) or Wait()
+        self.polling_policy = self.wait.policy(JOB_POLL_INTERVAL, JOB_SAFETY_POLL)
+        self.deferrable = is_deferrable(deferrable)
+        self.attach_webhook = attach_webhook
+        self.max_error_ratio = max_error_ratio
+
+    def check_literals(self) -> None:
+        """Fail while the DAG file is read where a literal argument cannot work."""
+        super().check_literals()
+        rows_path = None if self.result_schema is None else self.result_schema.rows_path
+        if rows_path and self.job_kind in ("crawl", "batch_scrape"):
+            raise ArgumentError(
+                f"Schema(rows=) has no effect: a {self.job_kind.replace('_', ' ')} has pages, and each is a result"
+            )
