@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, NoReturn
+from typing import TYPE_CHECKING, Any, Literal
 
 from airflow_provider_webdata.coded_errors import ArgumentError
 from airflow_provider_webdata.tasks.operator import RequestFields, WebDataOperator
@@ -10,14 +10,8 @@ from airflow_provider_webdata.tasks.operator import RequestFields, WebDataOperat
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from airflow.sdk import Context
-
-    from airflow_provider_webdata.api.errors import ConflictError
-    from airflow_provider_webdata.api.models import FeedbackRequest, FeedbackResponse
 
 _CHOICES = ("fail", "skip")
-# Nothing was recorded; the last of them is what the service says of a scrape, parse or map that failed.
-_NOT_TAKEN = {"FEEDBACK_WINDOW_EXPIRED", "SEARCH_FAILED", "INTERNAL"}
 
 
 class WebDataFeedbackOperator(
@@ -55,6 +49,8 @@ class WebDataFeedbackOperator(
     :param integration: another such label.
     :param kwargs: arguments of `WebDataOperator` and `BaseOperator`.
     """
+
+    run = "airflow_provider_webdata.runs.feedback:FeedbackRun"
 
     def __init__(
         self,
@@ -98,55 +94,3 @@ class WebDataFeedbackOperator(
         self.integration = integration
         # end of fields
         self.on_refused = on_refused
-
-    def call_service(self, context: Context) -> dict[str, Any]:
-        """Send the feedback; log and push the outcome."""
-        from airflow_provider_webdata.api.errors import ConflictError
-        from airflow_provider_webdata.api.models import FeedbackRequest
-        from airflow_provider_webdata.runs.metrics import count
-
-        request = self.checked_request(FeedbackRequest, "feedback")
-        try:
-            told = self._give(request, self.checked_extra_body("feedback")).to_wire()
-        except ConflictError as error:
-            if error.code in _NOT_TAKEN:
-                self._refused(error)
-            told = {"alreadySubmitted": True, "warning": error.message}
-        told.pop("success", None)
-        outcome: dict[str, Any] = {
-            **dict.fromkeys(("feedbackId", "creditsRefunded", "alreadySubmitted", "dailyCapReached")),
-            **dict.fromkeys(("creditsRefundedToday", "dailyRefundCap", "warning")),
-            **told,
-        }
-        refunded = outcome["creditsRefunded"] or 0
-        what = f"{request.endpoint} {request.job_id}"
-        if outcome["alreadySubmitted"]:
-            self.log.info("There was feedback on %s already, which stands", what)
-        else:
-            self.log.info(
-                "Feedback on %s was taken (%s); credits returned: %g", what, request.rating, refunded
-            )
-        if outcome["warning"]:
-            self.log.warning("The service warns: %s", outcome["warning"])
-        if refunded > 0:
-            count("webdata.credits_refunded", refunded, context)
-        self.push(context, **outcome)
-        return outcome
-
-    def _give(self, request: FeedbackRequest, extra_body: Mapping[str, Any] | None) -> FeedbackResponse:
-        from airflow_provider_webdata.api.models import SearchFeedbackRequest
-        from airflow_provider_webdata.hooks.calls import body_for
-
-        own = request.model_fields_set - {"endpoint", "job_id"}
-        if request.endpoint != "search" or own - SearchFeedbackRequest.model_fields.keys():
-            return self.hook.feedback(request, extra_body=extra_body)
-        fields = {name: getattr(request, name) for name in own}
-        body = body_for(SearchFeedbackRequest, fields, "search feedback")
-        return self.hook.search_feedback(request.job_id, body, extra_body=extra_body)
-
-    def _refused(self, error: ConflictError) -> NoReturn:
-        from airflow.sdk.exceptions import AirflowSkipException
-
-        if self.on_refused == "skip":
-            raise AirflowSkipException(f"No feedback was recorded: {error}")
-        self.refuse(error)

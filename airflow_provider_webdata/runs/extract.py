@@ -77,19 +77,19 @@ class ExtractRun(JobRun):
 
     def _refuse_no_data(self, job_id: str, errors: PageErrors) -> None:
         text = f"No page of batch scrape {job_id} gave data. {errors.first_few()}".rstrip()
-        self.task.refuse(JobFailedError(text))
+        self.refuse(JobFailedError(text))
 
     def _chosen_kind(self) -> JobKind:
         given: Via | None = self.task.via
         if given is not None and given not in KINDS:
-            self.task.refuse(f"via must be one of {', '.join(KINDS)} (given: {given!r})")
+            self.refuse(f"via must be one of {', '.join(KINDS)} (given: {given!r})")
         base_url = self.hook.get_settings().client.base_url
         ended = endings.EXTRACT.has_come() and endings.EXTRACT.concerns(base_url)
         if given in ("extract", "agent") or (given is None and not ended):
             return KINDS[given or "extract"]
         reasons = agent_reasons(self.task.request_body())
         if given == "scrape" and reasons:
-            self.task.refuse(
+            self.refuse(
                 f"via='scrape' cannot replace this extract job: {'; '.join(reasons)}. Use via='agent'"
             )
         via: Via = "agent" if reasons else "scrape"

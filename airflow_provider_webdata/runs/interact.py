@@ -47,19 +47,11 @@ class InteractRun(Run):
         self._browser: Browser | None = None
         self._killed = False
 
-    def execute(self) -> dict[str, Any]:
-        """Execute the task.
+    def call(self) -> dict[str, Any]:
+        """Open the browser, run the steps and close it; return what they brought.
 
         :raises StepFailedError: a step failed.
-        :raises AirflowFailException: no retry can help.
-        :raises AirflowRescheduleException: the service asks to wait.
-        :raises WebDataError: a retry may help, or the task's retry policy decides.
         """
-        with self.task.calling(self.context):
-            return self.call()
-
-    def call(self) -> dict[str, Any]:
-        """Open the browser, run the steps and close it; return what they brought."""
         self.billing.push_earlier()
         named = self._checked_steps()
         browser = self._browser = self._made_browser([step for _, step in named])
@@ -134,7 +126,7 @@ class InteractRun(Run):
         extra_body = self.task.checked_extra_body("interact")
         if self.task.scrape_id is not None:
             if checked_text(self.task.scrape_id) is None:
-                self.task.refuse("scrape_id is empty after rendering; it must name a scrape")
+                self.refuse("scrape_id is empty after rendering; it must name a scrape")
             return ScrapeBrowser(self.hook, self.task.scrape_id, extra_body)
         if self.task.ttl is None:
             self.task.ttl = _needed_ttl(steps)

@@ -88,9 +88,7 @@ class JobRun(WaitRun):
         :raises JobFailedError: the job failed or was cancelled; a retry starts another one.
         :raises WebDataError: a retry may help, or the task's retry policy decides.
         """
-        with self.task.calling(self.context):
-            result = self.call()
-        return self.finished(result)
+        return self.finished(super().execute())
 
     def call(self) -> Any:
         """Start the job, or find the one of an earlier attempt, and return its result or its id."""
@@ -171,7 +169,7 @@ class JobRun(WaitRun):
     def _managed_webhook(self, origin: Mapping[str, str] | None = None) -> ManagedWebhook:
         attach, has_own = self.task.attach_webhook, self.task.given().get("webhook") is not None
         if attach and has_own:
-            self.task.refuse("attach_webhook=True, but a webhook is given too; leave out one of them")
+            self.refuse("attach_webhook=True, but a webhook is given too; leave out one of them")
         if attach is None and has_own:
             attach = False
         return ManagedWebhook(self.hook, attach, events_to_ask_for(self.kind), origin)
@@ -333,7 +331,7 @@ class CrawlRun(JobRun):
         """Fail the task before anything is billed, without a limit too."""
         super().check()
         if checked_text(self.task.limit) is None:
-            self.task.refuse(
+            self.refuse(
                 "limit is empty after rendering: without it, the service takes 10,000 pages; give a number"
             )
 

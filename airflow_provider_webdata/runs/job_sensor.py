@@ -32,10 +32,10 @@ class JobSensorRun(SensorRun):
         try:
             checked_kind(self.task.kind)
         except ArgumentError as error:
-            self.task.refuse(error)
+            self.refuse(error)
         check_max_error_ratio(self)
         if checked_text(self.task.job_id) is None:
-            self.task.refuse("job_id is empty after rendering; it must name a job")
+            self.refuse("job_id is empty after rendering; it must name a job")
 
     def poll(self) -> dict[str, Any] | None:
         """Poll the job once."""

@@ -1,4 +1,4 @@
-"""How long a task waits when the service asks for it."""
+"""The delay of a task that the service asks to wait."""
 
 from __future__ import annotations
 

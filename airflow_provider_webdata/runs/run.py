@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from airflow_provider_webdata.results.errors import OutputError
 from airflow_provider_webdata.runs.billing import Billing
@@ -11,12 +11,13 @@ from airflow_provider_webdata.runs.delivery.delivery import Delivery
 from airflow_provider_webdata.runs.failures import InvalidResultsError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from datetime import datetime
 
     from airflow.sdk import Context
 
     from airflow_provider_webdata.api.errors import WebDataError
+    from airflow_provider_webdata.coded_errors import CodedError
     from airflow_provider_webdata.hooks.webdata import WebDataHook
     from airflow_provider_webdata.runs.delivery.delivery import Value
     from airflow_provider_webdata.runs.delivery.step import Results
@@ -36,6 +37,22 @@ class Run:
         self.task = task
         self.context = context
         self.log = task.log
+        self.refuse: Callable[[str | CodedError], NoReturn] = task.refuse
+        """Fails the task for good."""
+
+    def call(self) -> Any:
+        """Call the service, and return the task's XCom."""
+        raise NotImplementedError
+
+    def execute(self) -> Any:
+        """Execute the task.
+
+        :raises AirflowFailException: no retry can help.
+        :raises AirflowRescheduleException: the service asks to wait.
+        :raises WebDataError: a retry may help, or the task's retry policy decides.
+        """
+        with self.task.calling(self.context):
+            return self.call()
 
     @property
     def hook(self) -> WebDataHook:
@@ -88,7 +105,7 @@ class Run:
         try:
             self.delivery.prepare()
         except OutputError as error:
-            self.task.refuse(error)
+            self.refuse(error)
 
     def deliver(self, results: Results, value: Value | None = None) -> Any:
         """Deliver results, and return the task's XCom; see `Delivery.deliver`."""
@@ -106,5 +123,5 @@ class Run:
         except InvalidResultsError as error:
             # A task that fails returns nothing: what was billed goes where the return value would be.
             self.push(return_value=result)
-            self.task.refuse(error)
+            self.refuse(error)
         return result

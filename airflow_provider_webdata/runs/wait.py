@@ -48,7 +48,7 @@ class WaitRun(Run):
 
         :param event: what ended the wait; its `status` is `done`.
         """
-        return self.task.result_of(event, self.context)
+        raise NotImplementedError
 
     def defer_until(
         self, deadline: float, trigger_class: str, trigger_kwargs: Mapping[str, Any], *, resumed: bool = False
@@ -64,12 +64,8 @@ class WaitRun(Run):
         if resumed:
             deadline = max(deadline, now + LEAST_WAIT_SECONDS)
         module, _, name = trigger_class.rpartition(".")
-        self.task.defer(
-            trigger=getattr(import_module(module), name)(**trigger_kwargs, deadline=deadline),
-            method_name="execute_complete",
-            timeout=timedelta(seconds=max(deadline - now, 0) + TIMEOUT_MARGIN_SECONDS),
-        )
-        raise AssertionError("Airflow's defer() raises")
+        trigger = getattr(import_module(module), name)(**trigger_kwargs, deadline=deadline)
+        self._defer(trigger, timedelta(seconds=max(deadline - now, 0) + TIMEOUT_MARGIN_SECONDS))
 
     def resume(self, event: Mapping[str, Any]) -> Any:
         """Finish the task after its wait in the triggerer.
@@ -119,8 +115,7 @@ class WaitRun(Run):
 
         :param text: what became of the job.
         """
-        self.task.refuse(JobFailedError(text))
-        raise AssertionError("refuse() raises")
+        self.refuse(JobFailedError(text))
 
     @contextmanager
     def patiently(self) -> Iterator[None]:
@@ -140,8 +135,8 @@ class WaitRun(Run):
         from airflow_provider_webdata.triggers.resume import ResumeTrigger
 
         now = datetime.now(timezone.utc)
-        self.task.defer(
-            trigger=ResumeTrigger(when.timestamp(), {_LIMITED_SINCE: now.isoformat(), **event}),
-            method_name="execute_complete",
-        )
-        raise AssertionError("Airflow's defer() raises")
+        self._defer(ResumeTrigger(when.timestamp(), {_LIMITED_SINCE: now.isoformat(), **event}))
+
+    def _defer(self, trigger: Any, timeout: timedelta | None = None) -> NoReturn:
+        self.task.defer(trigger=trigger, method_name="execute_complete", timeout=timeout)
+        raise AssertionError("unreachable: defer() raises")

@@ -162,13 +162,6 @@ class WebDataOperator(ServiceTask):
         super().__init__(**kwargs)
         self.extra_body = extra_body
 
-    def call_service(self, context: Context) -> Any:
-        """Call the service and return what becomes the task's XCom.
-
-        :param context: the task's context.
-        """
-        raise NotImplementedError
-
     def execute(self, context: Context) -> Any:
         """Call the service; see `ServiceTask.calling` for what a failure leads to.
 
@@ -176,10 +169,7 @@ class WebDataOperator(ServiceTask):
         """
         if self._rendered_none:
             self.refuse("; ".join(self._rendered_none))
-        if self.run:
-            return self.new_run(context).execute()
-        with self.calling(context):
-            return self.call_service(context)
+        return self.new_run(context).execute()
 
     def check_literals(self) -> None:
         """Fail while the DAG file is read where a literal argument cannot work.

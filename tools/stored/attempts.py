@@ -48,7 +48,7 @@ def task_state() -> dict[str, Any]:
     found["webdata_agent"] = {"read": _agent_account()}
     found["webdata_budget"] = {"reserved": _budget()}
     store = StateStore()
-    _check_operator()._span(context_of(TaskInstance(max_tries=MAX_TRIES), store))  # type: ignore[arg-type]
+    _check_operator().new_run(context_of(TaskInstance(max_tries=MAX_TRIES), store))._span()  # type: ignore[arg-type]
     waiting = {**store.get("webdata_wait"), "after": NOON.isoformat(), "deadline": DEADLINE}
     found["webdata_wait"] = {"waiting": waiting}
     return found

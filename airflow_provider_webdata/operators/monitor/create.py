@@ -5,37 +5,30 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 from airflow_provider_webdata.coded_errors import ArgumentError
-from airflow_provider_webdata.runs.intent import Intent
-from airflow_provider_webdata.runs.managed_webhook import (
-    DECLARED_BY,
-    ManagedWebhook,
-    checked_events,
-    origin_of,
-)
-from airflow_provider_webdata.states.checks import CHECK_COMPLETED
-from airflow_provider_webdata.tasks.monitors.check_operator import WaitsForCheck
-from airflow_provider_webdata.tasks.monitors.credit_guard import credit_limit, refuse_unlimited_crawls
-from airflow_provider_webdata.tasks.monitors.declaration import (
-    APPLIED_SCHEDULE,
-    Declaration,
-    DeclaredMonitorOperator,
-    cron_of,
-)
+from airflow_provider_webdata.common.arguments import seconds
+from airflow_provider_webdata.options import Wait
+from airflow_provider_webdata.runs.check_result import checked_pages
+from airflow_provider_webdata.runs.managed_webhook import checked_events
+from airflow_provider_webdata.runs.replica import REPLICA_WAIT_SECONDS
+from airflow_provider_webdata.states.checks import CHECK_COMPLETED, CheckCriteria
+from airflow_provider_webdata.tasks.deferral import is_deferrable
+from airflow_provider_webdata.tasks.links import LINKS
 from airflow_provider_webdata.tasks.operator import RequestFields, WebDataOperator
+from airflow_provider_webdata.waiting.policy import CHECK_POLL_INTERVAL, CHECK_SAFETY_POLL
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
+    from datetime import timedelta
 
-    from airflow.sdk import Context
+    from airflow.sdk import BaseOperatorLink
 
-    from airflow_provider_webdata.api.models import Monitor, MonitorCreateRequest
+    from airflow_provider_webdata.states.checks import Choice
 
 _IF_EXISTS = ("update", "reuse", "error", "create")
 
 
 class WebDataCreateMonitorOperator(
-    WaitsForCheck,
-    DeclaredMonitorOperator,
+    WebDataOperator,
     fields=RequestFields(
         "MonitorCreateRequest",
         own=(
@@ -45,6 +38,14 @@ class WebDataCreateMonitorOperator(
             "allow_unlimited_crawl",
             "attach_webhook",
             "webhook_events",
+            "wait_for_completion",
+            "wait",
+            "deferrable",
+            "on_failed",
+            "on_partial",
+            "on_skipped",
+            "include_pages",
+            "replica_wait",
         ),
     ),
 ):
@@ -92,8 +93,24 @@ class WebDataCreateMonitorOperator(
         deliveries, `webhook` is not given and the monitor reports nowhere else yet. True: fail if the connection
         cannot, and replace another webhook of the monitor. False: never.
     :param webhook_events: what to report then: `monitor.check.completed` (default), `monitor.page`.
-    :param kwargs: arguments of `WaitsForCheck`, `MonitorOperator`, `WebDataOperator` and `BaseOperator`.
+    :param wait_for_completion: whether the task waits until a check is over, and returns the check.
+    :param wait: how to wait, see `Wait`. Default: a poll every 60 s, every 1500 s while a delivery is expected; 7 days,
+        counted by the clock from the first attempt, over retries and resumes, where Airflow's task state store (3.3)
+        keeps it; on 3.2 each attempt counts from its own start.
+    :param deferrable: whether to wait in the triggerer, without holding a worker; default: Airflow's own setting.
+        Otherwise the worker polls.
+    :param on_failed: what a failed check means: `fail`, `accept`, or `wait` for the next one.
+    :param on_partial: the same for a check with some page errors.
+    :param on_skipped: the same for a check that was skipped.
+    :param include_pages: return pages of the check under `pages`, with diffs and judgments: True for all, `changed`
+        for the changed, new and removed ones, or a list of statuses.
+    :param replica_wait: most seconds to wait for a monitor or check that should be there. The service reads from
+        a replica, where what was just written may be missing for a moment. 0: read once.
+    :param kwargs: arguments of `WebDataOperator` and `BaseOperator`.
     """
+
+    run = "airflow_provider_webdata.runs.monitors.declare:DeclareMonitorRun"
+    operator_extra_links: Collection[BaseOperatorLink] = LINKS
 
     template_fields: Sequence[str] = (
         *WebDataOperator.template_fields,
@@ -120,6 +137,14 @@ class WebDataCreateMonitorOperator(
         allow_unlimited_crawl: bool = False,
         attach_webhook: bool | None = None,
         webhook_events: Sequence[str] = (CHECK_COMPLETED,),
+        wait_for_completion: bool = False,
+        wait: Wait | None = None,
+        deferrable: bool | None = None,
+        on_failed: Choice = "fail",
+        on_partial: Choice = "accept",
+        on_skipped: Choice = "wait",
+        include_pages: bool | str | Sequence[str] = False,
+        replica_wait: float | timedelta = REPLICA_WAIT_SECONDS,
         **kwargs: Any,
     ) -> None:
         if if_exists not in _IF_EXISTS:
@@ -149,57 +174,10 @@ class WebDataCreateMonitorOperator(
         self.allow_unlimited_crawl = allow_unlimited_crawl
         self.attach_webhook = attach_webhook
         self.webhook_events = checked_events(webhook_events)
-
-    def call_service(self, context: Context) -> Any:
-        """Bring the monitor in step with the declaration; return it, or the check that was waited for."""
-        from airflow_provider_webdata.api.models import MonitorCreateRequest
-
-        request = self.checked_request(MonitorCreateRequest, "create monitor")
-        limit = credit_limit(self.max_credits_per_month)
-        if not self.allow_unlimited_crawl:
-            refuse_unlimited_crawls(request)
-        extra = self.checked_extra_body("create monitor") or {}
-        declared = Declaration(request, extra, self._managed_webhook(request, extra, context))
-        self.require_deliveries()
-
-        intent = Intent(context, "webdata_monitor")
-        outcome = self.existing_monitor(declared, intent, context) or self.created_monitor(declared, intent)
-        if limit is not None:
-            self.hold_credit_limit(outcome, limit, intent)
-        self._remember_schedule(declared, outcome.monitor, context)
-        return self._answer(outcome.monitor, context)
-
-    def _managed_webhook(
-        self, request: MonitorCreateRequest, extra: Mapping[str, Any], context: Context
-    ) -> ManagedWebhook | None:
-        if request.webhook is None and "webhook" not in extra:
-            origin = origin_of(context, DECLARED_BY)
-            managed = ManagedWebhook(self.hook, self.attach_webhook, self.webhook_events, origin)
-            # What is missing in the connection is said before any request.
-            return managed if managed.new() else None
-        if self.attach_webhook:
-            self.refuse("attach_webhook=True, but a webhook is given too; leave out one of them")
-        return None
-
-    def _answer(self, monitor: Monitor, context: Context) -> Any:
-        from airflow_provider_webdata.page_urls import monitor_page
-        from airflow_provider_webdata.runs.failures import MonitorConflictError
-
-        self.webdata_page = monitor_page(self.webdata_conn_id, monitor.id)
-        wire = monitor.to_wire(mask_headers=True)
-        if monitor.status == "paused":
-            self.log.warning("Monitor %s is paused and makes no checks", monitor.id)
-        self.push(context, monitor_id=monitor.id)
-        if not self.wait_for_completion:
-            return wire
-        if monitor.status == "paused":
-            raise MonitorConflictError(
-                f"Monitor {monitor.id} is paused: resume it before waiting for its next check"
-            )
-        self.push(context, monitor=wire)
-        return self.wait_for_check(context, monitor.id, None)
-
-    def _remember_schedule(self, declared: Declaration, monitor: Monitor, context: Context) -> None:
-        text = declared.schedule_text
-        if text is not None and self.if_exists != "reuse":
-            self.push(context, **{APPLIED_SCHEDULE: {"text": text, "cron": cron_of(monitor)}})
+        self.wait_for_completion = wait_for_completion
+        self.deferrable = is_deferrable(deferrable)
+        self.wait = Wait.of_check(wait)
+        self.polling_policy = self.wait.policy(CHECK_POLL_INTERVAL, CHECK_SAFETY_POLL)
+        self.criteria = CheckCriteria(on_failed=on_failed, on_partial=on_partial, on_skipped=on_skipped)
+        self.include_pages = checked_pages(include_pages)
+        self.replica_wait = seconds("replica_wait", replica_wait, zero=True)

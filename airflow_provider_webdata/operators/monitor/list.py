@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import fnmatch
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow_provider_webdata.tasks.operator import WebDataOperator
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from airflow.sdk import Context
 
 
 class WebDataListMonitorsOperator(WebDataOperator):
@@ -26,6 +23,7 @@ class WebDataListMonitorsOperator(WebDataOperator):
     :param kwargs: arguments of `WebDataOperator` and `BaseOperator`.
     """
 
+    run = "airflow_provider_webdata.runs.monitors.manage:ListMonitorsRun"
     template_fields: Sequence[str] = ("webdata_conn_id", "status", "name_pattern", "limit")
     template_fields_renderers: ClassVar[dict[str, str]] = {}
 
@@ -41,31 +39,3 @@ class WebDataListMonitorsOperator(WebDataOperator):
         self.status = status
         self.name_pattern = name_pattern
         self.limit = limit
-
-    def call_service(self, context: Context) -> list[dict[str, Any]]:  # noqa: ARG002
-        """List what matches."""
-        limit = self._checked_limit()
-        found = []
-        for monitor in self.hook.iter_monitors():
-            if self.status and monitor.status != self.status:
-                continue
-            if self.name_pattern and not fnmatch.fnmatchcase(monitor.name or "", self.name_pattern):
-                continue
-            found.append(monitor.to_wire(mask_headers=True))
-            if limit is not None and len(found) >= limit:
-                break
-        self.log.info("%d monitors match", len(found))
-        return found
-
-    def _checked_limit(self) -> int | None:
-        from airflow_provider_webdata.api.errors import InvalidRequestError
-
-        given = self.limit
-        if given is None or given == "":
-            return None
-        text = "" if isinstance(given, bool) else str(given).strip()
-        if not text.isdecimal() or int(text) < 1:
-            raise InvalidRequestError(
-                "list monitors", [f"limit: must be a whole number of at least 1 (given: {given!r})"]
-            )
-        return int(text)

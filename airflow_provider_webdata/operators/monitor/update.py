@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.tasks.monitors.monitor_operator import ExistingMonitorOperator
+from airflow_provider_webdata.tasks.monitor_operator import ExistingMonitorOperator
 from airflow_provider_webdata.tasks.operator import RequestFields
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-    from airflow.sdk import Context
 
 
 class WebDataUpdateMonitorOperator(ExistingMonitorOperator, fields=RequestFields("MonitorUpdateRequest")):
@@ -33,6 +31,8 @@ class WebDataUpdateMonitorOperator(ExistingMonitorOperator, fields=RequestFields
     :param webhook: where page and check events go; it can be changed, not removed.
     :param kwargs: arguments of `ExistingMonitorOperator`: `monitor_id` or `monitor_name` say which monitor.
     """
+
+    run = "airflow_provider_webdata.runs.monitors.manage:UpdateMonitorRun"
 
     def __init__(
         self,
@@ -62,21 +62,3 @@ class WebDataUpdateMonitorOperator(ExistingMonitorOperator, fields=RequestFields
         self.retention_days = retention_days
         self.webhook = webhook
         # end of fields
-
-    def call_service(self, context: Context) -> dict[str, Any]:  # noqa: ARG002
-        """Send what is given and return the monitor with wire names."""
-        from airflow_provider_webdata.api.models import MonitorUpdateRequest
-        from airflow_provider_webdata.api.monitor_diff import complete_update
-        from airflow_provider_webdata.hooks.calls import body_for
-        from airflow_provider_webdata.page_urls import monitor_page
-
-        extra_body = self.checked_extra_body("update monitor") or {}
-        fields: dict[str, Any] = {}
-        if not extra_body or self.given():
-            # Its warnings (ids, judgeEnabled, schedule) are settled by what goes along, so none is logged.
-            fields = body_for(MonitorUpdateRequest, self.given(), "update monitor").to_wire()
-        monitor = self.found()
-        self.webdata_page = monitor_page(self.webdata_conn_id, monitor.id)
-        patch = complete_update({**fields, **extra_body}, monitor.to_wire())
-        self.log.info("Updating %s of monitor %s", ", ".join(patch), monitor.id)
-        return self.hook.update_monitor(monitor.id, extra_body=patch).to_wire(mask_headers=True)

@@ -49,11 +49,18 @@ class Dying(WebDataRunMonitorOperator):
     '''The worker dies when the check is started and before the wait begins.'''
     left = [1]
 
-    def wait_for_check(self, *args, **kwargs):
-        if self.left:
-            self.left.clear()
-            raise RuntimeError("the worker dies here")
-        return super().wait_for_check(*args, **kwargs)
+    def new_run(self, context):
+        run = super().new_run(context)
+        real = run.wait_for_check
+
+        def once(*args):
+            if self.left:
+                self.left.clear()
+                raise RuntimeError("the worker dies here")
+            return real(*args)
+
+        run.wait_for_check = once
+        return run
 """
 TASKS = f"""
 def run(name, operator=WebDataRunMonitorOperator, conn_id=None, **more):
@@ -223,8 +230,8 @@ def test_a_failed_check(here: SandboxServer, prices: str, deferrable: bool, choi
 class Dying(WebDataRunMonitorOperator):
     """An operator whose worker dies, late, when it first polls."""
 
-    def wait_run(self, context: Any) -> Any:
-        run = super().wait_run(context)
+    def new_run(self, context: Any) -> Any:
+        run = super().new_run(context)
 
         def die() -> Any:
             if self.params["left"]:

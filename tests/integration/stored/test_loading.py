@@ -235,10 +235,9 @@ def test_a_wait_keeps_its_deadline(stored: Stored) -> None:
     store = StateStore()
     store.set("webdata_wait", recorded)
     context: Any = context_of(TaskInstance(max_tries=attempts.MAX_TRIES, try_number=2), store)
+    run = WebDataRunMonitorOperator(task_id="t", monitor_id="m", deferrable=True).new_run(context)
     with pytest.raises(TaskDeferred) as deferred:
-        WebDataRunMonitorOperator(task_id="t", monitor_id="m", deferrable=True).wait_for_check(
-            context, "m", None
-        )
+        run.wait_for_check("m", None)
     _, arguments = deferred.value.trigger.serialize()
     assert (arguments["after"], arguments["deadline"]) == (recorded["after"], recorded["deadline"])
 

@@ -1,21 +1,24 @@
-"""Bringing the service in step with a declared monitor: found, created or patched, once over all attempts."""
+"""A declared monitor: found, created or patched, once for all attempts of the task."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.runs.intent import may_have_acted
-from airflow_provider_webdata.tasks.monitors.monitor_operator import MonitorOperator
+from airflow_provider_webdata.api.errors import InvalidRequestError, WebDataError
+from airflow_provider_webdata.api.models import CrawlTarget, MonitorCreateRequest
+from airflow_provider_webdata.api.monitor_diff import monitor_changes, previous_values
+from airflow_provider_webdata.page_urls import monitor_page
+from airflow_provider_webdata.runs.checked_number import checked_number
+from airflow_provider_webdata.runs.failures import CreditLimitError, MonitorConflictError, MonitorMissingError
+from airflow_provider_webdata.runs.intent import Intent, may_have_acted
+from airflow_provider_webdata.runs.managed_webhook import DECLARED_BY, ManagedWebhook, origin_of
+from airflow_provider_webdata.runs.monitors.check import CheckRun
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from airflow.sdk import Context
-
-    from airflow_provider_webdata.api.models import Monitor, MonitorCreateRequest
-    from airflow_provider_webdata.runs.intent import Intent
-    from airflow_provider_webdata.runs.managed_webhook import ManagedWebhook
+    from airflow_provider_webdata.api.models import Monitor
 
 APPLIED_SCHEDULE = "applied_schedule"
 """XCom key of what the service made of a schedule in words."""
@@ -80,33 +83,76 @@ class DeclarationResult:
     lost: tuple[str, ...] = ()
 
 
-class DeclaredMonitorOperator(MonitorOperator):
-    """Base of the operator that declares a monitor; its arguments are described there."""
+class DeclareMonitorRun(CheckRun):
+    """One attempt of a task that declares a monitor."""
 
-    if_exists: str
-    monitor_id: str | None
+    def call(self) -> Any:
+        """Bring the monitor in step with the declaration; return it, or the check that was waited for."""
+        request = self.task.checked_request(MonitorCreateRequest, "create monitor")
+        limit = _credit_limit(self.task.max_credits_per_month)
+        if not self.task.allow_unlimited_crawl:
+            _refuse_unlimited_crawls(request)
+        extra = self.task.checked_extra_body("create monitor") or {}
+        declared = Declaration(request, extra, self._managed_webhook(request, extra))
+        self.require_deliveries()
 
-    def existing_monitor(
-        self, declared: Declaration, intent: Intent, context: Context
-    ) -> DeclarationResult | None:
+        intent = Intent(self.context, "webdata_monitor")
+        outcome = self.existing_monitor(declared, intent) or self.created_monitor(declared, intent)
+        if limit is not None:
+            self.hold_credit_limit(outcome, limit, intent)
+        self._remember_schedule(declared, outcome.monitor)
+        return self._answer(outcome.monitor)
+
+    def _managed_webhook(
+        self, request: MonitorCreateRequest, extra: Mapping[str, Any]
+    ) -> ManagedWebhook | None:
+        if request.webhook is None and "webhook" not in extra:
+            origin = origin_of(self.context, DECLARED_BY)
+            managed = ManagedWebhook(self.hook, self.task.attach_webhook, self.task.webhook_events, origin)
+            # What is missing in the connection is said before any request.
+            return managed if managed.new() else None
+        if self.task.attach_webhook:
+            self.refuse("attach_webhook=True, but a webhook is given too; leave out one of them")
+        return None
+
+    def _answer(self, monitor: Monitor) -> Any:
+        self.task.webdata_page = monitor_page(self.task.webdata_conn_id, monitor.id)
+        wire = monitor.to_wire(mask_headers=True)
+        if monitor.status == "paused":
+            self.log.warning("Monitor %s is paused and makes no checks", monitor.id)
+        self.push(monitor_id=monitor.id)
+        if not self.task.wait_for_completion:
+            return wire
+        if monitor.status == "paused":
+            raise MonitorConflictError(
+                f"Monitor {monitor.id} is paused: resume it before waiting for its next check"
+            )
+        self.push(monitor=wire)
+        return self.wait_for_check(monitor.id, None)
+
+    def _remember_schedule(self, declared: Declaration, monitor: Monitor) -> None:
+        text = declared.schedule_text
+        if text is not None and self.task.if_exists != "reuse":
+            self.push(**{APPLIED_SCHEDULE: {"text": text, "cron": cron_of(monitor)}})
+
+    def existing_monitor(self, declared: Declaration, intent: Intent) -> DeclarationResult | None:
         """Return the existing monitor, updated to the declaration, or None if it must be created.
 
         :param declared: its desired state.
         :param intent: the recorded intent of earlier attempts.
-        :param context: the task's context.
         """
-        from airflow_provider_webdata.runs.failures import MonitorConflictError, MonitorMissingError
-
-        if self.monitor_id:
-            monitor = self.visible_monitor(self.monitor_id)
+        if self.task.monitor_id:
+            monitor = self.visible_monitor(self.task.monitor_id)
             if monitor is None:
-                self.refuse(MonitorMissingError(f"monitor_id={self.monitor_id!r}: there is no such monitor"))
-            return self._in_step(monitor, declared, context)
-        if self.if_exists == "create" and not intent.began:
+                self.refuse(
+                    MonitorMissingError(f"monitor_id={self.task.monitor_id!r}: there is no such monitor")
+                )
+            return self._in_step(monitor, declared)
+        if self.task.if_exists == "create" and not intent.began:
             return None
         if intent.started_id and (monitor := self.visible_monitor(intent.started_id)):
             self.log.info("An earlier attempt created monitor %s", monitor.id)
-            return self._in_step(monitor, declared, context, created=True)
+            return self._in_step(monitor, declared, created=True)
 
         def lookup() -> list[Monitor]:
             return self._candidates(declared, intent)
@@ -118,17 +164,15 @@ class DeclaredMonitorOperator(MonitorOperator):
         own = intent.is_own(monitor.id, monitor.created_at)
         if own:
             self.log.info("An earlier attempt created monitor %s", monitor.id)
-        elif self.if_exists == "error":
+        elif self.task.if_exists == "error":
             raise MonitorConflictError(
                 f"A monitor named {declared.name!r} exists already: {monitor.id} (if_exists='error')"
             )
-        return self._in_step(monitor, declared, context, created=own)
+        return self._in_step(monitor, declared, created=own)
 
     def _candidates(self, declared: Declaration, intent: Intent) -> list[Monitor]:
-        from airflow_provider_webdata.api.monitor_diff import monitor_changes
-
         named = self.monitors_named(declared.name)
-        if self.if_exists != "create":
+        if self.task.if_exists != "create":
             return named
         own = [monitor for monitor in named if intent.is_own(monitor.id, monitor.created_at)]
         if not intent.remembers:
@@ -138,15 +182,13 @@ class DeclaredMonitorOperator(MonitorOperator):
         return own[:1]
 
     def _in_step(
-        self, monitor: Monitor, declared: Declaration, context: Context, *, created: bool = False
+        self, monitor: Monitor, declared: Declaration, *, created: bool = False
     ) -> DeclarationResult:
-        from airflow_provider_webdata.api.monitor_diff import monitor_changes, previous_values
-
-        if self.if_exists == "reuse" and not created:
+        if self.task.if_exists == "reuse" and not created:
             self.log.info("Monitor %s exists and is used as it is", monitor.id)
             return DeclarationResult(monitor)
         stored, wire = monitor.to_wire(), declared.of(monitor)
-        changes = monitor_changes(wire, stored, self._applied_schedule(declared, context))
+        changes = monitor_changes(wire, stored, self._applied_schedule(declared))
         if not changes:
             self.log.info("Monitor %s is as declared", monitor.id)
             return DeclarationResult(monitor, created)
@@ -168,10 +210,12 @@ class DeclaredMonitorOperator(MonitorOperator):
         :param declared: its desired state.
         :param intent: the recorded intent of earlier attempts.
         """
-        from airflow_provider_webdata.api.errors import WebDataError
-
         name = declared.name
-        known = {monitor.id for monitor in self.monitors_named(name)} if self.if_exists == "create" else set()
+        known = (
+            {monitor.id for monitor in self.monitors_named(name)}
+            if self.task.if_exists == "create"
+            else set()
+        )
         intent.begin(known)
         try:
             monitor = self.hook.create_monitor(declared.request, extra_body=declared.added())
@@ -200,8 +244,6 @@ class DeclaredMonitorOperator(MonitorOperator):
         :param limit: most credits a month.
         :param intent: what earlier attempts began.
         """
-        from airflow_provider_webdata.runs.failures import CreditLimitError
-
         monitor = outcome.monitor
         estimate = monitor.estimated_credits_per_month
         if estimate is None:
@@ -229,9 +271,9 @@ class DeclaredMonitorOperator(MonitorOperator):
             f"max_credits_per_month={limit:g}; {done}. Check less often or fewer pages, or raise the limit"
         )
 
-    def _applied_schedule(self, declared: Declaration, context: Context) -> Mapping[str, Any] | None:
+    def _applied_schedule(self, declared: Declaration) -> Mapping[str, Any] | None:
         """Return the cron that the service made of the text schedule when a former run applied it."""
-        ti = context.get("ti")
+        ti = self.context.get("ti")
         if ti is None or declared.schedule_text is None:
             return None
         applied: object = ti.xcom_pull(
@@ -243,3 +285,29 @@ class DeclaredMonitorOperator(MonitorOperator):
 def cron_of(monitor: Monitor) -> str | None:
     """Return the cron of a monitor's schedule, where the service shows it."""
     return monitor.schedule.cron if monitor.schedule is not None else None
+
+
+def _credit_limit(given: Any) -> float | None:
+    """Return the most credits that a monitor may cost a month, or None where no limit is given.
+
+    :param given: `max_credits_per_month`, rendered: a number, or text.
+    :raises InvalidRequestError: it is no number of at least 0.
+    """
+    return checked_number("create monitor", "max_credits_per_month", given)
+
+
+def _refuse_unlimited_crawls(request: MonitorCreateRequest) -> None:
+    """Refuse crawl targets for which the service would reserve credits without an end.
+
+    :param request: the declared monitor.
+    :raises InvalidRequestError: a crawl target has no limit.
+    """
+    problems = [
+        f"targets[{index}].crawlOptions.limit: is not given, so that the service would reserve 10,000 credits "
+        f"for every check of {target.url!r}; set a limit, or allow_unlimited_crawl=True"
+        for index, target in enumerate(request.targets)
+        if isinstance(target, CrawlTarget)
+        and (target.crawl_options is None or target.crawl_options.limit is None)
+    ]
+    if problems:
+        raise InvalidRequestError("create monitor", problems)

@@ -1,0 +1,59 @@
+"""The credits that are left, and a guard for the tasks after it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from airflow.sdk.exceptions import AirflowSkipException
+
+from airflow_provider_webdata.api.errors import InvalidResponseError
+from airflow_provider_webdata.runs.checked_number import checked_number
+from airflow_provider_webdata.runs.failures import CreditLimitError
+from airflow_provider_webdata.runs.metrics import gauge
+from airflow_provider_webdata.runs.run import Run
+
+
+class CreditUsageRun(Run):
+    """One attempt of a task that asks for the credits."""
+
+    def call(self) -> dict[str, Any]:
+        """Ask for the credits, and fail or skip the task where they are too few."""
+        least = checked_number("credit usage", "min_remaining", self.task.min_remaining)
+        percent = checked_number(
+            "credit usage", "min_remaining_percent", self.task.min_remaining_percent, 100
+        )
+        usage = self.hook.credit_usage()
+        outcome = {
+            "remainingCredits": None,
+            "planCredits": None,
+            "billingPeriodStart": None,
+            "billingPeriodEnd": None,
+            **usage.to_wire(),
+        }
+        left, plan = usage.remaining_credits, usage.plan_credits
+        self.log.info(
+            "Credits left: %s of a plan of %s; the billing period ends %s",
+            "unknown" if left is None else f"{left:g}",
+            "unknown" if plan is None else f"{plan:g}",
+            usage.billing_period_end or "at an unknown time",
+        )
+        if left is not None:
+            gauge("webdata.credits_remaining", left, self.context)
+        self.push(**outcome)
+        if least is not None:
+            self._guard(left, least, f"min_remaining={least:g}")
+        if percent is not None:
+            needed = None if plan is None else plan * percent / 100
+            self._guard(left, needed, f"min_remaining_percent={percent:g}")
+        return outcome
+
+    def _guard(self, left: float | None, needed: float | None, rule: str) -> None:
+        if left is None or needed is None:
+            # A guard that cannot see lets nothing pass; a later attempt may see more.
+            raise InvalidResponseError("credit usage", f"it does not say what {rule} needs", status=200)
+        if left >= needed:
+            return
+        reason = f"{left:g} credits are left, fewer than {needed:g} ({rule})"
+        if self.task.on_low == "skip":
+            raise AirflowSkipException(reason)
+        raise CreditLimitError(reason)

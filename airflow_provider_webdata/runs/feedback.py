@@ -1,0 +1,68 @@
+"""Feedback on results."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from airflow.sdk.exceptions import AirflowSkipException
+
+from airflow_provider_webdata.api.errors import ConflictError
+from airflow_provider_webdata.api.models import FeedbackRequest, SearchFeedbackRequest
+from airflow_provider_webdata.hooks.calls import body_for
+from airflow_provider_webdata.runs.metrics import count
+from airflow_provider_webdata.runs.run import Run
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from airflow_provider_webdata.api.models import FeedbackResponse
+
+# Nothing was recorded; the last of them is what the service says of a scrape, parse or map that failed.
+_NOT_TAKEN = {"FEEDBACK_WINDOW_EXPIRED", "SEARCH_FAILED", "INTERNAL"}
+
+
+class FeedbackRun(Run):
+    """One attempt of a task that sends feedback."""
+
+    def call(self) -> dict[str, Any]:
+        """Send the feedback; log and push the outcome."""
+        request = self.task.checked_request(FeedbackRequest, "feedback")
+        try:
+            answer = self._give(request, self.task.checked_extra_body("feedback")).to_wire()
+        except ConflictError as error:
+            if error.code in _NOT_TAKEN:
+                self._refused(error)
+            answer = {"alreadySubmitted": True, "warning": error.message}
+        answer.pop("success", None)
+        outcome: dict[str, Any] = {
+            **dict.fromkeys(("feedbackId", "creditsRefunded", "alreadySubmitted", "dailyCapReached")),
+            **dict.fromkeys(("creditsRefundedToday", "dailyRefundCap", "warning")),
+            **answer,
+        }
+        refunded = outcome["creditsRefunded"] or 0
+        what = f"{request.endpoint} {request.job_id}"
+        if outcome["alreadySubmitted"]:
+            self.log.info("There was feedback on %s already, which stands", what)
+        else:
+            self.log.info(
+                "Feedback on %s was taken (%s); credits returned: %g", what, request.rating, refunded
+            )
+        if outcome["warning"]:
+            self.log.warning("The service warns: %s", outcome["warning"])
+        if refunded > 0:
+            count("webdata.credits_refunded", refunded, self.context)
+        self.push(**outcome)
+        return outcome
+
+    def _give(self, request: FeedbackRequest, extra_body: Mapping[str, Any] | None) -> FeedbackResponse:
+        own = request.model_fields_set - {"endpoint", "job_id"}
+        if request.endpoint != "search" or own - SearchFeedbackRequest.model_fields.keys():
+            return self.hook.feedback(request, extra_body=extra_body)
+        fields = {name: getattr(request, name) for name in own}
+        body = body_for(SearchFeedbackRequest, fields, "search feedback")
+        return self.hook.search_feedback(request.job_id, body, extra_body=extra_body)
+
+    def _refused(self, error: ConflictError) -> NoReturn:
+        if self.task.on_refused == "skip":
+            raise AirflowSkipException(f"No feedback was recorded: {error}")
+        self.refuse(error)

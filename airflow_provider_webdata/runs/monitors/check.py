@@ -1,0 +1,92 @@
+"""Base of the runs that can wait for a check of their monitor."""
+
+from __future__ import annotations
+
+import time
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING, Any
+
+from airflow_provider_webdata.hooks.webhooks import can_receive, no_deliveries_reason
+from airflow_provider_webdata.runs.check_poll import poll_check
+from airflow_provider_webdata.runs.check_result import check_with_pages, log_end
+from airflow_provider_webdata.runs.intent import Intent
+from airflow_provider_webdata.runs.monitors.lookup import MonitorRun
+from airflow_provider_webdata.states.check_queue import CheckQueue
+from airflow_provider_webdata.waiting.policy import polls, waiting_for
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+CHECK_TRIGGER = "airflow_provider_webdata.triggers.monitor.WebDataMonitorCheckTrigger"
+CHECK_WAIT_SECONDS = 7 * 86400.0
+
+
+class CheckRun(MonitorRun):
+    """One attempt of a task that can wait for a check."""
+
+    def require_deliveries(self) -> None:
+        """Fail the task, before anything is billed, if it would wait for deliveries that cannot come."""
+        if not self.task.wait_for_completion or self.task.polling_policy.wait_by != "webhook":
+            return
+        settings = self.hook.get_settings()
+        if not can_receive(settings):
+            self.refuse(no_deliveries_reason(settings))
+
+    def wait_for_check(self, monitor_id: str, check_id: str | None) -> Any:
+        """Wait for a check, in the triggerer or here, and return it.
+
+        :param monitor_id: the monitor's UUID.
+        :param check_id: the check's UUID; None: the next one that finishes.
+        """
+        after, deadline, resumed = self._span()
+        if self.task.deferrable:
+            trigger_kwargs = {
+                "webdata_conn_id": self.task.webdata_conn_id,
+                "monitor_id": monitor_id,
+                "check_id": check_id,
+                "after": after.isoformat(),
+                "policy": self.task.polling_policy.serialize(),
+                "criteria": self.task.criteria.serialize(),
+            }
+            self.defer_until(deadline, CHECK_TRIGGER, trigger_kwargs, resumed=resumed)
+        event = self._poll_until(deadline, monitor_id, check_id, after)
+        self.judge(event)
+        return self.result_of(event)
+
+    def result_of(self, event: Mapping[str, Any]) -> Any:
+        """Return the check, with wire names, and the requested pages."""
+        log_end(self.log, event)
+        return check_with_pages(
+            self.hook, event["monitor_id"], event["check_id"], self.task.include_pages, self.task.replica_wait
+        )
+
+    def _poll_until(
+        self, deadline: float, monitor_id: str, check_id: str | None, after: datetime
+    ) -> dict[str, Any]:
+        queue = CheckQueue(self.task.criteria, after, check_id)
+        what = f"check {check_id}" if check_id else f"a check that finished after {after.isoformat()}"
+        what = f"{what} of monitor {monitor_id}"
+        self.log.info(waiting_for(what, polls(self.task.polling_policy.poll_interval), deadline))
+        while True:
+            with self.patiently():
+                if event := poll_check(self.hook, monitor_id, queue, via="polling"):
+                    return event
+            left = deadline - time.time()
+            if left <= 0:
+                message = f"Timed out waiting for {what} ({self.task.wait.seconds(CHECK_WAIT_SECONDS):g} s)"
+                return {"status": "timeout", "message": message}
+            time.sleep(min(self.task.polling_policy.poll_interval, left))
+
+    def _span(self) -> tuple[datetime, float, bool]:
+        """Return when the wait began, when it ends (seconds since the epoch), and whether it is resumed."""
+        now = datetime.now(timezone.utc)
+        memory = Intent(self.context, "webdata_wait")
+        began, until = memory.recall("after"), memory.recall("deadline")
+        if began is not None and until is not None:
+            return datetime.fromisoformat(began), float(until), True
+        deadline = now.timestamp() + self.task.wait.seconds(CHECK_WAIT_SECONDS)
+        if memory.began and memory.run_start is not None:
+            # Nothing says when the first attempt began to wait; what ended meanwhile must not be lost.
+            return memory.run_start, deadline, True
+        memory.remember(after=now.isoformat(), deadline=deadline)
+        return now, deadline, False

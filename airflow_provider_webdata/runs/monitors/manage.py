@@ -1,0 +1,88 @@
+"""Monitors updated, deleted, and listed."""
+
+from __future__ import annotations
+
+import fnmatch
+from typing import Any
+
+from airflow_provider_webdata.api.errors import InvalidRequestError, NotFoundError
+from airflow_provider_webdata.api.models import MonitorUpdateRequest
+from airflow_provider_webdata.api.monitor_diff import complete_update
+from airflow_provider_webdata.common.arguments import checked_text
+from airflow_provider_webdata.hooks.calls import body_for
+from airflow_provider_webdata.page_urls import monitor_page
+from airflow_provider_webdata.runs.failures import MonitorMissingError
+from airflow_provider_webdata.runs.monitors.lookup import MonitorRun
+
+
+class UpdateMonitorRun(MonitorRun):
+    """One attempt of a task that changes a monitor."""
+
+    def call(self) -> dict[str, Any]:
+        """Send what is given and return the monitor with wire names."""
+        extra_body = self.task.checked_extra_body("update monitor") or {}
+        fields: dict[str, Any] = {}
+        if not extra_body or self.task.given():
+            # Its warnings (ids, judgeEnabled, schedule) are settled by what goes along, so none is logged.
+            fields = body_for(MonitorUpdateRequest, self.task.given(), "update monitor").to_wire()
+        monitor = self.found()
+        self.task.webdata_page = monitor_page(self.task.webdata_conn_id, monitor.id)
+        patch = complete_update({**fields, **extra_body}, monitor.to_wire())
+        self.log.info("Updating %s of monitor %s", ", ".join(patch), monitor.id)
+        return self.hook.update_monitor(monitor.id, extra_body=patch).to_wire(mask_headers=True)
+
+
+class DeleteMonitorRun(MonitorRun):
+    """One attempt of a task that deletes a monitor."""
+
+    def call(self) -> dict[str, Any]:
+        """Delete the monitor and say whether it was there."""
+        monitor_id = self.task.monitor_id
+        if monitor_id and checked_text(monitor_id) is None:
+            self.refuse(
+                f"monitor_id is {monitor_id!r} after rendering: the template found nothing; it must name a monitor"
+            )
+        if not monitor_id:
+            monitor = self.find()
+            monitor_id = monitor.id if monitor is not None else None
+        if monitor_id:
+            try:
+                self.hook.delete_monitor(monitor_id)
+            except NotFoundError:
+                self.log.info("There is no monitor %s, perhaps no longer", monitor_id)
+            else:
+                self.log.info("Deleted monitor %s", monitor_id)
+                return {"id": monitor_id, "deleted": True}
+        if not self.task.ignore_missing:
+            raise MonitorMissingError(f"There is no monitor {self.described} (ignore_missing=False)")
+        return {"id": monitor_id or None, "deleted": False}
+
+
+class ListMonitorsRun(MonitorRun):
+    """One attempt of a task that lists monitors."""
+
+    def call(self) -> list[dict[str, Any]]:
+        """List what matches."""
+        limit = self._checked_limit()
+        found = []
+        for monitor in self.hook.iter_monitors():
+            if self.task.status and monitor.status != self.task.status:
+                continue
+            if self.task.name_pattern and not fnmatch.fnmatchcase(monitor.name or "", self.task.name_pattern):
+                continue
+            found.append(monitor.to_wire(mask_headers=True))
+            if limit is not None and len(found) >= limit:
+                break
+        self.log.info("%d monitors match", len(found))
+        return found
+
+    def _checked_limit(self) -> int | None:
+        given = self.task.limit
+        if given is None or given == "":
+            return None
+        text = "" if isinstance(given, bool) else str(given).strip()
+        if not text.isdecimal() or int(text) < 1:
+            raise InvalidRequestError(
+                "list monitors", [f"limit: must be a whole number of at least 1 (given: {given!r})"]
+            )
+        return int(text)

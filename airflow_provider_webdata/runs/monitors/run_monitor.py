@@ -1,0 +1,144 @@
+"""A check of a monitor, started once for all attempts of the task."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from airflow_provider_webdata.api.errors import ConflictError, NotFoundError, WebDataError
+from airflow_provider_webdata.api.models import MonitorCheck
+from airflow_provider_webdata.api.monitor_diff import monitor_changes
+from airflow_provider_webdata.page_urls import check_page
+from airflow_provider_webdata.runs.failures import MonitorConflictError
+from airflow_provider_webdata.runs.intent import Intent, may_have_acted
+from airflow_provider_webdata.runs.managed_webhook import ManagedWebhook
+from airflow_provider_webdata.runs.monitors.check import CheckRun
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+T = TypeVar("T")
+
+
+class RunMonitorRun(CheckRun):
+    """One attempt of a task that starts a check."""
+
+    def call(self) -> Any:
+        """Start a check, or find the one that runs, and return it with wire names."""
+        self.require_deliveries()
+        intent = Intent(self.context, "webdata_check")
+        monitor_id = self._ready_monitor()
+        check = self._started_before(monitor_id, intent) or self._start(monitor_id, intent)
+        self.task.webdata_page = check_page(self.task.webdata_conn_id, monitor_id, check.id)
+        self.push(monitor_id=monitor_id, check_id=check.id)
+        if not self.task.wait_for_completion:
+            return check.to_wire(mask_headers=True)
+        return self.wait_for_check(monitor_id, check.id)
+
+    def _ready_monitor(self) -> str:
+        """Return the monitor's id, once it has the managed webhook if it is to."""
+        if self.task.monitor_id and not self.task.attach_webhook:
+            return str(self.task.monitor_id)
+        monitor = self.found()
+        if not self.task.attach_webhook:
+            return monitor.id
+        webhook = ManagedWebhook(self.hook, True, self.task.webhook_events).of(monitor)
+        changes = monitor_changes({"webhook": webhook}, monitor.to_wire())
+        if changes:
+            self.log.info("Monitor %s differs in %s; updating it", monitor.id, ", ".join(changes.fields))
+            self.hook.update_monitor(monitor.id, extra_body=changes.patch)
+        return monitor.id
+
+    def _started_before(self, monitor_id: str, intent: Intent) -> MonitorCheck | None:
+        if not intent.began:
+            return None
+        if (former := intent.recall("monitor_id")) not in (None, monitor_id):
+            self.log.warning(
+                "An earlier attempt ran monitor %s. The task's monitor is %s now: it is run too",
+                former,
+                monitor_id,
+            )
+            return None
+        if intent.started_id:
+            return self._check(monitor_id, intent.started_id)
+        check = self.until_found(lambda: self._own_check(monitor_id, intent))
+        if check is not None:
+            self.log.info("An earlier attempt started check %s", check.id)
+        return check
+
+    def _own_check(self, monitor_id: str, intent: Intent) -> MonitorCheck | None:
+        checks = self._once_visible(self._checks, monitor_id)
+        own = (
+            check
+            for check in checks
+            if check.trigger == "manual" and intent.is_own(check.id, check.created_at)
+        )
+        return next(own, None)
+
+    def _start(self, monitor_id: str, intent: Intent) -> MonitorCheck:
+        checks = self._once_visible(self._checks, monitor_id)
+        intent.begin((check.id for check in checks), monitor_id=monitor_id)
+        try:
+            check = self._once_visible(self.hook.run_monitor, monitor_id)
+        except ConflictError as error:
+            intent.forget()
+            check = self._running(monitor_id, error)
+            if self.task.wait_for_completion:
+                # Once it is over, a further attempt would get no conflict and start another.
+                intent.remember(id=check.id, monitor_id=monitor_id)
+            return check
+        except WebDataError as error:
+            if not may_have_acted(error):
+                intent.forget()
+                raise
+            self.log.warning("%s. Checking whether a check was started all the same", error)
+            found = self.until_found(lambda: self._own_check(monitor_id, intent))
+            if found is None:
+                raise
+            check = found
+        intent.started(check.id)
+        self.log.info("Started check %s of monitor %s", check.id, monitor_id)
+        return check
+
+    def _checks(self, monitor_id: str) -> list[MonitorCheck]:
+        return self.hook.list_monitor_checks(monitor_id, limit=100)
+
+    def _once_visible(self, call: Callable[[str], T], monitor_id: str) -> T:
+        """Call until the service knows the monitor: a 404 started nothing, and may be that of a late replica."""
+        missing: list[NotFoundError] = []
+
+        def attempt() -> tuple[T] | None:
+            try:
+                return (call(monitor_id),)
+            except NotFoundError as error:
+                missing.append(error)
+                return None
+
+        done = self.until_found(attempt)
+        if done is None:
+            raise missing[-1]
+        return done[0]
+
+    def _running(self, monitor_id: str, error: ConflictError) -> MonitorCheck:
+        check_id = error.body.get("checkId")
+        if not isinstance(check_id, str) or not check_id:
+            raise MonitorConflictError(
+                f"{error.text()}. Monitor {monitor_id} may be paused: resume it before running it"
+            ) from error
+        if self.task.if_running == "error":
+            raise MonitorConflictError(
+                f"Check {check_id} of monitor {monitor_id} is running already (if_running='error')"
+            )
+        self.log.info("Check %s of monitor %s is running already", check_id, monitor_id)
+        return self._check(monitor_id, check_id)
+
+    def _check(self, monitor_id: str, check_id: str) -> MonitorCheck:
+        def lookup() -> MonitorCheck | None:
+            try:
+                detail = self.hook.get_monitor_check(monitor_id, check_id, limit=1).to_wire()
+            except NotFoundError:
+                return None
+            return MonitorCheck.model_validate(
+                {k: v for k, v in detail.items() if k not in {"pages", "next"}}
+            )
+
+        return self.until_found(lookup) or MonitorCheck(id=check_id, monitor_id=monitor_id)

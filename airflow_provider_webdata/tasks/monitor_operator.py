@@ -1,0 +1,46 @@
+"""Base of the operators that deal with a monitor that exists."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from airflow_provider_webdata.coded_errors import ArgumentError
+from airflow_provider_webdata.common.arguments import seconds
+from airflow_provider_webdata.runs.replica import REPLICA_WAIT_SECONDS
+from airflow_provider_webdata.tasks.links import LINKS
+from airflow_provider_webdata.tasks.operator import WebDataOperator
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+    from datetime import timedelta
+
+    from airflow.sdk import BaseOperatorLink
+
+
+class ExistingMonitorOperator(WebDataOperator):
+    """Base of the operators that deal with a monitor that exists.
+
+    :param monitor_id: UUID of the monitor (templated).
+    :param monitor_name: name of the monitor, in place of the id (templated). Two of the same name are an error.
+    :param replica_wait: most seconds to wait for a monitor or check that should be there. The service reads from
+        a replica, where what was just written may be missing for a moment. 0: read once.
+    :param kwargs: arguments of `WebDataOperator` and `BaseOperator`.
+    """
+
+    operator_extra_links: Collection[BaseOperatorLink] = LINKS
+    template_fields: Sequence[str] = (*WebDataOperator.template_fields, "monitor_id", "monitor_name")
+
+    def __init__(
+        self,
+        *,
+        monitor_id: str | None = None,
+        monitor_name: str | None = None,
+        replica_wait: float | timedelta = REPLICA_WAIT_SECONDS,
+        **kwargs: Any,
+    ) -> None:
+        if (monitor_id is None) == (monitor_name is None):
+            raise ArgumentError("give monitor_id or monitor_name, one of them")
+        super().__init__(**kwargs)
+        self.monitor_id = monitor_id
+        self.monitor_name = monitor_name
+        self.replica_wait = seconds("replica_wait", replica_wait, zero=True)
