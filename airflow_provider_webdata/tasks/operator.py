@@ -109,7 +109,7 @@ OPTIONS = {
 
 
 class WebDataOperator(ServiceTask):
-    """Base of the service's operators. A subclass names its `run`, or makes its call in `call_service`.
+    """Base of the service's operators. A subclass names its `run`.
 
     Bad input fails the task before any request and without a retry. A 429 that outlasts the connection's retry budget
     gives the worker slot back: the task is rescheduled to the time that the service named, which takes no attempt. An
