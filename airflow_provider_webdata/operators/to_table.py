@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from airflow.sdk import Context
 
-    from airflow_provider_webdata.tasks.tables.database import Loaded
+    from airflow_provider_webdata.runs.load import LoadRun
 
 _MODES = ("upsert", "replace")
 
@@ -59,7 +59,7 @@ class WebDataToTableOperator(BaseOperator, metaclass=CheckedArguments):
     template_fields: Sequence[str] = ("path", "table", "conn_id")
     ui_color = "#d9ecf2"
 
-    _loaded: tuple[Sequence[str], Loaded] | None = None
+    _run: LoadRun | None = None
 
     def __init__(
         self,
@@ -100,78 +100,28 @@ class WebDataToTableOperator(BaseOperator, metaclass=CheckedArguments):
             if self.kind not in TABLES:
                 raise ArgumentError(f"kind must be one of {', '.join(TABLES)} (given: {self.kind!r})")
         if is_literal(self.path):
-            self._paths()
+            self.paths()
 
     def execute(self, context: Context) -> dict[str, Any]:
-        """Load the files, and return the counts."""
-        from airflow.sdk import BaseHook
-        from airflow.sdk.exceptions import AirflowFailException
+        """Load the files, and return the counts.
 
-        from airflow_provider_webdata.results.assets import annotate_outlets
-        from airflow_provider_webdata.results.errors import OutputError
-        from airflow_provider_webdata.results.result_schema import ResultSchema
-        from airflow_provider_webdata.tasks.tables.layout import table_name
-        from airflow_provider_webdata.tasks.tables.load import database_of, load_files
+        :param context: the task's context.
+        :raises AirflowFailException: the arguments, a file, or the table does not fit.
+        """
+        from airflow_provider_webdata.runs.load import LoadRun
 
-        try:
-            table = table_name(self.table)
-            paths = self._files()
-            database = database_of(BaseHook.get_connection(self.conn_id))
-            loaded = load_files(
-                database,
-                paths,
-                table,
-                self.log,
-                kind=self.kind,
-                schema=None if self.result_schema is None else ResultSchema.of(self.result_schema),
-                key=None if self.key is None else as_list(self.key),
-                columns=self.columns,
-                create_table=self.create_table,
-                add_columns=self.add_columns,
-                replace=self.mode == "replace",
-                max_removed=self.max_removed,
-            )
-        except (ArgumentError, OutputError) as error:
-            # The next attempt would have the same arguments.
-            raise AirflowFailException(str(error)) from error
-        if loaded.duplicates:
-            self.log.warning(
-                "%d items have the key of a later one, which replaced them; of these pages the table has the last",
-                loaded.duplicates,
-            )
-        self.log.info(
-            "Loaded %d rows into %s, and deleted %d of pages that are gone",
-            loaded.rows,
-            table,
-            loaded.deleted,
-        )
-        facts = {
-            "table": str(table),
-            "loaded": loaded.rows,
-            "deleted": loaded.deleted,
-            "duplicates": loaded.duplicates,
-            "files": len(paths),
-            **({"heldBack": loaded.held_back} if loaded.held_back else {}),
-        }
-        annotate_outlets(context, facts)
-        self._loaded = paths, loaded
-        return facts
+        self._run = LoadRun(self, context)
+        return self._run.execute()
 
     def get_openlineage_facets_on_complete(self, task_instance: Any) -> Any | None:  # noqa: ARG002
         """Return the files and the table; called by OpenLineage's listener where it is installed."""
-        if self._loaded is None:
-            return None
-        from airflow.sdk import BaseHook
+        return None if self._run is None else self._run.lineage
 
-        from airflow_provider_webdata.results.lineage import load_lineage
-        from airflow_provider_webdata.tasks.tables.dataset import dataset_of_table
-        from airflow_provider_webdata.tasks.tables.layout import table_name
+    def paths(self) -> list[str]:
+        """Return the paths to load.
 
-        paths, loaded = self._loaded
-        table = dataset_of_table(BaseHook.get_connection(self.conn_id), table_name(self.table))
-        return load_lineage(paths, table, loaded.rows, loaded.columns)
-
-    def _paths(self) -> list[str]:
+        :raises ArgumentError: one is no file of results, or there is none.
+        """
         from airflow_provider_webdata.results.output import FORMATS
 
         paths = [str(path) for path in as_list(self.path)]
@@ -183,12 +133,3 @@ class WebDataToTableOperator(BaseOperator, metaclass=CheckedArguments):
         if not paths and isinstance(self.path, str):
             raise ArgumentError("path is empty after rendering; name the file that output= has written")
         return paths
-
-    def _files(self) -> list[str]:
-        from airflow_provider_webdata.results.partitions import LIST_SUFFIX, files_of
-
-        return [
-            file
-            for path in self._paths()
-            for file in (files_of(path) if path.endswith(LIST_SUFFIX) else [path])
-        ]

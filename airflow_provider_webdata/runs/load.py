@@ -1,0 +1,97 @@
+"""The run of a load: results files into a database's table."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from airflow.sdk import BaseHook
+from airflow.sdk.exceptions import AirflowFailException
+
+from airflow_provider_webdata.coded_errors import ArgumentError
+from airflow_provider_webdata.common.arguments import as_list
+from airflow_provider_webdata.results.assets import annotate_outlets
+from airflow_provider_webdata.results.errors import OutputError
+from airflow_provider_webdata.results.lineage import load_lineage
+from airflow_provider_webdata.results.partitions import LIST_SUFFIX, files_of
+from airflow_provider_webdata.results.result_schema import ResultSchema
+from airflow_provider_webdata.tasks.tables.dataset import dataset_of_table
+from airflow_provider_webdata.tasks.tables.layout import table_name
+from airflow_provider_webdata.tasks.tables.load import database_of, load_files
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+    from airflow_provider_webdata.operators.to_table import WebDataToTableOperator
+    from airflow_provider_webdata.tasks.tables.database import Loaded
+
+
+class LoadRun:
+    """One attempt of a load.
+
+    :param task: the operator.
+    :param context: the task's context.
+    """
+
+    def __init__(self, task: WebDataToTableOperator, context: Context) -> None:
+        self.task = task
+        self.context = context
+        self.lineage: Any | None = None
+        """What OpenLineage reports, once the files are loaded."""
+
+    def execute(self) -> dict[str, Any]:
+        """Load the files, and return the counts.
+
+        :raises AirflowFailException: the arguments, a file, or the table does not fit.
+        """
+        task = self.task
+        try:
+            table = table_name(task.table)
+            files = [
+                file
+                for path in task.paths()
+                for file in (files_of(path) if path.endswith(LIST_SUFFIX) else [path])
+            ]
+            connection = BaseHook.get_connection(task.conn_id)
+            loaded = load_files(
+                database_of(connection),
+                files,
+                table,
+                task.log,
+                kind=task.kind,
+                schema=None if task.result_schema is None else ResultSchema.of(task.result_schema),
+                key=None if task.key is None else as_list(task.key),
+                columns=task.columns,
+                create_table=task.create_table,
+                add_columns=task.add_columns,
+                replace=task.mode == "replace",
+                max_removed=task.max_removed,
+            )
+        except (ArgumentError, OutputError) as error:
+            # The next attempt would have the same arguments.
+            raise AirflowFailException(str(error)) from error
+        self._log(loaded, str(table))
+        self.lineage = load_lineage(files, dataset_of_table(connection, table), loaded.rows, loaded.columns)
+        facts = {
+            "table": str(table),
+            "loaded": loaded.rows,
+            "deleted": loaded.deleted,
+            "duplicates": loaded.duplicates,
+            "files": len(files),
+            **({"heldBack": loaded.held_back} if loaded.held_back else {}),
+        }
+        annotate_outlets(self.context, facts)
+        return facts
+
+    def _log(self, loaded: Loaded, table: str) -> None:
+        log = self.task.log
+        if loaded.duplicates:
+            log.warning(
+                "%d items have the key of a later one, which replaced them; of these pages the table has the last",
+                loaded.duplicates,
+            )
+        log.info(
+            "Loaded %d rows into %s, and deleted %d of pages that are gone",
+            loaded.rows,
+            table,
+            loaded.deleted,
+        )
