@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.api.models import JobStarted
     from airflow_provider_webdata.api.models.base import RequestModel
     from airflow_provider_webdata.hooks.webdata import WebDataHook
-    from airflow_provider_webdata.runs.jobs.start_table import TaskJob
+    from airflow_provider_webdata.runs.jobs.record import TaskJob
     from airflow_provider_webdata.states.jobs import JobKind
 
 JOB_TRIGGER = "airflow_provider_webdata.triggers.job.WebDataJobTrigger"

@@ -51,8 +51,8 @@ PARTS: dict[str, Part] = {
     ),
     "states": Part(("states/*.py",), ("unit/states", "integration/triggers")),
     "runs/jobs/start": Part(
-        ("runs/jobs/start*.py",),
-        ("unit/tasks/jobs", "unit/sensors/test_start.py", "integration/operators/test_job_start.py"),
+        ("runs/jobs/lookup.py", "runs/jobs/record.py", "runs/jobs/start.py"),
+        ("unit/tasks/jobs", "integration/operators/test_job_start.py"),
     ),
     "tasks/tables/load": Part(("tasks/tables/load.py",), ("unit/tasks/tables", "integration/tables")),
     "toolsets": Part(("toolsets/*.py",), ("unit/toolsets", "integration/toolsets")),

@@ -23,7 +23,7 @@ MAX_TRIES = 3
 
 def task_state() -> dict[str, Any]:
     """Return records in the task state store, by key and by the progress of the attempt."""
-    from airflow_provider_webdata.runs.jobs.start_table import StartRecord
+    from airflow_provider_webdata.runs.jobs.record import StartRecord
 
     started = StartRecord(
         generation=1, past=("older",), known=("other",), requested_at=NOON.isoformat(), attempt=2, job_id="job",

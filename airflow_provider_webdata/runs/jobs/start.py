@@ -4,26 +4,23 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
-from typing import TYPE_CHECKING, Any, NoReturn
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
+from airflow.sdk.exceptions import AirflowRescheduleException
+
+from airflow_provider_webdata.api.errors import IdempotencyKeyUsedError, NotFoundError, WebDataError
+from airflow_provider_webdata.runs.failures import UncertainStartError
 from airflow_provider_webdata.runs.intent import Intent, may_have_acted
 from airflow_provider_webdata.runs.jobs.identity import JobIdentity
-from airflow_provider_webdata.runs.jobs.start_table import (
-    RULES,
-    Event,
-    Finding,
-    FoundJob,
-    StartRecord,
-    State,
-    TaskJob,
-    after_search,
-    next_generation,
-)
-from airflow_provider_webdata.runs.jobs.traces import JobSearch, Traces
+from airflow_provider_webdata.runs.jobs.lookup import Found, JobLookup
+from airflow_provider_webdata.runs.jobs.poll import poll_job
+from airflow_provider_webdata.runs.jobs.record import StartRecord, TaskJob
 from airflow_provider_webdata.runs.replica import until_found
-from airflow_provider_webdata.states.jobs import checked_kind
+from airflow_provider_webdata.states.checks import moment
+from airflow_provider_webdata.states.jobs import checked_kind, name_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -52,14 +49,18 @@ def _attempt_of(context: Context) -> int:
     return int(getattr(context.get("ti"), "try_number", 1))
 
 
+@dataclass
 class JobStart:
     """The start of the one job of a task.
 
-    Before the request, the intent is recorded where Airflow has a store for it (3.3); after it, the job's id. The
-    correlation key of the job's webhook and the idempotency key of a crawl are computed alike by every attempt. An
-    attempt that finds an earlier one's job running waits for it, one that finds it completed takes its result, and
-    only one that finds it failed, cancelled or expired starts another. `start_table` has every case. A job of another
-    request, or of another account, is not the task's any more: it is discarded, and a new one starts (3.3).
+    An attempt that knows the job's id takes the job. One that knows only that a request was sent looks for its job
+    where the service lists it; a crawl that is not listed is requested again with the same idempotency key. If it
+    cannot be known whether a job was started, the task fails and says how to go on. A job that failed, was cancelled or
+    has expired is replaced, and so is one of another request or another account (3.3).
+
+    Airflow's `ResumableJobMixin` records a job by its id, once the answer has come; a worker that dies before that
+    leaves a job that the next attempt starts again. Here the request is recorded before it is sent. Airflow 3.2 has no
+    store: there an earlier attempt's job is looked up by keys that every attempt computes alike.
 
     :param webhook: the managed webhook of the job.
     :param targets: URLs or texts by which the team's activity would name the job.
@@ -70,41 +71,24 @@ class JobStart:
     :param settle: counts what a job without a result cost; None in place of its id: none was started.
     """
 
-    def __init__(
-        self,
-        hook: WebDataHook,
-        kind: JobKind,
-        context: Context,
-        webhook: ManagedWebhook,
-        targets: Sequence[str],
-        check: Callable[[], None],
-        send: Callable[[Mapping[str, Any] | None, str], Any],
-        log: Any,
-        *,
-        request: Mapping[str, Any],
-        discard: Callable[[JobKind, str], None],
-        settle: Callable[[str | None], None],
-    ) -> None:
-        self._hook = hook
-        self._kind: JobKind = kind
-        self._webhook = webhook
-        self._targets = targets
-        self._check = check
-        self._send = send
-        self._log = log
-        self._digest = hashlib.sha256(json.dumps(request, sort_keys=True).encode()).hexdigest()
-        self._discard = discard
-        self._settle = settle
-        self._intent = Intent(context, _INTENT)
-        self._attempt = _attempt_of(context)
-        self._identity = JobIdentity.of(context, self._intent)
-        self._record = StartRecord.of(self._intent)
+    hook: WebDataHook
+    kind: JobKind
+    context: Context
+    webhook: ManagedWebhook
+    targets: Sequence[str]
+    check: Callable[[], None]
+    send: Callable[[Mapping[str, Any] | None, str], Any]
+    log: Any
+    request: Mapping[str, Any]
+    discard: Callable[[JobKind, str], None]
+    settle: Callable[[str | None], None]
+
+    def __post_init__(self) -> None:
+        self._intent = Intent(self.context, _INTENT)
         # Airflow 3.2: an earlier attempt may have sent a request, and had no place to record it.
-        self._unrecorded = self._intent.began and not self._intent.remembers
-        self._jobs: Sequence[FoundJob] = ()
-        if self._record.job_id is not None:
-            self._jobs = [FoundJob(self._record.generation, self._record.job_id)]
-        self._error: Exception | None = None
+        self._is_unrecorded = self._intent.began and not self._intent.is_lasting
+        self._record = StartRecord.of(self._intent)
+        self._identity = JobIdentity.of(self.context, self._intent)
 
     @property
     def deadline(self) -> float | None:
@@ -122,263 +106,223 @@ class JobStart:
         :raises AirflowRescheduleException: it is too early to tell.
         :raises WebDataError: it could not be started.
         """
-        actions = {
-            State.NEW: self._send_request,
-            State.SENT: self._search_earlier,
-            State.STARTED: self._poll,
-            State.UNANSWERED: self._search_unanswered,
-            State.LISTED: self._poll,
-            State.KEY_USED: self._search_used_key,
-        }
-        if not self._record.is_for(self._kind, self._digest, self._account()):
-            self._discard_earlier()
-        state = self._record.first_state(unrecorded=self._unrecorded)
+        if not self._record.is_for(self.kind, self._digest, self._account):
+            self._give_up()
+        jobs = self._started_earlier()
         while True:
-            finding = actions[state]()
-            change, state = RULES[state, finding.event]
-            self._store(change(self._record, finding))
-            self._jobs = finding.jobs
-            if finding.job is not None:
-                return finding.job
-            if state not in actions:
-                self._end(state, finding)
+            if job := self._alive(jobs):
+                return self._own(job)
+            if jobs:
+                self._store(self._record.next_generation(jobs))
+            if job := self._request():
+                return self._own(job)
+            jobs = self._started_with_this_key()
 
-    def _discard_earlier(self) -> None:
+    def _own(self, job: TaskJob) -> TaskJob:
+        if job.job_id != self._record.job_id:
+            self._store(self._record.owning(job))
+        return job
+
+    def _give_up(self) -> None:
         """Give up what an earlier attempt started: its request differs, or its account does."""
-        from airflow_provider_webdata.api.errors import WebDataError
-
         record = self._record
-        moved = record.account != self._account()
-        jobs = list(self._jobs)
-        if not jobs and record.requested_at is not None and not moved:
-            try:
-                jobs = self._search().delivered()
-            except WebDataError as error:
-                self._log.debug("The inbox could not be searched: %s", error)
-        what = "connection leads to another account" if moved else "arguments have changed"
-        names = ", ".join(f"job {job.job_id}" for job in jobs) or "a job that it may have started"
-        self._log.warning(
+        moved = record.account != self._account
+        name = f"job {record.job_id}" if record.job_id else "a job that it may have started"
+        self.log.warning(
             "The task's %s since an earlier attempt. Its result would be that of the former request: %s is given up, "
             "and the request is sent anew; both are billed",
-            what,
-            names,
+            "connection leads to another account" if moved else "arguments have changed",
+            name,
         )
-        if moved and jobs:
-            self._log.warning(
+        if record.job_id is None:
+            self._store(record.next_generation(()))
+            return
+        if moved:
+            self.log.warning(
                 "Cancel %s yourself: the connection cannot reach its account any more. If you rotated the key of the "
                 "same team, the job is yours still: take its result with WebDataJobSensor(kind=%r, job_id=...)",
-                names,
+                name,
                 record.kind,
             )
-        for job in () if moved else jobs:
-            self._discard(checked_kind(record.kind), job.job_id)
-        self._store(next_generation(record, Finding(Event.OVER, jobs)))
-        self._jobs = ()
+        else:
+            self.discard(checked_kind(record.kind), record.job_id)
+        self._store(record.next_generation([record.job_id]))
 
-    def _account(self) -> str:
-        return self._hook.get_settings().client.account
+    def _started_earlier(self) -> list[str]:
+        """Return the ids of jobs that earlier attempts started, oldest first."""
+        record = self._record
+        if record.job_id is not None:
+            return [record.job_id]
+        if not (record.is_begun or self._is_unrecorded):
+            return []
+        self.log.info("An earlier attempt may have started a job; searching for it")
+        found = self._lookup.find()
+        if found.jobs:
+            return found.jobs
+        # The service refuses a crawl whose idempotency key has started one.
+        is_repeatable = self.kind == "crawl"
+        if found.doubts and not is_repeatable:
+            raise self._uncertain(found)
+        requested = moment(record.requested_at)
+        if requested and datetime.now(timezone.utc) < (listed := requested + LISTED_AFTER):
+            self.log.info("The service may not list the job yet; the task is rescheduled to %s", listed)
+            raise AirflowRescheduleException(listed)  # type: ignore[no-untyped-call]
+        self.settle(None)
+        if is_repeatable:
+            self.log.info("No job was found; sending the request again with the same idempotency key")
+            return []
+        self.log.warning(
+            "No job of an earlier attempt was found: neither a delivery nor the team's activity names one"
+        )
+        self._is_unrecorded = False
+        self._store(replace(record, requested_at=None))
+        return []
 
-    def _store(self, record: StartRecord) -> None:
-        if record != self._record:
-            self._record = record
-            self._intent.remember(**record.to_json())
-
-    def _end(self, state: State, finding: Finding) -> NoReturn:
-        from airflow.sdk.exceptions import AirflowRescheduleException
-
-        from airflow_provider_webdata.runs.failures import UncertainStartError
-
-        if state is State.LATER:
-            raise AirflowRescheduleException(finding.until)  # type: ignore[no-untyped-call]
-        if state is State.RETRY and self._error is not None:
-            raise self._error
-        raise UncertainStartError(finding.reason)
-
-    # Sending the request.
-
-    def _send_request(self) -> Finding:
-        from airflow_provider_webdata.api.errors import IdempotencyKeyUsedError, WebDataError
-
-        self._check()
+    def _request(self) -> TaskJob | None:
+        """Send the request; return None if its idempotency key has started a job before."""
+        self.check()
+        before = self._record
         self._record_request()
-        webhook = self._webhook.new(self._key())
+        webhook = self.webhook.new(self._key())
         try:
-            answer = self._send(webhook, self._identity.idempotency_key(self._record.generation))
+            answer = self.send(webhook, self._identity.idempotency_key(before.generation))
         except IdempotencyKeyUsedError as error:
-            self._log.info("%s: an earlier request started this crawl; searching for it", error)
-            return Finding(Event.KEY_REFUSED)
+            self.log.info("%s: an earlier request started this crawl; searching for it", error)
+            return None
         except WebDataError as error:
-            self._error = error
-            if not may_have_acted(error):
-                self._settle(None)
-                return Finding(Event.REJECTED)
-            self._log.warning("%s. Searching for a job that was started all the same", error)
-            return Finding(Event.ANSWER_LOST)
+            if may_have_acted(error):
+                return self._after_lost_answer(error)
+            self.settle(None)
+            self._store(before)
+            raise
         # An earlier attempt's request, which is sent again with its key, may not have come through.
-        self._store(replace(self._record, attempt=self._attempt))
-        job = TaskJob(answer.id, webhook is not None, list(answer.invalid_urls or ()))
-        self._log.info("Started job %s", job.job_id)
-        return Finding(Event.ANSWERED, job=job)
+        self._store(replace(self._record, attempt=_attempt_of(self.context)))
+        self.log.info("Started job %s", answer.id)
+        return TaskJob(answer.id, webhook is not None, list(answer.invalid_urls or ()))
 
     def _record_request(self) -> None:
         """Record that the request is about to be sent; one that is sent again keeps its record."""
         record = self._record
-        if record.requested_at is not None:
+        # What an unrecorded request started must not pass for what was there before.
+        if record.requested_at is not None or self._is_unrecorded:
             return
-        if self._unrecorded:
-            # Else a job that the unrecorded request started would pass for one from before the task.
-            known, since = record.past, self._intent.run_start
-            self._unrecorded = False
-        else:
-            known, since = (*record.past, *self._listed_ids()), datetime.now(timezone.utc)
         self._store(
             replace(
                 record,
-                known=known,
-                requested_at=since.isoformat() if since else None,
-                attempt=self._attempt,
-                kind=self._kind,
+                known=(*record.past, *self._listed_ids()),
+                requested_at=datetime.now(timezone.utc).isoformat(),
+                attempt=_attempt_of(self.context),
+                kind=self.kind,
                 request=self._digest,
-                account=self._account(),
+                account=self._account,
             )
         )
 
     def _listed_ids(self) -> list[str]:
-        from airflow_provider_webdata.api.errors import WebDataError
-
         try:
-            items = self._hook.activity(endpoint=self._kind, limit=100).data
+            items = self.hook.activity(endpoint=self.kind, limit=100).data
         except WebDataError as error:
-            self._log.debug("The team's activity could not be read: %s", error)
+            self.log.debug("The team's activity could not be read: %s", error)
             return []
         return [item.id for item in items if item.id]
 
-    # Searching for a job that was started.
-
-    def _search_earlier(self) -> Finding:
-        self._log.info("An earlier attempt may have started a job; searching for it")
-        traces = self._search().traces()
-        # The service refuses a crawl whose idempotency key has started one.
-        repeatable = self._kind == "crawl"
-        requested = self._requested_at()
-        until = None if requested is None else requested + LISTED_AFTER
-        event = after_search(
-            found=bool(traces.jobs),
-            certain=not traces.gaps,
-            listed_by_now=until is None or datetime.now(timezone.utc) >= until,
-            repeatable=repeatable,
-        )
-        if event is Event.TOO_EARLY:
-            self._log.info("The service may not list the job yet; the task is rescheduled to %s", until)
-        elif event is Event.REPEATABLE:
-            # The service bills one of the two requests.
-            self._settle(None)
-            self._log.info("No job was found; sending the request again with the same idempotency key")
-        elif event is Event.ABSENT:
-            self._settle(None)
-            self._log.warning(
-                "No job of an earlier attempt was found: neither a delivery nor the team's activity names one"
-            )
-        return Finding(event, traces.jobs, reason=self._uncertain(traces.why()), until=until)
-
-    def _search_unanswered(self) -> Finding:
-        from airflow_provider_webdata.api.errors import WebDataError
-
-        search = self._search()
-        traces = Traces()
-
-        def lookup() -> list[FoundJob]:
-            nonlocal traces
-            try:
-                traces = search.traces()
-            except WebDataError as error:
-                traces = Traces(gaps=[str(error)])
-            return traces.jobs
-
-        if until_found(lookup):
-            return Finding(Event.FOUND, traces.jobs)
-        if self._kind == "crawl" or self._intent.is_lasting or search.keys:
-            self._log.warning(
+    def _after_lost_answer(self, error: WebDataError) -> TaskJob:
+        self.log.warning("%s. Searching for a job that was started all the same", error)
+        try:
+            found = self._find_patiently()
+        except WebDataError as trouble:
+            found = Found(doubts=[str(trouble)])
+        if job := self._alive(found.jobs):
+            return job
+        if found.jobs or self.kind == "crawl" or self._intent.is_lasting or self._lookup.keys:
+            self.log.warning(
                 "Whether a job was started is not known yet: a retry searches for it; clearing the task starts another"
             )
-            return Finding(Event.TOO_EARLY)
+            raise error
         # Airflow 3.2 keeps no record of the request: the next attempt would know even less.
-        why = self._uncertain(traces.why("the service does not list it"))
-        return Finding(Event.UNCERTAIN, reason=f"{self._error}; {why}")
+        raise self._uncertain(found, "the service does not list it", f"{error}; ")
 
-    def _search_used_key(self) -> Finding:
-        traces = Traces()
+    def _started_with_this_key(self) -> list[str]:
+        found = self._find_patiently()
+        if found.jobs and self._record.generation < _MOST_GENERATIONS:
+            return found.jobs
+        why = "; ".join(found.doubts) or "neither the inbox nor the team's activity names it"
+        raise self._uncertain(Found(), f"the idempotency key was used, but {why}")
 
-        def lookup() -> list[FoundJob]:
-            nonlocal traces
-            traces = self._search().traces()
-            return traces.jobs
+    def _find_patiently(self) -> Found:
+        found = Found()
 
-        generation = self._record.generation
-        if until_found(lookup) and generation < _MOST_GENERATIONS:
-            return Finding(Event.FOUND, [FoundJob(generation, job_id) for _, job_id in traces.jobs])
-        why = traces.why("neither the inbox nor the team's activity names it")
-        return Finding(Event.UNCERTAIN, reason=self._uncertain(f"the idempotency key was used, but {why}"))
+        def lookup() -> list[str]:
+            nonlocal found
+            found = self._lookup.find()
+            return found.jobs
 
-    def _search(self) -> JobSearch:
-        generations = [self._record.generation] if self._intent.remembers else range(_MOST_GENERATIONS)
-        keys = {
-            self._identity.key(secret, generation): generation
-            for generation in generations
-            for secret in self._secrets()
-        }
-        return JobSearch(
-            self._hook,
-            self._kind,
-            keys if self._webhook.wanted else {},
-            self._targets,
-            self._requested_at() or self._intent.run_start,
-            frozenset([*self._record.known, *self._record.past]),
+        until_found(lookup)
+        return found
+
+    @property
+    def _lookup(self) -> JobLookup:
+        record = self._record
+        # Without a record, the key of any generation may be the job's.
+        generations = [record.generation] if self._intent.is_lasting else range(_MOST_GENERATIONS)
+        keys = [
+            self._identity.key(secret, generation) for generation in generations for secret in self._secrets
+        ]
+        return JobLookup(
+            self.hook,
+            self.kind,
+            keys if self.webhook.wanted else [],
+            self.targets,
+            moment(record.requested_at) or self._intent.run_start,
+            {*record.known, *record.past},
         )
 
-    def _uncertain(self, why: str) -> str:
-        from airflow_provider_webdata.states.jobs import name_of
-
-        return (
-            f"an earlier request to start a {name_of(self._kind)} may or may not have reached the service, and it "
-            f"cannot be found out: {why}. Nothing is started, so that nothing is paid for twice. If the service's "
-            "dashboard shows the job, take its result with WebDataJobSensor(kind="
-            f"{self._kind!r}, job_id=...); if it shows none, clear this task to start one"
+    def _uncertain(self, found: Found, otherwise: str = "", error: str = "") -> UncertainStartError:
+        return UncertainStartError(
+            f"{error}an earlier request to start a {name_of(self.kind)} may or may not have reached the service, and "
+            f"it cannot be found out: {'; '.join(found.doubts) or otherwise}. Nothing is started, so that nothing is "
+            "paid for twice. If the service's dashboard shows the job, take its result with WebDataJobSensor(kind="
+            f"{self.kind!r}, job_id=...); if it shows none, clear this task to start one"
         )
 
-    # Polling jobs that were found.
-
-    def _poll(self) -> Finding:
-        for found in reversed(self._jobs):
-            job_id = found.job_id
+    def _alive(self, jobs: Sequence[str]) -> TaskJob | None:
+        """Return the one of these jobs that runs or has a result."""
+        alive: list[tuple[str, JobView]] = []
+        lost = ""
+        for job_id in jobs:
             view, missing = self._view_of(job_id)
             if view is not None and view.is_alive:
-                self._log.info("An earlier request started job %s: %s", job_id, view.progress())
-                reports = self._record.reports or self._webhook.wanted
-                job = TaskJob(job_id, reports, list(self._record.invalid_urls), view)
-                return Finding(Event.ALIVE, [found], job)
-            if view is None and not self._has_expired(missing):
-                reason = (
-                    f"job {job_id}, which an earlier attempt started, is not known to the service ({missing}), though "
-                    "its result cannot have expired yet. Clear the task to start another one"
+                alive.append((job_id, view))
+            elif view is None and not self._has_expired(missing):
+                lost = (
+                    f"job {job_id}, which an earlier attempt started, is not known to the service ({missing})"
                 )
-                return Finding(Event.MISSING, reason=reason)
-            state = f"is over without a result ({view.progress()})" if view else "has expired"
-            self._log.warning("Job %s of an earlier attempt %s; another one is needed", job_id, state)
-            self._settle(job_id)
-        return Finding(Event.OVER, self._jobs)
+            else:
+                state = f"is over without a result ({view.progress()})" if view else "has expired"
+                self.log.warning("Job %s of an earlier attempt %s", job_id, state)
+                self.settle(job_id)
+        if len(alive) > 1:
+            names = ", ".join(job_id for job_id, _ in alive)
+            raise self._uncertain(Found(doubts=[f"several jobs look like it: {names}"]))
+        if not alive and lost:
+            raise UncertainStartError(
+                f"{lost}, though its result cannot have expired yet. Clear the task to start another one"
+            )
+        if not alive:
+            return None
+        ((job_id, view),) = alive
+        self.log.info("An earlier request started job %s: %s", job_id, view.progress())
+        record = self._record
+        return TaskJob(job_id, record.reports or self.webhook.wanted, list(record.invalid_urls), view)
 
     def _view_of(self, job_id: str) -> tuple[JobView | None, str]:
         """Return a job's state, or None and why the service does not show it."""
-        from airflow_provider_webdata.api.errors import NotFoundError
-        from airflow_provider_webdata.runs.jobs.poll import poll_job
-
         missing = ""
 
         def lookup() -> JobView | None:
             nonlocal missing
             try:
-                return poll_job(self._hook, self._kind, job_id)
+                return poll_job(self.hook, self.kind, job_id)
             except NotFoundError as error:
                 missing = str(error)
                 return None
@@ -386,21 +330,28 @@ class JobStart:
         return until_found(lookup), missing
 
     def _has_expired(self, missing: str) -> bool:
-        requested = self._requested_at()
-        old = requested is not None and datetime.now(timezone.utc) - requested > _RESULT_LIFE
-        return old or "expired" in missing.lower()
+        requested = moment(self._record.requested_at)
+        is_old = requested is not None and datetime.now(timezone.utc) - requested > _RESULT_LIFE
+        return is_old or "expired" in missing.lower()
 
-    # What is recorded, and the connection's secrets.
+    def _store(self, record: StartRecord) -> None:
+        if record != self._record:
+            self._record = record
+            self._intent.remember(**record.to_json())
 
-    def _requested_at(self) -> datetime | None:
-        from airflow_provider_webdata.states.checks import moment
+    @cached_property
+    def _digest(self) -> str:
+        return hashlib.sha256(json.dumps(self.request, sort_keys=True).encode()).hexdigest()
 
-        return moment(self._record.requested_at)
+    @cached_property
+    def _account(self) -> str:
+        return self.hook.get_settings().client.account
 
+    @property
     def _secrets(self) -> tuple[str, ...]:
-        webhook = self._hook.get_settings().webhook
+        webhook = self.hook.get_settings().webhook
         return (*webhook.secrets, *webhook.signing_secrets)
 
     def _key(self) -> str | None:
-        secrets = self._secrets()
+        secrets = self._secrets
         return self._identity.key(secrets[0], self._record.generation) if secrets else None

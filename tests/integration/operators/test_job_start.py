@@ -19,8 +19,8 @@ from airflow_provider_webdata.api.errors import WebDataError
 from airflow_provider_webdata.hooks.webdata import WebDataHook
 from airflow_provider_webdata.runs.failures import UncertainStartError
 from airflow_provider_webdata.runs.jobs import start as job_start
+from airflow_provider_webdata.runs.jobs.record import TaskJob
 from airflow_provider_webdata.runs.jobs.start import JobStart
-from airflow_provider_webdata.runs.jobs.start_table import TaskJob
 from airflow_provider_webdata.runs.managed_webhook import ManagedWebhook
 from airflow_provider_webdata.states.jobs import events_to_ask_for
 from tests.support.direct import StateStore

@@ -30,7 +30,7 @@ from airflow_provider_webdata.inbox.server.storage.records import NewDelivery
 from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
 from airflow_provider_webdata.operators.monitor import WebDataRunMonitorOperator
 from airflow_provider_webdata.runs.intent import Intent
-from airflow_provider_webdata.runs.jobs.start_table import StartRecord, State
+from airflow_provider_webdata.runs.jobs.record import StartRecord
 from airflow_provider_webdata.runs.kept_records import FileRecords, StoreRecords
 from airflow_provider_webdata.runs.searches.records import answered
 from airflow_provider_webdata.sensors.job import WebDataJobSensor
@@ -200,10 +200,10 @@ def test_records_of_a_monitor_check_or_session(stored: Stored, key: str) -> None
 
 def test_records_of_a_job(stored: Stored) -> None:
     requested = StartRecord.of(intent_of(stored, "webdata_job", "requested"))
-    assert requested.first_state(unrecorded=False) is State.SENT
+    assert requested.is_begun
     assert requested.known == ("other",)
     started = StartRecord.of(intent_of(stored, "webdata_job", "started"))
-    assert started.first_state(unrecorded=False) is State.STARTED
+    assert started.job_id is not None
     now = json.loads(json.dumps(dataclasses.asdict(started)))
     recorded = {**stored["task_state"]["webdata_job"]["started"]}
     assert recorded.pop("max_tries") == attempts.MAX_TRIES

@@ -24,7 +24,7 @@ from airflow_provider_webdata.results.manifest.folder import ManifestFolder, Run
 from airflow_provider_webdata.results.partitions import files_of, open_partitions
 from airflow_provider_webdata.runs.credit_account import CreditAccount
 from airflow_provider_webdata.runs.intent import Intent
-from airflow_provider_webdata.runs.jobs.start_table import StartRecord, State
+from airflow_provider_webdata.runs.jobs.record import StartRecord
 from airflow_provider_webdata.runs.kept_records import FileRecords, StoreRecords
 from airflow_provider_webdata.runs.searches.records import by_search, items_of
 from airflow_provider_webdata.toolsets.agent_account import AgentAccount
@@ -125,7 +125,7 @@ def test_fuzz_of_a_start(record: dict[str, Any]) -> None:
             continue
         # Without its id, a job is searched for.
         lost = record["job_id"] is None and damage.get("requested_at") is None
-        assert lost or found.first_state(unrecorded=False) is not State.NEW, (SEED, number, damage)
+        assert lost or found.is_begun, (SEED, number, damage)
         str(found.to_json())
 
 

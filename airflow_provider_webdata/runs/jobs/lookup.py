@@ -1,0 +1,146 @@
+"""A lookup of the jobs that a task may have started: in the inbox, the running crawls, and the team's activity."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import islice, takewhile
+from typing import TYPE_CHECKING, Any
+
+from airflow_provider_webdata.api.errors import NotFoundError, WebDataError
+from airflow_provider_webdata.inbox.reader import InboxError, InboxUnreachableError
+from airflow_provider_webdata.runs.intent import SERVICE_CLOCK_SKEW
+from airflow_provider_webdata.states.checks import moment
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Sequence
+    from datetime import datetime
+
+    from airflow_provider_webdata.hooks.webdata import WebDataHook
+    from airflow_provider_webdata.states.jobs import JobKind
+
+_MOST_ITEMS = 1000
+_MOST_NAMED = 10
+
+
+@dataclass
+class Found:
+    """The result of a lookup.
+
+    :param jobs: ids of the task's jobs, oldest first.
+    :param doubts: why there may be others that were not found; empty: there are none.
+    """
+
+    jobs: list[str] = field(default_factory=list)
+    doubts: list[str] = field(default_factory=list)
+
+    def note(self, error: WebDataError, what: str) -> None:
+        """Note what cannot be read.
+
+        :raises WebDataError: a retry may read it.
+        """
+        if isinstance(error, InboxError):
+            is_lasting = not isinstance(error, InboxUnreachableError)
+        else:
+            is_lasting = error.verdict == "never" or isinstance(error, NotFoundError)
+        if not is_lasting:
+            raise error
+        self.doubts.append(f"{what} ({error})")
+
+
+@dataclass(frozen=True)
+class JobLookup:
+    """Where the jobs of a task would show.
+
+    :param keys: correlation keys that a job's webhook may have; empty: it has none.
+    :param targets: URLs or texts by which the team's activity would name the job.
+    :param since: when the job was started at the earliest.
+    :param known: ids of jobs that were there before.
+    """
+
+    hook: WebDataHook
+    kind: JobKind
+    keys: Sequence[str]
+    targets: Sequence[str]
+    since: datetime | None
+    known: Collection[str]
+
+    def find(self) -> Found:
+        """Look everywhere, in the order of how much each says.
+
+        :raises WebDataError: something cannot be read now, and can be later.
+        """
+        found = Found()
+        if self.keys:
+            try:
+                found.jobs = self._delivered()
+            except WebDataError as error:
+                found.note(error, "the inbox could not be read")
+            if found.jobs:
+                return found
+        # The service lists the newest first.
+        named: dict[str, bool] = {}
+        if self.kind == "crawl":
+            try:
+                named.update(dict.fromkeys(self._running_crawls(), True))
+            except WebDataError as error:
+                found.note(error, "the running crawls could not be listed")
+        try:
+            named.update((item.id, item.target is not None) for item in self._activity())
+        except WebDataError as error:
+            found.note(error, "the team's activity could not be read")
+        ours = [job_id for job_id, is_named in named.items() if is_named or self._has_only_our_pages(job_id)]
+        if named and not ours:
+            found.doubts.append(f"one of these jobs may be it: {', '.join([*named][:_MOST_NAMED])}")
+        found.jobs = ours[::-1]
+        return found
+
+    def _delivered(self) -> list[str]:
+        jobs: dict[str, None] = {}
+        cursor: str | None = None
+        with self.hook.inbox() as inbox:
+            while True:
+                page = inbox.search(keys=list(self.keys), after=cursor)
+                jobs.update(dict.fromkeys(delivery.job_id for delivery in page.deliveries if delivery.job_id))
+                if not page.more:
+                    return [*jobs]
+                cursor = page.cursor
+
+    def _running_crawls(self) -> Iterator[str]:
+        for crawl in self.hook.active_crawls().crawls:
+            is_new = crawl.id not in self.known and not self._is_too_old(getattr(crawl, "created_at", None))
+            if crawl.id and is_new and self._is_target(crawl.url):
+                yield crawl.id
+
+    def _activity(self) -> Iterator[Any]:
+        """Yield what names one of the targets, or nothing."""
+        newest = islice(self.hook.iter_activity(endpoint=self.kind), _MOST_ITEMS)
+        for item in takewhile(lambda item: not self._is_too_old(item.created_at), newest):
+            if (
+                item.id
+                and item.id not in self.known
+                and (item.target is None or self._is_target(item.target))
+            ):
+                yield item
+
+    def _is_too_old(self, created_at: str | None) -> bool:
+        created = moment(created_at)
+        return bool(created and self.since and created < self.since - SERVICE_CLOCK_SKEW)
+
+    def _is_target(self, text: str | None) -> bool:
+        return text is not None and _plain(text) in map(_plain, self.targets)
+
+    def _has_only_our_pages(self, job_id: str) -> bool:
+        """Return whether all pages of a batch that the activity does not name are targets."""
+        if self.kind != "batch_scrape":
+            return False
+        try:
+            documents = self.hook.job_status(self.kind, job_id, limit=_MOST_NAMED).data or ()
+        except NotFoundError:
+            return False
+        pages = [getattr(document.metadata, "source_url", None) for document in documents]
+        return bool(pages) and all(map(self._is_target, pages))
+
+
+def _plain(target: str) -> str:
+    """Return a URL without what the service may add to it."""
+    return target.strip().removeprefix("https://").removeprefix("http://").rstrip("/")
