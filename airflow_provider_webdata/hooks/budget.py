@@ -10,18 +10,16 @@ from typing import TYPE_CHECKING, Any
 from typing_extensions import TypedDict
 
 from airflow_provider_webdata.api.errors import CallRefusedError
-from airflow_provider_webdata.common.stored_record import Credits, damage_of, place_of
+from airflow_provider_webdata.common.attempt import Attempt, attempt_of_process
+from airflow_provider_webdata.common.stored_record import Credits, place_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from airflow.sdk import Context
+    from collections.abc import Callable, Mapping
 
 _KEY = "webdata_budget"
 
 
 class _Record(TypedDict):
-    maxTries: int
     spent: Credits
     reserved: dict[str, Credits]
 
@@ -44,20 +42,18 @@ class Budget:
     def __init__(
         self,
         limit: float | None,
-        context: Context | None = None,
+        context: Mapping[str, Any] | None = None,
         name: str = "",
         *,
         counted: Callable[[], float] = lambda: 0.0,
         keeps_peak: bool = False,
     ) -> None:
         self.limit = limit
-        self._store: Any = context.get("task_state_store") if context and limit is not None else None
+        self._attempt = Attempt(context)
         self._key = f"{_KEY}_{hashlib.sha256(name.encode()).hexdigest()[:16]}" if name else _KEY
-        # Airflow raises it when the task is cleared.
-        self._max_tries = int(getattr(context.get("ti"), "max_tries", 0) or 0) if context else 0
         self._counted = counted
         self._keeps_peak = keeps_peak
-        self._is_read = self._store is None
+        self._is_read = limit is None
         self._spent = 0.0
         self._lost = 0.0
         self._peak = 0.0
@@ -147,17 +143,17 @@ class Budget:
     def _read(self) -> None:
         if self._is_read:
             return
-        stored = self._store.get(self._key)
-        if stored is not None and (damage := damage_of(stored, _Record)):
+        stored = self._attempt.read(self._key, _Record)
+        if stored.damage:
             raise CallRefusedError(
                 f"nothing was sent, because what earlier attempts spent is not known: the record {self._key} is "
-                f"damaged ({damage}): {place_of(self._key)}"
+                f"damaged ({stored.damage}): {place_of(self._key)}"
             )
         self._is_read = True
-        if stored is None or stored["maxTries"] != self._max_tries:
+        if not stored.values:
             return
-        self._spent += stored["spent"]
-        self._earlier = dict(stored["reserved"])
+        self._spent += stored.values["spent"]
+        self._earlier = dict(stored.values["reserved"])
         if self._keeps_peak:
             self._spent += sum(self._earlier.values())
             self._earlier = {}
@@ -171,11 +167,13 @@ class Budget:
             self._save(self._lost, {"": total})
 
     def _save(self, spent: float, reserved: dict[str, float]) -> None:
-        if self._store is not None:
-            self._store.set(self._key, {"maxTries": self._max_tries, "spent": spent, "reserved": reserved})
+        if self.limit is not None:
+            self._attempt.write(self._key, {"spent": spent, "reserved": reserved})
 
 
 _attempt: tuple[object, Counter[str]] | None = None
+"""The attempt that this process runs, and how many budgets of each name it has."""
+
 _attempt_lock = threading.Lock()
 
 
@@ -184,18 +182,13 @@ def attempt_budget(limit: float | None, name: str) -> Budget:
 
     The n-th budget of a name is, in a later attempt, the n-th of that name again.
     """
-    from airflow.sdk import get_current_context
-
     global _attempt
-    try:
-        context = get_current_context()
-    except RuntimeError:
+    attempt = attempt_of_process()
+    if attempt is None:
         return Budget(limit)
-    ti: Any = context["ti"]
-    key = (getattr(ti, "id", None), ti.dag_id, ti.run_id, ti.task_id, ti.map_index, ti.try_number)
     with _attempt_lock:
-        if _attempt is None or _attempt[0] != key:
-            _attempt = (key, Counter())
+        if _attempt is None or _attempt[0] != attempt.key:
+            _attempt = (attempt.key, Counter())
         number = _attempt[1][name]
         _attempt[1][name] += 1
-    return Budget(limit, context, f"{name}/{number}")
+    return Budget(limit, attempt.context, f"{name}/{number}")

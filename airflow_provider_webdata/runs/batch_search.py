@@ -11,6 +11,7 @@ from airflow.sdk.exceptions import AirflowException
 from airflow_provider_webdata.api.models import SearchRequest
 from airflow_provider_webdata.api.prices import price_bound
 from airflow_provider_webdata.common.arguments import as_list
+from airflow_provider_webdata.common.attempt import Attempt
 from airflow_provider_webdata.hooks.budget import Budget
 from airflow_provider_webdata.hooks.calls import body_for
 from airflow_provider_webdata.runs.call import CallRun
@@ -172,10 +173,7 @@ class BatchSearchRun(CallRun):
 
     def _can_be_mended(self, tally: Tally) -> bool:
         """Return whether there will be another attempt, and a failed search that may succeed in it."""
-        ti = self.context.get("ti")
-        if ti is None or ti.try_number > (ti.max_tries or 0):
-            return False
-        return any(
+        return not Attempt(self.context).is_last and any(
             not failure.hopeless and (self.task.repeat_ambiguous or not failure.ambiguous)
             for failure in tally.failed
         )

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.api.prices import price_bound
+from airflow_provider_webdata.common.attempt import Attempt
 from airflow_provider_webdata.hooks.budget import Budget
 from airflow_provider_webdata.hooks.call_guard import cost_of_failure
 from airflow_provider_webdata.runs.checked_number import checked_number
@@ -51,7 +52,7 @@ class Billing:
 
     def push_earlier(self) -> None:
         """Push what earlier attempts spent: Airflow deletes the XComs of each before the next."""
-        if getattr(self.context.get("ti"), "try_number", 1) > 1 and not self.account.is_empty:
+        if Attempt(self.context).number > 1 and not self.account.is_empty:
             self._push(credits=self.account.to_wire())
 
     def reserve(

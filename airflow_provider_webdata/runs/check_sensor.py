@@ -7,6 +7,7 @@ from datetime import timezone
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.common.arguments import checked_text
+from airflow_provider_webdata.common.attempt import Attempt
 from airflow_provider_webdata.runs.check_poll import poll_check
 from airflow_provider_webdata.runs.check_result import check_with_pages, log_end
 from airflow_provider_webdata.runs.sensor import SensorRun
@@ -62,8 +63,8 @@ class CheckSensorRun(SensorRun):
 
         In reschedule mode, each poke is another process that knows nothing but when the first one was.
         """
-        task, now, ti = self.task, time.time(), self.context.get("ti")
-        first = ti.get_first_reschedule_date(self.context) if task.reschedule and ti is not None else None
+        task, now = self.task, time.time()
+        first = Attempt(self.context).first_reschedule if task.reschedule else None
         began = first.astimezone(timezone.utc).timestamp() if first else self._began
         safety = task.polling_policy.safety_poll
         if began is None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from typing_extensions import TypedDict
 
+from airflow_provider_webdata.common.attempt import Attempt
 from airflow_provider_webdata.common.stored_record import Count, Credits, damage_of, place_of
 
 if TYPE_CHECKING:
@@ -39,8 +40,9 @@ class CreditAccount:
     """
 
     def __init__(self, context: Context) -> None:
-        self._store: Any = context.get("task_state_store")
-        self._ti = context.get("ti")
+        self._attempt = Attempt(context)
+        # Unlike other records, this one holds also what was spent before the task was cleared.
+        self._store = self._attempt.store
         stored: Any = self._store.get(_KEY) if self._store is not None else None
         self._damage = None if stored is None else damage_of(stored, dict[str, _Entry])
         self._entries: dict[str, dict[str, Any]] = {} if stored is None or self._damage else stored
@@ -55,7 +57,7 @@ class CreditAccount:
     @property
     def is_complete(self) -> bool:
         """Whether earlier attempts are in it, if there were any."""
-        return self._store is not None or getattr(self._ti, "try_number", 1) <= 1
+        return self._store is not None or self._attempt.number == 1
 
     @property
     def is_empty(self) -> bool:
@@ -75,7 +77,9 @@ class CreditAccount:
                 f"what earlier attempts spent is not known, because its record {_KEY} is damaged ({self._damage}): "
                 f"{place_of(_KEY)}"
             )
-        return sum(_used(entry) for entry in self._entries.values() if entry["maxTries"] == self._max_tries)
+        return sum(
+            _used(entry) for entry in self._entries.values() if entry["maxTries"] == self._attempt.max_tries
+        )
 
     def enter(
         self,
@@ -94,10 +98,10 @@ class CreditAccount:
         :param saved: credits that were not spent.
         :param is_known: whether the service reported the cost.
         """
-        key = call or f"unnamed/{self._max_tries}"
+        key = call or f"unnamed/{self._attempt.max_tries}"
         before = self._entries.get(key)
         entry: dict[str, Any] = {
-            "maxTries": self._max_tries,
+            "maxTries": self._attempt.max_tries,
             "saved": saved + (before["saved"] if before else 0),
             "unknown": int(not is_known),
             "byOperation": dict(by_operation),
@@ -135,11 +139,6 @@ class CreditAccount:
             **{part: _added(*(entry[part] for entry in entries)) for part in _PARTS},
             **({"jobs": jobs} if jobs else {}),
         }
-
-    @property
-    def _max_tries(self) -> int:
-        # Airflow raises it when the task is cleared.
-        return int(getattr(self._ti, "max_tries", 0) or 0)
 
 
 def enter_call(

@@ -12,6 +12,7 @@ from airflow_provider_webdata.api.errors import InvalidRequestError, ProcessingC
 from airflow_provider_webdata.api.models import ParseOptions, ScrapeRequest
 from airflow_provider_webdata.api.models.parse import FILE_EXTENSIONS, MAX_FILE_BYTES, has_known_extension
 from airflow_provider_webdata.api.prices import page_extras
+from airflow_provider_webdata.common.attempt import Attempt
 from airflow_provider_webdata.results.errors import OutputError
 from airflow_provider_webdata.results.storage import check_storage, storage_path
 from airflow_provider_webdata.runs.cached_pages import CachedPages
@@ -107,19 +108,18 @@ class DocumentRun(CallRun):
         if not isinstance(error, ProcessingContinuesError):
             super().postpone(error, context, since)
             return
-        ti = context.get("ti")
-        if ti is None:
+        attempt = Attempt(context)
+        if attempt.ti is None:
             return
         now = datetime.now(timezone.utc)
         wait = error.retry_after
         when = now + timedelta(seconds=wait + random.uniform(0, max(1.0, wait / 10)))  # noqa: S311
-        reschedules = int(context.get("task_reschedule_count") or 0)
-        since = ti.get_first_reschedule_date(context) or now
-        if reschedules >= MOST_RESCHEDULES or when > since + LONGEST_PROCESSING:
+        since = attempt.first_reschedule or now
+        if attempt.reschedules >= MOST_RESCHEDULES or when > since + LONGEST_PROCESSING:
             self.log.error(
                 "The service has worked on the document since %s; after %d reschedules the task fails",
                 since.isoformat(timespec="seconds"),
-                reschedules,
+                attempt.reschedules,
             )
             return
         self.log.info(

@@ -12,11 +12,19 @@ from typing import TYPE_CHECKING, Any
 
 from typing_extensions import TypedDict
 
-from airflow_provider_webdata.common.stored_record import Count, Epoch, Moment, Text, damage_of, place_of
+from airflow_provider_webdata.api.errors import (
+    InvalidResponseError,
+    RequestTimeoutError,
+    ServerError,
+    TransportError,
+)
+from airflow_provider_webdata.common.attempt import Attempt
+from airflow_provider_webdata.common.stored_record import Count, Epoch, Moment, Text, place_of
+from airflow_provider_webdata.runs.failures import UncertainStartError
+from airflow_provider_webdata.states.checks import moment
 from airflow_provider_webdata.states.jobs import JobKind  # noqa: TC001 - msgspec reads the annotations
 
 if TYPE_CHECKING:
-    import datetime
     from collections.abc import Iterable, Mapping
 
     from airflow.sdk import Context
@@ -28,10 +36,6 @@ SERVICE_CLOCK_SKEW = timedelta(minutes=2)
 
 _NEWEST = ("kind", "request", "account")
 _START = ("generation", "past", "known", "requested_at", "job_id", *_NEWEST)
-
-
-class _Owner(TypedDict):
-    max_tries: int
 
 
 class _Fields(TypedDict, total=False):
@@ -71,52 +75,27 @@ class Intent:
 
     def __init__(self, context: Context, key: str) -> None:
         self._key = key
-        self._ti = context.get("ti")
-        self._store: Any = context.get("task_state_store")
-        dag_run = context.get("dag_run")
-        self.run_start: datetime.datetime | None = getattr(dag_run, "start_date", None)
-        """When the DAG run began."""
-        self._rescheduled = bool(context.get("task_reschedule_count"))
-        self._record = self._stored_record()
-
-    def _stored_record(self) -> dict[str, Any]:
-        record = self._store.get(self._key) if self._store is not None else None
-        if record is None:
-            return {}
-        damage = damage_of(record, _Owner)
-        if damage is None and record["max_tries"] != self.max_tries:
-            return {}
-        if damage := damage or damage_of(record, _Fields) or _missing(record):
-            from airflow_provider_webdata.runs.failures import UncertainStartError
-
+        self.attempt = Attempt(context)
+        stored = self.attempt.read(key, _Fields)
+        self._record = stored.values
+        if damage := stored.damage or _missing(stored.values):
             raise UncertainStartError(
-                f"the record {self._key} of what an earlier attempt started is damaged ({damage}). Nothing is started, "
+                f"the record {key} of what an earlier attempt started is damaged ({damage}). Nothing is started, "
                 "so that nothing is billed twice. If the service's dashboard shows a job, a check, or a session of "
-                f"this task, end it there or take its result; then {place_of(self._key)}"
+                f"this task, end it there or take its result; then {place_of(key)}"
             )
-        stored: dict[str, Any] = record
-        return stored
-
-    @property
-    def max_tries(self) -> int:
-        """Airflow's number of that name: clearing the task raises it, a retry does not."""
-        return int(getattr(self._ti, "max_tries", 0) or 0)
 
     @property
     def began(self) -> bool:
         """Whether an earlier attempt may have started it."""
-        if self._record:
-            return True
-        if self._store is not None or self._ti is None:
-            return False
-        retries = getattr(getattr(self._ti, "task", None), "retries", 0) or 0
-        first_attempt = self.max_tries - retries + 1
-        return self._rescheduled or self._ti.try_number > first_attempt
+        if self._record or self.is_lasting:
+            return bool(self._record)
+        return self.attempt.may_follow_another
 
     @property
     def is_lasting(self) -> bool:
         """Whether later attempts can read the record."""
-        return self._store is not None
+        return self.attempt.store is not None
 
     @property
     def remembers(self) -> bool:
@@ -151,8 +130,7 @@ class Intent:
     def forget(self) -> None:
         """Delete the record: nothing was started, or it was undone."""
         self._record = {}
-        if self._store is not None:
-            self._store.delete(self._key)
+        self.attempt.delete(self._key)
 
     def is_own(self, object_id: str, created_at: str | None) -> bool:
         """Return whether an object that the service lists was started by an earlier attempt.
@@ -165,30 +143,16 @@ class Intent:
         return self.began and self._is_of_this_run(created_at)
 
     def _is_of_this_run(self, created_at: str | None) -> bool:
-        from airflow_provider_webdata.states.checks import moment
-
-        created = moment(created_at)
-        return (
-            created is not None
-            and self.run_start is not None
-            and created >= self.run_start - SERVICE_CLOCK_SKEW
-        )
+        created, run_start = moment(created_at), self.attempt.run_start
+        return created is not None and run_start is not None and created >= run_start - SERVICE_CLOCK_SKEW
 
     def _write(self, record: dict[str, Any]) -> None:
-        self._record = {**record, "max_tries": self.max_tries}
-        if self._store is not None:
-            self._store.set(self._key, self._record)
+        self._record = record
+        self.attempt.write(self._key, record)
 
 
 def may_have_acted(error: WebDataError) -> bool:
     """Return whether the service may have executed a failed call, though its answer did not say so."""
-    from airflow_provider_webdata.api.errors import (
-        InvalidResponseError,
-        RequestTimeoutError,
-        ServerError,
-        TransportError,
-    )
-
     if isinstance(error, TransportError):
         return error.sent
     return isinstance(error, (InvalidResponseError, RequestTimeoutError, ServerError))

@@ -6,6 +6,7 @@ import hashlib
 import json
 from typing import TYPE_CHECKING, Any
 
+from airflow_provider_webdata.common.attempt import Attempt
 from airflow_provider_webdata.runs.kept_records import FileRecords, RecordsOfAccount, StoreRecords
 
 if TYPE_CHECKING:
@@ -31,15 +32,15 @@ class KeptAnswer:
         self._key = hashlib.sha256(json.dumps(request, sort_keys=True).encode()).hexdigest()
         self._log = log
         self._answer: dict[str, Any] | None = None
-        self._is_first_attempt = getattr(context.get("ti"), "try_number", 1) <= 1
+        attempt = Attempt(context)
+        self._is_first_attempt = attempt.number == 1
         self._places: list[Callable[[], KeptRecords]] = []
-        if (store := context.get("task_state_store")) is not None:
+        if (store := attempt.store) is not None:
             self._places.append(lambda: RecordsOfAccount(StoreRecords(store), account))
         if output is not None:
             self._places.append(lambda: RecordsOfAccount(FileRecords(output, context), account))
         self.is_earlier = False
-        max_tries = getattr(context.get("ti"), "max_tries", 0)
-        self.name = f"{self._key[:16]}/{account}/{max_tries}"
+        self.name = f"{self._key[:16]}/{account}/{attempt.max_tries}"
         """Names the call, for all attempts until the task is cleared."""
 
     @property

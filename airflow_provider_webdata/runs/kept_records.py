@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol
 from pydantic import ConfigDict, Field, TypeAdapter, with_config
 from typing_extensions import Required, TypedDict
 
+from airflow_provider_webdata.common.attempt import Attempt
 from airflow_provider_webdata.results.errors import damage
 from airflow_provider_webdata.runs.failures import UndeliveredAnswerError
 
@@ -250,7 +251,7 @@ def records_of(output: str | None, context: Context) -> KeptRecords:
     """
     if output is not None:
         return FileRecords(output, context)
-    store = context.get("task_state_store")
+    store = Attempt(context).store
     return MemoryRecords() if store is None else StoreRecords(store)
 
 

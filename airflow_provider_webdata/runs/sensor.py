@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 
 from airflow.sdk import PokeReturnValue
 
+from airflow_provider_webdata.common.attempt import Attempt
 from airflow_provider_webdata.runs.wait import WaitRun
 
 
@@ -31,8 +32,7 @@ class SensorRun(WaitRun):
 
     def wait_in_triggerer(self) -> NoReturn:
         """Defer the task."""
-        task, ti = self.task, self.context.get("ti")
-        first = ti.get_first_reschedule_date(self.context) if ti is not None else None
+        task, first = self.task, Attempt(self.context).first_reschedule
         began = first.timestamp() if first else time.time()
         self.defer_until(
             began + task.timeout,

@@ -158,12 +158,14 @@ class ServiceTask(BaseOperator, metaclass=CheckedArguments):
         """Reschedule the task; return if it may not be."""
         from airflow.sdk.exceptions import AirflowRescheduleException
 
-        ti = context.get("ti")
-        if ti is None or self.rate_limit_timeout <= 0:
+        from airflow_provider_webdata.common.attempt import Attempt
+
+        attempt = Attempt(context)
+        if attempt.ti is None or self.rate_limit_timeout <= 0:
             return
         now = datetime.now(timezone.utc)
         when = now + reschedule_delay(error)
-        since = limited_since or ti.get_first_reschedule_date(context) or now
+        since = limited_since or attempt.first_reschedule or now
         if (when - since).total_seconds() > self.rate_limit_timeout:
             self.log.error(
                 "Asked to wait since %s; waiting until %s would exceed rate_limit_timeout=%g s",

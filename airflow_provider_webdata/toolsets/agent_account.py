@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from typing_extensions import TypedDict
 
-from airflow_provider_webdata.common.stored_record import damage_of, place_of
+from airflow_provider_webdata.common.attempt import Attempt, attempt_of_process
+from airflow_provider_webdata.common.stored_record import place_of
 from airflow_provider_webdata.runs.credit_account import CreditAccount, enter_call
+from airflow_provider_webdata.runs.failures import CreditLimitError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,7 +24,6 @@ _LINEAGE = "get_openlineage_facets_on_complete"
 
 
 class _Kept(TypedDict):
-    maxTries: int
     sources: dict[str, _Source]
     scrapes: dict[str, str]
 
@@ -45,24 +46,20 @@ class AgentAccount:
 
     def __init__(self, context: Context) -> None:
         self.context = context
-        self._ti = context.get("ti")
-        self._store: Any = context.get("task_state_store")
+        self._attempt = Attempt(context)
         self._credits = CreditAccount(context)
         self._conn_id = ""
         self._queries: dict[str, None] = {}
         self._sources: dict[str, dict[str, str]] = {}
         self._scrapes: dict[str, str] = {}
-        kept: Any = self._store.get(_KEY) if self._store is not None else None
-        if kept is not None and (damage := damage_of(kept, _Kept)):
-            from airflow_provider_webdata.runs.failures import CreditLimitError
-
+        kept = self._attempt.read(_KEY, _Kept)
+        if kept.damage:
             raise CreditLimitError(
                 f"what the agent read in earlier attempts is not known, because its record {_KEY} is damaged "
-                f"({damage}): {place_of(_KEY)}"
+                f"({kept.damage}): {place_of(_KEY)}"
             )
-        # Airflow raises `max_tries` when the task is cleared: what was read until then may be old.
-        if isinstance(kept, dict) and kept["maxTries"] == self._max_tries:
-            self._sources, self._scrapes = kept["sources"], kept["scrapes"]
+        if kept.values:
+            self._sources, self._scrapes = kept.values["sources"], kept.values["scrapes"]
         if not self._credits.is_empty:
             # Airflow deletes the XComs of each attempt before the next.
             self._push(self._credits.to_wire())
@@ -121,9 +118,7 @@ class AgentAccount:
         formats: Mapping[str, float] | None,
     ) -> None:
         credits = enter_call(self._credits, self.context, log, used, operation, call=call, formats=formats)
-        if self._store is not None:
-            kept = {"sources": self._sources, "scrapes": self._scrapes}
-            self._store.set(_KEY, {"maxTries": self._max_tries, **kept})
+        self._attempt.write(_KEY, {"sources": self._sources, "scrapes": self._scrapes})
         self._conn_id = conn_id
         self._push(credits)
 
@@ -132,21 +127,17 @@ class AgentAccount:
         # OpenLineage asks the task, which belongs to another package: the answer is set here, unless the task has one.
         if task is not None and not hasattr(type(task), _LINEAGE):
             setattr(task, _LINEAGE, self._lineage)
-        if self._ti is None or not getattr(task, "do_xcom_push", True):
+        if self._attempt.ti is None or not getattr(task, "do_xcom_push", True):
             return
         sources = list(self._sources.values())
         for key, value in {"sources": sources, "creditsUsed": credits["used"], "credits": credits}.items():
-            self._ti.xcom_push(key, value)
+            self._attempt.ti.xcom_push(key, value)
 
     def _lineage(self, task_instance: Any) -> Any | None:  # noqa: ARG002
         from airflow_provider_webdata.results.lineage import operator_lineage
 
         urls = [source["url"] for source in self._sources.values()]
         return operator_lineage([*self._queries, *urls], None, self._conn_id)
-
-    @property
-    def _max_tries(self) -> int:
-        return int(getattr(self._ti, "max_tries", 0) or 0)
 
 
 _current: tuple[object, AgentAccount] | None = None
@@ -157,15 +148,10 @@ def account_of_attempt(own: AgentAccount | None) -> AgentAccount:
 
     :param own: what is returned outside a task; None: a new one.
     """
-    from airflow.sdk import Context, get_current_context
-
     global _current
-    try:
-        context = get_current_context()
-    except RuntimeError:
-        return own or AgentAccount(Context())
-    ti: Any = context["ti"]
-    key = (getattr(ti, "id", None), ti.dag_id, ti.run_id, ti.task_id, ti.map_index, ti.try_number)
-    if _current is None or _current[0] != key:
-        _current = (key, AgentAccount(context))
+    attempt = attempt_of_process()
+    if attempt is None:
+        return own or AgentAccount({})
+    if _current is None or _current[0] != attempt.key:
+        _current = (attempt.key, AgentAccount(attempt.context))
     return _current[1]

@@ -214,11 +214,11 @@ def paid_request(operator: str, arguments: dict[str, Any]) -> Any:
 
 def job_identity() -> dict[str, Any]:
     """Return the keys by which a later attempt finds a job; each attempt computes them again."""
-    from airflow_provider_webdata.runs.intent import Intent
+    from airflow_provider_webdata.common.attempt import Attempt
     from airflow_provider_webdata.runs.jobs.identity import JobIdentity
 
     context: Any = context_of(TaskInstance(max_tries=MAX_TRIES), dag_run=SimpleNamespace(start_date=NOON))
-    identity = JobIdentity.of(context, Intent(context, "webdata_job"))
+    identity = JobIdentity.of(Attempt(context))
     return {"key": identity.key("secret", 1), "idempotency_key": identity.idempotency_key(1)}
 
 

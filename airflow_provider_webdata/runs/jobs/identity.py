@@ -14,9 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from airflow.sdk import Context
-
-    from airflow_provider_webdata.runs.intent import Intent
+    from airflow_provider_webdata.common.attempt import Attempt
 
 _NAMESPACE = uuid.UUID("6f1d8f3c-6f0c-5d52-9a55-3c5a7f1be2d7")
 
@@ -33,9 +31,9 @@ class JobIdentity:
     text: str
 
     @classmethod
-    def of(cls, context: Context, intent: Intent) -> JobIdentity:
+    def of(cls, attempt: Attempt) -> JobIdentity:
         """Return the identity of a task's job; outside of a task run, a random one."""
-        ti = context.get("ti")
+        ti = attempt.ti
         if ti is None:
             return cls(secrets.token_hex())
         parts = (
@@ -43,9 +41,9 @@ class JobIdentity:
             ti.run_id,
             ti.task_id,
             ti.map_index,
-            intent.max_tries,
+            attempt.max_tries,
             # Another Airflow with the same DAGs starts its runs at other moments.
-            intent.run_start.isoformat() if intent.run_start else "",
+            attempt.run_start.isoformat() if attempt.run_start else "",
         )
         return cls("\n".join(map(str, parts)))
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk.exceptions import AirflowRescheduleException
 
 from airflow_provider_webdata.api.errors import IdempotencyKeyUsedError, NotFoundError, WebDataError
+from airflow_provider_webdata.common.attempt import Attempt
 from airflow_provider_webdata.runs.failures import UncertainStartError
 from airflow_provider_webdata.runs.intent import Intent, may_have_acted
 from airflow_provider_webdata.runs.jobs.identity import JobIdentity
@@ -42,11 +43,7 @@ _MOST_GENERATIONS = 20
 def is_of_earlier_attempt(context: Context) -> bool:
     """Return whether an earlier attempt started the task's job. Without a store that is unknown: False."""
     attempt = StartRecord.of(Intent(context, _INTENT)).attempt
-    return attempt is not None and attempt < _attempt_of(context)
-
-
-def _attempt_of(context: Context) -> int:
-    return int(getattr(context.get("ti"), "try_number", 1))
+    return attempt is not None and attempt < Attempt(context).number
 
 
 @dataclass
@@ -88,7 +85,7 @@ class JobStart:
         # Airflow 3.2: an earlier attempt may have sent a request, and had no place to record it.
         self._is_unrecorded = self._intent.began and not self._intent.is_lasting
         self._record = StartRecord.of(self._intent)
-        self._identity = JobIdentity.of(self.context, self._intent)
+        self._identity = JobIdentity.of(self._intent.attempt)
 
     @property
     def deadline(self) -> float | None:
@@ -196,7 +193,7 @@ class JobStart:
             self._store(before)
             raise
         # An earlier attempt's request, which is sent again with its key, may not have come through.
-        self._store(replace(self._record, attempt=_attempt_of(self.context)))
+        self._store(replace(self._record, attempt=self._intent.attempt.number))
         self.log.info("Started job %s", answer.id)
         return TaskJob(answer.id, webhook is not None, list(answer.invalid_urls or ()))
 
@@ -211,7 +208,7 @@ class JobStart:
                 record,
                 known=(*record.past, *self._listed_ids()),
                 requested_at=datetime.now(timezone.utc).isoformat(),
-                attempt=_attempt_of(self.context),
+                attempt=self._intent.attempt.number,
                 kind=self.kind,
                 request=self._digest,
                 account=self._account,
@@ -273,7 +270,7 @@ class JobStart:
             self.kind,
             keys if self.webhook.wanted else [],
             self.targets,
-            moment(record.requested_at) or self._intent.run_start,
+            moment(record.requested_at) or self._intent.attempt.run_start,
             {*record.known, *record.past},
         )
 

@@ -85,8 +85,8 @@ class CheckRun(MonitorRun):
         if began is not None and until is not None:
             return datetime.fromisoformat(began), float(until), True
         deadline = now.timestamp() + self.task.wait.seconds(CHECK_WAIT_SECONDS)
-        if memory.began and memory.run_start is not None:
+        if memory.began and memory.attempt.run_start is not None:
             # Nothing says when the first attempt began to wait; what ended meanwhile must not be lost.
-            return memory.run_start, deadline, True
+            return memory.attempt.run_start, deadline, True
         memory.remember(after=now.isoformat(), deadline=deadline)
         return now, deadline, False

@@ -206,7 +206,7 @@ def test_records_of_a_job(stored: Stored) -> None:
     assert started.job_id is not None
     now = json.loads(json.dumps(dataclasses.asdict(started)))
     recorded = {**stored["task_state"]["webdata_job"]["started"]}
-    assert recorded.pop("max_tries") == attempts.MAX_TRIES
+    assert recorded.pop("maxTries") == attempts.MAX_TRIES
     assert {name: now[name] for name in recorded} == recorded
 
 

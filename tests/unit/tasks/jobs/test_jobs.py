@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_provider_webdata.api import models
+from airflow_provider_webdata.common.attempt import Attempt
 from airflow_provider_webdata.inbox.wire import is_key
 from airflow_provider_webdata.operators.agent import WebDataAgentOperator
 from airflow_provider_webdata.operators.batch_scrape import WebDataBatchScrapeOperator
 from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
 from airflow_provider_webdata.operators.extract import WebDataExtractOperator
-from airflow_provider_webdata.runs.intent import Intent
 from airflow_provider_webdata.runs.jobs.identity import JobIdentity
 from airflow_provider_webdata.runs.jobs.results import MOST_LISTED, PageErrors, texts
 from airflow_provider_webdata.states.jobs import ALL_JOB_KINDS, events_to_ask_for, last_events
@@ -135,7 +135,7 @@ def identity(**more: Any) -> JobIdentity:
         "ti": SimpleNamespace(**{**fields, **more}),
         "dag_run": SimpleNamespace(start_date=start),
     }
-    return JobIdentity.of(context, Intent(context, "k"))
+    return JobIdentity.of(Attempt(context))
 
 
 @pytest.mark.parametrize(
@@ -172,5 +172,5 @@ def test_keys_tell_secrets_and_generations_apart() -> None:
 
 def test_outside_of_a_task_run_nothing_is_shared() -> None:
     context: Any = {}
-    one, two = (JobIdentity.of(context, Intent(context, "k")) for _ in range(2))
+    one, two = (JobIdentity.of(Attempt(context)) for _ in range(2))
     assert one.key("s", 0) != two.key("s", 0)

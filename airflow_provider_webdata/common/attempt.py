@@ -1,0 +1,127 @@
+"""One attempt of a task: its number, and the records that attempts leave for each other."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from airflow_provider_webdata.common.stored_record import damage_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+_CLEARED = "maxTries"
+
+
+class Stored(NamedTuple):
+    """A record of earlier attempts.
+
+    :param values: what it holds; empty if there is none since the task was cleared, or it is damaged.
+    :param damage: what keeps it from being read, if anything.
+    """
+
+    values: dict[str, Any]
+    damage: str | None = None
+
+
+class Attempt:
+    """One attempt of a task instance.
+
+    Airflow 3.3 has a task state store, which lasts over attempts and crashes and is not emptied when the task is
+    cleared. A record therefore holds `max_tries`, which a retry leaves and clearing the task raises: one with another
+    number is not read. Airflow 3.2 has no store: there nothing is recorded.
+
+    :param context: the task's context; empty or None outside a task.
+    """
+
+    def __init__(self, context: Mapping[str, Any] | None) -> None:
+        self.context: Any = context or {}
+        self.ti: Any = self.context.get("ti")
+        self.store: Any = self.context.get("task_state_store")
+
+    @property
+    def number(self) -> int:
+        """Its number, from 1; also counts the attempts before the task was cleared."""
+        return int(getattr(self.ti, "try_number", 1) or 1)
+
+    @property
+    def max_tries(self) -> int:
+        """Airflow's number of that name: clearing the task raises it, a retry does not."""
+        return int(getattr(self.ti, "max_tries", 0) or 0)
+
+    @property
+    def is_last(self) -> bool:
+        """Whether Airflow will not retry the task."""
+        return self.ti is None or self.number > self.max_tries
+
+    @property
+    def run_start(self) -> datetime | None:
+        """When the DAG run began."""
+        return getattr(self.context.get("dag_run"), "start_date", None)
+
+    @property
+    def reschedules(self) -> int:
+        """How often the attempt was rescheduled."""
+        return int(self.context.get("task_reschedule_count") or 0)
+
+    @property
+    def first_reschedule(self) -> datetime | None:
+        """When the attempt was first rescheduled."""
+        first: datetime | None = None if self.ti is None else self.ti.get_first_reschedule_date(self.context)
+        return first
+
+    @property
+    def may_follow_another(self) -> bool:
+        """Whether another attempt, or this one before it was rescheduled, may have run since the task was cleared."""
+        if self.ti is None:
+            return False
+        retries = getattr(getattr(self.ti, "task", None), "retries", 0) or 0
+        return self.reschedules > 0 or self.number > self.max_tries - retries + 1
+
+    @cached_property
+    def key(self) -> tuple[object, ...]:
+        """What distinguishes the attempt from all others."""
+        names = ("id", "dag_id", "run_id", "task_id", "map_index", "try_number")
+        return tuple(getattr(self.ti, name, None) for name in names)
+
+    def read(self, key: str, kind: Any) -> Stored:
+        """Return a record since the task was cleared.
+
+        :param key: in the task state store.
+        :param kind: type of the record, a `TypedDict`.
+        """
+        record = None if self.store is None else self.store.get(key)
+        if record is None:
+            return Stored({})
+        damage = damage_of(record, dict[str, Any])
+        if damage is None and type(record.get(_CLEARED)) is not int:
+            damage = f"{_CLEARED} is no number"
+        if damage is None and record[_CLEARED] != self.max_tries:
+            return Stored({})
+        values = {name: value for name, value in record.items() if name != _CLEARED} if damage is None else {}
+        damage = damage or damage_of(values, kind) or (None if values else "it is empty")
+        return Stored({}, damage) if damage else Stored(values)
+
+    def write(self, key: str, values: Mapping[str, Any]) -> None:
+        """Record JSON values, if there is a store.
+
+        :param key: in the task state store.
+        """
+        if self.store is not None:
+            self.store.set(key, {**values, _CLEARED: self.max_tries})
+
+    def delete(self, key: str) -> None:
+        """Delete a record, if there is a store."""
+        if self.store is not None:
+            self.store.delete(key)
+
+
+def attempt_of_process() -> Attempt | None:
+    """Return the attempt that this process runs; None outside a task."""
+    from airflow.sdk import get_current_context
+
+    try:
+        return Attempt(get_current_context())
+    except RuntimeError:
+        return None
