@@ -26,7 +26,7 @@ _LOAD = """
 import re, sys, time
 from pathlib import Path
 from airflow_provider_webdata.operators.to_table import WebDataToTableOperator
-import airflow_provider_webdata.tasks.tables.load, airflow.providers.postgres.hooks.postgres
+import airflow_provider_webdata.results.tables.load, airflow.providers.postgres.hooks.postgres
 
 def peak():
     return int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1]) / 1024

@@ -72,12 +72,6 @@ class StepFailedError(CodedError, AirflowException):
     help_code = "WD-039"
 
 
-class TableError(CodedError, AirflowFailException):
-    """The results cannot be loaded: the table or the file has an unsuitable form."""
-
-    help_code = "WD-060"
-
-
 class InvalidResultsError(CodedError, AirflowFailException):
     """Results break the schema that they are to hold, and `Schema.on_invalid` is `fail`."""
 

@@ -14,15 +14,14 @@ from airflow_provider_webdata.results.errors import OutputError
 from airflow_provider_webdata.results.lineage import load_lineage
 from airflow_provider_webdata.results.partitions import LIST_SUFFIX, files_of
 from airflow_provider_webdata.results.result_schema import ResultSchema
-from airflow_provider_webdata.tasks.tables.dataset import dataset_of_table
-from airflow_provider_webdata.tasks.tables.layout import table_name
-from airflow_provider_webdata.tasks.tables.load import database_of, load_files
+from airflow_provider_webdata.results.tables.dataset import dataset_of_table
+from airflow_provider_webdata.results.tables.layout import table_name
+from airflow_provider_webdata.results.tables.load import database_of, load_files
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
-    from airflow_provider_webdata.operators.to_table import WebDataToTableOperator
-    from airflow_provider_webdata.tasks.tables.database import Loaded
+    from airflow_provider_webdata.results.tables.database import Loaded
 
 
 class LoadRun:
@@ -32,7 +31,7 @@ class LoadRun:
     :param context: the task's context.
     """
 
-    def __init__(self, task: WebDataToTableOperator, context: Context) -> None:
+    def __init__(self, task: Any, context: Context) -> None:
         self.task = task
         self.context = context
         self.lineage: Any | None = None

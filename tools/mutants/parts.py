@@ -54,7 +54,7 @@ PARTS: dict[str, Part] = {
         ("runs/jobs/lookup.py", "runs/jobs/record.py", "runs/jobs/start.py"),
         ("unit/tasks/jobs", "integration/operators/test_job_start.py"),
     ),
-    "tasks/tables/load": Part(("tasks/tables/load.py",), ("unit/tasks/tables", "integration/tables")),
+    "results/tables/load": Part(("results/tables/load.py",), ("unit/results/tables", "integration/tables")),
     "toolsets": Part(("toolsets/*.py",), ("unit/toolsets", "integration/toolsets")),
     "waiting": Part(
         ("waiting/*.py", "waiting/*/*.py"),

@@ -1,4 +1,4 @@
-"""A lookup of the jobs that a task may have started: in the inbox, the running crawls, and the team's activity."""
+"""A lookup of the jobs that a task may have started, in the inbox, the running crawls, and the team's activity."""
 
 from __future__ import annotations
 

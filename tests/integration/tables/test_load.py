@@ -22,14 +22,14 @@ from hypothesis import strategies as st
 from airflow_provider_webdata.operators.to_table import WebDataToTableOperator
 from airflow_provider_webdata.results.columns import CHANGES, columns_of, row
 from airflow_provider_webdata.results.encoding import json_text
+from airflow_provider_webdata.results.errors import TableError
 from airflow_provider_webdata.results.output import open_output
 from airflow_provider_webdata.results.partitions import open_partitions
 from airflow_provider_webdata.results.result_schema import ResultSchema
 from airflow_provider_webdata.results.retrieval import KIND, flat_document, flat_documents
+from airflow_provider_webdata.results.tables.database import Database
+from airflow_provider_webdata.results.tables.items import ResultsFile
 from airflow_provider_webdata.results.tombstones import MARK, Tombstone
-from airflow_provider_webdata.runs.failures import TableError
-from airflow_provider_webdata.tasks.tables.database import Database
-from airflow_provider_webdata.tasks.tables.items import ResultsFile
 from tests.integration.results.conftest import bucket, s3_client, s3_connection, s3_server
 from tests.integration.tables.conftest import EACH_WAY, HOOKS, OWN_WAYS, Target
 from tests.support.examples import examples

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from airflow_provider_webdata.tasks.tables.database import Existing, StagingDatabase, Values
+from airflow_provider_webdata.results.tables.database import Existing, StagingDatabase, Values
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from airflow_provider_webdata.results.columns import ColumnType
-    from airflow_provider_webdata.tasks.tables.layout import Layout, TableName
+    from airflow_provider_webdata.results.tables.layout import Layout, TableName
 
 # A type that turns texts into numbers where they look like some would lose what they were.
 _TEXTS = ("TEXT", "CLOB", "VARCHAR", "CHARACTER", "NVARCHAR", "JSONTEXT", "BLOB", "")

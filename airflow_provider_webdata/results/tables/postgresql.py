@@ -5,14 +5,14 @@ from __future__ import annotations
 import io
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from airflow_provider_webdata.runs.failures import TableError
-from airflow_provider_webdata.tasks.tables.database import Existing, StagingDatabase, Values
+from airflow_provider_webdata.results.errors import TableError
+from airflow_provider_webdata.results.tables.database import Existing, StagingDatabase, Values
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from airflow_provider_webdata.results.columns import ColumnType
-    from airflow_provider_webdata.tasks.tables.layout import Layout, TableName
+    from airflow_provider_webdata.results.tables.layout import Layout, TableName
 
 _CHUNK_CHARACTERS = 2 * 2**20
 _NAME_BYTES = 63

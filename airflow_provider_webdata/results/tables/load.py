@@ -6,18 +6,18 @@ from contextlib import ExitStack, closing, contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.common.arguments import removal_limit
-from airflow_provider_webdata.runs.failures import TableError
-from airflow_provider_webdata.tasks.tables.database import Loaded
-from airflow_provider_webdata.tasks.tables.items import Removed, ResultsFile
-from airflow_provider_webdata.tasks.tables.layout import OF_A_RUN, layout
+from airflow_provider_webdata.results.errors import TableError
+from airflow_provider_webdata.results.tables.database import Loaded
+from airflow_provider_webdata.results.tables.items import Removed, ResultsFile
+from airflow_provider_webdata.results.tables.layout import OF_A_RUN, layout
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from airflow_provider_webdata.results.columns import Column, ColumnType
     from airflow_provider_webdata.results.result_schema import ResultSchema
-    from airflow_provider_webdata.tasks.tables.database import Database, Existing, Values
-    from airflow_provider_webdata.tasks.tables.layout import Layout, TableName
+    from airflow_provider_webdata.results.tables.database import Database, Existing, Values
+    from airflow_provider_webdata.results.tables.layout import Layout, TableName
 
 _HELD: Mapping[ColumnType, str] = {
     "text": "texts of any length as they are",
@@ -57,18 +57,18 @@ def database_of(connection: Any) -> Database:
     session: Any = hook.get_conn()
     driver = type(session).__module__.partition(".")[0]
     if driver in {"psycopg", "psycopg2"} and hook.dialect_name == "postgresql":
-        from airflow_provider_webdata.tasks.tables.postgresql import PostgreSQL
+        from airflow_provider_webdata.results.tables.postgresql import PostgreSQL
 
         return PostgreSQL(session)
     if driver == "sqlite3":
-        from airflow_provider_webdata.tasks.tables.sqlite import SQLite
+        from airflow_provider_webdata.results.tables.sqlite import SQLite
 
         return SQLite(session)
     if driver in {"duckdb", "_duckdb"}:
-        from airflow_provider_webdata.tasks.tables.duckdb import DuckDB
+        from airflow_provider_webdata.results.tables.duckdb import DuckDB
 
         return DuckDB(session)
-    from airflow_provider_webdata.tasks.tables.other_database import OtherDatabase
+    from airflow_provider_webdata.results.tables.other_database import OtherDatabase
 
     return OtherDatabase(session, hook)
 

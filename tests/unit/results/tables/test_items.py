@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from airflow_provider_webdata.results.columns import TABLES, columns_of
+from airflow_provider_webdata.results.errors import TableError
+from airflow_provider_webdata.results.tables.items import kind_of
+from airflow_provider_webdata.results.tables.layout import TableName, layout, table_name
 from airflow_provider_webdata.results.tombstones import MARK
-from airflow_provider_webdata.runs.failures import TableError
-from airflow_provider_webdata.tasks.tables.items import kind_of
-from airflow_provider_webdata.tasks.tables.layout import TableName, layout, table_name
 from tests.support.tables import each_row
 
 PAGE = {"markdown": "x", "metadata": {"sourceURL": "https://a.example"}}

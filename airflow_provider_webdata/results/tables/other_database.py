@@ -5,13 +5,13 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from airflow_provider_webdata.tasks.tables.database import Database, Existing, Loaded, Values
+from airflow_provider_webdata.results.tables.database import Database, Existing, Loaded, Values
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from airflow_provider_webdata.results.columns import ColumnType
-    from airflow_provider_webdata.tasks.tables.layout import Layout, TableColumn, TableName
+    from airflow_provider_webdata.results.tables.layout import Layout, TableColumn, TableName
 
 _BATCH_ROWS = 1_000
 # What an index of MySQL takes at four bytes a character.

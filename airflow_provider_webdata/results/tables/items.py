@@ -12,15 +12,15 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.results.columns import EXTRA, TABLES, Column, columns_of, row_maker
+from airflow_provider_webdata.results.errors import TableError
 from airflow_provider_webdata.results.item_urls import url_of
 from airflow_provider_webdata.results.manifest.comparison import CHANGES
 from airflow_provider_webdata.results.manifest.urls import is_canonical
 from airflow_provider_webdata.results.output import format_of
 from airflow_provider_webdata.results.parquet import JSON_COLUMN
 from airflow_provider_webdata.results.storage import storage_path
+from airflow_provider_webdata.results.tables.layout import url_column
 from airflow_provider_webdata.results.tombstones import MARK
-from airflow_provider_webdata.runs.failures import TableError
-from airflow_provider_webdata.tasks.tables.layout import url_column
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -5,13 +5,13 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from airflow_provider_webdata.tasks.tables.database import Existing, StagingDatabase, Values
+from airflow_provider_webdata.results.tables.database import Existing, StagingDatabase, Values
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from airflow_provider_webdata.results.columns import ColumnType
-    from airflow_provider_webdata.tasks.tables.layout import Layout, TableName
+    from airflow_provider_webdata.results.tables.layout import Layout, TableName
 
 _BATCH_ROWS = 10_000
 _TEXTS = ("VARCHAR",)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from airflow_provider_webdata.tasks.tables.layout import TableName
+    from airflow_provider_webdata.results.tables.layout import TableName
 
 
 def dataset_of_table(connection: Any, table: TableName) -> tuple[str, str]:

@@ -6,13 +6,13 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from airflow_provider_webdata.runs.failures import TableError
+from airflow_provider_webdata.results.errors import TableError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from airflow_provider_webdata.results.columns import ColumnType
-    from airflow_provider_webdata.tasks.tables.layout import Layout, TableColumn, TableName
+    from airflow_provider_webdata.results.tables.layout import Layout, TableColumn, TableName
 
 Values = tuple[Any, ...]
 
