@@ -19,6 +19,7 @@ from airflow_provider_webdata.runs.checked_number import checked_number
 from airflow_provider_webdata.runs.delivery.step import Results
 from airflow_provider_webdata.runs.failures import CreditLimitError, TooManyFailuresError
 from airflow_provider_webdata.runs.kept_records import RecordsOfAccount, records_of
+from airflow_provider_webdata.runs.request import checked_extra_body
 from airflow_provider_webdata.runs.searches.adaptive_limit import AdaptiveLimit
 from airflow_provider_webdata.runs.searches.batch_queries import OPERATION, checked_queries
 from airflow_provider_webdata.runs.searches.event_loop import run_aside
@@ -44,7 +45,7 @@ class BatchSearchRun(CallRun):
         task, context = self.task, self.context
         limit = self.billing.budget.limit
         most_errors = checked_number(OPERATION, "max_error_ratio", task.max_error_ratio, 1) or 0.0
-        extra_body = task.checked_extra_body(OPERATION)
+        extra_body = checked_extra_body(task, OPERATION)
         queries = checked_queries(as_list(task.queries), self.request_of, extra_body, self.log)
         if limit is not None:
             self._refuse_unbounded(limit, queries.values(), extra_body)
@@ -65,8 +66,8 @@ class BatchSearchRun(CallRun):
             self.push(**facts)
         if batch.rate_limit is not None:
             progressed = batch.tally.settled > len(settled)
-            task.postpone(batch.rate_limit, context, datetime.now(timezone.utc) if progressed else None)
-            task.fail(batch.rate_limit)
+            self.postpone(batch.rate_limit, datetime.now(timezone.utc) if progressed else None)
+            self.fail(batch.rate_limit)
         if batch.stopped:
             raise AirflowException("The task was ended; its next attempt goes on from the results so far")
         too_many = self._too_many(batch.tally, most_errors)
@@ -79,7 +80,7 @@ class BatchSearchRun(CallRun):
             no_retry = (
                 "" if kept.lasts else "; no retry is made, which would be billed for all again: set output="
             )
-            task.refuse(
+            self.refuse(
                 TooManyFailuresError(f"{too_many}; the results are stored and in XCom all the same{no_retry}")
             )
         kept.forget()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from airflow_provider_webdata.coded_errors import CodedError
 from airflow_provider_webdata.runs.failures import UndeliveredAnswerError
 from airflow_provider_webdata.runs.kept_answer import KeptAnswer
+from airflow_provider_webdata.runs.request import checked_extra_body, checked_request
 from airflow_provider_webdata.runs.run import Run
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ class CallRun(Run):
         """
         self.prepare_delivery()
         try:
-            with self.task.calling(self.context, postpone=self.postpone):
+            with self.calling():
                 self.billing.push_earlier()
                 result = self.call()
         # Airflow ends a task whose time is over by an exception of this kind.
@@ -59,7 +60,7 @@ class CallRun(Run):
         :raises InvalidRequestError: a field breaks a documented rule.
         """
         name = self.operation.replace("_", " ")
-        return self.task.checked_request(model, name), self.task.checked_extra_body(name)
+        return checked_request(self.task, model, name), checked_extra_body(self.task, name)
 
     def paid(
         self,
@@ -122,4 +123,4 @@ class CallRun(Run):
             f"The answer was billed and could not be delivered: {str(error) or type(error).__name__}. It could not be "
             f"kept for a retry either, which would be billed again: no retry is made; {way_out}"
         )
-        raise self.task.explained(undelivered) from (None if isinstance(error, CodedError) else error)
+        raise self.explained(undelivered) from (None if isinstance(error, CodedError) else error)

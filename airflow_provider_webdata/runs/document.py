@@ -23,7 +23,7 @@ from airflow_provider_webdata.runs.delivery.step import Results
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from airflow.sdk import Context, ObjectStoragePath
+    from airflow.sdk import ObjectStoragePath
 
     from airflow_provider_webdata.api.errors import WebDataError
     from airflow_provider_webdata.api.models import ScrapeResponse
@@ -103,12 +103,12 @@ class DocumentRun(CallRun):
             "unknown" if summary["creditsUsed"] is None else summary["creditsUsed"],
         )
 
-    def postpone(self, error: WebDataError, context: Context, since: datetime | None) -> None:
+    def postpone(self, error: WebDataError, limited_since: datetime | None) -> None:
         """Reschedule the task for a document that the service still works on, unless that was done too often."""
         if not isinstance(error, ProcessingContinuesError):
-            super().postpone(error, context, since)
+            super().postpone(error, limited_since)
             return
-        attempt = Attempt(context)
+        attempt = Attempt(self.context)
         if attempt.ti is None:
             return
         now = datetime.now(timezone.utc)

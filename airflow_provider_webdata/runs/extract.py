@@ -17,6 +17,7 @@ from airflow_provider_webdata.runs.jobs.extract_successors import (
     combined,
     ignored_by_agent,
 )
+from airflow_provider_webdata.runs.request import request_body
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,7 +34,7 @@ class ExtractRun(JobRun):
     def call(self) -> Any:
         """Start the job, or find the one of an earlier attempt, and return its result or its id."""
         self.kind = self.operation = self._chosen_kind()
-        if self.kind == "agent" and (ignored := ignored_by_agent(self.task.request_body())):
+        if self.kind == "agent" and (ignored := ignored_by_agent(request_body(self.task))):
             self.log.warning("via='agent' has no counterpart of %s, and ignores it", ", ".join(ignored))
         return super().call()
 
@@ -46,7 +47,7 @@ class ExtractRun(JobRun):
         """Return the model of the request that `via` sends, and its fields."""
         if self.kind == "extract":
             return super().request()
-        body = self.task.request_body()
+        body = request_body(self.task)
         if self.kind == "batch_scrape":
             return BatchScrapeRequest, as_batch_scrape(body)
         return AgentRequest, as_agent(body, number("credit_limit", self.task.credit_limit))
@@ -65,7 +66,7 @@ class ExtractRun(JobRun):
             ),
             self.task.urls or (),
         )
-        if self.task.request_body().get("showSources"):
+        if request_body(self.task).get("showSources"):
             summary["sources"] = sources
         summary["errors"] = errors.to_wire()
         result.report(summary)
@@ -87,7 +88,7 @@ class ExtractRun(JobRun):
         ended = endings.EXTRACT.has_come() and endings.EXTRACT.concerns(base_url)
         if given in ("extract", "agent") or (given is None and not ended):
             return KINDS[given or "extract"]
-        reasons = agent_reasons(self.task.request_body())
+        reasons = agent_reasons(request_body(self.task))
         if given == "scrape" and reasons:
             self.refuse(
                 f"via='scrape' cannot replace this extract job: {'; '.join(reasons)}. Use via='agent'"

@@ -10,6 +10,7 @@ from airflow_provider_webdata.api.errors import ConflictError
 from airflow_provider_webdata.api.models import FeedbackRequest, SearchFeedbackRequest
 from airflow_provider_webdata.hooks.calls import body_for
 from airflow_provider_webdata.runs.metrics import count
+from airflow_provider_webdata.runs.request import checked_extra_body, checked_request
 from airflow_provider_webdata.runs.run import Run
 
 if TYPE_CHECKING:
@@ -26,9 +27,9 @@ class FeedbackRun(Run):
 
     def call(self) -> dict[str, Any]:
         """Send the feedback; log and push the outcome."""
-        request = self.task.checked_request(FeedbackRequest, "feedback")
+        request = checked_request(self.task, FeedbackRequest, "feedback")
         try:
-            answer = self._give(request, self.task.checked_extra_body("feedback")).to_wire()
+            answer = self._give(request, checked_extra_body(self.task, "feedback")).to_wire()
         except ConflictError as error:
             if error.code in _NOT_TAKEN:
                 self._refused(error)

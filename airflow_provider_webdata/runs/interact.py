@@ -16,6 +16,7 @@ from airflow_provider_webdata.runs.browser import ScrapeBrowser, SessionBrowser
 from airflow_provider_webdata.runs.failures import StepFailedError
 from airflow_provider_webdata.runs.intent import Intent
 from airflow_provider_webdata.runs.kill import run_outside_handler
+from airflow_provider_webdata.runs.request import checked_extra_body, checked_request
 from airflow_provider_webdata.runs.run import Run
 
 if TYPE_CHECKING:
@@ -123,14 +124,14 @@ class InteractRun(Run):
             raise StepFailedError(f"{name}: the browser was closed under it: {error.text()}") from error
 
     def _made_browser(self, steps: Sequence[RequestModel]) -> Browser:
-        extra_body = self.task.checked_extra_body("interact")
+        extra_body = checked_extra_body(self.task, "interact")
         if self.task.scrape_id is not None:
             if checked_text(self.task.scrape_id) is None:
                 self.refuse("scrape_id is empty after rendering; it must name a scrape")
             return ScrapeBrowser(self.hook, self.task.scrape_id, extra_body)
         if self.task.ttl is None:
             self.task.ttl = _needed_ttl(steps)
-        request = self.task.checked_request(InteractRequest, "interact")
+        request = checked_request(self.task, InteractRequest, "interact")
         return SessionBrowser(self.hook, request, extra_body, Intent(self.context, "webdata_session"))
 
     def _hold_limit(self, steps: Sequence[RequestModel]) -> None:
@@ -143,7 +144,7 @@ class InteractRun(Run):
             "ttl": max((int(ttl) for ttl in ttls if ttl is not None), default=None),
             "prompt": any(getattr(step, "prompt", None) is not None for step in steps),
         }
-        self.billing.reserve("interact", body, self.task.checked_extra_body("interact"))
+        self.billing.reserve("interact", body, checked_extra_body(self.task, "interact"))
 
     def _close_leftovers(self, browser: Browser) -> None:
         for session_id, leftover in browser.close_leftovers().items():

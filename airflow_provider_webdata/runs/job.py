@@ -18,6 +18,7 @@ from airflow_provider_webdata.runs.jobs.start import JobStart, is_of_earlier_att
 from airflow_provider_webdata.runs.jobs.wait import check_max_error_ratio, poll_until
 from airflow_provider_webdata.runs.kill import run_outside_handler
 from airflow_provider_webdata.runs.managed_webhook import ManagedWebhook, origin_of
+from airflow_provider_webdata.runs.request import checked_extra_body, checked_request
 from airflow_provider_webdata.runs.wait import WaitRun
 from airflow_provider_webdata.states.jobs import events_to_ask_for, first_few
 
@@ -67,7 +68,7 @@ class JobRun(WaitRun):
         :param idempotency_key: for an operation that honours one.
         """
         start = getattr(self.hook, f"start_{self.kind}")
-        return start(request, extra_body=self.task.checked_extra_body(self._start_name))  # type: ignore[no-any-return]
+        return start(request, extra_body=checked_extra_body(self.task, self._start_name))  # type: ignore[no-any-return]
 
     def covers_all(self, count: int) -> bool:  # noqa: ARG002
         """Return whether a job that returned so many pages saw the whole site."""
@@ -111,7 +112,7 @@ class JobRun(WaitRun):
         check_max_error_ratio(self)
         waits_for_delivery = task.wait_for_completion and task.polling_policy.wait_by == "webhook"
         if waits_for_delivery and not self._managed_webhook().wanted:
-            task.refuse(
+            self.refuse(
                 f"Wait(by='webhook'), but the job does not report to this Airflow: connection {task.webdata_conn_id!r} "
                 "has no webhook_url with a webhook_secret or signing_secret, or another webhook is given. Set them, "
                 "leave out the webhook, or use Wait(by='polling')"
@@ -120,14 +121,14 @@ class JobRun(WaitRun):
     def resume(self, event: Mapping[str, Any]) -> Any:
         """Finish the task after its wait in the triggerer; see `WaitRun.resume`."""
         if event.get("status") == "timeout":
-            with self.task.calling(self.context):
+            with self.calling():
                 event = self._at_timeout(event)
         self._count_lost(event)
         return self.finished(super().resume(event))
 
     def fail_job(self, text: str) -> NoReturn:
         """End the attempt; a retry may start another job."""
-        raise self.task.explained(JobFailedError(text))
+        raise self.explained(JobFailedError(text))
 
     def result_of(self, event: Mapping[str, Any]) -> Any:
         """Return the result of the job."""
@@ -176,8 +177,8 @@ class JobRun(WaitRun):
 
     def _job_start(self) -> JobStart:
         model, given = self.request()
-        request = self.task.checked_request(model, self._start_name, given)
-        body, extra_body = request.to_wire(), self.task.checked_extra_body(self._start_name)
+        request = checked_request(self.task, model, self._start_name, given)
+        body, extra_body = request.to_wire(), checked_extra_body(self.task, self._start_name)
 
         def send(webhook: Mapping[str, Any] | None, idempotency_key: str) -> JobStarted:
             fields = given if webhook is None else {**given, "webhook": webhook}
@@ -347,6 +348,6 @@ class CrawlRun(JobRun):
         """Start the crawl; the service takes an idempotency key once."""
         return self.hook.start_crawl(
             request,  # type: ignore[arg-type]
-            extra_body=self.task.checked_extra_body(self._start_name),
+            extra_body=checked_extra_body(self.task, self._start_name),
             idempotency_key=idempotency_key,
         )

@@ -1,26 +1,35 @@
-"""Base of all runs: the task, its context, and the delivery of results."""
+"""Base of all runs: the task, its errors in Airflow's terms, and the delivery of results."""
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+from datetime import datetime, timezone
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
+from airflow.sdk.exceptions import AirflowFailException, AirflowRescheduleException
+
+from airflow_provider_webdata.api.errors import InvalidRequestError, WebDataError
+from airflow_provider_webdata.coded_errors import ArgumentError, CodedError
+from airflow_provider_webdata.common.attempt import Attempt
+from airflow_provider_webdata.hooks.remedies import advice_for
 from airflow_provider_webdata.results.errors import OutputError
 from airflow_provider_webdata.runs.billing import Billing
 from airflow_provider_webdata.runs.delivery.delivery import Delivery
 from airflow_provider_webdata.runs.failures import InvalidResultsError
+from airflow_provider_webdata.runs.request import request_body
+from airflow_provider_webdata.runs.reschedule import reschedule_delay
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from datetime import datetime
+    from collections.abc import Iterator, Mapping
 
     from airflow.sdk import Context
 
-    from airflow_provider_webdata.api.errors import WebDataError
-    from airflow_provider_webdata.coded_errors import CodedError
     from airflow_provider_webdata.hooks.webdata import WebDataHook
     from airflow_provider_webdata.runs.delivery.delivery import Value
     from airflow_provider_webdata.runs.delivery.step import Results
+
+ErrorT = TypeVar("ErrorT", bound=CodedError)
 
 
 class Run:
@@ -37,8 +46,6 @@ class Run:
         self.task = task
         self.context = context
         self.log = task.log
-        self.refuse: Callable[[str | CodedError], NoReturn] = task.refuse
-        """Fails the task for good."""
 
     def call(self) -> Any:
         """Call the service, and return the task's XCom."""
@@ -51,7 +58,7 @@ class Run:
         :raises AirflowRescheduleException: the service asks to wait.
         :raises WebDataError: a retry may help, or the task's retry policy decides.
         """
-        with self.task.calling(self.context):
+        with self.calling():
             return self.call()
 
     @property
@@ -60,13 +67,81 @@ class Run:
         hook: WebDataHook = self.task.hook
         return hook
 
+    @contextmanager
+    def calling(self, *, limited_since: datetime | None = None) -> Iterator[None]:
+        """Call the service within this block, which translates errors for Airflow and closes the hook.
+
+        :param limited_since: when the attempt was first asked to wait; default: Airflow's first reschedule.
+        :raises AirflowFailException: no retry can help.
+        :raises AirflowRescheduleException: the service asks to wait.
+        :raises WebDataError: a retry may help, or the task's retry policy decides.
+        """
+        try:
+            with self.hook:
+                yield
+        except WebDataError as error:
+            if error.verdict == "later":
+                self.postpone(error, limited_since)
+            self.fail(error)
+        except CodedError as error:
+            raise self.explained(error) from None
+
+    def explained(self, error: ErrorT) -> ErrorT:
+        """Return an error whose message also names the connection and says what to do.
+
+        :param error: any that has a code. Raise it `from None`: what led to it is in its message, and in the log at
+            level debug.
+        """
+        if error.__cause__ is not None:
+            self.log.debug("What led to it", exc_info=error)
+        error.advice = advice_for(error.help_code, error.text(), self.task.webdata_conn_id)
+        return error
+
+    def fail(self, error: WebDataError) -> NoReturn:
+        """End the attempt with an error of the service."""
+        # Airflow shows the traceback of an error, and of all that led to it.
+        error = self.explained(error).with_traceback(None)
+        asks_policy = getattr(self.task, "retry_policy", None) is not None
+        # The next attempt would send the same input, even if a policy that does not know our errors allows it.
+        if isinstance(error, InvalidRequestError) or (error.verdict == "never" and not asks_policy):
+            raise AirflowFailException(str(error)) from None
+        raise error from None
+
+    def refuse(self, problem: str | CodedError) -> NoReturn:
+        """Fail the task for good.
+
+        :param problem: an error that no retry helps, or what is wrong with an argument and what to change.
+        """
+        error = ArgumentError(problem) if isinstance(problem, str) else problem
+        raise AirflowFailException(str(self.explained(error))) from None
+
+    def postpone(self, error: WebDataError, limited_since: datetime | None) -> None:
+        """Reschedule the task; return if it may not be.
+
+        :param limited_since: when the attempt was first asked to wait; default: Airflow's first reschedule.
+        """
+        attempt, most = Attempt(self.context), self.task.rate_limit_timeout
+        if attempt.ti is None or most <= 0:
+            return
+        now = datetime.now(timezone.utc)
+        when = now + reschedule_delay(error)
+        since = limited_since or attempt.first_reschedule or now
+        if (when - since).total_seconds() > most:
+            self.log.error(
+                "Asked to wait since %s; waiting until %s would exceed rate_limit_timeout=%g s",
+                since.isoformat(timespec="seconds"),
+                when.isoformat(timespec="seconds"),
+                most,
+            )
+            return
+        self.log.info("%s. The task is rescheduled to %s", error, when.isoformat(timespec="seconds"))
+        raise AirflowRescheduleException(when) from error  # type: ignore[no-untyped-call]
+
     def push(self, **values: Any) -> None:
         """Push XComs beside the return value."""
-        self.task.push(self.context, **values)
-
-    def postpone(self, error: WebDataError, context: Context, since: datetime | None) -> None:
-        """Reschedule the task; return if it may not be. See `ServiceTask.postpone`."""
-        self.task.postpone(error, context, since)
+        if self.task.do_xcom_push and (ti := self.context.get("ti")) is not None:
+            for key, value in values.items():
+                ti.xcom_push(key, value)
 
     @cached_property
     def billing(self) -> Billing:
@@ -82,8 +157,7 @@ class Run:
 
     def validated_request(self) -> Mapping[str, Any]:
         """Return the request whose schema the results must match, in wire form."""
-        request: Mapping[str, Any] = self.task.request_body() if hasattr(self.task, "result_schema") else {}
-        return request
+        return request_body(self.task) if hasattr(self.task, "request_model") else {}
 
     @cached_property
     def delivery(self) -> Delivery:

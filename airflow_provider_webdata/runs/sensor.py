@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 
 from airflow.sdk import PokeReturnValue
 
+from airflow_provider_webdata.coded_errors import ArgumentError
 from airflow_provider_webdata.common.attempt import Attempt
 from airflow_provider_webdata.runs.wait import WaitRun
 
@@ -15,7 +16,12 @@ class SensorRun(WaitRun):
     """One attempt of a sensor."""
 
     def check(self) -> None:
-        """Fail before the wait where rendered arguments cannot work."""
+        """Fail before the wait if rendered arguments cannot work."""
+        try:
+            self.task.trigger_kwargs()
+            self.task.since(self.context)
+        except ArgumentError as error:
+            self.refuse(error)
 
     def poll(self) -> dict[str, Any] | None:
         """Poll once, without a trigger; return the event that the trigger would yield, or None."""
@@ -23,7 +29,7 @@ class SensorRun(WaitRun):
 
     def poke(self) -> bool | PokeReturnValue:
         """Poll once; return the task's XCom once the wait is over."""
-        with self.task.calling(self.context), self.patiently():
+        with self.calling(), self.patiently():
             event = self.poll()
             if event is not None:
                 self.judge(event)

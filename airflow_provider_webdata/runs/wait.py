@@ -79,7 +79,7 @@ class WaitRun(Run):
         limited_since = event.get(_LIMITED_SINCE)
         since = datetime.fromisoformat(limited_since) if limited_since else None
         try:
-            with self.task.calling(self.context, limited_since=since):
+            with self.calling(limited_since=since):
                 return self.result_of(event)
         except AirflowRescheduleException as later:
             self._reschedule_with(event, later.reschedule_date)
@@ -98,9 +98,9 @@ class WaitRun(Run):
         if status == "skip":
             raise AirflowSkipException(f"Check {event.get('check_id')} is over and not of interest: {text}")
         if status == "timeout":
-            raise task.explained(WaitTimeoutError(text))
+            raise self.explained(WaitTimeoutError(text))
         if status == "failed" and "check_id" in event:
-            raise task.explained(CheckFailedError(text))
+            raise self.explained(CheckFailedError(text))
         if status == "failed":
             if event.get("kind") == "agent":
                 log_last_steps(self.hook, event["job_id"], self.log)

@@ -109,8 +109,11 @@ class WebDataMonitorCheckSensor(SinceSensor):
         )
 
     def named_monitor(self) -> str:
-        """Return the rendered `monitor_id`."""
+        """Return the rendered `monitor_id`.
+
+        :raises ArgumentError: it is empty.
+        """
         monitor_id = checked_text(self.monitor_id)
         if monitor_id is None:
-            self.refuse("monitor_id is empty after rendering; it must name a monitor")
+            raise ArgumentError("monitor_id is empty after rendering; it must name a monitor")
         return monitor_id

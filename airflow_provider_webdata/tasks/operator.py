@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from airflow_provider_webdata.coded_errors import ArgumentError
 from airflow_provider_webdata.common.arguments import number
@@ -11,14 +10,10 @@ from airflow_provider_webdata.common.literals import templates_of_none
 from airflow_provider_webdata.tasks.service_task import ServiceTask
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     import jinja2
     from airflow.sdk import Context
-
-    from airflow_provider_webdata.api.models.base import RequestModel
-
-    RequestT = TypeVar("RequestT", bound=RequestModel)
 
 
 class RequestFields:
@@ -163,13 +158,14 @@ class WebDataOperator(ServiceTask):
         self.extra_body = extra_body
 
     def execute(self, context: Context) -> Any:
-        """Call the service; see `ServiceTask.calling` for what a failure leads to.
+        """Call the service; see `runs.run.Run.calling` for what a failure leads to.
 
         :param context: the task's context.
         """
+        run = self.new_run(context)
         if self._rendered_none:
-            self.refuse("; ".join(self._rendered_none))
-        return self.new_run(context).execute()
+            run.refuse("; ".join(self._rendered_none))
+        return run.execute()
 
     def check_literals(self) -> None:
         """Fail while the DAG file is read where a literal argument cannot work.
@@ -181,13 +177,16 @@ class WebDataOperator(ServiceTask):
         from airflow_provider_webdata.tasks.checked_arguments import literal_problems
 
         fields = self.given()
-        problems = self._lists_for_text(fields) or literal_problems(self.request_model, fields)
+        problems = self.lists_for_text(fields) or literal_problems(self.request_model, fields)
         if problems:
             lines = "".join(f"\n  - {problem}" for problem in problems)
             raise ArgumentError(f"{type(self).__name__} {self.task_id!r} cannot work:{lines}")
 
-    def _lists_for_text(self, fields: Mapping[str, Any]) -> list[str]:
-        """Return what to say of lists that were given where one text is expected."""
+    def lists_for_text(self, fields: Mapping[str, Any]) -> list[str]:
+        """Return what to say of lists that were given where one text is expected.
+
+        :param fields: of the request, by their Python names.
+        """
         from airflow_provider_webdata.tasks.field_rules import RULES
 
         rules = RULES[self.request_model]
@@ -220,61 +219,6 @@ class WebDataOperator(ServiceTask):
         """Return the request's fields that were given, by their Python names; None means not given."""
         fields = {name: getattr(self, name) for name in self.request_fields}
         return {name: value for name, value in fields.items() if value is not None}
-
-    def request_body(self) -> Mapping[str, Any]:
-        """Return the request that the arguments make, in wire form.
-
-        :raises InvalidRequestError: a field breaks a documented rule.
-        """
-        from airflow_provider_webdata.api import models
-        from airflow_provider_webdata.hooks.calls import body_for
-
-        model: type[RequestModel] = getattr(models, self.request_model)
-        return body_for(model, self.given(), self.request_model).to_wire()
-
-    def checked_request(
-        self, model: type[RequestT], operation: str, fields: Mapping[str, Any] | None = None
-    ) -> RequestT:
-        """Return the request that the arguments make, and log its warnings and notes.
-
-        :param model: the request model.
-        :param operation: what the error calls the call.
-        :param fields: the request's fields. Default: the arguments.
-        :raises InvalidRequestError: a field breaks a documented rule.
-        """
-        from airflow_provider_webdata.api.errors import InvalidRequestError
-        from airflow_provider_webdata.hooks.calls import body_for
-
-        fields = self.given() if fields is None else fields
-        if problems := self._lists_for_text(fields):
-            raise InvalidRequestError(operation, problems)
-        request = body_for(model, fields, operation)
-        for warning in request.warnings():
-            self.log.warning("%s: %s", operation, warning)
-        for note in request.notes():
-            self.log.info("%s: %s", operation, note)
-        return request
-
-    def checked_extra_body(self, operation: str) -> Mapping[str, Any] | None:
-        """Return `extra_body` as a mapping; a template may have made JSON text of it.
-
-        :param operation: what the error calls the call.
-        :raises InvalidRequestError: it is no object.
-        """
-        import contextlib
-        import json
-
-        from airflow_provider_webdata.api.errors import InvalidRequestError
-
-        value: Any = self.extra_body
-        if isinstance(value, str):
-            with contextlib.suppress(ValueError):
-                value = json.loads(value) if value.strip() else None
-        if value is not None and not isinstance(value, Mapping):
-            raise InvalidRequestError(
-                operation, [f"extra_body: must be a mapping or a JSON object (given: {type(value).__name__})"]
-            )
-        return value
 
 
 def checked_limit(credit_limit: float | str | None) -> float | str | None:

@@ -156,11 +156,12 @@ class SinceSensor(WebDataSensor):
         """Return the moment from which on something counts, the same for every attempt.
 
         :param context: the task's context.
+        :raises ArgumentError: `after` is no time.
         """
         if self.after:
             found = _moment(self.after)
             if found is None:
-                self.refuse(f"after {_RULE_FOR_AFTER} (given: {self.after!r})")
+                raise ArgumentError(f"after {_RULE_FOR_AFTER} (given: {self.after!r})")
             return found
         dag_run = context.get("dag_run")
         start: datetime | None = getattr(dag_run, "start_date", None)

@@ -1,37 +1,29 @@
-"""Base of every task that calls the service: hook, masking, and errors."""
+"""Base of every task that calls the service: its hook, its run, and masking."""
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from dataclasses import replace
-from datetime import datetime, timedelta, timezone
 from functools import cached_property
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow.sdk import BaseOperator
 
-from airflow_provider_webdata.coded_errors import ArgumentError, CodedError
 from airflow_provider_webdata.common.arguments import seconds
 from airflow_provider_webdata.options import Option
-from airflow_provider_webdata.runs.reschedule import reschedule_delay
 from airflow_provider_webdata.tasks.checked_arguments import CheckedArguments
 from airflow_provider_webdata.tasks.links import DashboardLink
 from airflow_provider_webdata.tasks.retry_policy import HAS_RETRY_POLICIES, WebDataRetryPolicy
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from datetime import timedelta
 
     import jinja2
     from airflow.sdk import BaseOperatorLink, Context
     from pydantic import JsonValue
 
-    from airflow_provider_webdata.api.errors import WebDataError
     from airflow_provider_webdata.hooks.webdata import WebDataHook
-
-    Postpone = Callable[[WebDataError, Context, datetime | None], None]
-
-ErrorT = TypeVar("ErrorT", bound=CodedError)
 
 RATE_LIMIT_TIMEOUT_SECONDS = 6 * 3600.0
 
@@ -103,84 +95,6 @@ class ServiceTask(BaseOperator, metaclass=CheckedArguments):
 
         return WebDataHook(self.webdata_conn_id)
 
-    @contextmanager
-    def calling(
-        self, context: Context, *, limited_since: datetime | None = None, postpone: Postpone | None = None
-    ) -> Iterator[None]:
-        """Call the service within this block, which translates errors for Airflow and closes the hook.
-
-        :param limited_since: when the attempt was first asked to wait; default: Airflow's first reschedule.
-        :param postpone: called instead of `postpone`.
-        :raises AirflowFailException: no retry can help.
-        :raises AirflowRescheduleException: the service asks to wait.
-        :raises WebDataError: a retry may help, or the task's retry policy decides.
-        """
-        from airflow_provider_webdata.api.errors import WebDataError
-
-        try:
-            with self.hook:
-                yield
-        except WebDataError as error:
-            if error.verdict == "later":
-                (postpone or self.postpone)(error, context, limited_since)
-            self.fail(error)
-        except CodedError as error:
-            raise self.explained(error) from None
-
-    def explained(self, error: ErrorT) -> ErrorT:
-        """Return an error whose message says, too, which connection it was met with and what to do.
-
-        :param error: any that has a code. Raise it `from None`: what led to it is in its message, and in the log at
-            level debug.
-        """
-        from airflow_provider_webdata.hooks.remedies import advice_for
-
-        if error.__cause__ is not None:
-            self.log.debug("What led to it", exc_info=error)
-        error.advice = advice_for(error.help_code, error.text(), self.webdata_conn_id)
-        return error
-
-    def fail(self, error: WebDataError) -> NoReturn:
-        """End the attempt with an error of the service."""
-        from airflow.sdk.exceptions import AirflowFailException
-
-        from airflow_provider_webdata.api.errors import InvalidRequestError
-
-        # Airflow shows the traceback of an error, and of all that led to it.
-        error = self.explained(error).with_traceback(None)
-        asks_policy = HAS_RETRY_POLICIES and self.retry_policy is not None
-        # The next attempt would send the same input, even if a policy that does not know our errors allows it.
-        if isinstance(error, InvalidRequestError) or (error.verdict == "never" and not asks_policy):
-            raise AirflowFailException(str(error)) from None
-        raise error from None
-
-    def postpone(self, error: WebDataError, context: Context, limited_since: datetime | None) -> None:
-        """Reschedule the task; return if it may not be."""
-        from airflow.sdk.exceptions import AirflowRescheduleException
-
-        from airflow_provider_webdata.common.attempt import Attempt
-
-        attempt = Attempt(context)
-        if attempt.ti is None or self.rate_limit_timeout <= 0:
-            return
-        now = datetime.now(timezone.utc)
-        when = now + reschedule_delay(error)
-        since = limited_since or attempt.first_reschedule or now
-        if (when - since).total_seconds() > self.rate_limit_timeout:
-            self.log.error(
-                "Asked to wait since %s; waiting until %s would exceed rate_limit_timeout=%g s",
-                since.isoformat(timespec="seconds"),
-                when.isoformat(timespec="seconds"),
-                self.rate_limit_timeout,
-            )
-            return
-        self.log.info("%s. The task is rescheduled to %s", error, when.isoformat(timespec="seconds"))
-        raise AirflowRescheduleException(when) from error  # type: ignore[no-untyped-call]
-
-    def request_body(self) -> Mapping[str, Any]:
-        """Return the request that the arguments make, in wire form; empty of a task that sends none."""
-        return {}
-
     def post_execute(self, context: Context, result: Any = None) -> None:
         """Link the asset events of the task's outlets to its page."""
         if self.webdata_page:
@@ -197,22 +111,6 @@ class ServiceTask(BaseOperator, metaclass=CheckedArguments):
         delivery = getattr(self._run, "delivery", None)
         inputs, written = ((), None) if delivery is None else (delivery.inputs, delivery.written)
         return operator_lineage(inputs, written, self.webdata_conn_id, self.webdata_page)
-
-    def push(self, context: Context, /, **values: Any) -> None:
-        """Push XComs beside the return value."""
-        if self.do_xcom_push and (ti := context.get("ti")) is not None:
-            for key, value in values.items():
-                ti.xcom_push(key, value)
-
-    def refuse(self, problem: str | CodedError) -> NoReturn:
-        """Fail the task for good.
-
-        :param problem: an error that no retry helps, or what is wrong with an argument and what to change.
-        """
-        from airflow.sdk.exceptions import AirflowFailException
-
-        error = ArgumentError(problem) if isinstance(problem, str) else problem
-        raise AirflowFailException(str(self.explained(error))) from None
 
     def _do_render_template_fields(
         self,

@@ -235,7 +235,7 @@ class JobResult:
             return
         # A task that fails returns nothing, so the billed result is pushed under the key of the return value.
         self._run.push(return_value=value)
-        task.refuse(
+        self._run.refuse(
             TooManyFailuresError(
                 f"{errors.count} of {errors.count + errors.succeeded} pages failed, more than "
                 f"max_error_ratio={most:g} allows; the result is stored and in XCom all the same"

@@ -29,7 +29,7 @@ def check_max_error_ratio(run: WaitRun) -> None:
     try:
         number("max_error_ratio", run.task.max_error_ratio, 1)
     except ArgumentError as error:
-        run.task.refuse(error)
+        run.refuse(error)
 
 
 def poll_once(run: WaitRun, kind: JobKind, job_id: str, progress: ProgressLog) -> dict[str, Any] | None:

@@ -14,6 +14,7 @@ from airflow_provider_webdata.runs.failures import CreditLimitError, MonitorConf
 from airflow_provider_webdata.runs.intent import Intent, may_have_acted
 from airflow_provider_webdata.runs.managed_webhook import DECLARED_BY, ManagedWebhook, origin_of
 from airflow_provider_webdata.runs.monitors.check import CheckRun
+from airflow_provider_webdata.runs.request import checked_extra_body, checked_request
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -88,11 +89,11 @@ class DeclareMonitorRun(CheckRun):
 
     def call(self) -> Any:
         """Bring the monitor in step with the declaration; return it, or the check that was waited for."""
-        request = self.task.checked_request(MonitorCreateRequest, "create monitor")
+        request = checked_request(self.task, MonitorCreateRequest, "create monitor")
         limit = _credit_limit(self.task.max_credits_per_month)
         if not self.task.allow_unlimited_crawl:
             _refuse_unlimited_crawls(request)
-        extra = self.task.checked_extra_body("create monitor") or {}
+        extra = checked_extra_body(self.task, "create monitor") or {}
         declared = Declaration(request, extra, self._managed_webhook(request, extra))
         self.require_deliveries()
 

@@ -13,6 +13,7 @@ from airflow_provider_webdata.hooks.calls import body_for
 from airflow_provider_webdata.page_urls import monitor_page
 from airflow_provider_webdata.runs.failures import MonitorMissingError
 from airflow_provider_webdata.runs.monitors.lookup import MonitorRun
+from airflow_provider_webdata.runs.request import checked_extra_body
 
 
 class UpdateMonitorRun(MonitorRun):
@@ -20,7 +21,7 @@ class UpdateMonitorRun(MonitorRun):
 
     def call(self) -> dict[str, Any]:
         """Send what is given and return the monitor with wire names."""
-        extra_body = self.task.checked_extra_body("update monitor") or {}
+        extra_body = checked_extra_body(self.task, "update monitor") or {}
         fields: dict[str, Any] = {}
         if not extra_body or self.task.given():
             # Its warnings (ids, judgeEnabled, schedule) are settled by what goes along, so none is logged.

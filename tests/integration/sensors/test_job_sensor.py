@@ -120,7 +120,8 @@ def test_trouble_that_passes(wait: Any, jobs: JobService, mode: str) -> None:
     jobs.ends_as = {"status": "completed", "data": []}
     jobs.set("crawl", JOB, "scraping")
     jobs.faults = [(503, {"error": "down"}, {}), (404, {"error": "Job not found."}, {})]
-    assert wait(mode).ended == ("success", 1)
+    done = wait(mode)
+    assert done.ended == ("success", 1), done.error
     assert jobs.faults == []
 
 

@@ -1,0 +1,67 @@
+"""The request that the arguments of a task make."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from airflow_provider_webdata.api import models
+from airflow_provider_webdata.api.errors import InvalidRequestError
+from airflow_provider_webdata.hooks.calls import body_for
+
+if TYPE_CHECKING:
+    from airflow_provider_webdata.api.models.base import RequestModel
+
+    RequestT = TypeVar("RequestT", bound=RequestModel)
+
+
+def request_body(task: Any) -> Mapping[str, Any]:
+    """Return the request that the arguments make, in wire form.
+
+    :param task: the operator.
+    :raises InvalidRequestError: a field breaks a documented rule.
+    """
+    model: type[RequestModel] = getattr(models, task.request_model)
+    return body_for(model, task.given(), task.request_model).to_wire()
+
+
+def checked_request(
+    task: Any, model: type[RequestT], operation: str, fields: Mapping[str, Any] | None = None
+) -> RequestT:
+    """Return the request that the arguments make, and log its warnings and notes.
+
+    :param task: the operator.
+    :param model: the request model.
+    :param operation: the name of the call in errors.
+    :param fields: the request's fields. Default: the arguments.
+    :raises InvalidRequestError: a field breaks a documented rule.
+    """
+    fields = task.given() if fields is None else fields
+    if problems := task.lists_for_text(fields):
+        raise InvalidRequestError(operation, problems)
+    request = body_for(model, fields, operation)
+    for warning in request.warnings():
+        task.log.warning("%s: %s", operation, warning)
+    for note in request.notes():
+        task.log.info("%s: %s", operation, note)
+    return request
+
+
+def checked_extra_body(task: Any, operation: str) -> Mapping[str, Any] | None:
+    """Return `extra_body` as a mapping; a template may have made JSON text of it.
+
+    :param task: the operator.
+    :param operation: the name of the call in errors.
+    :raises InvalidRequestError: it is no object.
+    """
+    value: Any = task.extra_body
+    if isinstance(value, str):
+        with suppress(ValueError):
+            value = json.loads(value) if value.strip() else None
+    if value is not None and not isinstance(value, Mapping):
+        raise InvalidRequestError(
+            operation, [f"extra_body: must be a mapping or a JSON object (given: {type(value).__name__})"]
+        )
+    return value
