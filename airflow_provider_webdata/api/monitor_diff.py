@@ -1,28 +1,46 @@
 """The difference between a declared and a stored monitor, and the smallest update that removes it.
 
-The service normalises what it stores and fills in defaults (docs/service.md#monitor-normalised): neither counts as a
-difference. Only what is declared is compared. A top-level field that is left out is not managed; inside a declared
-object the service's defaults apply to what is left out, since an update replaces the object as a whole.
+Only declared fields are compared, at every depth, after the normalizations of the service
+(docs/service.md#monitor-normalised). A default that the service does not show equals the same value declared.
 """
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from itertools import chain, product
+from typing import Any
+from urllib.parse import urlsplit
 
-from airflow_provider_webdata.api.models.webhook import MONITOR_EVENTS
-from airflow_provider_webdata.api.schedule_diff import same_moments
-from airflow_provider_webdata.api.target_diff import (
-    Wire,
-    as_values,
-    folded,
-    match_targets,
-    target_changes,
-    with_ids,
-)
+from airflow_provider_webdata.api.cron import Cron, CronError, read_cron
+from airflow_provider_webdata.api.phrases import PhraseError, plain, read_phrase
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+Wire = Mapping[str, Any]
+
+_NAMES = (
+    "name", "schedule", "targets", "goal", "judgeEnabled", "notification", "retentionDays", "webhook"
+)  # fmt: skip
+
+_DEFAULTS: dict[str, Any] = {
+    **dict.fromkeys(("onlyMainContent", "skipTlsVerification", "removeBase64Images", "blockAds"), True),
+    **dict.fromkeys(("storeInCache", "deduplicateSimilarURLs"), True),
+    **dict.fromkeys(("onlyCleanContent", "mobile", "lockdown", "redactPII", "fullPage", "enabled"), False),
+    **dict.fromkeys(("regexOnFullURL", "ignoreQueryParameters", "crawlEntireDomain", "includeDiffs"), False),
+    **dict.fromkeys(("allowExternalLinks", "allowSubdomains", "ignoreRobotsTxt"), False),
+    "maxAge": 0,  # of a monitor's scrapes; elsewhere it is two days
+    "waitFor": 0,
+    "timeout": 60000,
+    "location": {"country": "US"},
+    "proxy": "auto",
+    "parsers": ["pdf"],
+    "mode": "auto",
+    "limit": 10000,
+    "sitemap": "include",
+    "searchWindow": "24h",
+    "maxResults": 10,
+    "timezone": "UTC",
+}
 
 
 @dataclass(frozen=True)
@@ -44,8 +62,8 @@ class MonitorChanges:
 def monitor_changes(declared: Wire, stored: Wire, applied: Wire | None = None) -> MonitorChanges:
     """Compare a declared monitor with the stored one.
 
-    The patch carries the ids of stored targets, without which their history is lost, and `judgeEnabled` with a
-    goal (docs/service.md#monitor-update-goal).
+    The patch replaces each top-level field that differs. It carries the ids of stored targets, without which their
+    history is lost, and `judgeEnabled` with a goal (docs/service.md#monitor-update-goal).
 
     A schedule given as text is stored as cron, which the service may move within its period
     (docs/service.md#schedule-stored). If `applied` says which cron the service made of this very text, the stored cron
@@ -57,16 +75,21 @@ def monitor_changes(declared: Wire, stored: Wire, applied: Wire | None = None) -
     :param stored: the monitor as the service returns it.
     :param applied: `text` and `cron` of the schedule as last applied, if known.
     """
-    comparison = _Comparison(declared, stored)
-    comparison.plain("name")
-    comparison.schedule(applied)
-    comparison.targets()
-    comparison.goal()
-    comparison.notification()
-    comparison.plain("retentionDays")
-    comparison.webhook()
-    comparison.unknown()
-    return MonitorChanges(comparison.patch, tuple(comparison.fields))
+    differences: dict[str, list[str]] = {}
+    for name, value in declared.items():
+        if name == "schedule":
+            differences[name] = _schedule_differences(value, stored.get(name) or {}, applied)
+        elif name == "targets":
+            differences[name] = _target_differences(value, stored.get(name) or ())
+        elif name in _NAMES or name in stored:
+            differences[name] = list(_differences("", {name: value}, stored))
+    changed = {name: declared[name] for name, paths in differences.items() if paths}
+    if changed:
+        # The service may accept fields that it does not show.
+        changed.update({name: value for name, value in declared.items() if name not in _NAMES})
+        if "goal" in changed and "judgeEnabled" in declared:
+            changed["judgeEnabled"] = declared["judgeEnabled"]
+    return MonitorChanges(complete_update(changed, stored), tuple(chain(*differences.values())))
 
 
 def complete_update(fields: Wire, stored: Wire) -> dict[str, Any]:
@@ -80,14 +103,19 @@ def complete_update(fields: Wire, stored: Wire) -> dict[str, Any]:
     """
     patch = dict(fields)
     if "targets" in fields:
-        declared, before = as_values(fields["targets"]), as_values(stored.get("targets"))
-        patch["targets"] = with_ids(declared, before, match_targets(declared, before))
+        matches = match_targets(fields["targets"], stored.get("targets") or ())
+        patch["targets"] = [
+            {**target, "id": before["id"]} if before and before.get("id") else dict(target)
+            for target, before in matches
+        ]
     if "goal" in fields:
-        patch["goal"] = _goal(fields["goal"])
+        patch["goal"] = _normalized("goal", fields["goal"])
         if patch["goal"] is not None:
             patch.setdefault("judgeEnabled", True)
-    if fields.get("status") == "active" and (schedule := _schedule_to_send(stored)):
-        patch.setdefault("schedule", schedule)
+    if fields.get("status") == "active" and (schedule := stored.get("schedule")):
+        patch.setdefault(
+            "schedule", {key: schedule[key] for key in ("cron", "timezone") if schedule.get(key)}
+        )
     return patch
 
 
@@ -97,135 +125,178 @@ def previous_values(patch: Wire, stored: Wire) -> tuple[dict[str, Any], tuple[st
     :param patch: the update that was sent.
     :param stored: the monitor as it was before.
     """
-    restore: dict[str, Any] = {}
-    lost = []
-    for name in patch:
-        value = stored.get(name)
-        if value is not None or name == "goal":
-            restore[name] = value
+    # The service refuses null, except as goal: a webhook, above all, cannot be removed.
+    lost = tuple(name for name in patch if name != "goal" and stored.get(name) is None)
+    return {name: stored.get(name) for name in patch if name not in lost}, lost
+
+
+def match_targets(declared: Sequence[Wire], stored: Sequence[Wire]) -> list[tuple[Wire, Wire | None]]:
+    """Return each declared target with the stored one whose history it continues, or None.
+
+    A declared id decides; then what is watched (URLs, URL or queries), wholly or in part; then the place in the list,
+    within the same type.
+
+    :param declared: targets in wire form.
+    :param stored: targets as the service returns them.
+    """
+
+    def closeness(pair: tuple[int, int]) -> tuple[bool, bool, int, bool]:
+        target, before = declared[pair[0]], stored[pair[1]]
+        watched, known = _watched(target), _watched(before)
+        return _same_id(target, before), watched == known, len(watched & known), pair[0] == pair[1]
+
+    partners: dict[int, int] = {}
+    for index, partner in sorted(
+        product(range(len(declared)), range(len(stored))), key=closeness, reverse=True
+    ):
+        target, before = declared[index], stored[partner]
+        fits = _same_id(target, before) or target.get("type") == before.get("type")
+        if fits and index not in partners and partner not in partners.values():
+            partners[index] = partner
+    return [
+        (target, stored[partners[index]] if index in partners else None)
+        for index, target in enumerate(declared)
+    ]
+
+
+def _same_id(target: Wire, before: Wire) -> bool:
+    return bool(target.get("id")) and target.get("id") == before.get("id")
+
+
+def _watched(target: Wire) -> set[str]:
+    urls = _listed(target.get("urls")) or _listed(target.get("url"))
+    return {_split_url(url)[1] for url in urls} | {
+        str(query).strip() for query in _listed(target.get("queries"))
+    }
+
+
+def _target_differences(declared: Sequence[Wire], stored: Sequence[Wire]) -> list[str]:
+    fields: list[str] = []
+    matches = match_targets(declared, stored)
+    for index, (target, before) in enumerate(matches):
+        if before is None:
+            fields.append(f"targets[{index}] (new)")
         else:
-            # Null is not taken: a webhook, above all, cannot be removed.
-            lost.append(name)
-    return restore, tuple(lost)
+            # One URL and a list of one are the same.
+            shown = {"url": before.get("urls"), "urls": before.get("url"), **before}
+            fields.extend(_differences(f"targets[{index}].", {**target, "id": None}, shown))
+    if removed := len(stored) - sum(before is not None for _, before in matches):
+        fields.append(f"targets ({removed} removed)")
+    return fields
 
 
-class _Comparison:
-    def __init__(self, declared: Wire, stored: Wire) -> None:
-        self.declared = declared
-        self.stored = stored
-        self.patch: dict[str, Any] = {}
-        self.fields: list[str] = []
-        self._known: set[str] = set()
-
-    def _change(self, name: str, fields: Iterable[str], value: Any = None) -> None:
-        self.fields.extend(fields)
-        self.patch[name] = self.declared[name] if value is None else value
-
-    def _is_declared(self, name: str) -> bool:
-        self._known.add(name)
-        return name in self.declared
-
-    def plain(self, name: str) -> None:
-        if self._is_declared(name) and self.declared[name] != self.stored.get(name):
-            self._change(name, [name])
-
-    def schedule(self, applied: Wire | None) -> None:
-        if not self._is_declared("schedule"):
-            return
-        declared, stored = self.declared["schedule"], self.stored.get("schedule") or {}
-        fields = []
-        if not same_moments(declared, str(stored.get("cron") or ""), applied):
-            fields.append("schedule.cron" if "cron" in declared else "schedule.text")
-        if (declared.get("timezone") or "UTC") != (stored.get("timezone") or "UTC"):
-            fields.append("schedule.timezone")
-        if fields:
-            self._change("schedule", fields)
-
-    def targets(self) -> None:
-        if not self._is_declared("targets"):
-            return
-        declared: list[Wire] = as_values(self.declared["targets"])
-        stored: list[Wire] = as_values(self.stored.get("targets"))
-        partners = match_targets(declared, stored)
-        fields: list[str] = []
-        for index, (target, partner) in enumerate(zip(declared, partners, strict=True)):
-            if partner is None:
-                fields.append(f"targets[{index}] (new)")
-            else:
-                fields.extend(f"targets[{index}].{name}" for name in target_changes(target, stored[partner]))
-        if removed := len(stored) - sum(partner is not None for partner in partners):
-            fields.append(f"targets ({removed} removed)")
-        if fields:
-            self._change("targets", fields, with_ids(declared, stored, partners))
-
-    def goal(self) -> None:
-        judged = self._is_declared("judgeEnabled")
-        if self._is_declared("goal"):
-            goal = _goal(self.declared["goal"])
-            if goal != _goal(self.stored.get("goal")):
-                self.fields.append("goal")
-                self.patch["goal"] = goal
-                if goal is not None:
-                    self.patch["judgeEnabled"] = self.declared.get("judgeEnabled", True)
-        if judged and self.declared["judgeEnabled"] != self.stored.get("judgeEnabled"):
-            self._change("judgeEnabled", ["judgeEnabled"])
-
-    def notification(self) -> None:
-        if not self._is_declared("notification"):
-            return
-        of_declared, of_stored = self.declared["notification"] or {}, self.stored.get("notification") or {}
-        declared, stored = of_declared.get("email") or {}, of_stored.get("email") or {}
-        fields = [
-            f"email.{name}"
-            for name in ("enabled", "includeDiffs")
-            if declared.get(name, False) != stored.get(name, False)
-        ]
-        if "recipients" in declared and folded(declared["recipients"]) != folded(stored.get("recipients")):
-            fields.append("email.recipients")
-        if not declared:
-            fields = []
-        slack, known = of_declared.get("slack") or {}, of_stored.get("slack") or {}
-        if any(known.get(name) != value for name, value in slack.items()):
-            fields.append("slack")
-        if fields:
-            self._change("notification", [f"notification.{name}" for name in fields])
-
-    def webhook(self) -> None:
-        if not self._is_declared("webhook") or self.declared["webhook"] is None:
-            return
-        declared, stored = _webhook(self.declared["webhook"]), _webhook(self.stored.get("webhook"))
-        fields = ["webhook.url"] if declared.get("url") != stored.get("url") else []
-        if _events(declared) != _events(stored):
-            fields.append("webhook.events")
-        fields += [
-            f"webhook.{name}"
-            for name in ("headers", "metadata")
-            if (declared.get(name) or {}) != (stored.get(name) or {})
-        ]
-        if fields:
-            self._change("webhook", fields)
-
-    def unknown(self) -> None:
-        """Take along what this module does not know; it counts where the service shows another value."""
-        rest = {name: value for name, value in self.declared.items() if name not in self._known}
-        different = [name for name in rest if name in self.stored and self.stored[name] != rest[name]]
-        self.fields.extend(different)
-        if self.fields:
-            self.patch.update(rest)
+def _schedule_differences(declared: Wire, stored: Wire, applied: Wire | None) -> list[str]:
+    fields = list(_differences("schedule.", {"timezone": declared.get("timezone")}, stored))
+    text, cron = declared.get("text"), str(stored.get("cron") or "")
+    if text is None:
+        return fields if _cron(str(declared.get("cron"))) == _cron(cron) else ["schedule.cron", *fields]
+    if applied and plain(str(applied.get("text") or "")) == plain(str(text)):
+        same = _cron(str(applied.get("cron") or "")) == _cron(cron)
+    else:
+        same = _means(str(text), cron)
+    return fields if same else ["schedule.text", *fields]
 
 
-def _schedule_to_send(stored: Wire) -> dict[str, Any]:
-    schedule = stored.get("schedule") or {}
-    return {name: schedule[name] for name in ("cron", "timezone") if schedule.get(name)}
+def _means(text: str, stored: str) -> bool:
+    try:
+        phrase = read_phrase(text)
+        first, second = read_cron(phrase.cron), read_cron(stored)
+    except (PhraseError, CronError):
+        return False
+    if phrase.names_a_time or (first.days, first.months) != (second.days, second.months):
+        return first == second
+    return (
+        _is_shifted(first.minutes, second.minutes, 60)
+        and _is_shifted(first.hours, second.hours, 24)
+        and _is_shifted(first.weekdays, second.weekdays, 7)
+    )
 
 
-def _webhook(value: Any) -> Wire:
-    return {"url": value} if isinstance(value, str) else value or {}
+def _is_shifted(values: frozenset[int], others: frozenset[int], period: int) -> bool:
+    return any({(value + step) % period for value in values} == others for step in range(period))
 
 
-def _events(webhook: Wire) -> set[str]:
-    return set(as_values(webhook.get("events")) or MONITOR_EVENTS)
+def _cron(text: str) -> Cron | list[str]:
+    try:
+        return read_cron(text)
+    except CronError:
+        return text.split()
 
 
-def _goal(value: Any) -> str | None:
-    return (str(value).strip() or None) if value is not None else None
+def _differences(path: str, declared: Wire, stored: Wire) -> Iterator[str]:
+    """Yield the paths of declared values that the stored mapping does not hold."""
+    for name, wanted in declared.items():
+        if wanted is None and name != "goal":
+            continue
+        shown = stored.get(name)
+        shown = _normalized(name, _DEFAULTS.get(name) if shown is None else shown)
+        value = _normalized(name, wanted)
+        if isinstance(value, Mapping):
+            yield from _differences(f"{path}{name}.", value, shown if isinstance(shown, Mapping) else {})
+        elif not (_same_urls(value, shown) if name in {"url", "urls"} else _covers(value, shown)):
+            yield f"{path}{name}"
+
+
+def _covers(declared: Any, stored: Any) -> bool:
+    """Return whether the stored value holds all that is declared."""
+    if isinstance(declared, Mapping):
+        return isinstance(stored, Mapping) and not any(_differences("", declared, stored))
+    if isinstance(declared, list) and isinstance(stored, list):
+        return len(declared) == len(stored) and all(map(_covers, declared, stored))
+    return bool(declared == stored)
+
+
+def _normalized(name: str, value: Any) -> Any:
+    """Return a value without what the service changes in it, and without spelling that means nothing."""
+    match name:
+        case "goal":
+            return str(value or "").strip() or None
+        case "queries" | "events":
+            return {str(item).strip() for item in _listed(value)}
+        case "includeDomains" | "excludeDomains" | "recipients":
+            return {str(item).strip().casefold() for item in _listed(value)}
+        case "headers" | "metadata" | "schema":  # compared as a whole
+            return json.dumps(value or {}, sort_keys=True)
+        case "webhook":
+            return {"url": value} if isinstance(value, str) else value
+        case "formats":  # the service adds markdown
+            typed = sorted(map(_typed, _listed(value)), key=lambda item: str(item.get("type")))
+            return [item for item in typed if item.get("type") != "markdown"]
+        case "parsers":
+            return [_typed(item) for item in _listed(value)]
+        case "url" | "urls":
+            return _listed(value)
+    return None if value == [] else value
+
+
+def _typed(item: Any) -> dict[str, Any]:
+    if not isinstance(item, Mapping):
+        return {"type": item}
+    return {name: value for name, value in item.items() if value is not None}
+
+
+def _listed(value: Any) -> list[Any]:
+    """Return a list; the service may show one text where several would be a list."""
+    return list(value) if isinstance(value, (list, tuple)) else [] if value is None else [value]
+
+
+def _same_urls(declared: Sequence[Any], stored: Sequence[Any]) -> bool:
+    wanted, shown = set(map(_split_url, declared)), set(map(_split_url, stored))
+    # The service chooses the scheme of a URL that has none.
+    free = {rest for scheme, rest in wanted if not scheme}
+
+    def comparable(urls: set[tuple[str, str]]) -> set[tuple[str, str]]:
+        return {("" if rest in free else scheme, rest) for scheme, rest in urls}
+
+    return comparable(wanted) == comparable(shown)
+
+
+def _split_url(url: Any) -> tuple[str, str]:
+    """Return scheme (empty if none is written) and the rest of a URL, apart from spelling that means nothing."""
+    text = str(url).strip()
+    try:
+        parts = urlsplit(text if "://" in text else f"//{text}")
+    except ValueError:
+        return "", text
+    rest = parts._replace(scheme="", netloc=parts.netloc.lower(), path=parts.path or "/")
+    return parts.scheme.lower(), rest.geturl()

@@ -127,7 +127,9 @@ class ManagedWebhook:
             )
             return None
         # Two DAGs that declare the same monitor would otherwise take it from each other with every run.
-        return self._made(key or new_key(), (metadata if key else None) or self._origin)
+        made = self._made(key or new_key(), (metadata if key else None) or self._origin)
+        # A connection without a secret header removes that of a former one.
+        return {"headers": {}, **made}
 
     def _made(self, key: str, metadata: Mapping[str, Any] | None) -> dict[str, Any]:
         from airflow_provider_webdata.hooks.webhooks import webhook_for

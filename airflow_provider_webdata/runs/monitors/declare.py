@@ -172,10 +172,9 @@ class DeclareMonitorRun(CheckRun):
         return self._in_step(monitor, declared, created=own)
 
     def _candidates(self, declared: Declaration, intent: Intent) -> list[Monitor]:
-        named = self.monitors_named(declared.name)
         if self.task.if_exists != "create":
-            return named
-        own = [monitor for monitor in named if intent.is_own(monitor.id, monitor.created_at)]
+            return self.monitors_named(declared.name)
+        own = self._own_monitors(declared.name, intent)
         if not intent.remembers:
             # A text schedule may have been moved, so a comparison says nothing.
             content = {field: value for field, value in declared.wire.items() if field != "schedule"}
@@ -225,7 +224,7 @@ class DeclareMonitorRun(CheckRun):
                 intent.forget()
                 raise
             self.log.warning("%s. Checking whether the monitor was created all the same", error)
-            found = self.until_found(lambda: self._candidates_new(name, intent))
+            found = self.until_found(lambda: self._own_monitors(name, intent))
             if not found:
                 raise
             monitor = found[0]
@@ -233,7 +232,7 @@ class DeclareMonitorRun(CheckRun):
         self.log.info("Created monitor %s, next run at %s", monitor.id, monitor.next_run_at)
         return DeclarationResult(monitor, created=True)
 
-    def _candidates_new(self, name: str, intent: Intent) -> list[Monitor]:
+    def _own_monitors(self, name: str, intent: Intent) -> list[Monitor]:
         return [
             monitor for monitor in self.monitors_named(name) if intent.is_own(monitor.id, monitor.created_at)
         ]
