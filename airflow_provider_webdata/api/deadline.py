@@ -107,8 +107,10 @@ class AsyncDeadline:
 
 
 def hold_to_deadlines(client: httpx.Client) -> httpx.Client:
-    """Return `client`, whose connections are from now on held to the deadline of the attempt that uses them."""
-    # httpx hands no network backend through to httpcore, which takes one.
+    """Return `client`, whose connections keep the deadline of the attempt that uses them."""
+    # The transports of httpx build httpcore's pools without its public argument `network_backend`. A separate transport
+    # could pass it, but would have to repeat what httpx has no public names for: pools for HTTP and SOCKS proxies,
+    # the proxies of the environment (ignored once a transport is given), and the mapping of httpcore's errors.
     for transport in (client._transport, *client._mounts.values()):
         if isinstance(transport, httpx.HTTPTransport):
             transport._pool._network_backend = _Backend(transport._pool._network_backend)
