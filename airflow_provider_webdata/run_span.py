@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from contextlib import suppress
 from datetime import datetime, timedelta, timezone, tzinfo
 from typing import Any
 from zoneinfo import ZoneInfo
+
+from airflow_provider_webdata.common.dates import moment
 
 # Keys of Airflow's temporal mappers that name a period: `2026-01-05`, `2026-01-05 (W02)`, `2026-01`, `2026-Q1`, `2026`.
 _PERIOD = re.compile(
@@ -48,8 +49,7 @@ def _partition(dag_run: Any, tz: tzinfo) -> tuple[datetime, datetime] | None:
     if key is not None and re.match(r"[12]\d{3}-" if date is None else r"[12]\d{3}(-|$)", key):
         if (period := _period(key, tz)) is not None:
             return period
-        with suppress(ValueError):
-            written = datetime.fromisoformat(key)
+        if (written := moment(key, zone=None)) is not None:
             if written.tzinfo is not None:
                 date = written
             elif date is None and not hasattr(dag_run, "partition_date"):

@@ -14,6 +14,7 @@ from typing import Any, Literal
 from zoneinfo import ZoneInfo
 
 from airflow_provider_webdata.coded_errors import CodedError
+from airflow_provider_webdata.common.dates import moment
 from airflow_provider_webdata.run_span import run_span
 
 MAX_QUERY_LENGTH = 500
@@ -343,15 +344,12 @@ def _is_missing(value: Any) -> bool:
 
 
 def _read_moment(text: str, which: str) -> date:
-    try:
-        if re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", text):
-            return date.fromisoformat(text)
-        return datetime.fromisoformat(re.sub(r"[Zz]$", "+00:00", text))
-    except ValueError:
+    if (found := moment(text, zone=None)) is None:
         raise QueryError(
             f"the {which} of the range is {text!r}, which is no ISO 8601 date such as 2026-05-01 or "
             "2026-05-01T06:00:00+00:00"
-        ) from None
+        )
+    return found.date() if re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", text) else found
 
 
 def _zone(tz: str | tzinfo | None) -> tzinfo | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from contextlib import suppress
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from rich.markup import escape
 from sqlalchemy.exc import SQLAlchemyError
 
 from airflow_provider_webdata.api.errors import WebDataError
+from airflow_provider_webdata.common.dates import moment
 from airflow_provider_webdata.hooks.webdata import WebDataHook
 from airflow_provider_webdata.inbox.server.airflow_connections import find_connection
 from airflow_provider_webdata.inbox.server.storage.errors import StoreUnavailableError
@@ -66,13 +68,12 @@ def costs(args: argparse.Namespace) -> None:
 
 def _moment(flag: str, text: str) -> datetime:
     """Return a date or time; without a zone it is UTC."""
-    try:
-        moment = datetime.fromisoformat(text.strip().replace("Z", "+00:00"))
-        return moment.replace(tzinfo=moment.tzinfo or timezone.utc).astimezone(timezone.utc)
-    except (ValueError, OverflowError):
-        raise SystemExit(
-            f"{flag} must be a date or time such as 2026-01-31 or 2026-01-31T06:00+01:00 (given: {text!r})"
-        ) from None
+    with suppress(OverflowError):
+        if (found := moment(text)) is not None:
+            return found.astimezone(timezone.utc)
+    raise SystemExit(
+        f"{flag} must be a date or time such as 2026-01-31 or 2026-01-31T06:00+01:00 (given: {text!r})"
+    )
 
 
 def _row(one: Spent) -> dict[str, Any]:
@@ -108,8 +109,6 @@ def _service(conn_id: str, since: datetime, until: datetime | None) -> dict[str,
 
 
 def _touches(start: str | None, end: str | None, since: datetime, until: datetime | None) -> bool:
-    from airflow_provider_webdata.states.checks import moment
-
     begins, ends = moment(start), moment(end)
     is_before = until is not None and begins is not None and begins >= until
     return not is_before and not (ends is not None and ends <= since)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import select
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
+from airflow_provider_webdata.common.dates import ago
 from airflow_provider_webdata.endings import EXTRACT
 from airflow_provider_webdata.inbox.server.storage.database import airflow_engine, store_error
 from airflow_provider_webdata.inbox.server.storage.errors import StoreUnavailableError, TablesMissingError
@@ -86,7 +86,7 @@ def triggerer() -> Finding:
         return Finding("triggerer", "wrong", str(reason), _DATABASE)
     if alive:
         return Finding("triggerer", "ok", f"{len(alive)} running ({', '.join(sorted(set(alive))[:5])})")
-    last = f"; the last heartbeat was {_ago(beats[0])}" if beats else ""
+    last = f"; the last heartbeat was {ago(beats[0])}" if beats else ""
     return Finding(
         "triggerer",
         "wrong",
@@ -161,13 +161,4 @@ def last_delivery(conn_id: str, *, receives: bool, engine: Engine | None = None)
             conn_id,
         )
     when = found.isoformat(sep=" ", timespec="seconds")
-    return Finding("deliveries", "ok", f"the last one came {_ago(found)} ({when})", conn_id=conn_id)
-
-
-def _ago(moment: datetime) -> str:
-    seconds = max(0.0, (datetime.now(timezone.utc) - moment).total_seconds())
-    for length, name in ((86400, "day"), (3600, "hour"), (60, "minute")):
-        if seconds >= length:
-            count = int(seconds // length)
-            return f"{count} {name}{'s' if count > 1 else ''} ago"
-    return f"{seconds:.0f} s ago"
+    return Finding("deliveries", "ok", f"the last one came {ago(found)} ({when})", conn_id=conn_id)

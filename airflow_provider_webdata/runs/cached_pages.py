@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
+from airflow_provider_webdata.common.dates import moment, span
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -21,8 +23,6 @@ class CachedPages:
 
     def add(self, document: Mapping[str, Any]) -> None:
         """Look at a page, with wire names."""
-        from airflow_provider_webdata.states.checks import moment
-
         metadata = document.get("metadata")
         if not isinstance(metadata, dict) or metadata.get("cacheState") != "hit":
             return
@@ -36,11 +36,5 @@ class CachedPages:
         if not self._cached_at:
             return "of an unknown time"
         ((cached_at, text),) = self._cached_at
-        return f"of {text}, {_in_words((datetime.now(timezone.utc) - cached_at).total_seconds())} old"
-
-
-def _in_words(seconds: float) -> str:
-    for unit, length in (("days", 86400), ("hours", 3600), ("minutes", 60)):
-        if seconds >= 2 * length:
-            return f"{seconds / length:.0f} {unit}"
-    return f"{max(seconds, 0):.0f} seconds"
+        age = max(0.0, (datetime.now(timezone.utc) - cached_at).total_seconds())
+        return f"of {text}, {span(age)} old"

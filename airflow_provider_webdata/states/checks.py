@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import re
-from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from airflow_provider_webdata.coded_errors import ArgumentError
+from airflow_provider_webdata.common.dates import moment
 from airflow_provider_webdata.states.stored import Stored
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from airflow_provider_webdata.api.models import MonitorCheck, MonitorCheckDetail
 
 Choice = Literal["fail", "accept", "wait"]
@@ -28,8 +29,6 @@ TERMINAL_CHECK_STATES = frozenset({"completed", "partial", "failed", "skipped_ov
 
 MEANINGFUL_STATUSES = ("changed", "new")
 """Pages that a judgment can call meaningful."""
-
-_FRACTION = re.compile(r"\.(\d+)")
 
 
 class Decision(NamedTuple):
@@ -170,20 +169,3 @@ def event_of(check: MonitorCheck, decision: Decision, *, monitor_id: str, via: s
     elif decision.reason:
         event["reason"] = decision.reason
     return event
-
-
-def moment(text: str | None) -> datetime | None:
-    """Return the moment that an ISO 8601 text names, or None for any other text. No time zone: UTC.
-
-    :param text: for example `2026-01-31T10:00:00.123Z`.
-    """
-    if not text:
-        return None
-    # Python 3.10 reads neither Z nor any count of digits but three and six.
-    plain = re.sub(r"[Zz]$", "+00:00", text.strip())
-    plain = _FRACTION.sub(lambda match: f".{match[1][:6]:0<6}", plain, count=1)
-    try:
-        found = datetime.fromisoformat(plain)
-    except ValueError:
-        return None
-    return found if found.tzinfo is not None else found.replace(tzinfo=timezone.utc)

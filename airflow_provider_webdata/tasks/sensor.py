@@ -169,6 +169,6 @@ class SinceSensor(WebDataSensor):
 
 
 def _moment(after: str | datetime) -> datetime | None:
-    from airflow_provider_webdata.states.checks import moment
+    from airflow_provider_webdata.common.dates import moment
 
     return moment(after.isoformat() if isinstance(after, datetime) else str(after))

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic_core import to_json
 
 from airflow_provider_webdata.coded_errors import ArgumentError
+from airflow_provider_webdata.common.dates import moment
 from airflow_provider_webdata.inbox.wire import INLINE_BODY_BYTES
 from airflow_provider_webdata.page_urls import check_page, delivery_page, page_url
-from airflow_provider_webdata.states.checks import CheckCriteria, finished_at, moment
+from airflow_provider_webdata.states.checks import CheckCriteria, finished_at
 from airflow_provider_webdata.triggers.webhook import facts_of
 from airflow_provider_webdata.waiting.hub import Hub
 from airflow_provider_webdata.waiting.inbox.subscriptions import Subscription

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timezone
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode, urlsplit
@@ -13,6 +13,7 @@ from markupsafe import Markup, escape
 from starlette.responses import HTMLResponse
 
 from airflow_provider_webdata import __version__
+from airflow_provider_webdata.common.dates import ago, span
 from airflow_provider_webdata.page_urls import UI_PATH
 
 if TYPE_CHECKING:
@@ -29,7 +30,6 @@ HEADERS = {
 }
 """Of every page. Nothing is loaded from elsewhere, and nothing of it stays in the browser."""
 
-_UNITS = ((86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second"))
 _LONGEST_VALUE = 2000
 
 
@@ -78,28 +78,6 @@ def in_utc(value: datetime) -> datetime:
     except OverflowError:
         edge = datetime.min if value.year == 1 else datetime.max
         return edge.replace(tzinfo=timezone.utc)
-
-
-def ago(value: datetime, now: datetime | None = None) -> str:
-    """Return how long ago a moment is, or how far ahead, such as `5 minutes ago` and `in 2 hours`.
-
-    :param value: aware.
-    :param now: aware; the present by default.
-    """
-    distance = value - (now or datetime.now(timezone.utc))
-    words = span(abs(distance))
-    return f"in {words}" if distance > timedelta(0) else f"{words} ago"
-
-
-def span(value: timedelta) -> str:
-    """Return a length of time in its largest unit, such as `5 minutes`.
-
-    :param value: not negative.
-    """
-    seconds = value.total_seconds()
-    length, unit = next(((length, unit) for length, unit in _UNITS if seconds >= length), (1, "second"))
-    count = int(seconds / length)
-    return f"{count} {unit}{'' if count == 1 else 's'}"
 
 
 def number(value: float | None, *, missing: str = "unknown") -> str:
@@ -261,6 +239,6 @@ _ENVIRONMENT.filters |= {
     "number": number,
     "outside": outside,
     "size": size,
-    "span": span,
+    "span": lambda value: span(value.total_seconds()),
     "tree": tree,
 }

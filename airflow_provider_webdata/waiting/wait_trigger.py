@@ -13,8 +13,8 @@ from airflow.triggers.base import BaseTrigger, TriggerEvent
 
 from airflow_provider_webdata.api.errors import WebDataError
 from airflow_provider_webdata.coded_errors import ArgumentError
+from airflow_provider_webdata.common.dates import moment
 from airflow_provider_webdata.component_metrics import count, timing
-from airflow_provider_webdata.states.checks import moment
 from airflow_provider_webdata.waiting.announcement import Announcement
 from airflow_provider_webdata.waiting.hub import Hub
 from airflow_provider_webdata.waiting.policy import waiting_for

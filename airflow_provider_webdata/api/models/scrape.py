@@ -21,6 +21,7 @@ from airflow_provider_webdata.api.models.fields import (
 from airflow_provider_webdata.api.models.formats import Format, ScreenshotFormat, format_types
 from airflow_provider_webdata.api.models.parsers import Parser
 from airflow_provider_webdata.api.models.threat import ThreatProtection
+from airflow_provider_webdata.common.dates import span
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -31,8 +32,6 @@ _LONGEST_WAITS_MILLISECONDS = 60_000
 DEFAULT_MAX_AGE = 2 * 86_400_000
 LOCKDOWN_MAX_AGE = 2 * 365 * 86_400_000
 """How old a page from the cache may be, in milliseconds, unless told. See docs/service.md#scrape-max-age."""
-
-_SPANS = ((86_400_000, "day"), (3_600_000, "hour"), (60_000, "minute"), (1000, "second"), (1, "millisecond"))
 
 
 class Location(RequestModel):
@@ -144,7 +143,8 @@ class MonitorScrapeOptions(RequestModel):
         usual = LOCKDOWN_MAX_AGE if self.lockdown else self.default_max_age
         oldest = usual if self.max_age is None else self.max_age
         remedy = "" if self.lockdown else "; max_age=0 has them fetched anew"
-        return [f"pages may be up to {_span(oldest)} old, from the service's cache{remedy}"] if oldest else []
+        age = span(oldest / 1000, exact=True)
+        return [f"pages may be up to {age} old, from the service's cache{remedy}"] if oldest else []
 
     def _skips_cache(self) -> bool:
         """Whether each page is fetched anew. See docs/service.md#scrape-cache."""
@@ -165,13 +165,6 @@ class MonitorScrapeOptions(RequestModel):
         return (self.wait_for or 0) + sum(
             1000 if wait.milliseconds is None else wait.milliseconds for wait in waits
         )
-
-
-def _span(milliseconds: int) -> str:
-    """Format a time span in its largest unit."""
-    size, unit = next(span for span in _SPANS if milliseconds >= span[0])
-    count = milliseconds / size
-    return f"{count:.3g} {unit}{'' if count == 1 else 's'}"
 
 
 class ScrapeOptions(MonitorScrapeOptions):

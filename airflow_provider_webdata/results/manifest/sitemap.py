@@ -5,14 +5,15 @@ from __future__ import annotations
 import re
 import zlib
 from contextlib import suppress
-from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 from xml.parsers import expat
 
+from airflow_provider_webdata.common.dates import moment
 from airflow_provider_webdata.results.manifest.urls import canonical_url
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from datetime import datetime
 
 # Expat, because it is linear and ends at the first error with all that came before. What stands in front, such
 # as a browser's page around the source, is left out; with it goes the only place in which entities can be declared.
@@ -116,9 +117,5 @@ class _Parser:
 
 
 def _moment(text: str) -> datetime | None:
-    try:
-        # A date alone: the page may have changed as late as in its last minute.
-        moment = datetime.fromisoformat((text if "T" in text else f"{text}T23:59:59").replace("Z", "+00:00"))
-    except ValueError:
-        return None
-    return moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)
+    # A date alone: the page may have changed as late as in its last minute.
+    return moment(text if "T" in text else f"{text}T23:59:59")

@@ -7,9 +7,9 @@ from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.api.errors import NotFoundError, WebDataError
+from airflow_provider_webdata.common.dates import moment
 from airflow_provider_webdata.inbox.reader import InboxError, InboxUnreachableError
 from airflow_provider_webdata.runs.intent import SERVICE_CLOCK_SKEW
-from airflow_provider_webdata.states.checks import moment
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence

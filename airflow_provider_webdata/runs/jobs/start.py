@@ -13,6 +13,7 @@ from airflow.sdk.exceptions import AirflowRescheduleException
 
 from airflow_provider_webdata.api.errors import IdempotencyKeyUsedError, NotFoundError, WebDataError
 from airflow_provider_webdata.common.attempt import Attempt
+from airflow_provider_webdata.common.dates import moment
 from airflow_provider_webdata.runs.failures import UncertainStartError
 from airflow_provider_webdata.runs.intent import Intent, may_have_acted
 from airflow_provider_webdata.runs.jobs.identity import JobIdentity
@@ -20,7 +21,6 @@ from airflow_provider_webdata.runs.jobs.lookup import Found, JobLookup
 from airflow_provider_webdata.runs.jobs.poll import poll_job
 from airflow_provider_webdata.runs.jobs.record import StartRecord, TaskJob
 from airflow_provider_webdata.runs.replica import until_found
-from airflow_provider_webdata.states.checks import moment
 from airflow_provider_webdata.states.jobs import checked_kind, name_of
 
 if TYPE_CHECKING:

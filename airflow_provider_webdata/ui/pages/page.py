@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from starlette.exceptions import HTTPException
 
+from airflow_provider_webdata.common.dates import moment
 from airflow_provider_webdata.inbox.server.storage.database import airflow_engine
 from airflow_provider_webdata.inbox.server.storage.store import DeliveryStore
 from airflow_provider_webdata.ui.rendering import in_utc, render
@@ -89,12 +90,10 @@ class Page:
         given = self.text(name)
         if not given:
             return None
-        try:
-            value = datetime.fromisoformat(given.replace("Z", "+00:00"))
-        except ValueError:
-            raise HTTPException(400, f"{name} must be a moment such as 2026-01-31T10:00.") from None
+        if (value := moment(given)) is None:
+            raise HTTPException(400, f"{name} must be a moment such as 2026-01-31T10:00.")
         # Databases and clocks know less than the calendar; no delivery is beyond these.
-        return min(max(in_utc(value if value.tzinfo else value.replace(tzinfo=timezone.utc)), _FIRST), _LAST)
+        return min(max(in_utc(value), _FIRST), _LAST)
 
     def require_dags(self, dag_ids: Iterable[str]) -> None:
         """Check the right to read all of some DAGs. Blocks.

@@ -6,8 +6,9 @@ import logging
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
+from airflow_provider_webdata.common.dates import moment
 from airflow_provider_webdata.states.check_queue import LATE_CHECKS, CheckQueue
-from airflow_provider_webdata.states.checks import CheckCriteria, moment
+from airflow_provider_webdata.states.checks import CheckCriteria
 from airflow_provider_webdata.waiting.followers.check_follower import CheckFollower
 from airflow_provider_webdata.waiting.hub import Hub
 from airflow_provider_webdata.waiting.mailbox import WaitFailure

@@ -20,7 +20,6 @@ from airflow_provider_webdata.states.checks import (
     has_changes,
     has_meaningful,
     is_over,
-    moment,
 )
 
 T0 = datetime(2026, 1, 1, tzinfo=timezone.utc)
@@ -224,33 +223,6 @@ def test_each_check_is_decided_on_once(check_id: str | None, snapshots: list[Any
 def test_when_a_check_ended(fields: Any, expected: int | None) -> None:
     found = finished_at(MonitorCheck.model_validate({"id": "c", "status": "completed", **fields}))
     assert found == (None if expected is None else T0 + timedelta(seconds=expected))
-
-
-@pytest.mark.parametrize(
-    "text,expected",
-    [
-        ("2026-01-01T00:00:00z", T0),
-        ("2026-01-01T09:00:00+09:00", T0),
-        ("2026-01-01T00:00:00.5Z", T0 + timedelta(milliseconds=500)),
-        ("2026-01-01T00:00:00.123456789Z", T0 + timedelta(microseconds=123456)),
-        ("2026-01-01T00:00:00.1234567+00:00", T0 + timedelta(microseconds=123456)),
-        ("2026-01-01T00:00:00", T0),
-        ("2026-01-01", T0),
-        (" 2026-01-01T00:00:00Z ", T0),
-        ("", None),
-        (None, None),
-        ("tomorrow", None),
-        ("2026-13-01T00:00:00Z", None),
-    ],
-)
-def test_moments(text: str | None, expected: datetime | None) -> None:
-    assert moment(text) == expected
-
-
-@given(st.text())
-def test_no_text_is_too_odd(text: str) -> None:
-    found = moment(text)
-    assert found is None or found.tzinfo is not None
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ def page(state: Any = "hit", **age: float) -> dict[str, Any]:
     [
         ({"seconds": 40}, "40 seconds old"),
         ({"seconds": 125}, "2 minutes old"),
-        ({"minutes": 61}, "61 minutes old"),
+        ({"minutes": 61}, "1 hour old"),
         ({"hours": 5}, "5 hours old"),
         ({"days": 2}, "2 days old"),
         ({"seconds": -90}, "0 seconds old"),

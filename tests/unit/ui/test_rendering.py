@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from airflow_provider_webdata.ui.charts import Bar, bars
 from airflow_provider_webdata.ui.rendering import (
     MOST_NODES,
-    ago,
     moment_markup,
     number,
     outside,
@@ -23,23 +22,6 @@ from airflow_provider_webdata.ui.rendering import (
 )
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=timezone.utc)
-
-
-@pytest.mark.parametrize(
-    ("distance", "words"),
-    [
-        (timedelta(seconds=0), "0 seconds ago"),
-        (timedelta(seconds=-1), "1 second ago"),
-        (timedelta(seconds=-59.9), "59 seconds ago"),
-        (timedelta(seconds=-60), "1 minute ago"),
-        (timedelta(minutes=-119), "1 hour ago"),
-        (timedelta(hours=-48), "2 days ago"),
-        (timedelta(hours=3), "in 3 hours"),
-        (timedelta(days=400), "in 400 days"),
-    ],
-)
-def test_how_long_ago(distance: timedelta, words: str) -> None:
-    assert ago(NOW + distance, NOW) == words
 
 
 def test_a_moment_is_told_to_the_browser_in_utc() -> None:

@@ -7,11 +7,13 @@ it refuses the `5.0` of a JSON body.
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import parse_qsl
 
+from airflow_provider_webdata.common.dates import moment
 from airflow_provider_webdata.inbox.envelope import NotJSONError, parse_body
 from airflow_provider_webdata.inbox.server.storage.records import DeliveryFilter
 from airflow_provider_webdata.inbox.wire import MOST_VALUES
@@ -145,15 +147,12 @@ def _filter(lists: Mapping[str, Sequence[str]], received_after: object) -> Deliv
 def _moment(text: object) -> datetime | None:
     if text is None:
         return None
-    try:
-        if not isinstance(text, str):
-            raise ValueError
-        moment = datetime.fromisoformat(text.replace("Z", "+00:00"))
-        return moment.astimezone(timezone.utc) if moment.tzinfo else moment.replace(tzinfo=timezone.utc)
-    except (ValueError, OverflowError):
-        raise ParameterError(
-            "received_after: must be an ISO 8601 date-time, for example 2026-01-31T08:00:00+00:00"
-        ) from None
+    with suppress(OverflowError):
+        if isinstance(text, str) and (found := moment(text)) is not None:
+            return found.astimezone(timezone.utc)
+    raise ParameterError(
+        "received_after: must be an ISO 8601 date-time, for example 2026-01-31T08:00:00+00:00"
+    )
 
 
 def _cursor(given: object) -> int | None:

@@ -8,8 +8,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from airflow_provider_webdata.common.dates import moment
 from airflow_provider_webdata.inbox.reader import Delivery
-from airflow_provider_webdata.states.checks import moment
 from airflow_provider_webdata.waiting.inbox.subscriptions import Subscription, SubscriptionIndex
 from airflow_provider_webdata.waiting.mailbox import Mailbox
 

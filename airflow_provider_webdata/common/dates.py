@@ -1,0 +1,50 @@
+"""Moments read from ISO 8601 text, and lengths of time written for people."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime, timezone, tzinfo
+
+_FRACTION = re.compile(r"\.(\d+)")
+_UNITS = ((86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second"))
+
+
+def moment(text: str | None, zone: tzinfo | None = timezone.utc) -> datetime | None:
+    """Return the moment that an ISO 8601 date or date-time names, or None for any other text.
+
+    :param text: for example `2026-01-31` or `2026-01-31T10:00:00.123Z`.
+    :param zone: time zone of a text that names none; None: the moment stays without one.
+    """
+    if not text:
+        return None
+    # Python 3.10 reads neither Z nor any count of digits but three and six.
+    plain = re.sub(r"[Zz]$", "+00:00", text.strip())
+    plain = _FRACTION.sub(lambda match: f".{match[1][:6]:0<6}", plain, count=1)
+    try:
+        found = datetime.fromisoformat(plain)
+    except ValueError:
+        return None
+    return found if found.tzinfo is not None else found.replace(tzinfo=zone)
+
+
+def ago(value: datetime, now: datetime | None = None) -> str:
+    """Return how long ago a moment is, or how far ahead, such as `5 minutes ago` and `in 2 hours`.
+
+    :param value: aware.
+    :param now: aware; the present by default.
+    """
+    ahead = (value - (now or datetime.now(timezone.utc))).total_seconds()
+    length = span(abs(ahead))
+    return f"in {length}" if ahead > 0 else f"{length} ago"
+
+
+def span(seconds: float, *, exact: bool = False) -> str:
+    """Return a length of time in its largest unit, such as `5 minutes`.
+
+    :param seconds: at least 0.
+    :param exact: with a fraction of the unit, such as `1.5 hours`, instead of whole units only.
+    """
+    units = (*_UNITS, (0.001, "millisecond")) if exact else _UNITS
+    length, unit = next((one for one in units if seconds >= one[0]), units[-1])
+    count = f"{seconds / length:.3g}" if exact else f"{seconds // length:.0f}"
+    return f"{count} {unit}{'' if count == '1' else 's'}"
