@@ -59,9 +59,10 @@ class Option:
 class Output(Option):
     """Where the results go instead of XCom, and in which form.
 
-    :param path: path or URL of a file, in any storage that Airflow knows (templated). Its suffix is the format:
-        `.jsonl`, `.jsonl.gz` or `.parquet`. The file is written completely or not at all, and a retry replaces it. XCom
-        then has `path`, `count`, and `bytes` instead of the results. None: the results go to XCom.
+    :param path: path or URL of a file, in any storage that Airflow knows (templated). Its suffix is the format,
+        such as `.jsonl.gz` or `.parquet`; `docs/results.md` lists them. The file is written completely or not at all,
+        and a retry replaces it. XCom then has `path`, `count`, and `bytes` instead of the results. None: the results go
+        to XCom.
     :param partition_by: `host` of the page, or `date` of the run (the first day of its partition or data interval, in
         the DAG's time zone): a file for each, such as `folder/host=a.example/name.parquet` of `folder/name.parquet`.
         `path` in XCom is then the list of these files, `folder/name.files.json`, and `files` has their names.
@@ -82,7 +83,7 @@ class Output(Option):
         if self.partition_by is not None and self.path is None:
             raise ArgumentError("Output(partition_by=) needs a path")
         if isinstance(self.path, str) and is_literal(self.path):
-            from airflow_provider_webdata.results.output import format_of
+            from airflow_provider_webdata.results.formats import format_of
 
             format_of(self.path)
 
@@ -179,7 +180,8 @@ class Schema(Option):
     A result that does not match gets a first field `validationErrors`, a list of what is wrong; the log warns, and
     XCom `validation` has `checked`, `invalid` (how many), and `items` (the first 100, each with `index`, `url`, and
     `errors`). It is delivered like the others, and no retry requests it again. A page without `json` is not valid; one
-    whose site failed is not judged. Parquet then has columns by the schema's properties; see `docs/results.md`.
+    whose site failed is not judged. Formats with columns then have some by the schema's properties; see
+    `docs/results.md`.
 
     :param schema: JSON Schema as a mapping, pydantic model, or the model's import path, such as `shop.models.Product`.
         None: the schema that the request contains, if any.

@@ -33,15 +33,15 @@ class WebDataToTableOperator(BaseOperator, metaclass=CheckedArguments):
     file's items, those that a later one with the same key replaced) and `files`. Asset events of its outlets have them
     too.
 
-    :param path: path or URL of a file that ends in `.jsonl`, `.jsonl.gz` or `.parquet`, of a list of files of a
-        partitioned output (`.files.json`), or several of these, which are loaded together (templated).
+    :param path: path or URL of a file in any format of `output`, of a list of files of a partitioned output
+        (`.files.json`), or several of these, which are loaded together (templated).
     :param table: name of the table, or `schema.name` (templated). Names are quoted, so that case counts where the
         database lets it.
     :param conn_id: id of the database's connection, whose hook derives from `DbApiHook` (templated).
     :param kind: what the items are: `document`, `search`, `link`, ... (the kinds of the table of columns, see
-        `results.columns.columns_of`). Default: found from the first 100 items; in Parquet, columns say it themselves.
-    :param result_schema: the schema that the items of JSON Lines were validated by, as the operator that wrote them has
-        it: its properties become columns. In Parquet they are.
+        `results.columns.columns_of`). Default: found from the first 100 items, or from the columns.
+    :param result_schema: the schema that the items were validated by, as the operator that wrote them has it: its
+        properties become columns. Files with typed columns have these without it.
     :param key: the file's column, or columns, that tell rows apart. Default: `source_url` of pages, `url` of links and
         search results, `id` of flat documents.
     :param columns: the file's columns to load, or a mapping of these to names in the table. Default: all but `change`,
@@ -122,10 +122,10 @@ class WebDataToTableOperator(BaseOperator, metaclass=CheckedArguments):
 
         :raises ArgumentError: one is no file of results, or there is none.
         """
-        from airflow_provider_webdata.results.output import FORMATS
+        from airflow_provider_webdata.results.formats import LIST_SUFFIX, SUFFIXES
 
         paths = [str(path) for path in as_list(self.path)]
-        endings = (*(f".{known}" for known in FORMATS), ".files.json")
+        endings = (*SUFFIXES, LIST_SUFFIX)
         if wrong := [path for path in paths if not path.endswith(endings)]:
             raise ArgumentError(
                 f"path must name a file that ends in one of {', '.join(endings)} (given: {wrong[0]!r})"

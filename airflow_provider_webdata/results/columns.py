@@ -8,7 +8,7 @@ the names that the service used. A column is null if the service sent nothing or
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -179,6 +179,14 @@ def columns_of(kind: str) -> tuple[Column, ...]:
     if kind not in TABLES:
         raise ValueError(f"kind must be one of {', '.join(TABLES)} (given: {kind!r})")
     return TABLES[kind]
+
+
+def kind_of_names(names: Sequence[str]) -> str:
+    """Return the kind of items whose columns a table begins with; `generic` if there is none."""
+    for kind, columns in TABLES.items():
+        if [*names[: len(columns)]] == [column.name for column in columns]:
+            return kind
+    return "generic"
 
 
 def row(item: Any, columns: tuple[Column, ...]) -> dict[str, Any]:

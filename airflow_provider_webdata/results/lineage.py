@@ -25,7 +25,7 @@ class WrittenFile:
 
     :param count: items in it.
     :param bytes: its size.
-    :param columns: of a table; none for JSON Lines.
+    :param columns: of its rows; none where it holds items.
     """
 
     url: str

@@ -1,38 +1,24 @@
-"""Files of results: JSON Lines, plain or compressed, and Parquet, written item by item, whole or not at all."""
+"""Files of results, in any format, written item by item, whole or not at all."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any
 
+from airflow_provider_webdata.results.columns import row_maker
 from airflow_provider_webdata.results.compression import compressed
-from airflow_provider_webdata.results.encoding import json_text
-from airflow_provider_webdata.results.errors import OutputError
+from airflow_provider_webdata.results.formats import format_of, is_compressed
 from airflow_provider_webdata.results.storage import WholeFile, check_file, storage_path
 from airflow_provider_webdata.results.tombstones import marked
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
+    from gzip import GzipFile
     from types import TracebackType
 
     from typing_extensions import Self
 
     from airflow_provider_webdata.results.columns import Column
-
-FileFormat = Literal["jsonl", "jsonl.gz", "parquet"]
-
-FORMATS: tuple[FileFormat, ...] = ("jsonl", "jsonl.gz", "parquet")
-
-
-def format_of(url: str) -> FileFormat:
-    """Return the format that the suffix of a file's URL names.
-
-    :raises OutputError: it names none.
-    """
-    for known in FORMATS:
-        if url.endswith(f".{known}") and not url.endswith(f"/.{known}"):
-            return known
-    endings = ", ".join(f".{known}" for known in FORMATS)
-    raise OutputError(f"output must be a path or URL that ends in one of {endings} (given: {url!r})")
+    from airflow_provider_webdata.results.formats import Writer
 
 
 def check_output(url: str) -> None:
@@ -41,30 +27,17 @@ def check_output(url: str) -> None:
     :raises OutputError: its format or its storage is unknown here, a package is missing, or it can never be written.
     :raises OSError: it cannot be written now.
     """
-    if format_of(url) == "parquet":
-        from airflow_provider_webdata.results.parquet import require_pyarrow
-
-        require_pyarrow()
+    format_of(url).check()
     check_file(url)
-
-
-class ItemWriter(Protocol):
-    """Writes items in one format to a file that is open."""
-
-    def write(self, item: Any) -> None:
-        """Write an item."""
-
-    def finish(self) -> None:
-        """Write what is still buffered."""
 
 
 class Output:
     """A file of items; it appears under its name when the `with` block ends without an error.
 
     :param url: its destination; see `storage_path`.
-    :param columns: the columns of a table (`columns.columns_of`); JSON Lines keep the items unchanged.
+    :param columns: the columns of a table (`columns.columns_of`); a format without columns keeps the items unchanged.
     :ivar url: its destination.
-    :ivar format: `jsonl`, `jsonl.gz` or `parquet`.
+    :ivar format: of the file, by its suffix.
     :ivar count: items written so far.
     :raises OutputError: its format or its storage is unknown here, or a package is missing.
     """
@@ -75,7 +48,9 @@ class Output:
         self.columns = tuple(columns)
         self.count = 0
         self._file = WholeFile(storage_path(url))
-        self._writer: ItemWriter | None = None
+        self._gzip: GzipFile | None = None
+        self._writer: Writer | None = None
+        self._record: Callable[[Any], Any] = row_maker(self.columns) if self.format.columns else _unchanged
 
     @property
     def bytes(self) -> int:
@@ -86,18 +61,12 @@ class Output:
         """Open the file."""
         self._file.__enter__()
         try:
-            self._writer = self._made_writer()
+            self._gzip = compressed(self._file) if is_compressed(self.url) else None
+            self._writer = self.format.load_writer()(self._gzip or self._file, self.columns)
         except BaseException as error:
             self._file.__exit__(type(error), error, error.__traceback__)
             raise
         return self
-
-    def _made_writer(self) -> ItemWriter:
-        if self.format == "parquet":
-            from airflow_provider_webdata.results.parquet import ParquetItems
-
-            return ParquetItems(self._file, self.columns)
-        return _CompressedLines(self._file) if self.format == "jsonl.gz" else _Lines(self._file)
 
     def write(self, items: Iterable[Any]) -> None:
         """Write items, JSON objects as the service sent them, one by one as the iterable yields them."""
@@ -108,7 +77,7 @@ class Output:
         if self._writer is None:
             raise ValueError(f"{self.url} is not open")
         for item in items:
-            self._writer.write(item)
+            self._writer.write(self._record(item))
             self.count += 1
 
     def __exit__(
@@ -119,6 +88,8 @@ class Output:
         if kind is None and writer is not None:
             try:
                 writer.finish()
+                if self._gzip is not None:
+                    self._gzip.close()
             except BaseException as failure:
                 self._file.__exit__(type(failure), failure, failure.__traceback__)
                 raise
@@ -133,23 +104,5 @@ def open_output(url: str, columns: Iterable[Column]) -> Output:
     return Output(url, columns)
 
 
-class _Lines:
-    def __init__(self, file: WholeFile) -> None:
-        self._file = file
-
-    def write(self, item: Any) -> None:
-        self._file.write(json_text(item).encode() + b"\n")
-
-    def finish(self) -> None:
-        pass
-
-
-class _CompressedLines:
-    def __init__(self, file: WholeFile) -> None:
-        self._gzip = compressed(file)
-
-    def write(self, item: Any) -> None:
-        self._gzip.write(json_text(item).encode() + b"\n")
-
-    def finish(self) -> None:
-        self._gzip.close()
+def _unchanged(item: Any) -> Any:
+    return item

@@ -2,55 +2,37 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.results.columns import row_maker
-from airflow_provider_webdata.results.errors import OutputError
+import pyarrow as pa
+from pyarrow import parquet
+
+from airflow_provider_webdata.results.columns import Column
+from airflow_provider_webdata.results.formats import Content
 
 if TYPE_CHECKING:
-    from airflow_provider_webdata.results.columns import Column, ColumnType
-    from airflow_provider_webdata.results.storage import WholeFile
+    from airflow_provider_webdata.results.columns import ColumnType
+    from airflow_provider_webdata.results.formats import Target
 
 ROW_GROUP_BYTES = 16 * 2**20
 ROW_GROUP_ROWS = 10_000
-
-
-def require_pyarrow() -> Any:
-    """Return the module `pyarrow`.
-
-    :raises OutputError: it is not installed; the message names the extra that brings it.
-    """
-    try:
-        import pyarrow
-    except ImportError as error:
-        raise OutputError(
-            "Parquet needs the package pyarrow: pip install 'airflow-provider-webdata[parquet]' on the workers, "
-            "or write .jsonl or .jsonl.gz"
-        ) from error
-    return pyarrow
-
+_READ_ROWS = 2_000
 
 JSON_COLUMN = {b"webdata.type": b"json"}
 """Metadata of the columns whose text is JSON."""
 
 
 def arrow_type(type_: ColumnType) -> Any:
-    """Return the type of a column in Arrow.
-
-    :raises OutputError: pyarrow is not installed.
-    """
-    pa = require_pyarrow()
+    """Return the type of a column in Arrow."""
     types = {"integer": pa.int64(), "number": pa.float64(), "boolean": pa.bool_()}
     return types.get(type_) or pa.string()
 
 
-class ParquetItems:
-    """Writes items as rows; at most one row group is held in memory."""
+class ParquetWriter:
+    """Writes rows; at most one row group is held in memory."""
 
-    def __init__(self, file: WholeFile, columns: tuple[Column, ...]) -> None:
-        pa = require_pyarrow()
-        from pyarrow import parquet
-
+    def __init__(self, file: Target, columns: tuple[Column, ...]) -> None:
         self._schema = pa.schema(
             [
                 pa.field(
@@ -61,19 +43,16 @@ class ParquetItems:
                 for column in columns
             ]
         )
-        self._row = row_maker(columns)
         self._rows: list[dict[str, Any]] = []
         self._held = 0
-        self._table_of = pa.Table.from_pylist
         self._writer = parquet.ParquetWriter(
             pa.PythonFile(_Sink(file), mode="w"), self._schema, compression="zstd"
         )
 
-    def write(self, item: Any) -> None:
-        """Write an item."""
-        made = self._row(item)
-        self._rows.append(made)
-        self._held += sum(len(value) for value in made.values() if isinstance(value, str))
+    def write(self, row: dict[str, Any]) -> None:
+        """Write a row."""
+        self._rows.append(row)
+        self._held += sum(len(value) for value in row.values() if isinstance(value, str))
         if self._held >= ROW_GROUP_BYTES or len(self._rows) >= ROW_GROUP_ROWS:
             self._write_group()
 
@@ -84,8 +63,34 @@ class ParquetItems:
         self._writer.close()
 
     def _write_group(self) -> None:
-        self._writer.write_table(self._table_of(self._rows, schema=self._schema))
+        self._writer.write_table(pa.Table.from_pylist(self._rows, schema=self._schema))
         self._rows, self._held = [], 0
+
+
+def read_parquet(file: Any, *_: Any) -> Content:
+    """Return the rows of a file.
+
+    :raises ValueError: it is no Parquet file, or `output=` writes none with such columns.
+    """
+    try:
+        table = parquet.ParquetFile(file)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise ValueError(f"it is no Parquet file: {error}") from error
+    rows = chain.from_iterable(batch.to_pylist() for batch in table.iter_batches(_READ_ROWS))
+    return Content(rows, tuple(map(_column, table.schema_arrow)))
+
+
+def _column(field: Any) -> Column:
+    if pa.types.is_integer(field.type):
+        return Column(field.name, (), "integer")
+    if pa.types.is_floating(field.type):
+        return Column(field.name, (), "number")
+    if pa.types.is_boolean(field.type):
+        return Column(field.name, (), "boolean")
+    is_json = (field.metadata or {}).items() >= JSON_COLUMN.items()
+    if pa.types.is_string(field.type) or pa.types.is_large_string(field.type) or pa.types.is_null(field.type):
+        return Column(field.name, (), "json" if is_json else "text")
+    raise ValueError(f"the column {field.name!r} has the type {field.type}, which output= does not write")
 
 
 class _Sink:
@@ -93,11 +98,14 @@ class _Sink:
 
     closed = False
 
-    def __init__(self, file: WholeFile) -> None:
+    def __init__(self, file: Target) -> None:
         self._file = file
+        self._written = 0
 
     def write(self, data: Any) -> int:
-        return self._file.write(data)
+        size = self._file.write(data)
+        self._written += size
+        return size
 
     def flush(self) -> None:
         pass
@@ -106,7 +114,7 @@ class _Sink:
         pass
 
     def tell(self) -> int:
-        return self._file.bytes
+        return self._written
 
     def readable(self) -> bool:
         return False

@@ -13,8 +13,9 @@ from urllib.parse import quote, urlsplit
 
 from airflow_provider_webdata.results.encoding import json_text
 from airflow_provider_webdata.results.errors import OutputError
+from airflow_provider_webdata.results.formats import LIST_SUFFIX, SUFFIXES, format_of, suffix_of
 from airflow_provider_webdata.results.item_urls import url_of
-from airflow_provider_webdata.results.output import FORMATS, format_of, open_output
+from airflow_provider_webdata.results.output import open_output
 from airflow_provider_webdata.results.storage import WholeFile, storage_path
 from airflow_provider_webdata.results.tombstones import marked
 from airflow_provider_webdata.surrogates import is_utf8
@@ -30,8 +31,7 @@ if TYPE_CHECKING:
 PartitionBy = Literal["date", "host"]
 PARTITIONS: tuple[PartitionBy, ...] = ("date", "host")
 
-LIST_SUFFIX = ".files.json"
-_SUFFIXES = "|".join(map(re.escape, FORMATS))
+_ANY_SUFFIX = "|".join(map(re.escape, SUFFIXES))
 # As Hive, and all who read its partitions, call what has no value.
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 _LONGEST_HOST = 240
@@ -46,7 +46,7 @@ def list_url(url: str) -> str:
 
     :param url: as for `output.open_output`.
     """
-    return url.removesuffix(f".{format_of(url)}") + LIST_SUFFIX
+    return url.removesuffix(suffix_of(url)) + LIST_SUFFIX
 
 
 def partition_url(url: str, partition_by: PartitionBy, value: str) -> str:
@@ -64,7 +64,7 @@ def files_of(url: str) -> list[str]:
     :raises OutputError: it is not there, or no such list, or names another file.
     """
     folder, slash, name = url.rpartition("/")
-    file_name = rf"{re.escape(name.removesuffix(LIST_SUFFIX))}\.(?:{_SUFFIXES})"
+    file_name = rf"{re.escape(name.removesuffix(LIST_SUFFIX))}(?:{_ANY_SUFFIX})"
     own = re.compile(rf"(?:{'|'.join(PARTITIONS)})={_VALUE}/{file_name}")
     try:
         path: Any = storage_path(url)

@@ -11,8 +11,9 @@ from airflow_provider_webdata.coded_errors import ArgumentError
 from airflow_provider_webdata.common.arguments import as_list
 from airflow_provider_webdata.results.assets import annotate_outlets
 from airflow_provider_webdata.results.errors import OutputError
+from airflow_provider_webdata.results.formats import LIST_SUFFIX
 from airflow_provider_webdata.results.lineage import load_lineage
-from airflow_provider_webdata.results.partitions import LIST_SUFFIX, files_of
+from airflow_provider_webdata.results.partitions import files_of
 from airflow_provider_webdata.results.result_schema import ResultSchema
 from airflow_provider_webdata.results.tables.dataset import dataset_of_table
 from airflow_provider_webdata.results.tables.layout import table_name

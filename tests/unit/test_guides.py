@@ -15,6 +15,7 @@ from airflow.sdk.definitions._internal.templater import FILTERS
 
 from airflow_provider_webdata.api.config import ClientConfig
 from airflow_provider_webdata.api.errors import ConfigurationError
+from airflow_provider_webdata.results.formats import FORMATS
 
 DOCS = Path(__file__).parents[2] / "docs"
 SERVICE = (DOCS / "service.md").read_text(encoding="utf-8")
@@ -50,6 +51,18 @@ def test_each_figure_of_the_costs_stands_in_its_rule() -> None:
         wrong += [(what, figure) for figure in figures(prose) - figures(rules)]
     assert wrong == []
     assert len(PRICED) > 25
+
+
+def test_each_format_of_files_is_listed() -> None:
+    rows = re.findall(
+        r"^\| `(\.[\w.]+)` \| [^|]+ \| (\w*) ?\| (.*?) ?\|$", (DOCS / "results.md").read_text("utf-8"), re.M
+    )
+    assert [(suffix, columns or None) for suffix, columns, _ in rows] == [
+        (suffix, known.columns) for suffix, known in FORMATS.items()
+    ]
+    assert [known.extra for known in FORMATS.values()] == [
+        found[1] if (found := re.search(r"\[(\w+)\]", needs)) else None for *_, needs in rows
+    ]
 
 
 def test_each_command_is_one_of_airflows() -> None:

@@ -1,23 +1,31 @@
-"""Results files, read as rows: JSON Lines, compressed or not, and Parquet."""
+"""Results files of any format, read as rows."""
 
 from __future__ import annotations
 
 import gzip
 import json
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.results.columns import EXTRA, TABLES, Column, columns_of, row_maker
+from airflow_provider_webdata.results.columns import CHANGES as RUN_COLUMNS
+from airflow_provider_webdata.results.columns import (
+    EXTRA,
+    TABLES,
+    Column,
+    columns_of,
+    kind_of_names,
+    row_maker,
+)
 from airflow_provider_webdata.results.errors import TableError
+from airflow_provider_webdata.results.formats import format_of, is_compressed
 from airflow_provider_webdata.results.item_urls import url_of
 from airflow_provider_webdata.results.manifest.comparison import CHANGES
 from airflow_provider_webdata.results.manifest.urls import is_canonical
-from airflow_provider_webdata.results.output import format_of
-from airflow_provider_webdata.results.parquet import JSON_COLUMN
+from airflow_provider_webdata.results.result_schema import ERRORS
 from airflow_provider_webdata.results.storage import storage_path
 from airflow_provider_webdata.results.tables.layout import url_column
 from airflow_provider_webdata.results.tombstones import MARK
@@ -34,7 +42,7 @@ _LINK = frozenset({"url", "title", "description", "change", "page"})
 _FLAT = frozenset({"id", "text", "digest"})
 # So many items say what kind they are.
 _PROBE = 100
-_BATCH_ROWS = 2_000
+_DAMAGE = (ValueError, EOFError, gzip.BadGzipFile, zlib.error)
 
 
 @dataclass(frozen=True)
@@ -54,9 +62,9 @@ class ResultsFile:
     """A results file, open for reading; use it as a context manager.
 
     :param url: path or URL, see `results.storage.storage_path`.
-    :param kind: of its items, see `results.columns.columns_of`; None: found from the items, or in Parquet from the
-        names of the columns.
-    :param schema: what the items of JSON Lines were validated by; its properties become columns.
+    :param kind: of its items, see `results.columns.columns_of`; None: found from the items, or from the names
+        of the columns.
+    :param schema: what the items were validated by; its properties become columns.
     :ivar columns: of its rows; none where nothing says what they would be.
     :raises TableError: it is not there, or no results file.
     """
@@ -67,7 +75,7 @@ class ResultsFile:
         self._kind = kind
         self._schema = schema
         self._open = ExitStack()
-        self._items: Callable[[], Iterator[Row | Removed]] = lambda: iter(())
+        self._rows: Iterator[Row | Removed] = iter(())
 
     def __enter__(self) -> Self:
         """Open it, and find out what its columns are."""
@@ -78,10 +86,20 @@ class ResultsFile:
             raise TableError(
                 f"path: {self.url} is not there; name a file that output= has written"
             ) from error
-        if format_of(self.url) == "parquet":
-            self._open_parquet(file)
+        file_format = format_of(self.url)
+        read = file_format.load_reader()
+        if is_compressed(self.url):
+            file = self._open.enter_context(gzip.GzipFile(fileobj=file))
+        try:
+            content = read(file, self._columns_named)
+        except _DAMAGE as error:
+            raise self._damaged(error, 0) from error
+        records = self._undamaged(content.records)
+        if file_format.columns is None:
+            self._rows = self._rows_of_items(records)
         else:
-            self._open_lines(file)
+            self.columns = content.columns
+            self._rows = self._rows_of_columns(records)
         return self
 
     def __exit__(
@@ -92,12 +110,29 @@ class ResultsFile:
 
     def rows(self) -> Iterator[Row | Removed]:
         """Yield its rows and removed pages, in the file's order, once."""
-        return self._items()
+        return self._rows
 
-    def _open_lines(self, file: Any) -> None:
-        if self.url.endswith(".gz"):
-            file = self._open.enter_context(gzip.GzipFile(fileobj=file))
-        items = self._lines(file)
+    def _columns_named(self, names: Iterable[str]) -> tuple[Column, ...]:
+        """Return the columns of a file that states only their names."""
+        names = [*names]
+        kind = self._kind or kind_of_names(names)
+        found = columns_of(kind) if self._schema is None else self._schema.columns(kind)
+        known = {column.name: column for column in (*found, *RUN_COLUMNS, ERRORS)}
+        return tuple(known.get(name) or Column(name, (), "text") for name in names)
+
+    def _undamaged(self, records: Iterator[Any]) -> Iterator[Any]:
+        read = 0
+        try:
+            for record in records:
+                read += 1
+                yield record
+        except _DAMAGE as error:
+            raise self._damaged(error, read) from error
+
+    def _damaged(self, error: Exception, read: int) -> TableError:
+        return TableError(f"path: {self.url} is no results file: after item {read}: {error}")
+
+    def _rows_of_items(self, items: Iterator[Any]) -> Iterator[Row | Removed]:
         first = [*islice(items, _PROBE)]
         kind = self._kind or kind_of(first)
         of_pages = any(isinstance(item, Mapping) and ("json" in item or MARK in item) for item in first)
@@ -108,37 +143,7 @@ class ResultsFile:
             self.columns = columns_of(kind) if self._schema is None else self._schema.columns(kind)
         # An item of any shape may have a key of that name.
         has_changes = kind != "generic"
-        self._items = lambda: self._rows_of(chain(first, items), has_changes=has_changes)
-
-    def _lines(self, file: Iterable[bytes]) -> Iterator[Any]:
-        import msgspec
-
-        decode = msgspec.json.Decoder().decode
-        number = 0
-        try:
-            for line in file:
-                try:
-                    item = decode(line)
-                except msgspec.MsgspecError:
-                    # Numbers beyond all limits, and halves of characters.
-                    item = json.loads(line)
-                number += 1
-                yield item
-        except (ValueError, EOFError, gzip.BadGzipFile, zlib.error) as error:
-            raise TableError(f"path: {self.url} is no results file: after line {number}: {error}") from error
-
-    def _open_parquet(self, file: Any) -> None:
-        from airflow_provider_webdata.results.parquet import require_pyarrow
-
-        pa = require_pyarrow()
-        from pyarrow import parquet
-
-        try:
-            table = self._open.enter_context(parquet.ParquetFile(file))
-        except (pa.ArrowInvalid, OSError) as error:
-            raise TableError(f"path: {self.url} is no Parquet file: {error}") from error
-        self.columns = tuple(_column(field, pa.types) for field in table.schema_arrow)
-        self._items = lambda: self._rows_of_batches(table.iter_batches(_BATCH_ROWS))
+        return self._rows_of(chain(first, items), has_changes=has_changes)
 
     def _rows_of(self, items: Iterable[Any], *, has_changes: bool) -> Iterator[Row | Removed]:
         known = url_column([column.name for column in self.columns])
@@ -157,9 +162,8 @@ class ResultsFile:
             values.update(of_run)
             yield _known_by(values, known)
 
-    def _rows_of_batches(self, batches: Iterable[Any]) -> Iterator[Row | Removed]:
+    def _rows_of_columns(self, rows: Iterable[Row]) -> Iterator[Row | Removed]:
         known = url_column([column.name for column in self.columns])
-        rows = chain.from_iterable(batch.to_pylist() for batch in batches)
         for number, values in enumerate(rows, 1):
             # What has no column, such as the mark, is in `extra`.
             extra = values.get(EXTRA.name) or ""
@@ -192,7 +196,7 @@ class ResultsFile:
 
 
 def kind_of(items: Sequence[Any]) -> str | None:
-    """Return the kind of items as operators write them to JSON Lines, or None where there are none.
+    """Return the kind of items as operators write them to files, or None where there are none.
 
     :param items: the first ones of a file.
     """
@@ -226,18 +230,3 @@ def _known_by(values: Row, known: str | None) -> Row:
     elif known == "source_url" and values["source_url"] is None:
         values["source_url"] = values.get("url")
     return values
-
-
-def _column(field: Any, types: Any) -> Column:
-    if types.is_integer(field.type):
-        return Column(field.name, (), "integer")
-    if types.is_floating(field.type):
-        return Column(field.name, (), "number")
-    if types.is_boolean(field.type):
-        return Column(field.name, (), "boolean")
-    is_json = (field.metadata or {}).items() >= JSON_COLUMN.items()
-    if types.is_string(field.type) or types.is_large_string(field.type) or types.is_null(field.type):
-        return Column(field.name, (), "json" if is_json else "text")
-    raise TableError(
-        f"path: the column {field.name!r} has the type {field.type}, which output= does not write"
-    )

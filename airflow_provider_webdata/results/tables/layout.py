@@ -106,7 +106,7 @@ def layout(
     names = [name for name in types if name not in OF_A_RUN]
     if chosen is not None:
         renamed = dict(chosen) if isinstance(chosen, Mapping) else {name: name for name in chosen}
-        # JSON Lines have them where the items do, which is not known before the last one.
+        # Files of items have them where the items do, which is not known before the last one.
         types = {**dict.fromkeys(OF_A_RUN, "text"), **types}
     else:
         renamed = {name: name for name in names}

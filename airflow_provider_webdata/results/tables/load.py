@@ -92,7 +92,7 @@ def load_files(
 
     :param database: closed in the end.
     :param kind: of the items, see `results.columns.columns_of`; None: found from the items.
-    :param schema: what the items of JSON Lines were validated by; its properties become columns.
+    :param schema: what the items were validated by; its properties become columns.
     :param key: columns that tell rows apart; see `layout.layout`.
     :param columns: which are loaded, and under which names; see `layout.layout`.
     :param create_table: whether a table that is not there is made.
@@ -166,7 +166,7 @@ def _columns_of_all(files: Sequence[ResultsFile]) -> tuple[Column, ...]:
     if not known:
         return ()
     first, *others = known
-    # JSON Lines have those of a run as well.
+    # Files of items have those of a run as well.
     names = {*OF_A_RUN, *(column.name for column in first.columns)}
     for other in others:
         if more := [column.name for column in other.columns if column.name not in names]:

@@ -172,7 +172,7 @@ class Delivery:
         """Write the items, and return what XCom says about the file or files."""
         with self._opened(path, columns) as file:
             file.write(items)
-        typed = file.columns if file.format == "parquet" else ()
+        typed = () if file.format.columns is None else file.columns
         self.written = WrittenFile(file.url, file.count, file.bytes, typed)
         self._log.info("Wrote %d results, %d bytes, to %s", file.count, file.bytes, file.url)
         counts: dict[str, Any] = {"path": file.url, "count": file.count, "bytes": file.bytes}

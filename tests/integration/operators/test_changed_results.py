@@ -20,6 +20,7 @@ from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
 from airflow_provider_webdata.operators.to_table import WebDataToTableOperator
 from airflow_provider_webdata.options import Changes, Output, Wait
+from airflow_provider_webdata.results.formats import SUFFIXES
 from airflow_provider_webdata.results.item_urls import url_of
 from airflow_provider_webdata.sandbox.server import SandboxServer
 from tests.support import direct
@@ -359,15 +360,10 @@ TRACKING = ("a?utm_source=mail", "a?utm_source=feed", "a#top")
 QUERY = ("a?session=1", "a?session=2&x", "a")
 
 
+@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize("documents", [False, True], ids=["pages", "documents"])
 @pytest.mark.parametrize(
-    ("spellings", "ignore_query", "documents", "format"),
-    [
-        (TRACKING, False, False, "jsonl"),
-        (TRACKING, False, True, "parquet"),
-        (QUERY, True, True, "jsonl"),
-        (QUERY, True, False, "parquet"),
-    ],
-    ids=["tracking-pages", "tracking-documents", "query-documents", "query-pages"],
+    ("spellings", "ignore_query"), [(TRACKING, False), (QUERY, True)], ids=["tracking", "query"]
 )
 def test_a_page_has_one_row_however_its_url_is_spelled(
     site: Site,
@@ -376,7 +372,7 @@ def test_a_page_has_one_row_however_its_url_is_spelled(
     spellings: tuple[str, ...],
     ignore_query: bool,
     documents: bool,
-    format: str,
+    suffix: str,
 ) -> None:
     database = tmp_path / "pages.db"
     sqlite3.connect(database).close()
@@ -386,7 +382,7 @@ def test_a_page_has_one_row_however_its_url_is_spelled(
         """Return the texts of the table's pages by their names after a day's run."""
         for name in names:
             site.show(**{name: f"<p>As of day {day}.</p>"})
-        output = str(tmp_path / f"{day}.{format}")
+        output = str(tmp_path / f"{day}{suffix}")
         urls = [f"{HOME}{name}" for name in ("b", *names)]
         done = site.run(
             day,

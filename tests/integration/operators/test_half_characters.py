@@ -8,6 +8,7 @@ import pytest
 from pyarrow import parquet
 
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
+from airflow_provider_webdata.results.formats import SUFFIXES
 from tests.support import direct
 from tests.support.fault_server import FaultServer, answer
 from tests.support.service import connection_text
@@ -55,8 +56,8 @@ def test_half_an_emoji_costs_no_result(run_dag, server):
 @pytest.mark.rule("half-characters")
 def test_half_an_emoji_in_files(server, tmp_path, monkeypatch):
     monkeypatch.setenv("AIRFLOW_CONN_WEBDATA_DEFAULT", connection_text(server.url))
-    for ending in ("jsonl", "jsonl.gz", "parquet"):
-        output = f"{tmp_path}/found.{ending}"
+    for ending in SUFFIXES:
+        output = f"{tmp_path}/found{ending}"
         task = WebDataSearchOperator(task_id="t", query="q", returns="web", output=output)
         assert direct.run(task).value["count"] == 1
     assert json.loads((tmp_path / "found.jsonl").read_bytes()) == ITEM

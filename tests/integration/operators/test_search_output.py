@@ -96,7 +96,7 @@ def test_a_large_result_is_returned_with_a_warning(here, log, monkeypatch):
 @pytest.mark.parametrize(
     ("output", "words"),
     [
-        ("/tmp/{{ 'x' }}.csv", "/tmp/x.csv"),
+        ("/tmp/{{ 'x' }}.xlsx", "/tmp/x.xlsx"),
         ("{{ 'martian' }}://b/x.jsonl", "this storage cannot be used here"),
     ],
     ids=["format", "storage"],

@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 
 from airflow_provider_webdata.results.columns import columns_of, item_of
 from airflow_provider_webdata.results.errors import OutputError
+from airflow_provider_webdata.results.formats import FORMATS, SUFFIXES
 from airflow_provider_webdata.results.output import check_output, open_output
 from tests.support.tables import each_row
 from tests.support.warm import airflow_environ
@@ -66,9 +67,9 @@ def lines_of(path):
 
 
 @given(items=st.lists(DOCUMENTS | JSON, max_size=6))
-@pytest.mark.parametrize("end", ["jsonl", "jsonl.gz"])
+@pytest.mark.parametrize("end", FORMATS[".jsonl"].suffixes)
 def test_any_json_survives_lines(tmp_path, end, items):
-    path = tmp_path / f"items.{end}"
+    path = tmp_path / f"items{end}"
     with open_output(str(path), COLUMNS) as file:
         file.write(items)
     assert lines_of(path) == items
@@ -89,10 +90,24 @@ def test_any_document_survives_a_table(tmp_path, items):
     assert (file.count, file.bytes) == (len(items), path.stat().st_size)
 
 
-@each_row("end", ["jsonl", "jsonl.gz", "parquet"])
+@given(items=st.lists(DOCUMENTS, max_size=6))
+@pytest.mark.parametrize("end", [end for end in SUFFIXES if FORMATS[end].columns])
+def test_any_document_survives_rows_of_each_format(tmp_path, end, items):
+    path = tmp_path / f"items{end}"
+    with open_output(str(path), COLUMNS) as file:
+        file.write(items)
+    with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as data:
+        content = FORMATS[end].load_reader()(data, lambda _: COLUMNS)
+        found = [item_of(values, COLUMNS) for values in content.records]
+    assert [column.name for column in content.columns] == [column.name for column in COLUMNS]
+    assert found == [without_nulls(item) for item in items]
+    assert (file.count, file.bytes) == (len(items), path.stat().st_size)
+
+
+@each_row("end", SUFFIXES)
 def test_url_and_folders(tmp_path, end):
     """A `file://` URL is a path, missing folders are created, and the file has the usual permissions."""
-    path = tmp_path / end / "b" / f"items.{end}"
+    path = tmp_path / end / "b" / f"items{end}"
     with open_output(f"file://{path}", COLUMNS) as file:
         file.write([{"markdown": "x"}])
     assert [found.name for found in path.parent.iterdir()] == [path.name]
@@ -101,9 +116,9 @@ def test_url_and_folders(tmp_path, end):
     assert stat.S_IMODE(path.stat().st_mode) == stat.S_IMODE(plain.stat().st_mode)
 
 
-@pytest.mark.parametrize("end", ["jsonl", "jsonl.gz", "parquet"])
+@pytest.mark.parametrize("end", SUFFIXES)
 def test_an_error_leaves_what_was_there(tmp_path, end):
-    path = tmp_path / f"items.{end}"
+    path = tmp_path / f"items{end}"
     with open_output(str(path), COLUMNS) as file:
         file.write([{"markdown": "old"}])
     before = path.read_bytes()
@@ -163,10 +178,10 @@ def test_readers_see_the_old_file_or_the_new_one(tmp_path):
     assert halves == []
 
 
-@pytest.mark.parametrize("end", ["jsonl.gz", "parquet"])
+@pytest.mark.parametrize("end", SUFFIXES)
 def test_killed_while_writing(tmp_path, warm, end):
     """A process that is killed leaves what was there, and a hidden file that no reader takes for results."""
-    path = tmp_path / f"items.{end}"
+    path = tmp_path / f"items{end}"
     path.write_bytes(b"old")
     code = """
         import os, sys
@@ -190,13 +205,13 @@ def test_killed_while_writing(tmp_path, warm, end):
         process.wait()
     assert path.read_bytes() == b"old"
     (draft,) = [found for found in tmp_path.iterdir() if found != path]
-    assert draft.name.startswith(f".items.{end}.")
+    assert draft.name.startswith(f".items{end}.")
     with open_output(str(path), COLUMNS) as file:
         file.write([{"markdown": "new"}])
     assert path.stat().st_size == file.bytes
 
 
-@pytest.mark.parametrize("end", ["jsonl", "parquet"])
+@pytest.mark.parametrize("end", SUFFIXES)
 def test_memory_does_not_grow_with_the_items(tmp_path, warm, end):
     """100 MB of pages go through a process that never holds more than a row group of them."""
     code = """
@@ -210,7 +225,7 @@ def test_memory_does_not_grow_with_the_items(tmp_path, warm, end):
             return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         print(written(400), written(1600))
     """
-    argv = ["-c", textwrap.dedent(code), str(tmp_path / f"x.{end}")]
+    argv = ["-c", textwrap.dedent(code), str(tmp_path / f"x{end}")]
     done = warm.run(argv, env=airflow_environ(tmp_path))
     assert done.returncode == 0, done.stderr
     first, all_of_it = map(int, done.stdout.split()[-2:])
@@ -224,8 +239,8 @@ def test_a_folder_that_cannot_be_made(tmp_path):
 
 
 def test_no_handle_is_left_open(tmp_path):
-    for end in ("jsonl", "jsonl.gz", "parquet"):
-        with pytest.raises(TypeError), open_output(str(tmp_path / f"x.{end}"), COLUMNS) as file:
+    for end in SUFFIXES:
+        with pytest.raises(TypeError), open_output(str(tmp_path / f"x{end}"), COLUMNS) as file:
             file.write([{"markdown": "x"}, {"markdown": object()}])
     held = []
     for handle in Path("/proc/self/fd").iterdir():
@@ -238,7 +253,7 @@ def test_no_handle_is_left_open(tmp_path):
 
 REFUSED = {
     "no suffix": ("/tmp/x", "ends in one of .jsonl, .jsonl.gz, .parquet"),
-    "another suffix": ("s3://b/x.csv", "x.csv"),
+    "another suffix": ("s3://b/x.xlsx", "x.xlsx"),
     "nothing but a suffix": ("/tmp/.jsonl", "ends in one of"),
     "empty": ("", "ends in one of"),
     "unknown storage": ("martian://b/x.jsonl", "martian://b/x.jsonl: this storage cannot be used here"),

@@ -23,6 +23,7 @@ from airflow_provider_webdata.operators.to_table import WebDataToTableOperator
 from airflow_provider_webdata.results.columns import CHANGES, columns_of, row
 from airflow_provider_webdata.results.encoding import json_text
 from airflow_provider_webdata.results.errors import TableError
+from airflow_provider_webdata.results.formats import FORMATS, SUFFIXES
 from airflow_provider_webdata.results.output import open_output
 from airflow_provider_webdata.results.partitions import open_partitions
 from airflow_provider_webdata.results.result_schema import ResultSchema
@@ -75,9 +76,9 @@ def texts(database: Target) -> dict[int, str]:
     }
 
 
-@everywhere_from("jsonl", "jsonl.gz", "parquet", "parquet")
+@everywhere_from(*SUFFIXES)
 def test_a_table_is_made_and_loaded_twice(database: Target, written: Written, end: str) -> None:
-    path = written([page(1), page(2, links=["a"], unknown=7)], f"items.{end}")
+    path = written([page(1), page(2, links=["a"], unknown=7)], f"items{end}")
     counts = {"table": "pages", "loaded": 2, "deleted": 0, "duplicates": 0, "files": 1}
     assert load(path) == counts
     first = database.rows("pages", "source_url", "url", "status_code", "markdown")
@@ -93,11 +94,11 @@ def test_a_table_is_made_and_loaded_twice(database: Target, written: Written, en
     ]
 
 
-@everywhere_from("parquet", "jsonl", "jsonl.gz")
+@everywhere_from(*reversed(SUFFIXES))
 def test_rows_are_upserted_and_removed_pages_deleted(database: Target, written: Written, end: str) -> None:
     load(written([page(1), page(2), page(3), page(6)]))
     second = [page(2, "new", change="changed"), gone(3), gone(6), gone(8), page(4, change="new")]
-    assert load(written(second, f"second.{end}")) == {
+    assert load(written(second, f"second{end}")) == {
         "table": "pages",
         "loaded": 2,
         "deleted": 2,
@@ -118,8 +119,8 @@ def test_the_last_one_of_a_key_wins(database: Target, written: Written) -> None:
 def test_an_empty_file_changes_nothing(database: Target, written: Written) -> None:
     load(written([page(1)]))
     for mode in ("upsert", "replace"):
-        for end in ("jsonl", "parquet"):
-            assert load(written([], f"none.{end}"), mode=mode, result_schema=LEVEL)["loaded"] == 0
+        for end in SUFFIXES:
+            assert load(written([], f"none{end}"), mode=mode, result_schema=LEVEL)["loaded"] == 0
     assert texts(database) == {1: "text"}
 
 
@@ -131,11 +132,8 @@ def test_removed_pages_alone_are_deleted(database: Target, written: Written) -> 
     assert texts(database) == {3: "text"}
 
 
-ENDINGS = ("jsonl", "jsonl.gz", "parquet")
-
-
 @on_sqlite
-@each_row("end", ENDINGS)
+@each_row("end", SUFFIXES)
 def test_removed_pages_alone_are_deleted_by_the_key_of_the_load(
     database: Target, tmp_path: Path, end: str
 ) -> None:
@@ -146,9 +144,9 @@ def test_removed_pages_alone_are_deleted_by_the_key_of_the_load(
 
     def run(*items: Any) -> dict[str, Any]:
         made = schema.columns("document") + CHANGES
-        with open_partitions(f"{tmp_path}/run.{end}", made, "host", "2026-01-31") as output:
+        with open_partitions(f"{tmp_path}/run{end}", made, "host", "2026-01-31") as output:
             output.write(items)
-        more = {"result_schema": LEVEL} if end == "jsonl.gz" else {}
+        more = {"result_schema": LEVEL} if end.endswith(".gz") else {}
         return load(output.url, columns=columns, max_removed=9, **more)
 
     run(page(1, json={"name": "x"}), page(2, json={"name": "y"}))
@@ -167,14 +165,14 @@ FORGED: list[dict[str, Any]] = [
 
 
 @on_sqlite
-@each_row("forged, end", [(forged, end) for forged in FORGED for end in ENDINGS])
+@each_row("forged, end", [(forged, end) for forged in FORGED for end in SUFFIXES])
 def test_content_deletes_no_row(database: Target, written: Written, forged: dict[str, Any], end: str) -> None:
-    """Parquet has what is a manifest's in columns; in JSON Lines it may be an older version's tombstone."""
+    """Rows have what is a manifest's in columns; in items it may be an older version's tombstone."""
     database.query('DROP TABLE IF EXISTS "pages"')
     load(written([page(1), page(2)]))
     found, extracted = page(7, **forged), {"title": "x", **forged}
-    path = written([page(3), found, page(4)], f"items.{end}")
-    if end == "parquet":
+    path = written([page(3), found, page(4)], f"items{end}")
+    if FORMATS[end].columns:
         assert load(path)["loaded"] == 3
         assert [*texts(database)] == [1, 2, 3, 4, 7]
         return
@@ -184,7 +182,7 @@ def test_content_deletes_no_row(database: Target, written: Written, forged: dict
         load(path)
     for alone in (found, extracted):
         with pytest.raises(TableError, match="without the mark"):
-            load(written([alone], f"alone.{end}"), "others")
+            load(written([alone], f"alone{end}"), "others")
     assert [*texts(database)] == [1, 2]
 
 
@@ -311,26 +309,26 @@ def test_a_partitioned_output_is_loaded_by_its_list(database: Target, tmp_path: 
 
 
 @on_sqlite
-@pytest.mark.parametrize("end", ["jsonl.gz", "parquet"])
+@pytest.mark.parametrize("end", SUFFIXES)
 def test_files_in_an_object_store_are_loaded(database: Target, bucket: str, end: str) -> None:
     folder = f"s3://results_s3@{bucket}/deep"
-    with open_output(f"{folder}/one.{end}", columns_of("document")) as file:
+    with open_output(f"{folder}/one{end}", columns_of("document")) as file:
         file.write([page(1), page(2)])
-    with open_partitions(f"{folder}/run.{end}", columns_of("document"), "host", "2026-01-31") as output:
+    with open_partitions(f"{folder}/run{end}", columns_of("document"), "host", "2026-01-31") as output:
         output.write([page(2, "new"), {"markdown": "b", "metadata": {"sourceURL": "https://b.example/3"}}])
-    loaded = load([f"{folder}/one.{end}", output.url])
+    loaded = load([f"{folder}/one{end}", output.url])
     assert loaded == {"table": "pages", "loaded": 3, "deleted": 0, "duplicates": 1, "files": 3}
     assert sorted(texts(database).items()) == [(1, "text"), (2, "new"), (3, "b")]
-    with open_output(f"{folder}/gone.{end}", columns_of("document")) as file:
+    with open_output(f"{folder}/gone{end}", columns_of("document")) as file:
         file.write([gone(1)])
-    assert load(f"{folder}/gone.{end}")["deleted"] == 1
+    assert load(f"{folder}/gone{end}")["deleted"] == 1
     assert {*texts(database)} == {2, 3}
 
 
 @on_sqlite
 @each_row(
     "place, name",
-    [("there", name) for name in ("none.jsonl", "none.parquet", "none.files.json")]
+    [("there", name) for name in (*(f"none{end}" for end in SUFFIXES), "none.files.json")]
     + [("no-such-bucket", "none.jsonl")],
 )
 def test_what_is_not_in_the_object_store_fails_for_good(
@@ -519,8 +517,8 @@ def test_an_item_without_key_loads_nothing(database: Target, written: Written) -
 @each_row(
     "content, words",
     [
-        (b'{"metadata":{"sourceURL":"https://a.example"}}\n{"metada', "after line 1"),
-        (b"\xff\xfe", "after line 0"),
+        (b'{"metadata":{"sourceURL":"https://a.example"}}\n{"metada', "after item 1"),
+        (b"\xff\xfe", "after item 0"),
     ],
 )
 def test_a_file_that_is_cut_loads_nothing(
@@ -649,13 +647,13 @@ LEVELS = [
 ]
 
 
-@everywhere_from("jsonl", "parquet")
+@everywhere_from(*SUFFIXES)
 def test_what_was_extracted_has_the_columns_of_its_schema(database: Target, tmp_path: Path, end: str) -> None:
     schema = ResultSchema.of(LEVEL)
-    path = str(tmp_path / f"levels.{end}")
+    path = str(tmp_path / f"levels{end}")
     with open_output(path, schema.columns("generic")) as file:
         file.write(LEVELS)
-    more = {"result_schema": LEVEL} if end == "jsonl" else {}
+    more = {} if FORMATS[end].columns == "typed" else {"result_schema": LEVEL}
     assert load(path, key="name", **more)["loaded"] == 3
     assert database.rows("pages", "name", "level", "readings", "rising", "links") == [
         ("north", 1.0, 2**40, True, "a"),
@@ -672,7 +670,7 @@ def test_what_was_extracted_has_the_columns_of_its_schema(database: Target, tmp_
 
 
 @on_sqlite
-@pytest.mark.parametrize("name", ["pages.jsonl", "pages.parquet"])
+@pytest.mark.parametrize("name", [f"pages{end}" for end in SUFFIXES])
 def test_pages_have_columns_of_what_was_extracted(database: Target, tmp_path: Path, name: str) -> None:
     path = str(tmp_path / name)
     with open_output(path, ResultSchema.of(LEVEL).columns("document")) as file:
@@ -717,7 +715,7 @@ def pages(draw: Any) -> list[dict[str, Any]]:
 
 @everywhere
 @examples(0.4)
-@given(items=pages(), name=st.sampled_from(["any.jsonl", "any.jsonl.gz", "any.parquet"]))
+@given(items=pages(), name=st.sampled_from([f"any{end}" for end in SUFFIXES]))
 def test_what_is_loaded_is_what_was_written(
     database: Target, tmp_path: Path, items: list[dict[str, Any]], name: str
 ) -> None:
@@ -744,7 +742,7 @@ def test_what_is_loaded_is_what_was_written(
 @each_row(
     "arguments, words",
     [
-        ({"path": "x.csv"}, "path must name a file"),
+        ({"path": "x.xlsx"}, "path must name a file"),
         ({"path": ["x.jsonl", "y.json"]}, "y.json"),
         ({"kind": "documents"}, "kind must be one of"),
         ({"mode": "append"}, "mode must be one of"),

@@ -97,7 +97,7 @@ REFUSED = {
         {**URL, "returns": "urls", "output": "/x.jsonl"},
         "no effect with output",
     ),
-    "format of the output": (WebDataScrapeOperator, {**URL, "output": "/x.csv"}, "jsonl"),
+    "format of the output": (WebDataScrapeOperator, {**URL, "output": "/x.xlsx"}, "jsonl"),
     "what low credits lead to": (
         WebDataCreditUsageOperator,
         {"on_low": "warn"},

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import os
 import shutil
@@ -13,12 +12,13 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pyarrow import parquet
 
 from airflow_provider_webdata.results import partitions
 from airflow_provider_webdata.results.columns import columns_of
 from airflow_provider_webdata.results.errors import OutputError
+from airflow_provider_webdata.results.formats import SUFFIXES
 from airflow_provider_webdata.results.partitions import files_of, host_of, list_url, open_partitions
+from airflow_provider_webdata.results.tables.items import ResultsFile
 
 PAGES = columns_of("document")
 DAY = "2026-01-31"
@@ -38,7 +38,7 @@ def names(folder: Path) -> set[str]:
     return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
 
 
-@pytest.mark.parametrize("suffix", ["jsonl", "jsonl.gz", "parquet"])
+@pytest.mark.parametrize("suffix", SUFFIXES)
 def test_each_host_has_a_file_and_all_are_listed(tmp_path: Path, suffix: str) -> None:
     items = [
         page("https://B.example:8/1"),
@@ -46,9 +46,9 @@ def test_each_host_has_a_file_and_all_are_listed(tmp_path: Path, suffix: str) ->
         page("https://b.example/2"),
         {"markdown": "?"},
     ]
-    output = write(f"{tmp_path}/run.{suffix}", items)
+    output = write(f"{tmp_path}/run{suffix}", items)
     hosts = ["__HIVE_DEFAULT_PARTITION__", "a.example", "b.example"]
-    assert names(tmp_path) == {"run.files.json", *(f"host={host}/run.{suffix}" for host in hosts)}
+    assert names(tmp_path) == {"run.files.json", *(f"host={host}/run{suffix}" for host in hosts)}
     assert [(file["partition"], file["count"]) for file in output.files] == [
         ({"host": None}, 1),
         ({"host": "a.example"}, 1),
@@ -59,13 +59,8 @@ def test_each_host_has_a_file_and_all_are_listed(tmp_path: Path, suffix: str) ->
     listed = [{**file, "path": file["path"].removeprefix(f"{tmp_path}/")} for file in output.files]
     assert json.loads(Path(output.url).read_text()) == {"files": listed}
     assert files_of(output.url) == [file["path"] for file in output.files]
-    last = Path(output.files[-1]["path"])
-    if suffix == "parquet":
-        found = parquet.ParquetFile(last).read().column("source_url").to_pylist()
-    else:
-        data = last.read_bytes()
-        lines = (gzip.decompress(data) if suffix == "jsonl.gz" else data).splitlines()
-        found = [json.loads(line)["metadata"]["sourceURL"] for line in lines]
+    with ResultsFile(output.files[-1]["path"]) as last:
+        found = [row["source_url"] for row in last.rows() if isinstance(row, dict)]
     assert found == ["https://B.example:8/1", "https://b.example/2"]
 
 

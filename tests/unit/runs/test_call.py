@@ -56,7 +56,7 @@ def operator(**arguments):
 
 
 REFUSED = {
-    "suffix": ({"output": "s3://bucket/x.csv"}, "ends in one of .jsonl, .jsonl.gz, .parquet"),
+    "suffix": ({"output": "s3://bucket/x.xlsx"}, "ends in one of .jsonl, .jsonl.gz, .parquet"),
     "folder": ({"output": "/tmp/results/"}, "ends in one of"),
 }
 

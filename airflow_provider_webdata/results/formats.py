@@ -1,0 +1,177 @@
+"""The file formats of results: one value for each, from which all code learns of them.
+
+It is imported while DAG files are parsed, so writers and readers are named by path and imported when a file is opened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from airflow_provider_webdata.results.errors import OutputError
+
+if TYPE_CHECKING:
+    from typing import BinaryIO
+
+    from airflow_provider_webdata.results.columns import Column
+
+LIST_SUFFIX = ".files.json"
+"""Suffix of the list of files of a partitioned output, in place of the files' own."""
+
+_ROOM = "airflow_provider_webdata.results"
+
+
+class Target(Protocol):
+    """A file that is open for writing, compressed or not."""
+
+    def write(self, data: Any, /) -> int:
+        """Write bytes and return how many."""
+
+
+class Writer(Protocol):
+    """Writes records to a file, which its caller opens and closes."""
+
+    def write(self, record: Any) -> None:
+        """Write an item or, in a format with columns, a row: a value for each column, by name."""
+
+    def finish(self) -> None:
+        """Write what is still buffered."""
+
+
+@dataclass
+class Content:
+    """Content of a file that is open for reading.
+
+    :param records: items or, in a format with columns, rows. Iteration raises ValueError where the file is damaged.
+    :param columns: of the rows; none for items.
+    """
+
+    records: Iterator[Any]
+    columns: tuple[Column, ...] = ()
+
+
+ColumnsOf = Callable[[Iterable[str]], "tuple[Column, ...]"]
+"""Returns the columns of a file that states only their names."""
+
+
+@dataclass(frozen=True)
+class Format:
+    """A file format.
+
+    :param name: its name in messages.
+    :param suffix: such as `.jsonl`.
+    :param writer: path of what returns a `Writer`, called with a `Target` and the columns.
+    :param reader: path of what returns a `Content`, called with an open file and a `ColumnsOf`. It raises ValueError
+        where the file is damaged.
+    :param columns: None: a file holds the items unchanged. `typed`: it holds rows, and states names and types of their
+        columns (`columns.columns_of`). `named`: it holds rows, and states only the names.
+    :param gzip: whether it can be compressed, under the suffix with `.gz`.
+    :param package: module that it needs, if any.
+    :param extra: extra of this distribution that installs the package.
+    """
+
+    name: str
+    suffix: str
+    writer: str
+    reader: str
+    columns: Literal["typed", "named"] | None = None
+    gzip: bool = False
+    package: str | None = None
+    extra: str | None = None
+
+    @property
+    def suffixes(self) -> tuple[str, ...]:
+        """The suffixes of its files."""
+        return (self.suffix, f"{self.suffix}.gz") if self.gzip else (self.suffix,)
+
+    def load_writer(self) -> Callable[[Target, tuple[Column, ...]], Writer]:
+        """Return its writer.
+
+        :raises OutputError: a package is missing.
+        """
+        writer: Callable[[Target, tuple[Column, ...]], Writer] = self._load(self.writer)
+        return writer
+
+    def load_reader(self) -> Callable[[BinaryIO, ColumnsOf], Content]:
+        """Return its reader.
+
+        :raises OutputError: a package is missing.
+        """
+        reader: Callable[[BinaryIO, ColumnsOf], Content] = self._load(self.reader)
+        return reader
+
+    def _load(self, path: str) -> Any:
+        self.check()
+        module, _, name = path.partition(":")
+        return getattr(import_module(module), name)
+
+    def check(self) -> None:
+        """Check that its package is installed.
+
+        :raises OutputError: it is missing; the message names the extra that installs it.
+        """
+        if self.package is None:
+            return
+        try:
+            import_module(self.package)
+        except ImportError as error:
+            others = ", ".join(suffix for suffix in SUFFIXES if FORMATS[suffix].package is None)
+            raise OutputError(
+                f"{self.name} needs the package {self.package}: pip install 'airflow-provider-webdata[{self.extra}]' "
+                f"on the workers, or use a format without it ({others})"
+            ) from error
+
+
+FORMATS = {
+    suffix: known
+    for known in (
+        Format(
+            "JSON Lines",
+            ".jsonl",
+            writer=f"{_ROOM}.json_lines:LineWriter",
+            reader=f"{_ROOM}.json_lines:read_lines",
+            gzip=True,
+        ),
+        Format(
+            "Parquet",
+            ".parquet",
+            writer=f"{_ROOM}.parquet:ParquetWriter",
+            reader=f"{_ROOM}.parquet:read_parquet",
+            columns="typed",
+            package="pyarrow",
+            extra="parquet",
+        ),
+    )
+    for suffix in known.suffixes
+}
+"""The formats by suffix."""
+
+SUFFIXES = tuple(FORMATS)
+
+
+def suffix_of(url: str) -> str:
+    """Return the suffix of a file's URL that names its format.
+
+    :raises OutputError: it has none.
+    """
+    for suffix in SUFFIXES:
+        if url.endswith(suffix) and not url.endswith(f"/{suffix}"):
+            return suffix
+    raise OutputError(
+        f"output must be a path or URL that ends in one of {', '.join(SUFFIXES)} (given: {url!r})"
+    )
+
+
+def format_of(url: str) -> Format:
+    """Return the format that the suffix of a file's URL names.
+
+    :raises OutputError: it names none.
+    """
+    return FORMATS[suffix_of(url)]
+
+
+def is_compressed(url: str) -> bool:
+    """Return whether a file is compressed by gzip."""
+    return url.endswith(".gz")
