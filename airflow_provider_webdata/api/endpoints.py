@@ -1,7 +1,7 @@
-"""Every endpoint of the service, declared once; `client` executes them, sync or async.
+"""Every endpoint of the service, declared once.
 
-A declaration holds everything that differs between calls: the URL, the response type, whether a repeat can start or
-bill something twice, and how long the service may need.
+A declaration holds everything that differs between calls: URL, models, price, and whether the call may be repeated. The
+client, the hooks and their guard, the limits of tasks, the tests, and the documentation read it from here.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from airflow_provider_webdata import endings
-from airflow_provider_webdata.api import models, service_time
+from airflow_provider_webdata.api import models, prices, service_time
+from airflow_provider_webdata.api.prices import Price
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -22,101 +23,149 @@ ResponseT = TypeVar("ResponseT", bound="ResponseModel")
 
 
 @dataclass(frozen=True)
+class JobEndpoints:
+    """The calls about a job that was started.
+
+    :param status: returns its state.
+    :param documents: returns its result in parts, as plain JSON objects; None if the result is one object.
+    :param cancel: ends it early; None if the service cannot.
+    :param errors: returns the pages that failed; None if the job has no pages.
+    """
+
+    status: Endpoint[Any]
+    documents: Endpoint[models.JobDocuments] | None = None
+    cancel: Endpoint[models.CancelResponse] | None = None
+    errors: Endpoint[models.JobErrors] | None = None
+
+
+@dataclass(frozen=True)
 class Endpoint(Generic[ResponseT]):
     """One operation of the service.
 
-    :param name: its name in errors and logs.
+    :param name: its name, in snake case; that of its constant here in lower case.
     :param method: HTTP method.
     :param path: path with `{placeholders}`, from `/v2` on.
-    :param response: returns the model of the answer, which is loaded when the endpoint is first called.
+    :param section: anchor of the section of docs/service.md that describes it.
+    :param response: returns the model of the response, which is loaded when the endpoint is first called.
     :param request: returns the model of the body, or of the query of a GET, if it has one.
-    :param starts_nothing: a POST that may be repeated after a lost answer: it neither starts nor bills anything.
-    :param bills: a GET that bills credits, so that it is not repeated after a lost answer.
+    :param price: what a call bills; None: nothing.
+    :param starts_nothing: a POST that neither starts nor bills anything.
+    :param visits: for a call that bills, the pages that the service may read: `named` are those that the request names,
+        and their domains; `none` is no page.
+    :param session: the call opens a browser session, or runs code in one.
+    :param job: for a call that starts a job, the calls about it.
     :param judged_by_status: the outcome is in the object's `status` rather than in `success` (jobs and checks), or in
         its `exitCode` and `killed` (code that ran in a browser session).
     :param service_seconds: how long the service may work on a given body before it answers, in seconds.
     :param uses_up_body: the object that the body names is gone once the service has answered, so that no repeat is
         possible.
-    :param takes_idempotency_key: whether the service honours `x-idempotency-key` here.
+    :param takes_idempotency_key: whether the service honors `x-idempotency-key` here.
     :param ends: when the hosted service shuts the operation down, and what replaces it.
+    :raises TypeError: a POST declares neither a price nor that it starts nothing.
     """
 
     name: str
     method: Literal["GET", "POST", "PATCH", "PUT", "DELETE"]
     path: str
+    section: str
     response: Callable[[], type[ResponseT]]
     request: Callable[[], type[RequestModel]] | None = None
+    price: Price | Literal["included", "undocumented"] | None = None
     starts_nothing: bool = False
-    bills: bool = False
+    visits: Literal["none", "named", "any"] = "any"
+    session: Literal["opens", "uses"] | None = None
+    job: JobEndpoints | None = None
     judged_by_status: bool = False
     service_seconds: Callable[[Mapping[str, Any]], float] | None = None
     uses_up_body: bool = False
     takes_idempotency_key: bool = False
     ends: Ending | None = None
 
+    def __post_init__(self) -> None:
+        if self.method == "POST" and self.price is None and not self.starts_nothing:
+            raise TypeError(f"{self.name}: declare its price, or starts_nothing=True")
+
+    @property
+    def label(self) -> str:
+        """The name in errors and logs."""
+        return self.name.replace("_", " ")
+
     @property
     def repeatable(self) -> bool:
         """Whether the call may be repeated after a lost answer without harm."""
-        return self.starts_nothing if self.method == "POST" else not self.bills
+        return self.price is None
 
 
 SEARCH = Endpoint(
     "search",
     "POST",
     "/v2/search",
+    "search",
     lambda: models.SearchResponse,
     request=lambda: models.SearchRequest,
+    price=prices.SEARCH,
+    visits="named",
     service_seconds=service_time.search,
 )
 
 DEVELOPER_SEARCH = Endpoint(
-    "developer search",
+    "developer_search",
     "POST",
     "/v2/search/developer",
+    "developer-search",
     lambda: models.DeveloperSearchResponse,
     request=lambda: models.DeveloperSearchRequest,
+    price=prices.DEVELOPER_SEARCH,
     service_seconds=service_time.search,
 )
+
 PAPER_SEARCH = Endpoint(
-    "paper search",
+    "paper_search",
     "GET",
     "/v2/search/research/papers",
+    "research",
     lambda: models.PaperSearchResponse,
     request=lambda: models.PaperSearchRequest,
-    bills=True,
+    price=prices.PAPER_SEARCH,
     service_seconds=service_time.search,
 )
 PAPER = Endpoint(
     "paper",
     "GET",
     "/v2/search/research/papers/{paper_id}",
+    "one-paper",
     lambda: models.PaperResponse,
     request=lambda: models.PaperRequest,
-    bills=True,
+    price=prices.UNDOCUMENTED,
     service_seconds=service_time.search,
 )
 SIMILAR_PAPERS = Endpoint(
-    "similar papers",
+    "similar_papers",
     "GET",
     "/v2/search/research/papers/{paper_id}/similar",
+    "similar-papers",
     lambda: models.SimilarPapersResponse,
     request=lambda: models.SimilarPapersRequest,
-    bills=True,
+    price=prices.UNDOCUMENTED,
     service_seconds=service_time.search,
 )
+
 GOVERNMENT_SEARCH = Endpoint(
-    "government search",
+    "government_search",
     "POST",
     "/v2/search/gov",
+    "government-search",
     lambda: models.GovernmentSearchResponse,
     request=lambda: models.GovernmentSearchRequest,
+    price=prices.UNDOCUMENTED,
     service_seconds=service_time.search,
 )
 
 SEARCH_FEEDBACK = Endpoint(
-    "search feedback",
+    "search_feedback",
     "POST",
     "/v2/search/{search_id}/feedback",
+    "feedback",
     lambda: models.FeedbackResponse,
     request=lambda: models.SearchFeedbackRequest,
     starts_nothing=True,
@@ -125,6 +174,7 @@ FEEDBACK = Endpoint(
     "feedback",
     "POST",
     "/v2/feedback",
+    "feedback",
     lambda: models.FeedbackResponse,
     request=lambda: models.FeedbackRequest,
     starts_nothing=True,
@@ -134,61 +184,99 @@ SCRAPE = Endpoint(
     "scrape",
     "POST",
     "/v2/scrape",
+    "scrape",
     lambda: models.ScrapeResponse,
     request=lambda: models.ScrapeRequest,
+    price=prices.SCRAPE,
+    visits="named",
     service_seconds=service_time.scrape,
 )
-GET_SCRAPE = Endpoint("get scrape", "GET", "/v2/scrape/{scrape_id}", lambda: models.ScrapeResponse)
+GET_SCRAPE = Endpoint("get_scrape", "GET", "/v2/scrape/{scrape_id}", "scrape", lambda: models.ScrapeResponse)
 
-START_BATCH_SCRAPE = Endpoint(
-    "start batch scrape",
-    "POST",
-    "/v2/batch/scrape",
-    lambda: models.JobStarted,
-    request=lambda: models.BatchScrapeRequest,
-    service_seconds=service_time.start,
-)
 BATCH_SCRAPE_STATUS = Endpoint(
-    "batch scrape status", "GET", "/v2/batch/scrape/{job_id}", lambda: models.JobStatus, judged_by_status=True
-)
-BATCH_SCRAPE_DOCUMENTS = Endpoint(
-    "batch scrape documents",
+    "batch_scrape_status",
     "GET",
     "/v2/batch/scrape/{job_id}",
+    "state-of-a-job",
+    lambda: models.JobStatus,
+    judged_by_status=True,
+)
+BATCH_SCRAPE_DOCUMENTS = Endpoint(
+    "batch_scrape_documents",
+    "GET",
+    "/v2/batch/scrape/{job_id}",
+    "parts-of-the-result",
     lambda: models.JobDocuments,
     judged_by_status=True,
 )
 """The same call as the status; its documents are left as they came."""
 CANCEL_BATCH_SCRAPE = Endpoint(
-    "cancel batch scrape", "DELETE", "/v2/batch/scrape/{job_id}", lambda: models.CancelResponse
+    "cancel_batch_scrape", "DELETE", "/v2/batch/scrape/{job_id}", "cancel", lambda: models.CancelResponse
 )
 BATCH_SCRAPE_ERRORS = Endpoint(
-    "batch scrape errors", "GET", "/v2/batch/scrape/{job_id}/errors", lambda: models.JobErrors
+    "batch_scrape_errors",
+    "GET",
+    "/v2/batch/scrape/{job_id}/errors",
+    "errors-of-a-job",
+    lambda: models.JobErrors,
+)
+START_BATCH_SCRAPE = Endpoint(
+    "start_batch_scrape",
+    "POST",
+    "/v2/batch/scrape",
+    "batch-scrape",
+    lambda: models.JobStarted,
+    request=lambda: models.BatchScrapeRequest,
+    price=prices.BATCH_SCRAPE,
+    visits="named",
+    job=JobEndpoints(BATCH_SCRAPE_STATUS, BATCH_SCRAPE_DOCUMENTS, CANCEL_BATCH_SCRAPE, BATCH_SCRAPE_ERRORS),
+    service_seconds=service_time.start,
 )
 
+CRAWL_STATUS = Endpoint(
+    "crawl_status",
+    "GET",
+    "/v2/crawl/{job_id}",
+    "state-of-a-job",
+    lambda: models.JobStatus,
+    judged_by_status=True,
+)
+CRAWL_DOCUMENTS = Endpoint(
+    "crawl_documents",
+    "GET",
+    "/v2/crawl/{job_id}",
+    "parts-of-the-result",
+    lambda: models.JobDocuments,
+    judged_by_status=True,
+)
+"""The same call as the status; its documents are left as they came."""
+CANCEL_CRAWL = Endpoint(
+    "cancel_crawl", "DELETE", "/v2/crawl/{job_id}", "cancel", lambda: models.CancelResponse
+)
+CRAWL_ERRORS = Endpoint(
+    "crawl_errors", "GET", "/v2/crawl/{job_id}/errors", "errors-of-a-job", lambda: models.JobErrors
+)
 START_CRAWL = Endpoint(
-    "start crawl",
+    "start_crawl",
     "POST",
     "/v2/crawl",
+    "crawl",
     lambda: models.JobStarted,
     request=lambda: models.CrawlRequest,
+    price=prices.CRAWL,
+    visits="named",
+    job=JobEndpoints(CRAWL_STATUS, CRAWL_DOCUMENTS, CANCEL_CRAWL, CRAWL_ERRORS),
     service_seconds=service_time.start,
     takes_idempotency_key=True,
 )
-CRAWL_STATUS = Endpoint(
-    "crawl status", "GET", "/v2/crawl/{job_id}", lambda: models.JobStatus, judged_by_status=True
+ACTIVE_CRAWLS = Endpoint(
+    "active_crawls", "GET", "/v2/crawl/active", "crawls-that-run", lambda: models.ActiveCrawls
 )
-CRAWL_DOCUMENTS = Endpoint(
-    "crawl documents", "GET", "/v2/crawl/{job_id}", lambda: models.JobDocuments, judged_by_status=True
-)
-"""The same call as the status; its documents are left as they came."""
-CANCEL_CRAWL = Endpoint("cancel crawl", "DELETE", "/v2/crawl/{job_id}", lambda: models.CancelResponse)
-CRAWL_ERRORS = Endpoint("crawl errors", "GET", "/v2/crawl/{job_id}/errors", lambda: models.JobErrors)
-ACTIVE_CRAWLS = Endpoint("active crawls", "GET", "/v2/crawl/active", lambda: models.ActiveCrawls)
-CRAWL_PARAMS = Endpoint(
-    "crawl params preview",
+CRAWL_PARAMS_PREVIEW = Endpoint(
+    "crawl_params_preview",
     "POST",
     "/v2/crawl/params-preview",
+    "preview-of-crawl-options",
     lambda: models.CrawlParamsResponse,
     request=lambda: models.CrawlParamsRequest,
     starts_nothing=True,
@@ -199,8 +287,11 @@ MAP = Endpoint(
     "map",
     "POST",
     "/v2/map",
+    "map",
     lambda: models.MapResponse,
     request=lambda: models.MapRequest,
+    price=prices.MAP,
+    visits="named",
     service_seconds=service_time.without_default,
 )
 
@@ -208,153 +299,244 @@ PARSE = Endpoint(
     "parse",
     "POST",
     "/v2/parse",
+    "parse",
     lambda: models.ScrapeResponse,
     request=lambda: models.ParseOptions,
+    price=prices.PARSE,
+    visits="none",
     service_seconds=service_time.without_default,
 )
-
 PARSE_UPLOAD = Endpoint(
-    "parse upload",
+    "parse_upload",
     "POST",
     "/v2/parse/upload-url",
+    "parse-by-reference",
     lambda: models.ParseUploadResponse,
     request=lambda: models.ParseUploadRequest,
+    price=prices.INCLUDED,
 )
-PARSE_REFERENCE = Endpoint(
-    "parse by reference",
+PARSE_BY_REFERENCE = Endpoint(
+    "parse_by_reference",
     "POST",
     "/v2/parse",
+    "parse-by-reference",
     lambda: models.ScrapeResponse,
     request=lambda: models.ParseReferenceRequest,
+    price=prices.PARSE,
+    visits="none",
     service_seconds=service_time.without_default,
     uses_up_body=True,
 )
 """The same call as parse, of a file that was sent to the storage that `PARSE_UPLOAD` named."""
-
-PARSE_FORMATS = Endpoint("parse formats", "GET", "/v2/parse/formats", lambda: models.FileFormatsResponse)
-
-START_EXTRACT = Endpoint(
-    "start extract",
-    "POST",
-    "/v2/extract",
-    lambda: models.JobStarted,
-    request=lambda: models.ExtractRequest,
-    service_seconds=service_time.start,
-    ends=endings.EXTRACT,
+PARSE_FORMATS = Endpoint(
+    "parse_formats", "GET", "/v2/parse/formats", "parse", lambda: models.FileFormatsResponse
 )
+
 EXTRACT_STATUS = Endpoint(
-    "extract status",
+    "extract_status",
     "GET",
     "/v2/extract/{job_id}",
+    "extract",
     lambda: models.ExtractStatus,
     judged_by_status=True,
     ends=endings.EXTRACT,
 )
+START_EXTRACT = Endpoint(
+    "start_extract",
+    "POST",
+    "/v2/extract",
+    "extract",
+    lambda: models.JobStarted,
+    request=lambda: models.ExtractRequest,
+    price=prices.EXTRACT,
+    job=JobEndpoints(EXTRACT_STATUS),
+    service_seconds=service_time.start,
+    ends=endings.EXTRACT,
+)
 
+AGENT_STATUS = Endpoint(
+    "agent_status", "GET", "/v2/agent/{job_id}", "agent", lambda: models.AgentStatus, judged_by_status=True
+)
+CANCEL_AGENT = Endpoint(
+    "cancel_agent", "DELETE", "/v2/agent/{job_id}", "agent", lambda: models.CancelResponse
+)
 START_AGENT = Endpoint(
-    "start agent",
+    "start_agent",
     "POST",
     "/v2/agent",
+    "agent",
     lambda: models.JobStarted,
     request=lambda: models.AgentRequest,
+    price=prices.AGENT,
+    job=JobEndpoints(AGENT_STATUS, cancel=CANCEL_AGENT),
     service_seconds=service_time.start,
 )
-AGENT_STATUS = Endpoint(
-    "agent status", "GET", "/v2/agent/{job_id}", lambda: models.AgentStatus, judged_by_status=True
-)
-CANCEL_AGENT = Endpoint("cancel agent", "DELETE", "/v2/agent/{job_id}", lambda: models.CancelResponse)
-LIST_AGENTS = Endpoint("list agents", "GET", "/v2/agent", lambda: models.AgentRuns)
+LIST_AGENTS = Endpoint("list_agents", "GET", "/v2/agent", "agent-records", lambda: models.AgentRuns)
 AGENT_THREAD = Endpoint(
-    "agent thread", "GET", "/v2/agent/threads/{thread_id}", lambda: models.AgentThreadResponse
+    "agent_thread",
+    "GET",
+    "/v2/agent/threads/{thread_id}",
+    "agent-records",
+    lambda: models.AgentThreadResponse,
 )
-AGENT_TRACE = Endpoint("agent trace", "GET", "/v2/agent/{job_id}/trace", lambda: models.AgentTrace)
+AGENT_TRACE = Endpoint(
+    "agent_trace", "GET", "/v2/agent/{job_id}/trace", "agent-records", lambda: models.AgentTrace
+)
 AGENT_SNAPSHOT = Endpoint(
-    "agent snapshot", "GET", "/v2/agent/{job_id}/snapshots/{snapshot_id}", lambda: models.AgentSnapshot
+    "agent_snapshot",
+    "GET",
+    "/v2/agent/{job_id}/snapshots/{snapshot_id}",
+    "agent-records",
+    lambda: models.AgentSnapshot,
 )
 
 OPEN_SESSION = Endpoint(
-    "open session",
+    "open_session",
     "POST",
     "/v2/interact",
+    "session",
     lambda: models.InteractSession,
     request=lambda: models.InteractRequest,
+    price=prices.INTERACT,
+    session="opens",
     service_seconds=service_time.start,
 )
-LIST_SESSIONS = Endpoint("list sessions", "GET", "/v2/interact", lambda: models.InteractSessions)
+LIST_SESSIONS = Endpoint("list_sessions", "GET", "/v2/interact", "session", lambda: models.InteractSessions)
 EXECUTE = Endpoint(
     "execute",
     "POST",
     "/v2/interact/{session_id}/execute",
+    "code",
     lambda: models.ExecuteResult,
     request=lambda: models.ExecuteRequest,
+    price=prices.INCLUDED,
+    session="uses",
     judged_by_status=True,
     service_seconds=service_time.execute,
 )
-CLOSE_SESSION = Endpoint("close session", "DELETE", "/v2/interact/{session_id}", lambda: models.SessionClosed)
-INTERACT_SCRAPE = Endpoint(
-    "interact with scrape",
+CLOSE_SESSION = Endpoint(
+    "close_session", "DELETE", "/v2/interact/{session_id}", "session", lambda: models.SessionClosed
+)
+INTERACT_WITH_SCRAPE = Endpoint(
+    "interact_with_scrape",
     "POST",
     "/v2/scrape/{scrape_id}/interact",
+    "on-the-page-of-a-scrape",
     lambda: models.ScrapeInteractResult,
     request=lambda: models.ScrapeInteractRequest,
+    price=prices.UNDOCUMENTED,
     judged_by_status=True,
     service_seconds=service_time.interact,
 )
-STOP_SCRAPE_INTERACT = Endpoint(
-    "stop interaction with scrape", "DELETE", "/v2/scrape/{scrape_id}/interact", lambda: models.SessionClosed
+STOP_INTERACTION_WITH_SCRAPE = Endpoint(
+    "stop_interaction_with_scrape",
+    "DELETE",
+    "/v2/scrape/{scrape_id}/interact",
+    "on-the-page-of-a-scrape",
+    lambda: models.SessionClosed,
 )
 
 CREATE_MONITOR = Endpoint(
-    "create monitor",
+    "create_monitor",
     "POST",
     "/v2/monitor",
+    "monitor-fields",
     lambda: models.MonitorResponse,
     request=lambda: models.MonitorCreateRequest,
+    price=prices.UNDOCUMENTED,
 )
-LIST_MONITORS = Endpoint("list monitors", "GET", "/v2/monitor", lambda: models.MonitorListResponse)
-GET_MONITOR = Endpoint("get monitor", "GET", "/v2/monitor/{monitor_id}", lambda: models.MonitorResponse)
+LIST_MONITORS = Endpoint(
+    "list_monitors", "GET", "/v2/monitor", "reading-and-changing-monitors", lambda: models.MonitorListResponse
+)
+GET_MONITOR = Endpoint(
+    "get_monitor",
+    "GET",
+    "/v2/monitor/{monitor_id}",
+    "reading-and-changing-monitors",
+    lambda: models.MonitorResponse,
+)
 UPDATE_MONITOR = Endpoint(
-    "update monitor",
+    "update_monitor",
     "PATCH",
     "/v2/monitor/{monitor_id}",
+    "monitor-fields",
     lambda: models.MonitorResponse,
     request=lambda: models.MonitorUpdateRequest,
 )
 DELETE_MONITOR = Endpoint(
-    "delete monitor", "DELETE", "/v2/monitor/{monitor_id}", lambda: models.DeleteResponse
+    "delete_monitor",
+    "DELETE",
+    "/v2/monitor/{monitor_id}",
+    "reading-and-changing-monitors",
+    lambda: models.DeleteResponse,
 )
 RUN_MONITOR = Endpoint(
-    "run monitor", "POST", "/v2/monitor/{monitor_id}/run", lambda: models.MonitorRunResponse
+    "run_monitor",
+    "POST",
+    "/v2/monitor/{monitor_id}/run",
+    "checks",
+    lambda: models.MonitorRunResponse,
+    price=prices.UNDOCUMENTED,
 )
 LIST_MONITOR_CHECKS = Endpoint(
-    "list monitor checks", "GET", "/v2/monitor/{monitor_id}/checks", lambda: models.MonitorCheckListResponse
+    "list_monitor_checks",
+    "GET",
+    "/v2/monitor/{monitor_id}/checks",
+    "checks",
+    lambda: models.MonitorCheckListResponse,
 )
 GET_MONITOR_CHECK = Endpoint(
-    "get monitor check",
+    "get_monitor_check",
     "GET",
     "/v2/monitor/{monitor_id}/checks/{check_id}",
+    "checks",
     lambda: models.MonitorCheckResponse,
     judged_by_status=True,
 )
 
-CREDIT_USAGE = Endpoint("credit usage", "GET", "/v2/team/credit-usage", lambda: models.CreditUsageResponse)
+CREDIT_USAGE = Endpoint(
+    "credit_usage", "GET", "/v2/team/credit-usage", "team", lambda: models.CreditUsageResponse
+)
 CREDIT_HISTORY = Endpoint(
-    "credit history", "GET", "/v2/team/credit-usage/historical", lambda: models.CreditHistory
+    "credit_history", "GET", "/v2/team/credit-usage/historical", "team", lambda: models.CreditHistory
 )
-TOKEN_USAGE = Endpoint("token usage", "GET", "/v2/team/token-usage", lambda: models.TokenUsageResponse)
+TOKEN_USAGE = Endpoint(
+    "token_usage", "GET", "/v2/team/token-usage", "team", lambda: models.TokenUsageResponse
+)
 TOKEN_HISTORY = Endpoint(
-    "token history", "GET", "/v2/team/token-usage/historical", lambda: models.TokenHistory
+    "token_history", "GET", "/v2/team/token-usage/historical", "team", lambda: models.TokenHistory
 )
-QUEUE_STATUS = Endpoint("queue status", "GET", "/v2/team/queue-status", lambda: models.QueueStatus)
-ACTIVITY = Endpoint("activity", "GET", "/v2/team/activity", lambda: models.Activity)
-CONCURRENCY = Endpoint("concurrency", "GET", "/v2/concurrency-check", lambda: models.Concurrency)
+QUEUE_STATUS = Endpoint("queue_status", "GET", "/v2/team/queue-status", "team", lambda: models.QueueStatus)
+ACTIVITY = Endpoint("activity", "GET", "/v2/team/activity", "team", lambda: models.Activity)
+CONCURRENCY = Endpoint("concurrency", "GET", "/v2/concurrency-check", "team", lambda: models.Concurrency)
 THREAT_POLICY = Endpoint(
-    "threat policy", "GET", "/v2/team/threat-protection", lambda: models.ThreatPolicyResponse
+    "threat_policy", "GET", "/v2/team/threat-protection", "threat-policy", lambda: models.ThreatPolicyResponse
 )
 REPLACE_THREAT_POLICY = Endpoint(
-    "replace threat policy",
+    "replace_threat_policy",
     "PUT",
     "/v2/team/threat-protection",
+    "threat-policy",
     lambda: models.ThreatPolicyResponse,
     request=lambda: models.ThreatPolicyRequest,
 )
+
+
+ENDPOINTS: Mapping[str, Endpoint[Any]] = {
+    value.name: value for value in tuple(globals().values()) if isinstance(value, Endpoint)
+}
+"""All endpoints by name."""
+
+PRICES: Mapping[str, Price] = {
+    endpoint.price.operation: endpoint.price
+    for endpoint in ENDPOINTS.values()
+    if isinstance(endpoint.price, Price)
+}
+"""The prices that are documented, by the operation that is billed."""
+
+JOBS: Mapping[str, JobEndpoints] = {
+    endpoint.price.operation: endpoint.job
+    for endpoint in ENDPOINTS.values()
+    if isinstance(endpoint.price, Price) and endpoint.job is not None
+}
+"""The calls about each kind of job."""

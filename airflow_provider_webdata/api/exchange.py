@@ -246,7 +246,7 @@ def path_and_query(endpoint: Endpoint[Any], link: str) -> str:
     start = parts.path.find("/v2/")
     if start < 0 or ".." in parts.path.split("/"):
         raise InvalidResponseError(
-            endpoint.name, f"the next link {trimmed(link, 200)!r} has no path below /v2/", status=200
+            endpoint.label, f"the next link {trimmed(link, 200)!r} has no path below /v2/", status=200
         )
     return parts.path[start:] + (f"?{parts.query}" if parts.query else "")
 
@@ -262,7 +262,7 @@ def _json(endpoint: Endpoint[Any], wire: Mapping[str, Any]) -> bytes:
     except ValueError:
         # Only `extra_body` can hold such values: the models take none.
         problems = filter(None, (_misfit(name, value) for name, value in wire.items()))
-        raise InvalidRequestError(endpoint.name, [*problems]) from None
+        raise InvalidRequestError(endpoint.label, [*problems]) from None
 
 
 def _misfit(name: str, value: Any) -> str | None:
@@ -277,24 +277,25 @@ def _misfit(name: str, value: Any) -> str | None:
 def _segment(endpoint: Endpoint[Any], name: str, value: str) -> str:
     # An empty or dotted segment would turn "get this one" into another call, such as "list all".
     if not isinstance(value, str) or not value.strip() or value in {".", ".."}:
-        raise InvalidRequestError(endpoint.name, [f"{name}: must be an identifier (given: {value!r})"])
+        raise InvalidRequestError(endpoint.label, [f"{name}: must be an identifier (given: {value!r})"])
     return quote(_encodable(endpoint, name, value).strip(), safe="")
 
 
 def _encodable(endpoint: Endpoint[Any], name: str, value: Any) -> Any:
     if isinstance(value, str) and not is_utf8(value):
-        raise InvalidRequestError(endpoint.name, [f"{name}: it {_HALF} (given: {value!r})"])
+        raise InvalidRequestError(endpoint.label, [f"{name}: it {_HALF} (given: {value!r})"])
     return value
 
 
 def _check_key(endpoint: Endpoint[Any], key: str) -> None:
     if not endpoint.takes_idempotency_key:
         raise InvalidRequestError(
-            endpoint.name, ["idempotency_key: the service ignores it here, so that it would promise too much"]
+            endpoint.label,
+            ["idempotency_key: the service ignores it here, so that it would promise too much"],
         )
     # Anything else is treated like a key that was used before.
     if not isinstance(key, str) or not _UUID.fullmatch(key):
-        raise InvalidRequestError(endpoint.name, [f"idempotency_key: must be a UUID (given: {key!r})"])
+        raise InvalidRequestError(endpoint.label, [f"idempotency_key: must be a UUID (given: {key!r})"])
 
 
 def _features(wire: Mapping[str, Any]) -> tuple[str, ...]:
@@ -306,7 +307,7 @@ def _features(wire: Mapping[str, Any]) -> tuple[str, ...]:
 @contextmanager
 def transport_errors(prepared: Prepared[Any], deadline: Deadline | AsyncDeadline) -> Iterator[None]:
     """Turn what httpx raises into `TransportError`, telling apart what was sent from what was not."""
-    name = prepared.endpoint.name
+    name = prepared.endpoint.label
     try:
         yield
     except httpx.TimeoutException as error:
@@ -357,7 +358,7 @@ class Reader(Generic[ResponseT]):
     def _check_size(self, size: int) -> None:
         if size > self._limit and self._status < 300:
             raise ResponseTooLargeError(
-                self._endpoint.name,
+                self._endpoint.label,
                 f"it is larger than {self._limit} bytes; ask for less or raise the connection's limit",
                 status=self._status,
             )
@@ -400,7 +401,7 @@ class Reader(Generic[ResponseT]):
     def _deprecation(self) -> str:
         """Return what the headers `Deprecation`, `Sunset`, and `Link` say. See docs/service.md#deprecation."""
         since, until = (self._line(_date(self._headers.get(name, ""))) for name in ("deprecation", "sunset"))
-        text = f"{self._endpoint.name}: the service calls this operation deprecated"
+        text = f"{self._endpoint.label}: the service calls this operation deprecated"
         text += f" since {since}" if since else ""
         text += f". It ends on {until}" if until else ""
         links = [
@@ -428,7 +429,7 @@ class Reader(Generic[ResponseT]):
         return response.model_validate_json(readable)
 
     def _unusable(self, reason: str) -> InvalidResponseError:
-        return InvalidResponseError(self._endpoint.name, reason, status=self._status)
+        return InvalidResponseError(self._endpoint.label, reason, status=self._status)
 
     def _explain(self, error: ValidationError) -> str:
         if not (beginning := self._beginning()):
@@ -512,7 +513,7 @@ class Reader(Generic[ResponseT]):
         if cls is EntitlementError:
             extra["features"] = self._prepared.features
         return cls(
-            self._endpoint.name,
+            self._endpoint.label,
             self._status,
             message,
             code=code,

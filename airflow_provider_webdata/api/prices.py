@@ -8,13 +8,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from airflow_provider_webdata.hosts import url_host
 
 Wire = Mapping[str, Any]
 
-MAP = 1
+MAP_CREDITS = 1
 """Credits of a map, which the service does not tell."""
 
 _TOKENS_PER_CREDIT = 15
@@ -64,19 +64,45 @@ class PriceBound:
         return not self.unknown
 
 
-def price_bound(operation: str, body: Wire, extra_body: Wire | None = None) -> PriceBound:
-    """Return the most that a request may cost.
+@dataclass(frozen=True)
+class Price:
+    """What the calls of an operation bill.
 
-    :param operation: `search`, `developer_search`, `paper_search`, `scrape`, `batch_scrape`, `crawl`, `map`, `parse`,
-        `extract`, `agent` or `interact`.
-    :param body: the request; with parse also `filename`, with interact whether a step has a `prompt`.
-    :param extra_body: what is sent with it unchecked.
+    :param operation: its name in limits, accounts, and metrics.
+    :param bound: returns the most that a request may cost.
+    :param fixed: credits of a call whose response does not report its cost.
     """
-    bound = _BOUNDS[operation](body)
-    if not extra_body:
-        return bound
-    unchecked = "extra_body is sent unchecked, and may change what is billed: leave it out"
-    return PriceBound(bound.credits, bound.how, (*bound.unknown, unchecked))
+
+    operation: str
+    bound: Callable[[Wire], PriceBound]
+    fixed: float | None = None
+
+    def most(self, body: Wire, extra_body: Wire | None = None) -> PriceBound:
+        """Return the most that a request may cost.
+
+        :param body: the request; with parse also `filename`, with interact whether a step has a `prompt`.
+        :param extra_body: what is sent with it unchecked.
+        """
+        most = self.bound(body)
+        if not extra_body:
+            return most
+        unchecked = "extra_body is sent unchecked, and may change what is billed: leave it out"
+        return PriceBound(most.credits, most.how, (*most.unknown, unchecked))
+
+
+INCLUDED: Literal["included"] = "included"
+"""The price of another call covers this one: that of the session, or of the parsing."""
+
+UNDOCUMENTED: Literal["undocumented"] = "undocumented"
+"""The call bills, or starts something that bills, by no documented price."""
+
+
+def reported_credits(response: Any) -> float | None:
+    """Return the credits that a response reports, or None."""
+    used = getattr(response, "credits_used", None)
+    if used is None:
+        used = getattr(getattr(getattr(response, "data", None), "metadata", None), "credits_used", None)
+    return used if isinstance(used, (int, float)) and used >= 0 else None
 
 
 def page_extras(options: Wire, *, zero_data_retention: bool = False) -> dict[str, int]:
@@ -188,10 +214,11 @@ def _crawl(body: Wire) -> PriceBound:
 
 def _map(body: Wire) -> PriceBound:
     if not _scans(body):
-        return PriceBound(MAP, "1 a call")
+        return PriceBound(MAP_CREDITS, "1 a call")
     links = body.get("limit") or DEFAULT_LINKS
     return PriceBound(
-        MAP + _SCANNED_URL * (links + 1), f"1, and {_SCANNED_URL} for each of {links} links and the site"
+        MAP_CREDITS + _SCANNED_URL * (links + 1),
+        f"1, and {_SCANNED_URL} for each of {links} links and the site",
     )
 
 
@@ -286,16 +313,14 @@ def _is_x(url: str) -> bool:
     return host is None or f".{host}".endswith(_X)
 
 
-_BOUNDS: dict[str, Callable[[Wire], PriceBound]] = {
-    "search": _search,
-    "developer_search": _developer_search,
-    "paper_search": _paper_search,
-    "scrape": _scrape,
-    "batch_scrape": _batch_scrape,
-    "crawl": _crawl,
-    "map": _map,
-    "parse": _parse,
-    "extract": _extract,
-    "agent": _agent,
-    "interact": _interact,
-}
+SEARCH = Price("search", _search)
+DEVELOPER_SEARCH = Price("developer_search", _developer_search)
+PAPER_SEARCH = Price("paper_search", _paper_search)
+SCRAPE = Price("scrape", _scrape)
+BATCH_SCRAPE = Price("batch_scrape", _batch_scrape)
+CRAWL = Price("crawl", _crawl)
+MAP = Price("map", _map, fixed=MAP_CREDITS)
+PARSE = Price("parse", _parse)
+EXTRACT = Price("extract", _extract)
+AGENT = Price("agent", _agent)
+INTERACT = Price("interact", _interact)

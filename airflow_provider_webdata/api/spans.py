@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata import __version__
+from airflow_provider_webdata.api.prices import reported_credits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,10 +41,8 @@ class CallSpan:
 
     def answered(self, answer: Any) -> None:
         """Note what an answer says to have cost."""
-        used = getattr(answer, "credits_used", None)
-        if used is None:
-            used = getattr(getattr(getattr(answer, "data", None), "metadata", None), "credits_used", None)
-        if isinstance(used, (int, float)) and used >= 0:
+        used = reported_credits(answer)
+        if used is not None:
             self._span.set_attribute("webdata.credits", used)
 
 
@@ -56,10 +55,10 @@ def call_span(tracer: Any, endpoint: Endpoint[Any], attempts: Attempts) -> Itera
     :param attempts: of the call.
     """
     otel: Any = sys.modules["opentelemetry.trace"]
-    attributes = {"webdata.operation": endpoint.name, "http.request.method": endpoint.method}
+    attributes = {"webdata.operation": endpoint.label, "http.request.method": endpoint.method}
     # An exception's text may have parameters in it.
     with tracer.start_as_current_span(
-        f"webdata {endpoint.name}",
+        f"webdata {endpoint.label}",
         kind=otel.SpanKind.CLIENT,
         attributes=attributes,
         record_exception=False,

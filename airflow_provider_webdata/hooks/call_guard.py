@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic
 
-from airflow_provider_webdata.api.endpoints import Endpoint, ResponseT
+from airflow_provider_webdata.api.endpoints import SEARCH, Endpoint, ResponseT
 from airflow_provider_webdata.api.errors import (
     CacheMissError,
     CallRefusedError,
@@ -21,7 +21,7 @@ from airflow_provider_webdata.api.errors import (
     TransportError,
     UploadError,
 )
-from airflow_provider_webdata.api.prices import MAP, PriceBound, price_bound
+from airflow_provider_webdata.api.prices import INCLUDED, Price, PriceBound, reported_credits
 from airflow_provider_webdata.coded_errors import ArgumentError
 from airflow_provider_webdata.hooks.budget import Budget
 from airflow_provider_webdata.hooks.calls import checked_body
@@ -31,30 +31,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from airflow_provider_webdata.hooks.calls import Call
-
-_PRICED = {
-    "search": "search",
-    "developer search": "developer_search",
-    "paper search": "paper_search",
-    "scrape": "scrape",
-    "map": "map",
-    "parse": "parse",
-    "parse by reference": "parse",
-    "start batch scrape": "batch_scrape",
-    "start crawl": "crawl",
-    "start extract": "extract",
-    "start agent": "agent",
-    "open session": "interact",
-}
-"""What `api.prices` calls an endpoint that bills."""
-
-_PAID_WITH_ANOTHER = frozenset({"execute", "parse upload"})
-"""Endpoints whose price another call's has in it: that of the session, of the parsing."""
-
-_STAYS = frozenset(
-    {"search", "scrape", "map", "parse", "parse by reference", "start batch scrape", "start crawl"}
-)
-"""Endpoints that visit what the request names, and the same domain at most."""
 
 _BILLS_NOTHING = (
     ClientError,
@@ -125,9 +101,9 @@ class CallGuard:
         """
         endpoint = call.endpoint
         changes = endpoint.method in {"PATCH", "PUT"}
-        if endpoint.name == "execute":
+        if endpoint.session == "uses":
             self._check_session(call)
-        if (endpoint.repeatable and not changes) or endpoint.name in _PAID_WITH_ANOTHER:
+        if (endpoint.price is None and not changes) or endpoint.price == INCLUDED:
             return AdmittedCall(call)
         body = {} if call.body is None else call.body.to_wire()
         if call.extra_body:
@@ -158,7 +134,7 @@ class CallGuard:
             self._budget.settle(admitted.reservation, cost)
         if error is not None:
             return
-        if admitted.call.endpoint.name == "open session" and (opened := getattr(admitted.answer, "id", None)):
+        if admitted.call.endpoint.session == "opens" and (opened := getattr(admitted.answer, "id", None)):
             self._sessions.add(opened)
         self._check_arrival(admitted)
 
@@ -178,14 +154,15 @@ class CallGuard:
     def _within_domains(self, call: Call[ResponseT], body: Mapping[str, Any]) -> Call[ResponseT]:
         endpoint = call.endpoint
         if self.hosts.limits_domains:
-            leaves = body.get("allowExternalLinks") or (endpoint.name == "start crawl" and body.get("prompt"))
+            # A prompt may decide on what is not given.
+            leaves = body.get("allowExternalLinks") or body.get("prompt")
             acts = body.get("actions") or (body.get("scrapeOptions") or {}).get("actions")
-            if endpoint.name not in _STAYS or leaves or acts:
+            if endpoint.visits == "any" or leaves or acts:
                 raise _refused(endpoint, "it may visit any domain, so that it cannot be held to some")
         for url in (body.get("url"), *(body.get("urls") or ())):
             if url is not None and (problem := self.hosts.problem(url, resolve=True)):
                 raise _refused(endpoint, problem)
-        if endpoint.name == "search" and self.hosts.limits_domains:
+        if endpoint is SEARCH and self.hosts.limits_domains:
             return replace(call, body=checked_body(endpoint, {**body, **self._search_domains(call, body)}))
         return call
 
@@ -225,7 +202,7 @@ class CallGuard:
         metadata = getattr(getattr(admitted.answer, "data", None), "metadata", None)
         url = getattr(metadata, "url", None)
         # A page's own tag of that name may be anything.
-        if admitted.call.endpoint.name != "scrape" or not isinstance(url, str) or not url:
+        if admitted.call.endpoint.visits != "named" or not isinstance(url, str) or not url:
             return
         if problem := self.hosts.problem(url, resolve=False):
             raise CallRefusedError(
@@ -236,28 +213,21 @@ class CallGuard:
 
 
 def _bound(endpoint: Endpoint[Any], body: Mapping[str, Any], call: Call[Any]) -> PriceBound:
-    operation = _PRICED.get(endpoint.name)
-    if operation is None:
-        return PriceBound(0, "", (f"no price of a call to {endpoint.name} is known beforehand",))
+    if not isinstance(endpoint.price, Price):
+        return PriceBound(0, "", (f"no price of a call to {endpoint.label} is known beforehand",))
     if call.upload is not None:
         body = {**body, "filename": call.upload.name}
-    if operation == "interact":
+    if endpoint.session == "opens":
+        # What runs in the session may have a prompt.
         body = {**body, "prompt": True}
-    return price_bound(operation, body)
+    return endpoint.price.most(body)
 
 
 def _cost(admitted: AdmittedCall[Any]) -> float | None:
-    answer: Any = admitted.answer
-    name = admitted.call.endpoint.name
-    if name == "map":
-        return MAP
-    if name in {"search", "developer search", "paper search"}:
-        used = getattr(answer, "credits_used", None)
-    elif name in {"scrape", "parse", "parse by reference"}:
-        used = answer.data.metadata.credits_used if answer.data.metadata else None
-    else:
-        used = None
-    return used if isinstance(used, (int, float)) and used >= 0 else None
+    price = admitted.call.endpoint.price
+    if isinstance(price, Price) and price.fixed is not None:
+        return price.fixed
+    return reported_credits(admitted.answer)
 
 
 def cost_of_failure(error: BaseException) -> float | None:
@@ -272,4 +242,4 @@ def cost_of_failure(error: BaseException) -> float | None:
 
 
 def _refused(endpoint: Endpoint[Any], why: str) -> CallRefusedError:
-    return CallRefusedError(f"{endpoint.name}: nothing was sent: {why}")
+    return CallRefusedError(f"{endpoint.label}: nothing was sent: {why}")

@@ -81,8 +81,8 @@ def checked_body(endpoint: Endpoint[Any], request: RequestModel | Body) -> Reque
     :raises InvalidRequestError: it breaks a documented rule.
     """
     if endpoint.request is None:
-        raise TypeError(f"{endpoint.name} takes no body")
-    return body_for(endpoint.request(), request, endpoint.name)
+        raise TypeError(f"{endpoint.label} takes no body")
+    return body_for(endpoint.request(), request, endpoint.label)
 
 
 def body_for(model: type[RequestT], request: RequestModel | Body, operation: str) -> RequestT:

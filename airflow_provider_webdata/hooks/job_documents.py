@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from airflow_provider_webdata.api.endpoints import JOBS
 from airflow_provider_webdata.api.errors import InvalidResponseError, UnfinishedJobError
 from airflow_provider_webdata.api.exchange import path_and_query
 from airflow_provider_webdata.coded_errors import ArgumentError
 from airflow_provider_webdata.hooks.calls import Call
-from airflow_provider_webdata.hooks.job_endpoints import endpoints_of
-from airflow_provider_webdata.states.jobs import TERMINAL_JOB_STATES, JobKind, name_of
+from airflow_provider_webdata.states.jobs import TERMINAL_JOB_STATES, JobKind, checked_kind, name_of
 
 if TYPE_CHECKING:
     from airflow_provider_webdata.api import models
@@ -47,7 +47,7 @@ class DocumentParts:
     """
 
     def __init__(self, kind: JobKind, job_id: str, start: str | None = None) -> None:
-        endpoint = endpoints_of(kind).documents
+        endpoint = JOBS[checked_kind(kind)].documents
         if endpoint is None:
             raise ArgumentError(
                 f"the result of an {name_of(kind)} is one object, without documents to page through"
@@ -74,7 +74,7 @@ class DocumentParts:
             by going on from the last `next_cursor` later.
         """
         if answer.status not in TERMINAL_JOB_STATES and answer.completed_at is None:
-            raise UnfinishedJobError(self.endpoint.name, self._job_id, answer.status)
+            raise UnfinishedJobError(self.endpoint.label, self._job_id, answer.status)
         self.cursor = None
         if answer.next:
             self._move(answer.next)
@@ -87,9 +87,9 @@ class DocumentParts:
         cursor = path_and_query(self.endpoint, link)
         if self._job_id not in cursor.partition("?")[0].split("/"):
             raise InvalidResponseError(
-                self.endpoint.name, "the next link leads to something else", status=200
+                self.endpoint.label, "the next link leads to something else", status=200
             )
         if cursor in self._seen:
-            raise InvalidResponseError(self.endpoint.name, "the next links lead in a circle", status=200)
+            raise InvalidResponseError(self.endpoint.label, "the next links lead in a circle", status=200)
         self._seen.add(cursor)
         self.cursor = cursor

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk.exceptions import AirflowException
 
 from airflow_provider_webdata.api.models import SearchRequest
-from airflow_provider_webdata.api.prices import price_bound
+from airflow_provider_webdata.api.prices import SEARCH
 from airflow_provider_webdata.common.arguments import as_list
 from airflow_provider_webdata.common.attempt import Attempt
 from airflow_provider_webdata.hooks.budget import Budget
@@ -116,7 +116,7 @@ class BatchSearchRun(CallRun):
     ) -> None:
         """Fail the task if the price of a search has no documented bound."""
         for query in queries:
-            bound = price_bound("search", self.request_of(query.given).to_wire(), extra_body)
+            bound = SEARCH.most(self.request_of(query.given).to_wire(), extra_body)
             if not bound.is_known:
                 raise CreditLimitError(
                     f"{OPERATION}: nothing was sent, because credit_limit={limit:g} cannot be held: search "

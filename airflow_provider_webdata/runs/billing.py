@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.api.prices import price_bound
+from airflow_provider_webdata.api.endpoints import PRICES
 from airflow_provider_webdata.common.attempt import Attempt
 from airflow_provider_webdata.hooks.budget import Budget
 from airflow_provider_webdata.hooks.call_guard import cost_of_failure
@@ -60,7 +60,7 @@ class Billing:
     ) -> None:
         """Reserve what a request may cost that is about to be sent; `count` of the operation settles it.
 
-        :param operation: as `api.prices.price_bound` calls it.
+        :param operation: as its `Price` names it.
         :param body: the request in wire form.
         :param extra_body: what is sent with it unchecked.
         :raises CreditLimitError: it may exceed the limit, or nothing documented says how much it costs.
@@ -68,7 +68,7 @@ class Billing:
         limit = self.budget.limit
         if limit is None:
             return
-        bound = price_bound(operation, body, extra_body)
+        bound = PRICES[operation].most(body, extra_body)
         name = operation.replace("_", " ")
         if not bound.is_known:
             raise CreditLimitError(

@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.api.models import BatchScrapeRequest
-from airflow_provider_webdata.api.prices import MAP
+from airflow_provider_webdata.api.prices import MAP_CREDITS
 from airflow_provider_webdata.hooks.calls import body_for
 from airflow_provider_webdata.runs.delivery.step import Results
 from airflow_provider_webdata.runs.job import JobRun
@@ -83,7 +83,7 @@ class IncrementalCrawlRun(JobRun):
 
         with self.billing.within_limit("map", site.request):
             links = [link.url for link in self.hook.map(site.request).links or () if link.url]
-        self.billing.count(MAP, "map")
+        self.billing.count(MAP_CREDITS, "map")
         plan = site.plan(links, seen.known.entries, seen.run.moment, scrape, self.log)
         left = len(plan.known)
         self.billing.count(0, "batch_scrape", saved=left)

@@ -40,7 +40,7 @@ class Run:
     """
 
     operation: str = "credit_limit"
-    """As `api.prices.price_bound` calls what the task is billed for."""
+    """What the task is billed for, as its `Price` names it."""
 
     def __init__(self, task: Any, context: Context) -> None:
         self.task = task

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from airflow_provider_webdata.api.models import MapRequest
-from airflow_provider_webdata.api.prices import DEFAULT_LINKS, MAP
+from airflow_provider_webdata.api.prices import DEFAULT_LINKS, MAP_CREDITS
 from airflow_provider_webdata.runs.call import CallRun
 from airflow_provider_webdata.runs.delivery.step import Results
 from airflow_provider_webdata.runs.metrics import count
@@ -28,7 +28,7 @@ class MapRun(CallRun):
         self.log.info("%s has %d links", request.url, len(links))
         count("webdata.map.links", len(links), self.context)
         # The service does not say what a map cost; one price is documented.
-        self.count(answer.get("creditsUsed", MAP), summary["id"])
+        self.count(answer.get("creditsUsed", MAP_CREDITS), summary["id"])
         self.push(**summary)
         limit = int(DEFAULT_LINKS if request.limit is None else request.limit)
         results = Results(links, "link", summary, [request.url], covers_all=lambda number: number < limit)

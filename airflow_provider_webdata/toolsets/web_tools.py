@@ -14,7 +14,7 @@ from airflow.providers.common.ai.utils.toolset_base import AirflowToolset
 from pydantic import Field
 
 from airflow_provider_webdata.api.errors import InvalidRequestError, NotFoundError, trimmed
-from airflow_provider_webdata.api.prices import MAP, page_extras
+from airflow_provider_webdata.api.prices import MAP_CREDITS, page_extras
 from airflow_provider_webdata.hooks.call_guard import cost_of_failure
 from airflow_provider_webdata.hooks.once import Once
 from airflow_provider_webdata.hooks.webdata_async import AsyncWebDataHook
@@ -173,7 +173,7 @@ class WebTools:
             url,
             "",
             self._settings.conn_id,
-            MAP,
+            MAP_CREDITS,
             operation="map",
         )
         kept = [link.url for link in answer.links if not self._guard.hosts.problem(link.url, resolve=False)]

@@ -113,7 +113,7 @@ class Limits:
 
 def request_endpoints() -> dict[type[RequestModel], endpoints.Endpoint[Any]]:
     """Return the endpoints that accept a body, by the model of the body."""
-    declared = [value for value in vars(endpoints).values() if isinstance(value, endpoints.Endpoint)]
+    declared = endpoints.ENDPOINTS.values()
     return {endpoint.request(): endpoint for endpoint in declared if endpoint.request is not None}
 
 

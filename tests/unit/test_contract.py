@@ -16,11 +16,12 @@ import pytest
 from airflow.sdk import DAG, BaseHook, BaseOperator
 
 from airflow_provider_webdata.api import endpoints, models
+from airflow_provider_webdata.api.prices import INCLUDED
 from airflow_provider_webdata.get_provider_info import get_provider_info
 from airflow_provider_webdata.hooks.webdata import WebDataHook
 from airflow_provider_webdata.hooks.webdata_async import AsyncWebDataHook
-from tests.integration.api.calls import BILLING, HARMLESS, Operation
 from tests.support.request_fields import Limits, minimal, parts, request_endpoints
+from tools.coverage_page import slug
 from tools.docs_site.rules import rule_of_field
 from tools.operator_fields import FieldsError, descriptions
 
@@ -309,33 +310,35 @@ def test_fields_have_a_rule() -> None:
 
 
 @pytest.mark.rule("repeat-safe", "repeat-unsafe")
-def test_no_endpoint_is_left_out() -> None:
-    """Of the calls whose repetition is tested, each in the table of its kind."""
-    declared = [value for value in vars(endpoints).values() if isinstance(value, endpoints.Endpoint)]
-
-    def names(table: dict[str, Operation]) -> set[str]:
-        return {operation.make()["endpoint"].name for operation in table.values()}
-
-    wrong = []
-    for table, repeatable in (("BILLING", False), ("HARMLESS", True)):
-        expected = {endpoint.name for endpoint in declared if endpoint.repeatable is repeatable}
-        found = names(HARMLESS if repeatable else BILLING)
-        where = f"tests/integration/api/calls.py: {table}"
-        wrong += [
-            f"{where} lacks the endpoint {name!r}, which api/endpoints.py declares with repeatable={repeatable}"
-            for name in sorted(expected - found)
-        ]
-        wrong += [
-            f"{where} has {name!r}, which api/endpoints.py does not declare with repeatable={repeatable}"
-            for name in sorted(found - expected)
-        ]
-    named = [endpoint.name for endpoint in declared]
+def test_every_endpoint_is_named_priced_and_documented() -> None:
+    """What docs/service.md#endpoints calls the effect of a call decides whether it has a price."""
+    text = (ROOT / "docs/service.md").read_text(encoding="utf-8")
+    sections = {slug(title) for title in re.findall(r"^#+ (.*)", text, re.MULTILINE)}
+    effects = {
+        re.sub(r"{\w+}", "{}", call): effect
+        for calls, effect in re.findall(r"^\| (.*/v2/.*?) \| ([a-z, ]+) \|", text, re.MULTILINE)
+        for call in re.findall(r"`(.*?)`", calls)
+    }
+    where, wrong = f"{PACKAGE}/api/endpoints.py", []
+    constants = {name for name, value in vars(endpoints).items() if isinstance(value, endpoints.Endpoint)}
     wrong += [
-        f"{PACKAGE}/api/endpoints.py: two endpoints are named {name!r}"
-        for name in sorted({*named})
-        if named.count(name) > 1
+        f"{where}: {name} is not the name of its endpoint in upper case"
+        for name in sorted(constants ^ {name.upper() for name in endpoints.ENDPOINTS})
     ]
+    for endpoint in endpoints.ENDPOINTS.values():
+        if endpoint.section not in sections:
+            wrong.append(f"docs/service.md: no section #{endpoint.section}, which {endpoint.name} names")
+        effect = effects.get(re.sub(r"{\w+}", "{}", f"{endpoint.method} {endpoint.path}"))
+        if effect is None:
+            wrong.append(f"docs/service.md#endpoints: no row for `{endpoint.method} {endpoint.path}`")
+        elif endpoint.price != INCLUDED and endpoint.repeatable is bool(re.search("bills|starts", effect)):
+            wrong.append(f"docs/service.md#endpoints: {endpoint.name} {effect}; price: {endpoint.price}")
     require(wrong)
+
+
+def test_a_post_without_a_price_is_no_endpoint() -> None:
+    with pytest.raises(TypeError, match="new_call: declare its price"):
+        endpoints.Endpoint("new_call", "POST", "/v2/new", "search", lambda: models.SearchResponse)
 
 
 # The hooks.

@@ -84,9 +84,9 @@ def model_of(operation: str) -> type[RequestModel]:
 
 
 def sandbox_name(endpoint: Endpoint[Any]) -> str:
-    from airflow_provider_webdata.api.endpoints import PARSE_REFERENCE
+    from airflow_provider_webdata.api.endpoints import PARSE_BY_REFERENCE
 
-    if endpoint is PARSE_REFERENCE:
+    if endpoint is PARSE_BY_REFERENCE:
         return "parse.reference"
     parts = endpoint.path.removeprefix("/v2/").split("/")
     if endpoint.method != "GET" or not parts[-1].startswith("{"):

@@ -6,51 +6,36 @@ import re
 from functools import cache
 from pathlib import Path
 
+from airflow_provider_webdata.api.endpoints import ENDPOINTS
 from tools.coverage_page import slug
 
 SERVICE = Path(__file__).parents[2] / "docs" / "service.md"
 
 SECTIONS: dict[str, tuple[str, ...]] = {
-    "AgentRequest": ("agent", "scrape-options"),
     "AgentWebhookConfig": ("webhook-object",),
-    "BatchScrapeRequest": ("batch-scrape", "scrape-options"),
+    "BatchScrapeRequest": ("scrape-options",),
     "CrawlOptions": ("crawl",),
     "CrawlParamsRequest": ("crawl",),
-    "CrawlRequest": ("crawl",),
     "CrawlTarget": ("targets",),
-    "DeveloperSearchRequest": ("developer-search",),
     "EmailNotification": ("monitor-fields",),
-    "ExecuteRequest": ("code",),
-    "ExtractRequest": ("extract",),
     "ExtractWebhookConfig": ("webhook-object",),
-    "FeedbackRequest": ("feedback",),
-    "GovernmentSearchRequest": ("government-search",),
-    "InteractRequest": ("session",),
-    "MapRequest": ("map", "scrape-options"),
-    "MonitorCreateRequest": ("monitor-fields",),
+    "MapRequest": ("scrape-options",),
     "MonitorNotification": ("monitor-fields",),
     "MonitorScrapeOptions": ("scrape-options",),
-    "MonitorUpdateRequest": ("monitor-fields",),
     "MonitorWebhookConfig": ("webhook-object",),
     "PageJobWebhookConfig": ("webhook-object",),
-    "PaperRequest": ("one-paper",),
-    "PaperSearchRequest": ("research",),
-    "ParseOptions": ("parse", "scrape-options"),
+    "ParseOptions": ("scrape-options",),
     "ParseReferenceRequest": ("parse", "scrape-options"),
-    "ParseUploadRequest": ("parse-by-reference",),
     "ScrapeInteractRequest": ("code", "session"),
     "ScrapeOptions": ("scrape-options",),
-    "ScrapeRequest": ("scrape", "scrape-options"),
+    "ScrapeRequest": ("scrape-options",),
     "ScrapeTarget": ("targets",),
-    "SearchFeedbackRequest": ("feedback",),
-    "SearchRequest": ("search",),
     "SearchScrapeOptions": ("scrape-options",),
     "SearchTarget": ("targets",),
-    "SimilarPapersRequest": ("similar-papers",),
-    "ThreatPolicyRequest": ("threat-policy", "threat-protection"),
+    "ThreatPolicyRequest": ("threat-protection",),
     "ThreatProtection": ("threat-protection",),
 }
-"""The sections in whose tables the fields of a model stand, the first that has a field counts."""
+"""Sections whose tables have the fields of a model, besides that of its endpoint. The first that has a field counts."""
 
 COMMON = {
     "integration": "caller-labels",
@@ -120,9 +105,20 @@ def rule_of_model(model: str) -> str:
     """
     if model in WHOLE:
         return WHOLE[model]
-    if model in SECTIONS:
-        return SECTIONS[model][0]
+    for section in sections_of(model):
+        return section
     raise LookupError(f"{model}: name where docs/service.md states it, in SECTIONS or WHOLE of {__name__}")
+
+
+def sections_of(model: str) -> tuple[str, ...]:
+    """Return the sections of docs/service.md whose tables have the fields of a model."""
+    return (*_endpoints().get(model, ()), *SECTIONS.get(model, ()))
+
+
+@cache
+def _endpoints() -> dict[str, tuple[str]]:
+    declared = ENDPOINTS.values()
+    return {one.request().__name__: (one.section,) for one in declared if one.request is not None}
 
 
 def rule_of_field(model: str, field: str) -> str | None:
@@ -135,8 +131,7 @@ def rule_of_field(model: str, field: str) -> str | None:
         return COMMON[field]
     if field == "events":
         return WHOLE[model]
-    sections = SECTIONS.get(model, ())
-    return next((anchor for section in sections if (anchor := _rows().get((section, field)))), None)
+    return next((anchor for section in sections_of(model) if (anchor := _rows().get((section, field)))), None)
 
 
 @cache

@@ -38,7 +38,7 @@ class _Parse:
             has_known_extension,
         )
 
-        operation = endpoints.PARSE.name
+        operation = endpoints.PARSE.label
         if upload not in ("auto", "form", "reference"):
             raise InvalidRequestError(
                 operation, [f"upload: must be auto, form or reference (given: {upload!r})"]
@@ -74,7 +74,7 @@ class _Parse:
         """Return the call that parses the file that was sent there."""
         options: dict[str, Any] = {} if self._options is None else self._options.to_wire()
         body = {**options, "uploadRef": target.upload_ref}
-        return Call.of(endpoints.PARSE_REFERENCE, body, extra_body=self._extra_body)
+        return Call.of(endpoints.PARSE_BY_REFERENCE, body, extra_body=self._extra_body)
 
 
 class FileOperations(Operations):

@@ -9,9 +9,8 @@ from airflow_provider_webdata.api.errors import ConflictError
 from airflow_provider_webdata.coded_errors import ArgumentError
 from airflow_provider_webdata.hooks.calls import Body, Call
 from airflow_provider_webdata.hooks.job_documents import DocumentPart, DocumentParts
-from airflow_provider_webdata.hooks.job_endpoints import endpoints_of
 from airflow_provider_webdata.hooks.operations.base import AsyncOperations, Operations
-from airflow_provider_webdata.states.jobs import name_of
+from airflow_provider_webdata.states.jobs import checked_kind, name_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -23,21 +22,21 @@ if TYPE_CHECKING:
 
 
 def _job_status(kind: JobKind, job_id: str, limit: int | None, skip: int | None) -> Call[Any]:
-    calls = endpoints_of(kind)
+    calls = endpoints.JOBS[checked_kind(kind)]
     # Only a result that comes in parts can be requested in parts.
     query = {"limit": limit, "skip": skip} if calls.documents is not None else None
     return Call(calls.status, path={"job_id": job_id}, query=query)
 
 
 def _cancel_job(kind: JobKind, job_id: str) -> Call[models.CancelResponse]:
-    endpoint = endpoints_of(kind).cancel
+    endpoint = endpoints.JOBS[checked_kind(kind)].cancel
     if endpoint is None:
         raise ArgumentError(f"the service has no call that cancels an {name_of(kind)}; it ends by itself")
     return Call(endpoint, path={"job_id": job_id})
 
 
 def _job_errors(kind: JobKind, job_id: str) -> Call[models.JobErrors]:
-    endpoint = endpoints_of(kind).errors
+    endpoint = endpoints.JOBS[checked_kind(kind)].errors
     if endpoint is None:
         raise ArgumentError(f"an {name_of(kind)} has no list of failed pages; its status has its error")
     return Call(endpoint, path={"job_id": job_id})
@@ -175,7 +174,7 @@ class JobOperations(Operations):
 
         :param request: `url` and `prompt`, both required.
         """
-        return self._execute(Call.of(endpoints.CRAWL_PARAMS, request))
+        return self._execute(Call.of(endpoints.CRAWL_PARAMS_PREVIEW, request))
 
 
 class AsyncJobOperations(AsyncOperations):
@@ -250,4 +249,4 @@ class AsyncJobOperations(AsyncOperations):
 
     async def crawl_params(self, request: models.CrawlParamsRequest | Body) -> models.CrawlParamsResponse:
         """See `JobOperations.crawl_params`."""
-        return await self._execute(Call.of(endpoints.CRAWL_PARAMS, request))
+        return await self._execute(Call.of(endpoints.CRAWL_PARAMS_PREVIEW, request))

@@ -44,7 +44,7 @@ def _check_of_run(answer: models.MonitorRunResponse) -> models.MonitorCheck:
         return answer.data
     if answer.id:
         return models.MonitorCheck(id=answer.id)
-    raise InvalidResponseError(endpoints.RUN_MONITOR.name, "it names no check", status=200)
+    raise InvalidResponseError(endpoints.RUN_MONITOR.label, "it names no check", status=200)
 
 
 class MonitorOperations(Operations):

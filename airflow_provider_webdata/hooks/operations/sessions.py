@@ -89,7 +89,9 @@ class SessionOperations(Operations):
         :raises ConflictError: the scrape cannot be repeated any more (scrape again), or its profile is busy.
         """
         result = self._execute(
-            Call.of(endpoints.INTERACT_SCRAPE, request, path={"scrape_id": scrape_id}, extra_body=extra_body)
+            Call.of(
+                endpoints.INTERACT_WITH_SCRAPE, request, path={"scrape_id": scrape_id}, extra_body=extra_body
+            )
         )
         mask(result.secrets())
         return result
@@ -102,7 +104,7 @@ class SessionOperations(Operations):
         :raises NotFoundError: there is no such scrape, or no browser was ever opened on it.
         """
         try:
-            return self._execute(Call(endpoints.STOP_SCRAPE_INTERACT, path={"scrape_id": scrape_id}))
+            return self._execute(Call(endpoints.STOP_INTERACTION_WITH_SCRAPE, path={"scrape_id": scrape_id}))
         except ClientError as error:
             return _closed_before(error)
 
@@ -148,7 +150,9 @@ class AsyncSessionOperations(AsyncOperations):
     ) -> models.ScrapeInteractResult:
         """See `SessionOperations.interact_with_scrape`."""
         result = await self._execute(
-            Call.of(endpoints.INTERACT_SCRAPE, request, path={"scrape_id": scrape_id}, extra_body=extra_body)
+            Call.of(
+                endpoints.INTERACT_WITH_SCRAPE, request, path={"scrape_id": scrape_id}, extra_body=extra_body
+            )
         )
         await amask(result.secrets())
         return result
@@ -156,6 +160,8 @@ class AsyncSessionOperations(AsyncOperations):
     async def stop_scrape_interaction(self, scrape_id: str) -> models.SessionClosed:
         """See `SessionOperations.stop_scrape_interaction`."""
         try:
-            return await self._execute(Call(endpoints.STOP_SCRAPE_INTERACT, path={"scrape_id": scrape_id}))
+            return await self._execute(
+                Call(endpoints.STOP_INTERACTION_WITH_SCRAPE, path={"scrape_id": scrape_id})
+            )
         except ClientError as error:
             return _closed_before(error)

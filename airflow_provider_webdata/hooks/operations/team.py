@@ -34,7 +34,7 @@ class _ActivityPages:
         self._seen.update(item.id for item in fresh if item.id is not None)
         self.cursor = page.cursor if page.has_more is not False else None
         if self.cursor is not None and self.cursor in self._cursors:
-            raise InvalidResponseError(endpoints.ACTIVITY.name, "its cursor leads in a circle", status=200)
+            raise InvalidResponseError(endpoints.ACTIVITY.label, "its cursor leads in a circle", status=200)
         self._cursors.add(self.cursor or "")
         return fresh
 

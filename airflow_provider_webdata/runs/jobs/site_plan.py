@@ -57,7 +57,7 @@ class Site:
         :param entries: the pages that are known, by key.
         :param moment: of the run.
         """
-        from airflow_provider_webdata.api.prices import DEFAULT_LINKS, MAP
+        from airflow_provider_webdata.api.prices import DEFAULT_LINKS, MAP_CREDITS
         from airflow_provider_webdata.results.manifest.plan import Plan, planned
 
         sitemaps = _Sitemaps(self, scrape, log)
@@ -70,7 +70,7 @@ class Site:
             pages, entries, sitemaps.dates, moment, self.refresh_after, ignore_query=self.ignore_query
         )
         limit = self.options.get("limit", DEFAULT_LINKS)
-        return Plan(read, known, MAP + sitemaps.credits, is_whole=len(links) < int(limit))
+        return Plan(read, known, MAP_CREDITS + sitemaps.credits, is_whole=len(links) < int(limit))
 
 
 class _Sitemaps:

@@ -21,7 +21,7 @@ from airflow_provider_webdata.api.errors import (
     WebDataError,
     trimmed,
 )
-from airflow_provider_webdata.api.prices import price_bound
+from airflow_provider_webdata.api.prices import SEARCH
 from airflow_provider_webdata.api.retry import UNTOLD_PAUSE_SECONDS
 from airflow_provider_webdata.hooks.webdata_async import AsyncWebDataHook
 from airflow_provider_webdata.runs.searches.record_writer import RecordWriter
@@ -244,7 +244,7 @@ class SearchBatch:
 
     def _price(self, request: SearchRequest) -> float:
         """Return the most that a search may cost: what is documented, or the dearest so far, should that be more."""
-        return max(price_bound("search", request.to_wire()).credits, self._dearest)
+        return max(SEARCH.most(request.to_wire()).credits, self._dearest)
 
     def _save(self, records: list[Record]) -> None:
         self._keep(records)

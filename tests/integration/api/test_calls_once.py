@@ -21,15 +21,15 @@ from tests.support.waiting import PATIENCE
 
 # Jobs, checks, and code report failures in fields of their own.
 JUDGED_BY_STATUS = {
-    "agent status",
-    "batch scrape documents",
-    "batch scrape status",
-    "crawl documents",
-    "crawl status",
+    "agent_status",
+    "batch_scrape_documents",
+    "batch_scrape_status",
+    "crawl_documents",
+    "crawl_status",
     "execute",
-    "extract status",
-    "get monitor check",
-    "interact with scrape",
+    "extract_status",
+    "get_monitor_check",
+    "interact_with_scrape",
 }
 
 
@@ -109,5 +109,5 @@ async def test_a_refusal_for_rate_is_repeated_with_the_same_body(
 async def test_a_reference_serves_once(serve: Any) -> None:
     server = serve(failure(429, {"Retry-After": "0"}, error="Rate limit exceeded"), answer(body=PAGE))
     with pytest.raises(errors.RateLimitError):
-        await Caller("sync").call(server.url, **BILLING["parse by reference"].make())
+        await Caller("sync").call(server.url, **BILLING["parse_by_reference"].make())
     assert len(server.requests) == 1

@@ -13,7 +13,7 @@ import pytest
 
 from airflow_provider_webdata.api import endpoints, errors, models
 from airflow_provider_webdata.api.multipart import FileSource
-from tests.integration.api.calls import BILLING, CONTENT, HARMLESS, failure, upload
+from tests.integration.api.calls import BILLING, CONTENT, HARMLESS, PAGE, failure, upload
 from tests.support.fault_server import Caller, FaultServer, Step, answer, hang_up, reset
 
 
@@ -21,10 +21,10 @@ from tests.support.fault_server import Caller, FaultServer, Step, answer, hang_u
 @pytest.mark.parametrize(
     "name, body",
     [
-        ("extract status", {"success": False, "status": "failed", "error": "no page", "data": []}),
-        ("extract status", {"success": True, "status": "cancelled", "data": []}),
-        ("agent status", {"success": False, "status": "failed", "error": "x", "creditsUsed": 3}),
-        ("agent status", {"success": True, "status": "thinking hard"}),
+        ("extract_status", {"success": False, "status": "failed", "error": "no page", "data": []}),
+        ("extract_status", {"success": True, "status": "cancelled", "data": []}),
+        ("agent_status", {"success": False, "status": "failed", "error": "x", "creditsUsed": 3}),
+        ("agent_status", {"success": True, "status": "thinking hard"}),
     ],
     ids=["failed extract", "cancelled extract", "failed agent", "unknown status"],
 )
@@ -40,7 +40,7 @@ async def test_jobs_are_judged_by_their_status(serve: Any, name: str, body: dict
     [
         ("execute", {"success": True, "stdout": "half", "exitCode": 1, "stderr": "boom"}, "exit code 1"),
         ("execute", {"success": False, "stdout": "half", "exitCode": None, "killed": True}, "timeout"),
-        ("interact with scrape", {"success": False, "error": "NameError"}, "NameError"),
+        ("interact_with_scrape", {"success": False, "error": "NameError"}, "NameError"),
     ],
     ids=["exit code", "killed", "exception"],
 )
@@ -61,7 +61,7 @@ def parse(file: FileSource | None = None, size: int | None = None) -> dict[str, 
     return {"endpoint": endpoints.PARSE, "upload": upload(file, size)}
 
 
-PARSED = answer(body=BILLING["parse"].good)
+PARSED = answer(body=PAGE)
 
 
 class Once:

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from airflow_provider_webdata.api import errors, models
+from airflow_provider_webdata.api.endpoints import JOBS
 from airflow_provider_webdata.hooks.job_documents import DocumentPart
-from airflow_provider_webdata.hooks.job_endpoints import JOB_KINDS
+from airflow_provider_webdata.states.jobs import ALL_JOB_KINDS
 from tests.integration.hooks.conftest import one_hook
 from tests.support.fault_server import FaultServer, answer, hang_up
 from tests.support.waiting import settled
@@ -340,8 +341,8 @@ async def test_a_cursor_of_another_job_is_refused(serve: Any) -> None:
 
 
 def test_the_kinds_of_jobs() -> None:
-    assert [*JOB_KINDS] == ["crawl", "batch_scrape", "extract", "agent"]
-    for calls in JOB_KINDS.values():
+    assert {*JOBS} == {*ALL_JOB_KINDS}
+    for calls in JOBS.values():
         assert calls.status.judged_by_status
         for one in (calls.documents, calls.cancel, calls.errors):
             assert one is None or one.repeatable

@@ -53,7 +53,7 @@ def template() -> Any:
     head = (
         "from __future__ import annotations\nfrom typing import Any\n"
         "from airflow_provider_webdata.api.models import MapRequest\n"
-        "from airflow_provider_webdata.api.prices import MAP\n"
+        "from airflow_provider_webdata.api.prices import MAP_CREDITS\n"
         "from airflow_provider_webdata.options import Output\n"
         "from airflow_provider_webdata.runs.call import CallRun\n"
         "from airflow_provider_webdata.runs.delivery.step import Results\n"

@@ -177,7 +177,7 @@ def test_a_call_that_cannot_be_made(arguments: dict[str, Any], said: str) -> Non
         prepare(CONFIG, **given)
     problems = "the request has a problem" if "\n" not in said else "the request has 2 problems"
     assert (
-        str(caught.value) == f"{given['endpoint'].name}: nothing was sent, {problems}:\n  - {said} (WD-002)"
+        str(caught.value) == f"{given['endpoint'].label}: nothing was sent, {problems}:\n  - {said} (WD-002)"
     )
 
 

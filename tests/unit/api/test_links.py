@@ -43,7 +43,7 @@ def test_trusted_part(link: str, trusted: str) -> None:
 def test_a_link_that_leads_elsewhere(link: str, shown: str) -> None:
     with pytest.raises(InvalidResponseError) as caught:
         path_and_query(endpoints.CRAWL_STATUS, link)
-    assert f"{endpoints.CRAWL_STATUS.name}: " in str(caught.value)
+    assert f"{endpoints.CRAWL_STATUS.label}: " in str(caught.value)
     assert f"the next link {shown} has no path below /v2/" in str(caught.value)
     assert caught.value.status == 200
 

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_provider_webdata.api import models as m
-from airflow_provider_webdata.api.prices import page_extras, price_bound
+from airflow_provider_webdata.api.endpoints import PRICES
+from airflow_provider_webdata.api.prices import page_extras
 from airflow_provider_webdata.sandbox.operations.interact import PER_MINUTE, PER_MINUTE_WITH_PROMPT
 from airflow_provider_webdata.sandbox.reference.prices import page_cost, search_cost
 from airflow_provider_webdata.sandbox.reference.scrape_options import format_names, options_of, pdf_parser
@@ -114,7 +115,7 @@ BOUNDS: list[tuple[str, dict[str, Any], float]] = [
 @pytest.mark.rule("credits-agent")
 @pytest.mark.parametrize(("operation", "body", "credits"), BOUNDS)
 def test_bound(operation: str, body: dict[str, Any], credits: float) -> None:
-    bound = price_bound(operation, body)
+    bound = PRICES[operation].most(body)
     assert bound.unknown == ()
     assert bound.credits == credits
     assert bound.how
@@ -139,14 +140,14 @@ UNKNOWN: list[tuple[str, dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("operation", "body", "words"), UNKNOWN)
 def test_what_has_no_bound_says_what_to_change(operation: str, body: dict[str, Any], words: str) -> None:
-    bound = price_bound(operation, body)
+    bound = PRICES[operation].most(body)
     assert not bound.is_known
     assert words in "; ".join(bound.unknown)
 
 
 def test_what_is_sent_unchecked_has_no_bound() -> None:
-    assert price_bound("map", {"url": URL}, {}).is_known
-    assert "extra_body" in price_bound("map", {"url": URL}, {"limit": 9}).unknown[0]
+    assert PRICES["map"].most({"url": URL}, {}).is_known
+    assert "extra_body" in PRICES["map"].most({"url": URL}, {"limit": 9}).unknown[0]
 
 
 def test_extras_by_format() -> None:
@@ -165,7 +166,7 @@ def billed(options: dict[str, Any], pdf_pages: int) -> int:
 
 
 def holds(operation: str, body: dict[str, Any], cost: float) -> None:
-    bound = price_bound(operation, body)
+    bound = PRICES[operation].most(body)
     assert not bound.is_known or cost <= bound.credits
 
 

@@ -31,8 +31,8 @@ TIMES: list[tuple[Any, dict[str, Any] | None, dict[str, Any] | None, float]] = [
     (endpoints.EXECUTE, {"code": "1"}, None, 30),
     (endpoints.EXECUTE, {"code": "1", "timeout": 300}, {"timeout": 900}, 900),
     # The scrape may have to be repeated first.
-    (endpoints.INTERACT_SCRAPE, {"code": "1"}, None, 330),
-    (endpoints.INTERACT_SCRAPE, {"prompt": "p", "timeout": 300}, None, 600),
+    (endpoints.INTERACT_WITH_SCRAPE, {"code": "1"}, None, 330),
+    (endpoints.INTERACT_WITH_SCRAPE, {"prompt": "p", "timeout": 300}, None, 600),
 ]
 
 
