@@ -9,10 +9,12 @@ from airflow.sdk import BaseHook
 
 from airflow_provider_webdata.api.client import WebDataClient
 from airflow_provider_webdata.api.errors import CallRefusedError, WebDataError
+from airflow_provider_webdata.hooks.blocking import blocking, iterating
 from airflow_provider_webdata.hooks.connection import AirflowConnection, ConnectionSettings, settings_of
 from airflow_provider_webdata.hooks.diagnosis import credits_left, diagnose
 from airflow_provider_webdata.hooks.masking import mask
 from airflow_provider_webdata.hooks.operations.agents import AgentOperations
+from airflow_provider_webdata.hooks.operations.base import Operations
 from airflow_provider_webdata.hooks.operations.feedback import FeedbackOperations
 from airflow_provider_webdata.hooks.operations.files import FileOperations
 from airflow_provider_webdata.hooks.operations.indexes import IndexOperations
@@ -38,18 +40,7 @@ if TYPE_CHECKING:
 _FIRST_USE = threading.RLock()
 
 
-class WebDataHook(
-    PageOperations,
-    IndexOperations,
-    JobOperations,
-    AgentOperations,
-    FileOperations,
-    FeedbackOperations,
-    SessionOperations,
-    MonitorOperations,
-    TeamOperations,
-    BaseHook,
-):
+class WebDataHook(Operations, BaseHook):
     """The web data service through an Airflow connection.
 
     All calls, of any thread, share one pooled client, made on first use; `close()` or a `with` block ends it. Every
@@ -174,7 +165,7 @@ class WebDataHook(
         """Close the client."""
         self.close()
 
-    def _execute(self, call: Call[ResponseT]) -> ResponseT:
+    async def _execute(self, call: Call[ResponseT]) -> ResponseT:
         if self._guard is None:
             return self._connected().call(call.endpoint, **call.arguments())
         admitted = self._guard.admit(call)
@@ -182,11 +173,78 @@ class WebDataHook(
             admitted.answer = answer = self._connected().call(call.endpoint, **admitted.call.arguments())
         return answer
 
-    def _send_file(self, target: ParseUpload, upload: Upload) -> None:
+    async def _send_file(self, target: ParseUpload, upload: Upload) -> None:
         self._connected().send_file(target, upload)
 
-    def _follow(self, endpoint: Endpoint[ResponseT], link: str) -> ResponseT:
+    async def _follow(self, endpoint: Endpoint[ResponseT], link: str) -> ResponseT:
         return self._connected().follow(endpoint, link)
+
+    async def _mask(self, secrets: Iterable[str]) -> None:
+        mask(secrets)
+
+    search = blocking(PageOperations.search)
+    scrape = blocking(PageOperations.scrape)
+    get_scrape = blocking(PageOperations.get_scrape)
+    map = blocking(PageOperations.map)
+
+    search_developer = blocking(IndexOperations.search_developer)
+    search_papers = blocking(IndexOperations.search_papers)
+    get_paper = blocking(IndexOperations.get_paper)
+    read_paper = blocking(IndexOperations.read_paper)
+    similar_papers = blocking(IndexOperations.similar_papers)
+    search_government = blocking(IndexOperations.search_government)
+
+    start_crawl = blocking(JobOperations.start_crawl)
+    start_batch_scrape = blocking(JobOperations.start_batch_scrape)
+    start_extract = blocking(JobOperations.start_extract)
+    start_agent = blocking(JobOperations.start_agent)
+    job_status = blocking(JobOperations.job_status)
+    cancel_job = blocking(JobOperations.cancel_job)
+    job_errors = blocking(JobOperations.job_errors)
+    iter_job_documents = iterating(JobOperations.iter_job_documents)
+    active_crawls = blocking(JobOperations.active_crawls)
+    crawl_params = blocking(JobOperations.crawl_params)
+
+    list_agents = blocking(AgentOperations.list_agents)
+    iter_agents = iterating(AgentOperations.iter_agents)
+    agent_thread = blocking(AgentOperations.agent_thread)
+    agent_trace = blocking(AgentOperations.agent_trace)
+    agent_snapshot = blocking(AgentOperations.agent_snapshot)
+
+    parse = blocking(FileOperations.parse)
+    parse_formats = blocking(FileOperations.parse_formats)
+
+    search_feedback = blocking(FeedbackOperations.search_feedback)
+    feedback = blocking(FeedbackOperations.feedback)
+
+    open_session = blocking(SessionOperations.open_session)
+    list_sessions = blocking(SessionOperations.list_sessions)
+    execute = blocking(SessionOperations.execute)
+    close_session = blocking(SessionOperations.close_session)
+    interact_with_scrape = blocking(SessionOperations.interact_with_scrape)
+    stop_scrape_interaction = blocking(SessionOperations.stop_scrape_interaction)
+
+    create_monitor = blocking(MonitorOperations.create_monitor)
+    list_monitors = blocking(MonitorOperations.list_monitors)
+    iter_monitors = iterating(MonitorOperations.iter_monitors)
+    get_monitor = blocking(MonitorOperations.get_monitor)
+    update_monitor = blocking(MonitorOperations.update_monitor)
+    delete_monitor = blocking(MonitorOperations.delete_monitor)
+    run_monitor = blocking(MonitorOperations.run_monitor)
+    list_monitor_checks = blocking(MonitorOperations.list_monitor_checks)
+    get_monitor_check = blocking(MonitorOperations.get_monitor_check)
+    iter_monitor_check_pages = iterating(MonitorOperations.iter_monitor_check_pages)
+
+    credit_usage = blocking(TeamOperations.credit_usage)
+    credit_history = blocking(TeamOperations.credit_history)
+    token_usage = blocking(TeamOperations.token_usage)
+    token_history = blocking(TeamOperations.token_history)
+    queue_status = blocking(TeamOperations.queue_status)
+    concurrency = blocking(TeamOperations.concurrency)
+    threat_policy = blocking(TeamOperations.threat_policy)
+    replace_threat_policy = blocking(TeamOperations.replace_threat_policy)
+    activity = blocking(TeamOperations.activity)
+    iter_activity = iterating(TeamOperations.iter_activity)
 
     def test_connection(self) -> tuple[bool, str]:
         """Check the connection with the real key, without spending credits.

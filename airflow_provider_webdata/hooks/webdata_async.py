@@ -1,4 +1,4 @@
-"""The asynchronous twin of the hook, for triggers and asynchronous tasks."""
+"""The asynchronous hook, for triggers and asynchronous tasks."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from airflow_provider_webdata.api.errors import CallRefusedError
 from airflow_provider_webdata.hooks.connection import ConnectionSettings, settings_of
 from airflow_provider_webdata.hooks.masking import amask
 from airflow_provider_webdata.hooks.once import Once
-from airflow_provider_webdata.hooks.operations.agents import AsyncAgentOperations
-from airflow_provider_webdata.hooks.operations.feedback import AsyncFeedbackOperations
-from airflow_provider_webdata.hooks.operations.files import AsyncFileOperations
-from airflow_provider_webdata.hooks.operations.indexes import AsyncIndexOperations
-from airflow_provider_webdata.hooks.operations.jobs import AsyncJobOperations
-from airflow_provider_webdata.hooks.operations.monitors import AsyncMonitorOperations
-from airflow_provider_webdata.hooks.operations.pages import AsyncPageOperations
-from airflow_provider_webdata.hooks.operations.sessions import AsyncSessionOperations
-from airflow_provider_webdata.hooks.operations.team import AsyncTeamOperations
+from airflow_provider_webdata.hooks.operations.agents import AgentOperations
+from airflow_provider_webdata.hooks.operations.feedback import FeedbackOperations
+from airflow_provider_webdata.hooks.operations.files import FileOperations
+from airflow_provider_webdata.hooks.operations.indexes import IndexOperations
+from airflow_provider_webdata.hooks.operations.jobs import JobOperations
+from airflow_provider_webdata.hooks.operations.monitors import MonitorOperations
+from airflow_provider_webdata.hooks.operations.pages import PageOperations
+from airflow_provider_webdata.hooks.operations.sessions import SessionOperations
+from airflow_provider_webdata.hooks.operations.team import TeamOperations
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
@@ -37,15 +37,15 @@ if TYPE_CHECKING:
 
 
 class AsyncWebDataHook(
-    AsyncPageOperations,
-    AsyncIndexOperations,
-    AsyncJobOperations,
-    AsyncAgentOperations,
-    AsyncFileOperations,
-    AsyncFeedbackOperations,
-    AsyncSessionOperations,
-    AsyncMonitorOperations,
-    AsyncTeamOperations,
+    PageOperations,
+    IndexOperations,
+    JobOperations,
+    AgentOperations,
+    FileOperations,
+    FeedbackOperations,
+    SessionOperations,
+    MonitorOperations,
+    TeamOperations,
     BaseHook,
 ):
     """The web data service through an Airflow connection, without blocking; see `WebDataHook`.
@@ -185,6 +185,9 @@ class AsyncWebDataHook(
 
     async def _follow(self, endpoint: Endpoint[ResponseT], link: str) -> ResponseT:
         return await (await self._connected()).follow(endpoint, link)
+
+    async def _mask(self, secrets: Iterable[str]) -> None:
+        await amask(secrets)
 
     async def inbox(self) -> AsyncInboxReader:
         """See `WebDataHook.inbox`."""

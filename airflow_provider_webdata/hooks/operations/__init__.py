@@ -1,4 +1,4 @@
-"""The hooks' methods, by resource: in each file what makes up the calls, the blocking methods, and their twins.
+"""The hooks' methods, by resource: the calls, and the asynchronous methods that make them.
 
-Both hooks inherit all of them, and give them the two ways to reach the service that `base` names.
+The asynchronous hook inherits the methods. The blocking hook has them in blocking form; see `hooks.blocking`.
 """

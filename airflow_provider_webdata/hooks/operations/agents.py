@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from airflow_provider_webdata.api import endpoints
 from airflow_provider_webdata.hooks.calls import Call
-from airflow_provider_webdata.hooks.operations.base import AsyncOperations, Operations
+from airflow_provider_webdata.hooks.operations.base import Operations
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator
 
     from airflow_provider_webdata.api import models
 
@@ -50,74 +50,47 @@ def _snapshot(job_id: str, snapshot_id: str) -> Call[models.AgentSnapshot]:
 
 
 class AgentOperations(Operations):
-    """Records of agent runs, blocking. None of them bills."""
+    """Records of agent runs. None of them bills."""
 
-    def list_agents(self, *, before: int | None = None) -> models.AgentRuns:
+    async def list_agents(self, *, before: int | None = None) -> models.AgentRuns:
         """Return at most 20 of the team's agent runs, newest first.
 
         :param before: milliseconds since the epoch: only runs that were started earlier.
         """
-        return self._execute(_list_agents(before))
-
-    def iter_agents(self) -> Iterator[models.AgentRun]:
-        """Yield every agent run of the team once, newest first, 20 at a time."""
-        pages = RunPages()
-        yield from pages.take(self.list_agents())
-        while pages.link is not None:
-            yield from pages.take(self._follow(endpoints.LIST_AGENTS, pages.link))
-
-    def agent_thread(self, thread_id: str, *, include_data: bool = False) -> models.AgentThread:
-        """Return a thread with its runs, oldest first.
-
-        :param thread_id: the thread's UUID: `threadId` of each of its runs.
-        :param include_data: with the data of each run.
-        :raises NotFoundError: unknown, or of another team.
-        """
-        return self._execute(_thread(thread_id, include_data)).thread
-
-    def agent_trace(self, job_id: str, *, live_view: bool = False) -> models.AgentTrace:
-        """Return the steps of an agent run.
-
-        :param job_id: the run's UUID.
-        :param live_view: include links to the live view of running browsers; a link gives its holder access.
-        :raises NotFoundError: unknown, of another team, or expired.
-        """
-        return self._execute(_trace(job_id, live_view))
-
-    def agent_snapshot(self, job_id: str, snapshot_id: str) -> str:
-        """Return the content that a step of a trace refers to, as text.
-
-        :param job_id: the run's UUID.
-        :param snapshot_id: `artifact["snapshotId"]` of an event `artifact.updated`.
-        :raises NotFoundError: unknown, of another team, or expired.
-        """
-        return self._execute(_snapshot(job_id, snapshot_id)).snapshot
-
-
-class AsyncAgentOperations(AsyncOperations):
-    """Records of agent runs, without blocking; see `AgentOperations`."""
-
-    async def list_agents(self, *, before: int | None = None) -> models.AgentRuns:
-        """See `AgentOperations.list_agents`."""
         return await self._execute(_list_agents(before))
 
     async def iter_agents(self) -> AsyncIterator[models.AgentRun]:
-        """See `AgentOperations.iter_agents`."""
+        """Yield every agent run of the team once, newest first, 20 at a time."""
         pages = RunPages()
-        for run in pages.take(await self.list_agents()):
+        for run in pages.take(await self._execute(_list_agents(None))):
             yield run
         while pages.link is not None:
             for run in pages.take(await self._follow(endpoints.LIST_AGENTS, pages.link)):
                 yield run
 
     async def agent_thread(self, thread_id: str, *, include_data: bool = False) -> models.AgentThread:
-        """See `AgentOperations.agent_thread`."""
+        """Return a thread with its runs, oldest first.
+
+        :param thread_id: the thread's UUID: `threadId` of each of its runs.
+        :param include_data: with the data of each run.
+        :raises NotFoundError: unknown, or of another team.
+        """
         return (await self._execute(_thread(thread_id, include_data))).thread
 
     async def agent_trace(self, job_id: str, *, live_view: bool = False) -> models.AgentTrace:
-        """See `AgentOperations.agent_trace`."""
+        """Return the steps of an agent run.
+
+        :param job_id: the run's UUID.
+        :param live_view: include links to the live view of running browsers; a link gives its holder access.
+        :raises NotFoundError: unknown, of another team, or expired.
+        """
         return await self._execute(_trace(job_id, live_view))
 
     async def agent_snapshot(self, job_id: str, snapshot_id: str) -> str:
-        """See `AgentOperations.agent_snapshot`."""
+        """Return the content that a step of a trace refers to, as text.
+
+        :param job_id: the run's UUID.
+        :param snapshot_id: `artifact["snapshotId"]` of an event `artifact.updated`.
+        :raises NotFoundError: unknown, of another team, or expired.
+        """
         return (await self._execute(_snapshot(job_id, snapshot_id))).snapshot

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from airflow_provider_webdata.api.endpoints import Endpoint, ResponseT
     from airflow_provider_webdata.api.models import ParseUpload
     from airflow_provider_webdata.api.multipart import Upload
@@ -12,20 +14,7 @@ if TYPE_CHECKING:
 
 
 class Operations:
-    """Base of the blocking methods; the hook provides what is missing."""
-
-    def _execute(self, call: Call[ResponseT]) -> ResponseT:
-        raise NotImplementedError
-
-    def _send_file(self, target: ParseUpload, upload: Upload) -> None:
-        raise NotImplementedError
-
-    def _follow(self, endpoint: Endpoint[ResponseT], link: str) -> ResponseT:
-        raise NotImplementedError
-
-
-class AsyncOperations:
-    """Base of the asynchronous methods; the hook provides what is missing."""
+    """Base of the methods, which await these of the hook and no others. See `hooks.blocking`."""
 
     async def _execute(self, call: Call[ResponseT]) -> ResponseT:
         raise NotImplementedError
@@ -34,4 +23,7 @@ class AsyncOperations:
         raise NotImplementedError
 
     async def _follow(self, endpoint: Endpoint[ResponseT], link: str) -> ResponseT:
+        raise NotImplementedError
+
+    async def _mask(self, secrets: Iterable[str]) -> None:
         raise NotImplementedError

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from airflow_provider_webdata.api import endpoints, models
 from airflow_provider_webdata.hooks.calls import Body, Call
-from airflow_provider_webdata.hooks.operations.base import AsyncOperations, Operations
+from airflow_provider_webdata.hooks.operations.base import Operations
 
 
 class FeedbackOperations(Operations):
-    """Feedback, blocking."""
+    """Feedback."""
 
-    def search_feedback(
+    async def search_feedback(
         self,
         search_id: str,
         request: models.SearchFeedbackRequest | Body,
@@ -26,11 +26,11 @@ class FeedbackOperations(Operations):
         :param extra_body: merged into the body unchecked.
         :raises ConflictError: it cannot be taken: too late, or the search failed; `code` says which.
         """
-        return self._execute(
+        return await self._execute(
             Call.of(endpoints.SEARCH_FEEDBACK, request, path={"search_id": search_id}, extra_body=extra_body)
         )
 
-    def feedback(
+    async def feedback(
         self, request: models.FeedbackRequest | Body, *, extra_body: Body | None = None
     ) -> models.FeedbackResponse:
         """Say whether the result of a search, scrape, parse or map was of use; as `search_feedback` otherwise.
@@ -39,26 +39,4 @@ class FeedbackOperations(Operations):
         :param extra_body: merged into the body unchecked.
         :raises ConflictError: it cannot be taken: too late, or the call failed; `code` says which.
         """
-        return self._execute(Call.of(endpoints.FEEDBACK, request, extra_body=extra_body))
-
-
-class AsyncFeedbackOperations(AsyncOperations):
-    """Feedback, without blocking; see `FeedbackOperations`."""
-
-    async def search_feedback(
-        self,
-        search_id: str,
-        request: models.SearchFeedbackRequest | Body,
-        *,
-        extra_body: Body | None = None,
-    ) -> models.FeedbackResponse:
-        """See `FeedbackOperations.search_feedback`."""
-        return await self._execute(
-            Call.of(endpoints.SEARCH_FEEDBACK, request, path={"search_id": search_id}, extra_body=extra_body)
-        )
-
-    async def feedback(
-        self, request: models.FeedbackRequest | Body, *, extra_body: Body | None = None
-    ) -> models.FeedbackResponse:
-        """See `FeedbackOperations.feedback`."""
         return await self._execute(Call.of(endpoints.FEEDBACK, request, extra_body=extra_body))

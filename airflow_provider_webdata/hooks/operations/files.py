@@ -9,7 +9,7 @@ from airflow_provider_webdata.api import endpoints, models
 from airflow_provider_webdata.api.errors import InvalidRequestError
 from airflow_provider_webdata.api.multipart import Upload
 from airflow_provider_webdata.hooks.calls import Body, Call, checked_body
-from airflow_provider_webdata.hooks.operations.base import AsyncOperations, Operations
+from airflow_provider_webdata.hooks.operations.base import Operations
 
 if TYPE_CHECKING:
     from airflow_provider_webdata.api.multipart import FileSource
@@ -78,9 +78,9 @@ class _Parse:
 
 
 class FileOperations(Operations):
-    """Uploaded files, blocking."""
+    """Uploaded files."""
 
-    def parse(
+    async def parse(
         self,
         file: FileSource,
         filename: str,
@@ -97,7 +97,8 @@ class FileOperations(Operations):
         The file is streamed a block at a time, and left open.
 
         :param file: open binary file, or an iterable of bytes. One that can neither seek nor restart is sent once, even
-            if the service requests a retry.
+            if the service requests a retry. The asynchronous hook reads it in a thread, and accepts an asynchronous
+            iterable too.
         :param filename: its name; directories are omitted. The service derives the file type from the extension.
         :param size: bytes, where the caller knows; else it is asked of the file.
         :param options: docs/service.md#parse, field `options`; all are optional.
@@ -110,40 +111,14 @@ class FileOperations(Operations):
         """
         parse = _Parse(file, filename, size, options, extra_body, upload)
         if not parse.by_reference:
-            return self._execute(parse.form())
-        target = self._execute(parse.destination()).data
-        self._send_file(target, parse.upload)
-        return self._execute(parse.reference(target))
-
-    def parse_formats(self) -> list[models.FileFormat]:
-        """Return the kinds of files that the service parses. Costs nothing. See docs/service.md#parse-kinds.
-
-        :raises NotFoundError: the service does not tell them yet.
-        """
-        return self._execute(Call(endpoints.PARSE_FORMATS)).data.formats
-
-
-class AsyncFileOperations(AsyncOperations):
-    """Uploaded files, without blocking; see `FileOperations`."""
-
-    async def parse(
-        self,
-        file: FileSource,
-        filename: str,
-        size: int | None = None,
-        options: models.ParseOptions | Body | None = None,
-        *,
-        extra_body: Body | None = None,
-        upload: Way = "auto",
-    ) -> models.ScrapeResponse:
-        """See `FileOperations.parse`; the file is read in a thread, and asynchronous iterables will do too."""
-        parse = _Parse(file, filename, size, options, extra_body, upload)
-        if not parse.by_reference:
             return await self._execute(parse.form())
         target = (await self._execute(parse.destination())).data
         await self._send_file(target, parse.upload)
         return await self._execute(parse.reference(target))
 
     async def parse_formats(self) -> list[models.FileFormat]:
-        """See `FileOperations.parse_formats`."""
+        """Return the kinds of files that the service parses. Costs nothing. See docs/service.md#parse-kinds.
+
+        :raises NotFoundError: the service does not tell them yet.
+        """
         return (await self._execute(Call(endpoints.PARSE_FORMATS))).data.formats

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from airflow_provider_webdata.api import endpoints, models
 from airflow_provider_webdata.hooks.calls import Body, Call
-from airflow_provider_webdata.hooks.operations.base import AsyncOperations, Operations
+from airflow_provider_webdata.hooks.operations.base import Operations
 
 
 def _paper(paper_id: str, request: models.PaperRequest | Body) -> Call[models.PaperResponse]:
@@ -15,9 +15,9 @@ def _paper(paper_id: str, request: models.PaperRequest | Body) -> Call[models.Pa
 
 
 class IndexOperations(Operations):
-    """Indexes, blocking."""
+    """Indexes."""
 
-    def search_developer(
+    async def search_developer(
         self, request: models.DeveloperSearchRequest | Body, *, extra_body: Body | None = None
     ) -> models.DeveloperSearchResponse:
         """Search issues, pull requests, READMEs and documentation. Bills credits; never repeated after a lost answer.
@@ -25,9 +25,9 @@ class IndexOperations(Operations):
         :param request: only `query` is required. See docs/service.md#developer-search.
         :param extra_body: merged into the body unchecked.
         """
-        return self._execute(Call.of(endpoints.DEVELOPER_SEARCH, request, extra_body=extra_body))
+        return await self._execute(Call.of(endpoints.DEVELOPER_SEARCH, request, extra_body=extra_body))
 
-    def search_papers(
+    async def search_papers(
         self, request: models.PaperSearchRequest | Body, *, extra_body: Body | None = None
     ) -> models.PaperSearchResponse:
         """Search abstracts of research papers. Bills credits; never repeated after a lost answer.
@@ -35,27 +35,27 @@ class IndexOperations(Operations):
         :param request: only `query` is required. See docs/service.md#research.
         :param extra_body: merged into the query unchecked.
         """
-        return self._execute(Call.of(endpoints.PAPER_SEARCH, request, extra_body=extra_body))
+        return await self._execute(Call.of(endpoints.PAPER_SEARCH, request, extra_body=extra_body))
 
-    def get_paper(self, paper_id: str) -> models.PaperResponse:
+    async def get_paper(self, paper_id: str) -> models.PaperResponse:
         """Return what is known of a paper. Bills a credit; never repeated after a lost answer.
 
         :param paper_id: `paper_id` or `primary_id` of a result, or any id with its namespace, such as
             `arxiv:1706.03762`.
         :raises NotFoundError: there is no such paper.
         """
-        return self._execute(_paper(paper_id, {}))
+        return await self._execute(_paper(paper_id, {}))
 
-    def read_paper(self, paper_id: str, query: str, *, k: int | None = None) -> models.PaperResponse:
+    async def read_paper(self, paper_id: str, query: str, *, k: int | None = None) -> models.PaperResponse:
         """Return the passages of a paper's text that answer a question, too; as `get_paper` otherwise.
 
         :param paper_id: as in `get_paper`.
         :param query: the question.
         :param k: most passages, 1 to 50; the service's default is 4.
         """
-        return self._execute(_paper(paper_id, {"query": query, "k": k}))
+        return await self._execute(_paper(paper_id, {"query": query, "k": k}))
 
-    def similar_papers(
+    async def similar_papers(
         self, paper_id: str, request: models.SimilarPapersRequest | Body
     ) -> models.SimilarPapersResponse:
         """Return papers like one, that cite it, or that it cites. Bills credits; never repeated after a lost answer.
@@ -63,9 +63,9 @@ class IndexOperations(Operations):
         :param paper_id: as in `get_paper`.
         :param request: only `intent` is required. See docs/service.md#similar-papers.
         """
-        return self._execute(Call.of(endpoints.SIMILAR_PAPERS, request, path={"paper_id": paper_id}))
+        return await self._execute(Call.of(endpoints.SIMILAR_PAPERS, request, path={"paper_id": paper_id}))
 
-    def search_government(
+    async def search_government(
         self, request: models.GovernmentSearchRequest | Body, *, extra_body: Body | None = None
     ) -> models.GovernmentSearchResponse:
         """Search government sources. Bills credits; never repeated after a lost answer.
@@ -73,40 +73,4 @@ class IndexOperations(Operations):
         :param request: only `query` is required. See docs/service.md#government-search.
         :param extra_body: merged into the body unchecked.
         """
-        return self._execute(Call.of(endpoints.GOVERNMENT_SEARCH, request, extra_body=extra_body))
-
-
-class AsyncIndexOperations(AsyncOperations):
-    """Indexes, without blocking; see `IndexOperations`."""
-
-    async def search_developer(
-        self, request: models.DeveloperSearchRequest | Body, *, extra_body: Body | None = None
-    ) -> models.DeveloperSearchResponse:
-        """See `IndexOperations.search_developer`."""
-        return await self._execute(Call.of(endpoints.DEVELOPER_SEARCH, request, extra_body=extra_body))
-
-    async def search_papers(
-        self, request: models.PaperSearchRequest | Body, *, extra_body: Body | None = None
-    ) -> models.PaperSearchResponse:
-        """See `IndexOperations.search_papers`."""
-        return await self._execute(Call.of(endpoints.PAPER_SEARCH, request, extra_body=extra_body))
-
-    async def get_paper(self, paper_id: str) -> models.PaperResponse:
-        """See `IndexOperations.get_paper`."""
-        return await self._execute(_paper(paper_id, {}))
-
-    async def read_paper(self, paper_id: str, query: str, *, k: int | None = None) -> models.PaperResponse:
-        """See `IndexOperations.read_paper`."""
-        return await self._execute(_paper(paper_id, {"query": query, "k": k}))
-
-    async def similar_papers(
-        self, paper_id: str, request: models.SimilarPapersRequest | Body
-    ) -> models.SimilarPapersResponse:
-        """See `IndexOperations.similar_papers`."""
-        return await self._execute(Call.of(endpoints.SIMILAR_PAPERS, request, path={"paper_id": paper_id}))
-
-    async def search_government(
-        self, request: models.GovernmentSearchRequest | Body, *, extra_body: Body | None = None
-    ) -> models.GovernmentSearchResponse:
-        """See `IndexOperations.search_government`."""
         return await self._execute(Call.of(endpoints.GOVERNMENT_SEARCH, request, extra_body=extra_body))

@@ -9,11 +9,11 @@ from airflow_provider_webdata.api.errors import ConflictError
 from airflow_provider_webdata.coded_errors import ArgumentError
 from airflow_provider_webdata.hooks.calls import Body, Call
 from airflow_provider_webdata.hooks.job_documents import DocumentPart, DocumentParts
-from airflow_provider_webdata.hooks.operations.base import AsyncOperations, Operations
+from airflow_provider_webdata.hooks.operations.base import Operations
 from airflow_provider_webdata.states.jobs import checked_kind, name_of
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator
 
     from airflow_provider_webdata.states.jobs import JobKind
 
@@ -43,9 +43,9 @@ def _job_errors(kind: JobKind, job_id: str) -> Call[models.JobErrors]:
 
 
 class JobOperations(Operations):
-    """Long jobs, blocking."""
+    """Long jobs."""
 
-    def start_crawl(
+    async def start_crawl(
         self,
         request: models.CrawlRequest | Body,
         *,
@@ -60,11 +60,11 @@ class JobOperations(Operations):
         :raises IdempotencyKeyUsedError: an earlier call with this key was taken: look for its crawl among
             `active_crawls` and `iter_activity`, the answer does not say which it is.
         """
-        return self._execute(
+        return await self._execute(
             Call.of(endpoints.START_CRAWL, request, extra_body=extra_body, idempotency_key=idempotency_key)
         )
 
-    def start_batch_scrape(
+    async def start_batch_scrape(
         self, request: models.BatchScrapeRequest | Body, *, extra_body: Body | None = None
     ) -> models.JobStarted:
         """Start scraping many pages. Bills credits; never repeated after a lost answer.
@@ -74,9 +74,9 @@ class JobOperations(Operations):
         :param request: only `urls` is required; always give `ignore_invalid_urls`.
         :param extra_body: merged into the body unchecked.
         """
-        return self._execute(Call.of(endpoints.START_BATCH_SCRAPE, request, extra_body=extra_body))
+        return await self._execute(Call.of(endpoints.START_BATCH_SCRAPE, request, extra_body=extra_body))
 
-    def start_extract(
+    async def start_extract(
         self, request: models.ExtractRequest | Body, *, extra_body: Body | None = None
     ) -> models.JobStarted:
         """Start an extract job. Bills credits; never repeated after a lost answer. See docs/service.md#extract.
@@ -84,9 +84,9 @@ class JobOperations(Operations):
         :param request: `urls`, a `prompt`, or both.
         :param extra_body: merged into the body unchecked.
         """
-        return self._execute(Call.of(endpoints.START_EXTRACT, request, extra_body=extra_body))
+        return await self._execute(Call.of(endpoints.START_EXTRACT, request, extra_body=extra_body))
 
-    def start_agent(
+    async def start_agent(
         self, request: models.AgentRequest | Body, *, extra_body: Body | None = None
     ) -> models.JobStarted:
         """Start an agent run. Bills credits; never repeated after a lost answer. See docs/service.md#agent.
@@ -94,9 +94,9 @@ class JobOperations(Operations):
         :param request: only `prompt` is required.
         :param extra_body: merged into the body unchecked.
         """
-        return self._execute(Call.of(endpoints.START_AGENT, request, extra_body=extra_body))
+        return await self._execute(Call.of(endpoints.START_AGENT, request, extra_body=extra_body))
 
-    def job_status(
+    async def job_status(
         self, kind: JobKind, job_id: str, *, limit: int | None = None, skip: int | None = None
     ) -> JobState:
         """Return how a job stands; judge it by its `status`, never by `success`.
@@ -108,10 +108,10 @@ class JobOperations(Operations):
         :param skip: how many documents to leave out.
         :raises NotFoundError: unknown, of another team, or expired: results are kept for 24 hours.
         """
-        state: JobState = self._execute(_job_status(kind, job_id, limit, skip))
+        state: JobState = await self._execute(_job_status(kind, job_id, limit, skip))
         return state
 
-    def cancel_job(self, kind: JobKind, job_id: str) -> bool:
+    async def cancel_job(self, kind: JobKind, job_id: str) -> bool:
         """Cancel a job, and return whether there was anything to cancel: False when it had ended before.
 
         What is done by then stays readable and billed; an agent stops at its next step only.
@@ -121,12 +121,12 @@ class JobOperations(Operations):
         :raises ArgumentError: an extract job cannot be cancelled.
         """
         try:
-            self._execute(_cancel_job(kind, job_id))
+            await self._execute(_cancel_job(kind, job_id))
         except ConflictError:
             return False
         return True
 
-    def job_errors(self, kind: JobKind, job_id: str) -> models.JobErrors:
+    async def job_errors(self, kind: JobKind, job_id: str) -> models.JobErrors:
         """Return the pages of a job that failed, and the URLs that robots.txt refuses.
 
         See docs/service.md#errors-of-a-job.
@@ -135,11 +135,11 @@ class JobOperations(Operations):
         :param job_id: the job's UUID.
         :raises ArgumentError: jobs of this kind have no pages.
         """
-        return self._execute(_job_errors(kind, job_id))
+        return await self._execute(_job_errors(kind, job_id))
 
-    def iter_job_documents(
+    async def iter_job_documents(
         self, kind: JobKind, job_id: str, *, start: str | None = None
-    ) -> Iterator[DocumentPart]:
+    ) -> AsyncIterator[DocumentPart]:
         """Yield the documents of a job that has ended, one part at a time: about 100 documents or 10 MB.
 
         Each part is fetched on demand, and only one is held in memory. Reading can stop anywhere and continue from the
@@ -154,87 +154,6 @@ class JobOperations(Operations):
         """
         parts = DocumentParts(kind, job_id, start)
         while True:
-            # Nothing here keeps what was yielded while the next part is fetched.
-            yield parts.take(
-                self._execute(parts.first)
-                if parts.cursor is None
-                else self._follow(parts.endpoint, parts.cursor)
-            )
-            if parts.cursor is None:
-                return
-
-    def active_crawls(self) -> models.ActiveCrawls:
-        """Return the team's crawls that run. Their options may hold headers of page requests."""
-        return self._execute(Call(endpoints.ACTIVE_CRAWLS))
-
-    def crawl_params(self, request: models.CrawlParamsRequest | Body) -> models.CrawlParamsResponse:
-        """Return the crawl options that the service makes of a prompt; starts nothing.
-
-        See docs/service.md#crawl-preview.
-
-        :param request: `url` and `prompt`, both required.
-        """
-        return self._execute(Call.of(endpoints.CRAWL_PARAMS_PREVIEW, request))
-
-
-class AsyncJobOperations(AsyncOperations):
-    """Long jobs, without blocking; see `JobOperations`."""
-
-    async def start_crawl(
-        self,
-        request: models.CrawlRequest | Body,
-        *,
-        extra_body: Body | None = None,
-        idempotency_key: str | None = None,
-    ) -> models.JobStarted:
-        """See `JobOperations.start_crawl`."""
-        return await self._execute(
-            Call.of(endpoints.START_CRAWL, request, extra_body=extra_body, idempotency_key=idempotency_key)
-        )
-
-    async def start_batch_scrape(
-        self, request: models.BatchScrapeRequest | Body, *, extra_body: Body | None = None
-    ) -> models.JobStarted:
-        """See `JobOperations.start_batch_scrape`."""
-        return await self._execute(Call.of(endpoints.START_BATCH_SCRAPE, request, extra_body=extra_body))
-
-    async def start_extract(
-        self, request: models.ExtractRequest | Body, *, extra_body: Body | None = None
-    ) -> models.JobStarted:
-        """See `JobOperations.start_extract`."""
-        return await self._execute(Call.of(endpoints.START_EXTRACT, request, extra_body=extra_body))
-
-    async def start_agent(
-        self, request: models.AgentRequest | Body, *, extra_body: Body | None = None
-    ) -> models.JobStarted:
-        """See `JobOperations.start_agent`."""
-        return await self._execute(Call.of(endpoints.START_AGENT, request, extra_body=extra_body))
-
-    async def job_status(
-        self, kind: JobKind, job_id: str, *, limit: int | None = None, skip: int | None = None
-    ) -> JobState:
-        """See `JobOperations.job_status`."""
-        state: JobState = await self._execute(_job_status(kind, job_id, limit, skip))
-        return state
-
-    async def cancel_job(self, kind: JobKind, job_id: str) -> bool:
-        """See `JobOperations.cancel_job`."""
-        try:
-            await self._execute(_cancel_job(kind, job_id))
-        except ConflictError:
-            return False
-        return True
-
-    async def job_errors(self, kind: JobKind, job_id: str) -> models.JobErrors:
-        """See `JobOperations.job_errors`."""
-        return await self._execute(_job_errors(kind, job_id))
-
-    async def iter_job_documents(
-        self, kind: JobKind, job_id: str, *, start: str | None = None
-    ) -> AsyncIterator[DocumentPart]:
-        """See `JobOperations.iter_job_documents`."""
-        parts = DocumentParts(kind, job_id, start)
-        while True:
             yield parts.take(
                 await self._execute(parts.first)
                 if parts.cursor is None
@@ -244,9 +163,14 @@ class AsyncJobOperations(AsyncOperations):
                 return
 
     async def active_crawls(self) -> models.ActiveCrawls:
-        """See `JobOperations.active_crawls`."""
+        """Return the team's crawls that run. Their options may hold headers of page requests."""
         return await self._execute(Call(endpoints.ACTIVE_CRAWLS))
 
     async def crawl_params(self, request: models.CrawlParamsRequest | Body) -> models.CrawlParamsResponse:
-        """See `JobOperations.crawl_params`."""
+        """Return the crawl options that the service makes of a prompt; starts nothing.
+
+        See docs/service.md#crawl-preview.
+
+        :param request: `url` and `prompt`, both required.
+        """
         return await self._execute(Call.of(endpoints.CRAWL_PARAMS_PREVIEW, request))

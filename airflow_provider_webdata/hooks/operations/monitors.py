@@ -7,12 +7,16 @@ from typing import TYPE_CHECKING
 from airflow_provider_webdata.api import endpoints, models
 from airflow_provider_webdata.api.errors import InvalidResponseError
 from airflow_provider_webdata.hooks.calls import PAGE_SIZE, Body, Call, CheckPages, MonitorPages
-from airflow_provider_webdata.hooks.operations.base import AsyncOperations, Operations
+from airflow_provider_webdata.hooks.operations.base import Operations
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator
 
     from airflow_provider_webdata.api.endpoints import Endpoint, ResponseT
+
+
+def _list_monitors(*, limit: int | None, offset: int | None) -> Call[models.MonitorListResponse]:
+    return Call(endpoints.LIST_MONITORS, query={"limit": limit, "offset": offset})
 
 
 def _list_monitor_checks(
@@ -48,9 +52,9 @@ def _check_of_run(answer: models.MonitorRunResponse) -> models.MonitorCheck:
 
 
 class MonitorOperations(Operations):
-    """Monitors, blocking."""
+    """Monitors."""
 
-    def create_monitor(
+    async def create_monitor(
         self, request: models.MonitorCreateRequest | Body, *, extra_body: Body | None = None
     ) -> models.Monitor:
         """Create a monitor. Never repeated after a lost answer, for names are not unique.
@@ -58,32 +62,35 @@ class MonitorOperations(Operations):
         :param request: docs/service.md#monitor-fields; name, schedule and targets are required.
         :param extra_body: merged into the body unchecked.
         """
-        return self._execute(Call.of(endpoints.CREATE_MONITOR, request, extra_body=extra_body)).data
+        return (await self._execute(Call.of(endpoints.CREATE_MONITOR, request, extra_body=extra_body))).data
 
-    def list_monitors(self, *, limit: int | None = None, offset: int | None = None) -> list[models.Monitor]:
+    async def list_monitors(
+        self, *, limit: int | None = None, offset: int | None = None
+    ) -> list[models.Monitor]:
         """Return one page of the monitors, newest first. See docs/service.md#monitor-list.
 
         :param limit: most monitors to return, 1 to 100; the service's default is 25.
         :param offset: how many to skip.
         """
-        return self._execute(Call(endpoints.LIST_MONITORS, query={"limit": limit, "offset": offset})).data
+        return (await self._execute(_list_monitors(limit=limit, offset=offset))).data
 
-    def iter_monitors(self) -> Iterator[models.Monitor]:
+    async def iter_monitors(self) -> AsyncIterator[models.Monitor]:
         """Yield every monitor once, newest first, a page at a time."""
         pages = MonitorPages()
         while pages.query is not None:
-            yield from pages.take(self.list_monitors(**pages.query))
+            for monitor in pages.take((await self._execute(_list_monitors(**pages.query))).data):
+                yield monitor
 
-    def get_monitor(self, monitor_id: str) -> models.Monitor:
+    async def get_monitor(self, monitor_id: str) -> models.Monitor:
         """Return one monitor.
 
         Reads come from a replica: just after its creation a monitor may be answered with `NotFoundError`.
 
         :param monitor_id: the monitor's UUID.
         """
-        return self._execute(_of_monitor(endpoints.GET_MONITOR, monitor_id)).data
+        return (await self._execute(_of_monitor(endpoints.GET_MONITOR, monitor_id))).data
 
-    def update_monitor(
+    async def update_monitor(
         self,
         monitor_id: str,
         request: models.MonitorUpdateRequest | Body | None = None,
@@ -98,26 +105,30 @@ class MonitorOperations(Operations):
         :param request: the fields to change.
         :param extra_body: merged into the body unchecked; may stand alone.
         """
-        return self._execute(
-            Call.of(endpoints.UPDATE_MONITOR, request, path={"monitor_id": monitor_id}, extra_body=extra_body)
+        return (
+            await self._execute(
+                Call.of(
+                    endpoints.UPDATE_MONITOR, request, path={"monitor_id": monitor_id}, extra_body=extra_body
+                )
+            )
         ).data
 
-    def delete_monitor(self, monitor_id: str) -> models.DeleteResponse:
+    async def delete_monitor(self, monitor_id: str) -> models.DeleteResponse:
         """Delete a monitor.
 
         :param monitor_id: the monitor's UUID.
         """
-        return self._execute(_of_monitor(endpoints.DELETE_MONITOR, monitor_id))
+        return await self._execute(_of_monitor(endpoints.DELETE_MONITOR, monitor_id))
 
-    def run_monitor(self, monitor_id: str) -> models.MonitorCheck:
+    async def run_monitor(self, monitor_id: str) -> models.MonitorCheck:
         """Start a check now and return it, queued. Bills credits; never repeated after a lost answer.
 
         :param monitor_id: the monitor's UUID.
         :raises ConflictError: a check is running (its id is in `body["checkId"]`), or the monitor is paused.
         """
-        return _check_of_run(self._execute(_of_monitor(endpoints.RUN_MONITOR, monitor_id)))
+        return _check_of_run(await self._execute(_of_monitor(endpoints.RUN_MONITOR, monitor_id)))
 
-    def list_monitor_checks(
+    async def list_monitor_checks(
         self,
         monitor_id: str,
         *,
@@ -132,9 +143,9 @@ class MonitorOperations(Operations):
         :param offset: how many to skip.
         :param status: only checks in this state.
         """
-        return self._execute(_list_monitor_checks(monitor_id, limit, offset, status)).data
+        return (await self._execute(_list_monitor_checks(monitor_id, limit, offset, status))).data
 
-    def get_monitor_check(
+    async def get_monitor_check(
         self,
         monitor_id: str,
         check_id: str,
@@ -151,11 +162,11 @@ class MonitorOperations(Operations):
         :param skip: how many pages to skip.
         :param status: only pages of this status: `same`, `new`, `changed`, `removed` or `error`.
         """
-        return self._execute(_get_monitor_check(monitor_id, check_id, limit, skip, status)).data
+        return (await self._execute(_get_monitor_check(monitor_id, check_id, limit, skip, status))).data
 
-    def iter_monitor_check_pages(
+    async def iter_monitor_check_pages(
         self, monitor_id: str, check_id: str, *, status: str | None = None
-    ) -> Iterator[models.MonitorCheckDetail]:
+    ) -> AsyncIterator[models.MonitorCheckDetail]:
         """Yield a check in parts until all its pages were read, each page once.
 
         Read a check that has ended: pages are added while it runs.
@@ -164,96 +175,6 @@ class MonitorOperations(Operations):
         :param check_id: the check's UUID.
         :param status: only pages of this status.
         """
-        pages = CheckPages()
-        call = _get_monitor_check(monitor_id, check_id, PAGE_SIZE, None, status)
-        answer = self._execute(call)
-        while True:
-            yield pages.take(answer.data)
-            link = pages.next_link(answer.next, answer.data.next)
-            if link is None:
-                return
-            answer = self._follow(call.endpoint, link)
-
-
-class AsyncMonitorOperations(AsyncOperations):
-    """Monitors, without blocking; see `MonitorOperations`."""
-
-    async def create_monitor(
-        self, request: models.MonitorCreateRequest | Body, *, extra_body: Body | None = None
-    ) -> models.Monitor:
-        """See `MonitorOperations.create_monitor`."""
-        return (await self._execute(Call.of(endpoints.CREATE_MONITOR, request, extra_body=extra_body))).data
-
-    async def list_monitors(
-        self, *, limit: int | None = None, offset: int | None = None
-    ) -> list[models.Monitor]:
-        """See `MonitorOperations.list_monitors`."""
-        return (
-            await self._execute(Call(endpoints.LIST_MONITORS, query={"limit": limit, "offset": offset}))
-        ).data
-
-    async def iter_monitors(self) -> AsyncIterator[models.Monitor]:
-        """See `MonitorOperations.iter_monitors`."""
-        pages = MonitorPages()
-        while pages.query is not None:
-            for monitor in pages.take(await self.list_monitors(**pages.query)):
-                yield monitor
-
-    async def get_monitor(self, monitor_id: str) -> models.Monitor:
-        """See `MonitorOperations.get_monitor`."""
-        return (await self._execute(_of_monitor(endpoints.GET_MONITOR, monitor_id))).data
-
-    async def update_monitor(
-        self,
-        monitor_id: str,
-        request: models.MonitorUpdateRequest | Body | None = None,
-        *,
-        extra_body: Body | None = None,
-    ) -> models.Monitor:
-        """See `MonitorOperations.update_monitor`."""
-        return (
-            await self._execute(
-                Call.of(
-                    endpoints.UPDATE_MONITOR, request, path={"monitor_id": monitor_id}, extra_body=extra_body
-                )
-            )
-        ).data
-
-    async def delete_monitor(self, monitor_id: str) -> models.DeleteResponse:
-        """See `MonitorOperations.delete_monitor`."""
-        return await self._execute(_of_monitor(endpoints.DELETE_MONITOR, monitor_id))
-
-    async def run_monitor(self, monitor_id: str) -> models.MonitorCheck:
-        """See `MonitorOperations.run_monitor`."""
-        return _check_of_run(await self._execute(_of_monitor(endpoints.RUN_MONITOR, monitor_id)))
-
-    async def list_monitor_checks(
-        self,
-        monitor_id: str,
-        *,
-        limit: int | None = None,
-        offset: int | None = None,
-        status: str | None = None,
-    ) -> list[models.MonitorCheck]:
-        """See `MonitorOperations.list_monitor_checks`."""
-        return (await self._execute(_list_monitor_checks(monitor_id, limit, offset, status))).data
-
-    async def get_monitor_check(
-        self,
-        monitor_id: str,
-        check_id: str,
-        *,
-        limit: int | None = None,
-        skip: int | None = None,
-        status: str | None = None,
-    ) -> models.MonitorCheckDetail:
-        """See `MonitorOperations.get_monitor_check`."""
-        return (await self._execute(_get_monitor_check(monitor_id, check_id, limit, skip, status))).data
-
-    async def iter_monitor_check_pages(
-        self, monitor_id: str, check_id: str, *, status: str | None = None
-    ) -> AsyncIterator[models.MonitorCheckDetail]:
-        """See `MonitorOperations.iter_monitor_check_pages`."""
         pages = CheckPages()
         call = _get_monitor_check(monitor_id, check_id, PAGE_SIZE, None, status)
         answer = await self._execute(call)

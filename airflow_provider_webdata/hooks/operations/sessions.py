@@ -8,8 +8,7 @@ from __future__ import annotations
 from airflow_provider_webdata.api import endpoints, models
 from airflow_provider_webdata.api.errors import ClientError
 from airflow_provider_webdata.hooks.calls import Body, Call
-from airflow_provider_webdata.hooks.masking import amask, mask
-from airflow_provider_webdata.hooks.operations.base import AsyncOperations, Operations
+from airflow_provider_webdata.hooks.operations.base import Operations
 
 _GONE = 410
 
@@ -21,9 +20,9 @@ def _closed_before(error: ClientError) -> models.SessionClosed:
 
 
 class SessionOperations(Operations):
-    """Browser sessions, blocking."""
+    """Browser sessions."""
 
-    def open_session(
+    async def open_session(
         self, request: models.InteractRequest | Body, *, extra_body: Body | None = None
     ) -> models.InteractSession:
         """Open a browser session. It bills by time until it is closed or over; never opened twice for a lost answer.
@@ -31,20 +30,20 @@ class SessionOperations(Operations):
         :param request: docs/service.md#session; give `ttl`, for a session whose answer is lost lives until then.
         :param extra_body: merged into the body unchecked.
         """
-        session = self._execute(Call.of(endpoints.OPEN_SESSION, request, extra_body=extra_body))
-        mask(session.secrets())
+        session = await self._execute(Call.of(endpoints.OPEN_SESSION, request, extra_body=extra_body))
+        await self._mask(session.secrets())
         return session
 
-    def list_sessions(self, *, status: str | None = None) -> list[models.InteractSession]:
+    async def list_sessions(self, *, status: str | None = None) -> list[models.InteractSession]:
         """Return the team's sessions. Costs nothing.
 
         :param status: only those in this state: `active`, `destroyed` or `error`.
         """
-        answer = self._execute(Call(endpoints.LIST_SESSIONS, query={"status": status}))
-        mask(answer.secrets())
+        answer = await self._execute(Call(endpoints.LIST_SESSIONS, query={"status": status}))
+        await self._mask(answer.secrets())
         return answer.sessions
 
-    def execute(
+    async def execute(
         self, session_id: str, request: models.ExecuteRequest | Body, *, extra_body: Body | None = None
     ) -> models.ExecuteResult:
         """Run code in a session; never repeated after a lost answer. Code that fails raises nothing.
@@ -54,11 +53,11 @@ class SessionOperations(Operations):
         :param extra_body: merged into the body unchecked.
         :return: the result of the code; its `failure()` says whether it succeeded.
         """
-        return self._execute(
+        return await self._execute(
             Call.of(endpoints.EXECUTE, request, path={"session_id": session_id}, extra_body=extra_body)
         )
 
-    def close_session(self, session_id: str) -> models.SessionClosed:
+    async def close_session(self, session_id: str) -> models.SessionClosed:
         """Close a session and save its profile's changes; harmless for one that is closed already.
 
         :param session_id: the session's id.
@@ -66,11 +65,11 @@ class SessionOperations(Operations):
         :raises NotFoundError: there is no such session.
         """
         try:
-            return self._execute(Call(endpoints.CLOSE_SESSION, path={"session_id": session_id}))
+            return await self._execute(Call(endpoints.CLOSE_SESSION, path={"session_id": session_id}))
         except ClientError as error:
             return _closed_before(error)
 
-    def interact_with_scrape(
+    async def interact_with_scrape(
         self,
         scrape_id: str,
         request: models.ScrapeInteractRequest | Body,
@@ -88,77 +87,21 @@ class SessionOperations(Operations):
         :return: the outcome; its `failure()` says whether it succeeded.
         :raises ConflictError: the scrape cannot be repeated any more (scrape again), or its profile is busy.
         """
-        result = self._execute(
+        result = await self._execute(
             Call.of(
                 endpoints.INTERACT_WITH_SCRAPE, request, path={"scrape_id": scrape_id}, extra_body=extra_body
             )
         )
-        mask(result.secrets())
+        await self._mask(result.secrets())
         return result
 
-    def stop_scrape_interaction(self, scrape_id: str) -> models.SessionClosed:
+    async def stop_scrape_interaction(self, scrape_id: str) -> models.SessionClosed:
         """Close the browser on the page of a scrape; harmless when it is closed already.
 
         :param scrape_id: UUID in `metadata.scrape_id` of the scrape's document.
         :return: what it cost; empty when it was closed before.
         :raises NotFoundError: there is no such scrape, or no browser was ever opened on it.
         """
-        try:
-            return self._execute(Call(endpoints.STOP_INTERACTION_WITH_SCRAPE, path={"scrape_id": scrape_id}))
-        except ClientError as error:
-            return _closed_before(error)
-
-
-class AsyncSessionOperations(AsyncOperations):
-    """Browser sessions, without blocking; see `SessionOperations`."""
-
-    async def open_session(
-        self, request: models.InteractRequest | Body, *, extra_body: Body | None = None
-    ) -> models.InteractSession:
-        """See `SessionOperations.open_session`."""
-        session = await self._execute(Call.of(endpoints.OPEN_SESSION, request, extra_body=extra_body))
-        await amask(session.secrets())
-        return session
-
-    async def list_sessions(self, *, status: str | None = None) -> list[models.InteractSession]:
-        """See `SessionOperations.list_sessions`."""
-        answer = await self._execute(Call(endpoints.LIST_SESSIONS, query={"status": status}))
-        await amask(answer.secrets())
-        return answer.sessions
-
-    async def execute(
-        self, session_id: str, request: models.ExecuteRequest | Body, *, extra_body: Body | None = None
-    ) -> models.ExecuteResult:
-        """See `SessionOperations.execute`."""
-        return await self._execute(
-            Call.of(endpoints.EXECUTE, request, path={"session_id": session_id}, extra_body=extra_body)
-        )
-
-    async def close_session(self, session_id: str) -> models.SessionClosed:
-        """See `SessionOperations.close_session`."""
-        try:
-            return await self._execute(Call(endpoints.CLOSE_SESSION, path={"session_id": session_id}))
-        except ClientError as error:
-            return _closed_before(error)
-
-    async def interact_with_scrape(
-        self,
-        scrape_id: str,
-        request: models.ScrapeInteractRequest | Body,
-        *,
-        extra_body: Body | None = None,
-    ) -> models.ScrapeInteractResult:
-        """See `SessionOperations.interact_with_scrape`."""
-        result = await self._execute(
-            Call.of(
-                endpoints.INTERACT_WITH_SCRAPE, request, path={"scrape_id": scrape_id}, extra_body=extra_body
-            )
-        )
-        await amask(result.secrets())
-        return result
-
-    async def stop_scrape_interaction(self, scrape_id: str) -> models.SessionClosed:
-        """See `SessionOperations.stop_scrape_interaction`."""
         try:
             return await self._execute(
                 Call(endpoints.STOP_INTERACTION_WITH_SCRAPE, path={"scrape_id": scrape_id})

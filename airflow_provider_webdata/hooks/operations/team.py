@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 from airflow_provider_webdata.api import endpoints, models
 from airflow_provider_webdata.api.errors import InvalidResponseError
 from airflow_provider_webdata.hooks.calls import PAGE_SIZE, Body, Call
-from airflow_provider_webdata.hooks.operations.base import AsyncOperations, Operations
+from airflow_provider_webdata.hooks.operations.base import Operations
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator
 
 
 def _activity(endpoint: str | None, limit: int | None, cursor: str | None) -> Call[models.Activity]:
@@ -40,49 +40,49 @@ class _ActivityPages:
 
 
 class TeamOperations(Operations):
-    """The team, blocking."""
+    """The team."""
 
-    def credit_usage(self) -> models.CreditUsage:
+    async def credit_usage(self) -> models.CreditUsage:
         """Return the credits left. They lag behind what jobs use by minutes or hours.
 
         See docs/service.md#credits-lag.
         """
-        return self._execute(Call(endpoints.CREDIT_USAGE)).data
+        return (await self._execute(Call(endpoints.CREDIT_USAGE))).data
 
-    def credit_history(self, *, by_api_key: bool | None = None) -> models.CreditHistory:
+    async def credit_history(self, *, by_api_key: bool | None = None) -> models.CreditHistory:
         """Return the credits used in each billing period.
 
         :param by_api_key: one item for each period and API key. Service default: false.
         """
-        return self._execute(Call(endpoints.CREDIT_HISTORY, query={"byApiKey": by_api_key}))
+        return await self._execute(Call(endpoints.CREDIT_HISTORY, query={"byApiKey": by_api_key}))
 
-    def token_usage(self) -> models.TokenUsage:
+    async def token_usage(self) -> models.TokenUsage:
         """Return the tokens left; only extract uses them."""
-        return self._execute(Call(endpoints.TOKEN_USAGE)).data
+        return (await self._execute(Call(endpoints.TOKEN_USAGE))).data
 
-    def token_history(self, *, by_api_key: bool | None = None) -> models.TokenHistory:
+    async def token_history(self, *, by_api_key: bool | None = None) -> models.TokenHistory:
         """Return the tokens used in each billing period.
 
         :param by_api_key: one item for each period and API key. Service default: false.
         """
-        return self._execute(Call(endpoints.TOKEN_HISTORY, query={"byApiKey": by_api_key}))
+        return await self._execute(Call(endpoints.TOKEN_HISTORY, query={"byApiKey": by_api_key}))
 
-    def queue_status(self) -> models.QueueStatus:
+    async def queue_status(self) -> models.QueueStatus:
         """Return how many scrape jobs of the team wait and run, and how many may run at once."""
-        return self._execute(Call(endpoints.QUEUE_STATUS))
+        return await self._execute(Call(endpoints.QUEUE_STATUS))
 
-    def concurrency(self) -> models.Concurrency:
+    async def concurrency(self) -> models.Concurrency:
         """Return how many jobs of the team run, and how many may run at once."""
-        return self._execute(Call(endpoints.CONCURRENCY))
+        return await self._execute(Call(endpoints.CONCURRENCY))
 
-    def threat_policy(self) -> models.ThreatPolicy:
+    async def threat_policy(self) -> models.ThreatPolicy:
         """Return the organization's threat protection policy. See docs/service.md#threat-policy.
 
         :raises EntitlementError: the team lacks the feature.
         """
-        return self._execute(Call(endpoints.THREAT_POLICY)).data
+        return (await self._execute(Call(endpoints.THREAT_POLICY))).data
 
-    def replace_threat_policy(
+    async def replace_threat_policy(
         self, request: models.ThreatPolicyRequest | Body, *, extra_body: Body | None = None
     ) -> models.ThreatPolicy:
         """Replace the organization's threat protection policy as a whole, and return what is in force then.
@@ -91,9 +91,10 @@ class TeamOperations(Operations):
         :param extra_body: merged into the body unchecked.
         :raises EntitlementError: the team lacks the feature, the key is no admin's, or protection is enforced.
         """
-        return self._execute(Call.of(endpoints.REPLACE_THREAT_POLICY, request, extra_body=extra_body)).data
+        call = Call.of(endpoints.REPLACE_THREAT_POLICY, request, extra_body=extra_body)
+        return (await self._execute(call)).data
 
-    def activity(
+    async def activity(
         self, *, endpoint: str | None = None, limit: int | None = None, cursor: str | None = None
     ) -> models.Activity:
         """Return one page of the calls of the last 24 hours. Monitors do not appear among them.
@@ -103,66 +104,13 @@ class TeamOperations(Operations):
         :param limit: most items, 1 to 100; the service's default is 50.
         :param cursor: of the page before.
         """
-        return self._execute(_activity(endpoint, limit, cursor))
+        return await self._execute(_activity(endpoint, limit, cursor))
 
-    def iter_activity(self, *, endpoint: str | None = None) -> Iterator[models.ActivityItem]:
+    async def iter_activity(self, *, endpoint: str | None = None) -> AsyncIterator[models.ActivityItem]:
         """Yield the calls of the last 24 hours, each once, a page at a time.
 
         :param endpoint: only calls of this kind, as in `activity`.
         """
-        pages = _ActivityPages()
-        while True:
-            yield from pages.take(self._execute(_activity(endpoint, PAGE_SIZE, pages.cursor)))
-            if pages.cursor is None:
-                return
-
-
-class AsyncTeamOperations(AsyncOperations):
-    """The team, without blocking; see `TeamOperations`."""
-
-    async def credit_usage(self) -> models.CreditUsage:
-        """See `TeamOperations.credit_usage`."""
-        return (await self._execute(Call(endpoints.CREDIT_USAGE))).data
-
-    async def credit_history(self, *, by_api_key: bool | None = None) -> models.CreditHistory:
-        """See `TeamOperations.credit_history`."""
-        return await self._execute(Call(endpoints.CREDIT_HISTORY, query={"byApiKey": by_api_key}))
-
-    async def token_usage(self) -> models.TokenUsage:
-        """See `TeamOperations.token_usage`."""
-        return (await self._execute(Call(endpoints.TOKEN_USAGE))).data
-
-    async def token_history(self, *, by_api_key: bool | None = None) -> models.TokenHistory:
-        """See `TeamOperations.token_history`."""
-        return await self._execute(Call(endpoints.TOKEN_HISTORY, query={"byApiKey": by_api_key}))
-
-    async def queue_status(self) -> models.QueueStatus:
-        """See `TeamOperations.queue_status`."""
-        return await self._execute(Call(endpoints.QUEUE_STATUS))
-
-    async def concurrency(self) -> models.Concurrency:
-        """See `TeamOperations.concurrency`."""
-        return await self._execute(Call(endpoints.CONCURRENCY))
-
-    async def threat_policy(self) -> models.ThreatPolicy:
-        """See `TeamOperations.threat_policy`."""
-        return (await self._execute(Call(endpoints.THREAT_POLICY))).data
-
-    async def replace_threat_policy(
-        self, request: models.ThreatPolicyRequest | Body, *, extra_body: Body | None = None
-    ) -> models.ThreatPolicy:
-        """See `TeamOperations.replace_threat_policy`."""
-        call = Call.of(endpoints.REPLACE_THREAT_POLICY, request, extra_body=extra_body)
-        return (await self._execute(call)).data
-
-    async def activity(
-        self, *, endpoint: str | None = None, limit: int | None = None, cursor: str | None = None
-    ) -> models.Activity:
-        """See `TeamOperations.activity`."""
-        return await self._execute(_activity(endpoint, limit, cursor))
-
-    async def iter_activity(self, *, endpoint: str | None = None) -> AsyncIterator[models.ActivityItem]:
-        """See `TeamOperations.iter_activity`."""
         pages = _ActivityPages()
         while True:
             for item in pages.take(await self._execute(_activity(endpoint, PAGE_SIZE, pages.cursor))):
