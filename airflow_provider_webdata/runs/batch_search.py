@@ -17,12 +17,12 @@ from airflow_provider_webdata.hooks.calls import body_for
 from airflow_provider_webdata.runs.call import CallRun
 from airflow_provider_webdata.runs.checked_number import checked_number
 from airflow_provider_webdata.runs.delivery.step import Results
+from airflow_provider_webdata.runs.event_loop import run_aside
 from airflow_provider_webdata.runs.failures import CreditLimitError, TooManyFailuresError
 from airflow_provider_webdata.runs.kept_records import RecordsOfAccount, records_of
 from airflow_provider_webdata.runs.request import checked_extra_body
 from airflow_provider_webdata.runs.searches.adaptive_limit import AdaptiveLimit
 from airflow_provider_webdata.runs.searches.batch_queries import OPERATION, checked_queries
-from airflow_provider_webdata.runs.searches.event_loop import run_aside
 from airflow_provider_webdata.runs.searches.records import answered, by_search, items_of, with_items
 from airflow_provider_webdata.runs.searches.runner import SearchBatch
 

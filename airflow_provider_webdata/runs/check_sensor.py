@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import time
 from datetime import timezone
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.common.arguments import checked_text
 from airflow_provider_webdata.common.attempt import Attempt
-from airflow_provider_webdata.runs.check_poll import poll_check
 from airflow_provider_webdata.runs.check_result import check_with_pages, log_end
 from airflow_provider_webdata.runs.sensor import SensorRun
 from airflow_provider_webdata.states.check_queue import CheckQueue
 from airflow_provider_webdata.states.checks import CHECK_COMPLETED
+from airflow_provider_webdata.waiting.check_target import CheckTarget
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from datetime import datetime
 
     from airflow.sdk import Context
 
@@ -29,26 +29,34 @@ class CheckSensorRun(SensorRun):
         self._began: float | None = None
         self._polled: float | None = None
 
-    def poll(self) -> dict[str, Any] | None:
-        """Poll once: the service, or with `Wait(by="webhook")` the inbox first."""
+    @cached_property
+    def target(self) -> CheckTarget:
+        """The check."""
         task = self.task
-        monitor_id, check_id = task.named_monitor(), checked_text(task.check_id)
-        after = task.after_moment(self.context)
-        via = "polling"
-        if task.polling_policy.wait_by == "webhook":
-            if self._was_delivered(monitor_id, check_id, after):
-                via = "webhook"
-            elif not self._safety_poll_is_due():
-                return None
-        return poll_check(self.hook, monitor_id, CheckQueue(task.criteria, after, check_id), via=via)
+        queue = CheckQueue(task.criteria, task.after_moment(self.context), checked_text(task.check_id))
+        return CheckTarget(task.named_monitor(), queue, self.polling_policy(), self.log)
+
+    def look(self) -> dict[str, Any] | None:
+        """Look once: at the service, or with `Wait(by="webhook")` at the inbox first."""
+        if self.task.polling_policy.wait_by != "webhook":
+            return super().look()
+        was_delivered = self._was_delivered()
+        if not was_delivered and not self._safety_poll_is_due():
+            return None
+        event = super().look()
+        return {**event, "via": "webhook"} if event is not None and was_delivered else event
 
     def result_of(self, event: Mapping[str, Any]) -> Any:
         """Return the check with the requested pages."""
         log_end(self.log, event)
         return check_with_pages(self.hook, event["monitor_id"], event["check_id"], self.task.include_pages)
 
-    def _was_delivered(self, monitor_id: str, check_id: str | None, after: datetime) -> bool:
-        about: dict[str, Any] = {"job_ids": [check_id]} if check_id else {"monitor_ids": [monitor_id]}
+    def _was_delivered(self) -> bool:
+        task = self.task
+        check_id, after = checked_text(task.check_id), task.after_moment(self.context)
+        about: dict[str, Any] = (
+            {"job_ids": [check_id]} if check_id else {"monitor_ids": [task.named_monitor()]}
+        )
         with self.hook.inbox() as inbox:
             page = inbox.search(
                 **about,

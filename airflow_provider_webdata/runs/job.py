@@ -15,12 +15,12 @@ from airflow_provider_webdata.runs.failures import JobFailedError
 from airflow_provider_webdata.runs.jobs.poll import poll_job
 from airflow_provider_webdata.runs.jobs.results import JobResult, texts
 from airflow_provider_webdata.runs.jobs.start import JobStart, is_of_earlier_attempt
-from airflow_provider_webdata.runs.jobs.wait import check_max_error_ratio, poll_until
 from airflow_provider_webdata.runs.kill import run_outside_handler
 from airflow_provider_webdata.runs.managed_webhook import ManagedWebhook, origin_of
 from airflow_provider_webdata.runs.request import checked_extra_body, checked_request
 from airflow_provider_webdata.runs.wait import WaitRun
 from airflow_provider_webdata.states.jobs import events_to_ask_for, first_few
+from airflow_provider_webdata.waiting.job_target import JobTarget
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -109,7 +109,7 @@ class JobRun(WaitRun):
         """Fail the task before anything is billed."""
         task = self.task
         self.prepare_delivery()
-        check_max_error_ratio(self)
+        self.check_max_error_ratio()
         waits_for_delivery = task.wait_for_completion and task.polling_policy.wait_by == "webhook"
         if waits_for_delivery and not self._managed_webhook().wanted:
             self.refuse(
@@ -239,8 +239,8 @@ class JobRun(WaitRun):
                 "cancel_on_kill": task.wait.cancel_on_kill,
             }
             self.defer_until(deadline, JOB_TRIGGER, trigger_kwargs, resumed=resumed)
-        event = poll_until(self, deadline, self.kind, job.job_id, task.polling_policy.poll_interval)
-        return self._finish(self._at_timeout(event))
+        target = JobTarget(self.kind, job.job_id, self.polling_policy(), self.log)
+        return self._finish(self._at_timeout(self.wait_here(target, deadline)))
 
     def _finish(self, event: Mapping[str, Any]) -> Any:
         self._count_lost(event)

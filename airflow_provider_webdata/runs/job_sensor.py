@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.api.errors import NotFoundError
 from airflow_provider_webdata.coded_errors import ArgumentError
 from airflow_provider_webdata.common.arguments import checked_text
 from airflow_provider_webdata.runs.jobs.results import JobResult
-from airflow_provider_webdata.runs.jobs.wait import check_max_error_ratio, poll_once
-from airflow_provider_webdata.runs.replica import until_found
 from airflow_provider_webdata.runs.sensor import SensorRun
-from airflow_provider_webdata.states.jobs import ProgressLog, checked_kind
+from airflow_provider_webdata.states.jobs import checked_kind
+from airflow_provider_webdata.waiting.job_target import JobTarget
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from airflow.sdk import Context
+    from airflow_provider_webdata.waiting.target import Target
 
 
 class JobSensorRun(SensorRun):
     """One attempt of a sensor that waits for a job."""
-
-    def __init__(self, task: Any, context: Context) -> None:
-        super().__init__(task, context)
-        self._progress = ProgressLog(task.log)
 
     def check(self) -> None:
         """Fail before the wait where rendered arguments cannot work."""
@@ -33,27 +28,14 @@ class JobSensorRun(SensorRun):
             checked_kind(self.task.kind)
         except ArgumentError as error:
             self.refuse(error)
-        check_max_error_ratio(self)
+        self.check_max_error_ratio()
         if checked_text(self.task.job_id) is None:
             self.refuse("job_id is empty after rendering; it must name a job")
 
-    def poll(self) -> dict[str, Any] | None:
-        """Poll the job once."""
-        kind, job_id = self.task.kind, str(checked_text(self.task.job_id))
-        missing: list[NotFoundError] = []
-
-        def polled() -> tuple[dict[str, Any] | None] | None:
-            try:
-                return (poll_once(self, kind, job_id, self._progress),)
-            except NotFoundError as error:
-                missing.append(error)
-                return None
-
-        # A job that was just started may not be there yet where it is read.
-        found = until_found(polled)
-        if found is None:
-            raise missing[-1]
-        return found[0]
+    @cached_property
+    def target(self) -> Target:
+        """The end of the job."""
+        return JobTarget(self.task.kind, str(checked_text(self.task.job_id)), self.polling_policy(), self.log)
 
     def result_of(self, event: Mapping[str, Any]) -> Any:
         """Return the result of the job."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from contextlib import contextmanager
 from datetime import datetime, timedelta, timezone
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -14,22 +13,26 @@ from airflow.sdk.exceptions import (
     AirflowRescheduleException,
     AirflowSkipException,
 )
+from msgspec.structs import replace
 
-from airflow_provider_webdata.api.errors import (
-    InvalidResponseError,
-    RequestTimeoutError,
-    ServerError,
-    TransportError,
-)
+from airflow_provider_webdata.coded_errors import ArgumentError
+from airflow_provider_webdata.common.arguments import number
 from airflow_provider_webdata.hooks.remedies import advised
 from airflow_provider_webdata.page_urls import event_page
+from airflow_provider_webdata.runs.event_loop import run_aside
 from airflow_provider_webdata.runs.failed_run import log_last_steps
 from airflow_provider_webdata.runs.failures import CheckFailedError, JobFailedError, WaitTimeoutError
+from airflow_provider_webdata.runs.metrics import count
 from airflow_provider_webdata.runs.run import Run
+from airflow_provider_webdata.waiting.hub import Hub
 from airflow_provider_webdata.waiting.policy import TIMEOUT_MARGIN_SECONDS
+from airflow_provider_webdata.waiting.wait import wait
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Coroutine, Mapping
+
+    from airflow_provider_webdata.waiting.policy import PollingPolicy
+    from airflow_provider_webdata.waiting.target import Target
 
 LEAST_WAIT_SECONDS = 30.0
 """A wait that is resumed past its deadline still has this long to find what happened meanwhile."""
@@ -117,18 +120,41 @@ class WaitRun(Run):
         """
         self.refuse(JobFailedError(text))
 
-    @contextmanager
-    def patiently(self) -> Iterator[None]:
-        """Poll within this block: an error that may pass is logged, and does not end the wait.
+    def wait_here(self, target: Target, deadline: float) -> dict[str, Any]:
+        """Wait in this worker, and return the event. What is resumed past its deadline is still looked at once.
 
-        What names a time to come back is raised: the caller waits for that long.
+        :param target: what to wait for.
+        :param deadline: seconds since the epoch.
         """
+        return self.here(lambda hub: wait(hub, target, deadline, at_least_once=True))  # type: ignore[no-any-return]
+
+    def here(self, work: Callable[[Hub], Coroutine[Any, Any, Any]]) -> Any:
+        """Run a coroutine with a hub of the task's connection, in a thread; signals interrupt it.
+
+        :param work: receives the hub.
+        """
+        settings = self.hook.get_settings()
+
+        async def run() -> Any:
+            hub = Hub(settings.conn_id, settings, lambda name, **tags: count(name, 1, {}, **tags))
+            try:
+                return await work(hub)
+            finally:
+                await hub.close()
+
+        return run_aside(run())
+
+    def polling_policy(self) -> PollingPolicy:
+        """Return how a task waits in a worker: it polls."""
+        policy: PollingPolicy = replace(self.task.polling_policy, wait_by="polling")
+        return policy
+
+    def check_max_error_ratio(self) -> None:
+        """Fail the task if its `max_error_ratio` has no meaning."""
         try:
-            yield
-        except (InvalidResponseError, RequestTimeoutError, ServerError, TransportError) as error:
-            if error.verdict != "unknown":
-                raise
-            self.log.warning("%s. Still waiting", error)
+            number("max_error_ratio", self.task.max_error_ratio, 1)
+        except ArgumentError as error:
+            self.refuse(error)
 
     def _reschedule_with(self, event: Mapping[str, Any], when: datetime) -> NoReturn:
         # A task that Airflow reschedules starts from the beginning, without its XComs and without the event.

@@ -2,44 +2,30 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.common.arguments import checked_text
 from airflow_provider_webdata.runs.sensor import SensorRun
+from airflow_provider_webdata.waiting.delivery_target import DeliveryTarget
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from airflow_provider_webdata.waiting.target import Target
 
 
 class WebhookSensorRun(SensorRun):
     """One attempt of a sensor that waits for a delivery."""
 
-    def poll(self) -> dict[str, Any] | None:
-        """Search the inbox once for such a delivery."""
+    @cached_property
+    def target(self) -> Target:
+        """The delivery."""
         task = self.task
-        key, job_id, monitor_id = map(checked_text, (task.key, task.job_id, task.monitor_id))
-        # The inbox finds what has any of several; here all must fit.
-        searched: dict[str, Any] = {"monitor_ids": [monitor_id]} if monitor_id else {}
-        if job_id:
-            searched = {"job_ids": [job_id]}
-        if key:
-            searched = {"keys": [key]}
-        fits = {"key": key, "job_id": job_id, "monitor_id": monitor_id}
-        cursor: str | None = None
-        with self.hook.inbox() as inbox:
-            while True:
-                page = inbox.search(
-                    **searched,
-                    events=task.event_names() or (),
-                    received_after=task.after_moment(self.context).isoformat(),
-                    after=cursor,
-                )
-                for delivery in page.deliveries:
-                    if all(value in (None, getattr(delivery, name)) for name, value in fits.items()):
-                        return {"status": "done", "delivery_id": delivery.id}
-                if not page.more:
-                    return None
-                cursor = page.cursor
+        wanted = {name: checked_text(getattr(task, name)) for name in ("key", "job_id", "monitor_id")}
+        events = tuple(task.event_names() or ())
+        since = task.after_moment(self.context)
+        return DeliveryTarget(task.webdata_conn_id, {**wanted, "events": events}, since, self.log)
 
     def result_of(self, event: Mapping[str, Any]) -> Any:
         """Return the delivery with its payload."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic_core import to_json
@@ -11,15 +12,14 @@ from airflow_provider_webdata.common.dates import moment
 from airflow_provider_webdata.inbox.wire import INLINE_BODY_BYTES
 from airflow_provider_webdata.page_urls import check_page, delivery_page, page_url
 from airflow_provider_webdata.states.checks import CheckCriteria, finished_at
-from airflow_provider_webdata.triggers.webhook import facts_of
+from airflow_provider_webdata.triggers.base.stream_trigger import StreamTrigger
+from airflow_provider_webdata.waiting.delivery_target import facts_of
 from airflow_provider_webdata.waiting.hub import Hub
-from airflow_provider_webdata.waiting.inbox.subscriptions import Subscription
-from airflow_provider_webdata.waiting.mailbox import Mailbox, Notice, WaitFailure
+from airflow_provider_webdata.waiting.mailbox import Mailbox, WaitFailedError
 from airflow_provider_webdata.waiting.policy import CHECK_POLL_INTERVAL, CHECK_SAFETY_POLL, PollingPolicy
-from airflow_provider_webdata.waiting.polling.check_answers import CheckJudgment
 from airflow_provider_webdata.waiting.streams.check_stream import CheckStream, cursor_behind, is_new
-from airflow_provider_webdata.waiting.streams.stream_trigger import StreamTrigger
 from airflow_provider_webdata.waiting.streams.webhook_stream import WebhookStream
+from airflow_provider_webdata.waiting.subscriptions import Subscription
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
@@ -196,20 +196,11 @@ class WebDataMonitorCheckEventTrigger(StreamTrigger):
         return behind, payload
 
     async def _meaningful(self, check_id: str) -> bool:
-        mailbox = Mailbox()
-        Hub.of(self.webdata_conn_id).poller.lookups.judge(self.monitor_id, check_id, mailbox)
         try:
-            while True:
-                item = await mailbox.get()
-                if isinstance(item, Notice):
-                    item.log_to(self.log)
-                elif isinstance(item, WaitFailure):
-                    self.log.warning("Check %s counts as meaningful: %s", check_id, item.text)
-                    return True
-                elif isinstance(item, CheckJudgment):
-                    return item.meaningful
-        finally:
-            mailbox.closed = True
+            return await asyncio.shield(Hub.of(self.webdata_conn_id).polls.judge(self.monitor_id, check_id))
+        except WaitFailedError as error:
+            self.log.warning("Check %s counts as meaningful: %s", check_id, error.text)
+            return True
 
 
 def payload_of(conn_id: str, delivery: Delivery) -> dict[str, Any]:

@@ -5,18 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.states.jobs import checked_kind, name_of
-from airflow_provider_webdata.waiting.followers.job_follower import JobFollower
+from airflow_provider_webdata.triggers.base.task_instance import still_waits
+from airflow_provider_webdata.triggers.base.wait_trigger import WaitTrigger
 from airflow_provider_webdata.waiting.hub import Hub
-from airflow_provider_webdata.waiting.mailbox import Expired, WaitFailure
+from airflow_provider_webdata.waiting.job_target import JobTarget
 from airflow_provider_webdata.waiting.policy import PollingPolicy
-from airflow_provider_webdata.waiting.task_instance import still_waits
-from airflow_provider_webdata.waiting.wait_trigger import WaitTrigger, error_event, timeout_event
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from airflow_provider_webdata.states.jobs import JobKind
-    from airflow_provider_webdata.waiting.mailbox import Mailbox
+    from airflow_provider_webdata.waiting.target import Target
 
 
 class WebDataJobTrigger(WaitTrigger):
@@ -61,22 +60,9 @@ class WebDataJobTrigger(WaitTrigger):
     def _kind(self) -> str:
         return self.kind
 
-    async def _wait(self, hub: Hub, mailbox: Mailbox) -> dict[str, Any]:
-        kind = checked_kind(self.kind)
-        what = f"{name_of(kind)} {self.job_id}"
+    def _target(self) -> Target:
         policy = PollingPolicy.deserialize(self.policy)
-        follower = JobFollower(hub, mailbox, kind, self.job_id, self.log)
-        try:
-            how = await follower.start(policy, reports=self.reports)
-            self._announce(what, how)
-            found = await follower.end()
-            if isinstance(found, Expired):
-                return {**timeout_event(what, follower.state()), "kind": kind, "job_id": self.job_id}
-            if isinstance(found, WaitFailure):
-                return {**error_event(found), "kind": kind, "job_id": self.job_id}
-            return found.view.event(found.via)
-        finally:
-            follower.close()
+        return JobTarget(checked_kind(self.kind), self.job_id, policy, self.log, reports=self.reports)
 
     async def on_kill(self) -> None:
         """Cancel the job if a user has ended the task that waits for it; see `still_waits`."""
@@ -90,7 +76,7 @@ class WebDataJobTrigger(WaitTrigger):
             self.log.warning("The service cannot cancel an extract job: %s goes on", self.job_id)
             return
         hub = Hub.of(self.webdata_conn_id)
-        with hub.waiting():
-            cancelled = await hub.poller.call(lambda hook: hook.cancel_job(kind, self.job_id))
+        with hub.mailbox():
+            cancelled = await hub.connection.call(lambda hook: hook.cancel_job(kind, self.job_id))
         what = name_of(kind).capitalize()
         self.log.info("%s %s %s", what, self.job_id, "was cancelled" if cancelled else "was over already")

@@ -5,23 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.states.check_queue import CheckQueue
-from airflow_provider_webdata.states.checks import CheckCriteria, event_of
-from airflow_provider_webdata.waiting.followers.check_follower import CheckFollower
-from airflow_provider_webdata.waiting.mailbox import Expired, WaitFailure
+from airflow_provider_webdata.states.checks import CheckCriteria
+from airflow_provider_webdata.triggers.base.wait_trigger import WaitTrigger, start_of_run
+from airflow_provider_webdata.waiting.check_target import CheckTarget
 from airflow_provider_webdata.waiting.policy import PollingPolicy
-from airflow_provider_webdata.waiting.wait_trigger import (
-    WaitTrigger,
-    error_event,
-    start_of_run,
-    timeout_event,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from datetime import datetime
 
-    from airflow_provider_webdata.waiting.hub import Hub
-    from airflow_provider_webdata.waiting.mailbox import Mailbox
+    from airflow_provider_webdata.waiting.target import Target
 
 
 class WebDataMonitorCheckTrigger(WaitTrigger):
@@ -64,23 +56,7 @@ class WebDataMonitorCheckTrigger(WaitTrigger):
     def _kind(self) -> str:
         return "check"
 
-    async def _wait(self, hub: Hub, mailbox: Mailbox) -> dict[str, Any]:
-        policy = PollingPolicy.deserialize(self.policy)
+    def _target(self) -> Target:
         after = self._after() or start_of_run(self.task_instance)
         queue = CheckQueue(CheckCriteria.deserialize(self.criteria), after, self.check_id)
-        follower = CheckFollower(hub, mailbox, self.monitor_id, queue, self.log)
-        try:
-            self._announce(self._what(after), await follower.start(policy))
-            found = await follower.next()
-            if isinstance(found, Expired):
-                return timeout_event(self._what(after), follower.state())
-            if isinstance(found, WaitFailure):
-                return error_event(found)
-            return event_of(found.check, found.decision, monitor_id=self.monitor_id, via=found.via)
-        finally:
-            follower.close()
-
-    def _what(self, after: datetime) -> str:
-        what = f"check {self.check_id}" if self.check_id else "a check"
-        since = "" if self.check_id else f" that finished after {after.isoformat()}"
-        return f"{what} of monitor {self.monitor_id}{since}"
+        return CheckTarget(self.monitor_id, queue, PollingPolicy.deserialize(self.policy), self.log)

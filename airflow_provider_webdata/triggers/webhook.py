@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from airflow_provider_webdata.hooks.inbox import inbox_address
-from airflow_provider_webdata.inbox.reader import Delivery
-from airflow_provider_webdata.waiting.inbox.subscriptions import Subscription
-from airflow_provider_webdata.waiting.mailbox import Expired, Notice, WaitFailure
-from airflow_provider_webdata.waiting.wait_trigger import (
-    WaitTrigger,
-    error_event,
-    start_of_run,
-    timeout_event,
-)
+from airflow_provider_webdata.triggers.base.wait_trigger import WaitTrigger, start_of_run
+from airflow_provider_webdata.waiting.delivery_target import DeliveryTarget
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from airflow_provider_webdata.waiting.hub import Hub
-    from airflow_provider_webdata.waiting.mailbox import Mailbox
+    from airflow_provider_webdata.waiting.target import Target
 
 
 class WebDataWebhookTrigger(WaitTrigger):
@@ -61,60 +52,14 @@ class WebDataWebhookTrigger(WaitTrigger):
     def _kind(self) -> str:
         return "delivery"
 
-    async def _wait(self, hub: Hub, mailbox: Mailbox) -> dict[str, Any]:
+    def _target(self) -> Target:
         since = self._after()
         if since is None and self.key is None:
             since = start_of_run(self.task_instance)
-        subscription = Subscription(
-            mailbox,
-            key=self.key,
-            job_id=self.job_id,
-            monitor_id=self.monitor_id,
-            events=tuple(self.events or ()),
-            since=since,
-        )
-        # Without a secret nothing can be read, which no later attempt changes.
-        inbox_address(await hub.connection.settings())
-        hub.reader.subscribe(subscription)
-        self._announce(self._what(since), "by webhook")
-        try:
-            while True:
-                item = await mailbox.get()
-                if isinstance(item, Notice):
-                    item.log_to(self.log)
-                elif isinstance(item, WaitFailure):
-                    return error_event(item)
-                elif isinstance(item, Expired):
-                    return timeout_event(self._what(since), hub.reader.state())
-                elif isinstance(item, Delivery):
-                    return {"status": "done", **facts_of(item)}
-        finally:
-            hub.reader.unsubscribe(subscription)
-
-    def _what(self, since: Any) -> str:
-        given = {
+        wanted = {
             "key": self.key,
             "job_id": self.job_id,
             "monitor_id": self.monitor_id,
-            "events": ", ".join(self.events or ()),
+            "events": tuple(self.events or ()),
         }
-        what = ", ".join(f"{name} {value}" for name, value in given.items() if value) or "any"
-        from_when = f" after {since.isoformat()}" if since is not None else ""
-        return f"a delivery ({what}) for connection {self.webdata_conn_id!r}{from_when}"
-
-
-def facts_of(delivery: Delivery) -> dict[str, Any]:
-    """Return what the event of a trigger says of a delivery: all but its payload.
-
-    :param delivery: the delivery.
-    """
-    return {
-        "delivery_id": delivery.id,
-        "event": delivery.event,
-        "key": delivery.key,
-        "job_id": delivery.job_id,
-        "monitor_id": delivery.monitor_id,
-        "success": delivery.success,
-        "received_at": delivery.received_at,
-        "size": delivery.size,
-    }
+        return DeliveryTarget(self.webdata_conn_id, wanted, since, self.log)

@@ -1,73 +1,123 @@
-"""All that the waits of one connection share in one event loop."""
+"""What the waits of one connection share in one event loop."""
 
 from __future__ import annotations
 
 import asyncio
+import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from airflow_provider_webdata.waiting.deadlines import Deadlines
-from airflow_provider_webdata.waiting.inbox.delivery_reader import DeliveryReader
-from airflow_provider_webdata.waiting.mailbox import Mailbox
-from airflow_provider_webdata.waiting.polling.poller import SharedPoller
-from airflow_provider_webdata.waiting.shared_connection import SharedConnection
-from airflow_provider_webdata.waiting.shared_task import LINGER
+from airflow_provider_webdata import component_metrics
+from airflow_provider_webdata.waiting.connection import Connection, detached
+from airflow_provider_webdata.waiting.inbox_source import InboxSource
+from airflow_provider_webdata.waiting.mailbox import ExpiredError, Mailbox, WaitFailedError
+from airflow_provider_webdata.waiting.poll_source import PollSource
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+
+    from airflow_provider_webdata.hooks.connection import ConnectionSettings
+
+LINGER = 5.0
+"""Seconds for which a hub stays when no task waits: often the next wait begins immediately."""
+
+LONGEST_NAP = 10.0
+"""Seconds after which the clock is read again: it may be set, or the machine may have slept."""
+
+_NEVER = float("inf")
 
 _HUBS: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, Hub]] = WeakKeyDictionary()
+_CLOSING: set[asyncio.Task[Any]] = set()
 
 
 class Hub:
-    """The inbox reader, the poller and the deadlines of one connection.
+    """The sources and the deadlines of one connection, from its first wait to its last.
 
     :param conn_id: id of the connection.
+    :param settings: of the connection, if it was read before.
+    :param count: counts a metric, with tags.
     """
 
-    def __init__(self, conn_id: str) -> None:
+    def __init__(
+        self,
+        conn_id: str,
+        settings: ConnectionSettings | None = None,
+        count: Callable[..., None] = component_metrics.count,
+    ) -> None:
         self.conn_id = conn_id
-        self.connection = SharedConnection(conn_id)
-        self.reader = DeliveryReader(self.connection)
-        self.poller = SharedPoller(self.connection)
-        self._deadlines = Deadlines()
-        self._users = 0
+        self.connection = Connection(conn_id, count, self._fail, settings)
+        self.polls = PollSource(self.connection)
+        self.inbox = InboxSource(self.connection)
+        self._waits: dict[Mailbox, float] = {}
+        self._soonest = _NEVER
+        self._timer: asyncio.TimerHandle | None = None
         self._end: asyncio.TimerHandle | None = None
 
     @classmethod
     def of(cls, conn_id: str) -> Hub:
-        """Return the hub of a connection in the running event loop.
-
-        :param conn_id: id of the connection.
-        """
+        """Return the hub of a connection in the running event loop. Open a mailbox before the next `await`."""
         hubs = _HUBS.setdefault(asyncio.get_running_loop(), {})
         return hubs.get(conn_id) or hubs.setdefault(conn_id, cls(conn_id))
 
     @contextmanager
-    def waiting(self, deadline: float | None = None) -> Iterator[Mailbox]:
+    def mailbox(self, deadline: float | None = None) -> Iterator[Mailbox]:
         """Open a mailbox for the time of one wait.
 
-        :param deadline: seconds since the epoch at which the mailbox gets `EXPIRED`; None: never.
+        :param deadline: seconds since the epoch at which it gets an `ExpiredError`; None: never.
         """
         mailbox = Mailbox()
-        self._users += 1
+        self._waits[mailbox] = when = _NEVER if deadline is None else deadline
         if self._end is not None:
             self._end.cancel()
             self._end = None
-        if deadline is not None:
-            self._deadlines.add(mailbox, deadline)
+        if when < self._soonest:
+            self._set_timer(when)
         try:
             yield mailbox
         finally:
-            mailbox.closed = True
-            self._deadlines.remove(mailbox)
-            self._users -= 1
-            if not self._users:
-                self._end = asyncio.get_running_loop().call_later(2 * LINGER, self._leave)
+            del self._waits[mailbox]
+            if not self._waits:
+                self._set_timer(_NEVER)
+                self._end = asyncio.get_running_loop().call_later(LINGER, self._leave)
+
+    async def close(self) -> None:
+        """End the sources and close their connections. A hub of `of` closes by itself after its last wait."""
+        for timer in (self._timer, self._end):
+            if timer is not None:
+                timer.cancel()
+        await self.connection.close()
+        await self.inbox.close()
 
     def _leave(self) -> None:
-        # The next wait reads the connection again.
+        # The next wait creates another hub, which reads the connection again.
         hubs = _HUBS.get(asyncio.get_running_loop(), {})
-        if not self._users and hubs.get(self.conn_id) is self:
+        if hubs.get(self.conn_id) is self:
             del hubs[self.conn_id]
+        closing = detached(self.close(), f"the end of the waits of connection {self.conn_id!r}")
+        _CLOSING.add(closing)
+        closing.add_done_callback(_CLOSING.discard)
+
+    def _fail(self, cause: str) -> None:
+        for mailbox in self._waits:
+            mailbox.post(WaitFailedError(cause))
+        self._leave()
+
+    # Deadlines, by the wall clock and on one timer. They are not sorted: all are read when the soonest has come.
+
+    def _set_timer(self, soonest: float) -> None:
+        self._soonest = soonest
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if soonest < _NEVER:
+            nap = min(max(soonest - time.time(), 0.0), LONGEST_NAP)
+            self._timer = asyncio.get_running_loop().call_later(nap, self._tick)
+
+    def _tick(self) -> None:
+        now = time.time()
+        for mailbox, when in self._waits.items() if now >= self._soonest else ():
+            if when <= now:
+                self._waits[mailbox] = _NEVER
+                mailbox.post(ExpiredError())
+        self._set_timer(min(self._waits.values(), default=_NEVER) if now >= self._soonest else self._soonest)

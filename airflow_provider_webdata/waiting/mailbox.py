@@ -1,4 +1,4 @@
-"""Mailboxes: shared tasks post to a waiting trigger, with at most one future for each wait."""
+"""Mailboxes: what sources have found for one wait, with at most one future for each."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Notice:
-    """Something for the log of the waiting task.
+    """A line for the log of the waiting task.
 
     :param text: what happened.
     :param is_warning: whether it is logged as a warning.
@@ -23,53 +23,39 @@ class Notice:
     is_warning: bool = True
 
     def log_to(self, log: Any) -> None:
-        """Write it to a log.
-
-        :param log: of the waiting task.
-        """
+        """Write it to the waiting task's log."""
         (log.warning if self.is_warning else log.info)(self.text)
 
 
-@dataclass(frozen=True)
-class WaitFailure:
-    """The wait cannot go on.
+class WaitFailedError(Exception):
+    """The wait cannot continue.
 
-    :param text: why.
+    :param text: the cause.
     :param verdict: what a later attempt can expect.
     """
 
-    text: str
-    verdict: Verdict = "unknown"
+    def __init__(self, text: str, verdict: Verdict = "unknown") -> None:
+        super().__init__(text)
+        self.text = text
+        self.verdict: Verdict = verdict
 
 
-class Expired:
-    """The wait's deadline has come."""
-
-    __slots__ = ()
-
-
-EXPIRED = Expired()
+class ExpiredError(Exception):
+    """The deadline of the wait has come."""
 
 
 class Mailbox:
-    """What arrives for one waiting trigger, in order. Not thread-safe: it belongs to one event loop.
+    """What arrives for one wait, in order. Not thread-safe: it belongs to one event loop."""
 
-    `closed` is set when the wait is over and nothing is read any more.
-    """
-
-    __slots__ = ("_items", "_waiter", "closed")
+    __slots__ = ("_items", "_waiter")
 
     def __init__(self) -> None:
-        self.closed = False
-        # Made when something arrives: most of ten thousand waits have nothing in them.
+        # Created when something arrives: most of ten thousand waits have nothing in them.
         self._items: deque[Any] | None = None
         self._waiter: asyncio.Future[None] | None = None
 
     def post(self, item: Any) -> None:
-        """Add an item, and wake the trigger if it waits.
-
-        :param item: what the trigger is to read.
-        """
+        """Add an item, and wake the wait. An exception is raised where the wait reads it."""
         if self._items is None:
             self._items = deque()
         self._items.append(item)
@@ -77,7 +63,10 @@ class Mailbox:
             self._waiter.set_result(None)
 
     async def get(self) -> Any:
-        """Return the next item, waiting until there is one."""
+        """Return the next item, waiting until there is one.
+
+        :raises Exception: the item, if it is one.
+        """
         while not self._items:
             self._items = None
             self._waiter = asyncio.get_running_loop().create_future()
@@ -85,4 +74,7 @@ class Mailbox:
                 await self._waiter
             finally:
                 self._waiter = None
-        return self._items.popleft()
+        item = self._items.popleft()
+        if isinstance(item, Exception):
+            raise item
+        return item

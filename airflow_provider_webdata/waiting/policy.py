@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timezone
 from typing import Literal
 
 from airflow_provider_webdata.coded_errors import ArgumentError
@@ -23,36 +22,6 @@ TIMEOUT_MARGIN_SECONDS = 60.0
 """How much later than the wait's own deadline Airflow ends a trigger, whose event says what was and was not seen."""
 
 _WAIT_BY = ("auto", "webhook", "polling")
-
-
-def polls(interval: float) -> str:
-    """Say how often the service is polled.
-
-    :param interval: seconds between polls.
-    """
-    return f"polling the service every {interval:g} s"
-
-
-def by_webhook(safety_poll: float) -> str:
-    """Say that deliveries are expected.
-
-    :param safety_poll: seconds between polls, for a delivery that got lost.
-    """
-    return f"by webhook, and {polls(safety_poll)} in case a delivery is lost"
-
-
-def waiting_for(what: str, how: str, deadline: float | None) -> str:
-    """Say in a log what is waited for.
-
-    :param what: what is waited for.
-    :param how: how its end is learned.
-    :param deadline: seconds since the epoch; None: none.
-    """
-    until = "without a deadline"
-    if deadline is not None:
-        moment = datetime.fromtimestamp(deadline, timezone.utc)
-        until = f"until {moment.isoformat(timespec='seconds').replace('+00:00', 'Z')}"
-    return f"Waiting for {what}, {how}, {until}"
 
 
 class PollingPolicy(Stored, frozen=True):

@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
+from airflow_provider_webdata.triggers.base.stream_trigger import StreamTrigger
 from airflow_provider_webdata.waiting.streams.joining import Joined
 from airflow_provider_webdata.waiting.streams.stream import StreamItem
-from airflow_provider_webdata.waiting.streams.stream_trigger import StreamTrigger
 
 
 def payloads(trigger: StreamTrigger, cursor: Any, *values: Any) -> list[Any]:

@@ -57,7 +57,7 @@ PARTS: dict[str, Part] = {
     "results/tables/load": Part(("results/tables/load.py",), ("unit/results/tables", "integration/tables")),
     "toolsets": Part(("toolsets/*.py",), ("unit/toolsets", "integration/toolsets")),
     "waiting": Part(
-        ("waiting/*.py", "waiting/*/*.py"),
+        ("waiting/*.py", "waiting/*/*.py", "triggers/base/*.py"),
         ("unit/waiting", "unit/triggers", "unit/sensors", "integration/triggers"),
     ),
 }

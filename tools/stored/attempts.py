@@ -232,9 +232,9 @@ def managed_webhook() -> dict[str, Any]:
 
 def asset_state() -> dict[str, Any]:
     """Return the keys of watchers' cursors, and the cursors."""
+    from airflow_provider_webdata.triggers.base.stream_trigger import StreamTrigger
     from airflow_provider_webdata.waiting.streams.check_stream import cursor_behind
     from airflow_provider_webdata.waiting.streams.checkpoint import Checkpoint
-    from airflow_provider_webdata.waiting.streams.stream_trigger import StreamTrigger
     from airflow_provider_webdata.waiting.streams.webhook_stream import _items
 
     keys: dict[str, Any] = {}

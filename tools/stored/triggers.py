@@ -141,14 +141,14 @@ def events() -> dict[str, Any]:
     from airflow_provider_webdata.runs.wait import _LIMITED_SINCE
     from airflow_provider_webdata.states.checks import Decision, event_of
     from airflow_provider_webdata.states.jobs import JobView
-    from airflow_provider_webdata.triggers.webhook import facts_of
-    from airflow_provider_webdata.waiting.mailbox import WaitFailure
-    from airflow_provider_webdata.waiting.wait_trigger import error_event
+    from airflow_provider_webdata.waiting.delivery_target import facts_of
+    from airflow_provider_webdata.waiting.mailbox import WaitFailedError
+    from airflow_provider_webdata.waiting.wait import error_event
 
     check = MonitorCheck.model_validate(CHECK)
     said = {outcome: event_of(check, Decision(outcome, "why" if outcome != "done" else ""), monitor_id="monitor",
                               via="webhook") for outcome in ("done", "failed", "skip")}  # fmt: skip
-    error = error_event(WaitFailure("why", "never"))
+    error = error_event(WaitFailedError("why", "never"))
     timeout = {"status": "timeout", "message": "Timed out"}
     job = {"kind": "crawl", "job_id": "job"}
     states = {"done": "completed", "failed": "failed", "cancelled": "cancelled"}

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import time
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.hooks.webhooks import can_receive, no_deliveries_reason
-from airflow_provider_webdata.runs.check_poll import poll_check
 from airflow_provider_webdata.runs.check_result import check_with_pages, log_end
 from airflow_provider_webdata.runs.intent import Intent
 from airflow_provider_webdata.runs.monitors.lookup import MonitorRun
 from airflow_provider_webdata.states.check_queue import CheckQueue
-from airflow_provider_webdata.waiting.policy import polls, waiting_for
+from airflow_provider_webdata.waiting.check_target import CheckTarget
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -49,7 +47,10 @@ class CheckRun(MonitorRun):
                 "criteria": self.task.criteria.serialize(),
             }
             self.defer_until(deadline, CHECK_TRIGGER, trigger_kwargs, resumed=resumed)
-        event = self._poll_until(deadline, monitor_id, check_id, after)
+        queue = CheckQueue(self.task.criteria, after, check_id)
+        event = self.wait_here(CheckTarget(monitor_id, queue, self.polling_policy(), self.log), deadline)
+        if event["status"] == "timeout":
+            event["message"] += f" ({self.task.wait.seconds(CHECK_WAIT_SECONDS):g} s)"
         self.judge(event)
         return self.result_of(event)
 
@@ -59,23 +60,6 @@ class CheckRun(MonitorRun):
         return check_with_pages(
             self.hook, event["monitor_id"], event["check_id"], self.task.include_pages, self.task.replica_wait
         )
-
-    def _poll_until(
-        self, deadline: float, monitor_id: str, check_id: str | None, after: datetime
-    ) -> dict[str, Any]:
-        queue = CheckQueue(self.task.criteria, after, check_id)
-        what = f"check {check_id}" if check_id else f"a check that finished after {after.isoformat()}"
-        what = f"{what} of monitor {monitor_id}"
-        self.log.info(waiting_for(what, polls(self.task.polling_policy.poll_interval), deadline))
-        while True:
-            with self.patiently():
-                if event := poll_check(self.hook, monitor_id, queue, via="polling"):
-                    return event
-            left = deadline - time.time()
-            if left <= 0:
-                message = f"Timed out waiting for {what} ({self.task.wait.seconds(CHECK_WAIT_SECONDS):g} s)"
-                return {"status": "timeout", "message": message}
-            time.sleep(min(self.task.polling_policy.poll_interval, left))
 
     def _span(self) -> tuple[datetime, float, bool]:
         """Return when the wait began, when it ends (seconds since the epoch), and whether it is resumed."""

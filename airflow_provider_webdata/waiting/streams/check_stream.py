@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.common.dates import moment
 from airflow_provider_webdata.states.check_queue import LATE_CHECKS, CheckQueue
 from airflow_provider_webdata.states.checks import CheckCriteria
-from airflow_provider_webdata.waiting.followers.check_follower import CheckFollower
-from airflow_provider_webdata.waiting.hub import Hub
-from airflow_provider_webdata.waiting.mailbox import WaitFailure
-from airflow_provider_webdata.waiting.streams.joining import Join, Joined
+from airflow_provider_webdata.waiting.check_target import CheckTarget
+from airflow_provider_webdata.waiting.streams.joining import Joined, NewJoinError
 from airflow_provider_webdata.waiting.streams.stream import Stream, StreamItem
+from airflow_provider_webdata.waiting.wait import following, next_found
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Hashable
+    from collections.abc import AsyncGenerator, Hashable
 
+    from airflow_provider_webdata.waiting.hub import Hub
     from airflow_provider_webdata.waiting.mailbox import Mailbox
     from airflow_provider_webdata.waiting.policy import PollingPolicy
 
@@ -34,49 +35,35 @@ class CheckStream(Stream):
     :param key: of the stream.
     :param conn_id: id of the connection.
     :param monitor_id: the monitor's UUID.
-    :param policy: how the end of a check is learned.
+    :param policy: how the end of a check is detected.
     """
 
     def __init__(self, key: Hashable, conn_id: str, monitor_id: str, policy: PollingPolicy) -> None:
-        super().__init__(key)
-        self._hub = Hub.of(conn_id)
+        super().__init__(key, conn_id)
         self._monitor_id = monitor_id
         self._policy = policy
-        self._follower: CheckFollower | None = None
 
-    async def _read(self, mailbox: Mailbox) -> AsyncIterator[Any]:
-        with self._hub.waiting() as own:
-            own.closed = True
-            while True:
-                if joins := self._joins.take():
-                    yield await self._go_back(mailbox, joins)
-                if self._follower is None:
+    async def _read(self, hub: Hub, mailbox: Mailbox) -> AsyncGenerator[Any, None]:
+        after: datetime | None = None
+        while True:
+            with suppress(NewJoinError):
+                while not (joins := self._joins.take()):
+                    # The stream opened before its first watcher joined.
                     await mailbox.get()
-                    continue
-                found = await self._follower.next(or_item=Join)
-                if isinstance(found, WaitFailure):
-                    raise RuntimeError(found.text)
-                if not isinstance(found, Join):
-                    yield StreamItem(found)
-
-    async def _go_back(self, mailbox: Mailbox, joins: list[Join]) -> Joined:
-        """Follow the monitor from the earliest moment on that a watcher is at."""
-        now = datetime.now(timezone.utc)
-        starts = [
-            moment(join.cursor["after"] if join.cursor is not None else join.start) or now for join in joins
-        ]
-        if self._follower is not None:
-            if self._follower.after is not None:
-                starts.append(self._follower.after)
-            self._follower.close()
-        queue = CheckQueue(_EVERY_CHECK, min(starts))
-        self._follower = CheckFollower(self._hub, mailbox, self._monitor_id, queue, log)
-        await self._follower.start(self._policy)
-        return Joined(frozenset(joins), {"after": now.isoformat(), "ids": []})
-
-    def _close(self, mailbox: Mailbox) -> None:  # noqa: ARG002
-        if self._follower is not None:
-            self._follower.close()
+                # Follow the monitor from the earliest moment on that a watcher is at.
+                now = datetime.now(timezone.utc)
+                starts = [
+                    moment(join.cursor["after"] if join.cursor else join.start) or now for join in joins
+                ]
+                queue = CheckQueue(_EVERY_CHECK, min(starts if after is None else [*starts, after]))
+                target = CheckTarget(self._monitor_id, queue, self._policy, log)
+                target.mailbox = mailbox
+                _, subscriptions = target.begin(await hub.connection.settings())
+                with following(hub, target, subscriptions):
+                    yield Joined(frozenset(joins), {"after": now.isoformat(), "ids": []})
+                    while True:
+                        after = queue.after
+                        yield StreamItem(await next_found(hub, target))
 
 
 def cursor_behind(cursor: dict[str, Any], check_id: str, end: datetime) -> dict[str, Any]:

@@ -39,6 +39,10 @@ class Joined:
     reset: bool = False
 
 
+class NewJoinError(Exception):
+    """Posted to a stream to interrupt it: a watcher joins."""
+
+
 class JoinQueue:
     """The joins that a stream has not answered yet; watchers may join before it opens."""
 
@@ -53,7 +57,7 @@ class JoinQueue:
         """
         self._joins.append(join)
         if self.mailbox is not None:
-            self.mailbox.post(join)
+            self.mailbox.post(NewJoinError())
 
     def remove(self, join: Join) -> None:
         """Leave; a join that was answered is not there any more.

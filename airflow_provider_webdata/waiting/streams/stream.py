@@ -18,13 +18,14 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.waiting.mailbox import Mailbox
+from airflow_provider_webdata.waiting.hub import Hub
 from airflow_provider_webdata.waiting.streams.checkpoint import Checkpoint, commit
 from airflow_provider_webdata.waiting.streams.joining import join_queue
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Hashable, Sequence
+    from collections.abc import AsyncGenerator, Hashable, Sequence
 
+    from airflow_provider_webdata.waiting.mailbox import Mailbox
     from airflow_provider_webdata.waiting.streams.joining import Join
 
 log = logging.getLogger(__name__)
@@ -65,37 +66,37 @@ class Stream(ABC):
     """Reads for all watchers of one key. It has the shape of Airflow's `SharedStreamProducer`.
 
     :param key: of the stream.
+    :param conn_id: id of the connection.
     """
 
-    def __init__(self, key: Hashable) -> None:
+    def __init__(self, key: Hashable, conn_id: str) -> None:
+        self._conn_id = conn_id
         self._joins = join_queue(key)
         self._unacknowledged = asyncio.Semaphore(MAX_UNACKNOWLEDGED)
 
     @abstractmethod
-    def _read(self, mailbox: Mailbox) -> AsyncIterator[Any]:
+    def _read(self, hub: Hub, mailbox: Mailbox) -> AsyncGenerator[Any, None]:
         """Yield items and `Joined` marks until cancelled; the mailbox also gets each `Join`."""
-
-    @abstractmethod
-    def _close(self, mailbox: Mailbox) -> None:
-        """Unsubscribe."""
 
     async def open_stream(self) -> AsyncGenerator[tuple[Any, Any], None]:
         """Yield each item twice: for the watchers, and for `advance`."""
-        mailbox = Mailbox()
-        self._joins.mailbox = mailbox
-        try:
-            async for item in self._read(mailbox):
-                await self._unacknowledged.acquire()
-                yield item, item
-        except Exception:
-            log.exception("A stream of asset events failed; its watchers restart in %.0f s.", RESTART_DELAY)
-            await asyncio.sleep(RESTART_DELAY)
-            raise
-        finally:
-            if self._joins.mailbox is mailbox:
-                self._joins.mailbox = None
-            mailbox.closed = True
-            self._close(mailbox)
+        hub = Hub.of(self._conn_id)
+        with hub.mailbox() as mailbox:
+            self._joins.mailbox = mailbox
+            try:
+                async with aclosing(self._read(hub, mailbox)) as items:
+                    async for item in items:
+                        await self._unacknowledged.acquire()
+                        yield item, item
+            except Exception:
+                log.exception(
+                    "A stream of asset events failed; its watchers restart in %.0f s.", RESTART_DELAY
+                )
+                await asyncio.sleep(RESTART_DELAY)
+                raise
+            finally:
+                if self._joins.mailbox is mailbox:
+                    self._joins.mailbox = None
 
     async def advance(self, batch: Sequence[Any]) -> None:
         """Write the watchers' cursors: the events that they made of these items are in Airflow's database.

@@ -14,7 +14,7 @@ from airflow_provider_webdata.api.errors import ConfigurationError
 from airflow_provider_webdata.hooks.once import Once
 from airflow_provider_webdata.hooks.webdata import WebDataHook
 from airflow_provider_webdata.hooks.webdata_async import AsyncWebDataHook
-from airflow_provider_webdata.waiting.shared_connection import SharedConnection
+from airflow_provider_webdata.waiting.hub import Hub
 from tests.support.fault_server import API_KEY, FaultServer, answer
 
 FIRST_CALLS = 50
@@ -137,15 +137,13 @@ async def test_a_call_while_the_hook_closes(service: Service, connect: Any) -> N
 async def test_waits_share_a_hook(connect: Any) -> None:
     """All waits share one read of the connection, and one more after their key was refused."""
     connect("https://api.example", API_KEY)
-    shared = SharedConnection("webdata_default")
+    shared = Hub.of("webdata_default").connection
     first, *others = await asyncio.gather(*(shared.hook() for _ in range(FIRST_CALLS)))
     assert all(hook is first for hook in others)
     second, *others = await asyncio.gather(*(shared.renew(first) for _ in range(FIRST_CALLS)))
     assert second is not first
     assert all(hook is second for hook in others)
-    assert shared.take() is second
-    assert shared.take() is None
-    await second.close()
+    await shared.close()
 
 
 async def test_a_value_without_callers_is_kept_for_the_next() -> None:

@@ -129,7 +129,7 @@ CASES = {
         "agent", f"retries=1, {AT_ONCE}, {POLL}", service={"ends_as": {"status": "cancelled"}}
     ),
     "dies_early": Case("batch_scrape", f"retries=1, {AT_ONCE}, {DEFER}", "'push', die"),
-    "dies_waiting": Case("extract", f"retries=1, {AT_ONCE}, {POLL}", "'patiently', die"),
+    "dies_waiting": Case("extract", f"retries=1, {AT_ONCE}, {POLL}", "'wait_here', die"),
     "dies_reading": Case("crawl", f"retries=1, {AT_ONCE}, {DEFER}", "'result_of', die"),
     "times_out": Case("crawl", f"wait=Wait(timeout=0.1), retries=2, {DEFER}", service=NEVER_ENDS),
     "times_out_extract": Case("extract", f"wait=Wait(timeout=0.1), retries=2, {DEFER}", service=NEVER_ENDS),
@@ -146,7 +146,7 @@ CASES = {
     "limited": Case("crawl", POLL, "'result_of', limit"),
     "limited_after": Case("crawl", DEFER, "'result_of', limit"),
     "bad_input": Case("crawl", "max_error_ratio='{{ 2 }}', retries=2"),
-    "killed": Case("crawl", POLL, "'patiently', kill", NEVER_ENDS),
+    "killed": Case("crawl", POLL, "'wait_here', kill", NEVER_ENDS),
     "started": Case("batch_scrape", "wait_for_completion=False"),
 }  # fmt: skip
 if HAS_RETRY_POLICIES:
@@ -154,7 +154,7 @@ if HAS_RETRY_POLICIES:
     CASES["dies_late"] = Case(
         "crawl",
         f"wait=Wait(timeout=2), retries=3, {AT_ONCE}, {POLL}",
-        "'patiently', die_late",
+        "'wait_here', die_late",
         NEVER_ENDS,
     )
 

@@ -228,19 +228,19 @@ def test_a_failed_check(here: SandboxServer, prices: str, deferrable: bool, choi
 
 
 class Dying(WebDataRunMonitorOperator):
-    """An operator whose worker dies, late, when it first polls."""
+    """An operator whose worker dies, late, when it begins to wait."""
 
     def new_run(self, context: Any) -> Any:
         run = super().new_run(context)
 
-        def die() -> Any:
+        def die(*arguments: Any) -> Any:
             if self.params["left"]:
                 self.params["left"].clear()
                 time.sleep(0.6)
                 raise RuntimeError("the worker dies here")
-            return real()
+            return real(*arguments)
 
-        real, run.patiently = run.patiently, die  # type: ignore[method-assign]
+        real, run.wait_here = run.wait_here, die
         return run
 
 

@@ -13,7 +13,7 @@ from structlog.testing import capture_logs
 
 from airflow_provider_webdata.options import Wait
 from airflow_provider_webdata.sensors.monitor import WebDataMonitorCheckSensor
-from airflow_provider_webdata.waiting.polling import poller
+from airflow_provider_webdata.waiting import subjects
 from tests.integration.sensors.conftest import AGO, MODES, PAGE, SHOP, Service, task
 from tests.support import direct
 from tests.support.service import CONNECTION_ID, connection_text
@@ -267,7 +267,7 @@ def test_late_replica(wait, service, mode):
 @pytest.mark.parametrize("mode", MODES)
 def test_unknown_monitor(wait, monkeypatch, mode):
     """A missing monitor ends the wait."""
-    monkeypatch.setattr(poller, "MISSING_LIMIT", 0.5)
+    monkeypatch.setattr(subjects, "MISSING_LIMIT", 0.5)
     done = wait("0b9c1f4e-0000-4000-8000-000000000001", mode, retries=0)
     assert done.state == "failed"
     assert "monitor not found" in str(done.error).lower()

@@ -38,13 +38,13 @@ from airflow_provider_webdata.sensors.monitor import WebDataMonitorCheckSensor
 from airflow_provider_webdata.sensors.webhook import WebDataWebhookSensor
 from airflow_provider_webdata.states.checks import CheckCriteria
 from airflow_provider_webdata.toolsets.agent_account import AgentAccount
+from airflow_provider_webdata.triggers.base.stream_trigger import StreamTrigger
 from airflow_provider_webdata.triggers.events import (
     WebDataMonitorCheckEventTrigger,
     WebDataWebhookEventTrigger,
 )
 from airflow_provider_webdata.waiting.policy import PollingPolicy
 from airflow_provider_webdata.waiting.streams.checkpoint import Checkpoint
-from airflow_provider_webdata.waiting.streams.stream_trigger import StreamTrigger
 from tests.support.direct import StateStore, TaskInstance, context_of
 from tests.support.watchers import payloads
 from tools.stored import attempts, connections

@@ -16,7 +16,8 @@ from structlog.testing import capture_logs
 from airflow_provider_webdata.hooks.webdata import WebDataHook
 from airflow_provider_webdata.hooks.webhooks import webhook_for
 from airflow_provider_webdata.sandbox.server import SandboxServer
-from airflow_provider_webdata.waiting import announcement, backoff, deadlines, shared_task
+from airflow_provider_webdata.triggers.base import announcement
+from airflow_provider_webdata.waiting import backoff
 from airflow_provider_webdata.waiting import hub as hub_module
 from airflow_provider_webdata.waiting.hub import Hub
 from tests.support.inbox_server import InboxServer
@@ -91,11 +92,10 @@ def world(sandbox: SandboxServer, inbox: InboxServer, connect: Callable[..., Non
 
 @pytest.fixture(autouse=True)
 def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    """End shared tasks immediately, and retry often."""
-    for module in (shared_task, hub_module):
-        monkeypatch.setattr(module, "LINGER", 0.01)
+    """Close hubs immediately, and retry often."""
+    monkeypatch.setattr(hub_module, "LINGER", 0.01)
     monkeypatch.setattr(backoff, "LONGEST_PAUSE", 0.5)
-    monkeypatch.setattr(deadlines, "LONGEST_NAP", 0.1)
+    monkeypatch.setattr(hub_module, "LONGEST_NAP", 0.1)
     # Waits of earlier tests have used up turns.
     monkeypatch.setattr(announcement, "_next_turn", float("-inf"))
     # No worker has deferred these.
@@ -119,11 +119,11 @@ async def event_of(trigger: Any) -> dict[str, Any]:
 
 def has_begun(hub: Hub) -> bool:
     """Return whether the inbox and the service have been called for every wait."""
-    watches = list(hub.poller.watches.values())
-    subscriptions = list(hub.reader.subscriptions)
+    subjects = list(hub.polls.subjects.values())
+    subscriptions = list(hub.inbox.subscriptions)
     return (
-        bool(watches or subscriptions)
-        and all(watch.polled_at for watch in watches)
+        bool(subjects or subscriptions)
+        and all(subject.polled_at for subject in subjects)
         and all(subscription.held_back is None for subscription in subscriptions)
     )
 
@@ -153,7 +153,7 @@ def tools(monkeypatch: pytest.MonkeyPatch) -> Any:
     def expire() -> None:
         """Let all deadlines pass."""
         later = SimpleNamespace(time=lambda: time.time() + 2 * PATIENCE)
-        monkeypatch.setattr(deadlines, "time", later)
+        monkeypatch.setattr(hub_module, "time", later)
 
     async def timed_out(trigger: Any, **begun: Any) -> dict[str, Any]:
         """Run a trigger whose deadline passes as soon as its wait has begun."""

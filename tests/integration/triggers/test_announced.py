@@ -12,11 +12,11 @@ import pytest
 
 from airflow_provider_webdata.api.errors import RateLimitError
 from airflow_provider_webdata.states.checks import CheckCriteria
+from airflow_provider_webdata.triggers.base import announcement
 from airflow_provider_webdata.triggers.job import WebDataJobTrigger
 from airflow_provider_webdata.triggers.monitor import WebDataMonitorCheckTrigger
 from airflow_provider_webdata.triggers.resume import ResumeTrigger
 from airflow_provider_webdata.triggers.webhook import WebDataWebhookTrigger
-from airflow_provider_webdata.waiting import announcement
 from airflow_provider_webdata.waiting.backoff import Backoff
 from airflow_provider_webdata.waiting.mailbox import Notice
 from tests.support.job_service import JobService

@@ -12,8 +12,8 @@ import pytest
 from airflow_provider_webdata.hooks.webhooks import webhook_for
 from airflow_provider_webdata.sandbox.control import SandboxControl
 from airflow_provider_webdata.triggers.job import WebDataJobTrigger
+from airflow_provider_webdata.waiting import subjects
 from airflow_provider_webdata.waiting.hub import Hub
-from airflow_provider_webdata.waiting.polling import job_watch, poller
 from tests.support.job_service import RUNNING, JobService
 from tests.support.waiting import PATIENCE
 
@@ -134,7 +134,7 @@ async def test_a_delivery_from_before_the_wait(service: Any, receiving: Any, too
 async def test_a_delivery_ahead_of_the_service_is_followed_by_polls(
     service: Any, receiving: Any, tools: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(job_watch, "PAUSES_AFTER_DELIVERY", (0.05,) * 1000)
+    monkeypatch.setattr(subjects, "HINT_PAUSES", (0.05,) * 1000)
     service.set("crawl", JOB, "scraping")
     async with tools.waiting(trigger(reports=True, safety_poll=600.0)) as (task,):
         before = len(service.looks())
@@ -158,7 +158,7 @@ async def test_other_deliveries_cause_no_poll(service: Any, receiving: Any, tool
         polls = len(service.looks())
         for body in others:
             await asyncio.to_thread(receiving.deliver, body, "k")
-        reader = Hub.of("webdata_default").reader
+        reader = Hub.of("webdata_default").inbox
         await tools.until(lambda: (reader.last is not None and reader.last.job_id == "m") or task.done())
         assert (len(service.looks()), task.done()) == (polls, False)
 
@@ -181,8 +181,8 @@ async def test_auto_polls_seldom_only_if_the_job_reports(service: Any, receiving
         service.set("crawl", number(index), "scraping")
         waits.append(trigger(job_id=number(index), reports=reports, poll_interval=5.0, safety_poll=600.0))
     async with tools.waiting(*waits):
-        watches = [Hub.of("webdata_default").poller.watch(("crawl", number(index))) for index in range(2)]
-        assert [watch and watch.interval for watch in watches] == [600.0, 5.0]
+        polled = Hub.of("webdata_default").polls.subjects
+        assert [polled["crawl", number(index)].interval for index in range(2)] == [600.0, 5.0]
 
 
 async def test_a_timeout_names_the_last_state(service: Any, receiving: Any, tools: Any) -> None:
@@ -209,7 +209,7 @@ async def test_new_progress_is_logged(service: Any, tools: Any, logs: Any) -> No
 
 @pytest.mark.rule("job-not-found", "job-expiry")
 async def test_a_job_that_is_gone(service: Any, tools: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(poller, "MISSING_LIMIT", 1.0)
+    monkeypatch.setattr(subjects, "MISSING_LIMIT", 1.0)
     event = await tools.event_of(trigger("batch_scrape"))
     assert (event["status"], event["verdict"], event["job_id"]) == ("error", "never", JOB)
     assert "expired" in event["error"]

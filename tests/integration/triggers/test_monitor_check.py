@@ -11,7 +11,7 @@ import pytest
 
 from airflow_provider_webdata.hooks.webdata import WebDataHook
 from airflow_provider_webdata.triggers.monitor import WebDataMonitorCheckTrigger
-from airflow_provider_webdata.waiting.polling import lookups, poller
+from airflow_provider_webdata.waiting import subjects
 from tests.support.service import NEVER, hourly
 from tests.support.waiting import PATIENCE
 
@@ -90,7 +90,7 @@ async def test_a_check_from_before_the_wait(world: Any, tools: Any) -> None:
 async def test_an_early_delivery_while_the_service_is_down(
     world: Any, tools: Any, logs: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lookups, "REPLICA_PAUSES", (0.01, 0.01))
+    monkeypatch.setattr(subjects, "HINT_PAUSES", (0.01, 0.01))
     monitor = world.monitor()
     check = world.run(monitor)
     world.control.add_fault("status", path="/v2/", status=503, times=None)
@@ -238,7 +238,7 @@ async def test_only_if_meaningful(world: Any, tools: Any) -> None:
 
 @pytest.mark.rule("monitor-get")
 async def test_a_missing_monitor(world: Any, tools: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(poller, "MISSING_LIMIT", 1.0)
+    monkeypatch.setattr(subjects, "MISSING_LIMIT", 1.0)
     event = await tools.event_of(trigger("00000000-0000-4000-8000-000000000000", wait_by="polling"))
     assert (event["status"], event["verdict"]) == ("error", "never")
     assert "deleted, or the id is wrong" in event["error"]

@@ -13,10 +13,9 @@ import pytest
 from airflow_provider_webdata.inbox.reader import END
 from airflow_provider_webdata.triggers.monitor import WebDataMonitorCheckTrigger
 from airflow_provider_webdata.triggers.webhook import WebDataWebhookTrigger
+from airflow_provider_webdata.waiting import poll_source
 from airflow_provider_webdata.waiting.hub import Hub
-from airflow_provider_webdata.waiting.inbox.subscriptions import SubscriptionIndex
-from airflow_provider_webdata.waiting.mailbox import Mailbox
-from airflow_provider_webdata.waiting.polling import monitor_sweep
+from airflow_provider_webdata.waiting.subscriptions import SubscriptionIndex
 from tests.support.waiting import PATIENCE
 
 pytestmark = pytest.mark.usefixtures("leftovers")
@@ -65,7 +64,7 @@ async def test_many_waits_for_one_monitor_share_a_poll(world: Any, tools: Any) -
 async def test_many_monitors_are_listed_and_only_changed_ones_are_polled(
     world: Any, tools: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monitors = [world.monitor(webhook=False) for _ in range(monitor_sweep.FEW + 2)]
+    monitors = [world.monitor(webhook=False) for _ in range(poll_source.FEW + 2)]
     world.control.clear_requests()
     waits = [for_check(monitor, wait_by="polling", poll_interval=600.0) for monitor in monitors]
     async with tools.waiting(*waits) as tasks:
@@ -105,7 +104,8 @@ async def test_shared_tasks_have_no_context_of_the_task_that_started_them(world:
     seen: list[str] = []
 
     class Curious(WebDataWebhookTrigger):
-        async def _wait(self, hub: Hub, mailbox: Any) -> dict[str, Any]:
+        def _target(self) -> Any:
+            hub = Hub.of(self.webdata_conn_id)
             settings = hub.connection.settings
 
             async def look() -> Any:
@@ -120,7 +120,7 @@ async def test_shared_tasks_have_no_context_of_the_task_that_started_them(world:
                 return await hook()
 
             hub.connection.hook = hook_too  # type: ignore[method-assign]
-            return await super()._wait(hub, mailbox)
+            return super()._target()
 
     name.set("the first task")
     wanted = Curious("webdata_default", key="k1", deadline=time.time() + PATIENCE)
@@ -184,20 +184,22 @@ async def test_a_pause_that_the_service_requests(world: Any, tools: Any) -> None
     await asyncio.gather(first, return_exceptions=True)
 
 
-async def test_a_run_that_ends_leaves_the_next_alone(world: Any) -> None:
-    hub = Hub.of("webdata_default")
+async def test_a_hub_that_closes_leaves_the_next_alone(world: Any) -> None:
+    async def read_both(hub: Hub) -> None:
+        await hub.inbox.page(END)
+        await hub.connection.call(lambda hook: hook.list_monitors())
+
     for _ in range(3):
-        mailbox = Mailbox()
-        hub.reader.watch(mailbox)
-        await hub.reader.page(END)
-        await hub.poller.call(lambda hook: hook.list_monitors())
-        hub.reader.unwatch(mailbox)
-        stopping = [asyncio.create_task(task.stop()) for task in (hub.reader, hub.poller)]
-        await asyncio.sleep(0)
-        hub.reader.watch(mailbox)
-        await hub.reader.page(END)
-        await hub.poller.call(lambda hook: hook.list_monitors())
-        await asyncio.gather(*stopping)
-        await hub.reader.page(END)
-        hub.reader.unwatch(mailbox)
-        await hub.reader.stop()
+        with Hub.of("webdata_default").mailbox() as mailbox:
+            former = Hub.of("webdata_default")
+            former.inbox.watch(mailbox)
+            await read_both(former)
+        # It lingers, and closes while the next one is used.
+        await asyncio.sleep(0.05)
+        with Hub.of("webdata_default").mailbox() as mailbox:
+            hub = Hub.of("webdata_default")
+            assert hub is not former
+            hub.inbox.watch(mailbox)
+            await read_both(hub)
+            await former.close()
+            await read_both(hub)

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from airflow_provider_webdata.triggers.base import wait_trigger
 from airflow_provider_webdata.triggers.webhook import WebDataWebhookTrigger
-from airflow_provider_webdata.waiting import wait_trigger
 from tests.support.service import WEBHOOK_SECRET
 from tests.support.waiting import PATIENCE
 
@@ -191,7 +191,7 @@ async def test_a_timeout_names_an_unreadable_inbox(
 ) -> None:
     url = extra["inbox_url"].replace("the sandbox", world.sandbox.url)
     connect(world.sandbox.url, webhook_secret=world.inbox.secret, inbox_url=url)
-    event = await tools.timed_out(trigger(key="k1"), begun=lambda hub: hub.reader.backoff.notice)
+    event = await tools.timed_out(trigger(key="k1"), begun=lambda hub: hub.inbox.backoff.notice)
     assert event["status"] == "timeout"
     assert "could not be read" in event["message"]
     assert words in event["message"]

@@ -199,8 +199,8 @@ def test_what_the_triggerer_makes_of_it():
     from airflow.jobs.triggerer_job_runner import TriggerRunner
     from airflow.serialization.serialized_objects import BaseSerialization, DagSerialization
 
+    from airflow_provider_webdata.triggers.base.wait_trigger import start_of_run
     from airflow_provider_webdata.triggers.monitor import WebDataMonitorCheckTrigger
-    from airflow_provider_webdata.waiting.wait_trigger import start_of_run
 
     with DAG("d", schedule=None) as dag:
         check_sensor()

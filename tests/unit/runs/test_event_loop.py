@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from airflow_provider_webdata.runs.searches import event_loop
-from airflow_provider_webdata.runs.searches.event_loop import run_aside
+from airflow_provider_webdata.runs import event_loop
+from airflow_provider_webdata.runs.event_loop import run_aside
 
 WHO: ContextVar[str] = ContextVar("WHO")
 

@@ -10,7 +10,7 @@ from airflow.triggers.base import BaseEventTrigger, TriggerEvent
 
 from airflow_provider_webdata.coded_errors import ArgumentError
 from airflow_provider_webdata.common.dates import moment
-from airflow_provider_webdata.waiting.serialization import serialized
+from airflow_provider_webdata.triggers.base.serialization import serialized
 from airflow_provider_webdata.waiting.streams.checkpoint import Checkpoint
 from airflow_provider_webdata.waiting.streams.joining import Join, Joined, join_queue
 from airflow_provider_webdata.waiting.streams.stream import unshared

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from airflow_provider_webdata.common.dates import moment
 from airflow_provider_webdata.inbox.reader import Delivery
-from airflow_provider_webdata.waiting.inbox.subscriptions import Subscription, SubscriptionIndex
 from airflow_provider_webdata.waiting.mailbox import Mailbox
+from airflow_provider_webdata.waiting.subscriptions import Subscription, SubscriptionIndex
 
 NAMES = st.sampled_from(["a", "b", "c"])
 EVENTS = st.sampled_from(["crawl.completed", "completed", "monitor.page", "page"])

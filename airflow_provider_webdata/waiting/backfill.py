@@ -6,14 +6,16 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.inbox.reader import MOST_VALUES
-from airflow_provider_webdata.waiting.inbox.subscriptions import SubscriptionIndex
-from airflow_provider_webdata.waiting.shared_task import GATHER
+from airflow_provider_webdata.waiting.subscriptions import SubscriptionIndex
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from airflow_provider_webdata.inbox.reader import Page
-    from airflow_provider_webdata.waiting.inbox.subscriptions import Subscription
+    from airflow_provider_webdata.inbox.reader import Delivery, Page
+    from airflow_provider_webdata.waiting.subscriptions import Subscription
+
+GATHER = 0.05
+"""Seconds for which a search waits for others that begin at the same time and can share it."""
 
 _PAGE_SIZE = 200
 _MAX_EVENTS = 50
@@ -62,17 +64,7 @@ class Backfill:
         batch = self._batch()
         if not batch:
             return
-        query = _query(batch)
-        index = SubscriptionIndex(batch)
-        after: str | None = None
-        found: list[tuple[Subscription, Any]] = []
-        while True:
-            page = await self._search(**query, after=after, limit=_PAGE_SIZE)
-            for delivery in page.deliveries:
-                found.extend((subscription, delivery) for subscription in index.of(delivery))
-            if not page.more or not page.deliveries:
-                break
-            after = page.cursor
+        found = await search_past(self._search, batch)
         # Handed out in one go, so that a lookup that fails half way can be repeated from the start.
         for subscription, delivery in found:
             if subscription in self._waiting:
@@ -99,6 +91,28 @@ class Backfill:
             events = more
             batch.append(subscription)
         return batch
+
+
+async def search_past(
+    search: Callable[..., Awaitable[Page]], batch: list[Subscription]
+) -> list[tuple[Subscription, Delivery]]:
+    """Return the stored deliveries that fit, in the order of the inbox.
+
+    :param search: searches the inbox, with the arguments of the reader's `search`.
+    :param batch: subscriptions that fit into one search.
+    :raises InboxError: the inbox did not answer.
+    """
+    query = _query(batch)
+    index = SubscriptionIndex(batch)
+    after: str | None = None
+    found: list[tuple[Subscription, Delivery]] = []
+    while True:
+        page = await search(**query, after=after, limit=_PAGE_SIZE)
+        for delivery in page.deliveries:
+            found.extend((subscription, delivery) for subscription in index.of(delivery))
+        if not page.more or not page.deliveries:
+            return found
+        after = page.cursor
 
 
 def _query(batch: list[Subscription]) -> dict[str, Any]:

@@ -15,15 +15,15 @@ from airflow_provider_webdata.api.errors import WebDataError
 from airflow_provider_webdata.coded_errors import ArgumentError
 from airflow_provider_webdata.common.dates import moment
 from airflow_provider_webdata.component_metrics import count, timing
-from airflow_provider_webdata.waiting.announcement import Announcement
+from airflow_provider_webdata.triggers.base.announcement import announcing
+from airflow_provider_webdata.triggers.base.serialization import serialized
 from airflow_provider_webdata.waiting.hub import Hub
-from airflow_provider_webdata.waiting.policy import waiting_for
-from airflow_provider_webdata.waiting.serialization import serialized
+from airflow_provider_webdata.waiting.wait import wait
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
 
-    from airflow_provider_webdata.waiting.mailbox import Mailbox, WaitFailure
+    from airflow_provider_webdata.waiting.target import Target
 
 TIMEOUT_MARGIN = 60.0
 """Seconds before Airflow's own timeout at which a trigger ends, so that its event says what was and was not seen."""
@@ -47,25 +47,26 @@ class WaitTrigger(BaseTrigger):
         self.after = after
         self.deadline = deadline
         self.timeout_after: datetime | None = None
-        self._ends_at: float | None = None
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
         """Return the class's path and its arguments, without those at their defaults."""
         return serialized(self)
 
     @abstractmethod
-    async def _wait(self, hub: Hub, mailbox: Mailbox) -> dict[str, Any]:
-        """Wait, and return the event."""
+    def _target(self) -> Target:
+        """Return what the trigger waits for.
+
+        :raises ArgumentError: an argument is invalid.
+        """
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
         """Wait and yield one event."""
-        resumable_at = time.monotonic() + self._hold_back_seconds()
-        hub = Hub.of(self.webdata_conn_id)
         began = time.monotonic()
-        self._ends_at = self._deadline()
-        with hub.waiting(self._ends_at) as mailbox, Announcement(self.log) as self._announcement:
+        resumable_at = began + self._hold_back_seconds()
+        with announcing(self.log) as announce:
             try:
-                event = await self._wait(hub, mailbox)
+                target = self._target()
+                event = await wait(Hub.of(self.webdata_conn_id), target, self._deadline(), announce)
             except WebDataError as error:
                 event = {"status": "error", "error": str(error), "verdict": error.verdict}
             except Exception as error:
@@ -88,10 +89,6 @@ class WaitTrigger(BaseTrigger):
     @abstractmethod
     def _kind(self) -> str:
         """What kind of thing is waited for, in metrics."""
-
-    def _announce(self, what: str, how: str) -> None:
-        """Log what the trigger waits for, how, and until when."""
-        self._announcement.make(waiting_for(what, how, self._ends_at))
 
     def _hold_back_seconds(self) -> float:
         """Return for how many seconds an event is held back: the worker that deferred the task may still be there.
@@ -141,20 +138,3 @@ def start_of_run(task_instance: Any) -> datetime:
     if isinstance(start, datetime):
         return start if start.tzinfo is not None else start.replace(tzinfo=timezone.utc)
     return datetime.now(timezone.utc)
-
-
-def error_event(failure: WaitFailure) -> dict[str, Any]:
-    """Return the event for a wait that cannot go on.
-
-    :param failure: why.
-    """
-    return {"status": "error", "error": failure.text, "verdict": failure.verdict}
-
-
-def timeout_event(what: str, seen: str) -> dict[str, Any]:
-    """Return the event for a wait whose deadline has come.
-
-    :param what: what was waited for.
-    :param seen: what was and was not seen.
-    """
-    return {"status": "timeout", "message": f"Timed out waiting for {what}: {seen}"}

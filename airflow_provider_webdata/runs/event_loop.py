@@ -1,4 +1,4 @@
-"""An event loop for a task that makes many calls at once."""
+"""A separate event loop for the asynchronous part of a task."""
 
 from __future__ import annotations
 

@@ -1,0 +1,227 @@
+"""The next check of a monitor that counts."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from airflow_provider_webdata.api.models import MonitorCheck
+from airflow_provider_webdata.inbox.envelope import first_of
+from airflow_provider_webdata.inbox.reader import Delivery
+from airflow_provider_webdata.inbox.wire import delivery_url
+from airflow_provider_webdata.states.checks import CHECK_COMPLETED, event_of
+from airflow_provider_webdata.waiting.mailbox import WaitFailedError
+from airflow_provider_webdata.waiting.subjects import MonitorSubject, Unconfirmed
+from airflow_provider_webdata.waiting.subscriptions import Subscription
+from airflow_provider_webdata.waiting.target import Judge, Judgment, Look, Target, by_webhook, listens, polls
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from airflow_provider_webdata.hooks.connection import ConnectionSettings
+    from airflow_provider_webdata.states.check_queue import CheckQueue
+    from airflow_provider_webdata.states.checks import Decision
+    from airflow_provider_webdata.waiting.policy import PollingPolicy
+    from airflow_provider_webdata.waiting.subjects import Subject
+
+CLOCK_TOLERANCE = timedelta(minutes=5)
+"""By so much the inbox's clock may be behind the service's."""
+
+
+class FoundCheck(NamedTuple):
+    """A check that counts, its meaning, and how it was found."""
+
+    check: MonitorCheck
+    decision: Decision
+    via: Literal["webhook", "polling"]
+
+
+class CheckTarget(Target):
+    """The checks of a monitor that count, one after the other.
+
+    A delivery is a hint: the monitor is polled, and what the service shows goes into a `CheckQueue`, which decides on
+    each check once, in order. Only when the service cannot be asked, or does not show what it has itself delivered,
+    the check is read from the delivery.
+
+    :param monitor_id: the monitor's UUID.
+    :param queue: which checks count, and their meaning.
+    :param policy: how the end of a check is detected.
+    :param log: of the waiting task.
+    """
+
+    __slots__ = (
+        "_hints",
+        "_judgment",
+        "_monitor_id",
+        "_passed_over",
+        "_policy",
+        "_poll_interval",
+        "_queue",
+        "managed_url",
+    )
+
+    def __init__(self, monitor_id: str, queue: CheckQueue, policy: PollingPolicy, log: Any) -> None:
+        super().__init__(log)
+        self._monitor_id = monitor_id
+        self._queue = queue
+        self._policy = policy
+        self._poll_interval = policy.poll_interval
+        self._hints: dict[str, Delivery] | None = None
+        self._judgment: Judgment | None = None
+        self._passed_over: str | None = None
+        self.managed_url = ""
+
+    @property
+    def name(self) -> str:
+        """The target's name in messages."""
+        check_id, after = self._queue.check_id, self._queue.after
+        if check_id is not None:
+            return f"check {check_id} of monitor {self._monitor_id}"
+        since = f" that finished after {after.isoformat()}" if after is not None else ""
+        return f"a check of monitor {self._monitor_id}{since}"
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """What is polled."""
+        return "monitor", self._monitor_id
+
+    @property
+    def check_id(self) -> str | None:
+        """The check that must be found first, if there is one."""
+        return self._queue.check_id
+
+    @property
+    def after(self) -> datetime | None:
+        """The moment after which checks still count."""
+        return self._queue.after
+
+    def new_subject(self) -> Subject:
+        """Return a subject for the monitor."""
+        return MonitorSubject(self._monitor_id)
+
+    def interval(self, monitor: MonitorSubject) -> float:
+        """Return the seconds between polls: many where the monitor reports to `managed_url`."""
+        expects_delivery = self.managed_url and monitor.reports_to(self.managed_url)
+        return self._policy.safety_poll if expects_delivery else self._poll_interval
+
+    def may_end(self, over: set[str], newest: datetime | None) -> bool:
+        """Return whether a list of checks may end the wait.
+
+        :param over: ids of the checks that are over.
+        :param newest: when the last of them finished.
+        """
+        if self.check_id is not None:
+            return self.check_id in over
+        return newest is not None and (self.after is None or newest > self.after)
+
+    def begin(self, settings: ConnectionSettings) -> tuple[str, tuple[Subscription, ...]]:
+        """Return how the end of a check is detected, and the deliveries to subscribe to."""
+        policy = self._policy
+        how = polls(policy.poll_interval)
+        if not listens(policy, settings):
+            return how, ()
+        if policy.wait_by == "webhook":
+            self._poll_interval = policy.safety_poll
+            how = by_webhook(policy.safety_poll)
+        else:
+            self.managed_url = delivery_url(settings.webhook.url or "", settings.conn_id)
+            how = f"{by_webhook(policy.safety_poll)} if the monitor reports to this Airflow, else {how}"
+        # A delivery that comes too early costs a poll, which shows when the check really finished.
+        since = self.after - CLOCK_TOLERANCE if self.after is not None else None
+        events = (CHECK_COMPLETED,)
+        by_monitor = Subscription(self.mailbox, monitor_id=self._monitor_id, events=events, since=since)
+        if self.check_id is None:
+            return how, (by_monitor,)
+        # A payload that does not name the monitor still names the check.
+        return how, (by_monitor, Subscription(self.mailbox, job_id=self.check_id, events=events))
+
+    def take(self, item: Any) -> Look | None:
+        """Note a delivery, the monitor's checks, or what is known of one of them."""
+        if isinstance(item, Delivery):
+            return self._hint(item)
+        if isinstance(item, Judgment):
+            self._judgment = item
+        elif isinstance(item, Unconfirmed):
+            self._take_unconfirmed(item)
+        else:
+            self._queue.add(item)
+        return None
+
+    def _hint(self, delivery: Delivery) -> Look | None:
+        check_id = delivery.job_id
+        if check_id is None:
+            return Look()
+        self._hints = self._hints or {}
+        if check_id in self._hints or self._queue.was_decided(check_id):
+            return None
+        self._hints[check_id] = delivery
+        if self.check_id not in (None, check_id):
+            return None
+        self.log.info(
+            "Delivery %s says that check %s ended; asking the service about it.", delivery.id, check_id
+        )
+        return Look(check_id)
+
+    def _take_unconfirmed(self, item: Unconfirmed) -> None:
+        if (delivery := (self._hints or {}).get(item.check_id)) is not None:
+            self.log.warning(
+                "Check %s ended according to delivery %s, but the service does not confirm it (%s); using the "
+                "status in the delivery.",
+                item.check_id,
+                delivery.id,
+                item.reason,
+            )
+            self._queue.add([delivered_check(delivery)])
+        elif item.is_missing and item.check_id == self.check_id:
+            raise WaitFailedError(f"{self.name} does not exist ({item.reason})", "never")
+
+    def decide(self) -> FoundCheck | Look | Judge | None:
+        """Return the next check that counts, what must be known first, or None."""
+        while (check := self._queue.head) is not None:
+            meaningful = None
+            if self._queue.needs_pages:
+                if self._judgment is None or self._judgment.check_id != check.id:
+                    return Judge(check.id)
+                meaningful = self._judgment.is_meaningful
+            was_named = self.check_id is not None
+            decision = self._queue.decide(meaningful=meaningful)
+            hint = self._hints.pop(check.id, None) if self._hints else None
+            if decision.outcome != "wait":
+                return FoundCheck(check, decision, "polling" if hint is None else "webhook")
+            self._passed_over = f"check {check.id}, {decision.reason}"
+            self.log.info("Check %s does not count: %s. Going on.", check.id, decision.reason)
+            if was_named:
+                return Look()
+        return None
+
+    def event(self, found: FoundCheck) -> dict[str, Any]:
+        """Return the event for a check that counts."""
+        return event_of(found.check, found.decision, monitor_id=self._monitor_id, via=found.via)
+
+    def remarks(self) -> list[str]:
+        """Return which check was passed over last."""
+        return [f"passed over last: {self._passed_over}"] if self._passed_over else []
+
+
+def delivered_check(delivery: Delivery) -> MonitorCheck:
+    """Return the check that a delivery reports, with what its payload says.
+
+    :param delivery: of the event `monitor.check.completed`.
+    """
+    payload = delivery.payload()
+    data = first_of(payload) if isinstance(payload, dict) else {}
+    status = data.get("status")
+    if not isinstance(status, str):
+        status = "completed" if delivery.success else "failed"
+    summary = data.get("summary")
+    error = payload.get("error") if isinstance(payload, dict) else None
+    return MonitorCheck.model_validate(
+        {
+            "id": delivery.job_id or "",
+            "monitorId": delivery.monitor_id,
+            "status": status,
+            "summary": summary if isinstance(summary, dict) else None,
+            "finishedAt": delivery.received_at,
+            "error": error if isinstance(error, str) else None,
+        }
+    )

@@ -1,0 +1,132 @@
+"""The connection of a hub: its hook, and the background tasks that use it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import logging
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from airflow_provider_webdata.api.errors import AuthenticationError
+from airflow_provider_webdata.hooks.once import Once
+from airflow_provider_webdata.hooks.webdata_async import AsyncWebDataHook
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Coroutine
+
+    from airflow_provider_webdata.hooks.connection import ConnectionSettings
+
+log = logging.getLogger(__name__)
+
+
+class Connection:
+    """The hook of one connection in one event loop.
+
+    Triggers that each read the connection would queue up at the triggerer's supervisor.
+
+    :param conn_id: id of the connection.
+    :param count: counts a metric, with tags.
+    :param on_failure: called with the cause when a task of `run` ends early.
+    :param settings: of the connection, if it was read before.
+    """
+
+    def __init__(
+        self,
+        conn_id: str,
+        count: Callable[..., None],
+        on_failure: Callable[[str], None],
+        settings: ConnectionSettings | None = None,
+    ) -> None:
+        self.conn_id = conn_id
+        self._count = count
+        self._on_failure = on_failure
+        self._given = settings
+        self._hook = Once(self._connect)
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._is_closed = False
+
+    async def hook(self) -> AsyncWebDataHook:
+        """Return the hook, its connection read.
+
+        :raises ConfigurationError: the connection cannot work.
+        :raises AirflowNotFoundException: the connection does not exist.
+        """
+        return await self._hook.get()
+
+    async def settings(self) -> ConnectionSettings:
+        """Return the connection's settings."""
+        return await (await self.hook()).get_settings()
+
+    async def renew(self, refused: AsyncWebDataHook) -> AsyncWebDataHook:
+        """Read the connection again, unless another task has done so since the hook was refused."""
+        if self._hook.made is refused:
+            self._hook.take()
+            await refused.close()
+        return await self.hook()
+
+    async def call(self, request: Callable[[AsyncWebDataHook], Awaitable[Any]]) -> Any:
+        """Call the service. If it refuses the key, read the connection and call it again.
+
+        :param request: calls the service with the hook that it receives.
+        """
+        hook = await self.hook()
+        try:
+            return await request(hook)
+        except AuthenticationError:
+            if self._given is not None:
+                raise
+            return await request(await self.renew(hook))
+
+    def count_poll(self, kind: str) -> None:
+        """Count a poll of a `monitor` or of a kind of job."""
+        count = self._count
+        count("webdata.polls", conn_id=self.conn_id, kind=kind)
+
+    async def _connect(self) -> AsyncWebDataHook:
+        if self._given is not None:
+            return AsyncWebDataHook.of(self._given)
+        hook = AsyncWebDataHook(self.conn_id)
+        await hook.get_settings()
+        return hook
+
+    def spawn(self, work: Coroutine[Any, Any, Any], name: str) -> asyncio.Task[Any]:
+        """Start a task that belongs to no wait; `close` cancels it.
+
+        It gets an empty context: with a copy of the caller's, all that it logs would go into that one task's log.
+        """
+        task = detached(work, name)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    def run(self, work: Coroutine[Any, Any, None], name: str) -> None:
+        """Start a task that must not end before `close`."""
+        self.spawn(work, name).add_done_callback(self._ended, context=contextvars.Context())
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        if self._is_closed:
+            return
+        cause = f"{task.get_name()} was cancelled while it was needed"
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("%s ended unexpectedly", task.get_name(), exc_info=error)
+            cause = f"{task.get_name()} ended unexpectedly: {type(error).__name__}: {error}"
+        self._on_failure(cause)
+
+    async def close(self) -> None:
+        """Cancel the tasks, and close the hook."""
+        self._is_closed = True
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        if (hook := self._hook.take()) is not None:
+            with suppress(Exception):
+                await hook.close()
+
+
+def detached(work: Coroutine[Any, Any, Any], name: str) -> asyncio.Task[Any]:
+    """Start a task with an empty context."""
+    loop = asyncio.get_running_loop()
+    task: asyncio.Task[Any] = contextvars.Context().run(lambda: loop.create_task(work, name=name))
+    return task

@@ -1,1 +1,0 @@
-"""Followers combine deliveries and polls for one wait: a delivery is a hint, and the service's state decides."""

@@ -1,0 +1,109 @@
+"""The end of one job."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from airflow_provider_webdata.inbox.reader import Delivery
+from airflow_provider_webdata.states.jobs import JobView, ProgressLog, last_events, name_of
+from airflow_provider_webdata.waiting.subjects import JobSubject
+from airflow_provider_webdata.waiting.subscriptions import Subscription
+from airflow_provider_webdata.waiting.target import Look, Target, by_webhook, listens, polls
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from airflow_provider_webdata.hooks.connection import ConnectionSettings
+    from airflow_provider_webdata.states.jobs import JobKind
+    from airflow_provider_webdata.waiting.policy import PollingPolicy
+    from airflow_provider_webdata.waiting.subjects import Subject
+
+
+class JobTarget(Target):
+    """The end of one job.
+
+    No delivery reports that a crawl or batch scrape failed as a whole: polling finds it.
+
+    :param kind: of the job.
+    :param job_id: its id.
+    :param policy: how the end is detected.
+    :param log: of the waiting task.
+    :param reports: whether the job is known to report to this connection's inbox.
+    """
+
+    __slots__ = (
+        "_interval",
+        "_is_delivered",
+        "_job_id",
+        "_kind",
+        "_policy",
+        "_progress",
+        "_reports",
+        "_view",
+    )
+
+    def __init__(
+        self, kind: JobKind, job_id: str, policy: PollingPolicy, log: Any, *, reports: bool = False
+    ) -> None:
+        super().__init__(log)
+        self._kind: JobKind = kind
+        self._job_id = job_id
+        self._policy = policy
+        self._reports = reports
+        self._interval = policy.poll_interval
+        self._progress = ProgressLog(log)
+        self._is_delivered = False
+        self._view: JobView | None = None
+
+    @property
+    def name(self) -> str:
+        """The target's name in messages."""
+        return f"{name_of(self._kind)} {self._job_id}"
+
+    @property
+    def facts(self) -> Mapping[str, str]:  # type: ignore[override]
+        """Values of the event however the wait ends."""
+        return {"kind": self._kind, "job_id": self._job_id}
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """What is polled."""
+        return self._kind, self._job_id
+
+    def new_subject(self) -> Subject:
+        """Return a subject for the job."""
+        return JobSubject(self._kind, self._job_id)
+
+    def interval(self, _: JobSubject) -> float:
+        """Return the seconds between polls."""
+        return self._interval
+
+    def begin(self, settings: ConnectionSettings) -> tuple[str, tuple[Subscription, ...]]:
+        """Return how the end is detected, and the deliveries to subscribe to."""
+        policy = self._policy
+        if not listens(policy, settings):
+            return polls(self._interval), ()
+        subscription = Subscription(self.mailbox, job_id=self._job_id, events=last_events(self._kind))
+        if self._reports or policy.wait_by == "webhook":
+            self._interval = policy.safety_poll
+            return by_webhook(self._interval), (subscription,)
+        return f"by webhook if the job reports to this Airflow, and {polls(self._interval)}", (subscription,)
+
+    def take(self, item: Any) -> Look | None:
+        """Note a delivery, which is a hint, or the state of the job."""
+        if isinstance(item, JobView):
+            self._view = item
+            self._progress.update(item)
+        elif isinstance(item, Delivery) and not self._is_delivered:
+            self._is_delivered = True
+            self.log.info("Delivery %s says %s; asking the service about it.", item.id, item.event)
+            return Look(self._job_id)
+        return None
+
+    def decide(self) -> JobView | None:
+        """Return the job once it is over."""
+        return self._view if self._view is not None and self._view.is_over else None
+
+    def event(self, found: JobView) -> dict[str, Any]:
+        """Return the event for a job that is over."""
+        return found.event("webhook" if self._is_delivered else "polling")

@@ -1,0 +1,272 @@
+"""Polls the service for all waits of a connection: each job and monitor once, however many targets share it."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from airflow_provider_webdata.api.errors import (
+    AuthenticationError,
+    ConfigurationError,
+    NotFoundError,
+    RateLimitError,
+    TransportError,
+    WebDataError,
+)
+from airflow_provider_webdata.hooks.calls import MonitorPages
+from airflow_provider_webdata.states.checks import MEANINGFUL_STATUSES, has_meaningful
+from airflow_provider_webdata.waiting import subjects
+from airflow_provider_webdata.waiting.backoff import LONGEST_PAUSE, Backoff
+from airflow_provider_webdata.waiting.mailbox import Notice, WaitFailedError
+from airflow_provider_webdata.waiting.subjects import MonitorSubject
+
+if TYPE_CHECKING:
+    from airflow_provider_webdata.api.models import Monitor
+    from airflow_provider_webdata.hooks.webdata_async import AsyncWebDataHook
+    from airflow_provider_webdata.waiting.connection import Connection
+    from airflow_provider_webdata.waiting.subjects import Subject, SubjectKey
+    from airflow_provider_webdata.waiting.target import Target
+
+GATHER = 0.05
+"""Seconds for which a request waits for others that begin at the same time and can share it."""
+
+SLICE = 200
+"""Items posted before other tasks of the event loop have their turn."""
+
+EARLY = 0.1
+"""Part of its interval by which a poll may be earlier, to share a round with others."""
+
+FEW = 10
+"""So many monitors are polled one by one; where more are due, all are listed and those that changed are polled."""
+
+_BATCH = 4
+_FAR = float("inf")
+_CONNECTION_WIDE = (AuthenticationError, ConfigurationError, RateLimitError, TransportError)
+"""Errors of one poll that all others would meet too."""
+
+
+class PollSource:
+    """Polls subjects when they are due, and posts what it finds to the targets that it may end.
+
+    A new target is polled for promptly. What the service refuses for good ends the waits; anything else is retried,
+    ever more slowly, and shows in the waiting tasks' logs.
+
+    :param connection: whose monitors and jobs are polled.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        self.subjects: dict[SubjectKey, Subject] = {}
+        self._connection = connection
+        self._changed = asyncio.Event()
+        self._is_running = False
+        self._paused_until = 0.0
+        self._backoff = Backoff(f"service of connection {connection.conn_id!r}", self._broadcast)
+        self._list_pages = 0
+        self._judging: dict[tuple[str, str], asyncio.Task[bool]] = {}
+
+    def follow(self, target: Target) -> None:
+        """Begin to poll for a target."""
+        key = target.key
+        if key not in self.subjects:
+            self.subjects[key] = target.new_subject()
+        self.subjects[key].targets.add(target)
+        if self._backoff.notice is not None:
+            target.mailbox.post(self._backoff.notice)
+        self.look_now(key)
+        if not self._is_running:
+            self._is_running = True
+            self._connection.run(self._run(), f"the poller of connection {self._connection.conn_id!r}")
+
+    def leave(self, target: Target) -> None:
+        """Stop polling for a target."""
+        subject = self.subjects.get(target.key)
+        if subject is not None:
+            subject.targets.discard(target)
+            if not subject.targets:
+                del self.subjects[target.key]
+
+    def look_now(self, key: SubjectKey, hint: str | None = None) -> None:
+        """Poll a subject now rather than when it is due.
+
+        :param key: of the subject.
+        :param hint: the id of what is over by a delivery. The poll is repeated shortly until the service shows it.
+        """
+        if (subject := self.subjects.get(key)) is not None:
+            if hint is not None:
+                subject.hint(hint)
+            subject.due = 0.0
+            subject.invalidate()
+            self._changed.set()
+
+    def judge(self, monitor_id: str, check_id: str) -> asyncio.Task[bool]:
+        """Read whether a check has a page whose change was judged meaningful, once for all that ask meanwhile.
+
+        :param monitor_id: the monitor's UUID; one of `subjects`.
+        :param check_id: the check's UUID.
+        """
+        key = (monitor_id, check_id)
+        if key not in self._judging:
+            self._judging[key] = self._connection.spawn(self._judge(*key), f"the pages of check {check_id}")
+            self._judging[key].add_done_callback(lambda _: self._judging.pop(key))
+        return self._judging[key]
+
+    async def _judge(self, monitor_id: str, check_id: str) -> bool:
+        def notify(notice: Notice) -> None:
+            if (subject := self.subjects.get(("monitor", monitor_id))) is not None:
+                subject.post(notice)
+
+        backoff = Backoff(f"pages of check {check_id}", notify)
+        while True:
+            try:
+                return bool(
+                    await self._connection.call(lambda hook: is_meaningful(hook, monitor_id, check_id))
+                )
+            except WebDataError as error:  # noqa: PERF203 - what is repeated is a request
+                if error.verdict == "never":
+                    cause = f"check {check_id} of monitor {monitor_id}: {error}"
+                    raise WaitFailedError(cause, error.verdict) from error
+                await asyncio.sleep(backoff.failed(error))
+
+    async def _run(self) -> None:
+        while True:
+            await self._until_due()
+            await self._round()
+
+    async def _until_due(self) -> None:
+        while True:
+            self._changed.clear()
+            soonest = min((subject.due for subject in self.subjects.values()), default=_FAR)
+            # A pause that the service requested also applies to waits that begin meanwhile.
+            nap = max(soonest, self._paused_until) - asyncio.get_running_loop().time()
+            if nap <= 0:
+                await asyncio.sleep(GATHER)
+                return
+            with suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(self._changed.wait(), min(nap, 3600.0))
+
+    async def _round(self) -> None:
+        now = asyncio.get_running_loop().time()
+        due = [
+            subject
+            for subject in self.subjects.values()
+            if subject.due <= now or subject.due <= now + EARLY * subject.interval
+        ]
+        try:
+            await self._poll_all(await self._without_unchanged(due))
+        except Exception as error:  # noqa: BLE001 - shown to all waits, and retried
+            if isinstance(error, (AuthenticationError, ConfigurationError)):
+                self._broadcast(WaitFailedError(str(error), "never"))
+            pause = self._backoff.failed(error)
+            self._paused_until = asyncio.get_running_loop().time() + pause
+            for subject in due:
+                subject.unanswered(str(error), last=pause > sum(subjects.HINT_PAUSES))
+        else:
+            self._backoff.recovered()
+
+    async def _without_unchanged(self, due: list[Subject]) -> list[Subject]:
+        """Return what needs a separate poll: where many monitors are due, the list shows which of them changed."""
+        monitors = {subject.monitor_id: subject for subject in due if isinstance(subject, MonitorSubject)}
+        if len(monitors) <= max(FEW, self._list_pages):
+            return due
+        unchanged: set[Subject] = set()
+        pages = MonitorPages()
+        count = 0
+        while (query := pages.query) is not None and monitors:
+            page = await self._read_page(query)
+            count += 1
+            for monitor in pages.take(page):
+                subject = monitors.pop(monitor.id, None)
+                if subject is not None and not subject.update(monitor):
+                    subject.seen()
+                    self._schedule(subject)
+                    unchanged.add(subject)
+        self._list_pages = max(count, 1)
+        # What is not listed may be too new for the replica, or deleted.
+        return [subject for subject in due if subject not in unchanged]
+
+    async def _read_page(self, query: dict[str, int]) -> list[Monitor]:
+        page: list[Monitor] = await self._connection.call(lambda hook: hook.list_monitors(**query))
+        return page
+
+    async def _poll_all(self, due: list[Subject]) -> None:
+        """Poll each; an error that only some of them meet delays no other."""
+        failed: list[tuple[Subject, WebDataError]] = []
+        for start in range(0, len(due), _BATCH):
+            batch = due[start : start + _BATCH]
+            polls = await asyncio.gather(*(self._poll(subject) for subject in batch), return_exceptions=True)
+            for subject, error in zip(batch, polls, strict=True):
+                if isinstance(error, BaseException):
+                    if not isinstance(error, WebDataError) or isinstance(error, _CONNECTION_WIDE):
+                        raise error
+                    failed.append((subject, error))
+        if failed and len(failed) == len(due):
+            raise failed[-1][1]
+        for subject, error in failed:
+            self._retry(subject, error)
+
+    async def _poll(self, subject: Subject) -> None:
+        if not subject.targets:
+            return
+        self._connection.count_poll(subject.key[0])
+        subject.due = _FAR
+        try:
+            found = await subject.poll(self._connection.call)
+        except NotFoundError as error:
+            self._missing(subject, error)
+            return
+        except BaseException as error:
+            subject.due = 0.0
+            refused = isinstance(error, WebDataError) and error.verdict == "never"
+            if not refused or isinstance(error, (AuthenticationError, ConfigurationError)):
+                raise
+            subject.post(WaitFailedError(f"{subject.label}: {error}", "never"))
+            self._schedule(subject)
+            return
+        subject.missing_since = None
+        subject.failures = 0
+        # Its notice comes before what was found, which may end the waits.
+        self._backoff.recovered()
+        for number, (target, item) in enumerate(found, 1):
+            target.mailbox.post(item)
+            if number % SLICE == 0:
+                await asyncio.sleep(0)
+        if subject.due == _FAR:
+            self._schedule(subject)
+
+    def _schedule(self, subject: Subject, pause: float | None = None) -> None:
+        if subject.targets:
+            pause = subject.pause if pause is None else pause
+            subject.due = asyncio.get_running_loop().time() + pause
+
+    def _missing(self, subject: Subject, error: NotFoundError) -> None:
+        now = asyncio.get_running_loop().time()
+        if subject.missing_since is None:
+            subject.missing_since = now
+        missing = now - subject.missing_since
+        if missing > subjects.MISSING_LIMIT:
+            subject.post(WaitFailedError(subject.not_found(str(error)), "never"))
+            self._schedule(subject)
+        else:
+            subject.unanswered(str(error))
+            self._schedule(subject, min(1.0 + missing, 8.0))
+
+    def _retry(self, subject: Subject, error: WebDataError) -> None:
+        subject.failures += 1
+        if subject.failures == 2:
+            subject.post(Notice(f"{subject.label}: {error}; retrying until it works or the wait times out"))
+        subject.unanswered(str(error))
+        self._schedule(subject, min(2.0**subject.failures / 2, LONGEST_PAUSE))
+
+    def _broadcast(self, item: Any) -> None:
+        for subject in self.subjects.values():
+            subject.post(item)
+
+
+async def is_meaningful(hook: AsyncWebDataHook, monitor_id: str, check_id: str) -> bool:
+    """Return whether a check has a page whose change was judged meaningful."""
+    for status in MEANINGFUL_STATUSES:
+        async for part in hook.iter_monitor_check_pages(monitor_id, check_id, status=status):
+            if has_meaningful(part):
+                return True
+    return False

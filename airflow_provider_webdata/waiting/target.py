@@ -1,0 +1,136 @@
+"""What one wait is for."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from airflow_provider_webdata.api.errors import ConfigurationError
+from airflow_provider_webdata.hooks.webhooks import can_receive, no_deliveries_reason
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from airflow_provider_webdata.hooks.connection import ConnectionSettings
+    from airflow_provider_webdata.waiting.mailbox import Mailbox
+    from airflow_provider_webdata.waiting.policy import PollingPolicy
+    from airflow_provider_webdata.waiting.subjects import Subject, SubjectKey
+    from airflow_provider_webdata.waiting.subscriptions import Subscription
+
+
+class Look(NamedTuple):
+    """A request to poll now.
+
+    :param hint: the id of what is over by a delivery; None: nothing in particular.
+    """
+
+    hint: str | None = None
+
+
+class Judge(NamedTuple):
+    """A request to read whether a change of a check was judged meaningful."""
+
+    check_id: str
+
+
+class Judgment(NamedTuple):
+    """The answer to `Judge`."""
+
+    check_id: str
+    is_meaningful: bool
+
+
+class Target(ABC):
+    """What one wait is for. It decides on what its sources find, and requests more from them.
+
+    :param log: of the waiting task.
+    """
+
+    __slots__ = ("log", "mailbox")
+
+    facts: Mapping[str, str] = {}
+    """Values of the event however the wait ends."""
+
+    def __init__(self, log: Any) -> None:
+        self.log = log
+        self.mailbox: Mailbox
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """The target's name in messages."""
+
+    @property
+    def key(self) -> SubjectKey:
+        """What is polled; empty if nothing is."""
+        return "", ""
+
+    @property
+    def is_polled(self) -> bool:
+        """Whether the service is polled for it."""
+        return bool(self.key[0])
+
+    def new_subject(self) -> Subject:
+        """Return a subject for the key."""
+        raise NotImplementedError
+
+    @abstractmethod
+    def begin(self, settings: ConnectionSettings) -> tuple[str, tuple[Subscription, ...]]:
+        """Return how the end is detected, as text, and the deliveries to subscribe to.
+
+        :param settings: of the connection.
+        :raises ConfigurationError: the connection has no webhook to wait for.
+        """
+
+    @abstractmethod
+    def take(self, item: Any) -> Look | None:
+        """Note what a source has found."""
+
+    @abstractmethod
+    def decide(self) -> Any:
+        """Return what ends the wait, a `Look` or `Judge` to be answered first, or None for now."""
+
+    @abstractmethod
+    def event(self, found: Any) -> dict[str, Any]:
+        """Return the event for what `decide` returned, with its `status`."""
+
+    def remarks(self) -> list[str]:
+        """Return what the message of a timeout says besides the states of the sources."""
+        return []
+
+
+def listens(policy: PollingPolicy, settings: ConnectionSettings) -> bool:
+    """Return whether a wait subscribes to deliveries.
+
+    :raises ConfigurationError: the policy requires webhooks, and the connection cannot receive any.
+    """
+    if policy.wait_by != "polling" and can_receive(settings):
+        return True
+    if policy.wait_by == "webhook":
+        raise ConfigurationError(no_deliveries_reason(settings))
+    return False
+
+
+def polls(interval: float) -> str:
+    """Return how often the service is polled, as text."""
+    return f"polling the service every {interval:g} s"
+
+
+def by_webhook(safety_poll: float) -> str:
+    """Return that deliveries are expected, as text."""
+    return f"by webhook, and {polls(safety_poll)} in case a delivery is lost"
+
+
+def waiting_for(name: str, how: str, deadline: float | None) -> str:
+    """Return the line with which a wait begins.
+
+    :param name: what is waited for.
+    :param how: how its end is detected.
+    :param deadline: seconds since the epoch; None: none.
+    """
+    until = "without a deadline"
+    if deadline is not None:
+        moment = datetime.fromtimestamp(deadline, timezone.utc)
+        until = f"until {moment.isoformat(timespec='seconds').replace('+00:00', 'Z')}"
+    return f"Waiting for {name}, {how}, {until}"

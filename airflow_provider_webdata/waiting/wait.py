@@ -1,0 +1,194 @@
+"""The one wait: for triggers, and in a thread with its own event loop for workers."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from airflow_provider_webdata.api.errors import NotFoundError, WebDataError
+from airflow_provider_webdata.waiting import subjects
+from airflow_provider_webdata.waiting.mailbox import ExpiredError, Notice, WaitFailedError
+from airflow_provider_webdata.waiting.poll_source import is_meaningful
+from airflow_provider_webdata.waiting.target import Judge, Judgment, Look, waiting_for
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from airflow_provider_webdata.waiting.hub import Hub
+    from airflow_provider_webdata.waiting.mailbox import Mailbox
+    from airflow_provider_webdata.waiting.subjects import Subject
+    from airflow_provider_webdata.waiting.subscriptions import Subscription
+    from airflow_provider_webdata.waiting.target import Target
+
+    Event = dict[str, Any]
+    """The outcome of a wait, as Airflow stores it for the task: JSON, with `status`."""
+
+LOOK_PAUSE = 2.0
+"""Seconds between two looks for something that is missing."""
+
+
+async def wait(
+    hub: Hub,
+    target: Target,
+    deadline: float | None = None,
+    announce: Callable[[str], None] | None = None,
+    *,
+    at_least_once: bool = False,
+) -> Event:
+    """Wait for a target, and return the event.
+
+    Its `status` is that of the target's own event (`done`, `failed`, or `skip`); `timeout`, with a `message` that
+    says what was and was not seen; or `error`, with `error` and its `verdict`, if the service refuses for good or a
+    source died.
+
+    :param hub: of the connection.
+    :param target: what to wait for.
+    :param deadline: seconds since the epoch; None: none.
+    :param announce: logs the line with which the wait begins. Default: immediately, in the target's log.
+    :param at_least_once: look once even if the deadline comes before the first answer.
+    :raises ConfigurationError: the connection cannot work, or has no webhook to wait for.
+    :raises ArgumentError: no delivery can have a value that the target requires.
+    """
+    with hub.mailbox(deadline) as mailbox:
+        target.mailbox = mailbox
+        how, subscriptions = target.begin(await hub.connection.settings())
+        name = target.name
+        with following(hub, target, subscriptions):
+            (announce or target.log.info)(waiting_for(name, how, deadline))
+            try:
+                return target.event(await next_found(hub, target))
+            except ExpiredError:
+                if at_least_once and (event := await _first_look(hub, target)):
+                    return event
+                seen = "; ".join(_seen(hub, target, subscriptions))
+                return {
+                    "status": "timeout",
+                    "message": f"Timed out waiting for {name}: {seen}",
+                    **target.facts,
+                }
+            except WaitFailedError as error:
+                return {**error_event(error), **target.facts}
+
+
+@contextmanager
+def following(hub: Hub, target: Target, subscriptions: tuple[Subscription, ...]) -> Iterator[None]:
+    """Have the sources fill a target's mailbox within this block.
+
+    :param subscriptions: those that `Target.begin` returned.
+    """
+    for subscription in subscriptions:
+        hub.inbox.subscribe(subscription)
+    if target.is_polled:
+        hub.polls.follow(target)
+    try:
+        yield
+    finally:
+        for subscription in subscriptions:
+            hub.inbox.unsubscribe(subscription)
+        if target.is_polled:
+            hub.polls.leave(target)
+
+
+async def next_found(hub: Hub, target: Target) -> Any:
+    """Return the next thing that the target decides to end a wait with.
+
+    :raises ExpiredError: the deadline has come.
+    :raises WaitFailedError: the wait cannot continue.
+    """
+    asked: Judge | None = None
+    while True:
+        decision = target.decide()
+        if isinstance(decision, Look):
+            hub.polls.look_now(target.key, decision.hint)
+            continue
+        if isinstance(decision, Judge):
+            if decision != asked:
+                asked = decision
+                _judge(hub, target.key[1], decision, target.mailbox)
+        elif decision is not None:
+            return decision
+        item = await target.mailbox.get()
+        if isinstance(item, Notice):
+            item.log_to(target.log)
+        elif (look := target.take(item)) is not None:
+            hub.polls.look_now(target.key, look.hint)
+
+
+def _judge(hub: Hub, monitor_id: str, judge: Judge, mailbox: Mailbox) -> None:
+    def answer(task: asyncio.Task[bool]) -> None:
+        if not task.cancelled():
+            mailbox.post(task.exception() or Judgment(judge.check_id, task.result()))
+
+    hub.polls.judge(monitor_id, judge.check_id).add_done_callback(answer)
+
+
+async def _first_look(hub: Hub, target: Target) -> Event | None:
+    if hub.polls.subjects[target.key].polled_at is not None:
+        return None
+    try:
+        return await _look(hub, target, hub.polls.subjects[target.key])
+    except WebDataError as error:
+        if error.verdict == "never":
+            raise
+        target.log.warning("%s", error)
+        return None
+
+
+async def look(hub: Hub, target: Target) -> Event | None:
+    """Look once at what a target is for; return the event, or None if it is not over.
+
+    :raises WebDataError: the service or the inbox cannot be asked, or does not know it for longer than a replica lags.
+    """
+    with hub.mailbox() as mailbox:
+        target.mailbox = mailbox
+        _, subscriptions = target.begin(await hub.connection.settings())
+        if target.is_polled:
+            subject = target.new_subject()
+            subject.targets.add(target)
+            return await _look(hub, target, subject)
+        for subscription in subscriptions:
+            for delivery in await hub.inbox.past(subscription):
+                target.take(delivery)
+        found = target.decide()
+        return None if found is None else target.event(found)
+
+
+async def _look(hub: Hub, target: Target, subject: Subject) -> Event | None:
+    while True:
+        hub.connection.count_poll(target.key[0])
+        for _, item in await _found_by(hub, subject):
+            target.take(item)
+        while isinstance(decision := target.decide(), Judge):
+            hook = await hub.connection.hook()
+            meaningful = await is_meaningful(hook, target.key[1], decision.check_id)
+            target.take(Judgment(decision.check_id, meaningful))
+        if not isinstance(decision, Look):
+            return None if decision is None else target.event(decision)
+
+
+async def _found_by(hub: Hub, subject: Subject) -> list[tuple[Any, Any]]:
+    began = time.monotonic()
+    while True:
+        try:
+            return await subject.poll(hub.connection.call)
+        except NotFoundError:
+            # What was just created may be missing where it is read.
+            if time.monotonic() - began + LOOK_PAUSE > subjects.MISSING_LIMIT:
+                raise
+        await asyncio.sleep(LOOK_PAUSE)
+
+
+def _seen(hub: Hub, target: Target, subscriptions: tuple[Subscription, ...]) -> Iterator[str]:
+    if target.is_polled:
+        subject = hub.polls.subjects.get(target.key)
+        yield subject.state() if subject is not None else "the service was not asked"
+    if subscriptions:
+        yield hub.inbox.state()
+    yield from target.remarks()
+
+
+def error_event(error: WaitFailedError) -> Event:
+    """Return the event for a wait that cannot continue."""
+    return {"status": "error", "error": error.text, "verdict": error.verdict}
