@@ -143,6 +143,14 @@ FORMATS = {
             package="pyarrow",
             extra="parquet",
         ),
+        Format(
+            "CSV",
+            ".csv",
+            writer=f"{_ROOM}.csv_rows:CsvWriter",
+            reader=f"{_ROOM}.csv_rows:read_csv",
+            columns="named",
+            gzip=True,
+        ),
     )
     for suffix in known.suffixes
 }

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import csv
 import gzip
+import io
 import json
 import os
 import signal
@@ -19,7 +21,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_provider_webdata.results.columns import columns_of, item_of
+from airflow_provider_webdata.results.columns import EXTRA, Column, columns_of, item_of
 from airflow_provider_webdata.results.errors import OutputError
 from airflow_provider_webdata.results.formats import FORMATS, SUFFIXES
 from airflow_provider_webdata.results.output import check_output, open_output
@@ -132,6 +134,70 @@ def test_an_error_leaves_what_was_there(tmp_path, end):
     del file
     assert path.read_bytes() == before
     assert [found.name for found in tmp_path.iterdir()] == [path.name]
+
+
+TEXTS = {
+    "=1+1": "'=1+1", "+1": "'+1", "-1": "'-1", "@SUM(A1)": "'@SUM(A1)", "\t=1": "'\t=1", "\r=1": "'\r=1",
+    "'=1": "''=1", "'": "'", "'a": "'a", "a=1": "a=1", " =1": " =1", "": "", 'a,"b"\r\nc\n': 'a,"b"\r\nc\n',
+    "ü💧\u2028": "ü💧\u2028", "x" * 200_000: "x" * 200_000,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("open_file", [open, gzip.open])
+def test_csv_has_no_formulas(tmp_path, open_file):
+    """Text is guarded, numbers and JSON are not; another reader sees the guard, and ours removes it."""
+    end = ".csv" if open_file is open else ".csv.gz"
+    path = tmp_path / f"items{end}"
+    columns = (
+        *(Column("=text", ("text",), "text"), Column("number", ("number",), "number")),
+        *(Column("json", ("json",), "json"), Column("yes", ("yes",), "boolean"), EXTRA),
+    )
+    items = [{"text": text, "number": -1.5, "json": -7, "yes": True, "change": "-"} for text in TEXTS]
+    items += [{"text": None, "json": ["=1"], "yes": False}]
+    with open_output(str(path), columns) as file:
+        file.write(items)
+    before = csv.field_size_limit(2**20)
+    try:
+        with open_file(path, "rt", encoding="utf-8", newline="") as data:
+            rows = [*csv.reader(data, strict=True)]
+    finally:
+        csv.field_size_limit(before)
+    more = ["-1.5", "-7", "true", '{"change":"-"}']
+    assert rows == [
+        ["'=text", "number", "json", "yes", "extra"],
+        *([text, *more] for text in TEXTS.values()),
+        ["", "", '["=1"]', "false", ""],
+    ]
+    with open_file(path, "rb") as data:
+        lines = data.read()
+        data.seek(0)
+        found = [*FORMATS[end].load_reader()(data, lambda _: columns).records]
+    assert lines.startswith(b'"\'=text","number","json","yes","extra"\r\n"\'=1+1",-1.5,"-7","true",')
+    assert lines.endswith(b'\r\n,,"[""=1""]","false",\r\n')
+    assert [item_of(row, columns) for row in found] == [
+        {name: value for name, value in item.items() if value is not None} for item in items
+    ]
+
+
+@each_row(
+    "content, words",
+    [
+        (b"", "no header"),
+        (b'"a","b"\r\n"1","2', "last row is cut"),
+        (b'"a","b"\r\n"1","2"', "cut, or is no CSV"),
+        (b'"a","b"\r\n"1",2', "cut, or is no CSV"),
+        (b'"a","b"\r\n"1"\r\n', "1 fields where the header has 2"),
+        (b'"a","b"\r\n5"",2\r\n', "no CSV"),
+        (b'"a"\r\n"\xff"\r\n', "utf-8"),
+    ],
+)
+def test_csv_that_is_damaged(content, words):
+    with pytest.raises(ValueError, match=words):
+        [*FORMATS[".csv"].load_reader()(io.BytesIO(content), text_columns).records]
+
+
+def text_columns(names):
+    return tuple(Column(name, (name,), "text") for name in names)
 
 
 def test_same_items_make_the_same_file(tmp_path):
