@@ -69,8 +69,8 @@ def test_what_can_be_seen_is_refused_while_the_dag_is_read(arguments, words):
 
 def test_a_template_waits_for_its_value():
     task, context = operator(output="/tmp/{{ ds }}.{{ params.format }}")
-    task.output_to.path = "/tmp/2026-01-01.csv"
-    with pytest.raises(AirflowFailException, match=r"2026-01-01\.csv"):
+    task.output_to.path = "/tmp/2026-01-01.xlsx"
+    with pytest.raises(AirflowFailException, match=r"2026-01-01\.xlsx"):
         task.execute(context)
 
 
