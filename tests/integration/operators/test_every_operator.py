@@ -1,10 +1,7 @@
-"""Rules for every operator of the metadata that bills or writes results, and for the template in CONTRIBUTING."""
+"""Rules for every operator of the metadata that bills or writes results."""
 
 from __future__ import annotations
 
-import re
-import sys
-import textwrap
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -16,8 +13,7 @@ from airflow_provider_webdata.options import Wait
 from airflow_provider_webdata.sandbox.server import SandboxServer
 from tests.support import direct
 from tests.support.direct import StateStore
-from tests.unit.test_contract import TASKS, parameters
-from tools.operator_fields import rewritten
+from tests.unit.test_contract import TASKS, parameters, required
 
 URL = "https://docs.pipeline.example/"
 WAITING: dict[str, Any] = {"deferrable": False, "wait": Wait(poll_interval=1)}
@@ -41,28 +37,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "WebDataDeveloperSearchOperator": {"query": "river"},
     "WebDataPaperSearchOperator": {"query": "river"},
 }
-
-
-def template() -> Any:
-    """Return the operator that CONTRIBUTING shows, with its fields, its options and its run."""
-    page = (Path(__file__).parents[3] / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    run, operator = (
-        textwrap.dedent(code)
-        for code in re.findall(r" +```python\n( +class (?:MapRun|WebDataMap).*?)```", page, re.DOTALL)
-    )
-    head = (
-        "from __future__ import annotations\nfrom typing import Any\n"
-        "from airflow_provider_webdata.api.models import MapRequest\n"
-        "from airflow_provider_webdata.api.prices import MAP_CREDITS\n"
-        "from airflow_provider_webdata.options import Output\n"
-        "from airflow_provider_webdata.runs.call import CallRun\n"
-        "from airflow_provider_webdata.runs.delivery.step import Results\n"
-        "from airflow_provider_webdata.tasks.operator import RequestFields, WebDataOperator, checked_limit\n"
-    )
-    found = vars(sys.modules[__name__])
-    exec(rewritten(f"{head}{run}\n{operator}"), found)
-    found["WebDataMapOperator"].run = f"{__name__}:MapRun"
-    return found["WebDataMapOperator"]
+"""Arguments to which the sandbox returns results, where it needs more than those that are required."""
 
 
 # The sensor writes the result of a job that somebody else started.
@@ -71,10 +46,7 @@ BILLING = [task for task in TASKS if "credit_limit" in parameters(task)]
 
 
 def task(operator: Any, folder: Path, **more: Any) -> Any:
-    if operator is None:
-        operator = template()
-    if (arguments := ARGUMENTS.get(operator.__name__)) is None:
-        pytest.fail(f"{__file__}: add arguments of {operator.__name__} to ARGUMENTS", pytrace=False)
+    arguments = ARGUMENTS.get(operator.__name__) or required(operator)
     (folder / "report.html").write_text("<p>Wheat</p>")
     given = {
         name: value.replace("FOLDER", str(folder)) if isinstance(value, str) else value
@@ -89,7 +61,7 @@ def billed(sandbox: SandboxServer) -> list[str]:
     return [one["path"] for one in requests if one["method"] == "POST" or "/research/" in one["path"]]
 
 
-@pytest.mark.parametrize("operator", [*WRITING, None], ids=lambda item: getattr(item, "__name__", "template"))
+@pytest.mark.parametrize("operator", WRITING)
 def test_an_answer_that_could_not_be_delivered_is_billed_once(
     here: SandboxServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, operator: Any
 ) -> None:
@@ -131,11 +103,11 @@ def test_an_answer_that_could_not_be_delivered_is_billed_once(
     assert len(billed(here)) == len({*billed(here)}) > 0
 
 
-@pytest.mark.parametrize("operator", [*BILLING, None], ids=lambda item: getattr(item, "__name__", "template"))
+@pytest.mark.parametrize("operator", BILLING)
 def test_a_limit_of_nothing_sends_nothing(here: SandboxServer, tmp_path: Path, operator: Any) -> None:
     outcome = direct.run(task(operator, tmp_path, credit_limit=0, retries=1))
     assert billed(here) == []
     # A batch reports the queries that it leaves.
-    if operator is None or operator.__name__ != "WebDataBatchSearchOperator":
+    if operator.__name__ != "WebDataBatchSearchOperator":
         assert outcome.ended == ("failed", 1)
         assert "WD-034" in str(outcome.error)

@@ -1,0 +1,394 @@
+"""Write the skeleton of an operation that answers immediately.
+
+    python -m tools.new_operation page_rank "the rank of pages on a subject"
+
+The skeleton is whole: `POST /v2/page-rank` with a `query`, its hook methods, operator, sandbox, documentation, and
+tests, which pass. What remains is to make it the operation that the service documents; CONTRIBUTING.md says where. In
+existing files, a new operation goes after map.
+"""
+
+from __future__ import annotations
+
+import argparse
+import keyword
+import re
+import subprocess
+import sys
+from pathlib import Path
+from string import Template
+
+from airflow_provider_webdata.hooks.webdata import WebDataHook
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = "airflow_provider_webdata"
+
+FILES = {
+    f"{PACKAGE}/api/models/$name.py": '''\
+"""$Title: its request and response."""
+
+from __future__ import annotations
+
+from airflow_provider_webdata.api.models.base import RequestModel, ResponseModel
+from airflow_provider_webdata.api.models.fields import Text
+
+
+class ${Class}Request(RequestModel):
+    """Body of `POST $path`; only `query` is required. One credit.
+
+    :param query: the subject.
+    :param origin: label of the caller, for the service's own statistics. Default: `api`.
+    :param integration: another such label.
+    """
+
+    query: Text
+    origin: Text | None = None
+    integration: Text | None = None
+
+
+class ${Class}Result(ResponseModel):
+    """One result."""
+
+    url: str
+
+
+class ${Class}Response(ResponseModel):
+    """Response of `POST $path`."""
+
+    success: bool | None = None
+    results: list[${Class}Result]
+''',
+    f"{PACKAGE}/runs/$name.py": '''\
+"""One call of $title."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from airflow_provider_webdata.api.models import ${Class}Request
+from airflow_provider_webdata.api.prices import $NAME
+from airflow_provider_webdata.runs.call import CallRun
+from airflow_provider_webdata.runs.delivery.step import Results
+
+
+class ${Class}Run(CallRun):
+    """Calls $title, and delivers its results."""
+
+    operation = "$name"
+
+    def call(self) -> Any:
+        """Make the call, log and count it, and deliver the results."""
+        request, extra_body = self.request(${Class}Request)
+        # Keeps credit_limit, and returns the response that an earlier attempt could not deliver.
+        answer = self.paid(request, extra_body, lambda: self.hook.$name(request, extra_body=extra_body))
+        found = answer.pop("results")
+        answer.pop("success", None)
+        self.log.info("$Title returned %d results", len(found))
+        self.count(answer.get("creditsUsed", $NAME.fixed), None)
+        self.push(**answer)
+        results = Results(found, "generic", answer, [request.query])
+        return self.deliver(results, lambda items, facts: {**facts, "results": items})
+''',
+    f"{PACKAGE}/operators/$name.py": '''\
+"""The operator of $title."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from airflow_provider_webdata.options import Output
+from airflow_provider_webdata.tasks.operator import RequestFields, WebDataOperator, checked_limit
+
+
+class WebData${Class}Operator(
+    WebDataOperator, fields=RequestFields("${Class}Request", options=("output", "credit_limit"))
+):
+    """Return $summary. One credit.
+
+    Every argument up to `integration` is a field of POST $path, templated; what is left out is not sent: the
+    defaults below are the service's.
+
+    XCom: a mapping with the wire names `results` (each with `url`) and `count`.
+
+    :param kwargs: arguments of `WebDataOperator` and `BaseOperator`.
+    """
+
+    run = "airflow_provider_webdata.runs.$name:${Class}Run"
+
+    def __init__(
+        self,
+        *,
+        # fields of ${Class}Request, written by tools/operator_fields.py
+        # end of fields
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        # fields of ${Class}Request, written by tools/operator_fields.py
+        # end of fields
+''',
+    f"{PACKAGE}/sandbox/operations/$name.py": '''\
+"""$Title."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .call import Reply
+from .endpoint import Endpoint
+from .validation import valid
+
+if TYPE_CHECKING:
+    from airflow_provider_webdata.sandbox.engine.web import Web
+    from airflow_provider_webdata.sandbox.state.core import Core
+
+    from .call import Call
+
+
+class ${Class}:
+    """Answers ``POST $path``."""
+
+    def __init__(self, core: Core, web: Web) -> None:
+        self._core, self._web = core, web
+
+    def endpoints(self) -> list[Endpoint]:
+        """Return the calls that are answered here."""
+        return [Endpoint("POST", "$path", self.$name, "search")]
+
+    async def $name(self, call: Call) -> Reply:
+        """Validate, bill, answer."""
+        valid("$body", call.body)
+        self._core.credits.require()
+        self._core.credits.spend(1)
+        return Reply(200, {"success": True, "results": [{"url": page.url} for page in self._web][:3]})
+''',
+    "docs/operators/$name.md": """\
+# $Title
+
+`WebData${Class}Operator` returns $summary. A call costs one credit.
+
+```python
+import pendulum
+from airflow.sdk import DAG
+
+from airflow_provider_webdata.operators.$name import WebData${Class}Operator
+
+with DAG("$name", schedule="@weekly", start_date=pendulum.datetime(2026, 1, 1), catchup=False):
+    WebData${Class}Operator(task_id="$name", query="river")
+```
+
+## What the task returns
+
+`{"count", "results": [{"url"}, ...]}`. With `output=`, the results go to a file (kind `generic`, see
+[results](../results.md)) and the return value has its path.
+""",
+    "tests/integration/operators/test_${name}_operator.py": '''\
+"""$Title."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from airflow.sdk.exceptions import AirflowFailException
+
+from airflow_provider_webdata.operators.$name import WebData${Class}Operator
+from airflow_provider_webdata.sandbox.server import SandboxServer
+from tests.support import direct
+from tests.support.direct import TaskInstance, context_of
+
+
+@pytest.mark.rule("$slug-query", "$slug-answer")
+def test_results_and_their_price(here: SandboxServer) -> None:
+    outcome = direct.run(WebData${Class}Operator(task_id="t", query="{{ 'river' }}"))
+    assert outcome.value["count"] == len(outcome.value["results"]) > 0
+    assert outcome.xcom["credits"]["byOperation"] == {"$name": 1}
+    (sent,) = here.control.requests("$path")
+    assert sent["body"] == {"query": "river"}
+
+
+def test_output(here: SandboxServer, tmp_path: Path) -> None:
+    path = tmp_path / "results.jsonl"
+    outcome = direct.run(WebData${Class}Operator(task_id="t", query="river", output=str(path)))
+    results = [json.loads(line) for line in path.read_text().splitlines()]
+    assert outcome.value["count"] == len(results) > 0
+
+
+def test_bad_input_fails_before_any_request(here: SandboxServer) -> None:
+    with pytest.raises(AirflowFailException, match="query"):
+        direct.execute(WebData${Class}Operator(task_id="t", query="{{ ' ' }}"), context_of(TaskInstance()))
+    assert here.control.requests() == []
+''',
+}
+"""New files."""
+
+INSERTIONS = (
+    (
+        f"{PACKAGE}/api/prices.py",
+        r'MAP = Price\("map", .*\n',
+        '$NAME = Price("$name", lambda _: PriceBound(1, "1 a call"), fixed=1)\n',
+    ),
+    (
+        f"{PACKAGE}/api/endpoints.py",
+        r"MAP = Endpoint\((?:.*\n)*?\)\n",
+        """$NAME = Endpoint(
+    "$name",
+    "POST",
+    "$path",
+    "$slug",
+    lambda: models.${Class}Response,
+    request=lambda: models.${Class}Request,
+    price=prices.$NAME,
+)
+""",
+    ),
+    (
+        f"{PACKAGE}/hooks/operations/pages.py",
+        r"    async def map\((?:.*\n)+",
+        '''
+    async def $name(
+        self, request: models.${Class}Request | Body, *, extra_body: Body | None = None
+    ) -> models.${Class}Response:
+        """Return $summary. Bills credits; never repeated after a lost response.
+
+        See docs/service.md#$slug.
+
+        :param request: only `query` is required.
+        :param extra_body: merged into the body unchecked.
+        """
+        return await self._execute(Call.of(endpoints.$NAME, request, extra_body=extra_body))
+''',
+    ),
+    (
+        f"{PACKAGE}/hooks/webdata.py",
+        r"    map = blocking\(.*\n",
+        "    $name = blocking(PageOperations.$name)\n",
+    ),
+    (
+        f"{PACKAGE}/get_provider_info.py",
+        r' +"airflow_provider_webdata\.operators\.map",\n',
+        f'                    "{PACKAGE}.operators.$name",\n',
+    ),
+    (
+        f"{PACKAGE}/sandbox/reference/schema.py",
+        r"\n(?=BODIES: )",
+        '$NAME = _object({"query": WORDS, **LABELS}, "query")\n\n',
+    ),
+    (f"{PACKAGE}/sandbox/reference/schema.py", '    "map": MAP,\n', '    "$body": $NAME,\n'),
+    (
+        f"{PACKAGE}/sandbox/service.py",
+        r"from .*operations\.map import Map\n",
+        f"from {PACKAGE}.sandbox.operations.$name import $Class\n",
+    ),
+    (f"{PACKAGE}/sandbox/service.py", r" +Map\(core, .*\n", "            $Class(core, self.web),\n"),
+    (
+        "docs/service.md",
+        r"\| `POST /v2/map` .*\n",
+        "| `POST $path` | bills | search | [$Title](#$slug) |\n",
+    ),
+    (
+        "docs/service.md",
+        r"\n(?=## Parse\n)",
+        """## $Title
+
+`POST $path` returns $summary, for 1 credit.
+
+| Field | Type | Default | Rules |
+|---|---|---|---|
+| <a id="$slug-query"></a>`query*` | string | | |
+
+- <a id="$slug-answer"></a>**Answer:** `results`, each `{url}`.
+
+""",
+    ),
+    (
+        "docs/operators/README.md",
+        r"\| `WebDataMapOperator` \|.*\n",
+        "| `WebData${Class}Operator` | $summary | [$Title]($name.md) |\n",
+    ),
+    (
+        "docs/operators/README.md",
+        r"\| Map \|.*\n",
+        "| $Title | `WebData${Class}Operator` | `$name` | not needed: answers immediately | [$title]($name.md) |\n",
+    ),
+    ("docs/index.md", r"- \[Map\].*\n", "- [$Title](operators/$name.md)\n"),
+    (
+        "docs/costs.md",
+        r"\| \[map\]\(operators/map\.md\).*\n",
+        "| [$title](operators/$name.md) | 1 a call | [$title](service.md#$slug) |\n",
+    ),
+    (
+        "CHANGELOG.md",
+        r"## 0.*\n(?:(?!## ).*\n)*",
+        "- `WebData${Class}Operator` and `WebDataHook.$name`: $summary.\n",
+    ),
+)
+"""Existing files, what the new lines follow, and the new lines."""
+
+GENERATORS = ("model_exports", "operator_fields", "coverage_page")
+
+
+def write(name: str, summary: str, path: str | None = None, folder: Path = ROOT) -> list[str]:
+    """Write the skeleton of an operation, and return the paths of the changed files.
+
+    :param name: in snake case.
+    :param summary: what the operation returns, as a noun phrase.
+    :param path: the path of its endpoint. Default: its name below `/v2/`.
+    :param folder: root of the source tree.
+    :raises ValueError: the name is invalid or used, or a file has no place for the operation.
+    """
+    if not re.fullmatch("[a-z]+(_[a-z]+)*", name) or keyword.iskeyword(name):
+        raise ValueError(f"{name!r} is no name in snake case")
+    if hasattr(WebDataHook, name) or (folder / PACKAGE / "api/models" / f"{name}.py").exists():
+        raise ValueError(f"{name!r} is used")
+    words = name.split("_")
+    path = path or f"/v2/{'-'.join(words)}"
+    names = {
+        "name": name,
+        "summary": summary,
+        "path": path,
+        "body": path.removeprefix("/v2/").replace("/", "."),
+        "NAME": name.upper(),
+        "Class": "".join(word.title() for word in words),
+        "slug": "-".join(words),
+        "title": " ".join(words),
+        "Title": " ".join(words).capitalize(),
+    }
+
+    def filled(text: str) -> str:
+        return Template(text).substitute(names)
+
+    written = {filled(file): filled(text) for file, text in FILES.items()}
+    for file, place, text in INSERTIONS:
+        source = written.get(file) or (folder / file).read_text(encoding="utf-8")
+        found = re.search(place, source)
+        if found is None:
+            raise ValueError(f"{file}: nothing matches {place!r}, after which the operation would go")
+        written[file] = source[: found.end()] + filled(text) + source[found.end() :]
+    for file, text in written.items():
+        (folder / file).write_text(text, encoding="utf-8")
+    for generator in GENERATORS:
+        subprocess.run([sys.executable, "-m", f"tools.{generator}"], cwd=folder, check=True)
+    ruff = str(Path(sys.executable).parent / "ruff")
+    sources = [file for file in written if file.endswith(".py")]
+    subprocess.run([ruff, "check", "--quiet", "--select", "I", "--fix", *sources], cwd=folder, check=True)
+    subprocess.run([ruff, "format", "--quiet", *sources], cwd=folder, check=True)
+    return [*written]
+
+
+def main() -> None:
+    """Write the skeleton, and print the paths of its files."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("name", help="the operation in snake case")
+    parser.add_argument("summary", help="what it returns, as a noun phrase")
+    parser.add_argument("--path", help="path of its endpoint; default: its name below /v2/")
+    try:
+        written = write(**vars(parser.parse_args()))
+    except ValueError as error:
+        sys.exit(str(error))
+    print("Written; CONTRIBUTING.md says what to complete:", *written, sep="\n  ")
+
+
+if __name__ == "__main__":
+    main()
