@@ -26,8 +26,7 @@ if TYPE_CHECKING:
 
     from airflow_provider_webdata.inbox.reader import Delivery
     from airflow_provider_webdata.waiting.policy import WaitBy
-    from airflow_provider_webdata.waiting.streams.joining import Joined
-    from airflow_provider_webdata.waiting.streams.stream import Stream, StreamItem
+    from airflow_provider_webdata.waiting.streams.stream import Joined, Stream, StreamItem
 
 
 class WebDataWebhookEventTrigger(StreamTrigger):

@@ -97,7 +97,7 @@ class CheckTarget(Target):
 
     def new_subject(self) -> Subject:
         """Return a subject for the monitor."""
-        return MonitorSubject(self._monitor_id)
+        return MonitorSubject(self.key)
 
     def interval(self, monitor: MonitorSubject) -> float:
         """Return the seconds between polls: many where the monitor reports to `managed_url`."""

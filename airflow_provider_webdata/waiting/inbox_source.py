@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from airflow_provider_webdata.hooks.once import Once
 from airflow_provider_webdata.inbox.reader import (
     END,
+    MOST_VALUES,
     CursorAheadError,
     InboxMissingError,
     InboxRefusedError,
 )
-from airflow_provider_webdata.waiting.backfill import Backfill, search_past
 from airflow_provider_webdata.waiting.backoff import Backoff
 from airflow_provider_webdata.waiting.subscriptions import SubscriptionIndex
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Sequence
 
     from airflow_provider_webdata.inbox.reader import AsyncInboxReader, Delivery, Page
     from airflow_provider_webdata.waiting.connection import Connection
@@ -31,8 +31,14 @@ log = logging.getLogger(__name__)
 LONG_POLL = 25.0
 """Seconds for which the inbox holds a request while there is no delivery."""
 
+GATHER = 0.05
+"""Seconds for which a search waits for others that begin at the same time and can share it."""
+
 SLICE = 200
 """Deliveries posted before other tasks of the event loop have their turn."""
+
+_PAGE_SIZE = 200
+_FIELDS = {"key": "keys", "job_id": "job_ids", "monitor_id": "monitor_ids"}
 
 
 class FeedPage(NamedTuple):
@@ -65,7 +71,8 @@ class InboxSource:
         self._connection = connection
         self._name = f"the inbox reader of connection {connection.conn_id!r}"
         self._watchers: dict[Mailbox, None] = {}
-        self._backfill = Backfill(self.search)
+        self._new: dict[Subscription, None] = {}
+        self._added = asyncio.Event()
         self._reader = Once(self._open_reader)
         self._is_running = False
         self._wanted = asyncio.Event()
@@ -76,7 +83,7 @@ class InboxSource:
     def subscribe(self, subscription: Subscription) -> None:
         """Begin to post deliveries to a subscription."""
         self.subscriptions.add(subscription)
-        self._backfill.add(subscription)
+        self._search_for(subscription)
         if self.backoff.notice is not None:
             subscription.mailbox.post(self.backoff.notice)
         self._start()
@@ -84,7 +91,7 @@ class InboxSource:
     def unsubscribe(self, subscription: Subscription) -> None:
         """Stop posting to a subscription."""
         self.subscriptions.remove(subscription)
-        self._backfill.remove(subscription)
+        self._new.pop(subscription, None)
 
     def watch(self, mailbox: Mailbox) -> None:
         """Begin to post every `FeedPage`, and a `FeedReset` where there is one."""
@@ -105,19 +112,33 @@ class InboxSource:
         await self._following.wait()
         return await self._ask(lambda reader: reader.feed(after, **query))
 
-    async def search(self, **query: Any) -> Page:
-        """Return a page of stored deliveries; the arguments are those of the reader's `search`.
+    async def past(self, batch: Sequence[Subscription]) -> list[tuple[Subscription, Delivery]]:
+        """Return the stored deliveries that fit subscriptions, in the order of the inbox.
 
+        :param batch: subscriptions to the same events, all with a value that a search can find, or all without.
         :raises InboxError: the inbox did not answer.
         """
-        return await self._ask(lambda reader: reader.search(**query))
-
-    async def past(self, subscription: Subscription) -> list[Delivery]:
-        """Return the stored deliveries that fit a subscription.
-
-        :raises InboxError: the inbox did not answer.
-        """
-        return [delivery for _, delivery in await search_past(self.search, [subscription])]
+        index = SubscriptionIndex(batch)
+        values: dict[str, list[str]] = {field: [] for field in _FIELDS.values()}
+        for kind, value in dict.fromkeys(subscription.index_key for subscription in batch):
+            if value is not None:
+                values[_FIELDS[kind]].append(value)
+        starts = [subscription.since for subscription in batch]
+        since = None if None in starts else min(start for start in starts if start is not None).isoformat()
+        query: dict[str, Any] = {
+            **values,
+            "events": batch[0].events,
+            "received_after": since,
+            "limit": _PAGE_SIZE,
+        }
+        after: str | None = None
+        found: list[tuple[Subscription, Delivery]] = []
+        while True:
+            page = await self._ask(lambda reader, after=after: reader.search(**query, after=after))  # type: ignore[misc]
+            found += ((each, delivery) for delivery in page.deliveries for each in index.of(delivery))
+            if not page.more or not page.deliveries:
+                return found
+            after = page.cursor
 
     def state(self) -> str:
         """Return how the inbox is, for the message of a timeout."""
@@ -132,6 +153,10 @@ class InboxSource:
 
     async def close(self) -> None:
         """Close the reader. The tasks have ended with their connection."""
+        self._following.set()
+        await self._close_reader()
+
+    async def _close_reader(self) -> None:
         if (reader := self._reader.take()) is not None:
             with suppress(Exception):
                 await reader.aclose()
@@ -146,7 +171,7 @@ class InboxSource:
     async def _follow(self) -> None:
         cursor: str | None = None
         while True:
-            if not len(self.subscriptions) and not self._watchers:
+            if not self.subscriptions and not self._watchers:
                 # Other waits of the connection only poll.
                 cursor = None
                 self._following.clear()
@@ -167,7 +192,7 @@ class InboxSource:
             log.warning("%s: %s; deliveries are looked up again", self._name, error)
             for subscription in self.subscriptions:
                 subscription.restart()
-                self._backfill.add(subscription)
+                self._search_for(subscription)
             for mailbox in self._watchers:
                 mailbox.post(FeedReset())
             return error.cursor
@@ -187,19 +212,44 @@ class InboxSource:
                     await asyncio.sleep(0)
         return page.cursor
 
+    def _search_for(self, subscription: Subscription) -> None:
+        self._new[subscription] = None
+        self._added.set()
+
     async def _look_up(self) -> None:
         # The feed requests the same server and posts notices about it; here requests are only repeated.
         backoff = Backoff(self._name, lambda _: None)
         while True:
             await self._following.wait()
-            await self._backfill.until_added()
+            await self._added.wait()
+            await asyncio.sleep(GATHER)
+            if not (batch := self._batch()):
+                self._added.clear()
+                continue
             try:
-                await self._backfill.look_up()
+                found = await self.past(batch)
             except Exception as error:  # noqa: BLE001 - retried
-                log.debug("%s: looking up the past failed: %s", self._name, error)
+                log.debug("%s: searching the past failed: %s", self._name, error)
                 await asyncio.sleep(backoff.failed(error))
-            else:
-                backoff.recovered()
+                continue
+            backoff.recovered()
+            # Posted in one go, so that a search that fails half way can be repeated from the start.
+            for subscription, delivery in found:
+                if subscription in self._new:
+                    subscription.past(delivery)
+            for subscription in batch:
+                if self._new.pop(subscription, self) is None:
+                    subscription.caught_up()
+
+    def _batch(self) -> list[Subscription]:
+        """Return new subscriptions that fit into one search: to the same events, all with values, or all without."""
+        kinds: dict[tuple[tuple[str, ...], bool], list[Subscription]] = {}
+        for subscription in self._new:
+            kinds.setdefault((subscription.events, subscription.index_key[0] in _FIELDS), []).append(
+                subscription
+            )
+        batch = next(iter(kinds.values()), [])
+        return batch[: max(1, MOST_VALUES - len(batch[0].events))] if batch else batch
 
     async def _ask(self, request: Callable[[AsyncInboxReader], Awaitable[Page]]) -> Page:
         hook = await self._connection.hook()
@@ -210,7 +260,7 @@ class InboxSource:
             # The secret may have changed since the connection was read.
             await self._connection.renew(hook)
             if self._reader.made is reader:
-                await self.close()
+                await self._close_reader()
             raise
 
     async def _open_reader(self) -> AsyncInboxReader:

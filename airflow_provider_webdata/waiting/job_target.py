@@ -72,7 +72,7 @@ class JobTarget(Target):
 
     def new_subject(self) -> Subject:
         """Return a subject for the job."""
-        return JobSubject(self._kind, self._job_id)
+        return JobSubject(self.key)
 
     def interval(self, _: JobSubject) -> float:
         """Return the seconds between polls."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -96,7 +97,9 @@ class PollSource:
             if hint is not None:
                 subject.hint(hint)
             subject.due = 0.0
-            subject.invalidate()
+            if isinstance(subject, MonitorSubject):
+                # Even if the list does not show a change.
+                subject.fingerprint = None
             self._changed.set()
 
     def judge(self, monitor_id: str, check_id: str) -> asyncio.Task[bool]:
@@ -123,7 +126,7 @@ class PollSource:
                     await self._connection.call(lambda hook: is_meaningful(hook, monitor_id, check_id))
                 )
             except WebDataError as error:  # noqa: PERF203 - what is repeated is a request
-                if error.verdict == "never":
+                if error.verdict == "never" or ("monitor", monitor_id) not in self.subjects:
                     cause = f"check {check_id} of monitor {monitor_id}: {error}"
                     raise WaitFailedError(cause, error.verdict) from error
                 await asyncio.sleep(backoff.failed(error))
@@ -166,7 +169,7 @@ class PollSource:
 
     async def _without_unchanged(self, due: list[Subject]) -> list[Subject]:
         """Return what needs a separate poll: where many monitors are due, the list shows which of them changed."""
-        monitors = {subject.monitor_id: subject for subject in due if isinstance(subject, MonitorSubject)}
+        monitors = {subject.key[1]: subject for subject in due if isinstance(subject, MonitorSubject)}
         if len(monitors) <= max(FEW, self._list_pages):
             return due
         unchanged: set[Subject] = set()
@@ -177,8 +180,8 @@ class PollSource:
             count += 1
             for monitor in pages.take(page):
                 subject = monitors.pop(monitor.id, None)
-                if subject is not None and not subject.update(monitor):
-                    subject.seen()
+                if subject is not None and not subject.has_changed(monitor):
+                    subject.polled_at = time.time()
                     self._schedule(subject)
                     unchanged.add(subject)
         self._list_pages = max(count, 1)
@@ -213,7 +216,7 @@ class PollSource:
         try:
             found = await subject.poll(self._connection.call)
         except NotFoundError as error:
-            self._missing(subject, error)
+            self._retry(subject, error)
             return
         except BaseException as error:
             subject.due = 0.0
@@ -239,24 +242,22 @@ class PollSource:
             pause = subject.pause if pause is None else pause
             subject.due = asyncio.get_running_loop().time() + pause
 
-    def _missing(self, subject: Subject, error: NotFoundError) -> None:
-        now = asyncio.get_running_loop().time()
-        if subject.missing_since is None:
-            subject.missing_since = now
-        missing = now - subject.missing_since
-        if missing > subjects.MISSING_LIMIT:
-            subject.post(WaitFailedError(subject.not_found(str(error)), "never"))
-            self._schedule(subject)
-        else:
-            subject.unanswered(str(error))
-            self._schedule(subject, min(1.0 + missing, 8.0))
-
     def _retry(self, subject: Subject, error: WebDataError) -> None:
-        subject.failures += 1
-        if subject.failures == 2:
-            subject.post(Notice(f"{subject.label}: {error}; retrying until it works or the wait times out"))
+        now = asyncio.get_running_loop().time()
+        if isinstance(error, NotFoundError):
+            # No failure yet: reads come from a replica.
+            subject.missing_since = subject.missing_since or now
+            if now - subject.missing_since > subjects.MISSING_LIMIT:
+                text = f"{subject.label} does not exist ({error}): {subject.if_missing}"
+                subject.post(WaitFailedError(text, "never"))
+            self._schedule(subject, min(1.0 + now - subject.missing_since, 8.0))
+        else:
+            subject.failures += 1
+            if subject.failures == 2:
+                text = f"{subject.label}: {error}; retrying until it works or the wait times out"
+                subject.post(Notice(text))
+            self._schedule(subject, min(2.0**subject.failures / 2, LONGEST_PAUSE))
         subject.unanswered(str(error))
-        self._schedule(subject, min(2.0**subject.failures / 2, LONGEST_PAUSE))
 
     def _broadcast(self, item: Any) -> None:
         for subject in self.subjects.values():

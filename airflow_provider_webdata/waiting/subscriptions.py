@@ -1,4 +1,4 @@
-"""Subscriptions to deliveries, indexed so that the cost of a delivery depends on its matches, not on the waits."""
+"""Subscriptions of waits to deliveries."""
 
 from __future__ import annotations
 
@@ -9,17 +9,21 @@ from airflow_provider_webdata.common.dates import moment
 from airflow_provider_webdata.inbox.envelope import LONGEST_TEXT, same_event
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator
     from datetime import datetime
 
     from airflow_provider_webdata.inbox.reader import Delivery
     from airflow_provider_webdata.waiting.mailbox import Mailbox
 
 
+IndexKey = tuple[str, str | None]
+_ALL: IndexKey = ("all", None)
+
+
 class Subscription:
     """The deliveries that one wait is for: all that is given must fit.
 
-    Deliveries that come live are held back until those of the past were looked up, so that all come once, in order.
+    Live deliveries are held back until those of the past were searched, so that all come once, in order.
 
     :param mailbox: gets the deliveries.
     :param key: correlation key.
@@ -30,7 +34,7 @@ class Subscription:
     :raises ArgumentError: a value that no delivery can have; it would make the inbox refuse the search of all.
     """
 
-    __slots__ = ("events", "held_back", "job_id", "key", "mailbox", "monitor_id", "position", "since")
+    __slots__ = ("_held_back", "_position", "events", "job_id", "key", "mailbox", "monitor_id", "since")
 
     def __init__(
         self,
@@ -42,10 +46,11 @@ class Subscription:
         events: tuple[str, ...] = (),
         since: datetime | None = None,
     ) -> None:
-        for name, value in (("key", key), ("job_id", job_id), ("monitor_id", monitor_id), *_named(events)):
-            if value is None:
-                continue
-            if not (isinstance(value, str) and 0 < len(value) <= LONGEST_TEXT and value.isprintable()):
+        named = (("key", key), ("job_id", job_id), ("monitor_id", monitor_id))
+        for name, value in (*named, *(("events", event) for event in events)):
+            if value is not None and not (
+                isinstance(value, str) and 0 < len(value) <= LONGEST_TEXT and value.isprintable()
+            ):
                 raise ArgumentError(
                     f"{name} must be 1 to {LONGEST_TEXT} printable characters (given: {value!r})"
                 )
@@ -55,19 +60,22 @@ class Subscription:
         self.monitor_id = monitor_id
         self.events = events
         self.since = since
-        self.held_back: list[Delivery] | None = []
-        self.position = 0
+        self._held_back: list[Delivery] | None = []
+        self._position = 0
 
     @property
-    def index_key(self) -> tuple[str, str | None]:
+    def index_key(self) -> IndexKey:
         """The most selective of what is given: by this the subscription is found."""
         if self.key is not None:
             return "key", self.key
         if self.job_id is not None:
             return "job_id", self.job_id
-        if self.monitor_id is not None:
-            return "monitor_id", self.monitor_id
-        return "all", None
+        return ("monitor_id", self.monitor_id) if self.monitor_id is not None else _ALL
+
+    @property
+    def is_caught_up(self) -> bool:
+        """Whether the past was searched."""
+        return self._held_back is None
 
     def fits(self, delivery: Delivery, received: datetime | None) -> bool:
         """Return whether a delivery is one of those that are waited for.
@@ -75,119 +83,81 @@ class Subscription:
         :param delivery: a delivery.
         :param received: when it arrived, if that can be read.
         """
-        for given, found in (
-            (self.key, delivery.key),
-            (self.job_id, delivery.job_id),
-            (self.monitor_id, delivery.monitor_id),
-        ):
-            if given is not None and given != found:
-                return False
-        if self.events and not any(same_event(event, delivery.event or "") for event in self.events):
-            return False
-        return self.since is None or received is None or received > self.since
+        return (
+            self.key in (None, delivery.key)
+            and self.job_id in (None, delivery.job_id)
+            and self.monitor_id in (None, delivery.monitor_id)
+            and (not self.events or any(same_event(event, delivery.event or "") for event in self.events))
+            and (self.since is None or received is None or received > self.since)
+        )
 
     def live(self, delivery: Delivery) -> None:
-        """Take a delivery that has just come.
-
-        :param delivery: one that fits.
-        """
-        if self.held_back is not None:
-            self.held_back.append(delivery)
-        elif (delivery.position or 0) > self.position:
+        """Note a new delivery that fits."""
+        if self._held_back is not None:
+            self._held_back.append(delivery)
+        elif (delivery.position or 0) > self._position:
             self.mailbox.post(delivery)
 
     def past(self, delivery: Delivery) -> None:
-        """Take a delivery of the past.
-
-        :param delivery: one that fits.
-        """
-        self.position = max(self.position, delivery.position or 0)
+        """Note a delivery of the past that fits."""
+        self._position = max(self._position, delivery.position or 0)
         self.mailbox.post(delivery)
 
     def caught_up(self) -> None:
-        """Note that the past was looked up: the deliveries that arrived meanwhile follow."""
-        held_back, self.held_back = self.held_back or (), None
+        """Note that the past was searched: the deliveries that arrived meanwhile follow."""
+        held_back, self._held_back = self._held_back or (), None
         for delivery in held_back:
             self.live(delivery)
 
     def restart(self) -> None:
-        """Note that the inbox was reset: its past must be looked up again."""
-        self.held_back = []
-        self.position = 0
+        """Note that the inbox was reset: its past must be searched again."""
+        self._held_back = []
+        self._position = 0
 
 
 class SubscriptionIndex:
-    """Subscriptions, found by what they wait for.
-
-    :param subscriptions: those to begin with.
-    """
+    """Subscriptions, found by what they wait for, so that the cost of a delivery depends on its matches."""
 
     def __init__(self, subscriptions: Iterable[Subscription] = ()) -> None:
         # Most keys have a single subscription, for which a set would be a waste.
-        self._by_key: dict[tuple[str, str | None], Subscription | set[Subscription]] = {}
-        self._count = 0
+        self._by_key: dict[IndexKey, Subscription | set[Subscription]] = {}
         for subscription in subscriptions:
             self.add(subscription)
 
-    def __len__(self) -> int:
-        return self._count
+    def __bool__(self) -> bool:
+        return bool(self._by_key)
 
     def __iter__(self) -> Iterator[Subscription]:
-        for found in list(self._by_key.values()):
-            yield from list(found) if isinstance(found, set) else (found,)
+        for index_key in list(self._by_key):
+            yield from list(self._at(index_key))
+
+    def _at(self, index_key: IndexKey) -> Collection[Subscription]:
+        found = self._by_key.get(index_key, ())
+        return (found,) if isinstance(found, Subscription) else found
 
     def add(self, subscription: Subscription) -> None:
-        """Add a subscription that is not there yet.
-
-        :param subscription: a subscription.
-        """
-        index_key = subscription.index_key
-        found = self._by_key.get(index_key)
-        if found is None:
-            self._by_key[index_key] = subscription
-        elif isinstance(found, set):
-            found.add(subscription)
+        """Add a subscription that is not there yet."""
+        there = self._at(subscription.index_key)
+        if isinstance(there, set):
+            there.add(subscription)
         else:
-            self._by_key[index_key] = {found, subscription}
-        self._count += 1
+            self._by_key[subscription.index_key] = {*there, subscription} if there else subscription
 
-    def remove(self, subscription: Subscription) -> bool:
-        """Remove a subscription and return whether it was there.
-
-        :param subscription: a subscription.
-        """
-        index_key = subscription.index_key
-        found = self._by_key.get(index_key)
-        if isinstance(found, set) and subscription in found:
-            found.discard(subscription)
-            if not found:
-                del self._by_key[index_key]
-        elif found is subscription:
-            del self._by_key[index_key]
-        else:
-            return False
-        self._count -= 1
-        return True
+    def remove(self, subscription: Subscription) -> None:
+        """Remove a subscription, if it is there."""
+        there = self._by_key.get(subscription.index_key)
+        if isinstance(there, set):
+            there.discard(subscription)
+        if not there or there is subscription:
+            self._by_key.pop(subscription.index_key, None)
 
     def of(self, delivery: Delivery) -> list[Subscription]:
-        """Return the subscriptions that a delivery is for.
-
-        :param delivery: a delivery.
-        """
-        found: list[Subscription] = []
+        """Return the subscriptions that a delivery is for."""
         received = moment(delivery.received_at)
-        for index_key in (
-            ("key", delivery.key),
-            ("job_id", delivery.job_id),
-            ("monitor_id", delivery.monitor_id),
-            ("all", None),
-        ):
-            there = self._by_key.get(index_key)
-            if there is not None:
-                candidates = there if isinstance(there, set) else (there,)
-                found.extend(candidate for candidate in candidates if candidate.fits(delivery, received))
-        return found
-
-
-def _named(events: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    return (("events", event) for event in events)
+        named = (("key", delivery.key), ("job_id", delivery.job_id), ("monitor_id", delivery.monitor_id))
+        return [
+            subscription
+            for index_key in (*named, _ALL)
+            for subscription in self._at(index_key)
+            if subscription.fits(delivery, received)
+        ]

@@ -148,9 +148,8 @@ async def look(hub: Hub, target: Target) -> Event | None:
             subject = target.new_subject()
             subject.targets.add(target)
             return await _look(hub, target, subject)
-        for subscription in subscriptions:
-            for delivery in await hub.inbox.past(subscription):
-                target.take(delivery)
+        for _, delivery in await hub.inbox.past(subscriptions):
+            target.take(delivery)
         found = target.decide()
         return None if found is None else target.event(found)
 

@@ -7,8 +7,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from airflow_provider_webdata.triggers.base.stream_trigger import StreamTrigger
-from airflow_provider_webdata.waiting.streams.joining import Joined
-from airflow_provider_webdata.waiting.streams.stream import StreamItem
+from airflow_provider_webdata.waiting.streams.stream import Joined, StreamItem
 
 
 def payloads(trigger: StreamTrigger, cursor: Any, *values: Any) -> list[Any]:

@@ -12,8 +12,7 @@ from airflow_provider_webdata.coded_errors import ArgumentError
 from airflow_provider_webdata.common.dates import moment
 from airflow_provider_webdata.triggers.base.serialization import serialized
 from airflow_provider_webdata.waiting.streams.checkpoint import Checkpoint
-from airflow_provider_webdata.waiting.streams.joining import Join, Joined, join_queue
-from airflow_provider_webdata.waiting.streams.stream import unshared
+from airflow_provider_webdata.waiting.streams.stream import Join, Joined, Joins, unshared
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Hashable
@@ -84,7 +83,7 @@ class StreamTrigger(BaseEventTrigger):
 
     async def _watch(self, stream: AsyncIterator[Any], key: Hashable) -> AsyncIterator[TriggerEvent]:
         checkpoint = Checkpoint(getattr(self, "asset_state_store", None), self.serialize())
-        joins = join_queue(key)
+        joins = Joins.of(key)
         join = Join(await checkpoint.read(), None if self.start == "now" else self.start)
         joins.add(join)
         cursor: Any = None
@@ -100,7 +99,7 @@ class StreamTrigger(BaseEventTrigger):
                 behind, payload = await self._process(item, cursor)
                 if behind is not cursor:
                     cursor = behind
-                    item.passed(checkpoint, cursor, made_event=payload is not None)
+                    item.cursors.append((checkpoint, cursor, payload is not None))
                 if payload is not None:
                     yield TriggerEvent(payload)  # type: ignore[no-untyped-call]
         finally:

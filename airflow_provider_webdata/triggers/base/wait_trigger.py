@@ -18,15 +18,13 @@ from airflow_provider_webdata.component_metrics import count, timing
 from airflow_provider_webdata.triggers.base.announcement import announcing
 from airflow_provider_webdata.triggers.base.serialization import serialized
 from airflow_provider_webdata.waiting.hub import Hub
+from airflow_provider_webdata.waiting.policy import TIMEOUT_MARGIN_SECONDS
 from airflow_provider_webdata.waiting.wait import wait
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
 
     from airflow_provider_webdata.waiting.target import Target
-
-TIMEOUT_MARGIN = 60.0
-"""Seconds before Airflow's own timeout at which a trigger ends, so that its event says what was and was not seen."""
 
 SCHEDULER_LAG = 2.0
 """Seconds within which the scheduler learns of a worker's end."""
@@ -110,7 +108,7 @@ class WaitTrigger(BaseTrigger):
             limit = limit.replace(tzinfo=timezone.utc)
         now = time.time()
         # Where there is less than twice the margin, half of what is left must do.
-        return limit.timestamp() - min(TIMEOUT_MARGIN, max(limit.timestamp() - now, 0) / 2)
+        return limit.timestamp() - min(TIMEOUT_MARGIN_SECONDS, max(limit.timestamp() - now, 0) / 2)
 
     def _after(self) -> datetime | None:
         """Return the moment that `after` names.

@@ -11,8 +11,7 @@ from airflow_provider_webdata.common.dates import moment
 from airflow_provider_webdata.states.check_queue import LATE_CHECKS, CheckQueue
 from airflow_provider_webdata.states.checks import CheckCriteria
 from airflow_provider_webdata.waiting.check_target import CheckTarget
-from airflow_provider_webdata.waiting.streams.joining import Joined, NewJoinError
-from airflow_provider_webdata.waiting.streams.stream import Stream, StreamItem
+from airflow_provider_webdata.waiting.streams.stream import Joined, NewJoinError, Stream, StreamItem
 from airflow_provider_webdata.waiting.wait import following, next_found
 
 if TYPE_CHECKING:

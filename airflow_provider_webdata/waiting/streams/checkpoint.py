@@ -6,10 +6,7 @@ import hashlib
 import json
 import logging
 import time
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from typing import Any
 
 log = logging.getLogger(__name__)
 
@@ -55,15 +52,3 @@ class Checkpoint:
                 await accessor.aset(self._key, cursor)
         except Exception as error:  # noqa: BLE001 - the deployment's store raises any error
             log.warning("The cursor of a watcher could not be stored: %s: %s", type(error).__name__, error)
-
-
-async def commit(cursors: Iterable[tuple[Checkpoint, Any, bool]]) -> None:
-    """Write the last cursor of each watcher.
-
-    :param cursors: checkpoint, cursor, and whether an event was made there; in the order of the stream.
-    """
-    last: dict[Checkpoint, tuple[Any, bool]] = {}
-    for checkpoint, cursor, made_event in cursors:
-        last[checkpoint] = (cursor, made_event or last.get(checkpoint, (None, False))[1])
-    for checkpoint, (cursor, made_event) in last.items():
-        await checkpoint.write(cursor, made_event=made_event)

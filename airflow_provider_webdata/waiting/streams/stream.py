@@ -17,16 +17,15 @@ from abc import ABC, abstractmethod
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 from airflow_provider_webdata.waiting.hub import Hub
-from airflow_provider_webdata.waiting.streams.checkpoint import Checkpoint, commit
-from airflow_provider_webdata.waiting.streams.joining import join_queue
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Hashable, Sequence
 
     from airflow_provider_webdata.waiting.mailbox import Mailbox
-    from airflow_provider_webdata.waiting.streams.joining import Join
+    from airflow_provider_webdata.waiting.streams.checkpoint import Checkpoint
 
 log = logging.getLogger(__name__)
 
@@ -38,13 +37,39 @@ RESTART_DELAY = 30.0
 
 
 @dataclass(eq=False)
+class Join:
+    """A watcher's request to read the stream from its cursor on.
+
+    :param cursor: of the watcher's checkpoint; None: there is none.
+    :param start: where to begin without one: a moment in ISO 8601, or None for now.
+    """
+
+    cursor: Any
+    start: str | None
+
+
+@dataclass(eq=False)
+class Joined:
+    """A mark in the stream: the items behind it are for these watchers too.
+
+    :param joins: whose watchers; None: all.
+    :param cursor: the start of watchers without a cursor.
+    :param reset: all of these begin there, regardless of what they have seen: the inbox was reset.
+    """
+
+    joins: frozenset[Join] | None
+    cursor: Any
+    reset: bool = False
+
+
+@dataclass(eq=False)
 class StreamItem:
     """One item of the stream, the same object for all watchers.
 
     :param value: a delivery, or a check that was found.
     :param cursor: behind it, where the stream knows it.
     :param only: the watchers that it is read again for; None: all.
-    :param cursors: checkpoint, cursor and whether an event was made, of each watcher that went past it.
+    :param cursors: of each watcher that went past it, and whether it made an event.
     """
 
     value: Any
@@ -52,14 +77,41 @@ class StreamItem:
     only: frozenset[Join] | None = None
     cursors: list[tuple[Checkpoint, Any, bool]] = field(default_factory=list)
 
-    def passed(self, checkpoint: Checkpoint, cursor: Any, *, made_event: bool) -> None:
-        """Note where a watcher is that went past.
 
-        :param checkpoint: of the watcher.
-        :param cursor: where it is now.
-        :param made_event: whether it made an event.
-        """
-        self.cursors.append((checkpoint, cursor, made_event))
+class NewJoinError(Exception):
+    """Posted to a stream to interrupt it: a watcher joins."""
+
+
+class Joins:
+    """The joins that a stream has not answered yet; watchers may join before it opens."""
+
+    def __init__(self) -> None:
+        self._waiting: list[Join] = []
+        self.mailbox: Mailbox | None = None
+
+    @classmethod
+    def of(cls, key: Hashable) -> Joins:
+        """Return the joins of a stream in the running event loop."""
+        return _JOINS.setdefault(asyncio.get_running_loop(), {}).setdefault(key, cls())
+
+    def add(self, join: Join) -> None:
+        """Join, and wake the stream."""
+        self._waiting.append(join)
+        if self.mailbox is not None:
+            self.mailbox.post(NewJoinError())
+
+    def remove(self, join: Join) -> None:
+        """Leave."""
+        if join in self._waiting:
+            self._waiting.remove(join)
+
+    def take(self) -> list[Join]:
+        """Return the joins that are not answered yet, and count them as answered."""
+        joins, self._waiting = self._waiting, []
+        return joins
+
+
+_JOINS: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[Hashable, Joins]] = WeakKeyDictionary()
 
 
 class Stream(ABC):
@@ -71,12 +123,12 @@ class Stream(ABC):
 
     def __init__(self, key: Hashable, conn_id: str) -> None:
         self._conn_id = conn_id
-        self._joins = join_queue(key)
+        self._joins = Joins.of(key)
         self._unacknowledged = asyncio.Semaphore(MAX_UNACKNOWLEDGED)
 
     @abstractmethod
     def _read(self, hub: Hub, mailbox: Mailbox) -> AsyncGenerator[Any, None]:
-        """Yield items and `Joined` marks until cancelled; the mailbox also gets each `Join`."""
+        """Yield items and `Joined` marks until cancelled. A new join interrupts the mailbox."""
 
     async def open_stream(self) -> AsyncGenerator[tuple[Any, Any], None]:
         """Yield each item twice: for the watchers, and for `advance`."""
@@ -104,18 +156,22 @@ class Stream(ABC):
         :param batch: pairs of an item and how its watchers took it.
         """
         # Where a watcher failed it is not said which: its cursor and its neighbours' stay, and they may see it again.
-        stored = [item for item, outcome in batch if outcome.failed == 0]
-        await self.acknowledge(stored, len(batch))
+        await self.acknowledge([item for item, outcome in batch if outcome.failed == 0], len(batch))
 
     async def acknowledge(self, items: Sequence[Any], count: int) -> None:
-        """Write cursors, and make room for as many further items.
+        """Write the last cursor of each watcher, and make room for further items.
 
         :param items: those whose events are stored.
         :param count: of items that are done with.
         """
         for _ in range(count):
             self._unacknowledged.release()
-        await commit(entry for item in items if isinstance(item, StreamItem) for entry in item.cursors)
+        last: dict[Checkpoint, tuple[Any, bool]] = {}
+        for item in items:
+            for checkpoint, cursor, made_event in item.cursors if isinstance(item, StreamItem) else ():
+                last[checkpoint] = (cursor, made_event or last.get(checkpoint, (None, False))[1])
+        for checkpoint, (cursor, made_event) in last.items():
+            await checkpoint.write(cursor, made_event=made_event)
 
     def get_advance_lane(self, item: Any) -> int:  # noqa: ARG002
         """All items are in one lane."""
@@ -127,10 +183,7 @@ class Stream(ABC):
 
 
 async def unshared(stream: Stream) -> AsyncGenerator[Any, None]:
-    """Yield a stream's items to its only watcher, where Airflow does not share streams.
-
-    :param stream: of this watcher alone.
-    """
+    """Yield a stream's items to its only watcher, where Airflow does not share streams."""
     async with aclosing(stream.open_stream()) as items:
         async for item, _ in items:
             yield item

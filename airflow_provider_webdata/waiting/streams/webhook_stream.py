@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 from airflow_provider_webdata.inbox.reader import END, CursorAheadError
 from airflow_provider_webdata.waiting.inbox_source import FeedPage, FeedReset
 from airflow_provider_webdata.waiting.mailbox import Notice
-from airflow_provider_webdata.waiting.streams.joining import Joined, NewJoinError
-from airflow_provider_webdata.waiting.streams.stream import Stream, StreamItem
+from airflow_provider_webdata.waiting.streams.stream import Joined, NewJoinError, Stream, StreamItem
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.inbox.reader import Delivery
     from airflow_provider_webdata.waiting.hub import Hub
     from airflow_provider_webdata.waiting.mailbox import Mailbox
-    from airflow_provider_webdata.waiting.streams.joining import Join
+    from airflow_provider_webdata.waiting.streams.stream import Join
 
 log = logging.getLogger(__name__)
 

@@ -124,7 +124,7 @@ def has_begun(hub: Hub) -> bool:
     return (
         bool(subjects or subscriptions)
         and all(subject.polled_at for subject in subjects)
-        and all(subscription.held_back is None for subscription in subscriptions)
+        and all(subscription.is_caught_up for subscription in subscriptions)
     )
 
 

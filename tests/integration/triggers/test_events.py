@@ -17,7 +17,7 @@ from airflow_provider_webdata.triggers.events import (
     WebDataWebhookEventTrigger,
 )
 from airflow_provider_webdata.waiting.streams import stream
-from airflow_provider_webdata.waiting.streams.joining import Joined
+from airflow_provider_webdata.waiting.streams.stream import Joined
 
 try:
     from airflow.triggers.shared_stream import DEFAULT_SUBSCRIBER_QUEUE_MAX, SharedStreamManager
