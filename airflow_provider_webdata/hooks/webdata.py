@@ -165,6 +165,8 @@ class WebDataHook(Operations, BaseHook):
         """Close the client."""
         self.close()
 
+    # The methods below await these four, which never suspend. See `hooks.blocking`.
+
     async def _execute(self, call: Call[ResponseT]) -> ResponseT:
         if self._guard is None:
             return self._connected().call(call.endpoint, **call.arguments())
