@@ -22,10 +22,15 @@ class WebhookSensorRun(SensorRun):
     def target(self) -> Target:
         """The delivery."""
         task = self.task
-        wanted = {name: checked_text(getattr(task, name)) for name in ("key", "job_id", "monitor_id")}
-        events = tuple(task.event_names() or ())
-        since = task.after_moment(self.context)
-        return DeliveryTarget(task.webdata_conn_id, {**wanted, "events": events}, since, self.log)
+        return DeliveryTarget(
+            task.webdata_conn_id,
+            self.log,
+            key=checked_text(task.key),
+            job_id=checked_text(task.job_id),
+            monitor_id=checked_text(task.monitor_id),
+            events=task.event_names(),
+            since=task.after_moment(self.context),
+        )
 
     def result_of(self, event: Mapping[str, Any]) -> Any:
         """Return the delivery with its payload."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 
-from airflow_provider_webdata.triggers.base.announcement import announcing
+from airflow_provider_webdata.triggers.base.announcement import Announcement
 from airflow_provider_webdata.triggers.base.serialization import serialized
 from airflow_provider_webdata.waiting.target import waiting_for
 
@@ -36,9 +36,9 @@ class ResumeTrigger(BaseTrigger):
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
         """Sleep by the wall clock, then yield the event."""
-        with announcing(self.log) as announce:
+        with Announcement(self.log) as announcement:
             what = "the time at which the service lets the result be read"
-            announce(waiting_for(what, "by the clock", self.when))
+            announcement.announce(waiting_for(what, "by the clock", self.when))
             while (left := self.when - time.time()) > 0:
                 await asyncio.sleep(min(left, _LONGEST_NAP))
         yield TriggerEvent(self.event)  # type: ignore[no-untyped-call]

@@ -56,10 +56,12 @@ class WebDataWebhookTrigger(WaitTrigger):
         since = self._after()
         if since is None and self.key is None:
             since = start_of_run(self.task_instance)
-        wanted = {
-            "key": self.key,
-            "job_id": self.job_id,
-            "monitor_id": self.monitor_id,
-            "events": tuple(self.events or ()),
-        }
-        return DeliveryTarget(self.webdata_conn_id, wanted, since, self.log)
+        return DeliveryTarget(
+            self.webdata_conn_id,
+            self.log,
+            key=self.key,
+            job_id=self.job_id,
+            monitor_id=self.monitor_id,
+            events=self.events,
+            since=since,
+        )

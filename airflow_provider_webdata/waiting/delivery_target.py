@@ -10,7 +10,7 @@ from airflow_provider_webdata.waiting.subscriptions import Subscription
 from airflow_provider_webdata.waiting.target import Look, Target
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Sequence
     from datetime import datetime
 
     from airflow_provider_webdata.hooks.connection import ConnectionSettings
@@ -20,25 +20,42 @@ class DeliveryTarget(Target):
     """The oldest delivery that fits all that is given.
 
     :param conn_id: id of the connection.
-    :param wanted: `key`, `job_id`, `monitor_id` and `events`, as `Subscription` accepts them.
-    :param since: deliveries that arrived later count; None: all that the inbox holds.
     :param log: of the waiting task.
+    :param key: as the other arguments, what `Subscription` accepts.
     """
 
-    __slots__ = ("_conn_id", "_found", "_since", "_wanted")
+    __slots__ = ("_conn_id", "_events", "_found", "_job_id", "_key", "_monitor_id", "_since")
 
-    def __init__(self, conn_id: str, wanted: Mapping[str, Any], since: datetime | None, log: Any) -> None:
+    def __init__(
+        self,
+        conn_id: str,
+        log: Any,
+        *,
+        key: str | None,
+        job_id: str | None,
+        monitor_id: str | None,
+        events: Sequence[str] | None,
+        since: datetime | None,
+    ) -> None:
         super().__init__(log)
         self._conn_id = conn_id
-        self._wanted = wanted
+        self._key = key
+        self._job_id = job_id
+        self._monitor_id = monitor_id
+        self._events = tuple(events or ())
         self._since = since
         self._found: Delivery | None = None
 
     @property
     def name(self) -> str:
         """The target's name in messages."""
-        texts = {**self._wanted, "events": ", ".join(self._wanted.get("events", ()))}
-        what = ", ".join(f"{name} {value}" for name, value in texts.items() if value) or "any"
+        given = {
+            "key": self._key,
+            "job_id": self._job_id,
+            "monitor_id": self._monitor_id,
+            "events": ", ".join(self._events),
+        }
+        what = ", ".join(f"{name} {value}" for name, value in given.items() if value) or "any"
         from_when = f" after {self._since.isoformat()}" if self._since is not None else ""
         return f"a delivery ({what}) for connection {self._conn_id!r}{from_when}"
 
@@ -46,7 +63,15 @@ class DeliveryTarget(Target):
         """Return how the delivery is detected, and what it must fit."""
         # Without a secret nothing can be read, which no later attempt changes.
         inbox_address(settings)
-        return "by webhook", (Subscription(self.mailbox, **self._wanted, since=self._since),)
+        subscription = Subscription(
+            self.mailbox,
+            key=self._key,
+            job_id=self._job_id,
+            monitor_id=self._monitor_id,
+            events=self._events,
+            since=self._since,
+        )
+        return "by webhook", (subscription,)
 
     def take(self, item: Any) -> Look | None:
         """Note a delivery that fits."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -15,7 +14,7 @@ from airflow_provider_webdata.waiting.mailbox import ExpiredError, Mailbox, Wait
 from airflow_provider_webdata.waiting.poll_source import PollSource
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from airflow_provider_webdata.hooks.connection import ConnectionSettings
 
@@ -50,6 +49,7 @@ class Hub:
         self.polls = PollSource(self.connection)
         self.inbox = InboxSource(self.connection)
         self._waits: dict[Mailbox, float] = {}
+        self._on_exit = self._remove
         self._soonest = _NEVER
         self._timer: asyncio.TimerHandle | None = None
         self._end: asyncio.TimerHandle | None = None
@@ -60,26 +60,25 @@ class Hub:
         hubs = _HUBS.setdefault(asyncio.get_running_loop(), {})
         return hubs.get(conn_id) or hubs.setdefault(conn_id, cls(conn_id))
 
-    @contextmanager
-    def mailbox(self, deadline: float | None = None) -> Iterator[Mailbox]:
-        """Open a mailbox for the time of one wait.
+    def mailbox(self, deadline: float | None = None) -> Mailbox:
+        """Return a mailbox for one wait, to be opened as a context manager.
 
         :param deadline: seconds since the epoch at which it gets an `ExpiredError`; None: never.
         """
-        mailbox = Mailbox()
+        mailbox = Mailbox(self._on_exit)
         self._waits[mailbox] = when = _NEVER if deadline is None else deadline
         if self._end is not None:
             self._end.cancel()
             self._end = None
         if when < self._soonest:
             self._set_timer(when)
-        try:
-            yield mailbox
-        finally:
-            del self._waits[mailbox]
-            if not self._waits:
-                self._set_timer(_NEVER)
-                self._end = asyncio.get_running_loop().call_later(LINGER, self._leave)
+        return mailbox
+
+    def _remove(self, mailbox: Mailbox) -> None:
+        del self._waits[mailbox]
+        if not self._waits:
+            self._set_timer(_NEVER)
+            self._end = asyncio.get_running_loop().call_later(LINGER, self._leave)
 
     async def close(self) -> None:
         """End the sources and close their connections. A hub of `of` closes by itself after its last wait."""

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from airflow_provider_webdata.api.errors import Verdict
 
 
@@ -45,11 +47,15 @@ class ExpiredError(Exception):
 
 
 class Mailbox:
-    """What arrives for one wait, in order. Not thread-safe: it belongs to one event loop."""
+    """What arrives for one wait, in order. Not thread-safe: it belongs to one event loop.
 
-    __slots__ = ("_items", "_waiter")
+    :param on_exit: called at the end of the block that the mailbox opens as a context manager.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("_items", "_on_exit", "_waiter")
+
+    def __init__(self, on_exit: Callable[[Mailbox], None] | None = None) -> None:
+        self._on_exit = on_exit
         # Created when something arrives: most of ten thousand waits have nothing in them.
         self._items: deque[Any] | None = None
         self._waiter: asyncio.Future[None] | None = None
@@ -62,19 +68,36 @@ class Mailbox:
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
 
+    def take(self) -> Any:
+        """Return the next item, or None.
+
+        :raises Exception: the item, if it is one.
+        """
+        if not self._items:
+            self._items = None
+            return None
+        item = self._items.popleft()
+        if isinstance(item, Exception):
+            raise item
+        return item
+
+    def arrival(self) -> asyncio.Future[None]:
+        """Return a future that the next item completes. Awaited where items are taken, it saves a coroutine."""
+        self._waiter = asyncio.get_running_loop().create_future()
+        return self._waiter
+
     async def get(self) -> Any:
         """Return the next item, waiting until there is one.
 
         :raises Exception: the item, if it is one.
         """
-        while not self._items:
-            self._items = None
-            self._waiter = asyncio.get_running_loop().create_future()
-            try:
-                await self._waiter
-            finally:
-                self._waiter = None
-        item = self._items.popleft()
-        if isinstance(item, Exception):
-            raise item
+        while (item := self.take()) is None:
+            await self.arrival()
         return item
+
+    def __enter__(self) -> Mailbox:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._on_exit is not None:
+            self._on_exit(self)

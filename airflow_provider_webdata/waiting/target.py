@@ -47,7 +47,7 @@ class Target(ABC):
     :param log: of the waiting task.
     """
 
-    __slots__ = ("log", "mailbox")
+    __slots__ = ("log", "mailbox", "subscriptions")
 
     facts: Mapping[str, str] = {}
     """Values of the event however the wait ends."""
@@ -55,6 +55,7 @@ class Target(ABC):
     def __init__(self, log: Any) -> None:
         self.log = log
         self.mailbox: Mailbox
+        self.subscriptions: tuple[Subscription, ...] = ()
 
     @property
     @abstractmethod

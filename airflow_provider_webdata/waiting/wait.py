@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.api.errors import NotFoundError, WebDataError
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.waiting.hub import Hub
     from airflow_provider_webdata.waiting.mailbox import Mailbox
     from airflow_provider_webdata.waiting.subjects import Subject
-    from airflow_provider_webdata.waiting.subscriptions import Subscription
     from airflow_provider_webdata.waiting.target import Target
 
     Event = dict[str, Any]
@@ -51,44 +49,41 @@ async def wait(
     :raises ConfigurationError: the connection cannot work, or has no webhook to wait for.
     :raises ArgumentError: no delivery can have a value that the target requires.
     """
-    with hub.mailbox(deadline) as mailbox:
-        target.mailbox = mailbox
-        how, subscriptions = target.begin(await hub.connection.settings())
-        name = target.name
-        with following(hub, target, subscriptions):
-            (announce or target.log.info)(waiting_for(name, how, deadline))
-            try:
-                return target.event(await next_found(hub, target))
-            except ExpiredError:
-                if at_least_once and (event := await _first_look(hub, target)):
-                    return event
-                seen = "; ".join(_seen(hub, target, subscriptions))
-                return {
-                    "status": "timeout",
-                    "message": f"Timed out waiting for {name}: {seen}",
-                    **target.facts,
-                }
-            except WaitFailedError as error:
-                return {**error_event(error), **target.facts}
+    # Ten thousand waits hold their frames: what only the beginning needs is in another one.
+    with hub.mailbox(deadline) as target.mailbox:
+        try:
+            await _begin(hub, target, deadline, announce or target.log.info)
+            return target.event(await next_found(hub, target))
+        except ExpiredError:
+            if at_least_once and (event := await _first_look(hub, target)):
+                return event
+            message = f"Timed out waiting for {target.name}: {'; '.join(_seen(hub, target))}"
+            return {"status": "timeout", "message": message, **target.facts}
+        except WaitFailedError as error:
+            return {**error_event(error), **target.facts}
+        finally:
+            leave(hub, target)
 
 
-@contextmanager
-def following(hub: Hub, target: Target, subscriptions: tuple[Subscription, ...]) -> Iterator[None]:
-    """Have the sources fill a target's mailbox within this block.
+async def _begin(hub: Hub, target: Target, deadline: float | None, announce: Callable[[str], None]) -> None:
+    announce(waiting_for(target.name, await follow(hub, target), deadline))
 
-    :param subscriptions: those that `Target.begin` returned.
-    """
-    for subscription in subscriptions:
+
+async def follow(hub: Hub, target: Target) -> str:
+    """Have the sources fill a target's mailbox until `leave`, and return how its end is detected, as text."""
+    how, target.subscriptions = target.begin(await hub.connection.settings())
+    for subscription in target.subscriptions:
         hub.inbox.subscribe(subscription)
     if target.is_polled:
         hub.polls.follow(target)
-    try:
-        yield
-    finally:
-        for subscription in subscriptions:
-            hub.inbox.unsubscribe(subscription)
-        if target.is_polled:
-            hub.polls.leave(target)
+    return how
+
+
+def leave(hub: Hub, target: Target) -> None:
+    """Stop filling a target's mailbox."""
+    for subscription in target.subscriptions:
+        hub.inbox.unsubscribe(subscription)
+    hub.polls.leave(target)
 
 
 async def next_found(hub: Hub, target: Target) -> Any:
@@ -109,7 +104,8 @@ async def next_found(hub: Hub, target: Target) -> Any:
                 _judge(hub, target.key[1], decision, target.mailbox)
         elif decision is not None:
             return decision
-        item = await target.mailbox.get()
+        while (item := target.mailbox.take()) is None:
+            await target.mailbox.arrival()
         if isinstance(item, Notice):
             item.log_to(target.log)
         elif (look := target.take(item)) is not None:
@@ -141,8 +137,7 @@ async def look(hub: Hub, target: Target) -> Event | None:
 
     :raises WebDataError: the service or the inbox cannot be asked, or does not know it for longer than a replica lags.
     """
-    with hub.mailbox() as mailbox:
-        target.mailbox = mailbox
+    with hub.mailbox() as target.mailbox:
         _, subscriptions = target.begin(await hub.connection.settings())
         if target.is_polled:
             subject = target.new_subject()
@@ -179,11 +174,11 @@ async def _found_by(hub: Hub, subject: Subject) -> list[tuple[Any, Any]]:
         await asyncio.sleep(LOOK_PAUSE)
 
 
-def _seen(hub: Hub, target: Target, subscriptions: tuple[Subscription, ...]) -> Iterator[str]:
+def _seen(hub: Hub, target: Target) -> Iterator[str]:
     if target.is_polled:
         subject = hub.polls.subjects.get(target.key)
         yield subject.state() if subject is not None else "the service was not asked"
-    if subscriptions:
+    if target.subscriptions:
         yield hub.inbox.state()
     yield from target.remarks()
 

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+from typing import Any
 
 AT_ONCE, PAUSE = 20, 0.5
 """So many lines are logged immediately, and from then on one after each pause in seconds.
@@ -21,35 +17,43 @@ for each trigger.
 _next_turn = float("-inf")
 
 
-@contextmanager
-def announcing(log: Any) -> Iterator[Callable[[str], None]]:
-    """Yield a function that logs a line in its turn, and at the latest when the block ends.
+class Announcement:
+    """Logs one line in its turn, and at the latest when the block of this context manager ends.
 
-    After an exception the line is not logged any more.
+    After an exception it is not logged any more.
 
     :param log: of the trigger.
     """
-    lines: list[str] = []
-    turns: list[asyncio.TimerHandle] = []
 
-    def log_line() -> None:
-        while lines:
-            log.info(lines.pop())
+    __slots__ = ("_line", "_log", "_turn")
 
-    def announce(line: str) -> None:
+    def __init__(self, log: Any) -> None:
+        self._log = log
+        self._line: str | None = None
+        self._turn: asyncio.TimerHandle | None = None
+
+    def announce(self, line: str) -> None:
+        """Log a line in its turn."""
         global _next_turn
-        lines.append(line)
+        self._line = line
         now = time.monotonic()
         turn = max(_next_turn, now - (AT_ONCE - 1) * PAUSE)
         _next_turn = turn + PAUSE
         if turn <= now:
-            log_line()
+            self._log_line()
         else:
-            turns.append(asyncio.get_running_loop().call_later(turn - now, log_line))
+            self._turn = asyncio.get_running_loop().call_later(turn - now, self._log_line)
 
-    try:
-        yield announce
-        log_line()
-    finally:
-        for turn in turns:
-            turn.cancel()
+    def _log_line(self) -> None:
+        line, self._line, self._turn = self._line, None, None
+        if line is not None:
+            self._log.info(line)
+
+    def __enter__(self) -> Announcement:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if self._turn is not None:
+            self._turn.cancel()
+        if kind is None:
+            self._log_line()

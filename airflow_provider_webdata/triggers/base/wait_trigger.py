@@ -15,7 +15,7 @@ from airflow_provider_webdata.api.errors import WebDataError
 from airflow_provider_webdata.coded_errors import ArgumentError
 from airflow_provider_webdata.common.dates import moment
 from airflow_provider_webdata.component_metrics import count, timing
-from airflow_provider_webdata.triggers.base.announcement import announcing
+from airflow_provider_webdata.triggers.base.announcement import Announcement
 from airflow_provider_webdata.triggers.base.serialization import serialized
 from airflow_provider_webdata.waiting.hub import Hub
 from airflow_provider_webdata.waiting.policy import TIMEOUT_MARGIN_SECONDS
@@ -61,10 +61,11 @@ class WaitTrigger(BaseTrigger):
         """Wait and yield one event."""
         began = time.monotonic()
         resumable_at = began + self._hold_back_seconds()
-        with announcing(self.log) as announce:
+        with Announcement(self.log) as announcement:
             try:
                 target = self._target()
-                event = await wait(Hub.of(self.webdata_conn_id), target, self._deadline(), announce)
+                hub = Hub.of(self.webdata_conn_id)
+                event = await wait(hub, target, self._deadline(), announcement.announce)
             except WebDataError as error:
                 event = {"status": "error", "error": str(error), "verdict": error.verdict}
             except Exception as error:

@@ -12,7 +12,7 @@ from airflow_provider_webdata.states.check_queue import LATE_CHECKS, CheckQueue
 from airflow_provider_webdata.states.checks import CheckCriteria
 from airflow_provider_webdata.waiting.check_target import CheckTarget
 from airflow_provider_webdata.waiting.streams.stream import Joined, NewJoinError, Stream, StreamItem
-from airflow_provider_webdata.waiting.wait import following, next_found
+from airflow_provider_webdata.waiting.wait import follow, leave, next_found
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Hashable
@@ -57,12 +57,14 @@ class CheckStream(Stream):
                 queue = CheckQueue(_EVERY_CHECK, min(starts if after is None else [*starts, after]))
                 target = CheckTarget(self._monitor_id, queue, self._policy, log)
                 target.mailbox = mailbox
-                _, subscriptions = target.begin(await hub.connection.settings())
-                with following(hub, target, subscriptions):
+                try:
+                    await follow(hub, target)
                     yield Joined(frozenset(joins), {"after": now.isoformat(), "ids": []})
                     while True:
                         after = queue.after
                         yield StreamItem(await next_found(hub, target))
+                finally:
+                    leave(hub, target)
 
 
 def cursor_behind(cursor: dict[str, Any], check_id: str, end: datetime) -> dict[str, Any]:
