@@ -83,13 +83,13 @@ def get_provider_info() -> dict[str, Any]:
         "asset-uris": [
             {
                 "schemes": ["webdata"],
-                "handler": "airflow_provider_webdata.monitor_assets.normalized",
-                "factory": "airflow_provider_webdata.monitor_assets.monitor_asset",
-                "to_openlineage_converter": "airflow_provider_webdata.monitor_assets.to_openlineage",
+                "handler": "airflow_provider_webdata.assets.monitor.normalized",
+                "factory": "airflow_provider_webdata.assets.monitor.monitor_asset",
+                "to_openlineage_converter": "airflow_provider_webdata.assets.monitor.to_openlineage",
             }
         ],
         # Left out by Airflow where common-messaging is not installed.
-        "queues": ["airflow_provider_webdata.message_queue.WebDataMessageQueueProvider"],
+        "queues": ["airflow_provider_webdata.queues.inbox.WebDataMessageQueueProvider"],
         "extra-links": [
             "airflow_provider_webdata.tasks.links.PageLink",
             "airflow_provider_webdata.tasks.links.DashboardLink",

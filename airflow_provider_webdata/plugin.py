@@ -9,8 +9,8 @@ from urllib.parse import urlsplit
 from airflow.plugins_manager import AirflowPlugin
 from jinja2 import pass_context
 
-from airflow_provider_webdata.page_urls import UI_PATH
-from airflow_provider_webdata.supported_airflow import require_airflow
+from airflow_provider_webdata.common.page_urls import UI_PATH
+from airflow_provider_webdata.common.supported_airflow import require_airflow
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, MutableMapping
@@ -47,7 +47,7 @@ def tbs(
     :param tz: time zone of the days; default: that of the DAG's timetable.
     """
     from airflow_provider_webdata.api import query
-    from airflow_provider_webdata.run_span import time_zone_of
+    from airflow_provider_webdata.common.run_span import time_zone_of
 
     return query.tbs(start, end, sort_by_date=sort_by_date, tz=tz or time_zone_of(context.get("dag")))
 

@@ -17,7 +17,7 @@ from pathlib import Path
 import httpx
 import sqlalchemy as sa
 
-from airflow_provider_webdata.page_urls import UI_PATH
+from airflow_provider_webdata.common.page_urls import UI_PATH
 from benchmarks.api_server import Airflow
 from benchmarks.databases import DATABASES
 from tests.support.airflow_settings import Ports, login

@@ -9,15 +9,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
-from airflow_provider_webdata import endings
 from airflow_provider_webdata.api import models, prices, service_time
 from airflow_provider_webdata.api.prices import Price
+from airflow_provider_webdata.common import endings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from airflow_provider_webdata.api.models.base import RequestModel, ResponseModel
-    from airflow_provider_webdata.endings import Ending
+    from airflow_provider_webdata.common.endings import Ending
 
 ResponseT = TypeVar("ResponseT", bound="ResponseModel")
 

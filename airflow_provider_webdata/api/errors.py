@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from airflow_provider_webdata.coded_errors import CodedError
+from airflow_provider_webdata.common.coded_errors import CodedError
 
 if TYPE_CHECKING:
     from pydantic import BaseModel, ValidationError

@@ -42,7 +42,7 @@ from airflow_provider_webdata.api.errors import (
 )
 from airflow_provider_webdata.api.multipart import MultipartBody, Upload
 from airflow_provider_webdata.api.retry import named_wait
-from airflow_provider_webdata.surrogates import escape_halves, is_utf8
+from airflow_provider_webdata.common.surrogates import escape_halves, is_utf8
 
 if TYPE_CHECKING:
     from airflow_provider_webdata.api.config import ClientConfig

@@ -23,14 +23,14 @@ from airflow_provider_webdata.api.errors import (
 )
 from airflow_provider_webdata.api.exchange import allowed_for, route_options
 from airflow_provider_webdata.api.multipart import MultipartBody
-from airflow_provider_webdata.hosts import (
+from airflow_provider_webdata.common.hosts import (
     HostRefusedError,
     addresses_for,
     goes_through_proxy,
     normal_host,
     url_host,
 )
-from airflow_provider_webdata.surrogates import is_utf8
+from airflow_provider_webdata.common.surrogates import is_utf8
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from airflow_provider_webdata.hosts import url_host
+from airflow_provider_webdata.common.hosts import url_host
 
 Wire = Mapping[str, Any]
 

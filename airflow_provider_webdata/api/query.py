@@ -13,9 +13,9 @@ from datetime import date, datetime, timedelta, tzinfo
 from typing import Any, Literal
 from zoneinfo import ZoneInfo
 
-from airflow_provider_webdata.coded_errors import CodedError
+from airflow_provider_webdata.common.coded_errors import CodedError
 from airflow_provider_webdata.common.dates import moment
-from airflow_provider_webdata.run_span import run_span
+from airflow_provider_webdata.common.run_span import run_span
 
 MAX_QUERY_LENGTH = 500
 """Characters of a query, at most."""

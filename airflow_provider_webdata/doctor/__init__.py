@@ -6,6 +6,6 @@ those that are quick (`examination.quick_findings`).
 
 from __future__ import annotations
 
-from airflow_provider_webdata.supported_airflow import require_airflow
+from airflow_provider_webdata.common.supported_airflow import require_airflow
 
 require_airflow()

@@ -9,7 +9,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from airflow_provider_webdata.common.dates import ago
-from airflow_provider_webdata.endings import EXTRACT
+from airflow_provider_webdata.common.endings import EXTRACT
 from airflow_provider_webdata.inbox.server.storage.database import airflow_engine, store_error
 from airflow_provider_webdata.inbox.server.storage.errors import StoreUnavailableError, TablesMissingError
 from airflow_provider_webdata.inbox.server.storage.store import DeliveryStore

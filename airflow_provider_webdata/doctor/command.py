@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from airflow.utils.cli import suppress_logs_and_warning
 from airflow.utils.providers_configuration_loader import providers_configuration_loaded
 
-from airflow_provider_webdata.terminal import terminal_text
+from airflow_provider_webdata.common.terminal import terminal_text
 
 from . import examination
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from airflow_provider_webdata.endings import EXTRACT
+from airflow_provider_webdata.common.endings import EXTRACT
 from airflow_provider_webdata.hooks.webhooks import can_receive
 
 from . import airflow_database, inbox_answer, installation, service_answer

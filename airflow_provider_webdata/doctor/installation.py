@@ -9,8 +9,8 @@ import airflow
 from airflow import plugins_manager
 
 from airflow_provider_webdata import __version__
+from airflow_provider_webdata.common.supported_airflow import require_airflow
 from airflow_provider_webdata.inbox.wire import INBOX_PATH
-from airflow_provider_webdata.supported_airflow import require_airflow
 
 from .finding import Finding
 

@@ -22,7 +22,7 @@ from airflow_provider_webdata.api.errors import (
     UploadError,
 )
 from airflow_provider_webdata.api.prices import INCLUDED, Price, PriceBound, reported_credits
-from airflow_provider_webdata.coded_errors import ArgumentError
+from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.hooks.budget import Budget
 from airflow_provider_webdata.hooks.calls import checked_body
 from airflow_provider_webdata.hooks.host_rules import HostRules

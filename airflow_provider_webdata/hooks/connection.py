@@ -19,7 +19,7 @@ from urllib.parse import SplitResult, unquote, urlsplit
 
 from airflow_provider_webdata.api.config import ClientConfig
 from airflow_provider_webdata.api.errors import ConfigurationError
-from airflow_provider_webdata.hosts import normal_host
+from airflow_provider_webdata.common.hosts import normal_host
 
 log = logging.getLogger(__name__)
 

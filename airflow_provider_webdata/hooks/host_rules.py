@@ -6,8 +6,8 @@ import ipaddress
 import socket
 from typing import TYPE_CHECKING
 
-from airflow_provider_webdata.coded_errors import ArgumentError
-from airflow_provider_webdata.hosts import is_public, url_host
+from airflow_provider_webdata.common.coded_errors import ArgumentError
+from airflow_provider_webdata.common.hosts import is_public, url_host
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

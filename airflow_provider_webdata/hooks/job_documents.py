@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from airflow_provider_webdata.api.endpoints import JOBS
 from airflow_provider_webdata.api.errors import InvalidResponseError, UnfinishedJobError
 from airflow_provider_webdata.api.exchange import path_and_query
-from airflow_provider_webdata.coded_errors import ArgumentError
+from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.hooks.calls import Call
 from airflow_provider_webdata.states.jobs import TERMINAL_JOB_STATES, JobKind, checked_kind, name_of
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic_core import from_json
 
-from airflow_provider_webdata.surrogates import escape_halves
+from airflow_provider_webdata.common.surrogates import escape_halves
 
 from .outline import outline_of
 

@@ -3,6 +3,6 @@
 `river_news.py` is that DAG, which the README shows too.
 """
 
-from airflow_provider_webdata.supported_airflow import require_airflow
+from airflow_provider_webdata.common.supported_airflow import require_airflow
 
 require_airflow()

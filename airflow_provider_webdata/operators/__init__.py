@@ -4,6 +4,6 @@ One file per operation, and `monitor` for all of those for monitors. An operator
 shared code is in `tasks`. Nothing heavy is imported at module level: a DAG file pays for every import.
 """
 
-from airflow_provider_webdata.supported_airflow import require_airflow
+from airflow_provider_webdata.common.supported_airflow import require_airflow
 
 require_airflow()

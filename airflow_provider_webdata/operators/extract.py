@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.exceptions import AirflowProviderDeprecationWarning
 
-from airflow_provider_webdata import endings
-from airflow_provider_webdata.coded_errors import ArgumentError
+from airflow_provider_webdata.common import endings
+from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.common.literals import is_literal
 from airflow_provider_webdata.options import Media, Output, Schema
 from airflow_provider_webdata.runs.jobs.extract_successors import KINDS, Via

@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from airflow_provider_webdata.common.surrogates import is_utf8
 from airflow_provider_webdata.results.encoding import json_text
-from airflow_provider_webdata.surrogates import is_utf8
 
 ColumnType = Literal["text", "integer", "number", "boolean", "json"]
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from airflow_provider_webdata.surrogates import is_utf8
+from airflow_provider_webdata.common.surrogates import is_utf8
 
 
 def json_text(value: Any) -> str:

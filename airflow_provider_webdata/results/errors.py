@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from airflow.sdk.exceptions import AirflowFailException
 
-from airflow_provider_webdata.coded_errors import CodedError
+from airflow_provider_webdata.common.coded_errors import CodedError
 
 
 class OutputError(CodedError, ValueError):

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from airflow_provider_webdata.monitor_assets import dataset, monitor_uri
-from airflow_provider_webdata.page_urls import page_url, shown_id, shown_monitor
+from airflow_provider_webdata.assets.monitor import dataset, monitor_uri
+from airflow_provider_webdata.common.page_urls import page_url, shown_id, shown_monitor
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote, urlsplit
 
+from airflow_provider_webdata.common.surrogates import is_utf8
 from airflow_provider_webdata.results.encoding import json_text
 from airflow_provider_webdata.results.errors import OutputError
 from airflow_provider_webdata.results.formats import LIST_SUFFIX, SUFFIXES, format_of, suffix_of
@@ -18,7 +19,6 @@ from airflow_provider_webdata.results.item_urls import url_of
 from airflow_provider_webdata.results.output import open_output
 from airflow_provider_webdata.results.storage import WholeFile, storage_path
 from airflow_provider_webdata.results.tombstones import marked
-from airflow_provider_webdata.surrogates import is_utf8
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

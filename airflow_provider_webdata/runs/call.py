@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from airflow_provider_webdata.coded_errors import CodedError
+from airflow_provider_webdata.common.coded_errors import CodedError
 from airflow_provider_webdata.runs.failures import UndeliveredAnswerError
 from airflow_provider_webdata.runs.kept_answer import KeptAnswer
 from airflow_provider_webdata.runs.request import checked_extra_body, checked_request

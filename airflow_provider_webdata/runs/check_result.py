@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.coded_errors import ArgumentError
 from airflow_provider_webdata.common.arguments import as_list
+from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.runs.replica import REPLICA_WAIT_SECONDS
 
 if TYPE_CHECKING:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata import endings
 from airflow_provider_webdata.api.models import AgentRequest, BatchScrapeRequest
+from airflow_provider_webdata.common import endings
 from airflow_provider_webdata.common.arguments import number
 from airflow_provider_webdata.runs.failures import JobFailedError
 from airflow_provider_webdata.runs.job import JobRun

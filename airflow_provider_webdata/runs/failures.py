@@ -9,7 +9,7 @@ from airflow.sdk.exceptions import (
     AirflowSensorTimeout,
 )
 
-from airflow_provider_webdata.coded_errors import CodedError
+from airflow_provider_webdata.common.coded_errors import CodedError
 
 
 class WaitTimeoutError(CodedError, AirflowSensorTimeout):

@@ -9,8 +9,8 @@ from airflow_provider_webdata.api import models
 from airflow_provider_webdata.api.errors import WebDataError
 from airflow_provider_webdata.api.prices import page_extras
 from airflow_provider_webdata.common.arguments import checked_text
+from airflow_provider_webdata.common.page_urls import job_page
 from airflow_provider_webdata.hooks.calls import body_for
-from airflow_provider_webdata.page_urls import job_page
 from airflow_provider_webdata.runs.failures import JobFailedError
 from airflow_provider_webdata.runs.jobs.poll import poll_job
 from airflow_provider_webdata.runs.jobs.results import JobResult, texts

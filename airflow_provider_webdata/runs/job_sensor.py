@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.coded_errors import ArgumentError
 from airflow_provider_webdata.common.arguments import checked_text
+from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.runs.jobs.results import JobResult
 from airflow_provider_webdata.runs.sensor import SensorRun
 from airflow_provider_webdata.states.jobs import checked_kind

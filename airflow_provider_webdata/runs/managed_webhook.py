@@ -9,8 +9,8 @@ import logging
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from airflow_provider_webdata.coded_errors import ArgumentError
 from airflow_provider_webdata.common.arguments import as_list
+from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.states.checks import CHECK_COMPLETED
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 from airflow.sdk.exceptions import AirflowFailException, AirflowRescheduleException
 
 from airflow_provider_webdata.api.errors import InvalidRequestError, WebDataError
-from airflow_provider_webdata.coded_errors import ArgumentError, CodedError
 from airflow_provider_webdata.common.attempt import Attempt
+from airflow_provider_webdata.common.coded_errors import ArgumentError, CodedError
 from airflow_provider_webdata.hooks.remedies import advice_for
 from airflow_provider_webdata.results.errors import OutputError
 from airflow_provider_webdata.runs.billing import Billing

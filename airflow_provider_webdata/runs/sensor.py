@@ -14,8 +14,8 @@ from airflow_provider_webdata.api.errors import (
     ServerError,
     TransportError,
 )
-from airflow_provider_webdata.coded_errors import ArgumentError
 from airflow_provider_webdata.common.attempt import Attempt
+from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.runs.wait import WaitRun
 from airflow_provider_webdata.waiting.wait import look
 

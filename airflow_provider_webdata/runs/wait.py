@@ -15,10 +15,10 @@ from airflow.sdk.exceptions import (
 )
 from msgspec.structs import replace
 
-from airflow_provider_webdata.coded_errors import ArgumentError
 from airflow_provider_webdata.common.arguments import number
+from airflow_provider_webdata.common.coded_errors import ArgumentError
+from airflow_provider_webdata.common.page_urls import event_page
 from airflow_provider_webdata.hooks.remedies import advised
-from airflow_provider_webdata.page_urls import event_page
 from airflow_provider_webdata.runs.event_loop import run_aside
 from airflow_provider_webdata.runs.failed_run import log_last_steps
 from airflow_provider_webdata.runs.failures import CheckFailedError, JobFailedError, WaitTimeoutError

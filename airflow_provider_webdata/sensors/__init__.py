@@ -4,6 +4,6 @@ One file per kind of thing that is waited for. Whether a check is the right one 
 operators and sensors share is in `tasks`.
 """
 
-from airflow_provider_webdata.supported_airflow import require_airflow
+from airflow_provider_webdata.common.supported_airflow import require_airflow
 
 require_airflow()

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.exceptions import AirflowProviderDeprecationWarning
 
-from airflow_provider_webdata import endings
-from airflow_provider_webdata.coded_errors import ArgumentError
+from airflow_provider_webdata.common import endings
 from airflow_provider_webdata.common.arguments import checked_text, number
+from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.common.literals import is_literal
+from airflow_provider_webdata.common.page_urls import job_page
 from airflow_provider_webdata.options import Media, Output, Schema, Wait
-from airflow_provider_webdata.page_urls import job_page
 from airflow_provider_webdata.states.jobs import checked_kind
 from airflow_provider_webdata.tasks.deferral import JOB_TRIGGER
 from airflow_provider_webdata.tasks.sensor import WebDataSensor

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.coded_errors import ArgumentError
 from airflow_provider_webdata.common.arguments import checked_text
+from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.common.literals import is_literal
+from airflow_provider_webdata.common.page_urls import check_page, monitor_page
 from airflow_provider_webdata.options import Wait
-from airflow_provider_webdata.page_urls import check_page, monitor_page
 from airflow_provider_webdata.runs.check_result import checked_pages
 from airflow_provider_webdata.states.checks import CheckCriteria
 from airflow_provider_webdata.tasks.deferral import CHECK_TRIGGER

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.common.arguments import as_list, checked_text
-from airflow_provider_webdata.page_urls import monitor_page
+from airflow_provider_webdata.common.page_urls import monitor_page
 from airflow_provider_webdata.tasks.deferral import WEBHOOK_TRIGGER
 from airflow_provider_webdata.tasks.sensor import SinceSensor
 

@@ -5,6 +5,6 @@ the next one. Each kind of operation has a separate folder. Nothing heavy is imp
 for every import.
 """
 
-from airflow_provider_webdata.supported_airflow import require_airflow
+from airflow_provider_webdata.common.supported_airflow import require_airflow
 
 require_airflow()

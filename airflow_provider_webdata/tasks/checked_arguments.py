@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import XComArg
 from airflow.sdk.bases.operator import BaseOperatorMeta
 
-from airflow_provider_webdata.coded_errors import UnknownArgumentError
+from airflow_provider_webdata.common.coded_errors import UnknownArgumentError
 from airflow_provider_webdata.common.literals import is_literal
 from airflow_provider_webdata.options import RENAMED, Option
 from airflow_provider_webdata.tasks.literal_check import may_be_wrong

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.coded_errors import ArgumentError
 from airflow_provider_webdata.common.arguments import number
+from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.options import Wait
 from airflow_provider_webdata.tasks.deferral import is_deferrable
 from airflow_provider_webdata.tasks.links import LINKS

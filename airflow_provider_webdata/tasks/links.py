@@ -26,7 +26,7 @@ class PageLink(BaseOperatorLink):
         # A task that failed before it was unmapped is no operator of ours yet.
         page = getattr(operator, "webdata_page", "")
         if page:
-            from airflow_provider_webdata.page_urls import page_url
+            from airflow_provider_webdata.common.page_urls import page_url
 
             return page_url(page)
         # A trigger that failed does not say what it waited for; the worker that deferred the task has written it.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from airflow_provider_webdata.coded_errors import ArgumentError
 from airflow_provider_webdata.common.arguments import number
+from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.common.literals import templates_of_none
 from airflow_provider_webdata.tasks.service_task import ServiceTask
 

@@ -45,7 +45,7 @@ class WebDataRetryPolicy(_Base):
 
         from airflow_provider_webdata.api.errors import RateLimitError, UnavailableError, WebDataError
         from airflow_provider_webdata.api.query import QueryError
-        from airflow_provider_webdata.coded_errors import ArgumentError
+        from airflow_provider_webdata.common.coded_errors import ArgumentError
 
         if isinstance(exception, (RateLimitError, UnavailableError)):
             return RetryDecision.retry(delay=reschedule_delay(exception), reason=str(exception))

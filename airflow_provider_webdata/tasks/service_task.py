@@ -98,7 +98,7 @@ class ServiceTask(BaseOperator, metaclass=CheckedArguments):
     def post_execute(self, context: Context, result: Any = None) -> None:
         """Link the asset events of the task's outlets to its page."""
         if self.webdata_page:
-            from airflow_provider_webdata.page_urls import page_url
+            from airflow_provider_webdata.common.page_urls import page_url
             from airflow_provider_webdata.results.assets import annotate_outlets
 
             annotate_outlets(context, {"page_url": page_url(self.webdata_page)})

@@ -3,6 +3,6 @@
 `WebDataToolset` is in `webdata.py`. Nothing else imports this room, so that the package works without the extra.
 """
 
-from airflow_provider_webdata.supported_airflow import require_airflow
+from airflow_provider_webdata.common.supported_airflow import require_airflow
 
 require_airflow()

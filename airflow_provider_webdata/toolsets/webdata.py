@@ -30,8 +30,8 @@ from airflow_provider_webdata.api.errors import (
     WebDataError,
     trimmed,
 )
-from airflow_provider_webdata.coded_errors import ArgumentError, CodedError
 from airflow_provider_webdata.common.arguments import whole_number
+from airflow_provider_webdata.common.coded_errors import ArgumentError, CodedError
 from airflow_provider_webdata.hooks.budget import Budget
 from airflow_provider_webdata.hooks.call_guard import CallGuard
 from airflow_provider_webdata.hooks.remedies import advice_for

@@ -4,6 +4,6 @@ A path and the arguments of a trigger never change once they are released. A tri
 what ends the wait; how it waits is in `waiting`.
 """
 
-from airflow_provider_webdata.supported_airflow import require_airflow
+from airflow_provider_webdata.common.supported_airflow import require_airflow
 
 require_airflow()

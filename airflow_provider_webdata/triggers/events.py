@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic_core import to_json
 
-from airflow_provider_webdata.coded_errors import ArgumentError
+from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.common.dates import moment
+from airflow_provider_webdata.common.page_urls import check_page, delivery_page, page_url
 from airflow_provider_webdata.inbox.wire import INLINE_BODY_BYTES
-from airflow_provider_webdata.page_urls import check_page, delivery_page, page_url
 from airflow_provider_webdata.states.checks import CheckCriteria, finished_at
 from airflow_provider_webdata.triggers.base.stream_trigger import StreamTrigger
 from airflow_provider_webdata.waiting.delivery_target import facts_of

@@ -7,6 +7,6 @@ deadline. Who may see what is Airflow's decision.
 
 from __future__ import annotations
 
-from airflow_provider_webdata.supported_airflow import require_airflow
+from airflow_provider_webdata.common.supported_airflow import require_airflow
 
 require_airflow()

@@ -14,7 +14,7 @@ from starlette.responses import HTMLResponse
 
 from airflow_provider_webdata import __version__
 from airflow_provider_webdata.common.dates import ago, span
-from airflow_provider_webdata.page_urls import UI_PATH
+from airflow_provider_webdata.common.page_urls import UI_PATH
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

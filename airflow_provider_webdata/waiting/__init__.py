@@ -12,6 +12,6 @@ The concepts:
 - `Stream`: what asset watchers share, each with a cursor that survives restarts.
 """
 
-from airflow_provider_webdata.supported_airflow import require_airflow
+from airflow_provider_webdata.common.supported_airflow import require_airflow
 
 require_airflow()

@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from airflow_provider_webdata import component_metrics
+from airflow_provider_webdata.common import component_metrics
 from airflow_provider_webdata.waiting.connection import Connection, detached
 from airflow_provider_webdata.waiting.inbox_source import InboxSource
 from airflow_provider_webdata.waiting.mailbox import ExpiredError, Mailbox, WaitFailedError

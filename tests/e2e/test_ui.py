@@ -15,7 +15,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import ConsoleMessage, FrameLocator, Locator, Page, expect
 
-from airflow_provider_webdata.page_urls import UI_PATH, check_page, job_page, monitor_page
+from airflow_provider_webdata.common.page_urls import UI_PATH, check_page, job_page, monitor_page
 from airflow_provider_webdata.sandbox.control import SandboxControl
 from tests.e2e.conftest import API_KEY
 from tests.e2e.run import Run

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 import airflow_provider_webdata
 from airflow_provider_webdata.api import errors
-from airflow_provider_webdata.coded_errors import ArgumentError, CodedError, UnknownArgumentError
+from airflow_provider_webdata.common.coded_errors import ArgumentError, CodedError, UnknownArgumentError
 from airflow_provider_webdata.results.errors import OutputError
 from airflow_provider_webdata.runs.failures import JobFailedError
 

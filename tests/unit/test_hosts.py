@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_provider_webdata.hosts import is_public, normal_host, url_host
+from airflow_provider_webdata.common.hosts import is_public, normal_host, url_host
 
 DOTS = ("\u3002", "\uff0e", "\uff61")
 

@@ -10,8 +10,8 @@ from airflow.serialization.serialized_objects import DagSerialization
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_provider_webdata.monitor_assets import dataset, monitor_asset, monitor_uri, normalized
-from airflow_provider_webdata.page_urls import check_page, job_page, monitor_page
+from airflow_provider_webdata.assets.monitor import dataset, monitor_asset, monitor_uri, normalized
+from airflow_provider_webdata.common.page_urls import check_page, job_page, monitor_page
 from airflow_provider_webdata.results.lineage import operator_lineage
 from airflow_provider_webdata.triggers.events import WebDataMonitorCheckEventTrigger
 

@@ -25,7 +25,7 @@ from airflow.timetables.trigger import (
 )
 
 from airflow_provider_webdata.api.query import tbs
-from airflow_provider_webdata.run_span import run_span, time_zone_of
+from airflow_provider_webdata.common.run_span import run_span, time_zone_of
 
 NAMES_PARTITION_DATES = "partition_date" in DagRun.model_fields
 BERLIN = "Europe/Berlin"

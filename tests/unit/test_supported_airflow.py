@@ -16,7 +16,7 @@ from types import ModuleType
 import pytest
 
 from airflow_provider_webdata import __version__
-from airflow_provider_webdata.supported_airflow import OLDEST_AIRFLOW, require_airflow
+from airflow_provider_webdata.common.supported_airflow import OLDEST_AIRFLOW, require_airflow
 
 ROOT = Path(__file__).parents[2]
 OLDEST = ".".join(map(str, OLDEST_AIRFLOW))
@@ -72,7 +72,7 @@ def test_every_module_that_needs_airflow_says_so(stub: Path) -> None:
         "doctor",
         "hooks",
         "inbox.server",
-        "message_queue",
+        "queues",
         "operators",
         "plugin",
         "sensors",

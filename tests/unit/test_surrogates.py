@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic_core import from_json
 
-from airflow_provider_webdata.surrogates import escape_halves
+from airflow_provider_webdata.common.surrogates import escape_halves
 
 # JSON that JSON.stringify writes for a cut emoji and for whole pairs, and the value that a reader gets.
 HALVES = [

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.api import endpoints, models
 from airflow_provider_webdata.api.errors import ConflictError
-from airflow_provider_webdata.coded_errors import ArgumentError
+from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.hooks.calls import Body, Call
 from airflow_provider_webdata.hooks.job_documents import DocumentPart, DocumentParts
 from airflow_provider_webdata.hooks.operations.base import Operations

@@ -4,6 +4,6 @@ Those are the application that the plugin mounts, the process that `airflow webd
 commands, and the DB manager. Only `plugin` and `cli` import this room, when they need it.
 """
 
-from airflow_provider_webdata.supported_airflow import require_airflow
+from airflow_provider_webdata.common.supported_airflow import require_airflow
 
 require_airflow()

@@ -21,7 +21,7 @@ from airflow.utils.db_manager import BaseDBManager
 from sqlalchemy import exc
 from sqlalchemy.orm import Session
 
-from airflow_provider_webdata.coded_errors import CodedError
+from airflow_provider_webdata.common.coded_errors import CodedError
 from airflow_provider_webdata.inbox.server.storage import tables
 from airflow_provider_webdata.inbox.server.storage.database import airflow_engine, store_error
 from airflow_provider_webdata.inbox.server.storage.errors import (

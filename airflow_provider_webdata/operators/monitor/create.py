@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from airflow_provider_webdata.coded_errors import ArgumentError
 from airflow_provider_webdata.common.arguments import seconds
+from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.options import Wait
 from airflow_provider_webdata.runs.check_result import checked_pages
 from airflow_provider_webdata.runs.managed_webhook import checked_events

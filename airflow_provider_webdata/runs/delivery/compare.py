@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk.exceptions import AirflowSkipException
 
 from airflow_provider_webdata.common.arguments import checked_text, removal_limit
+from airflow_provider_webdata.common.run_span import run_span, time_zone_of
 from airflow_provider_webdata.common.tagged_items import tagged
 from airflow_provider_webdata.results.columns import CHANGES as COLUMNS
 from airflow_provider_webdata.results.errors import OutputError
@@ -15,7 +16,6 @@ from airflow_provider_webdata.results.manifest.content import compared
 from airflow_provider_webdata.results.manifest.folder import ManifestFolder, Run
 from airflow_provider_webdata.results.storage import check_folder
 from airflow_provider_webdata.results.tombstones import Tombstone
-from airflow_provider_webdata.run_span import run_span, time_zone_of
 from airflow_provider_webdata.runs.delivery.step import Step
 
 if TYPE_CHECKING:

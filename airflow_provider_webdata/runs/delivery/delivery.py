@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from airflow_provider_webdata.common.run_span import run_span, time_zone_of
 from airflow_provider_webdata.results.assets import annotate_outlets
 from airflow_provider_webdata.results.columns import columns_of
 from airflow_provider_webdata.results.errors import OutputError
@@ -14,7 +15,6 @@ from airflow_provider_webdata.results.result_schema import ResultSchema, request
 from airflow_provider_webdata.results.retrieval import KIND as DOCUMENTS
 from airflow_provider_webdata.results.retrieval import flat_documents
 from airflow_provider_webdata.results.xcom import warn_if_large
-from airflow_provider_webdata.run_span import run_span, time_zone_of
 from airflow_provider_webdata.runs.delivery.compare import Compare
 from airflow_provider_webdata.runs.delivery.keep_media import KeepMedia
 from airflow_provider_webdata.runs.delivery.validate import Validate

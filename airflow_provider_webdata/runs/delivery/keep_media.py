@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.common.arguments import checked_text
-from airflow_provider_webdata.hosts import url_host
+from airflow_provider_webdata.common.hosts import url_host
 from airflow_provider_webdata.results.errors import OutputError
 from airflow_provider_webdata.results.media import REPORTED_ERRORS, MediaReport, keep_media
 from airflow_provider_webdata.results.media_fetch import MediaSettings

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from airflow_provider_webdata.api.errors import InvalidRequestError, WebDataError
 from airflow_provider_webdata.api.models import CrawlTarget, MonitorCreateRequest
 from airflow_provider_webdata.api.monitor_diff import monitor_changes, previous_values
-from airflow_provider_webdata.page_urls import monitor_page
+from airflow_provider_webdata.common.page_urls import monitor_page
 from airflow_provider_webdata.runs.checked_number import checked_number
 from airflow_provider_webdata.runs.failures import CreditLimitError, MonitorConflictError, MonitorMissingError
 from airflow_provider_webdata.runs.intent import Intent, may_have_acted

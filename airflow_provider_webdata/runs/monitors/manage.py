@@ -9,8 +9,8 @@ from airflow_provider_webdata.api.errors import InvalidRequestError, NotFoundErr
 from airflow_provider_webdata.api.models import MonitorUpdateRequest
 from airflow_provider_webdata.api.monitor_diff import complete_update
 from airflow_provider_webdata.common.arguments import checked_text
+from airflow_provider_webdata.common.page_urls import monitor_page
 from airflow_provider_webdata.hooks.calls import body_for
-from airflow_provider_webdata.page_urls import monitor_page
 from airflow_provider_webdata.runs.failures import MonitorMissingError
 from airflow_provider_webdata.runs.monitors.lookup import MonitorRun
 from airflow_provider_webdata.runs.request import checked_extra_body

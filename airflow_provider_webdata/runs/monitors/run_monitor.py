@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from airflow_provider_webdata.api.errors import ConflictError, NotFoundError, WebDataError
 from airflow_provider_webdata.api.models import MonitorCheck
 from airflow_provider_webdata.api.monitor_diff import monitor_changes
-from airflow_provider_webdata.page_urls import check_page
+from airflow_provider_webdata.common.page_urls import check_page
 from airflow_provider_webdata.runs.failures import MonitorConflictError
 from airflow_provider_webdata.runs.intent import Intent, may_have_acted
 from airflow_provider_webdata.runs.managed_webhook import ManagedWebhook

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from airflow_provider_webdata.api.errors import CallRefusedError, PageError, TransportError, WebDataError
-from airflow_provider_webdata.coded_errors import ArgumentError
+from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.hooks import budget
 from airflow_provider_webdata.hooks.webdata import WebDataHook
 from airflow_provider_webdata.hooks.webdata_async import AsyncWebDataHook

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from airflow.exceptions import AirflowProviderDeprecationWarning
 
-from airflow_provider_webdata import endings
-from airflow_provider_webdata.coded_errors import ArgumentError
+from airflow_provider_webdata.common import endings
+from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.operators.extract import WebDataExtractOperator
 from airflow_provider_webdata.options import Schema, Wait
 from airflow_provider_webdata.sandbox.server import SandboxServer

@@ -8,7 +8,7 @@ import pytest
 from airflow.sdk import DAG
 from airflow.serialization.serialized_objects import DagSerialization
 
-from airflow_provider_webdata import page_urls
+from airflow_provider_webdata.common import page_urls
 from airflow_provider_webdata.get_provider_info import get_provider_info
 from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
 from airflow_provider_webdata.operators.monitor import WebDataCreateMonitorOperator

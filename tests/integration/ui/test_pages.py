@@ -11,7 +11,7 @@ from html import unescape
 from typing import Any
 from urllib.parse import parse_qsl
 
-from airflow_provider_webdata.page_urls import UI_PATH
+from airflow_provider_webdata.common.page_urls import UI_PATH
 from airflow_provider_webdata.ui import lookups
 from airflow_provider_webdata.ui.application import ROUTES
 from tests.integration.ui.conftest import CONN_ID, DASHBOARD, HOSTILE, ODD, PREFIX, Pages

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_provider_webdata.coded_errors import ArgumentError
+from airflow_provider_webdata.common.coded_errors import ArgumentError
+from airflow_provider_webdata.common.hosts import url_host
 from airflow_provider_webdata.hooks.host_rules import HostRules
-from airflow_provider_webdata.hosts import url_host
 
 PRIVATE = [
     "http://127.0.0.1/",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from airflow_provider_webdata.page_urls import job_page
+from airflow_provider_webdata.common.page_urls import job_page
 from airflow_provider_webdata.results.columns import columns_of
 from airflow_provider_webdata.results.lineage import (
     WrittenFile,

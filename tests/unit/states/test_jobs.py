@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from airflow_provider_webdata.coded_errors import ArgumentError
+from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.states import jobs
 from airflow_provider_webdata.states.jobs import (
     ALL_JOB_KINDS,

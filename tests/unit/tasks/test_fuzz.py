@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from airflow.sdk.exceptions import TaskDeferred
 
-from airflow_provider_webdata.coded_errors import CodedError
+from airflow_provider_webdata.common.coded_errors import CodedError
 from airflow_provider_webdata.hooks.budget import Budget
 from airflow_provider_webdata.operators.monitor import WebDataRunMonitorOperator
 from airflow_provider_webdata.results.manifest.entries import Entry

@@ -9,7 +9,7 @@ from airflow.sdk import BaseOperator
 
 from airflow_provider_webdata.api import errors
 from airflow_provider_webdata.api.query import QueryError
-from airflow_provider_webdata.coded_errors import ArgumentError
+from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
 from airflow_provider_webdata.runs.reschedule import reschedule_delay
 from airflow_provider_webdata.tasks.retry_policy import HAS_RETRY_POLICIES, WebDataRetryPolicy

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from airflow_provider_webdata.coded_errors import ArgumentError
+from airflow_provider_webdata.common.coded_errors import ArgumentError
 
 pytestmark = pytest.mark.skipif(
     find_spec("pydantic_ai") is None, reason="Airflow's provider of agents is not installed"

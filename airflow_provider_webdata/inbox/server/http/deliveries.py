@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.responses import JSONResponse, Response
 
+from airflow_provider_webdata.common.surrogates import escape_halves
 from airflow_provider_webdata.inbox.server.storage.errors import (
     CursorPastEndError,
     StoreUnavailableError,
     TablesMissingError,
 )
-from airflow_provider_webdata.surrogates import escape_halves
 
 from .limits import BusyError, Shares
 from .parameters import ParameterError, delivery_id_of, query_of, search_of

@@ -14,7 +14,7 @@ import anyio.to_thread
 from starlette.responses import JSONResponse
 
 from airflow_provider_webdata import __version__
-from airflow_provider_webdata.component_metrics import count
+from airflow_provider_webdata.common.component_metrics import count
 from airflow_provider_webdata.inbox import probe
 from airflow_provider_webdata.inbox.envelope import NotJSONError
 from airflow_provider_webdata.inbox.server.storage.errors import StoreUnavailableError

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from airflow_provider_webdata.coded_errors import CodedError
+from airflow_provider_webdata.common.coded_errors import CodedError
 
 _NO_TABLES = (
     "the inbox's tables are missing or old: run `airflow db migrate`, or set `inbox_create_tables = True` in "

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_provider_webdata.coded_errors import ArgumentError
 from airflow_provider_webdata.common.arguments import count_or_share, removal_limit
+from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.results.errors import OutputError
 from airflow_provider_webdata.results.manifest.comparison import Comparison
 from airflow_provider_webdata.results.manifest.content import compared, digest

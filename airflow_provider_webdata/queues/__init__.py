@@ -1,0 +1,5 @@
+"""Message queue providers, which Airflow finds by the package's metadata."""
+
+from airflow_provider_webdata.common.supported_airflow import require_airflow
+
+require_airflow()
