@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 _PACKAGE = "airflow_provider_webdata"
 _SANDBOX = f"{_PACKAGE}.sandbox.cli"
-_INBOX = f"{_PACKAGE}.inbox.server.cli"
-_SERVE = f"{_PACKAGE}.inbox.server.serve"
+_INBOX = f"{_PACKAGE}.inbox_server.cli"
+_SERVE = f"{_PACKAGE}.inbox_server.serve"
 _INIT = f"{_PACKAGE}.init.command"
 _DOCTOR = f"{_PACKAGE}.doctor.command"
 _COSTS = f"{_PACKAGE}.costs.command"

@@ -115,7 +115,7 @@ def get_provider_info() -> dict[str, Any]:
             }
         },
         "cli": ["airflow_provider_webdata.cli.get_commands"],
-        "db-managers": ["airflow_provider_webdata.inbox.server.db_manager.InboxDBManager"],
+        "db-managers": ["airflow_provider_webdata.inbox_server.db_manager.InboxDBManager"],
     }
 
 

@@ -104,7 +104,7 @@ class WebDataPlugin(AirflowPlugin):
     name = "webdata"
     fastapi_apps: list[dict[str, Any]] = [  # noqa: RUF012
         {
-            "app": _Lazy("airflow_provider_webdata.inbox.server.application", "application_or_unavailable"),
+            "app": _Lazy("airflow_provider_webdata.inbox_server.application", "application_or_unavailable"),
             "url_prefix": "/webdata",
             "name": "Web data inbox",
         },

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -50,7 +51,6 @@ class ClientConfig:
     :param ca_file: path of a CA bundle to verify against instead of the usual one.
     :param proxy: URL of an HTTP proxy.
     :param headers: sent with every request.
-    :param warned: warnings about the service that were logged already; copies of the settings share it.
     :raises ConfigurationError: a setting cannot work; the message names it and never its secret value.
     """
 
@@ -64,7 +64,11 @@ class ClientConfig:
     ca_file: str | None = None
     proxy: str | None = field(default=None, repr=False)
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
-    warned: set[str] = field(default_factory=set, repr=False, compare=False)
+
+    @cached_property
+    def warned(self) -> set[str]:
+        """Warnings about the service that were logged already."""
+        return set()
 
     @property
     def account(self) -> str:

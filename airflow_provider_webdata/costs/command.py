@@ -20,8 +20,8 @@ from airflow_provider_webdata.api.errors import WebDataError
 from airflow_provider_webdata.common.dates import moment
 from airflow_provider_webdata.common.terminal import terminal_text
 from airflow_provider_webdata.hooks.webdata import WebDataHook
-from airflow_provider_webdata.inbox.server.airflow_connections import find_connection
-from airflow_provider_webdata.inbox.server.storage.errors import StoreUnavailableError
+from airflow_provider_webdata.inbox_server.airflow_connections import find_connection
+from airflow_provider_webdata.inbox_server.storage.errors import StoreUnavailableError
 
 from .spent import Spent, spent, total
 

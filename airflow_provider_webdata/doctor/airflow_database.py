@@ -10,9 +10,9 @@ from sqlalchemy.orm import Session
 
 from airflow_provider_webdata.common.dates import ago
 from airflow_provider_webdata.common.endings import EXTRACT
-from airflow_provider_webdata.inbox.server.storage.database import airflow_engine, store_error
-from airflow_provider_webdata.inbox.server.storage.errors import StoreUnavailableError, TablesMissingError
-from airflow_provider_webdata.inbox.server.storage.store import DeliveryStore
+from airflow_provider_webdata.inbox_server.storage.database import airflow_engine, store_error
+from airflow_provider_webdata.inbox_server.storage.errors import StoreUnavailableError, TablesMissingError
+from airflow_provider_webdata.inbox_server.storage.store import DeliveryStore
 
 from .finding import Finding
 
@@ -31,7 +31,7 @@ def tables(*, needed: bool = True) -> Finding:
 
     :param needed: whether deliveries must be stored in them.
     """
-    from airflow_provider_webdata.inbox.server.db_manager import makes_tables, revisions
+    from airflow_provider_webdata.inbox_server.db_manager import makes_tables, revisions
 
     try:
         engine = airflow_engine()

@@ -16,9 +16,9 @@ from airflow_provider_webdata.api.errors import ConfigurationError
 from airflow_provider_webdata.hooks.connection import settings_of
 from airflow_provider_webdata.hooks.masking import mask
 from airflow_provider_webdata.hooks.webdata import WebDataHook
-from airflow_provider_webdata.inbox.server.airflow_connections import UndecryptableError, find_connection
-from airflow_provider_webdata.inbox.server.storage.database import airflow_engine, store_error
-from airflow_provider_webdata.inbox.server.storage.errors import StoreUnavailableError
+from airflow_provider_webdata.inbox_server.airflow_connections import UndecryptableError, find_connection
+from airflow_provider_webdata.inbox_server.storage.database import airflow_engine, store_error
+from airflow_provider_webdata.inbox_server.storage.errors import StoreUnavailableError
 
 from .finding import Finding
 from .side_by_side import results_of

@@ -116,7 +116,9 @@ class AsyncWebDataHook(
         own = {"retry_budget": retry_budget, "max_concurrency": max_concurrency}
         given: dict[str, Any] = {name: value for name, value in own.items() if value is not None}
         hook = cls(settings.conn_id)
-        hook._settings.made = replace(settings, client=replace(settings.client, **given))
+        hook._settings.made = (
+            replace(settings, client=replace(settings.client, **given)) if given else settings
+        )
         hook._in_thread = in_thread
         return hook
 

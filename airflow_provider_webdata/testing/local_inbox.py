@@ -9,11 +9,11 @@ from urllib.request import ProxyHandler, Request, build_opener
 
 from sqlalchemy import create_engine
 
-from airflow_provider_webdata.inbox.server.http.app import InboxApplication
-from airflow_provider_webdata.inbox.server.http.auth import Gate
-from airflow_provider_webdata.inbox.server.storage.inbox import Inbox
-from airflow_provider_webdata.inbox.server.storage.tables import metadata
 from airflow_provider_webdata.inbox.wire import SECRET_HEADER, delivery_url
+from airflow_provider_webdata.inbox_server.http.app import InboxApplication
+from airflow_provider_webdata.inbox_server.http.auth import Gate
+from airflow_provider_webdata.inbox_server.storage.inbox import Inbox
+from airflow_provider_webdata.inbox_server.storage.tables import metadata
 
 from .serving import Serving
 

@@ -14,8 +14,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from airflow_provider_webdata import __version__
-from airflow_provider_webdata.inbox.server.airflow_connections import is_conn_id
-from airflow_provider_webdata.inbox.server.storage.errors import StoreUnavailableError
+from airflow_provider_webdata.inbox_server.airflow_connections import is_conn_id
+from airflow_provider_webdata.inbox_server.storage.errors import StoreUnavailableError
 
 from .lookups import Lookups
 from .pages import deliveries, jobs, monitors, overview, task, waits

@@ -18,10 +18,10 @@ from airflow_provider_webdata.doctor.side_by_side import TimeLimit
 from airflow_provider_webdata.hooks.connection import settings_of
 from airflow_provider_webdata.hooks.diagnosis import diagnose
 from airflow_provider_webdata.hooks.webdata_async import AsyncWebDataHook
-from airflow_provider_webdata.inbox.server.airflow_connections import find_connection
-from airflow_provider_webdata.inbox.server.storage.database import airflow_engine
-from airflow_provider_webdata.inbox.server.storage.errors import StoreUnavailableError
-from airflow_provider_webdata.inbox.server.storage.store import DeliveryStore
+from airflow_provider_webdata.inbox_server.airflow_connections import find_connection
+from airflow_provider_webdata.inbox_server.storage.database import airflow_engine
+from airflow_provider_webdata.inbox_server.storage.errors import StoreUnavailableError
+from airflow_provider_webdata.inbox_server.storage.store import DeliveryStore
 from airflow_provider_webdata.ui.threads import in_thread
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from airflow.api_fastapi.core_api.security import get_user
 from airflow.models.connection import Connection
 from fastapi.security import HTTPBearer
 
-from airflow_provider_webdata.inbox.server.airflow_connections import is_conn_id
+from airflow_provider_webdata.inbox_server.airflow_connections import is_conn_id
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

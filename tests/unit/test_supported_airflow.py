@@ -71,7 +71,7 @@ def test_every_module_that_needs_airflow_says_so(stub: Path) -> None:
     rooms = {
         "doctor",
         "hooks",
-        "inbox.server",
+        "inbox_server",
         "queues",
         "operators",
         "plugin",

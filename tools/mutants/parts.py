@@ -30,7 +30,7 @@ PARTS: dict[str, Part] = {
         ("unit/hooks", "integration/hooks", "integration/toolsets/test_web_tools.py"),
     ),
     "inbox/auth": Part(
-        ("inbox/server/http/auth.py",),
+        ("inbox_server/http/auth.py",),
         ("unit/inbox", "integration/inbox/http/test_receive.py", "integration/inbox/http/test_reading.py"),
     ),
     "inbox/envelope": Part(

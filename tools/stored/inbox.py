@@ -14,8 +14,8 @@ from tools.stored.examples import BODY, CONNECTION_ID, NOON
 
 def tables() -> dict[str, Any]:
     """Return the tables, their columns, and their revision."""
-    from airflow_provider_webdata.inbox.server.db_manager import InboxDBManager
-    from airflow_provider_webdata.inbox.server.storage import tables as made
+    from airflow_provider_webdata.inbox_server.db_manager import InboxDBManager
+    from airflow_provider_webdata.inbox_server.storage import tables as made
 
     columns = {
         name: {column.name: str(column.type) for column in table.columns}
@@ -30,7 +30,7 @@ def tables() -> dict[str, Any]:
 
 def deliveries() -> dict[str, Any]:
     """Return example bodies with their digests, by which a later version recognizes a redelivery."""
-    from airflow_provider_webdata.inbox.server.storage.records import NewDelivery
+    from airflow_provider_webdata.inbox_server.storage.records import NewDelivery
 
     bodies = {"with an id": BODY, "without": BODY.replace(b', "webhookId": "once"', b"")}
     return {
@@ -46,8 +46,8 @@ def database() -> str:
     """Return the SQL statements of a SQLite database of this version with two deliveries."""
     from sqlalchemy import create_engine
 
-    from airflow_provider_webdata.inbox.server.storage.records import NewDelivery
-    from airflow_provider_webdata.inbox.server.storage.store import DeliveryStore
+    from airflow_provider_webdata.inbox_server.storage.records import NewDelivery
+    from airflow_provider_webdata.inbox_server.storage.store import DeliveryStore
 
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "airflow.db"
@@ -67,7 +67,7 @@ def migrate(engine: Any) -> None:
     from airflow import settings as airflow_settings
     from sqlalchemy.orm import Session
 
-    from airflow_provider_webdata.inbox.server.db_manager import InboxDBManager
+    from airflow_provider_webdata.inbox_server.db_manager import InboxDBManager
 
     before, airflow_settings.engine = airflow_settings.engine, engine
     try:

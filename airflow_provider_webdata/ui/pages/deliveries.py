@@ -11,8 +11,8 @@ from urllib.parse import unquote, urlencode
 from starlette.exceptions import HTTPException
 
 from airflow_provider_webdata.inbox.envelope import NotJSONError, parse_body
-from airflow_provider_webdata.inbox.server.storage.records import DeliveryFilter
 from airflow_provider_webdata.inbox.wire import INBOX_PATH
+from airflow_provider_webdata.inbox_server.storage.records import DeliveryFilter
 from airflow_provider_webdata.ui.tasks import TaskName, Wait, runs_started_by, waiting_dags, waits
 
 from .owners import delivery_owners, readable_deliveries, task_named
@@ -20,7 +20,7 @@ from .owners import delivery_owners, readable_deliveries, task_named
 if TYPE_CHECKING:
     from starlette.responses import Response
 
-    from airflow_provider_webdata.inbox.server.storage.records import StoredDelivery
+    from airflow_provider_webdata.inbox_server.storage.records import StoredDelivery
 
     from .page import Page
 

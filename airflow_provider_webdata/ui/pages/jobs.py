@@ -10,8 +10,8 @@ import anyio
 from starlette.exceptions import HTTPException
 
 from airflow_provider_webdata.common.dates import moment
-from airflow_provider_webdata.inbox.server.storage.errors import StoreUnavailableError
-from airflow_provider_webdata.inbox.server.storage.records import DeliveryFilter
+from airflow_provider_webdata.inbox_server.storage.errors import StoreUnavailableError
+from airflow_provider_webdata.inbox_server.storage.records import DeliveryFilter
 from airflow_provider_webdata.states.jobs import ALL_JOB_KINDS, PAGED_KINDS, JobView, name_of
 from airflow_provider_webdata.ui.lookups import Found
 from airflow_provider_webdata.ui.tasks import TaskName, starters_of

@@ -9,7 +9,7 @@ from cron_descriptor import Options, get_description
 from airflow_provider_webdata.api.models import StoredWebhook
 from airflow_provider_webdata.common.dates import moment
 from airflow_provider_webdata.hooks.webhooks import key_of
-from airflow_provider_webdata.inbox.server.storage.records import DeliveryFilter
+from airflow_provider_webdata.inbox_server.storage.records import DeliveryFilter
 from airflow_provider_webdata.ui.charts import Bar, bars
 from airflow_provider_webdata.ui.diffs import lines_of, screenshot_of, values_of
 from airflow_provider_webdata.ui.lookups import Found

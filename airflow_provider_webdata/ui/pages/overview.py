@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from airflow_provider_webdata.inbox.server.storage.errors import StoreUnavailableError
+from airflow_provider_webdata.inbox_server.storage.errors import StoreUnavailableError
 from airflow_provider_webdata.ui.charts import Bar, bars
 from airflow_provider_webdata.ui.tasks import waiting_dags, waits
 

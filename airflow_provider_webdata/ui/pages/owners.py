@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.api.models import StoredWebhook
 from airflow_provider_webdata.inbox.envelope import NotJSONError, parse_body
-from airflow_provider_webdata.inbox.server.storage.errors import TablesMissingError
-from airflow_provider_webdata.inbox.server.storage.records import DeliveryFilter
+from airflow_provider_webdata.inbox_server.storage.errors import TablesMissingError
+from airflow_provider_webdata.inbox_server.storage.records import DeliveryFilter
 from airflow_provider_webdata.ui.tasks import TaskName, dags_that_pushed
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
     from airflow_provider_webdata.api.models import Monitor
-    from airflow_provider_webdata.inbox.server.storage.records import StoredDelivery
-    from airflow_provider_webdata.inbox.server.storage.store import DeliveryStore
+    from airflow_provider_webdata.inbox_server.storage.records import StoredDelivery
+    from airflow_provider_webdata.inbox_server.storage.store import DeliveryStore
 
     from .page import Page
 

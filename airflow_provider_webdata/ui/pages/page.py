@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 from starlette.exceptions import HTTPException
 
 from airflow_provider_webdata.common.dates import moment
-from airflow_provider_webdata.inbox.server.storage.database import airflow_engine
-from airflow_provider_webdata.inbox.server.storage.store import DeliveryStore
+from airflow_provider_webdata.inbox_server.storage.database import airflow_engine
+from airflow_provider_webdata.inbox_server.storage.store import DeliveryStore
 from airflow_provider_webdata.ui.rendering import in_utc, render
 from airflow_provider_webdata.ui.threads import in_thread
 

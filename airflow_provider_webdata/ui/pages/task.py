@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.inbox.server.storage.errors import StoreUnavailableError
-from airflow_provider_webdata.inbox.server.storage.records import DeliveryFilter
+from airflow_provider_webdata.inbox_server.storage.errors import StoreUnavailableError
+from airflow_provider_webdata.inbox_server.storage.records import DeliveryFilter
 from airflow_provider_webdata.ui.tasks import TaskName, facts_of, facts_of_run
 
 from .owners import deliveries_of
@@ -13,7 +13,7 @@ from .owners import deliveries_of
 if TYPE_CHECKING:
     from starlette.responses import Response
 
-    from airflow_provider_webdata.inbox.server.storage.records import StoredDelivery
+    from airflow_provider_webdata.inbox_server.storage.records import StoredDelivery
     from airflow_provider_webdata.ui.tasks import TaskFacts
 
     from .page import Page

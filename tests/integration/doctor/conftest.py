@@ -15,11 +15,11 @@ from airflow.jobs.job import Job
 from sqlalchemy import Engine, create_engine, func, select
 from sqlalchemy.orm import Session, scoped_session, sessionmaker
 
-from airflow_provider_webdata.inbox.server import application
-from airflow_provider_webdata.inbox.server.http import connections
-from airflow_provider_webdata.inbox.server.storage.records import NewDelivery
-from airflow_provider_webdata.inbox.server.storage.store import DeliveryStore
-from airflow_provider_webdata.inbox.server.storage.tables import delivery
+from airflow_provider_webdata.inbox_server import application
+from airflow_provider_webdata.inbox_server.http import connections
+from airflow_provider_webdata.inbox_server.storage.records import NewDelivery
+from airflow_provider_webdata.inbox_server.storage.store import DeliveryStore
+from airflow_provider_webdata.inbox_server.storage.tables import delivery
 from airflow_provider_webdata.sandbox.server import SandboxServer
 from airflow_provider_webdata.testing.migrated_database import MigratedDatabase
 from tests.integration.inbox.http.served_inbox import ServedInbox

@@ -27,10 +27,10 @@ from airflow_provider_webdata.doctor.finding import Finding
 from airflow_provider_webdata.doctor.side_by_side import CheckGroup, TimeLimit, findings_of
 from airflow_provider_webdata.hooks import connection, webhooks
 from airflow_provider_webdata.inbox import probe
-from airflow_provider_webdata.inbox.server import db_manager
-from airflow_provider_webdata.inbox.server.http import receive
-from airflow_provider_webdata.inbox.server.storage.errors import StoreUnavailableError
 from airflow_provider_webdata.inbox.wire import REFUSED
+from airflow_provider_webdata.inbox_server import db_manager
+from airflow_provider_webdata.inbox_server.http import receive
+from airflow_provider_webdata.inbox_server.storage.errors import StoreUnavailableError
 from tests.integration.doctor.conftest import SECRETS, SIGNING_SECRET, World
 from tests.support.certificates import self_signed
 from tests.support.fault_server import answer, never_answer

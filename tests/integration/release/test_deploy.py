@@ -20,8 +20,8 @@ from sqlalchemy.exc import ProgrammingError
 from airflow_provider_webdata.hooks.connection import settings_of
 from airflow_provider_webdata.hooks.inbox import inbox_address
 from airflow_provider_webdata.inbox.reader import InboxReader
-from airflow_provider_webdata.inbox.server.storage.tables import metadata
 from airflow_provider_webdata.inbox.wire import SECRET_HEADER
+from airflow_provider_webdata.inbox_server.storage.tables import metadata
 from tests.integration.inbox.http.airflow_home import AirflowHome
 from tests.integration.inbox.http.conftest import certificate
 from tests.integration.inbox.http.nginx import Nginx

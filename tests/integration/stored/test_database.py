@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from sqlalchemy import create_engine
 
-from airflow_provider_webdata.inbox.server.db_manager import InboxDBManager
-from airflow_provider_webdata.inbox.server.storage.records import DeliveryFilter, NewDelivery
-from airflow_provider_webdata.inbox.server.storage.store import DeliveryStore
-from airflow_provider_webdata.inbox.server.storage.tables import metadata
+from airflow_provider_webdata.inbox_server.db_manager import InboxDBManager
+from airflow_provider_webdata.inbox_server.storage.records import DeliveryFilter, NewDelivery
+from airflow_provider_webdata.inbox_server.storage.store import DeliveryStore
+from airflow_provider_webdata.inbox_server.storage.tables import metadata
 from tests.integration.stored.conftest import RELEASES
 from tools.stored.examples import BODY, CONNECTION_ID, NOON
 from tools.stored.forms import FOLDER

@@ -25,8 +25,8 @@ from airflow_provider_webdata.api.models import MonitorCheck
 from airflow_provider_webdata.hooks.budget import Budget
 from airflow_provider_webdata.hooks.webdata import WebDataHook
 from airflow_provider_webdata.hooks.webhooks import key_of
-from airflow_provider_webdata.inbox.server.http.parameters import query_of
-from airflow_provider_webdata.inbox.server.storage.records import NewDelivery
+from airflow_provider_webdata.inbox_server.http.parameters import query_of
+from airflow_provider_webdata.inbox_server.storage.records import NewDelivery
 from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
 from airflow_provider_webdata.operators.monitor import WebDataRunMonitorOperator
 from airflow_provider_webdata.runs.intent import Intent

@@ -18,8 +18,8 @@ import pytest
 from sqlalchemy import create_engine
 
 from airflow_provider_webdata.common.page_urls import UI_PATH
-from airflow_provider_webdata.inbox.server.storage.records import DeliveryFilter, NewDelivery
-from airflow_provider_webdata.inbox.server.storage.store import DeliveryStore
+from airflow_provider_webdata.inbox_server.storage.records import DeliveryFilter, NewDelivery
+from airflow_provider_webdata.inbox_server.storage.store import DeliveryStore
 from airflow_provider_webdata.sandbox.server import SandboxServer
 from airflow_provider_webdata.testing.migrated_database import MigratedDatabase
 from tests.integration.ui.auth_manager import HIDDEN_CONN_ID, HIDDEN_DAG

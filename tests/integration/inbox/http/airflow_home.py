@@ -14,7 +14,7 @@ from pathlib import Path
 import httpx
 from sqlalchemy import create_engine, select
 
-from airflow_provider_webdata.inbox.server.storage.tables import delivery
+from airflow_provider_webdata.inbox_server.storage.tables import delivery
 from airflow_provider_webdata.testing.migrated_database import MigratedDatabase
 from tests.integration.inbox.http.served_inbox import EXTRAS, SECRET
 from tests.support.waiting import PATIENCE, wait_until

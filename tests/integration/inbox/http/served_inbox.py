@@ -15,13 +15,13 @@ from sqlalchemy import Engine, select
 
 from airflow_provider_webdata.hooks.connection import webhook_settings_of
 from airflow_provider_webdata.inbox import tokens
-from airflow_provider_webdata.inbox.server.http import connections, receive
-from airflow_provider_webdata.inbox.server.http.app import InboxApplication
-from airflow_provider_webdata.inbox.server.http.auth import Gate
-from airflow_provider_webdata.inbox.server.http.limits import BodyBudget
-from airflow_provider_webdata.inbox.server.storage.inbox import Inbox
-from airflow_provider_webdata.inbox.server.storage.tables import delivery
 from airflow_provider_webdata.inbox.wire import DELIVERIES_PATH, INBOX_PATH, SECRET_HEADER
+from airflow_provider_webdata.inbox_server.http import connections, receive
+from airflow_provider_webdata.inbox_server.http.app import InboxApplication
+from airflow_provider_webdata.inbox_server.http.auth import Gate
+from airflow_provider_webdata.inbox_server.http.limits import BodyBudget
+from airflow_provider_webdata.inbox_server.storage.inbox import Inbox
+from airflow_provider_webdata.inbox_server.storage.tables import delivery
 from airflow_provider_webdata.testing.serving import Serving
 from tests.support.service import CHECK_COMPLETED
 from tests.support.service import signature as signature_of

@@ -11,8 +11,8 @@ from collections.abc import Callable
 import pytest
 from sqlalchemy import Engine
 
-from airflow_provider_webdata.inbox.server.http import app, limits, receive
 from airflow_provider_webdata.inbox.wire import SECRET_HEADER
+from airflow_provider_webdata.inbox_server.http import app, limits, receive
 from tests.integration.inbox.http.raw_client import LAST_CHUNK, RawConnection, chunk, head
 from tests.integration.inbox.http.served_inbox import (
     MOST_BYTES,

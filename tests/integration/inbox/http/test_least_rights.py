@@ -17,10 +17,10 @@ from sqlalchemy import create_engine, text
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ProgrammingError
 
-from airflow_provider_webdata.inbox.server.storage.retention import prune_all
-from airflow_provider_webdata.inbox.server.storage.store import DeliveryStore
-from airflow_provider_webdata.inbox.server.storage.tables import metadata
 from airflow_provider_webdata.inbox.wire import SECRET_HEADER
+from airflow_provider_webdata.inbox_server.storage.retention import prune_all
+from airflow_provider_webdata.inbox_server.storage.store import DeliveryStore
+from airflow_provider_webdata.inbox_server.storage.tables import metadata
 from tests.integration.inbox.http.airflow_home import AirflowHome
 from tests.integration.inbox.http.served_inbox import SECRET, bearer, event
 from tests.support.postgres import Postgres

@@ -16,10 +16,10 @@ import psutil
 import pytest
 from sqlalchemy import Engine
 
-from airflow_provider_webdata.inbox.server.http import listener
-from airflow_provider_webdata.inbox.server.http.app import InboxApplication
-from airflow_provider_webdata.inbox.server.storage.inbox import Inbox
 from airflow_provider_webdata.inbox.wire import SECRET_HEADER
+from airflow_provider_webdata.inbox_server.http import listener
+from airflow_provider_webdata.inbox_server.http.app import InboxApplication
+from airflow_provider_webdata.inbox_server.storage.inbox import Inbox
 from airflow_provider_webdata.testing.serving import Serving
 from tests.integration.inbox.http.airflow_home import AirflowHome
 from tests.integration.inbox.http.raw_client import RawConnection, chunk, head

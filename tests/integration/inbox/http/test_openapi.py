@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from schemathesis.generation import GenerationMode
 from schemathesis.specs.openapi.checks import negative_data_rejection
 
-from airflow_provider_webdata.inbox.server.http.openapi import document
 from airflow_provider_webdata.inbox.wire import SECRET_HEADER
+from airflow_provider_webdata.inbox_server.http.openapi import document
 from tests.integration.inbox.http.served_inbox import SECRET, ServedInbox, bearer
 from tests.support.examples import EXAMPLES
 from tests.support.waiting import PATIENCE

@@ -15,8 +15,8 @@ import pytest
 
 from airflow_provider_webdata.inbox import tokens
 from airflow_provider_webdata.inbox.reader import InboxAddress, InboxReader
-from airflow_provider_webdata.inbox.server.http.limits import Shares
 from airflow_provider_webdata.inbox.wire import INLINE_BODY_BYTES, SECRET_HEADER
+from airflow_provider_webdata.inbox_server.http.limits import Shares
 from tests.integration.inbox.http.served_inbox import (
     PREVIOUS_SECRET,
     SECRET,

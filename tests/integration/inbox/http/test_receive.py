@@ -13,9 +13,9 @@ from sqlalchemy import Engine
 
 from airflow_provider_webdata import __version__
 from airflow_provider_webdata.inbox import probe
-from airflow_provider_webdata.inbox.server.http import connections, receive
-from airflow_provider_webdata.inbox.server.http.auth import Gate
 from airflow_provider_webdata.inbox.wire import SECRET_HEADER
+from airflow_provider_webdata.inbox_server.http import connections, receive
+from airflow_provider_webdata.inbox_server.http.auth import Gate
 from tests.integration.inbox.http.served_inbox import (
     ALL_SECRETS,
     PREVIOUS_SECRET,

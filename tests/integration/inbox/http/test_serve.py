@@ -202,7 +202,7 @@ def test_invalid_options(airflow_home: AirflowHome, certificate: tuple[Path, Pat
         ]
         script = (
             "import argparse, json, sys\n"
-            "from airflow_provider_webdata.inbox.server import serve\n"
+            "from airflow_provider_webdata.inbox_server import serve\n"
             "parser = argparse.ArgumentParser()\n"
             "serve.add_arguments(parser)\n"
             "for argv in json.loads(sys.argv[1]):\n"

@@ -60,7 +60,7 @@ def schema() -> dict[str, Any]:
     from alembic.migration import MigrationContext
     from sqlalchemy import inspect
 
-    from airflow_provider_webdata.inbox.server.db_manager import InboxDBManager
+    from airflow_provider_webdata.inbox_server.db_manager import InboxDBManager
 
     names = {table.name for table in InboxDBManager.metadata.tables.values()}
     assert settings.engine is not None
@@ -105,14 +105,14 @@ def attempt(*argv: str) -> dict[str, Any]:
 
 
 def make_tables() -> Any:
-    from airflow_provider_webdata.inbox.server import db_manager
+    from airflow_provider_webdata.inbox_server import db_manager
 
     db_manager.make_tables()
     return execute("SELECT version_num FROM alembic_version_webdata")
 
 
 def package(folder: str) -> None:
-    from airflow_provider_webdata.inbox.server import db_manager
+    from airflow_provider_webdata.inbox_server import db_manager
 
     db_manager.InboxDBManager.migration_dir = folder
     db_manager.revisions.cache_clear()
@@ -140,7 +140,7 @@ def run_sql() -> str:
 def printed(work: Callable[[Any], None]) -> str:
     from airflow import settings
 
-    from airflow_provider_webdata.inbox.server.db_manager import InboxDBManager
+    from airflow_provider_webdata.inbox_server.db_manager import InboxDBManager
 
     output = io.StringIO()
     with contextlib.redirect_stdout(output), contextlib.closing(settings.Session()) as session:  # type: ignore[misc]

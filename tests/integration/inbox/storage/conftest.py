@@ -14,12 +14,12 @@ import pytest
 from airflow.utils.orm_event_handlers import setup_event_handlers
 from sqlalchemy import Connection, Engine, create_engine, insert, select, text
 
-from airflow_provider_webdata.inbox.server.storage import database as limits
-from airflow_provider_webdata.inbox.server.storage import feed
-from airflow_provider_webdata.inbox.server.storage.records import NewDelivery
-from airflow_provider_webdata.inbox.server.storage.store import DeliveryStore
-from airflow_provider_webdata.inbox.server.storage.tables import delivery, metadata
-from airflow_provider_webdata.inbox.server.storage.writer import Writer
+from airflow_provider_webdata.inbox_server.storage import database as limits
+from airflow_provider_webdata.inbox_server.storage import feed
+from airflow_provider_webdata.inbox_server.storage.records import NewDelivery
+from airflow_provider_webdata.inbox_server.storage.store import DeliveryStore
+from airflow_provider_webdata.inbox_server.storage.tables import delivery, metadata
+from airflow_provider_webdata.inbox_server.storage.writer import Writer
 from tests.support.postgres import Postgres
 from tests.support.waiting import PATIENCE
 

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, create_engine
 
-from airflow_provider_webdata.inbox.server.storage.records import DeliveryFilter, NewDelivery
-from airflow_provider_webdata.inbox.server.storage.store import DeliveryStore
-from airflow_provider_webdata.inbox.server.storage.tables import metadata
+from airflow_provider_webdata.inbox_server.storage.records import DeliveryFilter, NewDelivery
+from airflow_provider_webdata.inbox_server.storage.store import DeliveryStore
+from airflow_provider_webdata.inbox_server.storage.tables import metadata
 from airflow_provider_webdata.testing.migrated_database import MigratedDatabase
 from tests.support.warm import Warm, airflow_environ
 

@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 from sqlalchemy import create_engine, text
 
-from airflow_provider_webdata.inbox.server.storage.errors import (
+from airflow_provider_webdata.inbox_server.storage.errors import (
     ContendedError,
     RefusedError,
     StoreUnavailableError,
 )
-from airflow_provider_webdata.inbox.server.storage.records import DeliveryFilter
-from airflow_provider_webdata.inbox.server.storage.store import DeliveryStore
-from airflow_provider_webdata.inbox.server.storage.tables import metadata
+from airflow_provider_webdata.inbox_server.storage.records import DeliveryFilter
+from airflow_provider_webdata.inbox_server.storage.store import DeliveryStore
+from airflow_provider_webdata.inbox_server.storage.tables import metadata
 from tests.support.postgres import Postgres
 from tests.support.tables import each_row
 

@@ -8,18 +8,18 @@ from collections.abc import AsyncIterator
 import pytest
 from sqlalchemy import event
 
-from airflow_provider_webdata.inbox.server.storage import publisher as publisher_module
-from airflow_provider_webdata.inbox.server.storage.errors import (
+from airflow_provider_webdata.inbox_server.storage import publisher as publisher_module
+from airflow_provider_webdata.inbox_server.storage.errors import (
     ContendedError,
     CursorPastEndError,
     StoreUnavailableError,
     TooManyReadersError,
 )
-from airflow_provider_webdata.inbox.server.storage.feed import Feed
-from airflow_provider_webdata.inbox.server.storage.inbox import Inbox
-from airflow_provider_webdata.inbox.server.storage.publisher import Publisher
-from airflow_provider_webdata.inbox.server.storage.records import DeliveryFilter, StoredPage
-from airflow_provider_webdata.inbox.server.storage.store import DeliveryStore
+from airflow_provider_webdata.inbox_server.storage.feed import Feed
+from airflow_provider_webdata.inbox_server.storage.inbox import Inbox
+from airflow_provider_webdata.inbox_server.storage.publisher import Publisher
+from airflow_provider_webdata.inbox_server.storage.records import DeliveryFilter, StoredPage
+from airflow_provider_webdata.inbox_server.storage.store import DeliveryStore
 from tests.support.postgres import Postgres
 from tests.support.waiting import until
 

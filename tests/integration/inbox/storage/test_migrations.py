@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 
 from airflow_provider_webdata import __version__
-from airflow_provider_webdata.inbox.server.db_manager import InboxDBManager
+from airflow_provider_webdata.inbox_server.db_manager import InboxDBManager
 from airflow_provider_webdata.testing.migrated_database import MigratedDatabase
 from tests.support.postgres import Postgres
 from tests.support.warm import Warm, airflow_environ
 
 DRIVER = Path(__file__).with_name("airflow_driver.py")
-MANAGER = "airflow_provider_webdata.inbox.server.db_manager.InboxDBManager"
+MANAGER = "airflow_provider_webdata.inbox_server.db_manager.InboxDBManager"
 TABLES = ["alembic_version_webdata", "webdata_inbox_counter", "webdata_inbox_delivery"]
 
 

@@ -17,12 +17,12 @@ from hypothesis import strategies as st
 from sqlalchemy import Connection, Engine, event, select, text
 from sqlalchemy.engine import RootTransaction
 
-from airflow_provider_webdata.inbox.server.storage.database import transaction
-from airflow_provider_webdata.inbox.server.storage.errors import ContendedError, StoreUnavailableError
-from airflow_provider_webdata.inbox.server.storage.records import DeliveryFilter, NewDelivery
-from airflow_provider_webdata.inbox.server.storage.sequencer import assign_positions
-from airflow_provider_webdata.inbox.server.storage.store import DeliveryStore
-from airflow_provider_webdata.inbox.server.storage.tables import delivery
+from airflow_provider_webdata.inbox_server.storage.database import transaction
+from airflow_provider_webdata.inbox_server.storage.errors import ContendedError, StoreUnavailableError
+from airflow_provider_webdata.inbox_server.storage.records import DeliveryFilter, NewDelivery
+from airflow_provider_webdata.inbox_server.storage.sequencer import assign_positions
+from airflow_provider_webdata.inbox_server.storage.store import DeliveryStore
+from airflow_provider_webdata.inbox_server.storage.tables import delivery
 from tests.support.waiting import PATIENCE
 
 from .conftest import Database, NewOne, insert_row

@@ -11,9 +11,9 @@ import pytest
 from airflow.utils.orm_event_handlers import setup_event_handlers
 from sqlalchemy import Engine, create_engine, event
 
-from airflow_provider_webdata.inbox.server.storage.records import DeliveryFilter
-from airflow_provider_webdata.inbox.server.storage.store import DeliveryStore
-from airflow_provider_webdata.inbox.server.storage.tables import metadata
+from airflow_provider_webdata.inbox_server.storage.records import DeliveryFilter
+from airflow_provider_webdata.inbox_server.storage.store import DeliveryStore
+from airflow_provider_webdata.inbox_server.storage.tables import metadata
 from tests.support.many_deliveries import fill
 
 CONN = "webdata_default"

@@ -10,10 +10,10 @@ from datetime import datetime, timedelta, timezone
 import pytest
 from sqlalchemy import event
 
-from airflow_provider_webdata.inbox.server.storage.inbox import Inbox
-from airflow_provider_webdata.inbox.server.storage.retention import keep_pruned, prune_all
-from airflow_provider_webdata.inbox.server.storage.store import DeliveryStore
-from airflow_provider_webdata.inbox.server.storage.tables import metadata
+from airflow_provider_webdata.inbox_server.storage.inbox import Inbox
+from airflow_provider_webdata.inbox_server.storage.retention import keep_pruned, prune_all
+from airflow_provider_webdata.inbox_server.storage.store import DeliveryStore
+from airflow_provider_webdata.inbox_server.storage.tables import metadata
 from tests.support.waiting import until
 
 from .conftest import Database, NewOne

@@ -9,11 +9,11 @@ import pytest
 from sqlalchemy import event, text
 
 from airflow_provider_webdata.inbox.envelope import same_event, split_event
-from airflow_provider_webdata.inbox.server.storage.errors import CursorPastEndError, DeliveryNotFoundError
-from airflow_provider_webdata.inbox.server.storage.records import DeliveryFilter, NewDelivery, StoredPage
-from airflow_provider_webdata.inbox.server.storage.store import DeliveryStore
-from airflow_provider_webdata.inbox.server.storage.tables import metadata
 from airflow_provider_webdata.inbox.wire import INLINE_BODY_BYTES
+from airflow_provider_webdata.inbox_server.storage.errors import CursorPastEndError, DeliveryNotFoundError
+from airflow_provider_webdata.inbox_server.storage.records import DeliveryFilter, NewDelivery, StoredPage
+from airflow_provider_webdata.inbox_server.storage.store import DeliveryStore
+from airflow_provider_webdata.inbox_server.storage.tables import metadata
 
 from .conftest import Database, NewOne
 

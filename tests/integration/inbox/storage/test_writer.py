@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 from sqlalchemy import event, text
 
-from airflow_provider_webdata.inbox.server.storage import writer as writers
-from airflow_provider_webdata.inbox.server.storage.errors import RefusedError, StoreUnavailableError
-from airflow_provider_webdata.inbox.server.storage.records import DeliveryFilter, NewDelivery
-from airflow_provider_webdata.inbox.server.storage.store import DeliveryStore
-from airflow_provider_webdata.inbox.server.storage.writer import BATCH_DELIVERIES, Writer
+from airflow_provider_webdata.inbox_server.storage import writer as writers
+from airflow_provider_webdata.inbox_server.storage.errors import RefusedError, StoreUnavailableError
+from airflow_provider_webdata.inbox_server.storage.records import DeliveryFilter, NewDelivery
+from airflow_provider_webdata.inbox_server.storage.store import DeliveryStore
+from airflow_provider_webdata.inbox_server.storage.writer import BATCH_DELIVERIES, Writer
 from tests.support.postgres import Postgres
 from tests.support.waiting import PATIENCE, until, wait_until
 from tests.support.warm import Warm, airflow_environ
@@ -315,8 +315,8 @@ STORE_UNTIL_KILLED = """
 import asyncio, sys
 from datetime import datetime, timezone
 from sqlalchemy import create_engine
-from airflow_provider_webdata.inbox.server.storage.records import NewDelivery
-from airflow_provider_webdata.inbox.server.storage.inbox import Inbox
+from airflow_provider_webdata.inbox_server.storage.records import NewDelivery
+from airflow_provider_webdata.inbox_server.storage.inbox import Inbox
 
 async def main():
     inbox = Inbox.open(create_engine(sys.argv[1]))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_provider_webdata.inbox.server import airflow_connections
-from airflow_provider_webdata.inbox.server.airflow_connections import find_connection, is_conn_id
+from airflow_provider_webdata.inbox_server import airflow_connections
+from airflow_provider_webdata.inbox_server.airflow_connections import find_connection, is_conn_id
 
 
 class Backend:

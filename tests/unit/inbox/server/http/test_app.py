@@ -7,9 +7,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from airflow_provider_webdata.inbox.server.http.app import InboxApplication
-from airflow_provider_webdata.inbox.server.http.auth import Gate
 from airflow_provider_webdata.inbox.wire import SECRET_HEADER
+from airflow_provider_webdata.inbox_server.http.app import InboxApplication
+from airflow_provider_webdata.inbox_server.http.auth import Gate
 from airflow_provider_webdata.plugin import WebDataPlugin
 
 PATHS = [

@@ -7,14 +7,14 @@ from sqlalchemy import exc
 from sqlalchemy.dialects import mysql
 from sqlalchemy.schema import CreateTable
 
-from airflow_provider_webdata.inbox.server.storage.database import insert_or_ignore, store_error
-from airflow_provider_webdata.inbox.server.storage.errors import (
+from airflow_provider_webdata.inbox_server.storage.database import insert_or_ignore, store_error
+from airflow_provider_webdata.inbox_server.storage.errors import (
     ContendedError,
     RefusedError,
     StoreUnavailableError,
     TablesMissingError,
 )
-from airflow_provider_webdata.inbox.server.storage.tables import counter, delivery
+from airflow_provider_webdata.inbox_server.storage.tables import counter, delivery
 
 
 class DriverError(Exception):

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_provider_webdata.inbox.server.storage.records import NewDelivery
+from airflow_provider_webdata.inbox_server.storage.records import NewDelivery
 
 NOW = datetime(2026, 3, 1, tzinfo=timezone.utc)
 PAGE = {"type": "crawl.page", "id": "job-1", "data": [{"url": "a"}]}

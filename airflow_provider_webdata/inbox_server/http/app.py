@@ -12,8 +12,8 @@ import anyio
 from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 
-from airflow_provider_webdata.inbox.server.storage.errors import StoreUnavailableError, TablesMissingError
 from airflow_provider_webdata.inbox.wire import is_key
+from airflow_provider_webdata.inbox_server.storage.errors import StoreUnavailableError, TablesMissingError
 
 from .connections import Connections
 from .deliveries import Deliveries
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
     from starlette.types import Message, Receive, Scope, Send
 
-    from airflow_provider_webdata.inbox.server.storage.inbox import Inbox
+    from airflow_provider_webdata.inbox_server.storage.inbox import Inbox
 
     from .auth import Gate
 

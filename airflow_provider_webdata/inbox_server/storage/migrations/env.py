@@ -7,7 +7,7 @@ from typing import Any
 from airflow import settings
 from alembic import context
 
-from airflow_provider_webdata.inbox.server.storage.tables import VERSION_TABLE, metadata
+from airflow_provider_webdata.inbox_server.storage.tables import VERSION_TABLE, metadata
 
 OWN_TABLES = {table.name for table in metadata.tables.values()}
 

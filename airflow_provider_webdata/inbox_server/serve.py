@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
 
-    from airflow_provider_webdata.inbox.server.http.app import InboxApplication
+    from airflow_provider_webdata.inbox_server.http.app import InboxApplication
 
 DEFAULT_HOST, DEFAULT_PORT = "127.0.0.1", 8798
 
@@ -52,8 +52,8 @@ def run(args: argparse.Namespace) -> int:
 
     :param args: `host`, `port`, `ssl_certfile` and `ssl_keyfile`.
     """
-    from airflow_provider_webdata.inbox.server.application import create_application
-    from airflow_provider_webdata.inbox.server.storage.errors import StoreUnavailableError
+    from airflow_provider_webdata.inbox_server.application import create_application
+    from airflow_provider_webdata.inbox_server.storage.errors import StoreUnavailableError
 
     if args.ssl_keyfile and not args.ssl_certfile:
         return _failed("--ssl-keyfile needs --ssl-certfile")
@@ -77,9 +77,9 @@ def _serve(
 
     import uvicorn
 
-    from airflow_provider_webdata.inbox.server.http.listener import HEADER_BYTES, BoundedServer
-    from airflow_provider_webdata.inbox.server.storage.errors import StoreUnavailableError
-    from airflow_provider_webdata.inbox.server.storage.retention import retention_days
+    from airflow_provider_webdata.inbox_server.http.listener import HEADER_BYTES, BoundedServer
+    from airflow_provider_webdata.inbox_server.storage.errors import StoreUnavailableError
+    from airflow_provider_webdata.inbox_server.storage.retention import retention_days
 
     class Server(BoundedServer):
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:

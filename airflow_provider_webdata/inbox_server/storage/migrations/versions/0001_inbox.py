@@ -6,7 +6,7 @@ import sqlalchemy as sa
 from alembic import op
 from sqlalchemy.dialects import mysql
 
-from airflow_provider_webdata.inbox.server.storage.tables import metadata
+from airflow_provider_webdata.inbox_server.storage.tables import metadata
 
 revision = "4c1f0a7d9b21"
 down_revision = None

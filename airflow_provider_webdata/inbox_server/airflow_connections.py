@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from airflow.configuration import ensure_secrets_loaded
 from airflow.models.connection import sanitize_conn_id
 
-from airflow_provider_webdata.inbox.server.storage.errors import StoreUnavailableError
+from airflow_provider_webdata.inbox_server.storage.errors import StoreUnavailableError
 
 if TYPE_CHECKING:
     from airflow.models.connection import Connection

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from starlette.responses import JSONResponse, Response
 
 from airflow_provider_webdata.common.surrogates import escape_halves
-from airflow_provider_webdata.inbox.server.storage.errors import (
+from airflow_provider_webdata.inbox_server.storage.errors import (
     CursorPastEndError,
     StoreUnavailableError,
     TablesMissingError,
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from starlette.datastructures import Headers
     from starlette.types import Receive
 
-    from airflow_provider_webdata.inbox.server.storage.feed import Feed
-    from airflow_provider_webdata.inbox.server.storage.records import StoredDelivery, StoredPage
+    from airflow_provider_webdata.inbox_server.storage.feed import Feed
+    from airflow_provider_webdata.inbox_server.storage.records import StoredDelivery, StoredPage
 
     from .connections import Connections
     from .parameters import DeliveryQuery

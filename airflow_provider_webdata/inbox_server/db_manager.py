@@ -22,9 +22,9 @@ from sqlalchemy import exc
 from sqlalchemy.orm import Session
 
 from airflow_provider_webdata.common.coded_errors import CodedError
-from airflow_provider_webdata.inbox.server.storage import tables
-from airflow_provider_webdata.inbox.server.storage.database import airflow_engine, store_error
-from airflow_provider_webdata.inbox.server.storage.errors import (
+from airflow_provider_webdata.inbox_server.storage import tables
+from airflow_provider_webdata.inbox_server.storage.database import airflow_engine, store_error
+from airflow_provider_webdata.inbox_server.storage.errors import (
     OptionError,
     StoreUnavailableError,
     TablesMissingError,

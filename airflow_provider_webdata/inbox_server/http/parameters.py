@@ -15,8 +15,8 @@ from urllib.parse import parse_qsl
 
 from airflow_provider_webdata.common.dates import moment
 from airflow_provider_webdata.inbox.envelope import NotJSONError, parse_body
-from airflow_provider_webdata.inbox.server.storage.records import DeliveryFilter
 from airflow_provider_webdata.inbox.wire import MOST_VALUES
+from airflow_provider_webdata.inbox_server.storage.records import DeliveryFilter
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

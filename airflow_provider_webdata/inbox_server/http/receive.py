@@ -17,9 +17,9 @@ from airflow_provider_webdata import __version__
 from airflow_provider_webdata.common.component_metrics import count
 from airflow_provider_webdata.inbox import probe
 from airflow_provider_webdata.inbox.envelope import NotJSONError
-from airflow_provider_webdata.inbox.server.storage.errors import StoreUnavailableError
-from airflow_provider_webdata.inbox.server.storage.records import NewDelivery
 from airflow_provider_webdata.inbox.wire import NOT_JSON, REFUSED
+from airflow_provider_webdata.inbox_server.storage.errors import StoreUnavailableError
+from airflow_provider_webdata.inbox_server.storage.records import NewDelivery
 
 from .limits import BodyBudget, BusyError, TokenBucket
 from .responses import error_response, retry_later
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
     from starlette.types import Receive
 
-    from airflow_provider_webdata.inbox.server.storage.writer import Writer
+    from airflow_provider_webdata.inbox_server.storage.writer import Writer
 
     from .auth import Gate
     from .connections import Connections

@@ -12,14 +12,14 @@ from airflow.configuration import conf
 from airflow_provider_webdata.api.errors import ConfigurationError
 from airflow_provider_webdata.hooks.connection import webhook_settings_of
 from airflow_provider_webdata.hooks.masking import mask
-from airflow_provider_webdata.inbox.server.airflow_connections import UndecryptableError, find_connection
-from airflow_provider_webdata.inbox.server.db_manager import make_tables, makes_tables
-from airflow_provider_webdata.inbox.server.http.app import InboxApplication
-from airflow_provider_webdata.inbox.server.http.auth import Gate
-from airflow_provider_webdata.inbox.server.http.responses import retry_later
-from airflow_provider_webdata.inbox.server.storage.errors import OptionError, StoreUnavailableError
-from airflow_provider_webdata.inbox.server.storage.inbox import Inbox
-from airflow_provider_webdata.inbox.server.storage.retention import retention_days
+from airflow_provider_webdata.inbox_server.airflow_connections import UndecryptableError, find_connection
+from airflow_provider_webdata.inbox_server.db_manager import make_tables, makes_tables
+from airflow_provider_webdata.inbox_server.http.app import InboxApplication
+from airflow_provider_webdata.inbox_server.http.auth import Gate
+from airflow_provider_webdata.inbox_server.http.responses import retry_later
+from airflow_provider_webdata.inbox_server.storage.errors import OptionError, StoreUnavailableError
+from airflow_provider_webdata.inbox_server.storage.inbox import Inbox
+from airflow_provider_webdata.inbox_server.storage.retention import retention_days
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -16,21 +16,21 @@ from airflow.utils.providers_configuration_loader import providers_configuration
 from rich.markup import escape
 
 from airflow_provider_webdata.inbox.envelope import NotJSONError, parse_body
-from airflow_provider_webdata.inbox.server.storage.database import airflow_engine
-from airflow_provider_webdata.inbox.server.storage.errors import (
+from airflow_provider_webdata.inbox_server.storage.database import airflow_engine
+from airflow_provider_webdata.inbox_server.storage.errors import (
     DeliveryNotFoundError,
     OptionError,
     StoreUnavailableError,
 )
-from airflow_provider_webdata.inbox.server.storage.records import DeliveryFilter
-from airflow_provider_webdata.inbox.server.storage.retention import prune_all, retention_days
-from airflow_provider_webdata.inbox.server.storage.store import DeliveryStore
+from airflow_provider_webdata.inbox_server.storage.records import DeliveryFilter
+from airflow_provider_webdata.inbox_server.storage.retention import prune_all, retention_days
+from airflow_provider_webdata.inbox_server.storage.store import DeliveryStore
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
 
-    from airflow_provider_webdata.inbox.server.storage.records import StoredDelivery
+    from airflow_provider_webdata.inbox_server.storage.records import StoredDelivery
 
 _AGE = re.compile(r"(\d+)\s*([dhm])")
 _UNITS = {"d": "days", "h": "hours", "m": "minutes"}
