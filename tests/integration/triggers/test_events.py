@@ -199,6 +199,25 @@ async def test_events_that_airflow_has_not_stored_are_repeated(world: Any, tools
 
 
 @needs_shared_streams
+async def test_watchers_that_restart_together_continue_at_the_oldest_cursor(world: Any, tools: Any) -> None:
+    store = Store()
+    one, two = for_deliveries(), for_deliveries(events=["page"])
+    for watcher, number in ((one, 1), (two, 2)):
+        async with running(watcher, tools=tools, store=store) as triggerer:
+            await deliver(world, number)
+            await tools.until(lambda: bool(triggerer.events[0]))
+            await tools.until(lambda: len(store.values) == number)  # noqa: B023
+            await tools.until(lambda: _newest(world) in {int(c["position"]) for c in store.values.values()})
+    async with running(
+        for_deliveries(), for_deliveries(events=["page"]), tools=tools, store=store
+    ) as triggerer:
+        await deliver(world, 3)
+        await tools.until(lambda: len(triggerer.events[0]) == 2 and len(triggerer.events[1]) == 1)
+    assert numbers(triggerer.events[0]) == [2, 3]
+    assert numbers(triggerer.events[1]) == [3]
+
+
+@needs_shared_streams
 async def test_a_watcher_that_joins_late_continues_at_its_cursor(world: Any, tools: Any) -> None:
     store = Store()
     one, two = for_deliveries(), for_deliveries(events=["page"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import pytest
@@ -216,9 +216,10 @@ async def test_an_impossible_value_is_refused(world: Any, tools: Any) -> None:
         assert "job_id" in event["error"], value
 
 
-async def test_the_default_deadline_is_that_of_airflow(world: Any, tools: Any) -> None:
+@pytest.mark.parametrize("zone", [timezone.utc, timezone(timedelta(hours=-5))])
+async def test_the_default_deadline_is_that_of_airflow(world: Any, tools: Any, zone: timezone) -> None:
     wanted = trigger(key="k", deadline=None)
-    wanted.timeout_after = datetime.fromtimestamp(time.time() + 1, timezone.utc)
+    wanted.timeout_after = datetime.fromtimestamp(time.time() + 1, zone)
     assert (await tools.event_of(wanted))["status"] == "timeout"
 
 

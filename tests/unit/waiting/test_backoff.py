@@ -1,0 +1,26 @@
+"""The pauses while a server does not answer."""
+
+from __future__ import annotations
+
+import pytest
+
+from airflow_provider_webdata.waiting.backoff import LONGEST_NAMED_PAUSE, Backoff
+
+
+class NamedError(Exception):
+    """An error of a server that says when to come back."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__("busy")
+        self.retry_after = seconds
+
+
+@pytest.mark.parametrize(
+    ("named", "least"),
+    [(3.0, 3.0), (LONGEST_NAMED_PAUSE * 2, LONGEST_NAMED_PAUSE)],
+    ids=["named", "too long"],
+)
+def test_nobody_comes_back_before_the_named_time(named: float, least: float) -> None:
+    pauses = [Backoff("the service", lambda _: None).failed(NamedError(named)) for _ in range(50)]
+    assert all(least <= pause <= least + 1 for pause in pauses)
+    assert len(set(pauses)) > 1, "nor all at once"
