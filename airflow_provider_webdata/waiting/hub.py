@@ -1,4 +1,4 @@
-"""What the waits of one connection share in one event loop."""
+"""The sources and deadlines that the waits of one connection share in one event loop."""
 
 from __future__ import annotations
 

@@ -221,10 +221,11 @@ class InboxSource:
         backoff = Backoff(self._name, lambda _: None)
         while True:
             await self._following.wait()
-            await self._added.wait()
+            while not self._new:
+                self._added.clear()
+                await self._added.wait()
             await asyncio.sleep(GATHER)
             if not (batch := self._batch()):
-                self._added.clear()
                 continue
             try:
                 found = await self.past(batch)

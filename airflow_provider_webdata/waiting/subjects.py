@@ -1,4 +1,4 @@
-"""What is polled: one job or monitor, for all targets that share it."""
+"""A polled job or monitor, shared by all targets of its waits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one wait is for."""
+"""The target of one wait, and its texts."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Judgment(NamedTuple):
 
 
 class Target(ABC):
-    """What one wait is for. It decides on what its sources find, and requests more from them.
+    """A job, check, or delivery to wait for. It decides on what its sources find, and requests more from them.
 
     :param log: of the waiting task.
     """

@@ -70,7 +70,7 @@ async def _begin(hub: Hub, target: Target, deadline: float | None, announce: Cal
 
 
 async def follow(hub: Hub, target: Target) -> str:
-    """Have the sources fill a target's mailbox until `leave`, and return how its end is detected, as text."""
+    """Subscribe a target to its sources until `leave`, and return how its end is detected, as text."""
     how, target.subscriptions = target.begin(await hub.connection.settings())
     for subscription in target.subscriptions:
         hub.inbox.subscribe(subscription)
@@ -80,7 +80,7 @@ async def follow(hub: Hub, target: Target) -> str:
 
 
 def leave(hub: Hub, target: Target) -> None:
-    """Stop filling a target's mailbox."""
+    """Unsubscribe a target from its sources."""
     for subscription in target.subscriptions:
         hub.inbox.unsubscribe(subscription)
     hub.polls.leave(target)

@@ -1,1 +1,1 @@
-"""What the triggers share: deadline, announcement, and event of a wait; cursor of a watcher; stored form."""
+"""Bases of the triggers: deadline, announcement, and event of a wait; cursor of a watcher; stored form."""
