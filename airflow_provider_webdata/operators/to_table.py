@@ -22,37 +22,36 @@ _MODES = ("upsert", "replace")
 
 
 class WebDataToTableOperator(BaseOperator, metaclass=CheckedArguments):
-    """Load results files that operators wrote with `output` into a table of any database with a hook of common-sql.
+    """Load files of results into a table of any database that has a hook derived from `DbApiHook`.
 
-    In one transaction: the table is made if it is not there, else its columns are checked; the rows are loaded in
-    bulk and upserted by key; rows of pages that a task with a manifest marked as gone are deleted by key. An attempt
-    that fails or is killed leaves the table as it was, and a repeated one makes it what it was. It makes no call to the
-    service.
+    One transaction creates the table or checks its columns, loads the rows in bulk, upserts them by key, and deletes
+    the rows of pages that a task with `changes` marked as removed. An attempt that fails or is killed changes nothing,
+    and repeating a load changes nothing either. The service is not called.
 
-    XCom: a mapping with `table`, `loaded` (rows that the table has from the file), `deleted`, `duplicates` (of the
-    file's items, those that a later one with the same key replaced) and `files`. Asset events of its outlets have them
-    too.
+    XCom: a mapping with `table`, `loaded` (rows loaded from the files), `deleted`, `duplicates` (items that a later one
+    with the same key replaced), `files` (their number), and `heldBack` (see `max_removed`). Asset events of the outlets
+    contain the same.
 
-    :param path: path or URL of a file in any format of `output`, of a list of files of a partitioned output
-        (`.files.json`), or several of these, which are loaded together (templated).
-    :param table: name of the table, or `schema.name` (templated). Names are quoted, so that case counts where the
-        database lets it.
-    :param conn_id: id of the database's connection, whose hook derives from `DbApiHook` (templated).
-    :param kind: what the items are: `document`, `search`, `link`, ... (the kinds of the table of columns, see
-        `results.columns.columns_of`). Default: found from the first 100 items, or from the columns.
-    :param result_schema: the schema that the items were validated by, as the operator that wrote them has it: its
-        properties become columns. Files with typed columns have these without it.
-    :param key: the file's column, or columns, that tell rows apart. Default: `source_url` of pages, `url` of links and
+    :param path: path or URL of a file of results, of a list of the files of a partitioned output (`.files.json`), or
+        several of these, which are loaded together (templated).
+    :param table: name of the table, or `schema.name` (templated). Names are quoted; letter case counts if the database
+        distinguishes it.
+    :param conn_id: id of the database's connection (templated).
+    :param kind: kind of the items: `document`, `search`, `link`, ... (the kinds in `results.columns`). Default: found
+        from the first 100 items; Parquet files state it.
+    :param result_schema: schema by which the items were validated, as given to the operator that wrote them; its
+        properties become columns. Parquet files state it.
+    :param key: column or columns of the file that identify a row. Default: `source_url` of pages, `url` of links and
         search results, `id` of flat documents.
-    :param columns: the file's columns to load, or a mapping of these to names in the table. Default: all but `change`,
-        `last_seen` and `page`, which are about a run.
-    :param create_table: make the table if it is not there, with the key as its primary key. Default: true.
-    :param add_columns: add columns that the table lacks. Default: false, which is an error that says how.
-    :param mode: `upsert` (default); or `replace`: the table then holds what the file holds. A file without items leaves
-        the table as it is in both.
-    :param max_removed: most rows that a load may delete since their pages are gone: a count, or a share of the table's
-        rows (0.0 to 1.0). Where there are more, none is deleted, the task warns, and XCom has their number as
-        `heldBack`. Default: half of the rows, where these are more than 20.
+    :param columns: columns of the file to load, or a mapping of these to names in the table. Default: all but `change`,
+        `last_seen`, and `page`, which describe a run.
+    :param create_table: create the table if it is missing, with the key as its primary key. Default: true.
+    :param add_columns: add columns that the table lacks. Default: false; missing columns are then an error.
+    :param mode: `upsert` (default), or `replace`, after which the table holds only what the files hold. Files without
+        items change nothing in either mode.
+    :param max_removed: most rows that a load may delete because their pages are gone: a count, or a share of the
+        table's rows (0.0 to 1.0). If there are more, none is deleted, the task warns, and XCom has their number as
+        `heldBack`. Default: half of the rows, once these are more than 20.
     :param kwargs: arguments of `BaseOperator`.
     """
 

@@ -84,7 +84,7 @@ class JobRun(WaitRun):
         """Start the job, or find the one of an earlier attempt, and return its result or its id.
 
         :raises AirflowFailException: no retry can help.
-        :raises AirflowRescheduleException: the service asks to wait, or it is too early to tell whether a job started.
+        :raises AirflowRescheduleException: the service asks to wait, or it is not yet known whether a job started.
         :raises UncertainStartError: it is unknown whether an earlier attempt started a job.
         :raises JobFailedError: the job failed or was cancelled; a retry starts another one.
         :raises WebDataError: a retry may help, or the task's retry policy decides.

@@ -1,4 +1,4 @@
-"""What the attempts of a task know of its job, and the record that each leaves for the next one."""
+"""A task's job, and the record of it that each attempt leaves for the next one."""
 
 from __future__ import annotations
 

@@ -123,7 +123,7 @@ class JobResult:
 
         :param inputs: the job's URLs or prompt, for OpenLineage.
         :param known: keys of pages that exist and were not requested.
-        :param covers_all: tells whether a job that returned so many pages saw everything.
+        :param covers_all: returns whether a job that returned so many pages saw everything.
         """
         if self._kind not in PAGED_KINDS:
             return self._deliver_answer(inputs)
