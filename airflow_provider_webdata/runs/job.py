@@ -21,6 +21,7 @@ from airflow_provider_webdata.runs.request import checked_extra_body, checked_re
 from airflow_provider_webdata.runs.wait import WaitRun
 from airflow_provider_webdata.states.jobs import events_to_ask_for, first_few
 from airflow_provider_webdata.waiting.job_target import JobTarget
+from airflow_provider_webdata.waiting.policy import JOB_TRIGGER
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.runs.jobs.record import TaskJob
     from airflow_provider_webdata.states.jobs import JobKind
 
-JOB_TRIGGER = "airflow_provider_webdata.triggers.job.WebDataJobTrigger"
 JOB_WAIT_SECONDS = 86400.0
 
 _NO_RESULT = ("integration", "origin", "webhook")

@@ -14,9 +14,8 @@ from airflow_provider_webdata.common.literals import is_literal
 from airflow_provider_webdata.common.page_urls import job_page
 from airflow_provider_webdata.options import Media, Output, Schema, Wait
 from airflow_provider_webdata.states.jobs import checked_kind
-from airflow_provider_webdata.tasks.deferral import JOB_TRIGGER
 from airflow_provider_webdata.tasks.sensor import WebDataSensor
-from airflow_provider_webdata.waiting.policy import JOB_POLL_INTERVAL, JOB_SAFETY_POLL
+from airflow_provider_webdata.waiting.policy import JOB_POLL_INTERVAL, JOB_SAFETY_POLL, JOB_TRIGGER
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

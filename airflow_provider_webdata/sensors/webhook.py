@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.common.arguments import as_list, checked_text
 from airflow_provider_webdata.common.page_urls import monitor_page
-from airflow_provider_webdata.tasks.deferral import WEBHOOK_TRIGGER
 from airflow_provider_webdata.tasks.sensor import SinceSensor
+from airflow_provider_webdata.waiting.policy import WEBHOOK_TRIGGER
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

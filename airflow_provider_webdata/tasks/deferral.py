@@ -1,13 +1,8 @@
-"""Base of the tasks that wait."""
+"""The default of `deferrable`."""
 
 from __future__ import annotations
 
 from airflow.sdk.configuration import conf
-
-CHECK_TRIGGER = "airflow_provider_webdata.triggers.monitor.WebDataMonitorCheckTrigger"
-JOB_TRIGGER = "airflow_provider_webdata.triggers.job.WebDataJobTrigger"
-WEBHOOK_TRIGGER = "airflow_provider_webdata.triggers.webhook.WebDataWebhookTrigger"
-"""Paths, for importing a trigger takes time that reading a DAG file should not."""
 
 
 def is_deferrable(given: bool | None) -> bool:

@@ -7,6 +7,11 @@ from typing import Literal
 from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.states.stored import Stored
 
+CHECK_TRIGGER = "airflow_provider_webdata.triggers.monitor.WebDataMonitorCheckTrigger"
+JOB_TRIGGER = "airflow_provider_webdata.triggers.job.WebDataJobTrigger"
+WEBHOOK_TRIGGER = "airflow_provider_webdata.triggers.webhook.WebDataWebhookTrigger"
+"""Paths of the triggers: DAG files, which name them, are parsed faster without their import."""
+
 WaitBy = Literal["auto", "webhook", "polling"]
 """How the end is learned."""
 

@@ -11,11 +11,11 @@ from airflow_provider_webdata.runs.intent import Intent
 from airflow_provider_webdata.runs.monitors.lookup import MonitorRun
 from airflow_provider_webdata.states.check_queue import CheckQueue
 from airflow_provider_webdata.waiting.check_target import CheckTarget
+from airflow_provider_webdata.waiting.policy import CHECK_TRIGGER
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-CHECK_TRIGGER = "airflow_provider_webdata.triggers.monitor.WebDataMonitorCheckTrigger"
 CHECK_WAIT_SECONDS = 7 * 86400.0
 
 
