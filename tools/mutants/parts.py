@@ -58,7 +58,7 @@ PARTS: dict[str, Part] = {
     "toolsets": Part(("toolsets/*.py",), ("unit/toolsets", "integration/toolsets")),
     "waiting": Part(
         ("waiting/*.py", "waiting/*/*.py", "triggers/base/*.py"),
-        ("unit/waiting", "unit/triggers", "unit/sensors", "integration/triggers"),
+        ("unit/waiting", "unit/triggers", "unit/sensors", "integration/triggers", "integration/stored"),
     ),
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from datetime import datetime, timedelta, timezone
 from typing import Any
@@ -96,7 +97,11 @@ async def test_an_early_delivery_while_the_service_is_down(
     world.control.add_fault("status", path="/v2/", status=503, times=None)
     event = await tools.event_of(trigger(monitor, wait_by="webhook"))
     assert (event["check_id"], event["check_status"], event["via"]) == (check, "completed", "webhook")
-    assert any("using the status in the delivery" in entry["event"] for entry in logs)
+    lines = [entry["event"] for entry in logs]
+    (delivery,) = {found[1] for line in lines if (found := re.match(r"Delivery (\S+) says that check", line))}
+    assert any(
+        f"ended according to delivery {delivery}, but" in line and "HTTP 503" in line for line in lines
+    )
 
 
 async def test_checks_before_the_moment_do_not_count(world: Any, tools: Any) -> None:
@@ -108,6 +113,14 @@ async def test_checks_before_the_moment_do_not_count(world: Any, tools: Any) -> 
     assert event["status"] == "timeout"
     for part in (monitor, old, "completed", "the inbox was reachable"):
         assert part in event["message"]
+
+
+async def test_deliveries_long_before_the_moment_are_not_read(world: Any, tools: Any, logs: Any) -> None:
+    monitor = world.monitor()
+    world.run(monitor)
+    event = await tools.timed_out(trigger(monitor, after=ago(-600), wait_by="webhook"))
+    assert event["status"] == "timeout"
+    assert not [entry for entry in logs if "says that check" in entry["event"]]
 
 
 async def test_a_named_check(world: Any, tools: Any) -> None:
@@ -237,11 +250,20 @@ async def test_only_if_meaningful(world: Any, tools: Any) -> None:
 
 
 @pytest.mark.rule("monitor-get")
-async def test_a_missing_monitor(world: Any, tools: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_missing_monitor_or_check(world: Any, tools: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(subjects, "MISSING_LIMIT", 1.0)
     event = await tools.event_of(trigger("00000000-0000-4000-8000-000000000000", wait_by="polling"))
     assert (event["status"], event["verdict"]) == ("error", "never")
     assert "deleted, or the id is wrong" in event["error"]
+    monitor = world.monitor()
+    event = await tools.event_of(
+        trigger(
+            monitor, check_id="00000000-0000-4000-8000-000000000000", wait_by="polling", poll_interval=1.0
+        )
+    )
+    assert (event["status"], event["verdict"]) == ("error", "never")
+    assert "does not exist (" in event["error"]
+    assert "HTTP 404" in event["error"]
 
 
 @pytest.mark.rule("late-reads")
