@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from airflow.sdk.exceptions import AirflowFailException
-
 from airflow_provider_webdata.common.coded_errors import CodedError
 
 
@@ -11,12 +9,6 @@ class OutputError(CodedError, ValueError):
     """Results cannot be written where they should go; the message says what to change."""
 
     help_code = "WD-005"
-
-
-class TableError(CodedError, AirflowFailException):
-    """The results cannot be loaded: the table or the file has an unsuitable form."""
-
-    help_code = "WD-060"
 
 
 def damage(error: Exception) -> str:

@@ -20,13 +20,13 @@ from airflow_provider_webdata.results.columns import (
     kind_of_names,
     row_maker,
 )
-from airflow_provider_webdata.results.errors import TableError
 from airflow_provider_webdata.results.formats import format_of, is_compressed
 from airflow_provider_webdata.results.item_urls import url_of
 from airflow_provider_webdata.results.manifest.comparison import CHANGES
 from airflow_provider_webdata.results.manifest.urls import is_canonical
 from airflow_provider_webdata.results.result_schema import ERRORS
 from airflow_provider_webdata.results.storage import storage_path
+from airflow_provider_webdata.results.tables.errors import TableError
 from airflow_provider_webdata.results.tables.layout import url_column
 from airflow_provider_webdata.results.tombstones import MARK
 

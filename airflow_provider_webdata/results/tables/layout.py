@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from airflow_provider_webdata.results.errors import TableError
+from airflow_provider_webdata.results.tables.errors import TableError
 
 if TYPE_CHECKING:
     from airflow_provider_webdata.results.columns import Column, ColumnType

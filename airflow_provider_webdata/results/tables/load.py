@@ -6,8 +6,8 @@ from contextlib import ExitStack, closing, contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.common.arguments import removal_limit
-from airflow_provider_webdata.results.errors import TableError
 from airflow_provider_webdata.results.tables.database import Loaded
+from airflow_provider_webdata.results.tables.errors import TableError
 from airflow_provider_webdata.results.tables.items import Removed, ResultsFile
 from airflow_provider_webdata.results.tables.layout import OF_A_RUN, layout
 

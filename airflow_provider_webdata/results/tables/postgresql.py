@@ -5,8 +5,8 @@ from __future__ import annotations
 import io
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from airflow_provider_webdata.results.errors import TableError
 from airflow_provider_webdata.results.tables.database import Existing, StagingDatabase, Values
+from airflow_provider_webdata.results.tables.errors import TableError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence

@@ -22,13 +22,13 @@ from hypothesis import strategies as st
 from airflow_provider_webdata.operators.to_table import WebDataToTableOperator
 from airflow_provider_webdata.results.columns import CHANGES, columns_of, row
 from airflow_provider_webdata.results.encoding import json_text
-from airflow_provider_webdata.results.errors import TableError
 from airflow_provider_webdata.results.formats import FORMATS, SUFFIXES
 from airflow_provider_webdata.results.output import open_output
 from airflow_provider_webdata.results.partitions import open_partitions
 from airflow_provider_webdata.results.result_schema import ResultSchema
 from airflow_provider_webdata.results.retrieval import KIND, flat_document, flat_documents
 from airflow_provider_webdata.results.tables.database import Database
+from airflow_provider_webdata.results.tables.errors import TableError
 from airflow_provider_webdata.results.tables.items import ResultsFile
 from airflow_provider_webdata.results.tombstones import MARK, Tombstone
 from tests.integration.results.conftest import bucket, s3_client, s3_connection, s3_server

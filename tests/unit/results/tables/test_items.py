@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from airflow_provider_webdata.results.columns import TABLES, columns_of
-from airflow_provider_webdata.results.errors import TableError
+from airflow_provider_webdata.results.tables.errors import TableError
 from airflow_provider_webdata.results.tables.items import kind_of
 from airflow_provider_webdata.results.tables.layout import TableName, layout, table_name
 from airflow_provider_webdata.results.tombstones import MARK
