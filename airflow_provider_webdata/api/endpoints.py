@@ -38,6 +38,14 @@ class JobEndpoints:
     errors: Endpoint[models.JobErrors] | None = None
 
 
+def label_of(operation: str) -> str:
+    """Return the name of an operation in errors and logs.
+
+    :param operation: its name, in snake case.
+    """
+    return operation.replace("_", " ")
+
+
 @dataclass(frozen=True)
 class Endpoint(Generic[ResponseT]):
     """One operation of the service.
@@ -88,7 +96,7 @@ class Endpoint(Generic[ResponseT]):
     @property
     def label(self) -> str:
         """The name in errors and logs."""
-        return self.name.replace("_", " ")
+        return label_of(self.name)
 
     @property
     def repeatable(self) -> bool:

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from types import TracebackType
 
+    from typing_extensions import Self
+
     from airflow_provider_webdata.api.endpoints import Endpoint, ResponseT
     from airflow_provider_webdata.api.models import ParseUpload
     from airflow_provider_webdata.api.multipart import Upload
@@ -104,7 +106,7 @@ class WebDataHook(Operations, BaseHook):
         made._settings = _read(connection)
         return made
 
-    def sibling(self) -> WebDataHook:
+    def sibling(self) -> Self:
         """Return another hook of the same connection, with its own client. The connection is not read again.
 
         For code that interrupts a call of this one, such as a signal handler.
@@ -112,47 +114,6 @@ class WebDataHook(Operations, BaseHook):
         made = type(self)(self.webdata_conn_id)
         made._settings = self._settings
         made._guard = self._guard
-        return made
-
-    def guarded(
-        self,
-        *,
-        max_credits: float | None = None,
-        max_calls: int | None = None,
-        allowed_domains: Iterable[str] | None = None,
-        blocked_domains: Iterable[str] | None = None,
-    ) -> WebDataHook:
-        """Return another hook of the same connection, which refuses calls that exceed caps; nothing is sent then.
-
-        It refuses private hosts, `extra_body` and `get_conn()` as well. Close it by itself.
-
-        :param max_credits: most credits that all its calls together may cost, by the documented prices at their
-            highest; what has no such bound is refused. None: no limit.
-        :param max_calls: most calls that bill. None: no limit.
-        :param allowed_domains: host names, each with its subdomains, that may be visited; one that is named itself may
-            be private. None: all that are public.
-        :param blocked_domains: host names, each with its subdomains, that may not be visited.
-        :raises ArgumentError: a cap is no number of at least 0, or a domain no host name.
-        """
-        from airflow_provider_webdata.hooks.budget import attempt_budget
-        from airflow_provider_webdata.hooks.call_guard import CallGuard
-
-        guard = CallGuard(
-            max_credits=max_credits,
-            max_calls=max_calls,
-            allowed_domains=allowed_domains,
-            blocked_domains=blocked_domains,
-            budget=attempt_budget(max_credits, f"guarded/{self.webdata_conn_id}"),
-        )
-        return self.guarded_by(guard)
-
-    def guarded_by(self, guard: CallGuard) -> WebDataHook:
-        """Return another hook of the same connection, held by caps that it may share with others.
-
-        :param guard: the caps, and what was spent of them.
-        """
-        made = self.sibling()
-        made._guard = guard
         return made
 
     def __enter__(self) -> WebDataHook:

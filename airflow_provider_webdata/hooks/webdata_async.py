@@ -63,39 +63,9 @@ class AsyncWebDataHook(
     def __init__(self, webdata_conn_id: str = default_conn_name) -> None:
         super().__init__()
         self.webdata_conn_id = webdata_conn_id
-        self._settings = Once(self._read_settings)
+        self._settings: Once[ConnectionSettings] = Once(self._read_settings)
         self._client: AsyncWebDataClient | None = None
         self._guard: CallGuard | None = None
-
-    def guarded(
-        self,
-        *,
-        max_credits: float | None = None,
-        max_calls: int | None = None,
-        allowed_domains: Iterable[str] | None = None,
-        blocked_domains: Iterable[str] | None = None,
-    ) -> AsyncWebDataHook:
-        """See `WebDataHook.guarded`."""
-        from airflow_provider_webdata.hooks.budget import attempt_budget
-        from airflow_provider_webdata.hooks.call_guard import CallGuard
-
-        guard = CallGuard(
-            max_credits=max_credits,
-            max_calls=max_calls,
-            allowed_domains=allowed_domains,
-            blocked_domains=blocked_domains,
-            budget=attempt_budget(max_credits, f"guarded/{self.webdata_conn_id}"),
-        )
-        return self.guarded_by(guard)
-
-    def guarded_by(self, guard: CallGuard) -> AsyncWebDataHook:
-        """Return another hook of the same connection, held by caps that it may share with others.
-
-        :param guard: the caps, and what was spent of them.
-        """
-        made = type(self)(self.webdata_conn_id)
-        made._settings, made._guard = self._settings, guard
-        return made
 
     @classmethod
     def of(

@@ -114,7 +114,7 @@ class WebDataToTableOperator(BaseOperator, metaclass=CheckedArguments):
 
     def get_openlineage_facets_on_complete(self, task_instance: Any) -> Any | None:  # noqa: ARG002
         """Return the files and the table; called by OpenLineage's listener where it is installed."""
-        return None if self._run is None else self._run.lineage
+        return None if self._run is None else self._run.lineage()
 
     def paths(self) -> list[str]:
         """Return the paths to load.

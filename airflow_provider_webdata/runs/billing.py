@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.api.endpoints import PRICES
+from airflow_provider_webdata.api.endpoints import PRICES, label_of
 from airflow_provider_webdata.common.attempt import Attempt
 from airflow_provider_webdata.hooks.budget import Budget
 from airflow_provider_webdata.hooks.call_guard import cost_of_failure
@@ -69,7 +69,7 @@ class Billing:
         if limit is None:
             return
         bound = PRICES[operation].most(body, extra_body)
-        name = operation.replace("_", " ")
+        name = label_of(operation)
         if not bound.is_known:
             raise CreditLimitError(
                 f"{name}: nothing was sent, because credit_limit={limit:g} cannot be held: {'; '.join(bound.unknown)}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from airflow_provider_webdata.api.endpoints import label_of
 from airflow_provider_webdata.common.coded_errors import CodedError
 from airflow_provider_webdata.runs.failures import UndeliveredAnswerError
 from airflow_provider_webdata.runs.kept_answer import KeptAnswer
@@ -59,7 +60,7 @@ class CallRun(Run):
         :param model: of the request.
         :raises InvalidRequestError: a field breaks a documented rule.
         """
-        name = self.operation.replace("_", " ")
+        name = label_of(self.operation)
         return checked_request(self.task, model, name), checked_extra_body(self.task, name)
 
     def paid(

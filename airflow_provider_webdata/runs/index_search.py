@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from airflow_provider_webdata.api.endpoints import label_of
 from airflow_provider_webdata.api.errors import trimmed
 from airflow_provider_webdata.api.models import DeveloperSearchRequest, PaperSearchRequest
 from airflow_provider_webdata.api.prices import search_price
@@ -33,7 +34,7 @@ class IndexSearchRun(CallRun):
         answer = self.paid(request, extra_body, lambda: self.search(request, extra_body))
         found = answer.pop("results", None) or []
         answer.pop("success", None)
-        name = self.operation.replace("_", " ").capitalize()
+        name = label_of(self.operation).capitalize()
         self.log.info("%s for %r brought %d results", name, trimmed(request.query), len(found))
         # The service does not say what it cost; one price is documented.
         self.count(answer.get("creditsUsed", search_price(len(found))), None)

@@ -39,7 +39,7 @@ _START = ("generation", "past", "known", "requested_at", "job_id", *_NEWEST)
 
 
 class _Fields(TypedDict, total=False):
-    """The fields of all records; see `begin`, `StartRecord`, and `MonitorCheckOperator`."""
+    """The fields of all records; see `begin`, `StartRecord`, and `CheckRun`."""
 
     id: Text
     known: list[str]

@@ -6,6 +6,7 @@ import time
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from airflow_provider_webdata.api import models
+from airflow_provider_webdata.api.endpoints import label_of
 from airflow_provider_webdata.api.errors import WebDataError
 from airflow_provider_webdata.api.prices import page_extras
 from airflow_provider_webdata.common.arguments import checked_text
@@ -159,7 +160,7 @@ class JobRun(WaitRun):
 
     @property
     def _start_name(self) -> str:
-        return f"start {self.kind.replace('_', ' ')}"
+        return label_of(f"start_{self.kind}")
 
     def _page_extras(self) -> Mapping[str, int]:
         model, fields = self.request()

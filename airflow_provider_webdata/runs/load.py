@@ -20,6 +20,8 @@ from airflow_provider_webdata.results.tables.layout import table_name
 from airflow_provider_webdata.results.tables.load import database_of, load_files
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from airflow.sdk import Context
 
     from airflow_provider_webdata.results.tables.database import Loaded
@@ -35,8 +37,7 @@ class LoadRun:
     def __init__(self, task: Any, context: Context) -> None:
         self.task = task
         self.context = context
-        self.lineage: Any | None = None
-        """What OpenLineage reports, once the files are loaded."""
+        self._lineage: Callable[[], Any | None] = lambda: None
 
     def execute(self) -> dict[str, Any]:
         """Load the files, and return the counts.
@@ -70,7 +71,9 @@ class LoadRun:
             # The next attempt would have the same arguments.
             raise AirflowFailException(str(error)) from error
         self._log(loaded, str(table))
-        self.lineage = load_lineage(files, dataset_of_table(connection, table), loaded.rows, loaded.columns)
+        self._lineage = lambda: load_lineage(
+            files, dataset_of_table(connection, table), loaded.rows, loaded.columns
+        )
         facts = {
             "table": str(table),
             "loaded": loaded.rows,
@@ -81,6 +84,11 @@ class LoadRun:
         }
         annotate_outlets(self.context, facts)
         return facts
+
+    def lineage(self) -> Any | None:
+        """Return the files and the table for OpenLineage; None before they are loaded."""
+        # Only when it is requested: an error in it must not fail a load that is done.
+        return self._lineage()
 
     def _log(self, loaded: Loaded, table: str) -> None:
         log = self.task.log

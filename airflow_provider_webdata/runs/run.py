@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from airflow.sdk.exceptions import AirflowFailException, AirflowRescheduleException
 
+from airflow_provider_webdata.api.endpoints import label_of
 from airflow_provider_webdata.api.errors import InvalidRequestError, WebDataError
 from airflow_provider_webdata.common.attempt import Attempt
 from airflow_provider_webdata.common.coded_errors import ArgumentError, CodedError
@@ -149,7 +150,7 @@ class Run:
 
         :raises InvalidRequestError: `credit_limit` is no number of at least 0.
         """
-        limit, name = getattr(self.task, "credit_limit", None), self.operation.replace("_", " ")
+        limit, name = getattr(self.task, "credit_limit", None), label_of(self.operation)
         return Billing(self.context, self.log, self.push, limit, name)
 
     def on_kill(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from airflow_provider_webdata.api.endpoints import CREATE_MONITOR
 from airflow_provider_webdata.api.errors import InvalidRequestError, WebDataError
 from airflow_provider_webdata.api.models import CrawlTarget, MonitorCreateRequest
 from airflow_provider_webdata.api.monitor_diff import monitor_changes, previous_values
@@ -89,11 +90,11 @@ class DeclareMonitorRun(CheckRun):
 
     def call(self) -> Any:
         """Bring the monitor in step with the declaration; return it, or the check that was waited for."""
-        request = checked_request(self.task, MonitorCreateRequest, "create monitor")
+        request = checked_request(self.task, MonitorCreateRequest, CREATE_MONITOR.label)
         limit = _credit_limit(self.task.max_credits_per_month)
         if not self.task.allow_unlimited_crawl:
             _refuse_unlimited_crawls(request)
-        extra = checked_extra_body(self.task, "create monitor") or {}
+        extra = checked_extra_body(self.task, CREATE_MONITOR.label) or {}
         declared = Declaration(request, extra, self._managed_webhook(request, extra))
         self.require_deliveries()
 
@@ -293,7 +294,7 @@ def _credit_limit(given: Any) -> float | None:
     :param given: `max_credits_per_month`, rendered: a number, or text.
     :raises InvalidRequestError: it is no number of at least 0.
     """
-    return checked_number("create monitor", "max_credits_per_month", given)
+    return checked_number(CREATE_MONITOR.label, "max_credits_per_month", given)
 
 
 def _refuse_unlimited_crawls(request: MonitorCreateRequest) -> None:
@@ -310,4 +311,4 @@ def _refuse_unlimited_crawls(request: MonitorCreateRequest) -> None:
         and (target.crawl_options is None or target.crawl_options.limit is None)
     ]
     if problems:
-        raise InvalidRequestError("create monitor", problems)
+        raise InvalidRequestError(CREATE_MONITOR.label, problems)

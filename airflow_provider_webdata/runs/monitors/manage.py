@@ -5,6 +5,7 @@ from __future__ import annotations
 import fnmatch
 from typing import Any
 
+from airflow_provider_webdata.api.endpoints import LIST_MONITORS, UPDATE_MONITOR
 from airflow_provider_webdata.api.errors import InvalidRequestError, NotFoundError
 from airflow_provider_webdata.api.models import MonitorUpdateRequest
 from airflow_provider_webdata.api.monitor_diff import complete_update
@@ -21,11 +22,11 @@ class UpdateMonitorRun(MonitorRun):
 
     def call(self) -> dict[str, Any]:
         """Send what is given and return the monitor with wire names."""
-        extra_body = checked_extra_body(self.task, "update monitor") or {}
+        extra_body = checked_extra_body(self.task, UPDATE_MONITOR.label) or {}
         fields: dict[str, Any] = {}
         if not extra_body or self.task.given():
             # Its warnings (ids, judgeEnabled, schedule) are settled by what goes along, so none is logged.
-            fields = body_for(MonitorUpdateRequest, self.task.given(), "update monitor").to_wire()
+            fields = body_for(MonitorUpdateRequest, self.task.given(), UPDATE_MONITOR.label).to_wire()
         monitor = self.found()
         self.task.webdata_page = monitor_page(self.task.webdata_conn_id, monitor.id)
         patch = complete_update({**fields, **extra_body}, monitor.to_wire())
@@ -84,6 +85,6 @@ class ListMonitorsRun(MonitorRun):
         text = "" if isinstance(given, bool) else str(given).strip()
         if not text.isdecimal() or int(text) < 1:
             raise InvalidRequestError(
-                "list monitors", [f"limit: must be a whole number of at least 1 (given: {given!r})"]
+                LIST_MONITORS.label, [f"limit: must be a whole number of at least 1 (given: {given!r})"]
             )
         return int(text)
