@@ -121,7 +121,7 @@ class WaitRun(Run):
         self.refuse(JobFailedError(text))
 
     def wait_here(self, target: Target, deadline: float) -> dict[str, Any]:
-        """Wait in this worker, and return the event. What is resumed past its deadline is still looked at once.
+        """Wait in this worker, and return the event. A wait resumed past its deadline still polls once.
 
         :param target: what to wait for.
         :param deadline: seconds since the epoch.

@@ -76,7 +76,7 @@ def river_watch():
         for page in check["pages"]:
             print(page["status"], page["url"], (page.get("judgment") or {}).get("reason", ""))
 
-    # A run for a day of the past has nothing to check: pages are as they are today.
+    # A run for a past day has nothing to check: pages show what they contain today.
     LatestOnlyOperator(task_id="latest_only") >> keep_monitor
     tell(check.output)
 

@@ -52,7 +52,7 @@ class JobStart:
 
     An attempt that knows the job's id takes the job. One that knows only that a request was sent looks for its job
     where the service lists it; a crawl that is not listed is requested again with the same idempotency key. If it
-    cannot be known whether a job was started, the task fails and says how to go on. A job that failed, was cancelled or
+    cannot be known whether a job was started, the task fails and says how to continue. A job that failed, was cancelled or
     has expired is replaced, and so is one of another request or another account (3.3).
 
     Airflow's `ResumableJobMixin` records a job by its id, once the answer has come; a worker that dies before that
@@ -224,7 +224,7 @@ class JobStart:
         return [item.id for item in items if item.id]
 
     def _after_lost_answer(self, error: WebDataError) -> TaskJob:
-        self.log.warning("%s. Searching for a job that was started all the same", error)
+        self.log.warning("%s. Searching for a job that was started anyway", error)
         try:
             found = self._find_patiently()
         except WebDataError as trouble:
@@ -278,7 +278,7 @@ class JobStart:
         return UncertainStartError(
             f"{error}an earlier request to start a {name_of(self.kind)} may or may not have reached the service, and "
             f"it cannot be found out: {'; '.join(found.doubts) or otherwise}. Nothing is started, so that nothing is "
-            "paid for twice. If the service's dashboard shows the job, take its result with WebDataJobSensor(kind="
+            "billed twice. If the service's dashboard shows the job, take its result with WebDataJobSensor(kind="
             f"{self.kind!r}, job_id=...); if it shows none, clear this task to start one"
         )
 
