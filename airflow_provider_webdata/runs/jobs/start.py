@@ -52,8 +52,8 @@ class JobStart:
 
     An attempt that knows the job's id takes the job. One that knows only that a request was sent looks for its job
     where the service lists it; a crawl that is not listed is requested again with the same idempotency key. If it
-    cannot be known whether a job was started, the task fails and says how to continue. A job that failed, was cancelled or
-    has expired is replaced, and so is one of another request or another account (3.3).
+    cannot be known whether a job was started, the task fails and says how to continue. A job that failed, was
+    cancelled, or has expired is replaced, and so is one of another request or another account (3.3).
 
     Airflow's `ResumableJobMixin` records a job by its id, once the answer has come; a worker that dies before that
     leaves a job that the next attempt starts again. Here the request is recorded before it is sent. Airflow 3.2 has no
