@@ -518,11 +518,13 @@ def test_a_changed_secret(service: JobService, receiving: Any, monkeypatch: pyte
     assert [task.start().job_id] == service.started()
 
 
+@pytest.mark.parametrize("kind", ["crawl", "extract"])
 def test_an_inbox_that_refuses_to_be_read(
-    service: JobService, receiving: Any, monkeypatch: pytest.MonkeyPatch
+    service: JobService, receiving: Any, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
-    task = Task(service, "crawl")
+    task = Task(service, kind)
     task.crash()
     connect(monkeypatch, service, **{**receiving.extra, "webhook_secret": "one-that-it-does-not-know"})
     with pytest.raises(UncertainStartError, match="the inbox could not be read"):
         task.start()
+    assert len(service.started()) == 1
