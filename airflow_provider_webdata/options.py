@@ -12,28 +12,29 @@ Paths are templated. Each operator works with a copy, so one object can serve se
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, ClassVar, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import msgspec
 
 from airflow_provider_webdata.common.arguments import count_or_share, whole_number
 from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.common.literals import is_literal
+from airflow_provider_webdata.common.structs import nondefault_fields
 from airflow_provider_webdata.waiting.policy import PollingPolicy, WaitBy
 
-OptionT = TypeVar("OptionT", bound="Option")
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 
-@dataclass
-class Option:
-    """Base of the options."""
+class Option(msgspec.Struct):
+    """Base of the options. A DAG file creates a struct faster than a dataclass, whose methods Python has to compile."""
 
     template_fields: ClassVar[Sequence[str]] = ()
 
     @classmethod
-    def of(cls: type[OptionT], given: Any) -> OptionT | None:
+    def of(cls, given: Any) -> Self | None:
         """Return an argument as its own option type; None if it is not set.
 
         :param given: an option, or the value of its first field.
@@ -41,13 +42,16 @@ class Option:
         if given is None:
             return None
         if isinstance(given, cls):
-            return dataclasses.replace(given)
-        return cls(**{dataclasses.fields(cls)[0].name: given})
+            return given.copy()
+        return cls(**{cls.__struct_fields__[0]: given})
+
+    def copy(self) -> Self:
+        """Return a copy, checked like a new one."""
+        return msgspec.structs.replace(self)
 
     def serialize(self) -> dict[str, Any]:
         """Return the fields that are not at their defaults; Airflow shows them among the rendered fields."""
-        found = ((field, getattr(self, field.name)) for field in dataclasses.fields(self))
-        return {field.name: _shown(value) for field, value in found if value != field.default}
+        return {name: _shown(value) for name, value in nondefault_fields(self).items()}
 
     def templated(self) -> Iterator[Any]:
         """Yield the values of the templated fields."""
@@ -55,7 +59,6 @@ class Option:
             yield getattr(self, name)
 
 
-@dataclass
 class Output(Option):
     """Where the results go instead of XCom, and in which form.
 
@@ -88,7 +91,6 @@ class Output(Option):
             format_of(self.path)
 
 
-@dataclass
 class Media(Option):
     """Where screenshots, audio, video, and PDFs are kept before their links expire.
 
@@ -114,7 +116,6 @@ class Media(Option):
         whole_number("Media(concurrency=)", self.concurrency)
 
 
-@dataclass
 class Changes(Option):
     """What is new or changed since earlier runs of the task.
 
@@ -173,7 +174,6 @@ class Changes(Option):
             compared(self.compare, "generic")
 
 
-@dataclass
 class Schema(Option):
     """The schema that structured results must match: the `json` of pages, or the data of extract and agent.
 
@@ -216,7 +216,6 @@ class Schema(Option):
         return [] if self.rows is None else self.rows.split(".")
 
 
-@dataclass
 class Wait(Option):
     """How to wait for a job or a check.
 
@@ -296,9 +295,9 @@ class Wait(Option):
     @classmethod
     def _without(cls, given: Wait | None, why: str, *names: str) -> Wait:
         wait = cls.of(given) or cls()
-        for field in dataclasses.fields(cls):
-            if field.name in names and getattr(wait, field.name) != field.default:
-                raise ArgumentError(f"Wait({field.name}=) has no effect here: {why}")
+        for name in nondefault_fields(wait):
+            if name in names:
+                raise ArgumentError(f"Wait({name}=) has no effect here: {why}")
         return wait
 
 

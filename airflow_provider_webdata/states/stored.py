@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from airflow_provider_webdata.common.coded_errors import CodedError
+from airflow_provider_webdata.common.structs import nondefault_fields
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,12 +31,7 @@ class Stored(msgspec.Struct, frozen=True):
 
     def serialize(self) -> dict[str, Any]:
         """Return the mapping."""
-        names, defaults = self.__struct_fields__, self.__struct_defaults__
-        optional = dict(zip(names[len(names) - len(defaults) :], defaults, strict=True))
-        values = {name: getattr(self, name) for name in names}
-        return {
-            name: value for name, value in values.items() if name not in optional or value != optional[name]
-        }
+        return nondefault_fields(self)
 
     @classmethod
     def deserialize(cls, stored: Mapping[str, Any]) -> Self:

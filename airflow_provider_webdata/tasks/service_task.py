@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -124,7 +123,7 @@ class ServiceTask(BaseOperator, metaclass=CheckedArguments):
             # Airflow renders an option in place, and the task that it runs is a shallow copy.
             for name in template_fields:
                 if isinstance(option := getattr(self, name, None), Option):
-                    setattr(self, name, replace(option))
+                    setattr(self, name, option.copy())
         # Airflow stores the rendered fields right after this; by then its masker must know the header values.
         super()._do_render_template_fields(parent, template_fields, context, jinja_env, seen_oids)
         if parent is self:

@@ -68,8 +68,12 @@ def _options() -> str:
     for option in OPTIONS:
         name, doc = option.__name__, docstring_of(option)
         given = [
-            replace(one, templated=one.name in option.template_fields)
-            for one in arguments_of(option.__init__, doc.parameters, name)
+            replace(
+                one,
+                kind=spelled(option.__annotations__[one.name], option),
+                templated=one.name in option.template_fields,
+            )
+            for one in arguments_of(option, doc.parameters, name)
         ]
         listed = "\n".join(argument(one, "", None, ROOT, f"{name.lower()}-") for one in given)
         parts += [f"## {name}", *body(doc, ROOT), listed]

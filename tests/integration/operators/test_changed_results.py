@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import sqlite3
 from datetime import datetime, timezone
@@ -51,9 +50,9 @@ class Site:
     def run(self, day: int, task: tuple[Any, dict[str, Any]], **more: Any) -> Outcome:
         operator, arguments = task
         changes: dict[str, Any] = {"manifest": str(self.folder / "seen"), "emit": "changed"}
-        for option in dataclasses.fields(Changes):
-            if option.name in more:
-                changes[option.name] = more.pop(option.name)
+        for option in Changes.__struct_fields__:
+            if option in more:
+                changes[option] = more.pop(option)
         given = {"changes": Changes(**changes), **arguments, **more}
         when = datetime(2026, 1, day, tzinfo=timezone.utc)
         return direct.run(operator(**{"task_id": "t", **given}), StateStore(), day=when)
