@@ -22,10 +22,11 @@ from airflow_provider_webdata.common.arguments import count_or_share, whole_numb
 from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.common.literals import is_literal
 from airflow_provider_webdata.common.structs import nondefault_fields
-from airflow_provider_webdata.waiting.policy import PollingPolicy, WaitBy
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+    from airflow_provider_webdata.waiting.policy import PollingPolicy
 
 
 class Option(msgspec.Struct):
@@ -234,7 +235,7 @@ class Wait(Option):
     :raises ArgumentError: a choice is unknown, or a time span is out of range.
     """
 
-    by: WaitBy = "auto"
+    by: Literal["auto", "webhook", "polling"] = "auto"
     poll_interval: float | timedelta | None = None
     safety_poll: float | timedelta | None = None
     timeout: float | timedelta | None = None
@@ -263,6 +264,8 @@ class Wait(Option):
         :param poll_interval: seconds, where the field is None.
         :param safety_poll: seconds, where the field is None.
         """
+        from airflow_provider_webdata.waiting.policy import PollingPolicy
+
         spans = (self.poll_interval or poll_interval, self.safety_poll or safety_poll)
         return PollingPolicy(self.by, *spans)  # type: ignore[arg-type]
 

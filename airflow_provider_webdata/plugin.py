@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -114,5 +115,9 @@ class WebDataPlugin(AirflowPlugin):
             "name": "Web data pages",
         },
     ]
-    external_views: list[dict[str, str]] = views()
     macros: list[Callable[..., Any]] = [tbs]  # noqa: RUF012
+
+    @cached_property
+    def external_views(self) -> list[dict[str, str]]:  # type: ignore[override]
+        """The entry in the menu and the tabs. Only the API server reads them, and the configuration for them."""
+        return views()

@@ -15,9 +15,6 @@ if TYPE_CHECKING:
 else:
     _Base = getattr(airflow.sdk, "RetryPolicy", object)
 
-HAS_RETRY_POLICIES = _Base is not object
-"""Whether this Airflow asks a policy; 3.2 does not."""
-
 
 class WebDataRetryPolicy(_Base):
     """Retries what a retry can help, at the time that the service named.

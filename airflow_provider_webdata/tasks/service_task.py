@@ -12,7 +12,6 @@ from airflow_provider_webdata.common.arguments import seconds
 from airflow_provider_webdata.options import Option
 from airflow_provider_webdata.tasks.checked_arguments import CheckedArguments
 from airflow_provider_webdata.tasks.links import DashboardLink
-from airflow_provider_webdata.tasks.retry_policy import HAS_RETRY_POLICIES, WebDataRetryPolicy
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -25,6 +24,9 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.hooks.webdata import WebDataHook
 
 RATE_LIMIT_TIMEOUT_SECONDS = 6 * 3600.0
+
+HAS_RETRY_POLICIES = hasattr(BaseOperator, "retry_policy")
+"""Whether this Airflow consults a retry policy: from 3.3 on."""
 
 
 class ServiceTask(BaseOperator, metaclass=CheckedArguments):
@@ -56,6 +58,8 @@ class ServiceTask(BaseOperator, metaclass=CheckedArguments):
     ) -> None:
         super().__init__(**kwargs)
         if HAS_RETRY_POLICIES and self.retry_policy is None:
+            from airflow_provider_webdata.tasks.retry_policy import WebDataRetryPolicy
+
             self.retry_policy = WebDataRetryPolicy()
         self.webdata_conn_id = webdata_conn_id
         self.rate_limit_timeout = seconds("rate_limit_timeout", rate_limit_timeout, zero=True)

@@ -13,7 +13,7 @@ import pytest
 from pyarrow import parquet
 
 from airflow_provider_webdata.sandbox.server import SandboxServer
-from airflow_provider_webdata.tasks.retry_policy import HAS_RETRY_POLICIES
+from airflow_provider_webdata.tasks.service_task import HAS_RETRY_POLICIES
 from tests.integration.operators.test_documentation import empty
 from tests.support.dag_runner import Airflow, Outcome, connection
 from tests.support.snippets import ROOT

@@ -19,7 +19,7 @@ from airflow_provider_webdata.operators.extract import WebDataExtractOperator
 from airflow_provider_webdata.options import Wait
 from airflow_provider_webdata.runs import kill
 from airflow_provider_webdata.runs.failures import JobFailedError, WaitTimeoutError
-from airflow_provider_webdata.tasks.retry_policy import HAS_RETRY_POLICIES
+from airflow_provider_webdata.tasks.service_task import HAS_RETRY_POLICIES
 from tests.support import direct
 from tests.support.dag_runner import Airflow, Outcome, connection
 from tests.support.direct import StateStore, TaskInstance, context_of

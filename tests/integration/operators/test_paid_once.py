@@ -22,7 +22,7 @@ from airflow_provider_webdata.operators.search import WebDataSearchOperator
 from airflow_provider_webdata.options import Wait
 from airflow_provider_webdata.runs import kept_records
 from airflow_provider_webdata.runs.delivery.keep_media import KeepMedia
-from airflow_provider_webdata.tasks.retry_policy import HAS_RETRY_POLICIES
+from airflow_provider_webdata.tasks.service_task import HAS_RETRY_POLICIES
 from tests.support.direct import StateStore, TaskInstance, context_of
 from tests.support.fault_server import FaultServer, answer
 from tests.support.service import connection_text

@@ -16,7 +16,7 @@ from airflow_provider_webdata.options import Wait
 from airflow_provider_webdata.sensors.job import WebDataJobSensor
 from airflow_provider_webdata.sensors.monitor import WebDataMonitorCheckSensor
 from airflow_provider_webdata.sensors.webhook import WebDataWebhookSensor
-from airflow_provider_webdata.tasks.retry_policy import HAS_RETRY_POLICIES
+from airflow_provider_webdata.tasks.service_task import HAS_RETRY_POLICIES
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=timezone.utc)
 

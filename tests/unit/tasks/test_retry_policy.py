@@ -12,7 +12,8 @@ from airflow_provider_webdata.api.query import QueryError
 from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
 from airflow_provider_webdata.runs.reschedule import reschedule_delay
-from airflow_provider_webdata.tasks.retry_policy import HAS_RETRY_POLICIES, WebDataRetryPolicy
+from airflow_provider_webdata.tasks.retry_policy import WebDataRetryPolicy
+from airflow_provider_webdata.tasks.service_task import HAS_RETRY_POLICIES
 
 
 def api(cls, status, **more):
