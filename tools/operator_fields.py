@@ -31,8 +31,9 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from airflow_provider_webdata.api import models
 from airflow_provider_webdata.api.models.base import RequestModel
 from airflow_provider_webdata.api.models.webhook import WebhookConfig
-from airflow_provider_webdata.tasks.operator import OPTIONS, RequestFields
+from airflow_provider_webdata.tasks.operator import TEMPLATED_OPTIONS, RequestFields
 from tools.field_rules import field_rules
+from tools.option_arguments import OPTIONS
 
 ROOT = Path(__file__).parents[1]
 OPERATORS = ROOT / "airflow_provider_webdata" / "operators"
@@ -164,7 +165,7 @@ def parameters(fields: RequestFields) -> list[Parameter]:
         kind = loose_type(field.annotation)
         found.append(Parameter(name, f"{kind} | None" if default == "None" else kind, default, text))
     options = [
-        Parameter(name, option.type, "None", option.text, option.attribute, option.value)
+        Parameter(name, option.type, "None", option.text, TEMPLATED_OPTIONS.get(name, name), option.value)
         for name, option in OPTIONS.items()
         if name in fields.options
     ]

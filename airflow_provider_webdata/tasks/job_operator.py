@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 from airflow_provider_webdata.common.arguments import number
 from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.options import Wait
-from airflow_provider_webdata.tasks.deferral import is_deferrable
 from airflow_provider_webdata.tasks.links import LINKS
 from airflow_provider_webdata.tasks.operator import WebDataOperator
+from airflow_provider_webdata.tasks.service_task import is_deferrable
 from airflow_provider_webdata.waiting.policy import JOB_POLL_INTERVAL, JOB_SAFETY_POLL
 
 if TYPE_CHECKING:

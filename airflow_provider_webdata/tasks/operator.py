@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow_provider_webdata.common.arguments import number
 from airflow_provider_webdata.common.coded_errors import ArgumentError
@@ -26,7 +26,8 @@ class RequestFields:
     :param own: arguments of the operator that are no fields.
     :param without: fields that the operator does not take.
     :param defaults: what is sent where nothing is given, in place of the service's own default.
-    :param options: names of the options that the operator takes, see `OPTIONS`.
+    :param options: option arguments that the operator accepts, of `output`, `media`, `changes`, `result_schema`, and
+        `credit_limit`.
     """
 
     def __init__(
@@ -45,62 +46,14 @@ class RequestFields:
         self.options = options
 
 
-class OptionArgument(NamedTuple):
-    """An argument that takes an option.
-
-    :param type: of the parameter, as source text.
-    :param value: what the attribute is set to, as source text.
-    :param text: its description.
-    :param attribute: name of the attribute.
-    :param templated: whether Airflow renders it.
-    """
-
-    type: str
-    value: str
-    text: str
-    attribute: str
-    templated: bool = True
-
-
-OPTIONS = {
+TEMPLATED_OPTIONS = {
     # Airflow gives every operator an attribute `output`, which stands for its XCom.
-    "output": OptionArgument(
-        "Output | str | None",
-        "Output.of(output)",
-        "path or URL of a file for the results, or `Output` (templated). Default: XCom.",
-        "output_to",
-    ),
-    "media": OptionArgument(
-        "Media | str | None",
-        "Media.of(media)",
-        "path or URL of a folder for screenshots and other media, or `Media` (templated). Default: they are not kept.",
-        "media",
-    ),
-    "changes": OptionArgument(
-        "Changes | str | None",
-        "Changes.of(changes)",
-        "path or URL of a folder in which each run writes what it saw, or `Changes` (templated). Default: no "
-        "comparison.",
-        "changes",
-    ),
-    "result_schema": OptionArgument(
-        "Schema | Mapping[str, Any] | type | str | None",
-        "Schema.of(result_schema)",
-        "JSON Schema as a mapping, pydantic model, the model's import path, or `Schema`. Default: the schema that the "
-        "request contains, if any.",
-        "result_schema",
-        templated=False,
-    ),
-    "credit_limit": OptionArgument(
-        "float | str | None",
-        "checked_limit(credit_limit)",
-        "most credits that all attempts may spend until the task is cleared; on Airflow 3.2, each attempt (templated). "
-        "A call of a killed attempt counts with the most that it may cost. Nothing is sent that may cost more by the "
-        "documented prices, or whose price has no documented bound; the task then fails with WD-034. Default: none.",
-        "credit_limit",
-    ),
+    "output": "output_to",
+    "media": "media",
+    "changes": "changes",
+    "credit_limit": "credit_limit",
 }
-"""What `RequestFields(options=...)` names."""
+"""Attributes of the option arguments that Airflow renders, by argument; `tools/option_arguments.py` has the rest."""
 
 
 class WebDataOperator(ServiceTask):
@@ -143,7 +96,7 @@ class WebDataOperator(ServiceTask):
         cls.request_model = fields.model
         own = {*fields.own, *fields.options, "kwargs", "return"}
         cls.request_fields = tuple(name for name in types if name not in own)
-        rendered = tuple(OPTIONS[name].attribute for name in fields.options if OPTIONS[name].templated)
+        rendered = tuple(TEMPLATED_OPTIONS[name] for name in fields.options if name in TEMPLATED_OPTIONS)
         cls.template_fields = (*cls.template_fields, *cls.request_fields, *rendered)
         structured = [name for name in cls.template_fields if _is_structured(types.get(name, ""))]
         structured += [name for name in rendered if name != "credit_limit"]

@@ -10,9 +10,8 @@ from airflow.sdk.exceptions import AirflowRescheduleException, AirflowSkipExcept
 
 from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.common.literals import is_literal
-from airflow_provider_webdata.tasks.deferral import is_deferrable
 from airflow_provider_webdata.tasks.links import LINKS
-from airflow_provider_webdata.tasks.service_task import HAS_RETRY_POLICIES, ServiceTask
+from airflow_provider_webdata.tasks.service_task import HAS_RETRY_POLICIES, ServiceTask, is_deferrable
 from airflow_provider_webdata.waiting.policy import TIMEOUT_MARGIN_SECONDS
 
 if TYPE_CHECKING:

@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow.sdk import BaseOperator
+from airflow.sdk.configuration import conf
 
 from airflow_provider_webdata.common.arguments import seconds
 from airflow_provider_webdata.options import Option
@@ -143,3 +144,11 @@ class ServiceTask(BaseOperator, metaclass=CheckedArguments):
         ]
         if values:
             mask_secret(values)
+
+
+def is_deferrable(given: bool | None) -> bool:
+    """Return whether a task waits in the triggerer.
+
+    :param given: the argument; None: Airflow's `[operators] default_deferrable`.
+    """
+    return conf.getboolean("operators", "default_deferrable", fallback=False) if given is None else given
