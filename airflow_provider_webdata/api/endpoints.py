@@ -6,8 +6,9 @@ client, the hooks and their guard, the limits of tasks, the tests, and the docum
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+
+import msgspec
 
 from airflow_provider_webdata.api import models, prices, service_time
 from airflow_provider_webdata.api.prices import Price
@@ -22,8 +23,7 @@ if TYPE_CHECKING:
 ResponseT = TypeVar("ResponseT", bound="ResponseModel")
 
 
-@dataclass(frozen=True)
-class JobEndpoints:
+class JobEndpoints(msgspec.Struct, frozen=True):
     """The calls about a job that was started.
 
     :param status: returns its state.
@@ -46,8 +46,7 @@ def label_of(operation: str) -> str:
     return operation.replace("_", " ")
 
 
-@dataclass(frozen=True)
-class Endpoint(Generic[ResponseT]):
+class Endpoint(msgspec.Struct, Generic[ResponseT], frozen=True):
     """One operation of the service.
 
     :param name: its name, in snake case; that of its constant here in lower case.
