@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from airflow.sdk import Asset, AssetAlias
+from airflow.sdk.definitions.asset import AssetRef
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -18,8 +21,6 @@ def annotate_outlets(context: Mapping[str, Any], facts: Mapping[str, Any]) -> in
     events, task = context.get("outlet_events"), context.get("task")
     if events is None or task is None:
         return 0
-    from airflow.sdk import Asset, AssetAlias
-    from airflow.sdk.definitions.asset import AssetRef
 
     known = {name: value for name, value in facts.items() if value is not None}
     annotated = 0

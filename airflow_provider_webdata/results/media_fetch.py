@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import ssl
 import threading
 import time
 from contextlib import contextmanager, suppress
@@ -83,7 +84,6 @@ class MediaFetcher:
     """Fetches media files over separate connections, which carry no key, cookie or header of the service."""
 
     def __init__(self, settings: MediaSettings) -> None:
-        import ssl
 
         self._settings = settings
         self._stopped = threading.Event()

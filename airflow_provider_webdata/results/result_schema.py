@@ -7,14 +7,20 @@ from importlib import import_module
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from jsonschema import Draft202012Validator
+from jsonschema import ValidationError as SchemaViolation
+from jsonschema.exceptions import SchemaError
+from jsonschema.validators import validator_for
+from pydantic import PydanticUserError, ValidationError
+from referencing import Registry
+from referencing.exceptions import Unresolvable
+
 from airflow_provider_webdata.results.columns import CHANGES, EXTRA, Column, ColumnType, columns_of
 from airflow_provider_webdata.results.encoding import json_text
 from airflow_provider_webdata.results.errors import OutputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-
-    from jsonschema import ValidationError
 
     _Found = Callable[[Any], Iterator[tuple[Sequence[Any], str]]]
     """What finds where a value is not valid, and why."""
@@ -73,7 +79,6 @@ class ResultSchema:
             raise OutputError(
                 f"result_schema must be a JSON Schema, a pydantic model or the path of one (given: {given!r})"
             )
-        from pydantic import PydanticUserError
 
         try:
             return cls(given.model_json_schema(), given)
@@ -117,7 +122,6 @@ class ResultSchema:
 
     def _by_model(self, model: Any) -> _Found:
         def found(value: Any) -> Iterator[tuple[Sequence[Any], str]]:
-            from pydantic import ValidationError
 
             try:
                 # Strictly, so that what is valid has the types of its columns: "7" is no number.
@@ -164,11 +168,6 @@ def _imported(path: str) -> Any:
 
 
 def _by_schema(root: Mapping[str, Any], of_item: Mapping[str, Any]) -> _Found:
-    from jsonschema import Draft202012Validator
-    from jsonschema.exceptions import SchemaError
-    from jsonschema.validators import validator_for
-    from referencing import Registry
-    from referencing.exceptions import Unresolvable
 
     draft = validator_for(root, default=Draft202012Validator)
     try:
@@ -209,7 +208,7 @@ def _check_references(root: Mapping[str, Any]) -> None:
             )
 
 
-def _broken(error: ValidationError) -> str:
+def _broken(error: SchemaViolation) -> str:
     """Return what a result breaks, in the schema's words: what a page says is for its results, and not for a log."""
     if error.validator == "required":
         # It names what is missing, and nothing that is there.

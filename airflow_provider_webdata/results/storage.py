@@ -14,6 +14,9 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from airflow.sdk import BaseHook
+from airflow.sdk.exceptions import AirflowNotFoundException
+
 from airflow_provider_webdata.results.errors import OutputError
 from airflow_provider_webdata.results.object_store import check_bucket, is_object_store
 
@@ -59,8 +62,6 @@ def check_storage(url: str) -> None:
     conn_id = storage_path(url).conn_id
     if conn_id is None:
         return
-    from airflow.sdk import BaseHook
-    from airflow.sdk.exceptions import AirflowNotFoundException
 
     try:
         BaseHook.get_connection(conn_id)

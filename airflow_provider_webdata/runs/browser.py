@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any, Protocol
 
+from airflow_provider_webdata.api.errors import NotFoundError, WebDataError
 from airflow_provider_webdata.runs.intent import Intent, may_have_acted
 from airflow_provider_webdata.runs.replica import until_found
 
@@ -88,7 +89,6 @@ class SessionBrowser:
 
     def open(self) -> None:
         """Open the session."""
-        from airflow_provider_webdata.api.errors import WebDataError
 
         self._known = {session.id for session in self._active(self._hook)}
         self._intent.begin(self._known)
@@ -135,7 +135,6 @@ class SessionBrowser:
         return {session_id: closed} if session_id and closed else {}
 
     def _close_lost(self, hook: WebDataHook, seconds: float) -> SessionClosed | None:
-        from airflow_provider_webdata.api.errors import WebDataError
 
         def opened_since() -> list[InteractSession]:
             return [session for session in self._active(hook) if session.id not in self._known]
@@ -204,7 +203,6 @@ class ScrapeBrowser:
 
 
 def _close(hook: WebDataHook, browser_id: str, *, of_scrape: bool = False) -> SessionClosed | None:
-    from airflow_provider_webdata.api.errors import NotFoundError, WebDataError
 
     close = hook.stop_scrape_interaction if of_scrape else hook.close_session
     try:

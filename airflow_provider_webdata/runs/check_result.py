@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.common.arguments import as_list
-from airflow_provider_webdata.common.coded_errors import ArgumentError
-from airflow_provider_webdata.runs.replica import REPLICA_WAIT_SECONDS
+from airflow_provider_webdata.api.errors import NotFoundError
+from airflow_provider_webdata.runs.replica import REPLICA_WAIT_SECONDS, until_found
+from airflow_provider_webdata.states.checks import is_over
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -16,25 +16,7 @@ if TYPE_CHECKING:
 
     PagesWanted: TypeAlias = bool | Literal["changed"] | tuple[str, ...]
 
-PAGE_STATUSES = ("same", "new", "changed", "removed", "error")
 CHANGED_STATUSES = ("changed", "new", "removed")
-
-
-def checked_pages(given: bool | str | Sequence[str]) -> PagesWanted:
-    """Return which pages of a check to return with it.
-
-    :param given: False, True, `changed` (changed, new and removed ones), or a list of statuses.
-    :raises ArgumentError: it is none of these.
-    """
-    if isinstance(given, bool) or given == "changed":
-        return given  # type: ignore[return-value]
-    statuses = tuple(as_list(given))
-    if not statuses or any(status not in PAGE_STATUSES for status in statuses):
-        raise ArgumentError(
-            "include_pages must be False, True, 'changed', or a list of some of "
-            f"{', '.join(PAGE_STATUSES)} (given: {given!r})"
-        )
-    return statuses
 
 
 def log_end(log: Any, event: Mapping[str, Any]) -> None:
@@ -69,9 +51,6 @@ def check_with_pages(
     :param pages: which pages to put under `pages`; False: leave the key out.
     :param replica_wait: most seconds to wait until the service shows the check as over.
     """
-    from airflow_provider_webdata.api.errors import NotFoundError
-    from airflow_provider_webdata.runs.replica import until_found
-    from airflow_provider_webdata.states.checks import is_over
 
     seen: list[Mapping[str, Any]] = []
     missing: list[NotFoundError] = []

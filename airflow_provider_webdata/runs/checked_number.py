@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from airflow_provider_webdata.api.errors import InvalidRequestError
 from airflow_provider_webdata.common.arguments import number
 from airflow_provider_webdata.common.coded_errors import ArgumentError
 
@@ -14,7 +15,6 @@ def checked_number(operation: str, name: str, given: Any, most: float = float("i
     :param operation: what the error calls the call.
     :raises InvalidRequestError: it is no such number.
     """
-    from airflow_provider_webdata.api.errors import InvalidRequestError
 
     try:
         return number(name, given, most)

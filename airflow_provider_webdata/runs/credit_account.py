@@ -10,6 +10,9 @@ from typing_extensions import TypedDict
 
 from airflow_provider_webdata.common.attempt import Attempt
 from airflow_provider_webdata.common.stored_record import Count, Credits, damage_of, place_of
+from airflow_provider_webdata.runs.failures import CreditLimitError
+from airflow_provider_webdata.runs.metrics import count
+from airflow_provider_webdata.states.jobs import ALL_JOB_KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -71,8 +74,6 @@ class CreditAccount:
         :raises CreditLimitError: the record of earlier attempts is damaged.
         """
         if self._damage:
-            from airflow_provider_webdata.runs.failures import CreditLimitError
-
             raise CreditLimitError(
                 f"what earlier attempts spent is not known, because its record {_KEY} is damaged ({self._damage}): "
                 f"{place_of(_KEY)}"
@@ -124,7 +125,6 @@ class CreditAccount:
 
         `jobs`, where there are any, has what each cost by its kind and id: several tasks may take the result of one.
         """
-        from airflow_provider_webdata.states.jobs import ALL_JOB_KINDS
 
         entries = self._entries.values()
         jobs = {
@@ -158,7 +158,6 @@ def enter_call(
 
     See `Billing.count` for the arguments.
     """
-    from airflow_provider_webdata.runs.metrics import count
 
     is_known = isinstance(used, (int, float)) and used >= 0
     parts = {operation: used - scraping if is_known else 0, **({"scrape": scraping} if scraping else {})}

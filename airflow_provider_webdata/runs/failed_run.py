@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from airflow_provider_webdata.api.errors import WebDataError
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -22,7 +24,6 @@ def log_last_steps(hook: WebDataHook, job_id: str, log: Any) -> None:
     :param job_id: the run's UUID.
     :param log: of the task.
     """
-    from airflow_provider_webdata.api.errors import WebDataError
 
     try:
         with hook.sibling() as own:

@@ -14,7 +14,9 @@ from pydantic import ConfigDict, Field, TypeAdapter, with_config
 from typing_extensions import Required, TypedDict
 
 from airflow_provider_webdata.common.attempt import Attempt
+from airflow_provider_webdata.results.encoding import json_text
 from airflow_provider_webdata.results.errors import damage
+from airflow_provider_webdata.results.storage import WholeFile, storage_path
 from airflow_provider_webdata.runs.failures import UndeliveredAnswerError
 
 if TYPE_CHECKING:
@@ -88,7 +90,6 @@ class FileRecords:
     lasts = True
 
     def __init__(self, output: str, context: Context) -> None:
-        from airflow_provider_webdata.results.storage import storage_path
 
         self._folder: ObjectStoragePath = storage_path(f"{output}.partial/{_instance_name(context)}")
         self._parts: list[ObjectStoragePath] = []
@@ -110,8 +111,6 @@ class FileRecords:
 
     def save(self, records: list[Record]) -> None:
         """Write a file of records."""
-        from airflow_provider_webdata.results.encoding import json_text
-        from airflow_provider_webdata.results.storage import WholeFile
 
         self._number += 1
         # An attempt that Airflow gave up may still be writing.

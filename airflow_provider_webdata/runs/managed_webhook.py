@@ -9,9 +9,8 @@ import logging
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from airflow_provider_webdata.common.arguments import as_list
-from airflow_provider_webdata.common.coded_errors import ArgumentError
-from airflow_provider_webdata.states.checks import CHECK_COMPLETED
+from airflow_provider_webdata.hooks.webhooks import can_receive, key_of, new_key, webhook_for
+from airflow_provider_webdata.inbox.wire import INBOX_PATH, SECRET_HEADER, is_key
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -24,27 +23,10 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-WEBHOOK_EVENTS = ("monitor.page", CHECK_COMPLETED)
-
 ORIGIN = ("dag_id", "run_id", "task_id", "map_index")
 """What a delivery's metadata says of the task that started its job; a monitor's names DAG and task."""
 DECLARED_BY = ("dag_id", "task_id")
 """What the metadata of a monitor's deliveries says: the monitor outlives the run."""
-
-
-def checked_events(given: Sequence[str]) -> tuple[str, ...]:
-    """Return the events that a monitor is to report.
-
-    :param given: some of `WEBHOOK_EVENTS`.
-    :raises ArgumentError: there are none, or others.
-    """
-    events = tuple(as_list(given))
-    unknown = [event for event in events if event not in WEBHOOK_EVENTS]
-    if not events or unknown:
-        raise ArgumentError(
-            f"webhook_events must name some of {', '.join(WEBHOOK_EVENTS)} (given: {given!r})"
-        )
-    return events
 
 
 def origin_of(context: Context, names: Sequence[str] = ORIGIN) -> dict[str, str]:
@@ -87,7 +69,6 @@ class ManagedWebhook:
     @property
     def wanted(self) -> bool:
         """Whether monitors and jobs get it."""
-        from airflow_provider_webdata.hooks.webhooks import can_receive
 
         return bool(self._attach) or (self._attach is None and can_receive(self._settings))
 
@@ -97,7 +78,6 @@ class ManagedWebhook:
         :param key: correlation key; default: a new one.
         :raises ConfigurationError: it must be attached, and the connection lacks an address or a secret.
         """
-        from airflow_provider_webdata.hooks.webhooks import new_key
 
         return self._made(key or new_key(), self._origin) if self.wanted else None
 
@@ -109,7 +89,6 @@ class ManagedWebhook:
         :param monitor: its current state.
         :raises ConfigurationError: it must be attached, and the connection lacks an address or a secret.
         """
-        from airflow_provider_webdata.hooks.webhooks import new_key
 
         if not self.wanted:
             return None
@@ -132,7 +111,6 @@ class ManagedWebhook:
         return {"headers": {}, **made}
 
     def _made(self, key: str, metadata: Mapping[str, Any] | None) -> dict[str, Any]:
-        from airflow_provider_webdata.hooks.webhooks import webhook_for
 
         return webhook_for(self._settings, key, self._events, metadata)
 
@@ -141,8 +119,6 @@ class ManagedWebhook:
 
         Another Airflow may have a connection of the same name: it has another secret.
         """
-        from airflow_provider_webdata.hooks.webhooks import key_of
-        from airflow_provider_webdata.inbox.wire import INBOX_PATH, SECRET_HEADER, is_key
 
         if (key := key_of(self._settings, url)) is not None:
             return key

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from airflow.sdk.observability.stats import Stats
+
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
@@ -14,7 +16,6 @@ def count(name: str, number: float, context: Context, **tags: str) -> None:
     :param number: how much to add; a fraction is rounded.
     :param tags: further tags.
     """
-    from airflow.sdk.observability.stats import Stats
 
     if (ti := context.get("ti")) is not None:
         tags = {"dag_id": ti.dag_id, "task_id": ti.task_id, **tags}
@@ -23,7 +24,6 @@ def count(name: str, number: float, context: Context, **tags: str) -> None:
 
 def gauge(name: str, number: float, context: Context) -> None:
     """Set a gauge, tagged with the task."""
-    from airflow.sdk.observability.stats import Stats
 
     ti = context.get("ti")
     tags = None if ti is None else {"dag_id": ti.dag_id, "task_id": ti.task_id}

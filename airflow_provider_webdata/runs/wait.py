@@ -24,6 +24,7 @@ from airflow_provider_webdata.runs.failed_run import log_last_steps
 from airflow_provider_webdata.runs.failures import CheckFailedError, JobFailedError, WaitTimeoutError
 from airflow_provider_webdata.runs.metrics import count
 from airflow_provider_webdata.runs.run import Run
+from airflow_provider_webdata.triggers.resume import ResumeTrigger
 from airflow_provider_webdata.waiting.hub import Hub
 from airflow_provider_webdata.waiting.policy import TIMEOUT_MARGIN_SECONDS
 from airflow_provider_webdata.waiting.wait import wait
@@ -158,7 +159,6 @@ class WaitRun(Run):
 
     def _reschedule_with(self, event: Mapping[str, Any], when: datetime) -> NoReturn:
         # A task that Airflow reschedules starts from the beginning, without its XComs and without the event.
-        from airflow_provider_webdata.triggers.resume import ResumeTrigger
 
         now = datetime.now(timezone.utc)
         self._defer(ResumeTrigger(when.timestamp(), {_LIMITED_SINCE: now.isoformat(), **event}))

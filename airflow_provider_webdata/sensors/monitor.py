@@ -9,8 +9,8 @@ from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.common.literals import is_literal
 from airflow_provider_webdata.common.page_urls import check_page, monitor_page
 from airflow_provider_webdata.options import Wait
-from airflow_provider_webdata.runs.check_result import checked_pages
 from airflow_provider_webdata.states.checks import CheckCriteria
+from airflow_provider_webdata.tasks.monitor_arguments import checked_pages
 from airflow_provider_webdata.tasks.sensor import SinceSensor
 from airflow_provider_webdata.waiting.policy import CHECK_POLL_INTERVAL, CHECK_SAFETY_POLL, CHECK_TRIGGER
 

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any, Literal
 from airflow_provider_webdata.common.arguments import seconds
 from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.options import Wait
-from airflow_provider_webdata.runs.check_result import checked_pages
-from airflow_provider_webdata.runs.managed_webhook import checked_events
 from airflow_provider_webdata.runs.replica import REPLICA_WAIT_SECONDS
 from airflow_provider_webdata.states.checks import CHECK_COMPLETED, CheckCriteria
 from airflow_provider_webdata.tasks.links import LINKS
+from airflow_provider_webdata.tasks.monitor_arguments import checked_events, checked_pages
 from airflow_provider_webdata.tasks.operator import RequestFields, WebDataOperator
 from airflow_provider_webdata.tasks.service_task import is_deferrable
 from airflow_provider_webdata.waiting.policy import CHECK_POLL_INTERVAL, CHECK_SAFETY_POLL

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.options import Wait
-from airflow_provider_webdata.runs.check_result import checked_pages
-from airflow_provider_webdata.runs.managed_webhook import checked_events
 from airflow_provider_webdata.states.checks import CHECK_COMPLETED, CheckCriteria
+from airflow_provider_webdata.tasks.monitor_arguments import checked_events, checked_pages
 from airflow_provider_webdata.tasks.monitor_operator import ExistingMonitorOperator
 from airflow_provider_webdata.tasks.service_task import is_deferrable
 from airflow_provider_webdata.waiting.policy import CHECK_POLL_INTERVAL, CHECK_SAFETY_POLL

@@ -5,11 +5,16 @@ from __future__ import annotations
 from contextlib import ExitStack, closing, contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
+from airflow.sdk.exceptions import AirflowException
+
 from airflow_provider_webdata.common.arguments import removal_limit
 from airflow_provider_webdata.results.tables.database import Loaded
+from airflow_provider_webdata.results.tables.duckdb import DuckDB
 from airflow_provider_webdata.results.tables.errors import TableError
 from airflow_provider_webdata.results.tables.items import Removed, ResultsFile
 from airflow_provider_webdata.results.tables.layout import OF_A_RUN, layout
+from airflow_provider_webdata.results.tables.postgresql import PostgreSQL
+from airflow_provider_webdata.results.tables.sqlite import SQLite
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -33,7 +38,6 @@ def database_of(connection: Any) -> Database:
 
     :raises TableError: the connection leads to no SQL database.
     """
-    from airflow.sdk.exceptions import AirflowException
 
     conn_id, conn_type = connection.conn_id, connection.conn_type
     try:
@@ -57,16 +61,10 @@ def database_of(connection: Any) -> Database:
     session: Any = hook.get_conn()
     driver = type(session).__module__.partition(".")[0]
     if driver in {"psycopg", "psycopg2"} and hook.dialect_name == "postgresql":
-        from airflow_provider_webdata.results.tables.postgresql import PostgreSQL
-
         return PostgreSQL(session)
     if driver == "sqlite3":
-        from airflow_provider_webdata.results.tables.sqlite import SQLite
-
         return SQLite(session)
     if driver in {"duckdb", "_duckdb"}:
-        from airflow_provider_webdata.results.tables.duckdb import DuckDB
-
         return DuckDB(session)
     from airflow_provider_webdata.results.tables.other_database import OtherDatabase
 

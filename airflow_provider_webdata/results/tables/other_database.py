@@ -5,6 +5,10 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from sqlalchemy import BigInteger, Boolean, Column, Float, MetaData, String, Table, Text
+from sqlalchemy.dialects import mysql
+from sqlalchemy.schema import CreateTable
+
 from airflow_provider_webdata.results.tables.database import Database, Existing, Loaded, Values
 
 if TYPE_CHECKING:
@@ -53,8 +57,6 @@ class OtherDatabase(Database):
         return {column[0]: Existing("", required=False) for column in cursor.description}
 
     def create_statement(self, layout: Layout) -> str:
-        from sqlalchemy import Column, MetaData, Table
-        from sqlalchemy.schema import CreateTable
 
         key = layout.key
         columns = [
@@ -127,8 +129,6 @@ class OtherDatabase(Database):
 
     def _type(self, column: TableColumn, of_key: int) -> Any:
         """Return a column's type; `of_key` is how many columns the key has that it is one of, else 0."""
-        from sqlalchemy import BigInteger, Boolean, Float, String, Text
-        from sqlalchemy.dialects import mysql
 
         if column.type == "integer":
             return BigInteger()

@@ -7,12 +7,16 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin
 
+from airflow_provider_webdata.api.errors import WebDataError
+from airflow_provider_webdata.api.prices import DEFAULT_LINKS, MAP_CREDITS
+from airflow_provider_webdata.results.manifest.plan import Plan, planned
+from airflow_provider_webdata.results.manifest.sitemap import last_changes, nested_sitemaps, text_of
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from datetime import timedelta
 
     from airflow_provider_webdata.results.manifest.entries import Entry
-    from airflow_provider_webdata.results.manifest.plan import Plan
 
     # Reads a page by a request, and returns its source and what that cost.
     Scrape = Callable[[dict[str, Any]], tuple[str, float]]
@@ -57,8 +61,6 @@ class Site:
         :param entries: the pages that are known, by key.
         :param moment: of the run.
         """
-        from airflow_provider_webdata.api.prices import DEFAULT_LINKS, MAP_CREDITS
-        from airflow_provider_webdata.results.manifest.plan import Plan, planned
 
         sitemaps = _Sitemaps(self, scrape, log)
         if entries and sitemaps.first:
@@ -91,7 +93,6 @@ class _Sitemaps:
 
     def read(self, since: datetime) -> None:
         """Read them, those that changed last first, but none that has not changed since."""
-        from airflow_provider_webdata.results.manifest.sitemap import last_changes, nested_sitemaps
 
         # What is not dated may have changed just now.
         waiting = {self.first: _LAST}
@@ -119,8 +120,6 @@ class _Sitemaps:
             )
 
     def _text_of(self, url: str) -> str:
-        from airflow_provider_webdata.api.errors import WebDataError
-        from airflow_provider_webdata.results.manifest.sitemap import text_of
 
         # What is no sitemap but a PDF is not to cost what its pages do.
         one_page = {"type": "pdf", "maxPages": 1}

@@ -7,6 +7,8 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from airflow_provider_webdata.api.errors import InvalidRequestError
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
@@ -43,7 +45,6 @@ def checked_queries(
 
     :raises InvalidRequestError: there are none, or some break a documented rule.
     """
-    from airflow_provider_webdata.api.errors import InvalidRequestError
 
     queries: dict[str, BatchQuery] = {}
     problems: list[str] = []
