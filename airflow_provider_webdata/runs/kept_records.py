@@ -10,12 +10,12 @@ import re
 import secrets
 from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
-from pydantic import ConfigDict, Field, TypeAdapter, with_config
+from msgspec import Meta
 from typing_extensions import Required, TypedDict
 
 from airflow_provider_webdata.common.attempt import Attempt
+from airflow_provider_webdata.common.stored_record import Credits, damage_of
 from airflow_provider_webdata.results.encoding import json_text
-from airflow_provider_webdata.results.errors import damage
 from airflow_provider_webdata.results.storage import WholeFile, storage_path
 from airflow_provider_webdata.runs.failures import UndeliveredAnswerError
 
@@ -30,25 +30,20 @@ Record = dict[str, Any]
 """A JSON object with the key `key`."""
 
 
-@with_config(ConfigDict(extra="allow", strict=True))
 class _Fields(TypedDict, total=False):
     key: Required[str]
     answer: dict[Any, Any]
     query: str
     account: str
-    creditsUsed: Annotated[float, Field(ge=0, le=1e12, allow_inf_nan=False)] | None
+    creditsUsed: Credits | None
     ambiguous: str
     results: dict[Any, list[dict[Any, Any]]]
 
 
-@with_config(ConfigDict(strict=True))
 class _Index(TypedDict):
-    values: Annotated[int, Field(ge=0)]
+    values: Annotated[int, Meta(ge=0)]
     bytes: int
 
-
-_RECORD: TypeAdapter[Any] = TypeAdapter(_Fields)
-_INDEX: TypeAdapter[Any] = TypeAdapter(_Index)
 
 MOST_STORED_BYTES = 16 * 2**20
 """Most JSON that is put into Airflow's task state store, which is its metadata database."""
@@ -107,7 +102,7 @@ class FileRecords:
                 for line in file:
                     yield _read(line, str(part))
                 if line is None:
-                    raise _damaged(str(part), ValueError("it is empty"))
+                    raise _damaged(str(part), "it is empty")
 
     def save(self, records: list[Record]) -> None:
         """Write a file of records."""
@@ -142,18 +137,19 @@ class StoreRecords:
         self.lasts = True
         self._store = store
         index = store.get(_STORE_KEY)
-        try:
-            given = {"values": 0, "bytes": 0} if index is None else _INDEX.validate_python(index)
-            self._values, self._bytes = given["values"], given["bytes"]
-            text = "".join(
-                store.get(f"{_STORE_KEY}_{number}") for number in range(min(self._values, _MOST_VALUES))
-            )
-        except (ValueError, TypeError) as error:
-            raise _damaged(f"the keys {_STORE_KEY}* of the task state store", error) from None
-        place = f"the keys {_STORE_KEY}_* of the task state store"
+        if index is None:
+            index = {"values": 0, "bytes": 0}
+        place = f"the keys {_STORE_KEY}* of the task state store"
+        if damage := damage_of(index, _Index):
+            raise _damaged(place, damage)
+        self._values, self._bytes = index["values"], index["bytes"]
+        parts = [store.get(f"{_STORE_KEY}_{number}") for number in range(min(self._values, _MOST_VALUES))]
+        if damage := damage_of(parts, list[str]):
+            raise _damaged(place, damage)
+        text = "".join(parts)
         self._records: list[Record] = [_read(line, place) for line in text.splitlines()]
         if len(text) != self._bytes:
-            raise _damaged(place, ValueError(f"{len(text)} characters in place of {self._bytes}"))
+            raise _damaged(place, f"{len(text)} characters in place of {self._bytes}")
 
     def read(self) -> Iterator[Record]:
         """Yield all records."""
@@ -256,19 +252,26 @@ def records_of(output: str | None, context: Context) -> KeptRecords:
 
 def _read(line: str | bytes, place: str) -> Record:
     try:
-        # Not pydantic's own reader, which refuses halves of surrogate pairs.
-        record: Record = _RECORD.validate_python(json.loads(line))
-        if "answer" not in record and not ("query" in record and record.keys() & {"ambiguous", "results"}):
-            raise ValueError("it holds no answer")
+        # Not msgspec's own reader, which refuses halves of surrogate pairs.
+        record: Record = json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise _damaged(place, error) from None
+        raise _damaged(place, f"{type(error).__name__}: {error}") from None
+    damage = damage_of(record, _Fields)
+    if (
+        not damage
+        and "answer" not in record
+        and not ("query" in record and record.keys() & {"ambiguous", "results"})
+    ):
+        damage = "it holds no answer"
+    if damage:
+        raise _damaged(place, damage)
     return record
 
 
-def _damaged(place: str, error: Exception) -> UndeliveredAnswerError:
+def _damaged(place: str, damage: str) -> UndeliveredAnswerError:
     return UndeliveredAnswerError(
-        f"The answer that an earlier attempt kept is damaged, in {place} ({damage(error)}). To repeat the call, which "
-        "is billed again, delete it and clear the task"
+        f"The answer that an earlier attempt kept is damaged, in {place} ({damage}). To repeat the call, which is "
+        "billed again, delete it and clear the task"
     )
 
 

@@ -17,12 +17,12 @@ from dataclasses import dataclass, field
 from datetime import timezone
 from typing import TYPE_CHECKING, Any
 
-from pydantic import ConfigDict, TypeAdapter, with_config
 from typing_extensions import Required, TypedDict
 
+from airflow_provider_webdata.common.stored_record import damage_of
 from airflow_provider_webdata.results.compression import compressed
 from airflow_provider_webdata.results.encoding import json_text
-from airflow_provider_webdata.results.errors import OutputError, damage
+from airflow_provider_webdata.results.errors import OutputError
 from airflow_provider_webdata.results.manifest.entries import Entry
 from airflow_provider_webdata.results.manifest.plan import Plan
 from airflow_provider_webdata.results.storage import WholeFile, storage_path
@@ -49,10 +49,6 @@ class _Header(TypedDict, total=False):
     mapIndex: int
     compare: str
     comparedWith: list[str]
-
-
-_HEADER: TypeAdapter[Any] = TypeAdapter(with_config(ConfigDict(extra="allow", strict=True))(_Header))
-_PLAN: TypeAdapter[Plan] = TypeAdapter(Plan)
 
 
 @dataclass(frozen=True)
@@ -195,12 +191,13 @@ class ManifestFolder:
         """
         path = storage_path(self._plan_url(run))
         try:
-            return _PLAN.validate_python(json.loads(path.fs.cat_file(path.path)))
+            plan = json.loads(path.fs.cat_file(path.path))
+            return Plan(**_checked(plan, Plan))
         except FileNotFoundError:
             return None
-        except (ValueError, RecursionError) as error:
+        except (ValueError, TypeError, RecursionError) as error:
             raise OutputError(
-                f"{self._plan_url(run)} is damaged ({damage(error)}); delete it to plan anew"
+                f"{self._plan_url(run)} is damaged ({_reason(error)}); delete it to plan anew"
             ) from error
 
     def write_plan(self, run: Run, plan: Plan) -> None:
@@ -284,13 +281,23 @@ class ManifestFolder:
                         f"{url} was written by a newer airflow-provider-webdata: install that again, or give another "
                         "manifest"
                     )
-                yield _HEADER.validate_python(header)
+                yield _checked(header, _Header)
                 for line in lines:
                     yield Entry.of(line)
             except _DAMAGE as error:
                 if isinstance(error, OutputError):
                     raise
                 raise OutputError(
-                    f"{url} is damaged, or not a manifest ({damage(error)}). Delete it: the runs after "
+                    f"{url} is damaged, or not a manifest ({_reason(error)}). Delete it: the runs after "
                     "it compare with the one before"
                 ) from error
+
+
+def _checked(record: Any, kind: Any) -> Any:
+    if damage := damage_of(record, kind):
+        raise ValueError(damage)
+    return record
+
+
+def _reason(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"

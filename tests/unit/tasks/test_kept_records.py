@@ -196,5 +196,5 @@ def test_the_damage_is_named_without_what_was_kept():
     store.set("webdata_paid_0", json.dumps({"key": "a", "results": {"web": ["hush"]}}))
     with pytest.raises(UndeliveredAnswerError) as raised:
         StoreRecords(store)
-    assert "(results.web.0: Input should be a valid dictionary)" in str(raised.value)
+    assert "(Expected `object`, got `str` - at `$.results[...][0]`)" in str(raised.value)
     assert "hush" not in str(raised.value)
