@@ -53,23 +53,22 @@ def storage_path(url: str) -> ObjectStoragePath:
     return path
 
 
-def check_storage(url: str) -> None:
-    """Check that a storage can be used, as far as that can be seen before there is anything to write.
+def check_storage(url: str) -> ObjectStoragePath:
+    """Return the path of a URL, after a check that its storage can be used.
 
     :param url: path or URL of a file or folder in it.
     :raises OutputError: see `storage_path`; or the connection in the URL does not exist.
     """
-    conn_id = storage_path(url).conn_id
-    if conn_id is None:
-        return
-
+    path = storage_path(url)
     try:
-        BaseHook.get_connection(conn_id)
+        if path.conn_id is not None:
+            BaseHook.get_connection(path.conn_id)
     except AirflowNotFoundException as error:
         # Some storages would go on without credentials, and fail only when the results are there.
         raise OutputError(
-            f"{url}: there is no connection {conn_id!r}; create it, or correct the part before @"
+            f"{url}: there is no connection {path.conn_id!r}; create it, or correct the part before @"
         ) from error
+    return path
 
 
 def check_file(url: str) -> None:
@@ -82,8 +81,7 @@ def check_file(url: str) -> None:
     :raises OutputError: it can never be written; see `check_storage` too.
     :raises OSError: it cannot be written now.
     """
-    check_storage(url)
-    path = storage_path(url)
+    path = check_storage(url)
     if is_object_store(path):
         check_bucket(path)
     elif _is_local(path):
@@ -134,6 +132,9 @@ class WholeFile:
         self._draft.file.write(data)
         self.bytes += size
         return size
+
+    def flush(self) -> None:
+        """Do nothing, which compressors ask for: the file appears whole."""
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

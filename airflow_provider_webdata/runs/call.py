@@ -28,6 +28,8 @@ class CallRun(Run):
     """
 
     answer: KeptAnswer | None = None
+    body: Mapping[str, Any] | None = None
+    """The request of `paid`, in wire form."""
 
     def call(self) -> Any:
         """Make the call, deliver its answer, and return the task's XCom."""
@@ -53,6 +55,10 @@ class CallRun(Run):
         if self.answer is not None:
             self.answer.delivered()
         return self.finished(result)
+
+    def validated_request(self) -> Mapping[str, Any]:
+        """Return the request whose schema the results must match, in wire form: the one that was sent."""
+        return super().validated_request() if self.body is None else self.body
 
     def request(self, model: type[RequestT]) -> tuple[RequestT, Mapping[str, Any] | None]:
         """Return the request that the arguments make, and what is sent with it unchecked.
@@ -81,7 +87,7 @@ class CallRun(Run):
         :param more: what else the call depends on, as JSON.
         :raises CreditLimitError: the call may exceed `credit_limit`.
         """
-        body = request.to_wire()
+        self.body = body = request.to_wire()
         wanted = {self.operation: body, "extra": extra_body, **more}
         account = self.hook.get_settings().client.account
         self.answer = KeptAnswer(wanted, account, self.delivery.path, self.context, self.log)

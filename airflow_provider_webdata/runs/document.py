@@ -14,7 +14,7 @@ from airflow_provider_webdata.api.models.parse import FILE_EXTENSIONS, MAX_FILE_
 from airflow_provider_webdata.api.prices import page_extras
 from airflow_provider_webdata.common.attempt import Attempt
 from airflow_provider_webdata.results.errors import OutputError
-from airflow_provider_webdata.results.storage import check_storage, storage_path
+from airflow_provider_webdata.results.storage import check_storage
 from airflow_provider_webdata.runs.cached_pages import CachedPages
 from airflow_provider_webdata.runs.call import CallRun
 from airflow_provider_webdata.runs.credit_account import by_format
@@ -174,8 +174,7 @@ class ParseRun(DocumentRun):
         if not file:
             raise InvalidRequestError("parse", [f"file: must name a file (given: {file!r})"])
         try:
-            check_storage(str(file))
-            path = storage_path(str(file))
+            path = check_storage(str(file))
         except OutputError as error:
             raise InvalidRequestError("parse", [f"file: {error}"]) from error
         name = str(filename or path.name)

@@ -14,7 +14,7 @@ from airflow_provider_webdata.runs.delivery.step import Results
 from airflow_provider_webdata.runs.metrics import count
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 
 class SearchRun(CallRun):
@@ -29,14 +29,15 @@ class SearchRun(CallRun):
         found = answer.pop("data", None) or {}
         answer.pop("success", None)
         summary: dict[str, Any] = {"id": None, "creditsUsed": None, "warning": None, **answer}
-        self._report(request, summary, found)
+        items, counts = _with_source(found), _counts(found)
+        self._report(request, summary, found, items, counts)
         if self.delivery.path is not None:
-            summary["counts"] = _counts(found)
+            summary["counts"] = counts
         returns, inputs = self.task.returns, [request.query]
         if returns is None:
             return self.deliver(
-                Results(_with_source(found), "search", summary, inputs),
-                lambda items, facts: {**_without_count(facts), **_by_source(items, found)},
+                Results(items, "search", summary, inputs),
+                lambda emitted, facts: {**_without_count(facts), **_by_source(emitted, found)},
             )
         results = Results(found.get(returns) or [], f"search_{returns}", summary, inputs)
         return self.deliver(results, self._list_alone)
@@ -45,12 +46,19 @@ class SearchRun(CallRun):
         self.push(**_without_count(facts))
         return items
 
-    def _report(self, request: SearchRequest, summary: Mapping[str, Any], found: Mapping[str, Any]) -> None:
-        used, counts = summary["creditsUsed"], _counts(found)
+    def _report(
+        self,
+        request: SearchRequest,
+        summary: Mapping[str, Any],
+        found: Mapping[str, Any],
+        items: Sequence[Mapping[str, Any]],
+        counts: Mapping[str, int],
+    ) -> None:
+        used = summary["creditsUsed"]
         if summary["warning"]:
             self.log.warning("The service warns: %s", summary["warning"])
         cached = CachedPages()
-        for item in _with_source(found):
+        for item in items:
             cached.add(item)
         of_cache = f", {cached.count} of them from the service's cache, the oldest {cached.age()}"
         self.log.info(

@@ -51,23 +51,27 @@ class Comparison:
         self._ignore_query = ignore_query
         self._seen: dict[str, Change] = {}
 
-    def change_of(self, item: Mapping[str, Any]) -> Change:
-        """Count an item, and return whether it is new, changed, the same, or a page that failed."""
-        change = self._change_of(item)
-        self.counts[change] += 1
-        return change
+    def change_of(self, item: Mapping[str, Any]) -> tuple[Change, str | None]:
+        """Count an item, and return whether it is new, changed, the same, or a page that failed.
 
-    def _change_of(self, item: Mapping[str, Any]) -> Change:
+        The second value is the URL that the item's page has in all runs, where its own is spelled otherwise.
+        """
         url = url_of(item)
         if url is None:
             # What has no URL cannot be found again.
-            return "new"
+            self.counts["new"] += 1
+            return "new", None
+        key = canonical_url(url, ignore_query=self._ignore_query)
+        change = self._change_of(item, url, key)
+        self.counts[change] += 1
+        return change, None if key == url else key
+
+    def _change_of(self, item: Mapping[str, Any], url: str, key: str) -> Change:
         metadata = item.get("metadata")
         metadata = metadata if isinstance(metadata, dict) else {}
         status = metadata.get("statusCode")
         if metadata.get("error") or (isinstance(status, int) and status >= _SITE_ERROR):
             return "failed"
-        key = canonical_url(url, ignore_query=self._ignore_query)
         if (again := self._seen.get(key)) is not None:
             return again
         known = self._entries.get(key)
@@ -100,12 +104,6 @@ class Comparison:
         if known is None:
             return "new"
         return "same" if known.digest == found else "changed"
-
-    def page_of(self, item: Mapping[str, Any]) -> str | None:
-        """Return the URL that an item's page has in all runs, where its own is spelled otherwise."""
-        url = url_of(item)
-        key = None if url is None else canonical_url(url, ignore_query=self._ignore_query)
-        return None if key == url else key
 
     def leave(self, keys: Iterable[str]) -> None:
         """Count existing pages that were not requested, and keep their known content."""

@@ -65,7 +65,7 @@ class Entry:
         )
         texts = (entry.key, entry.url, entry.digest, entry.first_seen, entry.last_seen, entry.changed)
         if (
-            not all(isinstance(text, str) for text in texts)
+            {*map(type, texts)} != {str}
             or not isinstance(entry.missing, int)
             or not (entry.status is None or isinstance(entry.status, int))
         ):

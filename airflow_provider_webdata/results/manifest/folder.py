@@ -15,6 +15,7 @@ import re
 import zlib
 from dataclasses import dataclass, field
 from datetime import timezone
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from typing_extensions import Required, TypedDict
@@ -65,7 +66,7 @@ class Run:
     task_id: str
     map_index: int = -1
 
-    @property
+    @cached_property
     def stamp(self) -> str:
         """The moment as formatted in file names, which sort by it."""
         return self.moment.astimezone(timezone.utc).strftime("%Y%m%dT%H%M%S%fZ")
@@ -75,7 +76,7 @@ class Run:
         """The moment as formatted inside files."""
         return self.moment.astimezone(timezone.utc).isoformat()
 
-    @property
+    @cached_property
     def file_name(self) -> str:
         """The name of the run's file."""
         identity = json.dumps([self.dag_id, self.run_id, self.task_id, self.map_index])
@@ -140,27 +141,31 @@ class ManifestFolder:
         :raises OutputError: the file that it was compared with the first time is gone, or a file cannot be read.
         """
         names = self._names()
-        before = [name for name in names if name < run.stamp]
         known = Known()
+        pages: list[list[Entry]] = []
         covered: set[str] = set()
         writers: dict[Any, Any] = {}
-        for name in before:
-            header = self._header(name)
+        for name in names:
+            if name >= run.stamp:
+                continue
+            lines = self._read(name)
+            header = next(lines)
             self._check_writer(header, writers)
             if name not in covered:
                 known.files.append(name)
                 known.compares.add(str(header.get("compare")))
+                pages.append([*lines])
             covered.update(header.get("comparedWith", ()))
         if run.file_name in names:
-            first = self._header(run.file_name).get("comparedWith", ())
+            first = next(self._read(run.file_name)).get("comparedWith", ())
             if missing := set(first) - set(names):
                 raise OutputError(
                     f"{self.url}: this run was compared with {min(missing)}, which is not there any more; a run that "
                     "is older than the manifests that are kept cannot be repeated. Keep more with Changes(keep=)"
                 )
         # The newest file is right where several name a page.
-        for name in reversed(known.files):
-            for entry in self._entries(name):
+        for entries in reversed(pages):
+            for entry in entries:
                 known.entries.pop(entry.key, None)
                 known.entries[entry.key] = entry
         return known
@@ -257,17 +262,8 @@ class ManifestFolder:
             paths = folder.fs.ls(folder.path, detail=False)
         except FileNotFoundError:
             return []
-        names = (str(path).rstrip("/").rpartition("/")[2] for path in paths)
-        return sorted((name for name in names if _NAME.fullmatch(name)), reverse=True)
-
-    def _header(self, name: str) -> dict[str, Any]:
-        header: dict[str, Any] = next(self._read(name))
-        return header
-
-    def _entries(self, name: str) -> Iterator[Entry]:
-        entries = self._read(name)
-        next(entries)
-        return entries
+        names = [str(path).rstrip("/").rpartition("/")[2] for path in paths]
+        return sorted(filter(_NAME.fullmatch, names), reverse=True)
 
     def _read(self, name: str) -> Iterator[Any]:
         """Yield a file's header, then its pages."""

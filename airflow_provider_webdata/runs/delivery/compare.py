@@ -79,11 +79,10 @@ class Compare(Step):
             self.known.entries, self.run.stored_moment, compare, ignore_query=changes.ignore_query
         )
         for item in items:
-            change = comparison.change_of(item)
+            change, page = comparison.change_of(item)
             flows = changes.emit == "all" or change in ("new", "changed")
             self._flowing.append(flows)
             if flows:
-                page = comparison.page_of(item)
                 # An item's own field with that name is not ours.
                 is_told = page is not None or "page" in item
                 yield tagged(item, change=change, **({"page": page} if is_told else {}))
@@ -132,13 +131,13 @@ class Compare(Step):
         self.folder.tidy(self.run, self.changes.keep)
         self._log.info(
             "%d results are new, %d changed, %d the same, %d removed; %d failed. What was seen is in %s",
-            *(self._facts[name] for name in ("new", "changed", "same", "removed", "failed")),
+            *map(self._facts.get, ("new", "changed", "same", "removed", "failed")),
             path,
         )
 
     def verdict(self) -> None:
         """Skip the task if nothing changed and `on_unchanged` says so."""
-        changed = any(self._facts[name] for name in ("new", "changed", "removed"))
+        changed = any(map(self._facts.get, ("new", "changed", "removed")))
         if self.changes.on_unchanged == "skip" and not changed:
             raise AirflowSkipException("Nothing is new, changed or removed since the last run")
 

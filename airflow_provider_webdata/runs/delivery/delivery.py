@@ -44,6 +44,7 @@ class Delivery:
     :param changes: what to compare with; None: nothing.
     :param schema: what the results must match; None: the schema that the request contains.
     :param request: returns the request in wire form.
+    :ivar path: path or URL of the file; None: the results go to XCom.
     :ivar facts: what XCom says about the items, after `deliver`.
     :ivar written: the file that was written; None: the results are in XCom.
     :ivar inputs: the query or the URLs, for OpenLineage.
@@ -62,6 +63,7 @@ class Delivery:
         request: Callable[[], Mapping[str, Any]] = dict,
     ) -> None:
         self.context = context
+        self.path = None if output is None or output.path is None else str(output.path)
         self._log = log
         self._output = output
         self._schema = schema
@@ -72,11 +74,6 @@ class Delivery:
         self.facts: dict[str, Any] = {}
         self.written: WrittenFile | None = None
         self.inputs: Sequence[str] = ()
-
-    @property
-    def path(self) -> str | None:
-        """Path or URL of the file; None: the results go to XCom."""
-        return None if self._output is None or self._output.path is None else str(self._output.path)
 
     @property
     def seen(self) -> Compare:

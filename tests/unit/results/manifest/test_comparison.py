@@ -30,7 +30,7 @@ def runs(*seen: list[dict[str, Any]], compare: Any = "content", after: int = 2, 
     told = []
     for number, items in enumerate(seen):
         comparison = Comparison(entries, f"2026-01-{number + 1:02}", compare, **options)
-        changes = [comparison.change_of(item) for item in items]
+        changes = [comparison.change_of(item)[0] for item in items]
         removed = [entry.url for entry in comparison.removed(after, most=len(entries))]
         assert sum(comparison.counts.values()) == len(items) + len(removed)
         told.append((changes, removed))
@@ -44,7 +44,7 @@ def test_a_site_that_loses_most_of_its_pages_keeps_them() -> None:
     # Of 1,000 pages one is answered, twice; then the rest but one is there again.
     for names in (range(1000), range(1), range(1), range(1), range(999), range(999), range(999)):
         comparison = Comparison(entries, "2026-01-01", "content")
-        changes = {comparison.change_of(page(str(name))) for name in names}
+        changes = {comparison.change_of(page(str(name)))[0] for name in names}
         gone = comparison.removed(2, removal_limit(None, comparison.known))
         found.append((changes, len(gone), comparison.held_back))
         entries = {entry.key: Entry.of(entry.line()) for entry in comparison.entries()}
