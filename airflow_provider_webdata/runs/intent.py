@@ -34,8 +34,7 @@ if TYPE_CHECKING:
 SERVICE_CLOCK_SKEW = timedelta(minutes=2)
 """How far the service's clock may be behind Airflow's."""
 
-_NEWEST = ("kind", "request", "account")
-_START = ("generation", "past", "known", "requested_at", "job_id", *_NEWEST)
+_OF_A_START = ("generation", "past", "requested_at", "job_id", "kind", "request", "account")
 
 
 class _Fields(TypedDict, total=False):
@@ -59,10 +58,10 @@ class _Fields(TypedDict, total=False):
 
 
 def _missing(record: Mapping[str, Any]) -> str | None:
-    """Return what a record of a job's start lacks; versions that did not write the newest fields may lack any."""
-    if not any(name in record for name in _NEWEST):
+    """Return what a record of a job's start lacks."""
+    if not record.keys() & {*_OF_A_START}:
         return None
-    return next((f"{name} is missing" for name in _START if name not in record), None)
+    return next((f"{name} is missing" for name in (*_OF_A_START, "known") if name not in record), None)
 
 
 class Intent:

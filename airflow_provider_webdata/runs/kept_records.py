@@ -187,7 +187,7 @@ class StoreRecords:
 
 
 class RecordsOfAccount:
-    """Records of one account: those of another one are not read. Records of older versions name none, and are read.
+    """Records of one account: those of another one are not read.
 
     :param records: where they are kept.
     :param account: name of the account; see `ClientConfig.account`.
@@ -205,7 +205,7 @@ class RecordsOfAccount:
     def read(self) -> Iterator[Record]:
         """Yield the account's records."""
         for record in self._records.read():
-            if record.get("account", self._account) == self._account:
+            if record.get("account") == self._account:
                 yield {name: value for name, value in record.items() if name != "account"}
 
     def save(self, records: list[Record]) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.common.arguments import checked_text
 from airflow_provider_webdata.runs.sensor import SensorRun
-from airflow_provider_webdata.waiting.delivery_target import DeliveryTarget
+from airflow_provider_webdata.waiting.delivery_target import DeliveryTarget, facts_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,6 +37,6 @@ class WebhookSensorRun(SensorRun):
         with self.hook.inbox() as inbox:
             delivery = inbox.fetch(int(event["delivery_id"]))
         self.log.info("Delivery %s: %s, received at %s", delivery.id, delivery.event, delivery.received_at)
-        names = ("event", "key", "job_id", "monitor_id", "success", "received_at")
-        facts = {name: getattr(delivery, name) for name in names}
-        return {"delivery_id": delivery.id, **facts, "payload": delivery.payload()}
+        facts = facts_of(delivery)
+        del facts["size"]
+        return {**facts, "payload": delivery.payload()}

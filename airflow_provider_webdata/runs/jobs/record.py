@@ -42,7 +42,7 @@ class StartRecord:
     :param reports: whether the job reports to this Airflow's inbox.
     :param invalid_urls: URLs that the service dropped.
     :param deadline: when the wait for the job ends, in seconds since the epoch.
-    :param kind: of the job; None in records of older versions, as the next two.
+    :param kind: of the job; None, as the next two, where nothing is recorded.
     :param request: digest of the request.
     :param account: name of the account that the request is billed to.
     """
@@ -81,7 +81,7 @@ class StartRecord:
         return self.job_id is not None or self.requested_at is not None
 
     def is_for(self, kind: str, request: str, account: str) -> bool:
-        """Return whether the record is of an equal request; one of an older version counts as equal."""
+        """Return whether the record is of an equal request, or nothing is recorded."""
         return self.request is None or (self.kind, self.request, self.account) == (kind, request, account)
 
     def owning(self, job: TaskJob) -> StartRecord:

@@ -183,11 +183,9 @@ def test_damaged_values_of_the_store_say_what_to_do():
 
 
 def test_records_of_another_account_are_not_found(reopen):
-    """Those of older versions, which name none, are."""
-    reopen().save([record("old")])
     RecordsOfAccount(reopen(), "one").save([record("a")])
-    assert [item["key"] for item in RecordsOfAccount(reopen(), "other").read()] == ["old"]
-    assert list(RecordsOfAccount(reopen(), "one").read()) == [record("old"), record("a")]
+    assert list(RecordsOfAccount(reopen(), "other").read()) == []
+    assert list(RecordsOfAccount(reopen(), "one").read()) == [record("a")]
 
 
 def test_the_damage_is_named_without_what_was_kept():
