@@ -11,7 +11,7 @@ from airflow_provider_webdata.results.storage import WholeFile, check_file, stor
 from airflow_provider_webdata.results.tombstones import marked
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
     from gzip import GzipFile
     from types import TracebackType
 
@@ -50,7 +50,7 @@ class Output:
         self._file = WholeFile(storage_path(url))
         self._gzip: GzipFile | None = None
         self._writer: Writer | None = None
-        self._record: Callable[[Any], Any] = row_maker(self.columns) if self.format.columns else _unchanged
+        self._row = row_maker(self.columns) if self.format.columns else None
 
     @property
     def bytes(self) -> int:
@@ -76,8 +76,8 @@ class Output:
         """Write what `tombstones.marked` returned."""
         if self._writer is None:
             raise ValueError(f"{self.url} is not open")
-        for item in items:
-            self._writer.write(self._record(item))
+        for record in items if self._row is None else map(self._row, items):
+            self._writer.write(record)
             self.count += 1
 
     def __exit__(
@@ -102,7 +102,3 @@ def open_output(url: str, columns: Iterable[Column]) -> Output:
     :raises OutputError: its format or its storage is unknown here, or a package is missing.
     """
     return Output(url, columns)
-
-
-def _unchanged(item: Any) -> Any:
-    return item

@@ -11,7 +11,7 @@ from airflow_provider_webdata.results.manifest.entries import Entry
 from airflow_provider_webdata.results.manifest.urls import canonical_url
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Mapping
 
     from airflow_provider_webdata.results.manifest.content import Compare
 
@@ -130,6 +130,6 @@ class Comparison:
         self.counts["removed"] += len(gone)
         return gone
 
-    def entries(self) -> Iterator[Entry]:
-        """Yield the pages that are known after the run."""
-        yield from self._entries.values()
+    def entries(self) -> Iterable[Entry]:
+        """Return the pages that are known after the run."""
+        return self._entries.values()
